@@ -1,0 +1,62 @@
+// Sessions for benchmarks: host times, no files, and what is common to the main functions.
+#ifndef STRATA_BENCHMARKS_HOST_SESSION_HPP
+#define STRATA_BENCHMARKS_HOST_SESSION_HPP
+
+#include <strata/strata.hpp>
+
+#include <cstdlib>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+#ifndef BENCH_FLAGS
+#define BENCH_FLAGS "unknown"
+#endif
+
+namespace bench {
+
+#if defined(__clang__)
+inline constexpr char const* compiler = "clang++ " __clang_version__;
+#elif defined(__GNUC__)
+inline constexpr char const* compiler = "g++ " __VERSION__;
+#else
+inline constexpr char const* compiler = "unknown";
+#endif
+
+/// Nothing but the host log, with room for everything that a benchmark records.
+inline strata::configuration host_only() {
+  strata::configuration how;
+  how.trace = false;
+  how.table = how.csv = how.json = how.chrome_trace = false;
+  how.nvtx = strata::configuration::nvtx_mode::off;
+  how.log_mb = 2048;
+  return how;
+}
+
+/// Freed memory stays with the process, so that a second session records into touched memory.
+inline void keep_freed_memory() {
+#if defined(__GLIBC__)
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
+/// Freed memory goes back to the system: what is recorded next touches fresh pages.
+inline void give_freed_memory_back() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
+/// The benchmark decides who listens, not the shell that it runs from.
+inline void clear_environment() {
+#if defined(__linux__) || defined(__APPLE__)
+  unsetenv("STRATA");
+  unsetenv("NVTX_INJECTION64_PATH");
+#endif
+}
+
+}  // namespace bench
+
+#endif  // STRATA_BENCHMARKS_HOST_SESSION_HPP

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Builds the GPT-2 example and lets Strata report on it: both GPU implementations where there is a GPU, else the CPU's.
+# Usage: bash examples/demo.sh [options of gpt2, see --help]
+# STRATA=... in the environment replaces the demo's own settings.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=build/demo
+
+# --- tools ---
+missing=()
+command -v "${CXX:-c++}" >/dev/null || missing+=(g++)
+command -v cmake >/dev/null || missing+=(cmake)
+command -v ninja >/dev/null || command -v make >/dev/null || missing+=(make)
+if ((${#missing[@]})); then
+  install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
+    echo "demo.sh: ${missing[*]} missing; on Debian or Ubuntu, run as root: $install" >&2
+    exit 1
+  fi
+  echo "Installing ${missing[*]} ..."
+  DEBIAN_FRONTEND=noninteractive bash -c "$install" >/dev/null
+fi
+
+# --- build ---
+if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
+  export CMAKE_GENERATOR=Ninja
+fi
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_TESTS=OFF \
+  -DSTRATA_BUILD_EXAMPLES=ON -DSTRATA_BUILD_BENCHMARKS=OFF
+cmake --build "$build" --target gpt2 --parallel "$(nproc)"
+gpt2=$build/examples/gpt2/gpt2
+
+# --- run ---
+implementations=()
+for argument in "$@"; do
+  # The caller chooses: one run, as asked for.
+  case $argument in --impl | --impl=* | --check | --count-launches | --list | --help | -h) implementations=("") ;; esac
+done
+if ((!${#implementations[@]})); then
+  mapfile -t implementations < <("$gpt2" --list)
+  if ((${#implementations[@]} > 1)); then
+    implementations=(fused eager)  # with a GPU, the CPU can rest
+  fi
+fi
+
+mkdir -p strata-out
+start=$(mktemp)
+trap 'rm -f "$start"' EXIT
+for implementation in "${implementations[@]}"; do
+  name=${implementation:-gpt2}
+  settings=${STRATA:-trace,skip=1,out=strata-out/$name}
+  echo
+  echo "STRATA=$settings $gpt2${implementation:+ --impl $implementation}${*:+ $*}"
+  STRATA=$settings "$gpt2" ${implementation:+--impl "$implementation"} "$@"
+done
+
+echo
+echo "Files written:"
+find strata-out -type f -newer "$start" | sort | sed 's/^/  /'

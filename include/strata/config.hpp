@@ -1,0 +1,58 @@
+#include <strata/version.hpp>
+#ifndef STRATA_CONFIG_HPP
+#define STRATA_CONFIG_HPP
+
+// STRATA_ENABLED: 1 compiles the instrumentation in (the default), 0 leaves nothing of it. Set it
+// for the whole program
+// (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF); units that differ still link, because the
+// mode is part of the name of every class that depends on it.
+#ifndef STRATA_ENABLED
+#define STRATA_ENABLED 1
+#endif
+
+#if STRATA_ENABLED
+#define STRATA_DETAIL_MODE mode_on
+#else
+#define STRATA_DETAIL_MODE mode_off
+#endif
+
+// Types that are the same in both modes: records, tables, reports.
+#define STRATA_BEGIN \
+  namespace strata { \
+  inline namespace v1 {
+#define STRATA_END \
+  }                \
+  }
+
+// Types that differ between the modes: ranges, collectors, sessions.
+#define STRATA_BEGIN_SWITCH \
+  namespace strata {        \
+  inline namespace v1 {     \
+  inline namespace STRATA_DETAIL_MODE {
+#define STRATA_END_SWITCH \
+  }                       \
+  }                       \
+  }
+
+// Visible across shared objects even under -fvisibility=hidden.
+#if defined(_WIN32)
+#define STRATA_DETAIL_EXPORT
+#define STRATA_DETAIL_COLD __declspec(noinline)
+#define STRATA_DETAIL_UNLIKELY(x) (x)
+#else
+#define STRATA_DETAIL_EXPORT __attribute__((visibility("default")))
+#define STRATA_DETAIL_COLD __attribute__((noinline, cold))
+#define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#endif
+
+// Ranges may stand in functions that nvcc compiles for the device too; there they do nothing.
+#if defined(__CUDACC__)
+#define STRATA_DETAIL_HOST_DEVICE __host__ __device__
+#else
+#define STRATA_DETAIL_HOST_DEVICE
+#endif
+
+#define STRATA_DETAIL_CAT_(a, b) a##b
+#define STRATA_DETAIL_CAT(a, b) STRATA_DETAIL_CAT_(a, b)
+
+#endif  // STRATA_CONFIG_HPP

@@ -1,0 +1,145 @@
+#include <strata/version.hpp>
+#ifndef STRATA_DETAIL_COUNTER_SUMS_HPP
+#define STRATA_DETAIL_COUNTER_SUMS_HPP
+
+#include <strata/call_tree.hpp>
+#include <strata/config.hpp>
+#include <strata/counter_metric.hpp>
+#include <strata/detail/flat_map.hpp>
+#include <strata/metric.hpp>
+#include <strata/profile.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// CUPTI's counters by row of a tree, for the row alone and with everything below it.
+/// Cost: O(values + rows x counters).
+class counter_sums {
+ public:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  /// What several ranges counted, as one value.
+  class sum {
+   public:
+    /// Ranges with a record of the counter.
+    std::uint32_t ranges() const noexcept { return ranges_; }
+    /// NaN where no range has a record, or CUPTI gave no value for one.
+    double value(metric_combine how) const noexcept {
+      if (ranges_ == 0) return std::numeric_limits<double>::quiet_NaN();
+      return how == metric_combine::mean ? value_ / ranges_ : value_;
+    }
+
+    void add(sum const& more, metric_combine how, bool constant) noexcept {
+      if (more.ranges_ == 0) return;
+      if (ranges_ == 0) {
+        *this = more;
+        return;
+      }
+      ranges_ += more.ranges_;
+      if (how != metric_combine::maximum) {
+        value_ += more.value_;
+      } else if (std::isnan(value_) || std::isnan(more.value_)) {
+        // One range tells a constant of the device for all.
+        bool const keep = constant == std::isnan(more.value_);
+        value_ = keep ? value_ : more.value_;
+      } else {
+        value_ = (std::max)(value_, more.value_);
+      }
+    }
+
+    static sum of(double value) noexcept {
+      sum made;
+      made.value_ = std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+      made.ranges_ = 1;
+      return made;
+    }
+
+   private:
+    double value_ = 0.0;
+    std::uint32_t ranges_ = 0;
+  };
+
+  counter_sums(profile const& source, call_tree const& tree) : counters_(source.counter_names) {
+    std::vector<range_row> const& rows = tree.rows();
+    for (std::size_t i = 0; i < counters_.size(); ++i) {
+      if (positions_.find(counters_[i]) == nullptr) positions_[counters_[i]] = i;
+      how_.push_back(combine_of(counters_[i]));
+      constant_.push_back(ends_with(counters_[i], ".peak_sustained"));
+    }
+    for (std::vector<sum>& sums : sums_) sums.resize(rows.size() * counters_.size());
+    for (std::vector<std::uint32_t>& counted : counted_) counted.resize(rows.size());
+    if (rows.empty()) return;
+    add_values(source, tree);
+    sums_[1] = sums_[0];
+    counted_[1] = counted_[0];
+    for (std::size_t row = rows.size(); --row > 0;) {
+      counted_[1][rows[row].parent] += counted_[1][row];
+      for (std::size_t c = 0; c < counters_.size(); ++c)
+        sums_[1][at(rows[row].parent, c)].add(sums_[1][at(row, c)], how_[c], constant_[c]);
+    }
+  }
+
+  /// Position of a CUPTI name, or none.
+  std::size_t find(std::string_view name) const noexcept {
+    std::size_t const* const found = positions_.find(name);
+    return found == nullptr ? none : *found;
+  }
+  std::string const& name(std::size_t counter) const noexcept { return counters_[counter]; }
+  metric_combine combine(std::size_t counter) const noexcept { return how_[counter]; }
+
+  double value(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
+    return sums_[of(scope)][at(row, counter)].value(how_[counter]);
+  }
+  /// Ranges with a record of this counter.
+  std::uint32_t ranges(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
+    return sums_[of(scope)][at(row, counter)].ranges();
+  }
+  /// Ranges with a record of any counter.
+  std::uint32_t counted(std::size_t row, counter_scope scope) const noexcept {
+    return counted_[of(scope)][row];
+  }
+
+ private:
+  static std::size_t of(counter_scope scope) noexcept { return static_cast<std::size_t>(scope); }
+  std::size_t at(std::size_t row, std::size_t counter) const noexcept {
+    return row * counters_.size() + counter;
+  }
+
+  void add_values(profile const& source, call_tree const& tree) {
+    std::vector<bool> seen(source.nodes.size() + 1, false);  // the last one: unknown nodes
+    for (counter_value const& each : source.counters) {
+      // A name that is there twice was counted twice: the first one holds.
+      if (each.counter >= counters_.size() || find(counters_[each.counter]) != each.counter)
+        continue;
+      std::size_t const row = tree.position_of(each.node);
+      sums_[0][at(row, each.counter)].add(sum::of(each.value), how_[each.counter],
+                                          constant_[each.counter]);
+      std::size_t const node = (std::min)(std::size_t{each.node}, seen.size() - 1);
+      if (seen[node]) continue;
+      seen[node] = true;
+      ++counted_[0][row];
+    }
+  }
+
+  std::vector<std::string> const& counters_;
+  flat_map<std::string_view, std::size_t> positions_;
+  std::vector<metric_combine> how_;
+  std::vector<bool> constant_;
+  std::vector<sum> sums_[2];               ///< by scope; of all rows and counters
+  std::vector<std::uint32_t> counted_[2];  ///< by scope
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_DETAIL_COUNTER_SUMS_HPP

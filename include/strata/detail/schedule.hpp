@@ -1,0 +1,45 @@
+#include <strata/version.hpp>
+#ifndef STRATA_DETAIL_SCHEDULE_HPP
+#define STRATA_DETAIL_SCHEDULE_HPP
+
+#include <strata/config.hpp>
+#include <strata/configuration.hpp>
+
+#include <cstdint>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// What happens to each step: windows of skipped, warm-up and active steps, repeated.
+class schedule {
+ public:
+  enum class phase : unsigned char { skip, warmup, active };
+
+  schedule() = default;
+  explicit schedule(configuration const& from) noexcept
+      : skip_(from.skip), warmup_(from.warmup), active_(from.active), repeat_(from.repeat) {}
+
+  phase of(std::uint32_t step) const noexcept {
+    std::uint64_t position = step;
+    if (active_ != 0) {
+      std::uint64_t const window = std::uint64_t{skip_} + warmup_ + active_;
+      if (repeat_ != 0 && position / window >= repeat_) return phase::skip;
+      position %= window;
+    }
+    if (position < skip_) return phase::skip;
+    return position < std::uint64_t{skip_} + warmup_ ? phase::warmup : phase::active;
+  }
+
+ private:
+  std::uint32_t skip_ = 0;
+  std::uint32_t warmup_ = 0;
+  std::uint32_t active_ = 0;
+  std::uint32_t repeat_ = 1;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_DETAIL_SCHEDULE_HPP

@@ -1,0 +1,161 @@
+#include <strata/version.hpp>
+#ifndef STRATA_PROFILE_HPP
+#define STRATA_PROFILE_HPP
+
+#include <strata/config.hpp>
+#include <strata/duration_statistics.hpp>
+#include <strata/metric_set.hpp>
+#include <strata/record.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+STRATA_BEGIN
+
+/// A place in the call tree: a name (with an index where one was given) below a parent.
+/// Nodes are ordered so that a parent comes before its children; node 0 is the root.
+struct profile_node {
+  std::uint32_t parent;
+  std::uint32_t name;   ///< position in profile::names
+  std::int64_t index;   ///< no_index, any_index or the index
+  std::uint32_t depth;  ///< 0 at the root
+  bool selected;        ///< false where `only=` leaves it out
+};
+
+/// The calls of one node that the log could not keep one by one: sums never drop.
+struct folded_ranges {
+  std::uint32_t node = root_node;
+  duration_statistics durations;
+  double flops = 0.0;
+  double bytes = 0.0;
+  double tokens = 0.0;
+};
+
+/// A kernel name: as the compiler wrote it (mangled); it is demangled only when reported.
+struct kernel_name {
+  std::string mangled;
+};
+
+struct profile_thread {
+  std::uint32_t ordinal = 0;
+  std::uint64_t os_id = 0;
+  std::string name;
+};
+
+struct profile_device {
+  std::uint32_t ordinal = 0;
+  std::string name;
+  std::uint32_t multiprocessors = 0;
+  std::uint32_t compute_capability_major = 0;
+  std::uint32_t compute_capability_minor = 0;
+  std::uint32_t clock_khz = 0;
+  std::uint32_t memory_clock_khz = 0;
+  std::uint32_t memory_bus_bits = 0;
+  std::uint64_t l2_bytes = 0;
+  std::uint64_t memory_bytes = 0;
+};
+
+/// Where and how the profile was made.
+struct profile_environment {
+  std::string host;
+  std::string command;
+  std::string configuration;  ///< the text of STRATA, or what the code configured
+  std::string started_at;     ///< UTC, ISO 8601
+  std::string cpu;
+  std::string clock;       ///< "tsc", "cntvct" or "steady_clock"
+  std::string cupti_path;  ///< empty when CUPTI was not used
+  std::uint32_t cupti_version = 0;
+  std::uint32_t driver_version = 0;
+  std::uint64_t process_id = 0;
+  std::int64_t started_at_unix_ns = 0;
+  std::int32_t rank = -1;  ///< of a distributed run, -1 when there is one process
+  std::vector<profile_device> devices;
+};
+
+/// What could not be kept, each counted; all zero in a complete profile.
+struct profile_losses {
+  std::uint64_t ranges_folded = 0;     ///< calls kept in sums only, because the log was full
+  std::uint64_t ranges_left_open = 0;  ///< not ended when the session ended
+  std::uint64_t ranges_ended_elsewhere =
+      0;                              ///< ended by another thread than the one that began them
+  std::uint64_t ranges_too_deep = 0;  ///< nested deeper than the limit, counted in `[deeper]`
+  std::uint64_t names_refused =
+      0;  ///< calls whose name was one too many, counted in `[other names]`
+  std::uint64_t indices_refused = 0;  ///< calls whose index was one too many, counted in `[*]`
+  std::uint64_t nodes_refused =
+      0;  ///< calls whose place in the tree was one too many, counted in `[other ranges]`
+  std::uint64_t pops_without_push = 0;
+  std::uint64_t launches_dropped = 0;     ///< calls into the driver beyond the memory limit
+  std::uint64_t activity_dropped = 0;     ///< records that CUPTI says it dropped
+  std::uint64_t activity_refused = 0;     ///< records beyond the memory limit
+  std::uint64_t buffers_refused = 0;      ///< buffer requests of CUPTI beyond the memory limit
+  std::uint64_t uncorrelated = 0;         ///< kernels and copies without a known launch
+  std::uint64_t timestamps_lost = 0;      ///< kernels and copies whose times the device lost
+  std::uint64_t counter_ranges_lost = 0;  ///< ranges that CUPTI's profiler refused or dropped
+  std::uint64_t threads_refused = 0;  ///< threads beyond the limit, whose ranges were not recorded
+};
+
+/// What the instrumentation itself cost the program.
+struct profile_cost {
+  double seconds_in_window = 0.0;  ///< how long was recorded
+  double range_ns = 0.0;           ///< measured cost of one recorded range
+  std::uint64_t ranges = 0;        ///< ranges recorded
+  std::uint64_t callbacks = 0;     ///< launch callbacks served
+  double callback_ns = 0.0;        ///< measured cost of one launch callback
+  double activity_seconds =
+      0.0;  ///< time in CUPTI's buffer callbacks, on CUPTI's threads for the most part
+  double flush_seconds = 0.0;        ///< time that a thread of the program waited for a flush
+  double start_seconds = 0.0;        ///< time to start the collectors
+  std::uint64_t log_bytes = 0;       ///< memory of the logs
+  std::uint64_t activity_bytes = 0;  ///< memory of activity buffers and records
+};
+
+/// What one range, without the ranges below it, counted in one step.
+struct counter_value {
+  std::uint32_t node;
+  std::uint32_t counter;  ///< position in profile::counter_names
+  double value;
+};
+
+/// What a run produced: data only. Times are ns since the session began unless said otherwise.
+struct profile {
+  profile_environment environment;
+  profile_losses losses;
+  profile_cost cost;
+  std::vector<std::string> problems;  ///< one sentence each: what could not be done and the cure
+
+  std::vector<std::string> names;       ///< of ranges and notes; position 0 is empty
+  std::vector<profile_node> nodes;      ///< position is the node's number; node 0 is the root
+  std::vector<profile_thread> threads;  ///< position is not the ordinal
+  std::vector<step_record> steps;
+  std::vector<range_record> ranges;
+  std::vector<attribute_record> attributes;
+  std::vector<folded_ranges> folded;
+
+  std::vector<launch_record> launches;
+  std::vector<kernel_record> kernels;
+  std::vector<kernel_name> kernel_names;  ///< kernel_record::name is 1-based into these
+  std::vector<copy_record> copies;
+  std::vector<memory_record> memory;
+  std::vector<synchronization_record> synchronizations;
+  std::vector<overhead_record> overheads;
+  /// Graph node and the range that captured it, sorted by graph node.
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> captured;
+
+  std::string chip;                        ///< that was counted on, as CUPTI names it
+  metric_set metrics;                      ///< what was asked for, as the chip has it
+  std::vector<std::string> counter_names;  ///< CUPTI's
+  std::vector<counter_value> counters;
+  std::uint64_t counter_passes = 0;  ///< steps that the counting takes
+  std::uint64_t counter_passes_done = 0;
+
+  std::int64_t end = 0;    ///< when the session ended
+  bool traced = false;     ///< device activity was collected
+  bool has_steps = false;  ///< the program used STRATA_STEP()
+};
+
+STRATA_END
+
+#endif  // STRATA_PROFILE_HPP

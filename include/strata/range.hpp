@@ -1,0 +1,206 @@
+#include <strata/version.hpp>
+#ifndef STRATA_RANGE_HPP
+#define STRATA_RANGE_HPP
+
+#include <strata/attribute.hpp>
+#include <strata/config.hpp>
+
+#if !STRATA_ENABLED
+#include <strata/detail/off.hpp>
+#else
+
+#include <strata/detail/process.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The place in the source where a constant name stands; remembers the name's number.
+struct range_site {
+  name_cache name{0};
+};
+
+template <class... Attributes>
+STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cached,
+                                           std::string_view name, std::int64_t index, bool pushed,
+                                           Attributes const&... attributes) noexcept {
+  range_attributes all;
+  (attributes.apply(all), ...);
+  return to->begin(cached, name.data(), name.size(), index, &all, pushed);
+}
+
+inline range_token begin_range(listener const* to, name_cache* cached, std::string_view name,
+                               std::int64_t index, bool pushed) noexcept {
+  return to->begin(cached, name.data(), name.size(), index, nullptr, pushed);
+}
+
+/// Splits an optional index from the attributes behind it.
+template <class First, class... Rest>
+range_token begin_with(listener const* to, name_cache* cached, std::string_view name, bool pushed,
+                       First const& first, Rest const&... rest) noexcept {
+  if constexpr (std::is_integral<First>::value || std::is_enum<First>::value) {
+    return begin_range(to, cached, name, static_cast<std::int64_t>(first), pushed, rest...);
+  } else {
+    return begin_range(to, cached, name, no_index, pushed, first, rest...);
+  }
+}
+
+inline range_token begin_with(listener const* to, name_cache* cached, std::string_view name,
+                              bool pushed) noexcept {
+  return begin_range(to, cached, name, no_index, pushed);
+}
+
+/// Swallows the arguments of a range in device code: they are compiled, never evaluated.
+template <class... Arguments>
+STRATA_DETAIL_HOST_DEVICE constexpr void probe(Arguments const&...) noexcept {}
+
+}  // namespace detail
+
+STRATA_END
+
+STRATA_BEGIN_SWITCH
+
+/// A named region of the program that lasts as long as this object: `scoped_range r{"attention",
+/// layer, flops(n)}`. An index and attributes may follow the name, the index first. Threads: any;
+/// it ends in the thread that began it. Cost: one load and one branch at each end while nobody
+/// listens.
+class scoped_range {
+ public:
+  template <class... Details>
+  [[nodiscard]] explicit scoped_range(std::string_view name, Details const&... details) noexcept {
+    detail::listener const* to = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(to != nullptr))
+      token_ = detail::begin_with(to, nullptr, name, false, details...);
+  }
+
+  /// For STRATA_RANGE: the number of a constant text is looked up once for each place in the
+  /// source.
+  template <std::size_t Size, class... Details>
+  [[nodiscard]] scoped_range(detail::range_site& site, char const (&name)[Size],
+                             Details const&... details) noexcept {
+    detail::listener const* to = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(to != nullptr)) {
+      token_ =
+          detail::begin_with(to, &site.name, std::string_view(name, Size - 1), false, details...);
+    }
+  }
+  template <std::size_t Size, class... Details>
+  [[nodiscard]] scoped_range(detail::range_site&, char (&name)[Size],
+                             Details const&... details) noexcept
+      : scoped_range(std::string_view(name), details...) {}
+  template <class Name, class... Details,
+            class = std::enable_if_t<std::is_convertible<Name const&, std::string_view>::value &&
+                                     !std::is_array<std::remove_reference_t<Name> >::value> >
+  [[nodiscard]] scoped_range(detail::range_site&, Name const& name,
+                             Details const&... details) noexcept
+      : scoped_range(std::string_view(name), details...) {}
+
+  ~scoped_range() {
+    if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);
+  }
+
+  scoped_range(scoped_range const&) = delete;
+  scoped_range& operator=(scoped_range const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ private:
+  detail::range_token token_;
+};
+
+/// Consecutive regions of a function that has no braces where they begin: `p.next("ln1"); ...
+/// p.next("attention"); ...`. Threads: the one that made it.
+class phases {
+ public:
+  phases() = default;
+  /// Ends the current phase, if any, and begins the next.
+  template <class... Details>
+  void next(std::string_view name, Details const&... details) noexcept {
+    end();
+    detail::listener const* to = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(to != nullptr))
+      token_ = detail::begin_with(to, nullptr, name, false, details...);
+  }
+  /// Ends the current phase, if any.
+  void end() noexcept {
+    if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) {
+      token_.owner->end(token_);
+      token_ = {};
+    }
+  }
+  ~phases() { end(); }
+
+  phases(phases const&) = delete;
+  phases& operator=(phases const&) = delete;
+
+ private:
+  detail::range_token token_;
+};
+
+/// Begins a range that the next `pop` of this thread ends; for callbacks, where no scope fits.
+template <class... Details>
+void push(std::string_view name, Details const&... details) noexcept {
+  detail::listener const* to = detail::active_listener();
+  if (STRATA_DETAIL_UNLIKELY(to != nullptr))
+    (void)detail::begin_with(to, nullptr, name, true, details...);
+}
+
+/// Ends the range that the last `push` of this thread began.
+inline void pop() noexcept {
+  detail::listener const* to = detail::active_listener();
+  if (STRATA_DETAIL_UNLIKELY(to != nullptr)) to->pop();
+}
+
+/// One step of the program's loop, as long as this object lives: schedules and counter passes go by
+/// steps. Threads: one drives the steps; steps within a step are not counted.
+class scoped_step {
+ public:
+  [[nodiscard]] scoped_step() noexcept {
+    detail::listener const* to = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(to != nullptr)) counted_ = to->step_begin();
+  }
+  ~scoped_step() {
+    if (STRATA_DETAIL_UNLIKELY(counted_)) {
+      if (detail::listener const* to = detail::active_listener()) to->step_end();
+    }
+  }
+  scoped_step(scoped_step const&) = delete;
+  scoped_step& operator=(scoped_step const&) = delete;
+
+ private:
+  bool counted_ = false;
+};
+
+STRATA_END_SWITCH
+
+#if defined(__CUDA_ARCH__)
+#define STRATA_RANGE(...) (false ? ::strata::detail::probe(__VA_ARGS__) : void())
+#define STRATA_FUNCTION() static_cast<void>(0)
+#define STRATA_STEP() static_cast<void>(0)
+#else
+/// A range until the end of the enclosing scope: STRATA_RANGE("name"[, index][, attributes...]).
+#define STRATA_RANGE(...)                                                        \
+  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, __LINE__); \
+  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, __LINE__) {      \
+    STRATA_DETAIL_CAT(strata_site_, __LINE__), __VA_ARGS__                       \
+  }
+/// A range named after the enclosing function.
+#define STRATA_FUNCTION()                                                        \
+  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, __LINE__); \
+  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, __LINE__) {      \
+    STRATA_DETAIL_CAT(strata_site_, __LINE__), __func__                          \
+  }
+/// A step until the end of the enclosing scope.
+#define STRATA_STEP() \
+  ::strata::scoped_step const STRATA_DETAIL_CAT(strata_step_, __LINE__) {}
+#endif
+
+#endif  // STRATA_ENABLED
+#endif  // STRATA_RANGE_HPP

@@ -1,0 +1,109 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_CSV_HPP
+#define STRATA_REPORT_CSV_HPP
+
+#include <strata/config.hpp>
+#include <strata/detail/escape.hpp>
+#include <strata/detail/report_columns.hpp>
+#include <strata/detail/text_writer.hpp>
+#include <strata/report/report_input.hpp>
+
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The line of column names.
+class csv_header {
+ public:
+  explicit csv_header(text_writer& out) noexcept : out_(out) {}
+
+  void absent(std::string_view key) {
+    if (!first_) out_.put(',');
+    first_ = false;
+    out_.write(key);
+  }
+  void text(std::string_view key, std::string_view) { absent(key); }
+  void exact(std::string_view, std::string_view) {}
+  void number(std::string_view key, double) { absent(key); }
+  template <class Integer>
+  void integer(std::string_view key, Integer) {
+    absent(key);
+  }
+
+ private:
+  text_writer& out_;
+  bool first_ = true;
+};
+
+/// One line of cells; what is absent is an empty cell.
+class csv_line {
+ public:
+  explicit csv_line(text_writer& out) noexcept : out_(out) {}
+
+  void absent(std::string_view) {
+    if (!first_) out_.put(',');
+    first_ = false;
+  }
+  void text(std::string_view key, std::string_view value) {
+    absent(key);
+    write_csv_cell(out_, value);
+  }
+  void exact(std::string_view, std::string_view) {}
+  void number(std::string_view key, double value) {
+    absent(key);
+    if (std::isfinite(value)) out_.number(value);
+  }
+  template <class Integer>
+  void integer(std::string_view key, Integer value) {
+    absent(key);
+    out_.integer(value);
+  }
+
+ private:
+  text_writer& out_;
+  bool first_ = true;
+};
+
+/// A line of names, then one a row. `columns(cells, row)` tells the cells of a row.
+template <class Row, class Columns>
+inline void write_csv(text_writer& out, std::vector<Row> const& rows, Columns columns) {
+  csv_header header(out);
+  columns(header, Row());
+  out.put('\n');
+  for (Row const& row : rows) {
+    csv_line line(out);
+    columns(line, row);
+    out.put('\n');
+  }
+}
+
+}  // namespace detail
+
+/// ranges.csv: one row a path and index. Units are in the column names; an unknown number is an
+/// empty cell; text is quoted as in RFC 4180, lines end in one LF.
+inline void write_ranges_csv(detail::text_writer& out, report_input const& input) {
+  detail::write_csv(out, input.ranges, [&](auto& cells, range_row const& row) {
+    detail::range_columns(cells, input, row);
+  });
+}
+
+/// kernels.csv: one row a kernel in a range. The mangled names are in profile.json.
+inline void write_kernels_csv(detail::text_writer& out, report_input const& input) {
+  detail::write_csv(out, input.kernels, [&](auto& cells, kernel_row const& row) {
+    detail::kernel_columns(cells, input, row);
+  });
+}
+
+/// memory.csv: one row an allocation. The peak of each range is in ranges.csv.
+inline void write_memory_csv(detail::text_writer& out, report_input const& input) {
+  detail::write_csv(out, input.memory.allocations, [&](auto& cells, allocation_row const& row) {
+    detail::allocation_columns(cells, input, row);
+  });
+}
+
+STRATA_END
+
+#endif  // STRATA_REPORT_CSV_HPP

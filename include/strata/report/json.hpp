@@ -1,0 +1,219 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_JSON_HPP
+#define STRATA_REPORT_JSON_HPP
+
+#include <strata/config.hpp>
+#include <strata/detail/counter_json.hpp>
+#include <strata/detail/humanize.hpp>
+#include <strata/detail/json_writer.hpp>
+#include <strata/detail/report_columns.hpp>
+#include <strata/detail/text_writer.hpp>
+#include <strata/report/report_input.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+STRATA_BEGIN
+
+/// Of profile.json: keys may be added within a version; a change of meaning makes a new one.
+inline constexpr int profile_schema_version = 1;
+
+namespace detail {
+
+inline void write_environment(json_writer& json, profile const& source) {
+  profile_environment const& e = source.environment;
+  json.line();
+  json.object("environment");
+  json.text("host", e.host);
+  json.text("command", e.command);
+  json.text("configuration", e.configuration);
+  json.text("started_at", e.started_at);
+  json.integer("started_at_unix_ns", e.started_at_unix_ns);
+  json.text("cpu", e.cpu);
+  json.text("clock", e.clock);
+  json.text("cupti_path", e.cupti_path);
+  json.integer("cupti_version", e.cupti_version);
+  json.integer("driver_version", e.driver_version);
+  json.integer("process_id", e.process_id);
+  rank_column(json, source);
+  json.end_object();
+  json.line();
+  json.array("devices");
+  for (profile_device const& d : e.devices) {
+    json.line();
+    json.object();
+    json.integer("device", d.ordinal);
+    json.text("name", d.name);
+    json.integer("multiprocessors", d.multiprocessors);
+    json.integer("compute_capability_major", d.compute_capability_major);
+    json.integer("compute_capability_minor", d.compute_capability_minor);
+    json.integer("clock_khz", d.clock_khz);
+    json.integer("memory_clock_khz", d.memory_clock_khz);
+    json.integer("memory_bus_bits", d.memory_bus_bits);
+    json.integer("l2_bytes", d.l2_bytes);
+    json.integer("memory_bytes", d.memory_bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+inline void write_losses(json_writer& json, profile_losses const& l) {
+  json.line();
+  json.object("losses");
+  json.integer("ranges_folded", l.ranges_folded);
+  json.integer("ranges_left_open", l.ranges_left_open);
+  json.integer("ranges_ended_elsewhere", l.ranges_ended_elsewhere);
+  json.integer("ranges_too_deep", l.ranges_too_deep);
+  json.integer("names_refused", l.names_refused);
+  json.integer("indices_refused", l.indices_refused);
+  json.integer("nodes_refused", l.nodes_refused);
+  json.integer("pops_without_push", l.pops_without_push);
+  json.integer("launches_dropped", l.launches_dropped);
+  json.integer("activity_dropped", l.activity_dropped);
+  json.integer("activity_refused", l.activity_refused);
+  json.integer("buffers_refused", l.buffers_refused);
+  json.integer("uncorrelated", l.uncorrelated);
+  json.integer("timestamps_lost", l.timestamps_lost);
+  json.integer("counter_ranges_lost", l.counter_ranges_lost);
+  json.integer("threads_refused", l.threads_refused);
+  json.end_object();
+}
+
+inline void write_cost(json_writer& json, profile_cost const& c) {
+  json.line();
+  json.object("cost");
+  json.number("seconds_in_window", c.seconds_in_window);
+  json.number("range_ns", c.range_ns);
+  json.integer("ranges", c.ranges);
+  json.integer("callbacks", c.callbacks);
+  json.number("callback_ns", c.callback_ns);
+  json.number("activity_seconds", c.activity_seconds);
+  json.number("flush_seconds", c.flush_seconds);
+  json.number("start_seconds", c.start_seconds);
+  json.integer("log_bytes", c.log_bytes);
+  json.integer("activity_bytes", c.activity_bytes);
+  json.end_object();
+}
+
+inline void write_steps(json_writer& json, profile const& source) {
+  json.line();
+  json.array("steps");
+  for (step_record const& s : source.steps) {
+    json.line();
+    json.object();
+    json.integer("step", s.step);
+    json.integer("thread", s.thread);
+    json.integer("begin_ns", s.begin);
+    json.integer("end_ns", s.end);
+    json.end_object();
+  }
+  json.end_array();
+  json.line();
+  json.array("threads");
+  for (profile_thread const& t : source.threads) {
+    json.line();
+    json.object();
+    json.integer("thread", t.ordinal);
+    json.integer("os_id", t.os_id);
+    json.text("name", t.name);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// The memory in use over time in at most 512 points, each the highest of its part of the run.
+inline void write_timeline(json_writer& json, memory_table const& memory) {
+  constexpr std::size_t most = 512;
+  std::size_t const points = memory.timeline.size();
+  std::size_t const parts = points < most ? points : most;
+  json.line();
+  json.object("timeline");
+  json.integer("points", points);
+  json.array("time_ns_and_bytes");
+  for (std::size_t part = 0; part < parts; ++part) {
+    memory_point highest = memory.timeline[part * points / parts];
+    for (std::size_t i = part * points / parts; i < (part + 1) * points / parts; ++i)
+      if (memory.timeline[i].bytes > highest.bytes) highest = memory.timeline[i];
+    json.array();
+    json.integer({}, highest.time);
+    json.integer({}, highest.bytes);
+    json.end_array();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+inline void write_memory(json_writer& json, report_input const& input) {
+  json.line();
+  json.object("memory");
+  json.integer("peak_bytes", input.memory.peak_bytes);
+  json.integer("peak_at_ns", input.memory.peak_at);
+  json.integer("releases_of_older_memory", input.memory.releases_of_older_memory);
+  write_timeline(json, input.memory);
+  json.line();
+  json.array("allocations");
+  for (allocation_row const& row : input.memory.allocations) {
+    json.line();
+    json.object();
+    allocation_columns(json, input, row);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
+}  // namespace detail
+
+/// profile.json: everything, one row a line. Keys are the column names of the CSV files; the text
+/// is exact, but for bytes that are not UTF-8; an unknown number is null.
+inline void write_json(detail::text_writer& out, report_input const& input) {
+  profile const& source = input.source;
+  detail::json_writer json(out);
+  json.object();
+  json.line();
+  json.object("schema");
+  json.text("name", "strata.profile");
+  json.integer("version", profile_schema_version);
+  json.text("strata", detail::version_text());
+  json.end_object();
+  detail::write_environment(json, source);
+  json.line();
+  json.boolean("traced", source.traced);
+  json.boolean("has_steps", source.has_steps);
+  json.integer("end_ns", source.end);
+  detail::write_losses(json, source.losses);
+  detail::write_cost(json, source.cost);
+  json.line();
+  json.array("problems");
+  for (std::string const& problem : source.problems) json.text({}, problem);
+  json.end_array();
+  detail::write_steps(json, source);
+  json.line();
+  json.array("ranges");
+  for (range_row const& row : input.ranges) {
+    json.line();
+    json.object();
+    detail::range_columns(json, input, row);
+    json.end_object();
+  }
+  json.end_array();
+  json.line();
+  json.array("kernels");
+  for (kernel_row const& row : input.kernels) {
+    json.line();
+    json.object();
+    detail::kernel_columns(json, input, row);
+    json.end_object();
+  }
+  json.end_array();
+  detail::write_memory(json, input);
+  if (input.counters != nullptr) detail::write_counters(json, input);
+  json.line();
+  json.end_object();
+  out.put('\n');
+}
+
+STRATA_END
+
+#endif  // STRATA_REPORT_JSON_HPP

@@ -1,0 +1,26 @@
+#include <strata/version.hpp>
+#ifndef STRATA_RESOLVE_METRICS_HPP
+#define STRATA_RESOLVE_METRICS_HPP
+
+#include <strata/config.hpp>
+#include <strata/detail/metric_resolver.hpp>
+#include <strata/metric_set.hpp>
+
+#include <string>
+#include <type_traits>
+#include <vector>
+
+STRATA_BEGIN
+
+/// Resolves names against a chip: has(name) tells whether it has a CUPTI metric with its rollup.
+/// `chip_names` are what misspelt CUPTI names are compared with.
+/// Cost: has() is called several times for a name, so it should remember.
+template <class Has>
+metric_set resolve_metrics(std::vector<std::string> const& wanted, Has&& has,
+                           std::vector<std::string> const& chip_names = {}) {
+  return detail::metric_resolver<std::remove_reference_t<Has>>(has, chip_names).run(wanted);
+}
+
+STRATA_END
+
+#endif  // STRATA_RESOLVE_METRICS_HPP

@@ -1,0 +1,377 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_HPP
+#define STRATA_SESSION_HPP
+
+#include <strata/config.hpp>
+#include <strata/configuration.hpp>
+#include <strata/status.hpp>
+
+#if !STRATA_ENABLED
+#include <strata/detail/off_session.hpp>
+#else
+
+#include <strata/activity.hpp>
+#include <strata/counters.hpp>
+#include <strata/detail/correlation.hpp>
+#include <strata/detail/device_chip.hpp>
+#include <strata/detail/exit_hooks.hpp>
+#include <strata/detail/instrumentation_cost.hpp>
+#include <strata/detail/machine.hpp>
+#include <strata/detail/recorder.hpp>
+#include <strata/detail/report_files.hpp>
+#include <strata/detail/schedule.hpp>
+#include <strata/list_metrics.hpp>
+#include <strata/profile.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+STRATA_BEGIN_SWITCH
+
+/// Collects while it runs, then makes a profile and its reports.
+/// Only one runs in a process; a second one's `start` says so and does nothing. Nothing throws,
+/// nothing exits. Threads: one thread uses it; ranges come from any.
+class session {
+ public:
+  explicit session(configuration how = {}) : how_(std::move(how)) {
+    if (!how_.counters.empty() && how_.active == 0) {
+      how_.active = timed_steps;
+      if (how_.warmup == 0) how_.warmup = 1;
+    }
+  }
+  session(session const&) = delete;
+  session& operator=(session const&) = delete;
+  ~session() { stop(); }
+
+  /// Begins to collect. What cannot be had (no driver, say) is left out and told by `problems`.
+  /// Errors: busy when another session runs.
+  /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
+  status start() {
+    if (running_) return {};
+    if (!how_.enabled) return {errc::bad_argument, "the session is configured off"};
+    if (owner().exchange(true)) {
+      return {errc::busy, "another Strata session is running in this process: stop it first"};
+    }
+    running_ = true;
+    problems_.clear();
+    said_ = 0;
+    detail::recorder& recorder = detail::recorder::instance();
+    std::int64_t const begin = detail::monotonic_ns();
+    started_at_ = detail::realtime_ns();
+    cost_ = detail::instrumentation_cost::measure();
+    schedule_ = detail::schedule(how_);
+    window_open_ = false;
+    window_pending_ = false;
+    recorded_ns_ = 0;
+    counters_ = counter_session();
+    counting_ = !how_.counters.empty();
+    (void)recorder.begin_session(std::int64_t{how_.log_mb} << 20);
+    if (how_.trace) {
+      tracing_ = keep(detail_activity().open(std::int64_t{how_.buffers_mb} << 20));
+    }
+    if (how_.synchronize) {
+      recorder.state().before_end.store(&detail::device_wait::current_context);
+    }
+    forward_to_nvtx(recorder);
+    if (!how_.has_schedule()) open_window(detail::schedule::phase::active);
+    recorder.listen({&step_begins, &step_ends, this});
+    start_ns_ = detail::monotonic_ns() - begin;
+    if (how_.verbose) {
+      say("recording host times by " + std::string(recorder.clock().name()) +
+          (tracing_ ? ", device activity by " + detail::cupti_library::get().path : std::string()) +
+          "; started in " + std::to_string(start_ns_ / 1000) + " us");
+    }
+    return {};
+  }
+
+  /// Ends collecting and brings in what is under way; afterwards ranges idle again.
+  void stop() {
+    if (!running_) return;
+    detail::recorder& recorder = detail::recorder::instance();
+    if (recorder.recording()) recorded_ns_ += detail::monotonic_ns();
+    recorder.end_session();
+    recorder.state().before_end.store(nullptr);
+    recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
+    counters_.close();
+    if (tracing_) detail_activity().close();
+    take();
+    running_ = false;
+    tracing_ = false;
+    owner().store(false);
+  }
+
+  bool running() const noexcept { return running_; }
+  configuration const& how() const noexcept { return how_; }
+
+  /// Everything that the last run produced; stops it first.
+  profile const& result() {
+    stop();
+    return profile_;
+  }
+
+  /// What could not be done, one sentence each.
+  std::vector<status> const& problems() const noexcept { return problems_; }
+
+  /// Writes the files and prints the table that the configuration asks for; stops the run first.
+  /// Errors: input_output; the table is printed all the same.
+  status report() {
+    stop();
+    detail::report_files files(how_);
+    status const outcome = files.write(profile_, said_);
+    if (!outcome.ok()) problems_.push_back(outcome);
+    return outcome;
+  }
+
+  /// For a session that reads STRATA: a sentence that was already said.
+  void add_said_problem(std::string message) {
+    problems_.emplace(problems_.begin() + static_cast<std::ptrdiff_t>(said_++), errc::bad_argument,
+                      std::move(message));
+  }
+
+ private:
+  using phase = detail::schedule::phase;
+
+  static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
+  static activity_session& detail_activity() noexcept { return activity_session::instance(); }
+
+  static void say(std::string const& message) noexcept { detail::say(message.c_str()); }
+
+  bool keep(status const& outcome) {
+    if (!outcome.ok()) problems_.push_back(outcome);
+    return outcome.ok();
+  }
+
+  void forward_to_nvtx(detail::recorder& recorder) {
+    if (how_.nvtx == configuration::nvtx_mode::off) return;
+    detail::process_block const& ours = detail::block();
+    char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
+    bool const wanted =
+        how_.nvtx == configuration::nvtx_mode::out || (tool != nullptr && *tool != '\0');
+    if (!wanted) return;
+    if (ours.nvtx_push == nullptr) {
+      problems_.emplace_back(
+          errc::unavailable,
+          "ranges do not go to NVTX: no source file includes <strata/nvtx.hpp>, which needs NVTX's "
+          "headers (they come with the CUDA toolkit)");
+      return;
+    }
+    recorder.state().forward_begin.store(ours.nvtx_push);
+    recorder.state().forward_end.store(ours.nvtx_pop);
+  }
+
+  static void step_begins(void* context, std::uint32_t step) noexcept {
+    auto& self = *static_cast<session*>(context);
+    if (self.how_.has_schedule()) self.open_window(self.schedule_.of(step));
+    if (self.counting_) self.begin_counting(step);
+  }
+
+  static void step_ends(void* context, std::uint32_t step) noexcept {
+    auto& self = *static_cast<session*>(context);
+    if (self.counting_) self.end_counting();
+    if (self.how_.has_schedule() && self.schedule_.of(step + 1) == phase::skip) self.close_window();
+    if (self.window_pending_) self.close_window();
+  }
+
+  void open_window(phase now) {
+    if (now == phase::skip) return;
+    detail::recorder& recorder = detail::recorder::instance();
+    window_pending_ = false;
+    if (tracing_ && !window_open_) {
+      status const opened = detail_activity().begin_window();
+      keep(opened);
+      if (!opened.ok() && opened.code() != errc::not_supported) tracing_ = false;
+    }
+    if (how_.verbose && !window_open_) say("a window of steps begins");
+    window_open_ = true;
+    recorder.state().warming.store(now == phase::warmup);
+    record(now == phase::active);
+  }
+
+  void close_window() {
+    if (!window_open_ && !window_pending_) return;
+    record(false);
+    if (how_.verbose && window_open_) say("a window of steps ends");
+    window_open_ = false;
+    window_pending_ = tracing_ && !detail_activity().end_window();
+  }
+
+  /// Counts in the steps after the timed ones.
+  void begin_counting(std::uint32_t step) {
+    if (step < how_.skip + how_.warmup + how_.active || window_pending_) return;
+    if (counters_.passes() == 0) {
+      std::size_t const before = problems_.size();
+      counting_ = keep(counters_.open(how_.counters, problems_));
+      if (!counting_) return;
+      std::fprintf(
+          stderr, "strata: counting on %s in the next %zu steps%s\n", counters_.chip().c_str(),
+          counters_.passes(),
+          problems_.size() == before ? "" : "; some of what was asked for cannot be counted");
+    }
+    if (!keep(counters_.begin_pass())) counting_ = false;
+  }
+
+  void end_counting() {
+    if (counters_.passes() == 0) return;  // the timed steps
+    keep(counters_.end_pass());
+    if (!counters_.done()) return;
+    counting_ = false;
+    counters_.close();
+  }
+
+  /// Turns the recording of ranges on or off and adds up how long it was on.
+  void record(bool on) {
+    detail::recorder& recorder = detail::recorder::instance();
+    if (on == recorder.recording()) return;
+    recorded_ns_ += on ? -detail::monotonic_ns() : detail::monotonic_ns();
+    recorder.record(on);
+  }
+
+  /// Makes the profile of what was collected.
+  void take() {
+    detail::recorder& recorder = detail::recorder::instance();
+    profile_ = {};
+    detail::tick_converter const ticks = recorder.converter();
+    recorder.copy_to(profile_);
+    auto const convert = [&](auto& records) {
+      for (auto& r : records) {
+        r.begin = ticks.to_ns(r.begin);
+        r.end = ticks.to_ns(r.end);
+      }
+    };
+    convert(profile_.ranges);
+    convert(profile_.launches);
+    convert(profile_.steps);
+    for (folded_ranges& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
+    profile_.end = recorder.ended_ns(ticks);
+    detail::machine::describe(profile_.environment);
+    if (tracing_) {
+      detail_activity().copy_to(profile_, ticks);
+      detail::correlation(profile_).run();
+      detail::machine::describe_devices(profile_.environment);
+    }
+    profile_.environment.configuration = how_.text;
+    profile_.environment.clock = recorder.clock().name();
+    profile_.environment.started_at = detail::machine::time_text(started_at_);
+    profile_.environment.started_at_unix_ns = started_at_;
+    profile_.cost.seconds_in_window = static_cast<double>(recorded_ns_) * 1e-9;
+    profile_.cost.range_ns = cost_.range_ns;
+    profile_.cost.callback_ns = cost_.callback_ns;
+    profile_.cost.start_seconds = static_cast<double>(start_ns_) * 1e-9;
+    profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
+    counters_.copy_to(profile_);
+    if (profile_.counter_passes_done < profile_.counter_passes) {
+      problems_.emplace_back(
+          errc::limit,
+          "counters: the program ended after " + std::to_string(profile_.counter_passes_done) +
+              " of " + std::to_string(profile_.counter_passes) +
+              " counting steps; what needs the others is missing. Run more steps, or ask for "
+              "fewer counters");
+    }
+    select();
+    if (how_.has_schedule() && !profile_.has_steps) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "skip, warmup and active count steps, but the program has no STRATA_STEP(): nothing was "
+          "recorded");
+    }
+    for (status const& problem : problems_) profile_.problems.push_back(problem.message());
+  }
+
+  /// Marks the nodes that `only=` asks for: those that match and everything below them.
+  void select() {
+    if (how_.only.empty()) return;
+    bool any = false;
+    for (std::size_t i = 1; i < profile_.nodes.size(); ++i) {
+      profile_node& node = profile_.nodes[i];
+      std::string const& name = profile_.names[node.name];
+      node.selected = node.parent != root_node && profile_.nodes[node.parent].selected;
+      for (std::string const& pattern : how_.only)
+        node.selected = node.selected || detail::matches(name, pattern);
+      any = any || node.selected;
+    }
+    profile_.nodes[root_node].selected = false;
+    if (!any) problems_.emplace_back(errc::bad_argument, "only= matches no range of this program");
+  }
+
+  static constexpr std::uint32_t timed_steps =
+      3;  // before the counting steps, unless active= says otherwise
+
+  configuration how_;
+  counter_session counters_;
+  detail::schedule schedule_;
+  detail::instrumentation_cost cost_;
+  profile profile_;
+  std::vector<status> problems_;
+  std::int64_t started_at_ = 0;
+  std::int64_t start_ns_ = 0;
+  std::int64_t recorded_ns_ = 0;
+  std::size_t said_ = 0;  // how many of the problems, the first ones, were told before
+  bool counting_ = false;
+  bool running_ = false;
+  bool tracing_ = false;
+  bool window_open_ = false;
+  bool window_pending_ = false;
+};
+
+STRATA_END_SWITCH
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The session that STRATA=... asks for: begun by the first range, reported when the process ends.
+class environment_session {
+ public:
+  static bool start() noexcept {
+    std::vector<std::string> problems;
+    char const* const text = std::getenv("STRATA");
+    configuration const how = configuration::parse(text == nullptr ? "" : text, problems);
+    for (std::string const& problem : problems) say(problem.c_str());
+    if (how.list_metrics) {
+      std::fputs(list_metrics(how.chip.empty() ? chip_of_device() : how.chip).c_str(), stderr);
+      return false;
+    }
+    if (!how.enabled) return false;
+    auto* const made = new session(how);
+    current() = made;
+    status const outcome = made->start();
+    for (std::string& problem : problems) made->add_said_problem(std::move(problem));
+    if (!outcome.ok()) {
+      say(outcome.message().c_str());
+      return false;
+    }
+    exit_hooks::install(&finish);
+    return true;
+  }
+
+ private:
+  static session*& current() noexcept {
+    static session* the = nullptr;
+    return the;
+  }
+
+  static void finish(bool at_exit) {
+    session& the = *current();
+    (void)the.report();
+    if (at_exit && the.how().strict && !the.problems().empty()) {
+      std::fflush(nullptr);
+      std::_Exit(3);
+    }
+  }
+};
+
+/// Tells the first range that a session can be started.
+inline bool const session_registered = register_session(&environment_session::start);
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_ENABLED
+#endif  // STRATA_SESSION_HPP

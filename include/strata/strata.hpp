@@ -1,0 +1,16 @@
+#include <strata/version.hpp>
+#ifndef STRATA_STRATA_HPP
+#define STRATA_STRATA_HPP
+
+// Everything. Annotations alone need <strata/range.hpp>; one source file of the program includes
+// this one.
+
+#include <strata/range.hpp>
+#include <strata/session.hpp>
+#if STRATA_ENABLED && defined(__has_include)
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <strata/nvtx.hpp>
+#endif
+#endif
+
+#endif  // STRATA_STRATA_HPP

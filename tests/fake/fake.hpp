@@ -1,0 +1,148 @@
+// Controls of the scripted libcuda.so.1 and libcupti.so.13 that stand in for a GPU. A test links
+// both (they are then found as libraries the process already has), or names them in STRATA_LIBCUDA
+// and STRATA_CUPTI. All state lives in the libraries; every function may be called from any thread.
+// Times are nanoseconds of CLOCK_REALTIME.
+#ifndef STRATA_TESTS_FAKE_FAKE_HPP
+#define STRATA_TESTS_FAKE_FAKE_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+#define FAKE_EXPORT __attribute__((visibility("default")))
+
+struct fake_kernel {
+  const char* name = "kernel";
+  std::uint32_t stream = 7;  // as CUPTI numbers them; 7 is the default stream
+  std::int32_t grid[3] = {1, 1, 1};
+  std::int32_t block[3] = {32, 1, 1};
+  std::uint16_t registers = 32;
+  std::int32_t static_shared_bytes = 0;
+  std::int32_t dynamic_shared_bytes = 0;
+  std::uint32_t local_bytes = 0;  // per thread
+  std::uint64_t duration_ns = 1000;
+  std::uint32_t device = 0;
+  std::uint32_t context = 1;  // as CUPTI numbers them
+};
+
+enum class fake_order : int { launched, reversed, shuffled };
+enum class fake_thread : int {
+  caller,  // FlushAll delivers in the thread that calls it
+  worker   // a thread of the library's own delivers; FlushAll waits for it
+};
+
+using fake_graph_t = std::uint64_t;
+using fake_node_t = std::uint64_t;
+
+extern "C" {
+
+// ---- libcuda.so.1 ----
+FAKE_EXPORT void fake_cuda_reset();
+FAKE_EXPORT void fake_set_init_result(int code);  // what cuInit returns
+FAKE_EXPORT void fake_set_device_count(int count);
+FAKE_EXPORT void fake_set_driver_version(int version);  // for example 12040
+FAKE_EXPORT void fake_set_device_attribute(int code, int value);
+FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context
+FAKE_EXPORT std::size_t fake_synchronize_count();
+FAKE_EXPORT std::size_t fake_synchronize_count_of(std::uint32_t context);
+/// Called within cuCtxSynchronize. Null ends it.
+FAKE_EXPORT void fake_set_synchronize_hook(void (*hook)());
+/// The context is gone: to use it from now on is a misuse. For fake_destroy_context.
+FAKE_EXPORT void fake_forget_context(std::uint32_t context);
+FAKE_EXPORT std::size_t fake_cuda_misuse_count();  // uses of contexts that are gone
+/// A blocking stream that is not known here captures: cuStreamIsCapturing on the legacy stream says
+/// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.
+FAKE_EXPORT void fake_set_implicit_capture(int on);
+/// Whether cuCtxSynchronize was called while a stream captured, which ruins the capture.
+FAKE_EXPORT int fake_capture_broken();
+FAKE_EXPORT int fake_cuda_ready();                                   // cuInit has succeeded
+FAKE_EXPORT void fake_mark_capture(std::uint32_t stream, int open);  // for fake_begin_capture
+
+// ---- libcupti.so.13: conditions ----
+/// Back to the start: version 13.0.1, no subscriber, nothing enabled, nothing pending. Buffers that
+/// CUPTI held are forgotten, so flush with force before.
+FAKE_EXPORT void fake_reset();
+/// CUPTI_API_VERSION, and with it the sizes of records: 18 to 28 for 12.x, 130001 for 13.0.1, ...
+FAKE_EXPORT void fake_set_version(std::uint32_t version);
+/// `function` returns `code` from now on and does nothing; 0 ends it. For example
+/// "cuptiSubscribe", 39.
+FAKE_EXPORT void fake_fail(const char* function, int code);
+/// Another client owns CUPTI: subscribing returns 39, and cuptiSubscribe_v2 tells `name`. Null ends
+/// it.
+FAKE_EXPORT void fake_set_other_client(const char* name);
+/// Each driver call happens inside a runtime call with the same correlation id (the default).
+FAKE_EXPORT void fake_set_runtime_api(int on);
+/// Added to every driver callback id, so that only names identify a function.
+FAKE_EXPORT void fake_shift_callback_ids(std::uint32_t by);
+/// The next API call fails with this CUresult and leaves no record.
+FAKE_EXPORT void fake_fail_next_call(int code);
+/// Added to all of CUPTI's times.
+FAKE_EXPORT void fake_skew_clock(std::int64_t by_ns);
+/// Times of the next record, instead of "now" and its duration.
+FAKE_EXPORT void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns);
+
+// ---- what the program does; each returns the correlation id ----
+FAKE_EXPORT std::uint32_t fake_launch(const fake_kernel* kernel);
+/// `kind` is CUPTI's copy kind: 1 host to device, 2 device to host, 8 device to device, 10 peer to
+/// peer.
+FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
+                                    std::uint64_t duration_ns);
+FAKE_EXPORT std::uint32_t fake_memset(std::uint64_t bytes, std::uint32_t stream,
+                                      std::uint64_t duration_ns);
+/// `kind` is CUPTI's memory kind: 2 pinned, 3 device, 5 managed.
+FAKE_EXPORT std::uint32_t fake_malloc(std::uint64_t address, std::uint64_t bytes, int kind,
+                                      int async);
+FAKE_EXPORT std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, int kind,
+                                    int async);
+/// `type` is CUPTI's synchronisation type: 3 stream, 4 context.
+FAKE_EXPORT std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns);
+FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
+/// A kernel's record that no API call stands behind.
+FAKE_EXPORT void fake_orphan_kernel(const fake_kernel* kernel);
+/// CUPTI tells that the context goes, then it is gone.
+FAKE_EXPORT void fake_destroy_context(std::uint32_t context);
+/// The Range Profiler's own kernel: a record `WaitNs` that no API call stands behind.
+FAKE_EXPORT void fake_wait_ns_kernel();
+
+// ---- graphs ----
+FAKE_EXPORT std::uint32_t fake_begin_capture(std::uint32_t stream);
+/// The attempt to end a capture from another thread than the one that began it: it goes on.
+FAKE_EXPORT void fake_end_capture_elsewhere(std::uint32_t stream);
+/// Launches on a capturing stream call back, become nodes and leave no record.
+FAKE_EXPORT fake_graph_t fake_end_capture(std::uint32_t stream);  // 0: the capture was ruined
+FAKE_EXPORT fake_graph_t fake_graph_create();
+FAKE_EXPORT fake_node_t fake_graph_create_node(fake_graph_t graph, const fake_kernel* kernel);
+/// Instantiates: every node is cloned, and the kernels of a launch bear the clones' ids.
+FAKE_EXPORT fake_graph_t fake_graph_clone(fake_graph_t graph);
+FAKE_EXPORT std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream);
+FAKE_EXPORT std::size_t fake_graph_nodes(fake_graph_t graph, fake_node_t* nodes,
+                                         std::size_t capacity);
+
+// ---- how records come back ----
+FAKE_EXPORT void fake_set_order(fake_order order, std::uint32_t seed);
+FAKE_EXPORT void fake_set_delivery(fake_thread thread);
+FAKE_EXPORT void fake_set_records_per_buffer(std::size_t count);  // 0: as many as fit
+/// Delivers on a thread of its own whenever so many records wait. 0: only when flushed.
+FAKE_EXPORT void fake_set_auto_delivery(std::size_t records);
+/// Records made while this is on are incomplete until cuCtxSynchronize: FlushAll(0) leaves them,
+/// FlushAll(forced) returns them as a record that CUPTI cannot read.
+FAKE_EXPORT void fake_hold(int on);
+/// Records made while this is on have start = end = 0.
+FAKE_EXPORT void fake_lose_timestamps(int on);
+/// So many records were dropped, says cuptiActivityGetNumDroppedRecords next.
+FAKE_EXPORT void fake_drop(std::size_t count);
+
+// ---- what the client did ----
+FAKE_EXPORT std::size_t fake_calls(const char* function);
+FAKE_EXPORT std::size_t fake_pending();              // records not yet delivered
+FAKE_EXPORT std::size_t fake_buffers_outstanding();  // requested and not yet returned
+FAKE_EXPORT int fake_kind_enabled(std::uint32_t kind);
+FAKE_EXPORT int fake_subscribed();
+/// Whether the driver function of this name, for example "cuLaunchKernel", calls back.
+FAKE_EXPORT int fake_callback_enabled(const char* driver_function);
+/// Calls that CUPTI forbids: before cuInit, from a buffer callback, with a misaligned buffer, ...
+FAKE_EXPORT std::size_t fake_misuse_count();
+FAKE_EXPORT const char* fake_last_misuse();  // "" when there was none
+
+}  // extern "C"
+
+#endif  // STRATA_TESTS_FAKE_FAKE_HPP

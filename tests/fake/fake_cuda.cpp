@@ -1,0 +1,327 @@
+// A libcuda.so.1 without a GPU: it counts, and fails when told to.
+#include "fake.hpp"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <strata/detail/driver.hpp>
+#include <vector>
+
+using strata::detail::driver::attribute;
+using strata::detail::driver::capture_status;
+using strata::detail::driver::context_handle;
+using strata::detail::driver::device_handle;
+using strata::detail::driver::result;
+using strata::detail::driver::stream_handle;
+using strata::detail::driver::uuid;
+
+namespace {
+
+struct cuda_state {
+  std::mutex mutex;
+  int init_result = 0;
+  int device_count = 1;
+  int driver_version = 13000;
+  bool ready = false;
+  bool has_context = true;
+  bool broken = false;
+  std::size_t synchronizations = 0;
+  std::map<std::uint32_t, std::size_t> synchronizations_of;  // by context
+  std::size_t misuses = 0;
+  bool implicit_capture = false;
+  std::set<std::uint32_t> capturing;
+  std::map<int, int> attributes;
+
+  void clear() {
+    init_result = 0;
+    device_count = 1;
+    driver_version = 13000;
+    ready = broken = false;
+    has_context = true;
+    synchronizations = misuses = 0;
+    synchronizations_of.clear();
+    implicit_capture = false;
+    capturing.clear();
+    attributes = {{10, 32}, {13, 1980000}, {16, 132},    {18, 0},        {32, 1},    {33, 1},
+                  {34, 0},  {36, 2619000}, {37, 5120},   {38, 52428800}, {39, 2048}, {50, 0},
+                  {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32}};
+  }
+  cuda_state() { clear(); }
+};
+
+cuda_state& state() {
+  static cuda_state& s = *new cuda_state;
+  return s;
+}
+
+// Runs `body` under the lock, once cuInit has succeeded.
+template <class Body>
+result with_state(Body body) {
+  cuda_state& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  return s.ready ? body(s) : result::not_initialized;
+}
+
+// The number of a context; handles are as fake::context_handle_of makes them.
+std::uint32_t number_of(context_handle which) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(which) / 16 - 11);
+}
+context_handle handle_of(std::uint32_t number) {
+  return reinterpret_cast<context_handle>(std::uintptr_t{16} * (std::uintptr_t{number} + 11));
+}
+
+// Contexts are numbered and never come back, also after fake_cuda_reset.
+std::set<std::uint32_t>& gone() {
+  static std::set<std::uint32_t>& all = *new std::set<std::uint32_t>;
+  return all;
+}
+
+thread_local std::vector<std::uint32_t> pushed;
+std::atomic<void (*)()> synchronize_hook{nullptr};
+
+}  // namespace
+
+extern "C" {
+
+FAKE_EXPORT result cuInit(unsigned flags) {
+  cuda_state& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  if (flags != 0) return result::invalid_value;
+  if (s.init_result != 0) return static_cast<result>(s.init_result);
+  if (s.device_count == 0) return result::no_device;
+  s.ready = true;
+  return result::success;
+}
+
+FAKE_EXPORT result cuDriverGetVersion(int* version) {
+  cuda_state& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  *version = s.driver_version;
+  return result::success;
+}
+
+FAKE_EXPORT result cuDeviceGetCount(int* count) {
+  return with_state([&](cuda_state& s) {
+    *count = s.device_count;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDeviceGet(device_handle* out, int ordinal) {
+  return with_state([&](cuda_state& s) {
+    if (ordinal < 0 || ordinal >= s.device_count) return result::invalid_device;
+    *out = ordinal;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDeviceGetName(char* name, int capacity, device_handle of) {
+  return with_state([&](cuda_state&) {
+    (void)std::snprintf(name, static_cast<std::size_t>(capacity), "Fake GPU %d", of);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDeviceGetAttribute(int* value, attribute code, device_handle) {
+  return with_state([&](cuda_state& s) {
+    const auto found = s.attributes.find(static_cast<int>(code));
+    if (found == s.attributes.end()) return result::invalid_value;
+    *value = found->second;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDeviceTotalMem_v2(std::size_t* bytes, device_handle) {
+  return with_state([&](cuda_state&) {
+    *bytes = std::size_t{80} << 30;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDeviceGetUuid_v2(uuid* out, device_handle of) {
+  return with_state([&](cuda_state&) {
+    for (int i = 0; i < 16; ++i) (*out)[i] = static_cast<unsigned char>(16 * of + i);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDevicePrimaryCtxGetState(device_handle, unsigned* flags, int* active) {
+  return with_state([&](cuda_state& s) {
+    *flags = 0;
+    *active = s.has_context ? 1 : 0;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuCtxGetCurrent(context_handle* out) {
+  return with_state([&](cuda_state& s) {
+    *out = !pushed.empty() ? handle_of(pushed.back()) : s.has_context ? handle_of(1) : nullptr;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuCtxGetDevice(device_handle* out) {
+  return with_state([&](cuda_state& s) {
+    if (!s.has_context) return result::invalid_context;
+    *out = 0;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuCtxPushCurrent_v2(context_handle which) {
+  return with_state([&](cuda_state& s) {
+    const std::uint32_t number = number_of(which);
+    if (gone().count(number) != 0) ++s.misuses;
+    if (number == 0 || gone().count(number) != 0) return result::invalid_context;
+    pushed.push_back(number);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuCtxPopCurrent_v2(context_handle* out) {
+  return with_state([&](cuda_state&) {
+    if (pushed.empty()) return result::invalid_context;
+    if (out != nullptr) *out = handle_of(pushed.back());
+    pushed.pop_back();
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuCtxSynchronize() {
+  if (auto* const hook = synchronize_hook.load()) hook();
+  return with_state([&](cuda_state& s) {
+    if (pushed.empty() && !s.has_context) return result::invalid_context;
+    if (!s.capturing.empty()) {
+      s.broken = true;
+      return result::stream_capture_unsupported;
+    }
+    ++s.synchronizations;
+    ++s.synchronizations_of[pushed.empty() ? 1 : pushed.back()];
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuStreamIsCapturing(stream_handle which, capture_status* out) {
+  return with_state([&](cuda_state& s) {
+    if (which == nullptr && s.implicit_capture) return result::stream_capture_implicit;
+    const auto id = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(which));
+    const bool open = s.capturing.count(id == 0 ? 7 : id) != 0;
+    *out = !open      ? capture_status::none
+           : s.broken ? capture_status::invalidated
+                      : capture_status::active;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuGetErrorName(result code, const char** text) {
+  switch (code) {
+    case result::success:
+      *text = "CUDA_SUCCESS";
+      break;
+    case result::no_device:
+      *text = "CUDA_ERROR_NO_DEVICE";
+      break;
+    case result::system_driver_mismatch:
+      *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH";
+      break;
+    case result::unknown:
+      *text = "CUDA_ERROR_UNKNOWN";
+      break;
+    default:
+      *text = nullptr;
+      return result::invalid_value;
+  }
+  return result::success;
+}
+
+FAKE_EXPORT result cuGetErrorString(result, const char** text) {
+  *text = "an error of the fake driver";
+  return result::success;
+}
+
+// ---- controls ----
+
+void fake_cuda_reset() {
+  cuda_state& s = state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  const bool ready = s.ready;  // a process initialises the driver once
+  s.clear();
+  s.ready = ready;
+}
+
+void fake_set_init_result(int code) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().init_result = code;
+  if (code != 0) state().ready = false;
+}
+
+void fake_set_device_count(int count) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().device_count = count;
+}
+
+void fake_set_driver_version(int version) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().driver_version = version;
+}
+
+void fake_set_device_attribute(int code, int value) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().attributes[code] = value;
+}
+
+void fake_set_current_context(int present) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().has_context = present != 0;
+}
+
+std::size_t fake_synchronize_count() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().synchronizations;
+}
+
+std::size_t fake_synchronize_count_of(std::uint32_t context) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().synchronizations_of[context];
+}
+
+void fake_set_synchronize_hook(void (*hook)()) { synchronize_hook.store(hook); }
+
+void fake_forget_context(std::uint32_t context) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  gone().insert(context);
+}
+
+std::size_t fake_cuda_misuse_count() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().misuses;
+}
+
+void fake_set_implicit_capture(int on) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().implicit_capture = on != 0;
+}
+
+int fake_capture_broken() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().broken ? 1 : 0;
+}
+
+int fake_cuda_ready() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().ready ? 1 : 0;
+}
+
+void fake_mark_capture(std::uint32_t stream, int open) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  if (open != 0) {
+    state().capturing.insert(stream);
+  } else {
+    state().capturing.erase(stream);
+  }
+}
+
+}  // extern "C"

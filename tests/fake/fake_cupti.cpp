@@ -1,0 +1,611 @@
+// A libcupti.so.13 without a GPU: CUPTI's functions. What the program does is in fake_program.cpp.
+// FAKE_MISSING_SYMBOLS: 1 leaves out what older or newer libraries lack, 2 leaves out
+// cuptiSubscribe as well.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+
+#include "fake_state.hpp"
+
+#ifndef FAKE_MISSING_SYMBOLS
+#define FAKE_MISSING_SYMBOLS 0
+#endif
+
+namespace fake {
+
+thread_local int in_buffer_callback = 0;
+thread_local int in_resource_callback = 0;
+
+state& the_state() {
+  static state& s = *new state;
+  return s;
+}
+
+void misuse(state& s, const char* what) {
+  ++s.misuses;
+  s.last_misuse = what;
+}
+
+const char* intern(state& s, const char* name) { return s.names.insert(name).first->c_str(); }
+
+std::uint64_t now_ns(const state& s) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() + s.skew_ns);
+}
+
+// ---- callbacks ----
+
+// The ids are not CUPTI's, on purpose.
+const char* const driver_names[] = {"cuInit",
+                                    "cuLaunchHostFunc",
+                                    "cuCtxSynchronize",
+                                    "cuStreamSynchronize",
+                                    "cuMemAlloc_v2",
+                                    "cuMemFree_v2",
+                                    "cuMemHostAlloc",
+                                    "cuMemFreeHost",
+                                    "cuMemAllocManaged",
+                                    "cuMemAllocAsync",
+                                    "cuMemFreeAsync",
+                                    "cuMemcpyHtoDAsync_v2",
+                                    "cuMemcpyDtoHAsync_v2",
+                                    "cuMemcpyDtoDAsync_v2",
+                                    "cuMemcpyPeerAsync",
+                                    "cuMemcpyAsync",
+                                    "cuMemsetD8Async",
+                                    "cuLaunchKernel",
+                                    "cuLaunchKernelEx",
+                                    "cuLaunchKernel_ptsz",
+                                    "cuLaunchCooperativeKernel",
+                                    "cuGraphLaunch",
+                                    "cuGraphLaunch_ptsz",
+                                    "cuStreamBeginCapture_v2",
+                                    "cuStreamEndCapture",
+                                    "cuGraphCreate",
+                                    "cuGraphAddKernelNode_v2",
+                                    "cuGraphInstantiateWithFlags",
+                                    "cuMemSetAccess",
+                                    "cuMemGetAllocationGranularity"};
+const char* const runtime_names[] = {"cudaLaunchKernel_v7000",
+                                     "cudaMemcpyAsync_v3020",
+                                     "cudaMemsetAsync_v3020",
+                                     "cudaMalloc_v3020",
+                                     "cudaFree_v3020",
+                                     "cudaStreamSynchronize_v3020",
+                                     "cudaDeviceSynchronize_v3020",
+                                     "cudaGraphLaunch_v10000",
+                                     "cudaStreamBeginCapture_v10000",
+                                     "cudaStreamEndCapture_v10000",
+                                     "cudaGraphAddKernelNode_v10000",
+                                     "cudaGraphInstantiate_v12000"};
+constexpr std::uint32_t last_callback_id = 400;
+
+std::uint32_t id_at(std::size_t index, std::uint32_t shift) {
+  return static_cast<std::uint32_t>(index) * 3 + 5 + shift;
+}
+
+std::uint32_t callback_id(cupti::domain where, const char* name) {
+  state& s = the_state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  std::size_t index = 0;
+  if (where == cupti::domain::driver_api) {
+    for (const char* each : driver_names) {
+      if (std::strcmp(each, name) == 0) return id_at(index, s.id_shift);
+      ++index;
+    }
+  } else {
+    for (const char* each : runtime_names) {
+      if (std::strcmp(each, name) == 0) return id_at(index, 0);
+      ++index;
+    }
+  }
+  misuse(s, name);
+  return 0;
+}
+
+void call_back(cupti::domain where, std::uint32_t id, const void* data) {
+  state& s = the_state();
+  cupti::callback_function* callback = nullptr;
+  void* user = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    if (!s.subscribed || s.callbacks.count({static_cast<int>(where), id}) == 0) return;
+    callback = s.callback;
+    user = s.user;
+  }
+  const int resource = where == cupti::domain::resource ? 1 : 0;
+  in_resource_callback += resource;
+  callback(user, where, id, data);
+  in_resource_callback -= resource;
+}
+
+// ---- records ----
+
+std::size_t stride_of(cupti::activity_kind kind, std::uint32_t version) {
+  const fake_record_sizes sizes = fake_sizes_of(version);
+  switch (kind) {
+    case cupti::activity_kind::kernel:
+    case cupti::activity_kind::concurrent_kernel:
+      return sizes.kernel;
+    case cupti::activity_kind::copy:
+      return sizes.copy;
+    case cupti::activity_kind::peer_copy:
+      return sizes.peer_copy;
+    case cupti::activity_kind::set:
+      return sizes.set;
+    case cupti::activity_kind::memory:
+      return sizes.memory;
+    case cupti::activity_kind::synchronization:
+      return sizes.synchronization;
+    case cupti::activity_kind::overhead:
+      return sizes.overhead;
+    default:
+      return 0;
+  }
+}
+
+// Asks the client for a buffer. Returns false when it declined.
+bool request_buffer() {
+  state& s = the_state();
+  cupti::buffer_request_function* request = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    request = s.request;
+  }
+  if (request == nullptr) return false;
+  buffer fresh;
+  ++in_buffer_callback;
+  request(&fresh.data, &fresh.size, &fresh.max_records);
+  --in_buffer_callback;
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  if (fresh.data == nullptr || fresh.size == 0) {
+    if (s.version < 27) misuse(s, "a null buffer crashes CUPTI before 12.9");
+    return false;
+  }
+  if (reinterpret_cast<std::uintptr_t>(fresh.data) % 8 != 0) {
+    misuse(s, "a buffer is not aligned to 8 bytes");
+    return false;
+  }
+  s.spare.push_back(fresh);
+  ++s.outstanding;
+  return true;
+}
+
+bool fits(const state& s, const buffer& in, std::size_t bytes) {
+  const std::size_t limit = s.records_per_buffer;
+  return in.used + bytes <= in.size && (limit == 0 || in.records < limit) &&
+         (in.max_records == 0 || in.records < in.max_records);
+}
+
+// Whether the spare buffers hold one more record, roughly: delivery asks for another if need be.
+bool has_room(const state& s, std::size_t bytes) {
+  std::size_t size = 0;
+  std::size_t records = 0;
+  for (const buffer& each : s.spare) {
+    size += each.size;
+    records += s.records_per_buffer != 0 ? s.records_per_buffer : each.size;
+  }
+  return s.pending_bytes + bytes <= size && s.pending.size() < records;
+}
+
+void queue_record(const void* prefix, std::size_t size) {
+  state& s = the_state();
+  const cupti::activity_kind kind = static_cast<const cupti::record*>(prefix)->kind;
+  std::unique_lock<std::mutex> lock(s.mutex);
+  if (s.kinds.count(static_cast<std::uint32_t>(kind)) == 0) return;
+  pending_record record;
+  record.bytes.assign(stride_of(kind, s.version), std::uint8_t{0xA5});  // what is appended is noise
+  std::memcpy(record.bytes.data(), prefix, std::min(size, record.bytes.size()));
+  record.held = s.hold;
+  const std::size_t bytes = record.bytes.size();
+  if (!has_room(s, bytes)) {
+    lock.unlock();
+    const bool granted = request_buffer();
+    lock.lock();
+    if (!granted) {
+      ++s.dropped;
+      return;
+    }
+  }
+  if (record.held) {
+    lock.unlock();
+    record.synchronizations = fake_synchronize_count();
+    lock.lock();
+  }
+  s.pending_bytes += bytes;
+  s.pending.push_back(std::move(record));
+  if (s.auto_delivery != 0 && s.pending.size() >= s.auto_delivery && !s.worker_asked) {
+    s.worker_asked = true;
+    ++s.workers_begun;
+    std::thread([] {
+      deliver(false);
+      state& t = the_state();
+      const std::lock_guard<std::mutex> last(t.mutex);
+      ++t.workers_ended;
+      t.worker_ended.notify_all();
+    }).detach();
+  }
+}
+
+void deliver(bool forced) {
+  state& s = the_state();
+  const std::size_t synchronizations = fake_synchronize_count();
+  const std::lock_guard<std::mutex> one_at_a_time(s.delivering);
+  std::unique_lock<std::mutex> lock(s.mutex);
+  s.worker_asked = false;
+  std::vector<pending_record> ready;
+  std::vector<pending_record> incomplete;
+  std::deque<pending_record> rest;
+  for (pending_record& each : s.pending) {
+    const bool running = each.held && each.synchronizations == synchronizations;
+    if (running && !forced) {
+      rest.push_back(std::move(each));
+      continue;
+    }
+    s.pending_bytes -= each.bytes.size();
+    (running ? incomplete : ready).push_back(std::move(each));
+  }
+  s.pending = std::move(rest);
+  if (s.order == fake_order::reversed) std::reverse(ready.begin(), ready.end());
+  if (s.order == fake_order::shuffled) {
+    std::mt19937 random(s.seed++);
+    std::shuffle(ready.begin(), ready.end(), random);
+  }
+  for (pending_record& each : incomplete) {
+    std::memset(each.bytes.data(), 0, sizeof(cupti::activity_kind));
+    ready.push_back(std::move(each));
+  }
+
+  std::vector<buffer> filled;
+  for (const pending_record& each : ready) {
+    if (filled.empty() || !fits(s, filled.back(), each.bytes.size())) {
+      if (s.spare.empty()) {
+        lock.unlock();
+        (void)request_buffer();
+        lock.lock();
+      }
+      if (s.spare.empty() || s.spare.front().size < each.bytes.size()) {
+        ++s.dropped;
+        continue;
+      }
+      filled.push_back(s.spare.front());
+      s.spare.erase(s.spare.begin());
+    }
+    buffer& into = filled.back();
+    std::memcpy(into.data + into.used, each.bytes.data(), each.bytes.size());
+    into.used += each.bytes.size();
+    ++into.records;
+  }
+  if (forced) {  // and the ones that were never written, empty
+    filled.insert(filled.end(), s.spare.begin(), s.spare.end());
+    s.spare.clear();
+  }
+  cupti::buffer_complete_function* complete = s.complete;
+  s.outstanding -= filled.size();
+  lock.unlock();
+  for (const buffer& each : filled) {
+    ++in_buffer_callback;
+    complete(nullptr, 0, each.data, each.size, each.used);
+    --in_buffer_callback;
+  }
+}
+
+void join_workers() {
+  state& s = the_state();
+  std::unique_lock<std::mutex> lock(s.mutex);
+  const std::uint64_t begun = s.workers_begun;
+  s.worker_ended.wait(lock, [&s, begun] { return s.workers_ended >= begun; });
+}
+
+__attribute__((destructor)) void leave() { join_workers(); }
+
+// What every function does first. Returns true, and the code, when that is all it does.
+enum class where_allowed { anywhere, not_in_buffer_callback };
+bool stop(const char* function, where_allowed allowed, cupti::result& code) {
+  const bool ready = fake_cuda_ready() != 0;
+  state& s = the_state();
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  ++s.calls[function];
+  if (allowed == where_allowed::not_in_buffer_callback && in_buffer_callback != 0) {
+    misuse(s, (std::string(function) + " in a buffer callback").c_str());
+    code = cupti::result::invalid_operation;
+    return true;
+  }
+  const auto failing = s.failing.find(function);
+  if (failing != s.failing.end()) {
+    code = static_cast<cupti::result>(failing->second);
+    return true;
+  }
+  if (!ready) {
+    misuse(s, (std::string(function) + " before cuInit").c_str());
+    code = cupti::result::unknown;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace fake
+
+#define FAKE_FUNCTION(allowed)                                                   \
+  {                                                                              \
+    cupti::result early = cupti::result::success;                                \
+    if (fake::stop(__func__, fake::where_allowed::allowed, early)) return early; \
+  }                                                                              \
+  fake::state& s = fake::the_state();                                            \
+  const std::lock_guard<std::mutex> lock(s.mutex)
+
+namespace cupti = strata::detail::cupti;
+using cupti::result;
+
+namespace {
+
+[[maybe_unused]] result subscribe(fake::state& s, cupti::subscriber_handle* out,
+                                  cupti::callback_function* callback, void* user) {
+  if (out == nullptr || callback == nullptr) return result::invalid_parameter;
+  if (s.has_other_client || s.subscribed) return result::multiple_subscribers_not_supported;
+  s.subscribed = true;
+  s.callback = callback;
+  s.user = user;
+  *out = fake::handle_of(1);
+  return result::success;
+}
+
+}  // namespace
+
+extern "C" {
+
+FAKE_EXPORT result cuptiGetVersion(std::uint32_t* version) {
+  FAKE_FUNCTION(anywhere);
+  *version = s.version;
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetResultString(result code, const char** text) {
+  switch (code) {
+    case result::success:
+      *text = "CUPTI_SUCCESS";
+      break;
+    case result::not_initialized:
+      *text = "CUPTI_ERROR_NOT_INITIALIZED";
+      break;
+    case result::insufficient_privileges:
+      *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
+      break;
+    case result::multiple_subscribers_not_supported:
+      *text = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
+      break;
+    case result::unknown:
+      *text = "CUPTI_ERROR_UNKNOWN";
+      break;
+    default:
+      return result::invalid_parameter;
+  }
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetTimestamp(std::uint64_t* time_ns) {
+  FAKE_FUNCTION(anywhere);
+  *time_ns = fake::now_ns(s);
+  return result::success;
+}
+
+#if FAKE_MISSING_SYMBOLS < 2
+FAKE_EXPORT result cuptiSubscribe(cupti::subscriber_handle* out, cupti::callback_function* callback,
+                                  void* user) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  return subscribe(s, out, callback, user);
+}
+#endif
+
+FAKE_EXPORT result cuptiUnsubscribe(cupti::subscriber_handle which) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  if (!s.subscribed || which != fake::handle_of(1)) return result::invalid_parameter;
+  s.subscribed = false;
+  s.callbacks.clear();
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiEnableCallback(std::uint32_t on, cupti::subscriber_handle who,
+                                       cupti::domain where, std::uint32_t id) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  if (!s.subscribed || who != fake::handle_of(1)) return result::invalid_parameter;
+  if (where == cupti::domain::invalid || id == 0) return result::invalid_parameter;
+  const std::pair<int, std::uint32_t> key{static_cast<int>(where), id};
+  if (on != 0) {
+    s.callbacks.insert(key);
+  } else {
+    s.callbacks.erase(key);
+  }
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiEnableDomain(std::uint32_t on, cupti::subscriber_handle who,
+                                     cupti::domain where) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  if (!s.subscribed || who != fake::handle_of(1)) return result::invalid_parameter;
+  for (std::uint32_t id = 1; id <= fake::last_callback_id; ++id) {
+    if (on != 0) {
+      s.callbacks.insert({static_cast<int>(where), id});
+    } else {
+      s.callbacks.erase({static_cast<int>(where), id});
+    }
+  }
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetCallbackName(cupti::domain where, std::uint32_t id, const char** name) {
+  FAKE_FUNCTION(anywhere);
+  if (id == 0 || id > fake::last_callback_id) return result::invalid_parameter;
+  std::size_t index = 0;
+  if (where == cupti::domain::driver_api) {
+    for (const char* each : fake::driver_names) {
+      if (fake::id_at(index++, s.id_shift) == id) return *name = each, result::success;
+    }
+  } else if (where == cupti::domain::runtime_api) {
+    for (const char* each : fake::runtime_names) {
+      if (fake::id_at(index++, 0) == id) return *name = each, result::success;
+    }
+  } else {
+    return result::invalid_parameter;
+  }
+  *name = fake::intern(s, ("cuda" + std::to_string(id)).c_str());
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityRegisterCallbacks(cupti::buffer_request_function* request,
+                                                  cupti::buffer_complete_function* complete) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  if (request == nullptr || complete == nullptr) return result::invalid_parameter;
+  s.request = request;
+  s.complete = complete;
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityEnable(cupti::activity_kind kind) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  if (fake::stride_of(kind, s.version) == 0) return result::not_compatible;
+  if (s.request == nullptr) fake::misuse(s, "cuptiActivityEnable without buffer callbacks");
+  s.kinds.insert(static_cast<std::uint32_t>(kind));
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityDisable(cupti::activity_kind kind) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  s.kinds.erase(static_cast<std::uint32_t>(kind));
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityGetNextRecord(std::uint8_t* buffer, std::size_t valid,
+                                              cupti::record** record) {
+  FAKE_FUNCTION(anywhere);
+  if (buffer == nullptr || record == nullptr) return result::invalid_parameter;
+  std::size_t offset = 0;
+  if (*record != nullptr) {
+    offset = static_cast<std::size_t>(reinterpret_cast<std::uint8_t*>(*record) - buffer);
+    offset += fake::stride_of((*record)->kind, s.version);
+  }
+  if (offset >= valid) return result::max_limit_reached;
+  auto* next = reinterpret_cast<cupti::record*>(buffer + offset);
+  if (fake::stride_of(next->kind, s.version) == 0) return result::invalid_kind;
+  *record = next;
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityGetNumDroppedRecords(cupti::context_handle, std::uint32_t,
+                                                     std::size_t* dropped) {
+  FAKE_FUNCTION(anywhere);
+  *dropped = s.dropped;
+  s.dropped = 0;
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityFlushAll(cupti::flush_flag flag) {
+  fake_thread delivery = fake_thread::caller;
+  {
+    FAKE_FUNCTION(not_in_buffer_callback);
+    if (s.complete == nullptr) return result::invalid_operation;
+    if (fake::in_resource_callback != 0) fake::misuse(s, "FlushAll in a resource callback");
+    delivery = s.delivery;
+  }
+  const bool forced = flag == cupti::flush_flag::forced;
+  fake::join_workers();
+  if (delivery == fake_thread::caller) {
+    fake::deliver(forced);
+  } else {
+    std::thread(fake::deliver, forced).join();
+  }
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivitySetAttribute(cupti::attribute code, std::size_t* size,
+                                             void* value) {
+  FAKE_FUNCTION(anywhere);
+  if (code == cupti::attribute::per_thread_activity_buffer && s.version < 21) {
+    return result::invalid_parameter;
+  }
+  const auto* bytes = static_cast<const std::uint8_t*>(value);
+  s.attributes[static_cast<int>(code)].assign(bytes, bytes + *size);
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityGetAttribute(cupti::attribute code, std::size_t* size,
+                                             void* value) {
+  FAKE_FUNCTION(anywhere);
+  const auto found = s.attributes.find(static_cast<int>(code));
+  if (found == s.attributes.end()) return result::invalid_parameter;
+  if (*size < found->second.size()) return result::size_not_sufficient;
+  *size = found->second.size();
+  std::memcpy(value, found->second.data(), *size);
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetContextId(cupti::context_handle, std::uint32_t* id) {
+  FAKE_FUNCTION(anywhere);
+  *id = 1;
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetDeviceId(cupti::context_handle, std::uint32_t* id) {
+  FAKE_FUNCTION(anywhere);
+  *id = 0;
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetStreamIdEx(cupti::context_handle, cupti::stream_handle which,
+                                      std::uint8_t, std::uint32_t* id) {
+  FAKE_FUNCTION(anywhere);
+  *id = which == nullptr ? 7U : static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(which));
+  return result::success;
+}
+
+#if FAKE_MISSING_SYMBOLS < 1
+FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
+                                     cupti::callback_function* callback, void* user,
+                                     cupti::subscriber_params* params) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  const bool known =
+      params->struct_size == 32 || (params->struct_size == 40 && s.version >= 130200);
+  if (!known || s.version < 130000) return result::invalid_parameter;
+  const result code = subscribe(s, out, callback, user);
+  if (code == result::multiple_subscribers_not_supported &&
+      params->old_subscriber_name != nullptr && params->old_subscriber_capacity != 0) {
+    const std::string& name = s.other_client;
+    const std::size_t length = std::min(name.size(), params->old_subscriber_capacity - 1);
+    std::memcpy(params->old_subscriber_name, name.c_str(), length);
+    params->old_subscriber_name[length] = '\0';
+  }
+  return code;
+}
+
+FAKE_EXPORT result cuptiActivityFlushPeriod(std::uint32_t) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiSetThreadIdType(cupti::thread_id_type) {
+  FAKE_FUNCTION(anywhere);
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiGetGraphNodeId(cupti::graph_node_handle node, std::uint64_t* id) {
+  FAKE_FUNCTION(anywhere);
+  *id = fake::id_of(node);
+  return *id == 0 ? result::invalid_parameter : result::success;
+}
+
+FAKE_EXPORT result cuptiGetGraphId(cupti::graph_handle graph, std::uint32_t* id) {
+  FAKE_FUNCTION(anywhere);
+  *id = static_cast<std::uint32_t>(fake::id_of(graph));
+  return *id == 0 ? result::invalid_parameter : result::success;
+}
+
+FAKE_EXPORT result cuptiGetGraphExecId(cupti::graph_exec_handle exec, std::uint32_t* id) {
+  FAKE_FUNCTION(anywhere);
+  *id = static_cast<std::uint32_t>(fake::id_of(exec));
+  return *id == 0 ? result::invalid_parameter : result::success;
+}
+#endif
+
+}  // extern "C"

@@ -1,0 +1,271 @@
+// CUDA graphs: kernels belong to the range that launched the graph and, beside that, to the one
+// that captured them; a capture is never broken.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fake_session.hpp"
+
+using fake::launch;
+using fake::row;
+using fake::traced;
+using strata::profile;
+
+namespace {
+
+constexpr std::uint32_t stream = 9;
+
+/// Three kernels captured in capture/attention, two in capture/mlp.
+fake_graph_t capture() {
+  STRATA_RANGE("capture");
+  (void)fake_begin_capture(stream);
+  {
+    STRATA_RANGE("attention");
+    for (int i = 0; i < 3; ++i) launch("gemm", stream);
+  }
+  {
+    STRATA_RANGE("mlp");
+    for (int i = 0; i < 2; ++i) launch("gelu", stream);
+  }
+  fake_graph_t const graph = fake_end_capture(stream);
+  REQUIRE(graph != 0);
+  return graph;
+}
+
+}  // namespace
+
+// The first test of this program: no session has followed graphs yet.
+TEST_CASE("a graph captured before the first session belongs to who launches it") {
+  fake_cuda_reset();
+  REQUIRE(strata::detail::driver_library::get().ok());
+  fake_graph_t const executable = fake_graph_clone(capture());
+  traced s;
+  {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 5);
+  CHECK(row(p, "decode").self.kernels == 5);
+  CHECK(row(p, "").total.graph_kernels == 0);
+  CHECK(p.captured.empty());
+}
+
+TEST_CASE(
+    "a graph's kernels belong to the range that launched it and to those that captured them") {
+  traced s;
+  fake_graph_t const executable = fake_graph_clone(capture());
+  for (int i = 0; i < 4; ++i) {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 20);
+  CHECK(row(p, "decode").self.kernels == 20);
+  CHECK(row(p, "decode").self.launches == 4);
+  CHECK(row(p, "capture/attention").self.kernels == 0);
+  CHECK(row(p, "capture/attention").self.graph_kernels == 12);
+  CHECK(fake::about(row(p, "capture/attention").self.graph_kernel_ns, 12'000));
+  CHECK(row(p, "capture/mlp").self.graph_kernels == 8);
+  CHECK(row(p, "capture").total.graph_kernels == 20);
+  CHECK(row(p, "").total.kernels == 20);
+  // Launches into the capture put no work on the device, and say so.
+  auto const captured =
+      std::count_if(p.launches.begin(), p.launches.end(), [](strata::launch_record const& l) {
+        return l.captured == strata::launch_record::in_capture;
+      });
+  CHECK(captured == 5);
+  CHECK(p.launches.size() == 9);
+}
+
+TEST_CASE("a graph of a clone of a clone") {
+  traced s;
+  fake_graph_t const executable = fake_graph_clone(fake_graph_clone(capture()));
+  {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "decode").self.kernels == 5);
+  CHECK(row(p, "capture/attention").self.graph_kernels == 3);
+  CHECK(row(p, "capture/mlp").self.graph_kernels == 2);
+}
+
+TEST_CASE("a graph made of nodes one by one") {
+  traced s;
+  fake_graph_t graph = 0;
+  fake_kernel kernel;
+  {
+    STRATA_RANGE("build");
+    graph = fake_graph_create();
+    (void)fake_graph_create_node(graph, &kernel);
+    (void)fake_graph_create_node(graph, &kernel);
+  }
+  fake_graph_t const executable = fake_graph_clone(graph);
+  {
+    STRATA_RANGE("run");
+    (void)fake_graph_launch(executable, 11);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "run").self.kernels == 2);
+  CHECK(row(p, "build").self.graph_kernels == 2);
+  CHECK(row(p, "build").self.launches == 0);
+}
+
+TEST_CASE("a graph captured in one session and launched in the next") {
+  fake_graph_t executable = 0;
+  {
+    traced first;
+    executable = fake_graph_clone(capture());
+    first.stop();
+  }
+  traced s;
+  {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "decode").self.kernels == 5);
+  CHECK(row(p, "capture/attention").self.graph_kernels == 3);
+}
+
+TEST_CASE("work beside a capture is work") {
+  traced s;
+  (void)fake_begin_capture(stream);
+  {
+    STRATA_RANGE("beside");
+    launch("kernel", 11);
+    launch("captured", stream);
+  }
+  fake_graph_t const graph = fake_end_capture(stream);
+  CHECK(graph != 0);
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+  CHECK(row(p, "beside").self.kernels == 1);
+  for (strata::launch_record const& l : p.launches)
+    CHECK((l.captured == 0) == (l.correlation == p.kernels[0].correlation));
+}
+
+TEST_CASE("while a stream captures nothing waits, and the records come at a later step") {
+  traced s("active=1");
+  for (int step = 0; step < 5; ++step) {
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    launch("kernel", 11);
+    if (step == 0) (void)fake_begin_capture(stream);
+    if (step == 1) {
+      (void)fake_end_capture(21);  // of a capture that was begun before all this
+      launch("captured", stream);
+    }
+    CHECK(fake_synchronize_count() == (step == 4 ? 1u : 0u));
+    if (step == 3) CHECK(fake_end_capture(stream) != 0);
+  }
+  CHECK(fake_capture_broken() == 0);
+  CHECK(fake_synchronize_count() == 1);
+  fake::check_tracing(false);
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  // Only step 0 was to be recorded, however late its records came.
+  CHECK(p.kernels.size() == 1);
+  CHECK(row(p, "work").self.kernels == 1);
+  CHECK(row(p, "work").host.count() == 1);
+}
+
+TEST_CASE("a capture that its thread did not end goes on") {
+  traced s("active=1");
+  (void)fake_begin_capture(stream);
+  {
+    STRATA_STEP();
+    launch("kernel", 11);
+    std::thread([] { fake_end_capture_elsewhere(stream); }).join();
+  }
+  CHECK(fake_capture_broken() == 0);
+  CHECK(fake_end_capture(stream) != 0);
+  fake::nothing_lost(s.result());
+}
+
+TEST_CASE("a capture that did not begin forbids nothing") {
+  traced s("active=1");
+  {
+    STRATA_STEP();
+    fake_fail_next_call(1);
+    (void)fake_begin_capture(stream);
+    launch("kernel", 11);
+  }
+  CHECK(fake_synchronize_count() == 1);
+  fake::nothing_lost(s.result());
+}
+
+TEST_CASE("a ruined capture is over when it ends") {
+  traced s("active=1");
+  {
+    STRATA_STEP();
+    (void)fake_begin_capture(stream);
+    (void)strata::detail::driver_library::get().api.context_synchronize();  // the program's mistake
+    CHECK(fake_capture_broken() == 1);
+    CHECK(fake_end_capture(stream) == 0);
+    launch("kernel", 11);
+  }
+  CHECK(fake_synchronize_count() == 1);
+  fake::nothing_lost(s.result());
+}
+
+TEST_CASE("captures that began before anybody watched are seen on the legacy stream") {
+  traced s("active=1");
+  SUBCASE("of the stream itself") { fake_mark_capture(7, 1); }
+  SUBCASE("of a stream that blocks it") { fake_set_implicit_capture(1); }
+  for (int step = 0; step < 3; ++step) {
+    STRATA_STEP();
+    launch("kernel", 11);
+    if (step == 1) {
+      CHECK(fake_synchronize_count() == 0);
+      fake_mark_capture(7, 0);
+      fake_set_implicit_capture(0);
+    }
+  }
+  CHECK(fake_synchronize_count() == 1);
+  CHECK(fake_capture_broken() == 0);
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+}
+
+TEST_CASE("many captures at a time") {
+  traced s("active=1");
+  {
+    STRATA_STEP();
+    launch("kernel", 7);
+    for (std::uint32_t i = 0; i < 600; ++i) (void)fake_begin_capture(1000 + i);
+  }
+  for (std::uint32_t i = 0; i < 600; ++i) {
+    CHECK(fake_synchronize_count() == 0);
+    CHECK(fake_end_capture(1000 + (i * 7) % 600) != 0);
+    STRATA_STEP();
+  }
+  CHECK(fake_synchronize_count() == 1);
+  CHECK(fake_capture_broken() == 0);
+  fake::nothing_lost(s.result());
+}
+
+TEST_CASE("sync=1 does not wait within a capture") {
+  traced s("sync=1");
+  {
+    STRATA_RANGE("plain");
+    launch("kernel", 11);
+  }
+  std::size_t const before = fake_synchronize_count();
+  CHECK(before == 1);
+  fake_graph_t const graph = capture();
+  CHECK(graph != 0);
+  CHECK(fake_capture_broken() == 0);
+  fake::nothing_lost(s.result());
+}

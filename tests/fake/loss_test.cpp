@@ -1,0 +1,139 @@
+// What is lost is counted, shown, and does not spoil the rest.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "fake_session.hpp"
+
+using fake::launch;
+using fake::row;
+using fake::traced;
+using strata::profile;
+
+TEST_CASE("the profiler's own kernel is left out in silence") {
+  traced s;
+  launch("gemm");
+  fake_wait_ns_kernel();
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+}
+
+TEST_CASE("a kernel of the program may have that name too") {
+  traced s;
+  {
+    STRATA_RANGE("mine");
+    launch("WaitNs");
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "mine").self.kernels == 1);
+}
+
+TEST_CASE("kernels without a launch are counted and stand under the root") {
+  traced s;
+  fake_kernel kernel;
+  kernel.name = "stranger";
+  {
+    STRATA_RANGE("work");
+    launch();
+    fake_orphan_kernel(&kernel);
+    fake_orphan_kernel(&kernel);
+  }
+  profile const& p = s.result();
+  CHECK(p.losses.uncorrelated == 2);
+  CHECK(p.kernels.size() == 3);
+  CHECK(row(p, "work").self.kernels == 1);
+  CHECK(row(p, "").self.kernels == 2);
+}
+
+TEST_CASE("lost times are counted and are no time") {
+  traced s;
+  {
+    STRATA_RANGE("work");
+    launch();
+    fake_lose_timestamps(1);
+    launch();
+    (void)fake_copy(1, 64, 7, 1000);
+    fake_lose_timestamps(0);
+  }
+  profile const& p = s.result();
+  CHECK(p.losses.timestamps_lost == 2);
+  CHECK(p.losses.uncorrelated == 0);
+  strata::range_row const work = row(p, "work");
+  CHECK(work.self.kernels == 2);
+  CHECK(fake::about(work.self.kernel_ns, 1000));
+  CHECK(work.self.copies == 1);
+  CHECK(work.self.copy_ns == 0);
+  CHECK(work.self.host_to_device_bytes == 64);
+  CHECK(fake::about(work.gpu_busy_ns, 1000));
+  REQUIRE(p.kernels.size() == 2);
+  CHECK(p.kernels[1].begin == strata::lost_time);
+  CHECK(p.kernels[1].end == strata::lost_time);
+}
+
+TEST_CASE("what CUPTI dropped is counted") {
+  traced s;
+  SUBCASE("before a buffer comes back") {
+    launch();
+    fake_drop(5);
+  }
+  SUBCASE("and no buffer comes back") { fake_drop(5); }
+  profile const& p = s.result();
+  CHECK(p.losses.activity_dropped == 5);
+}
+
+TEST_CASE("what was dropped between two sessions is nobody's") {
+  { traced const first; }
+  fake_drop(7);
+  traced s;
+  launch();
+  fake::nothing_lost(s.result());
+}
+
+TEST_CASE(
+    "work that runs on while a capture forbids to wait leaves the records that are complete") {
+  traced s;
+  {
+    STRATA_RANGE("done");
+    launch();
+  }
+  (void)fake_begin_capture(9);
+  fake_hold(1);
+  {
+    STRATA_RANGE("running");
+    launch();
+  }
+  profile const& p = s.result();
+  CHECK(fake_synchronize_count() == 0);
+  CHECK(fake_capture_broken() == 0);
+  CHECK(p.kernels.size() == 1);
+  CHECK(row(p, "done").self.kernels == 1);
+  CHECK(p.losses.activity_dropped == 1);
+  CHECK(fake_buffers_outstanding() == 0);
+  fake_hold(0);
+  CHECK(fake_end_capture(9) != 0);
+  fake::check_tracing(false);
+  // And the next session knows nothing of it.
+  traced next;
+  launch();
+  profile const& q = next.result();
+  fake::nothing_lost(q);
+  CHECK(q.kernels.size() == 1);
+}
+
+TEST_CASE("records that come after their session are not the next one's") {
+  {
+    traced first;
+    (void)fake_begin_capture(9);
+    launch();
+    first.stop();
+    (void)fake_end_capture(9);
+  }
+  traced s;
+  launch();
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+}

@@ -1,0 +1,66 @@
+// The session that STRATA asks for, and forked children.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "child_process.hpp"
+
+using fake::child_process;
+using fake::count_of;
+
+TEST_CASE("STRATA=trace traces a program that has no session") {
+  REQUIRE(std::system("rm -rf traced") == 0);
+  child_process const p({"work=3", "other-device-work"}, {{"STRATA", "trace,out=traced"}});
+  INFO(p.err);
+  CHECK(count_of(p.err, "work") > 0);
+  CHECK(count_of(p.err, "gemm") > 0);
+  CHECK(count_of(p.err, "strata: wrote traced/{") == 1);
+  CHECK(fake::text_of("traced/ranges.csv").find("work") != std::string::npos);
+  CHECK(fake::text_of("traced/kernels.csv").find("gemm") != std::string::npos);
+  CHECK(fake::text_of("traced/memory.csv").size() > 0);
+  CHECK(fake::text_of("traced/profile.json").find("gemm") != std::string::npos);
+  CHECK(count_of(fake::text_of("traced/trace.json"), "gemm") >= 3);
+}
+
+TEST_CASE("its table has the problems and the losses") {
+  REQUIRE(std::system("rm -rf problems losses") == 0);
+  child_process const problems({"fail=cuptiSubscribe:35", "work=3"},
+                               {{"STRATA", "trace,out=problems"}});
+  INFO(problems.err);
+  CHECK(count_of(problems.err, "INSUFFICIENT_PRIVILEGES (35)") == 1);
+  CHECK(count_of(problems.err, "work") > 0);
+  CHECK(fake::text_of("problems/profile.json").find("INSUFFICIENT_PRIVILEGES") !=
+        std::string::npos);
+  child_process const losses({"work=3", "drop=1234"}, {{"STRATA", "trace,out=losses"}});
+  INFO(losses.err);
+  CHECK(losses.err.find("records of device work dropped by CUPTI") != std::string::npos);
+  CHECK(losses.err.find("1,234") != std::string::npos);
+}
+
+TEST_CASE("without STRATA nothing is loaded and nothing is said") {
+  child_process const p({"work=3", "tell=cuptiGetVersion", "tell=cuptiSubscribe"});
+  CHECK(p.err.empty());
+  CHECK(p.number("cuptiGetVersion") == 0);
+  CHECK(p.number("cuptiSubscribe") == 0);
+}
+
+TEST_CASE("a forked child is silent and leaves CUPTI alone") {
+  SUBCASE("of a program with a session of its own") {
+    child_process const p({"start=trace,formats=none", "work=2", "fork", "work=2", "stop"});
+    CHECK(p.number("calls in the child") == 0);
+    CHECK(p.number("child") == 6);
+    CHECK(p.number("kernels") == 4);
+    CHECK(p.number("problems") == 0);
+    CHECK(p.err.empty());
+  }
+  SUBCASE("of a program that STRATA traces") {
+    REQUIRE(std::system("rm -rf forked forked-2") == 0);
+    child_process const p({"work=2", "fork", "work=2"}, {{"STRATA", "trace,out=forked"}});
+    INFO(p.err);
+    CHECK(p.number("calls in the child") == 0);
+    CHECK(p.number("child") == 6);
+    CHECK(count_of(p.err, "strata: wrote") == 1);
+    CHECK(count_of(fake::text_of("forked/kernels.csv"), "gemm") > 0);
+  }
+}

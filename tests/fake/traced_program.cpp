@@ -1,0 +1,191 @@
+// A program that is traced against the stand-ins, in a process of its own: the libraries load once
+// a process, and a test wants them otherwise each time. It links none of them; FAKE_CUPTI_FILE and
+// FAKE_CUDA_FILE name those that hold the controls. Arguments are done in order:
+//   version=26 devices=0 init=803 fail=cuptiSubscribe:39 other=NAME   script the stand-ins
+//   per-buffer=N          N records fill a buffer            drop=N  CUPTI drops N records
+//   heal=cuptiActivityFlushAll                                        ends a fail=
+//   start=CONFIGURATION   begins a session       work=N       N kernels in the range "work"
+//   steps=N               N steps, a kernel each  hold         work does not end
+//   other-device-work     every other kind of work in the range "other"
+//   fork                  a child works, ends its session, returns from main
+//   stop                  ends the session and tells what it has
+//   tell=FUNCTION         tells how often the client called it
+// Without start= the ranges begin the session that STRATA asks for. It ends with exit code 5.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <strata/detail/dynamic_library.hpp>
+#include <strata/strata.hpp>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fake.hpp"
+
+namespace {
+
+void* open_library(char const* variable) {
+  char const* const file = std::getenv(variable);
+  void* const handle = file == nullptr || *file == '\0' ? nullptr : dlopen(file, RTLD_NOW);
+  if (file != nullptr && *file != '\0' && handle == nullptr) std::puts(dlerror());
+  return handle;
+}
+
+/// A control, or a null pointer where its library is not there.
+template <class Function>
+Function* control(void* library, char const* name) {
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
+}
+#define CONTROL(library, name) control<decltype(name)>(library, #name)
+
+struct program {
+  void* cuda = open_library("FAKE_CUDA_FILE");
+  void* cupti = open_library("FAKE_CUPTI_FILE");
+  std::unique_ptr<strata::session> session;
+
+  void work(int times) {
+    for (int i = 0; i < times; ++i) {
+      STRATA_RANGE("work");
+      fake_kernel kernel;
+      kernel.name = "_Z4gemmPf";
+      if (cupti != nullptr) (void)CONTROL(cupti, fake_launch)(&kernel);
+    }
+  }
+
+  void other_work() {
+    STRATA_RANGE("other");
+    (void)CONTROL(cupti, fake_copy)(1, 1000, 7, 100);
+    (void)CONTROL(cupti, fake_copy)(10, 2000, 7, 100);
+    (void)CONTROL(cupti, fake_memset)(3000, 7, 100);
+    (void)CONTROL(cupti, fake_malloc)(0x1000, 4000, 3, 1);
+    (void)CONTROL(cupti, fake_free)(0x1000, 4000, 3, 1);
+    (void)CONTROL(cupti, fake_sync)(3, 99, 100);
+    CONTROL(cupti, fake_overhead)(1 << 16, 100);
+  }
+
+  void tell() {
+    strata::profile const& p = session->result();
+    auto const line = [](char const* what, auto count) {
+      std::printf("%s: %llu\n", what, static_cast<unsigned long long>(count));
+    };
+    line("traced", p.traced);
+    line("ranges", p.ranges.size());
+    line("launches", p.launches.size());
+    line("kernels", p.kernels.size());
+    line("copies", p.copies.size());
+    line("allocations", p.memory.size());
+    line("waits", p.synchronizations.size());
+    line("overheads", p.overheads.size());
+    std::uint64_t bytes = 0;
+    for (strata::copy_record const& c : p.copies) bytes += c.bytes;
+    for (strata::memory_record const& m : p.memory) bytes += m.bytes;
+    line("bytes", bytes);
+    line("uncorrelated", p.losses.uncorrelated);
+    line("dropped", p.losses.activity_dropped);
+    line("refused", p.losses.activity_refused);
+    line("buffers refused", p.losses.buffers_refused);
+    line("MB", p.cost.activity_bytes >> 20);
+    line("problems", p.problems.size());
+    for (std::string const& problem : p.problems) std::printf("problem: %s\n", problem.c_str());
+    if (cupti != nullptr) {
+      line("misuses", CONTROL(cupti, fake_misuse_count)());
+      line("buffers outstanding", CONTROL(cupti, fake_buffers_outstanding)());
+      line("subscribed", CONTROL(cupti, fake_subscribed)());
+    }
+    if (cuda != nullptr) line("waited", CONTROL(cuda, fake_synchronize_count)());
+  }
+
+  /// A child works, ends its session and leaves main. True in the child.
+  bool fork_child() {
+    std::fflush(nullptr);
+    pid_t const child = ::fork();
+    if (child == 0) {
+      work(3);
+      session.reset();
+      return true;
+    }
+    int status = 0;
+    (void)::waitpid(child, &status, 0);
+    std::printf("child: %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    return false;
+  }
+
+  /// The count of every call of the client in one number.
+  std::size_t calls() {
+    std::size_t all = 0;
+    for (char const* const function :
+         {"cuptiActivityFlushAll", "cuptiActivityEnable", "cuptiActivityDisable",
+          "cuptiEnableCallback", "cuptiSubscribe", "cuptiGetTimestamp", "cuptiUnsubscribe"})
+      all += CONTROL(cupti, fake_calls)(function);
+    return all;
+  }
+
+  /// False where the rest is left to nobody: in a forked child.
+  bool run(std::string const& word) {
+    std::size_t const equals = word.find('=');
+    std::string const key = word.substr(0, equals);
+    std::string const value = equals == std::string::npos ? "" : word.substr(equals + 1);
+    int const number = std::atoi(value.c_str());
+    if (key == "version") CONTROL(cupti, fake_set_version)(static_cast<std::uint32_t>(number));
+    if (key == "devices") CONTROL(cuda, fake_set_device_count)(number);
+    if (key == "init") CONTROL(cuda, fake_set_init_result)(number);
+    if (key == "fail") {
+      std::size_t const colon = value.find(':');
+      CONTROL(cupti, fake_fail)
+      (value.substr(0, colon).c_str(), std::atoi(value.c_str() + colon + 1));
+    }
+    if (key == "heal") CONTROL(cupti, fake_fail)(value.c_str(), 0);
+    if (key == "other") CONTROL(cupti, fake_set_other_client)(value.c_str());
+    if (key == "hold") CONTROL(cupti, fake_hold)(1);
+    if (key == "per-buffer")
+      CONTROL(cupti, fake_set_records_per_buffer)(static_cast<std::size_t>(number));
+    if (key == "drop") CONTROL(cupti, fake_drop)(static_cast<std::size_t>(number));
+    if (key == "start") {
+      std::vector<std::string> problems;
+      session = std::make_unique<strata::session>(strata::configuration::parse(value, problems));
+      std::printf("started: %d\n", session->start().ok() ? 1 : 0);
+    }
+    if (key == "work") work(number);
+    if (key == "steps") {
+      for (int i = 0; i < number; ++i) {
+        STRATA_STEP();
+        work(1);
+      }
+    }
+    if (key == "other-device-work") other_work();
+    if (key == "stop") {
+      tell();
+      session.reset();
+    }
+    if (key == "tell")
+      std::printf("%s: %zu\n", value.c_str(), CONTROL(cupti, fake_calls)(value.c_str()));
+    if (key == "fork") {
+      std::size_t const before = calls();
+      if (fork_child()) {
+        bool const silent = calls() == before;
+        std::printf("calls in the child: %zu\n", calls() - before);
+        std::fflush(stdout);
+        exit_code = silent ? 6 : 7;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  int exit_code = 5;
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  program the;
+  for (int i = 1; i < count; ++i) {
+    if (!the.run(words[i])) break;
+  }
+  std::fflush(stdout);
+  return the.exit_code;
+}

@@ -1,0 +1,260 @@
+// Steps in windows: what is on when, what is kept, and when the device is waited for.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "fake_session.hpp"
+
+using fake::launch;
+using fake::row;
+using fake::traced;
+using strata::profile;
+
+namespace {
+
+/// Every kind of work and record, `times` times, in the range "work".
+void work(int times) {
+  STRATA_RANGE("work");
+  for (int i = 0; i < times; ++i) {
+    launch();
+    (void)fake_copy(1, 10, 7, 100);
+    (void)fake_memset(10, 7, 100);
+    (void)fake_malloc(0x1000, 10, 3, 0);
+    (void)fake_free(0x1000, 10, 3, 0);
+    (void)fake_sync(3, 99, 10);
+    fake_overhead(1 << 16, 100);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("nothing is on without a session, and all of it within") {
+  { traced const first; }
+  fake::check_tracing(false);
+  traced s;
+  fake::check_tracing(true);
+  work(2);
+  s.stop();
+  fake::check_tracing(false);
+  CHECK(fake_synchronize_count() == 1);
+  work(5);  // nobody's
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 2);
+  CHECK(p.copies.size() == 4);
+  CHECK(p.memory.size() == 4);
+  CHECK(p.synchronizations.size() == 2);
+  CHECK(p.overheads.size() == 2);
+}
+
+TEST_CASE("only the active steps of each window are kept") {
+  traced s("skip=2,warmup=1,active=2,repeat=2");
+  fake::check_tracing(false);
+  for (int step = 0; step < 14; ++step) {
+    CAPTURE(step);
+    STRATA_STEP();
+    bool const in_window = step < 10 && step % 5 >= 2;
+    fake::check_tracing(in_window);
+    // The device is waited for at the end of a window, and at no other time.
+    CHECK(fake_synchronize_count() == static_cast<std::size_t>(step < 5 ? 0 : step < 10 ? 1 : 2));
+    work(step + 1);
+  }
+  CHECK(fake_synchronize_count() == 2);
+  fake::check_tracing(false);
+  profile const& p = s.result();
+  CHECK(fake_synchronize_count() == 2);
+  fake::nothing_lost(p);
+  // Steps 3, 4, 8 and 9 are active; step n works n + 1 times.
+  std::size_t const times = 4 + 5 + 9 + 10;
+  CHECK(row(p, "work").host.count() == 4);
+  CHECK(row(p, "work").self.kernels == times);
+  CHECK(row(p, "work").self.launches == 3 * times);
+  CHECK(p.kernels.size() == times);
+  CHECK(p.copies.size() == 2 * times);
+  CHECK(p.memory.size() == 2 * times);
+  CHECK(p.synchronizations.size() == times);
+  CHECK(p.overheads.size() == times);
+  CHECK(p.launches.size() == 6 * times);
+  REQUIRE(p.steps.size() == 4);
+  CHECK(p.steps[0].step == 3);
+  CHECK(p.steps[3].step == 9);
+  for (strata::launch_record const& l : p.launches) {
+    bool const active = l.step == 3 || l.step == 4 || l.step == 8 || l.step == 9;
+    CHECK(active);
+    CHECK(l.captured == 0);
+  }
+}
+
+TEST_CASE("a warm-up at the very start") {
+  traced s("warmup=2,active=1");
+  for (int step = 0; step < 5; ++step) {
+    STRATA_STEP();
+    work(1);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+  CHECK(p.synchronizations.size() == 1);
+  CHECK(p.overheads.size() == 1);
+}
+
+TEST_CASE("a session that ends while it warms up has nothing") {
+  traced s("warmup=5,active=1");
+  for (int step = 0; step < 3; ++step) {
+    STRATA_STEP();
+    work(1);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.empty());
+  CHECK(p.launches.empty());
+  CHECK(p.memory.empty());
+  CHECK(p.synchronizations.empty());
+  // And the session after it does not warm up.
+  traced next;
+  work(1);
+  CHECK(next.result().kernels.size() == 1);
+}
+
+TEST_CASE("windows without an end") {
+  traced s("skip=1,active=1,repeat=0");
+  for (int step = 0; step < 20; ++step) {
+    STRATA_STEP();
+    work(1);
+  }
+  CHECK(fake_synchronize_count() == 10);
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 10);
+  CHECK(row(p, "work").host.count() == 10);
+}
+
+TEST_CASE("the device is never waited for at the end of a range or of a step") {
+  traced s;
+  for (int step = 0; step < 10; ++step) {
+    STRATA_STEP();
+    work(3);
+  }
+  CHECK(fake_synchronize_count() == 0);
+  CHECK(fake_calls("cuptiActivityFlushAll") != 0);
+  s.stop();
+  CHECK(fake_synchronize_count() == 1);
+}
+
+TEST_CASE("a range costs no call of CUPTI") {
+  traced s;
+  std::size_t const names[] = {fake_calls("cuptiGetTimestamp"), fake_calls("cuptiActivityFlushAll"),
+                               fake_calls("cuptiEnableCallback"),
+                               fake_calls("cuptiActivityEnable")};
+  for (int i = 0; i < 100; ++i) {
+    STRATA_RANGE("range", i);
+  }
+  CHECK(names[0] == fake_calls("cuptiGetTimestamp"));
+  CHECK(names[1] == fake_calls("cuptiActivityFlushAll"));
+  CHECK(names[2] == fake_calls("cuptiEnableCallback"));
+  CHECK(names[3] == fake_calls("cuptiActivityEnable"));
+  CHECK(s.result().ranges.size() == 100);
+}
+
+TEST_CASE("sync=1 waits at the end of each range") {
+  traced s("sync=1");
+  for (int i = 0; i < 5; ++i) work(1);
+  CHECK(fake_synchronize_count() == 5);
+  s.stop();
+  CHECK(fake_synchronize_count() == 6);
+}
+
+TEST_CASE("our own wait at the end of a window, and what it costs, is not in the profile") {
+  traced s("active=1");
+  // CUPTI records each wait, also that of Strata.
+  fake_set_synchronize_hook([] {
+    (void)fake_sync(4, 98, 10);
+    fake_overhead(1 << 16, 10);
+  });
+  {
+    STRATA_STEP();
+    work(1);
+  }
+  CHECK(fake_synchronize_count() == 1);
+  fake_set_synchronize_hook(nullptr);
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.synchronizations.size() == 1);
+  CHECK(p.overheads.size() == 1);
+}
+
+TEST_CASE("what is launched while a window closes has its launch and is left out") {
+  traced s("active=1");
+  fake_set_synchronize_hook([] { launch("late"); });
+  {
+    STRATA_STEP();
+    work(1);
+  }
+  fake_set_synchronize_hook(nullptr);
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+}
+
+TEST_CASE("sessions in a row all trace and find nothing of each other") {
+  for (std::size_t run = 1; run <= 3; ++run) {
+    traced s;
+    fake::check_tracing(true);
+    for (std::size_t i = 0; i < run; ++i) work(1);
+    profile const& p = s.result();
+    fake::check_tracing(false);
+    fake::nothing_lost(p);
+    CHECK(p.kernels.size() == run);
+    CHECK(p.ranges.size() == run);
+    CHECK(row(p, "work").self.kernels == run);
+    work(1);  // between sessions: nobody's
+  }
+  // So does one object that starts again, after a schedule that left its window open.
+  traced s("active=2");
+  for (std::size_t run = 1; run <= 3; ++run) {
+    for (int step = 0; step < 4; ++step) {
+      STRATA_STEP();
+      fake::check_tracing(step < 2);
+      work(1);
+    }
+    profile const& p = s.result();
+    fake::nothing_lost(p);
+    CHECK(p.kernels.size() == 2);
+    REQUIRE(s.start().ok());
+    {
+      STRATA_STEP();
+      fake::check_tracing(true);
+    }
+    s.stop();
+    fake::check_tracing(false);
+    REQUIRE(s.start().ok());
+  }
+}
+
+TEST_CASE("kernel times land on the host's clock whatever CUPTI's clock says") {
+  std::int64_t skew = 0;
+  SUBCASE("the same clock") {}
+  SUBCASE("an hour ahead") { skew = 3'600'000'000'000; }
+  SUBCASE("an hour behind") { skew = -3'600'000'000'000; }
+  SUBCASE("years behind") { skew = -1'000'000'000'000'000'000; }
+  strata::session s(fake::configure("trace,formats=none"));
+  fake::unscript();
+  fake_skew_clock(skew);
+  REQUIRE(s.start().ok());
+  static std::uint32_t stream = 1000;  // one that no work of another time occupies
+  for (int i = 0; i < 50; ++i) {
+    STRATA_RANGE("work");
+    launch("kernel", ++stream, 10);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  REQUIRE(p.kernels.size() == 50);
+  REQUIRE(p.launches.size() == 50);
+  for (std::size_t i = 0; i < 50; ++i) {
+    // The fake's kernels begin within their launches; 20 us are far beyond the bridge's error.
+    CHECK(p.kernels[i].begin > p.launches[i].begin - 20'000);
+    CHECK(p.kernels[i].begin < p.launches[i].end + 20'000);
+  }
+  fake_skew_clock(0);
+}

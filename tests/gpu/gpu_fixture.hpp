@@ -1,0 +1,76 @@
+#ifndef STRATA_TESTS_GPU_FIXTURE_HPP
+#define STRATA_TESTS_GPU_FIXTURE_HPP
+
+// What the tests on a real device share. A test program without a device ends with 77: skipped, not
+// passed.
+
+#include <cuda_runtime.h>
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <strata/call_tree.hpp>
+#include <strata/session.hpp>
+#include <string>
+
+namespace gpu {
+
+inline void check(cudaError_t code, char const* what) {
+  INFO(what, ": ", cudaGetErrorString(code));
+  REQUIRE(code == cudaSuccess);
+}
+#define GPU_CHECK(call) ::gpu::check(call, #call)
+
+/// Ends the program as skipped where there is no device; runs before main.
+inline bool const has_device = [] {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
+    std::puts("skipped: no CUDA device");
+    std::exit(77);
+  }
+  return true;
+}();
+
+inline strata::configuration quiet(char const* text) {
+  std::vector<std::string> problems;
+  strata::configuration how = strata::configuration::parse(text, problems);
+  REQUIRE(problems.empty());
+  return how;
+}
+
+/// The row with this path; fails the test where there is none.
+inline strata::range_row row(strata::call_tree const& tree, std::string const& path) {
+  for (strata::range_row const& r : tree.rows()) {
+    if (r.path == path) return r;
+  }
+  FAIL("no row " << path);
+  return {};
+}
+
+inline void nothing_lost(strata::profile const& p) {
+  for (std::string const& problem : p.problems) MESSAGE(problem);
+  CHECK(p.problems.empty());
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(p.losses.timestamps_lost == 0);
+  CHECK(p.losses.activity_dropped == 0);
+  CHECK(p.losses.activity_refused == 0);
+  CHECK(p.losses.buffers_refused == 0);
+  CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.losses.ranges_left_open == 0);
+}
+
+static __global__ void spin(long long cycles, int* out) {
+  long long const begin = clock64();
+  while (clock64() - begin < cycles) {
+  }
+  if (out != nullptr) *out = 1;
+}
+
+static __global__ void add_one(float* values, int count) {
+  int const i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < count) values[i] += 1.0f;
+}
+
+}  // namespace gpu
+
+#endif  // STRATA_TESTS_GPU_FIXTURE_HPP

@@ -1,0 +1,53 @@
+"""The hand-written CUPTI and driver declarations agree with the toolkit's own headers, of each version that can be had.
+
+The headers are the installed toolkit's; without one, or with --full, they are fetched by pip, where there is a network."""
+import pathlib
+import sys
+import zipfile
+
+from common import FULL, HERE, INCLUDE, WARNINGS, Checks, compilers, run, skip
+
+TOOLKIT = pathlib.Path("/usr/local/cuda/include")
+RELEASES = ("12.1", "12.4", "12.8", "13.0")  # fetched with --full; the last one alone without a toolkit
+
+
+def fetch(release):
+    """The include folders of a release, from its wheels; None where they cannot be had."""
+    major = release.split(".")[0]
+    suffix = f"-cu{major}" if major == "12" else ""
+    folder = pathlib.Path(f"headers-{release}").absolute()
+    for part in ("cupti", "runtime"):
+        if not (folder / part).is_dir():
+            wheels = folder / "wheels" / part
+            got = run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+                       "--timeout=15", "--retries=1", "-d", wheels, f"nvidia-cuda-{part}{suffix}=={release}.*"])
+            found = sorted(wheels.glob("*.whl"))
+            if got.returncode != 0 or not found:
+                return None
+            with zipfile.ZipFile(found[0]) as wheel:
+                wheel.extractall(folder / part, [n for n in wheel.namelist() if "/include/" in n])
+            found[0].unlink()
+    found = [p.parent for name in ("cupti.h", "cuda.h") for p in sorted(folder.rglob(name))]
+    return found if len(found) >= 2 else None
+
+
+def main():
+    sources = sorted(HERE.glob("abi_*.cpp"))
+    sets = {}
+    if (TOOLKIT / "cupti.h").exists():
+        sets["installed toolkit"] = [TOOLKIT]
+    for release in RELEASES if FULL else () if sets else RELEASES[-1:]:
+        folders = fetch(release)
+        print(f"headers of {release}: {'fetched' if folders else 'cannot be had'}")
+        if folders:
+            sets[release] = folders
+    if not sets:
+        skip("no CUPTI headers: no toolkit here, and none could be fetched")
+    checks = Checks()
+    for name, folders in sets.items():
+        for compiler in compilers():
+            checks.all_succeed([(f"{source.name}, {compiler}, {name}",
+                                 [compiler, "-std=c++17", *WARNINGS, f"-I{INCLUDE}"] +
+                                 [f"-isystem{f}" for f in folders] + ["-fsyntax-only", source], None)
+                                for source in sources])
+    return checks.end()

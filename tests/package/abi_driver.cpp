@@ -1,0 +1,84 @@
+// detail/driver.hpp against cuda.h. It compiles or it does not.
+#include <cuda.h>
+
+#include <cstddef>
+#include <strata/detail/driver.hpp>
+
+#include "abi_common.hpp"
+
+namespace ours = strata::detail::driver;
+using ours::attribute;
+using ours::capture_status;
+using ours::result;
+using ours::table;
+
+static_assert(sizeof(result) == sizeof(CUresult) &&
+              sizeof(attribute) == sizeof(CUdevice_attribute));
+static_assert(sizeof(ours::uuid) == sizeof(CUuuid));
+static_assert(sizeof(ours::device_handle) == sizeof(CUdevice));
+
+SAME_VALUE(CUDA_SUCCESS, result::success);
+SAME_VALUE(CUDA_ERROR_INVALID_VALUE, result::invalid_value);
+SAME_VALUE(CUDA_ERROR_OUT_OF_MEMORY, result::out_of_memory);
+SAME_VALUE(CUDA_ERROR_NOT_INITIALIZED, result::not_initialized);
+SAME_VALUE(CUDA_ERROR_DEINITIALIZED, result::deinitialized);
+SAME_VALUE(CUDA_ERROR_STUB_LIBRARY, result::stub_library);
+SAME_VALUE(CUDA_ERROR_NO_DEVICE, result::no_device);
+SAME_VALUE(CUDA_ERROR_INVALID_DEVICE, result::invalid_device);
+SAME_VALUE(CUDA_ERROR_INVALID_CONTEXT, result::invalid_context);
+SAME_VALUE(CUDA_ERROR_NOT_PERMITTED, result::not_permitted);
+SAME_VALUE(CUDA_ERROR_NOT_SUPPORTED, result::not_supported);
+SAME_VALUE(CUDA_ERROR_SYSTEM_NOT_READY, result::system_not_ready);
+SAME_VALUE(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, result::system_driver_mismatch);
+SAME_VALUE(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, result::compat_not_supported_on_device);
+SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, result::stream_capture_unsupported);
+SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, result::stream_capture_invalidated);
+SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, result::stream_capture_implicit);
+SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, result::stream_capture_wrong_thread);
+SAME_VALUE(CUDA_ERROR_UNKNOWN, result::unknown);
+
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_WARP_SIZE, attribute::warp_size);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, attribute::clock_rate_khz);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, attribute::multiprocessor_count);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_INTEGRATED, attribute::integrated);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_ECC_ENABLED, attribute::ecc_enabled);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, attribute::pci_bus_id);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, attribute::pci_device_id);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, attribute::pci_domain_id);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, attribute::memory_clock_rate_khz);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, attribute::memory_bus_width_bits);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, attribute::l2_cache_size_bytes);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+           attribute::max_threads_per_multiprocessor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, attribute::compute_capability_major);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, attribute::compute_capability_minor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+           attribute::max_shared_memory_per_multiprocessor_bytes);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+           attribute::max_registers_per_multiprocessor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
+           attribute::max_blocks_per_multiprocessor);
+
+SAME_VALUE(CU_STREAM_CAPTURE_STATUS_NONE, capture_status::none);
+SAME_VALUE(CU_STREAM_CAPTURE_STATUS_ACTIVE, capture_status::active);
+SAME_VALUE(CU_STREAM_CAPTURE_STATUS_INVALIDATED, capture_status::invalidated);
+
+SAME_FUNCTION(cuInit, table, init);
+SAME_FUNCTION(cuDriverGetVersion, table, driver_version);
+SAME_FUNCTION(cuDeviceGetCount, table, device_count);
+SAME_FUNCTION(cuDeviceGet, table, device_get);
+SAME_FUNCTION(cuDeviceGetName, table, device_name);
+SAME_FUNCTION(cuDeviceGetAttribute, table, device_attribute);
+SAME_FUNCTION(cuDeviceTotalMem, table, device_total_memory);
+SAME_FUNCTION(cuDeviceGetUuid, table, device_uuid);
+SAME_FUNCTION(cuDevicePrimaryCtxGetState, table, primary_context_state);
+SAME_FUNCTION(cuCtxGetCurrent, table, context_current);
+SAME_FUNCTION(cuCtxGetDevice, table, context_device);
+SAME_FUNCTION(cuCtxPushCurrent, table, context_push);
+SAME_FUNCTION(cuCtxPopCurrent, table, context_pop);
+SAME_FUNCTION(cuCtxSynchronize, table, context_synchronize);
+SAME_FUNCTION(cuStreamIsCapturing, table, stream_is_capturing);
+SAME_FUNCTION(cuGetErrorName, table, error_name);
+SAME_FUNCTION(cuGetErrorString, table, error_string);
+
+int main() { return 0; }

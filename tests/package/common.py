@@ -1,0 +1,107 @@
+"""What the checks share: where things are, running compilers in parallel, and the account at the end."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+INCLUDE = ROOT / "include"
+TREE = INCLUDE / "strata"
+FULL = os.environ.get("STRATA_TEST_FULL") == "1"
+WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
+MODES = {"on": "-DSTRATA_ENABLED=1", "off": "-DSTRATA_ENABLED=0"}
+INCLUDE_LINE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.M)
+
+
+def headers(adapters=False):
+    """All headers as <strata/...> names, but for adapters: they need the headers of the project they adapt."""
+    found = sorted(p for p in TREE.rglob("*") if p.suffix in (".h", ".hpp"))
+    names = [p.relative_to(INCLUDE).as_posix() for p in found]
+    return [n for n in names if adapters or "/adapters/" not in n]
+
+
+def includes_of(name):
+    """The (quote, name) of every #include line of a header."""
+    return INCLUDE_LINE.findall((INCLUDE / name).read_text())
+
+
+def system_includes():
+    """Every header outside Strata that the tree names, guarded: some exist on other systems only."""
+    names = sorted({n for h in headers() for q, n in includes_of(h) if not n.startswith("strata/")})
+    return "".join(f"#if __has_include(<{n}>)\n#include <{n}>\n#endif\n" for n in names)
+
+
+def cuda_include():
+    """The toolkit's include folder, or None."""
+    for base in (os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"):
+        if base and pathlib.Path(base, "include", "nvtx3", "nvToolsExt.h").exists():
+            return pathlib.Path(base, "include")
+    return None
+
+
+def needs_nvtx(name):
+    """nvtx.hpp is the one header that may need the toolkit's."""
+    return name == "strata/nvtx.hpp"
+
+
+def in_mode(names, mode):
+    """detail/off*.hpp hold the twins of what off mode leaves out; in on mode they would be second definitions."""
+    return [n for n in names if mode == "off" or not n.startswith("strata/detail/off")]
+
+
+def compilers():
+    return [c for c in ("g++", "clang++") if shutil.which(c)]
+
+
+def skip(reason):
+    print("SKIPPED:", reason)
+    sys.exit(77)
+
+
+def clean_environment(**extra):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+    env.update(extra)
+    return env
+
+
+def run(argv, stdin=None, cwd=None, env=None):
+    return subprocess.run([str(a) for a in argv], input=stdin, cwd=cwd, env=env or clean_environment(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+
+class Checks:
+    def __init__(self):
+        self.done = 0
+        self.failed = []
+
+    def that(self, ok, name, detail=""):
+        self.done += 1
+        if not ok:
+            self.failed.append(name)
+            print(f"FAILED {name}\n{detail}".rstrip(), flush=True)
+        return ok
+
+    def succeeds(self, name, argv, **options):
+        result = run(argv, **options)
+        text = (result.stdout + result.stderr).splitlines()
+        if len(text) > 40:
+            text = text[:40] + [f"... and {len(text) - 40} more lines"]
+        command = " ".join(str(a) for a in argv)
+        self.that(result.returncode == 0, name,
+                  f"  {command}\n  exit code {result.returncode}\n" + "\n".join("  " + t for t in text))
+        return result
+
+    def all_succeed(self, jobs):
+        """jobs: (name, argv, stdin) each; as many at a time as there are cores."""
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            return list(pool.map(lambda j: self.succeeds(j[0], j[1], stdin=j[2]), jobs))
+
+    def end(self):
+        print(f"{self.done - len(self.failed)} of {self.done} checks passed")
+        for name in self.failed:
+            print("  failed:", name)
+        return 1 if self.failed or not self.done else 0

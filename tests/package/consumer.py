@@ -1,0 +1,163 @@
+"""Strata as a dependency, in each of the forms that the README names; and what an installation holds."""
+import os
+import pathlib
+import re
+import shutil
+
+from common import HERE, INCLUDE, ROOT, WARNINGS, Checks, clean_environment, headers, run
+
+SOURCE = HERE / "consumers"
+
+
+def runs(checks, program, prefix=""):
+    """The program works, says nothing, and leaves nothing behind; asked for a trace, it writes one and works the same."""
+    here = pathlib.Path("run").absolute()
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir()
+    program = pathlib.Path(program).absolute()
+    idle = run([program], cwd=here)
+    checks.that(idle.returncode == 42, prefix + "exit code 42", f"  {idle.returncode}\n{idle.stdout}{idle.stderr}")
+    checks.that(not idle.stdout + idle.stderr, prefix + "silent without STRATA", idle.stdout + idle.stderr)
+    checks.that(not list(here.iterdir()), prefix + "writes nothing without STRATA", str(list(here.iterdir())))
+    traced = run([program], cwd=here, env=clean_environment(STRATA="trace,out=traced,formats=csv"))
+    checks.that(traced.returncode == 42, prefix + "exit code 42 when traced", traced.stdout + traced.stderr)
+    found = list(here.rglob("ranges.csv"))
+    checks.that(len(found) == 1 and "work" in found[0].read_text(), prefix + "STRATA=trace writes ranges.csv",
+                traced.stdout + traced.stderr)
+
+
+def generator():
+    return ["-G", "Ninja"] if shutil.which("ninja") else []
+
+
+def tree(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in pathlib.Path(folder).rglob("*") if p.is_file())
+
+
+def cmake(checks, name, *options):
+    build = pathlib.Path("build").absolute()
+    shutil.rmtree(build, ignore_errors=True)
+    checks.succeeds("configures", ["cmake", "-S", SOURCE / name, "-B", build, *generator(), *options])
+    checks.succeeds("builds", ["cmake", "--build", build, "--verbose"])
+    runs(checks, build / "consumer")
+    return build
+
+
+def install(checks, prefix):
+    """CMake and Meson install every header of the tree, and the package files; nothing else."""
+    expected = sorted(headers(adapters=True))
+    shutil.rmtree(prefix, ignore_errors=True)
+    shutil.rmtree("build", ignore_errors=True)
+    checks.succeeds("configures", ["cmake", "-S", ROOT, "-B", "build", *generator(), f"-DCMAKE_INSTALL_PREFIX={prefix}",
+                                   "-DSTRATA_BUILD_TESTS=OFF", "-DSTRATA_BUILD_EXAMPLES=OFF"])
+    checks.succeeds("installs", ["cmake", "--install", "build"])
+    installed = tree(prefix)
+    checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "every header",
+                "\n".join(installed))
+    rest = [n for n in installed if not n.startswith("include/")]
+    checks.that(rest == ["share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
+                         "share/pkgconfig/strata.pc"], "the package files and nothing else", "\n".join(rest))
+    text = "".join((pathlib.Path(prefix) / n).read_text() for n in rest)
+    checks.that(str(ROOT) not in text and str(prefix) not in text, "no path of this machine in them", text)
+
+    meson_prefix = pathlib.Path("meson-prefix").absolute()
+    shutil.rmtree("meson", ignore_errors=True)
+    shutil.rmtree(meson_prefix, ignore_errors=True)
+    tests = "enabled" if os.environ.get("STRATA_TEST_FULL") else "disabled"
+    checks.succeeds("meson: configures", ["meson", "setup", "meson", ROOT, f"--prefix={meson_prefix}",
+                                          f"-Dtests={tests}"])
+    if tests == "enabled":
+        checks.succeeds("meson: tests", ["meson", "test", "-C", "meson"])
+    checks.succeeds("meson: installs", ["meson", "install", "-C", "meson"])
+    installed = tree(meson_prefix)
+    checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "meson: every header",
+                "\n".join(installed))
+    checks.that("share/pkgconfig/strata.pc" in installed, "meson: pkg-config file", "\n".join(installed))
+
+    version = dict(re.findall(r"#define STRATA_VERSION_(\w+) (\d+)", (INCLUDE / "strata/version.hpp").read_text()))
+    version = "{MAJOR}.{MINOR}.{PATCH}".format(**version)
+    for name, where in (("cmake", prefix), ("meson", meson_prefix)):
+        env = clean_environment(PKG_CONFIG_PATH=f"{where}/share/pkgconfig")
+        told = run(["pkg-config", "--modversion", "strata"], env=env).stdout.strip()
+        checks.that(told == version, f"{name}: version {version}", told)
+        flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
+        checks.that(set(flags) <= {f"-I{where}/include", f"-I{where}/share/pkgconfig/../../include",
+                                   "-DSTRATA_ENABLED=1", "-ldl"}, f"{name}: flags", " ".join(flags))
+
+
+def find_package(checks, prefix):
+    cmake(checks, "find_package", f"-DCMAKE_PREFIX_PATH={prefix}")
+    for wanted, accepted in (("0.0", False), ("0.1", True), ("9.0", False)):
+        text = f"""cmake_minimum_required(VERSION 3.14...3.31)
+project(versions LANGUAGES NONE)
+find_package(strata {wanted} REQUIRED)
+"""
+        pathlib.Path("versions").mkdir(exist_ok=True)
+        pathlib.Path("versions/CMakeLists.txt").write_text(text)
+        shutil.rmtree("versions/build", ignore_errors=True)
+        asked = run(["cmake", "-S", "versions", "-B", "versions/build", f"-DCMAKE_PREFIX_PATH={prefix}"])
+        checks.that((asked.returncode == 0) == accepted, f"version {wanted} {'accepted' if accepted else 'refused'}",
+                    asked.stdout + asked.stderr)
+
+
+def add_subdirectory(checks, prefix):
+    build = cmake(checks, "add_subdirectory", f"-DSTRATA_SOURCE={ROOT}")
+    checks.succeeds("installs", ["cmake", "--install", build, "--prefix", "prefix"])
+    checks.that(pathlib.Path("prefix/lib/cmake/engine/engineTargets.cmake").exists(), "exports its own target")
+    commands = (build / "build.ninja").read_text() if (build / "build.ninja").exists() else "-isystem"
+    checks.that("-isystem" in commands, "a subproject's headers are system headers")
+
+
+def fetch_content(checks, prefix):
+    build = cmake(checks, "fetch_content", f"-DSTRATA_SOURCE={ROOT}")
+    shutil.rmtree("prefix", ignore_errors=True)
+    checks.succeeds("installs", ["cmake", "--install", build, "--prefix", "prefix"])
+    checks.that(tree("prefix") == ["bin/consumer"], "installs nothing into its parent", "\n".join(tree("prefix")))
+
+
+def meson(checks, prefix):
+    source = pathlib.Path("source").absolute()
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.rmtree("build", ignore_errors=True)
+    shutil.copytree(SOURCE / "meson", source)
+    shutil.copy(SOURCE / "main.cpp", source)
+    (source / "subprojects" / "strata").symlink_to(ROOT)
+    checks.succeeds("configures", ["meson", "setup", "build", source])
+    checks.succeeds("builds", ["meson", "compile", "-C", "build"])
+    runs(checks, "build/consumer")
+
+
+def pkg_config(checks, prefix):
+    env = clean_environment(PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig")
+    flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
+    checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", *flags, "-o", "consumer"])
+    runs(checks, "consumer")
+
+
+def makefile(checks, prefix):
+    folder = pathlib.Path("consumers/makefile")
+    shutil.rmtree("consumers", ignore_errors=True)
+    folder.mkdir(parents=True)
+    shutil.copy(SOURCE / "makefile" / "Makefile", folder)
+    shutil.copy(SOURCE / "main.cpp", "consumers")
+    checks.succeeds("builds", ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"])
+    runs(checks, folder / "consumer")
+
+
+def bare(checks, prefix):
+    """A copied folder, one flag. The copy is elsewhere: nothing may depend on the repository around it."""
+    shutil.rmtree("vendor", ignore_errors=True)
+    shutil.copytree(INCLUDE, "vendor")
+    checks.succeeds("builds", ["g++", "-std=c++17", "-Ivendor", SOURCE / "main.cpp", "-ldl", "-o", "consumer"])
+    runs(checks, "consumer")
+    checks.succeeds("builds, off", ["g++", "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp", "-o",
+                                    "off"])
+    off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
+    checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
+                "off: deaf to STRATA", off.stdout + off.stderr)
+
+
+def main(form, prefix):
+    checks = Checks()
+    globals()[form](checks, prefix)
+    return checks.end()

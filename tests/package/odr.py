@@ -1,0 +1,95 @@
+"""Units of both modes in one program, in both link orders; several shared objects and the executable; one session."""
+import csv
+import pathlib
+import shutil
+
+from common import HERE, INCLUDE, MODES, Checks, clean_environment, compilers, run
+
+SOURCE = HERE / "odr"
+WORDS = ("range", "scope", "phase", "push")
+
+
+def ranges(folder):
+    """The number of calls of every range in a report's ranges.csv, or None."""
+    found = sorted(pathlib.Path(folder).rglob("ranges.csv"))
+    if len(found) != 1:
+        return None
+    calls = {}
+    with open(found[0], newline="") as file:
+        for row in csv.DictReader(file):
+            if int(row["calls"]) > 0:  # the root has none
+                calls[row["name"]] = calls.get(row["name"], 0) + int(row["calls"])
+    return calls
+
+
+def behaves(checks, what, program, modes):
+    """Silent without STRATA; with it, every unit that is on is recorded once and no unit that is off at all."""
+    here = pathlib.Path(program).parent
+    name = f"./{pathlib.Path(program).name}"
+    idle = run([name], cwd=here)
+    checks.that(idle.returncode == 42 and not idle.stdout + idle.stderr, what + ": idle",
+                f"  exit code {idle.returncode}\n{idle.stdout}{idle.stderr}")
+    out = here / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    traced = run([name], cwd=here, env=clean_environment(STRATA=f"trace,out={out},formats=csv"))
+    calls = ranges(out)
+    expected = {f"{unit}_{word}": 1 for unit, mode in modes.items() if mode == "on" for word in WORDS
+                if unit != "main" or word == "range"}
+    checks.that(traced.returncode == 42 and calls == expected, what + ": one session sees every unit once",
+                f"  exit code {traced.returncode}\n  expected {expected}\n  recorded {calls}\n"
+                f"{traced.stdout}{traced.stderr}")
+
+
+def main():
+    checks = Checks()
+    variants = {
+        "g++": [["g++", "-O0", "-fPIC", "-fvisibility=default"], ["g++", "-O2", "-fPIC", "-fvisibility=hidden"]],
+        "clang++": [["clang++", "-O1", "-fPIC", "-fvisibility=hidden"]],
+    }
+    for number, variant in enumerate(v for c in compilers() for v in variants[c]):
+        compiler = variant[0]
+        folder = pathlib.Path(f"variant-{number}").absolute()
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        print(" ".join(variant), flush=True)
+
+        def compile_unit(output, mode, source, *flags):
+            return (f"{folder.name}: {output}", [*variant, "-std=c++17", f"-I{INCLUDE}", MODES[mode], *flags, "-c",
+                                                 SOURCE / source, "-o", folder / output], None)
+
+        # The first unit has the umbrella too, the second only what it needs; the second exists in both modes.
+        checks.all_succeed([
+            compile_unit("main.o", "on", "main.cpp"),
+            compile_unit("first.o", "on", "unit.cpp", "-DUNIT=first", *["-DUMBRELLA"] * (number == 0)),
+            compile_unit("second_on.o", "on", "unit.cpp", "-DUNIT=second"),
+            compile_unit("second_off.o", "off", "unit.cpp", "-DUNIT=second", "-DUMBRELLA")])
+
+        # One program of both modes, linked in both orders.
+        for order in (["first.o", "second_off.o"], ["second_off.o", "first.o"]):
+            program = folder / f"static-{order[0][:-2]}-first"
+            if checks.succeeds(f"{program.name}: links", [compiler, *order, "main.o", "-ldl", "-o", program],
+                               cwd=folder).returncode == 0:
+                behaves(checks, f"{folder.name} {program.name}", program,
+                        {"main": "on", "first": "on", "second": "off"})
+
+        # Two shared objects and the executable: linked, loaded with RTLD_LOCAL, and loaded with exported symbols.
+        checks.succeeds("libfirst.so", [compiler, "-shared", "first.o", "-ldl", "-o", "libfirst.so"], cwd=folder)
+        for second in ("on", "off"):
+            checks.succeeds(f"libsecond.so {second}",
+                            [compiler, "-shared", f"second_{second}.o", "-ldl", "-o", "libsecond.so"], cwd=folder)
+            for kind, flags in (("linked", ["-Wl,--no-as-needed", "-L.", "-lfirst", "-lsecond", "-Wl,-rpath,$ORIGIN"]),
+                                ("loaded", []), ("exported", ["-rdynamic"])):
+                program = folder / kind
+                if checks.succeeds(f"{kind}: links", [compiler, "main.o", *flags, "-ldl", "-o", program],
+                                   cwd=folder).returncode == 0:
+                    behaves(checks, f"{folder.name} {kind}, second {second}", program,
+                            {"main": "on", "first": "on", "second": second})
+
+    # A session never crosses modes in silence.
+    for mode, flags in (("on", []), ("off", ["-DODR_TAKE"])):
+        checks.succeeds(f"across, {mode}", ["g++", "-std=c++17", f"-I{INCLUDE}", MODES[mode], *flags, "-c",
+                                            SOURCE / "across.cpp", "-o", f"across_{mode}.o"])
+    link = run(["g++", "across_on.o", "across_off.o", "-ldl", "-o", "across"])
+    checks.that(link.returncode != 0 and "undefined reference" in link.stderr and "take" in link.stderr,
+                "a session handed to the other mode does not link", link.stderr)
+    return checks.end()

@@ -1,0 +1,221 @@
+#!/usr/bin/env bash
+# Builds and runs every test that this machine can run.
+#
+#   tests/run.sh               all rings: unit, fake, package, host, gpu
+#   tests/run.sh --sanitize    and unit and fake again under ASan+UBSan and under TSan
+#   tests/run.sh --full        and the long parts
+#   tests/run.sh --rings LIST  only these rings, for example unit,gpu
+#
+# Missing Debian packages are installed when root; otherwise the command is printed and the script fails. Nothing else
+# needs a network. doctest and nlohmann/json may also lie in .deps/doctest, or where STRATA_DOCTEST_INCLUDE says.
+# The last line is "N passed, N failed, N skipped". The script fails when a test failed, when a build failed, and when a
+# ring that should have run here did not.
+set -u -o pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+root=$PWD
+jobs=$(nproc 2>/dev/null || echo 2)
+
+sanitize=0
+full=0
+rings=unit,fake,package,host,gpu
+while [ $# -gt 0 ]; do
+  case $1 in
+    --sanitize) sanitize=1 ;;
+    --full) full=1 ;;
+    --rings) rings=${2:?--rings needs a list}; shift ;;
+    -h|--help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
+  esac
+  shift
+done
+has_ring() { case ",$rings," in *",$1,"*) true ;; *) false ;; esac; }
+
+# The tests decide what is profiled, not the shell they run from.
+doctest_include=${STRATA_DOCTEST_INCLUDE:-}
+for name in $(compgen -e STRATA) NVTX_INJECTION64_PATH; do unset "$name"; done
+if [ $full = 1 ]; then export STRATA_TEST_FULL=1; fi
+if [ -n "$doctest_include" ]; then
+  doctest_include=$(realpath "$doctest_include") || exit 1
+elif [ -f .deps/doctest/doctest/doctest.h ]; then
+  doctest_include=$root/.deps/doctest
+fi
+
+# ---- what is needed -------------------------------------------------------------------------------------------------
+missing() {
+  have() { command -v "$1" >/dev/null 2>&1; }
+  header() {
+    [ -n "$doctest_include" ] && [ -f "$doctest_include/$1" ] && return
+    [ -f "/usr/include/$1" ] || [ -f "/usr/local/include/$1" ]
+  }
+  have g++ || echo g++
+  have cmake || echo cmake
+  have python3 || echo python3
+  header doctest/doctest.h || echo doctest-dev
+  header nlohmann/json.hpp || echo nlohmann-json3-dev
+  have ninja || have make || echo ninja-build
+  if has_ring package; then
+    have ninja || echo ninja-build
+    have make || echo make
+    have meson || echo meson
+    have pkg-config || echo pkg-config
+  fi
+}
+optional() {  # tests that need these are skipped, and say so, where they cannot be had
+  if has_ring package; then
+    command -v clang++ >/dev/null 2>&1 || echo clang
+    command -v clang-format >/dev/null 2>&1 || echo clang-format
+    [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
+  fi
+}
+required=$(missing | sort -u)
+wanted=$(optional)
+if [ -n "$required$wanted" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+  export DEBIAN_FRONTEND=noninteractive
+  echo "installing:" $required $wanted
+  apt-get update -qq >/dev/null 2>&1 || echo "apt-get update failed; trying with the lists that are there"
+  for packages in "$required" "$wanted"; do
+    [ -z "$packages" ] || apt-get install -y -qq --no-install-recommends $packages >/dev/null ||
+      echo "apt-get could not install:" $packages
+  done
+  required=$(missing | sort -u)
+fi
+if [ -n "$required" ]; then
+  echo "tests/run.sh: these packages are missing; install them with" >&2
+  echo "  apt-get update && apt-get install -y --no-install-recommends" $required >&2
+  exit 1
+fi
+
+# ---- building and running -------------------------------------------------------------------------------------------
+generator=()
+if command -v ninja >/dev/null 2>&1; then generator=(-G Ninja); fi
+logs=$root/build/logs
+mkdir -p "$logs"
+problems=()
+builds=()
+
+# build NAME CONFIGURE-ARGUMENTS...: configures, builds and runs build/NAME. $runner goes before ctest.
+runner=()
+build() {
+  local name=$1
+  shift
+  local out=$logs/$name
+  rm -f "$out".*
+  echo "==== $name"
+  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "$@" \
+      >"$out.configure" 2>&1; then
+    cat "$out.configure"
+    problems+=("$name: configure failed")
+    return
+  fi
+  # -k: one file that does not compile takes only its own tests with it.
+  local keep=(-k)
+  [ ${#generator[@]} = 0 ] || keep=(-k 0)
+  if ! cmake --build "build/$name" -j "$jobs" -- "${keep[@]}" >"$out.build" 2>&1; then
+    grep -E -A20 'error|FAILED|undefined reference' "$out.build" | head -200
+    problems+=("$name: build failed (all of it: build/logs/$name.build)")
+  fi
+  builds+=("$name")
+  "${runner[@]}" ctest --test-dir "build/$name" -j "$jobs" --output-on-failure --no-tests=error \
+    --output-junit "$out.xml" 2>&1 | tee "$out.ctest" || problems+=("$name: ctest failed")
+}
+
+device=0
+if python3 - <<'PY' 2>/dev/null; then device=1; fi
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+count = ctypes.c_int(0)
+sys.exit(0 if cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0 else 1)
+PY
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+cuda=()
+if [ -n "$nvcc" ]; then
+  export CUDACXX=$nvcc
+  # native: CMake 3.24
+  if [ $device = 1 ] && cmake --help-property CUDA_ARCHITECTURES | grep native >/dev/null; then
+    cuda=(-DCMAKE_CUDA_ARCHITECTURES=native)
+  fi
+fi
+
+build tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
+  -DSTRATA_TEST_RINGS="${rings//,/;}" "${cuda[@]}"
+
+if [ $sanitize = 1 ]; then
+  export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
+  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+  build asan --preset asan
+  # Some kernels randomise addresses further than TSan can follow.
+  echo 'int main() {}' >"$logs/probe.cpp"
+  if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
+    if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
+  fi
+  build tsan --preset tsan
+  runner=()
+fi
+
+# ---- the account ----------------------------------------------------------------------------------------------------
+echo
+for name in "${builds[@]}"; do
+  echo "==== $name"
+  sed -n '/tests passed,/,$p' "$logs/$name.ctest"
+done
+echo "===="
+python3 - "$logs" "$rings" "$device" "${nvcc:+1}" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
+import sys, xml.etree.ElementTree as tree
+logs, rings, device, nvcc, count = sys.argv[1:6]
+problems = sys.argv[6:6 + int(count)]
+builds = sys.argv[7 + int(count):]
+failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
+total = {"passed": 0, "failed": failures, "skipped": 0}
+optional = {"package.clang", "package.nvcc", "package.abi", "package.format"}  # skipped where the tool is missing
+
+
+def read(build):
+    for case in tree.parse(f"{logs}/{build}.xml").getroot().iter("testcase"):
+        skipped = case.find("skipped")
+        if case.get("status") == "run" and case.find("failure") is None:
+            yield case.get("name"), "passed", ""
+        elif skipped is not None and "SKIP_RETURN_CODE" in (skipped.get("message") or ""):
+            yield case.get("name"), "skipped", ""
+        else:
+            yield case.get("name"), "failed", case.get("status")
+
+
+for build in builds:
+    try:
+        cases = list(read(build))
+    except (OSError, tree.ParseError) as error:
+        problems.append(f"{build}: no test results ({error})")
+        total["failed"] += 1
+        continue
+    expected_rings = rings.split(",") if build == "tests" else ["unit", "fake"]
+    others = sorted({c[0].split(".")[0] for c in cases} - set(expected_rings))
+    for ring in expected_rings + others:
+        mine = [c for c in cases if c[0].split(".")[0] == ring]
+        n = {k: sum(c[1] == k for c in mine) for k in total}
+        for key in total:
+            total[key] += n[key]
+        line = f"{build:6} {ring:8} {n['passed']:4} passed {n['failed']:4} failed {n['skipped']:4} skipped"
+        skipped = [c[0] for c in mine if c[1] == "skipped"]
+        if ring == "gpu":
+            expected = device == "1" and nvcc == "1"
+            if expected and n["passed"] == 0:
+                problems.append("gpu: this machine has a device and nvcc, but no test ran")
+            if not expected:
+                line += "  (no device here)" if nvcc == "1" else "  (no nvcc here: not built)"
+        elif ring == "host":
+            line += "" if n["passed"] else "  (no libcupti here)"
+        else:
+            if n["passed"] == 0:
+                problems.append(f"{build}: no {ring} test passed")
+            wrong = [name for name in skipped if name not in optional]
+            if wrong:
+                problems.append(f"{build}: skipped, but should run here: {', '.join(wrong)}")
+        if skipped and len(skipped) < 6:
+            line += f"  (skipped: {', '.join(skipped)})"
+        print(line)
+for problem in problems:
+    print("PROBLEM", problem)
+print("{passed} passed, {failed} failed, {skipped} skipped".format(**total))
+sys.exit(1 if problems or total["failed"] else 0)
+PY

@@ -1,0 +1,108 @@
+#include <strata/detail/clock.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace strata::detail;
+
+TEST_CASE("ticks go on, in every thread") {
+  tick_source const clock;
+  std::string const name = clock.name();
+  CHECK((name == "tsc" || name == "cntvct" || name == "steady_clock"));
+  std::int64_t last = clock.now();
+  for (int i = 0; i < 1000; ++i) {
+    std::int64_t const now = clock.now();
+    if (now < last) CHECK(now >= last);
+    last = now;
+  }
+  std::int64_t other = 0;
+  std::thread([&] { other = clock.now(); }).join();
+  CHECK(other >= last);
+  CHECK(clock.now() >= other);
+}
+
+TEST_CASE("a sample lies between the reads around it") {
+  tick_source const clock;
+  std::int64_t const before = clock.now();
+  std::int64_t const other_before = monotonic_ns();
+  clock_sample const sample = sample_clock(clock, monotonic_ns);
+  CHECK(sample.ticks >= before);
+  CHECK(sample.ticks <= clock.now());
+  CHECK(sample.other >= other_before);
+  CHECK(sample.other <= monotonic_ns());
+}
+
+TEST_CASE("the narrowest of a few samples is taken") {
+  struct stub {
+    mutable std::int64_t calls = 0;
+    std::int64_t operator()() const { return ++calls * 100; }
+  };
+  stub const other;
+  clock_sample const sample = sample_clock(tick_source{}, other);
+  CHECK(other.calls == 5);
+  CHECK(sample.other >= 100);
+  CHECK(sample.other <= 500);
+}
+
+TEST_CASE("ticks to ns") {
+  tick_converter const c({1000, 50}, {3000, 1050});  // half a ns a tick
+  CHECK(c.ns_per_tick() == 0.5);
+  CHECK(c.to_ns(1000) == 0);
+  CHECK(c.to_ns(3000) == 1000);
+  CHECK(c.to_ns(1001) == 1);  // rounded
+  CHECK(c.to_ns(999) == -1);
+  CHECK(c.to_ns(0) == -500);
+  CHECK(tick_converter().to_ns(7) == 7);
+  CHECK(tick_converter({5, 5}, {5, 9}).to_ns(8) == 3);  // no rate: a tick is a ns
+  CHECK(tick_converter({9, 5}, {5, 9}).ns_per_tick() == 1.0);
+  // A day at 3 GHz keeps its ns.
+  std::int64_t const day = 86'400'000'000'000;
+  tick_converter const long_run({1'000'000'007, 0}, {1'000'000'007 + 3 * day, day});
+  CHECK(long_run.to_ns(1'000'000'007 + 3 * day) == day);
+  CHECK(long_run.to_ns(1'000'000'007 + 3 * (day - 12'345)) == day - 12'345);
+}
+
+TEST_CASE("another clock, by samples") {
+  tick_converter const ticks({0, 0}, {1000, 1000});
+  clock_bridge bridge;
+  CHECK(bridge.empty());
+  CHECK(bridge.to_ns(77, ticks) == 77);
+
+  bridge.add({100, 5000});
+  CHECK(bridge.to_ns(5000, ticks) == 100);
+  CHECK(bridge.to_ns(4900, ticks) == 0);
+  CHECK(bridge.to_ns(5100, ticks) == 200);
+
+  bridge.add({300, 5100});  // the other clock was slow here: 2 ns a unit
+  bridge.add({350, 5050});  // went back: ignored
+  bridge.add({400, 5200});
+  CHECK(bridge.to_ns(4990, ticks) == 90);
+  CHECK(bridge.to_ns(5000, ticks) == 100);
+  CHECK(bridge.to_ns(5050, ticks) == 200);
+  CHECK(bridge.to_ns(5100, ticks) == 300);
+  CHECK(bridge.to_ns(5150, ticks) == 350);
+  CHECK(bridge.to_ns(5200, ticks) == 400);
+  CHECK(bridge.to_ns(5300, ticks) == 500);
+  bridge.clear();
+  CHECK(bridge.empty());
+}
+
+TEST_CASE("a bridge over many samples never goes back") {
+  tick_converter const ticks({0, 0}, {1000, 1000});
+  clock_bridge bridge;
+  std::int64_t other = 1'700'000'000'000'000'000;
+  for (int i = 0; i < 100; ++i) {
+    bridge.add({i * 1000, other});
+    other += 900 + (i * 37) % 200;
+  }
+  std::int64_t last = bridge.to_ns(1'700'000'000'000'000'000 - 50, ticks);
+  for (std::int64_t t = 1'700'000'000'000'000'000; t < other; t += 7) {
+    std::int64_t const ns = bridge.to_ns(t, ticks);
+    if (ns < last) CHECK(ns >= last);
+    last = ns;
+  }
+}

@@ -1,0 +1,318 @@
+#include <doctest/doctest.h>
+#include <strata/counter_table.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "counter_sample.hpp"
+
+using namespace counter_test;
+
+namespace {
+
+double const no_value = std::numeric_limits<double>::quiet_NaN();
+
+/// A table with the tree that its rows belong to.
+struct looked_up {
+  call_tree tree;
+  counter_table table;
+
+  explicit looked_up(profile const& source, folding mode = folding::none)
+      : tree(source, mode), table(make_counter_table(source, tree)) {}
+
+  counter_cell const& cell(std::string const& path, std::string const& key,
+                           counter_scope scope = counter_scope::total) const {
+    std::size_t const metric = table.find(key);
+    REQUIRE_MESSAGE(metric != counter_table::none, key);
+    for (std::size_t row = 0; row < tree.rows().size(); ++row)
+      if (tree.rows()[row].path == path) return table.at(row, metric, scope);
+    FAIL("no range " << path);
+    return table.values.front();
+  }
+  double total(std::string const& path, std::string const& key) const {
+    return cell(path, key).value;
+  }
+  double self(std::string const& path, std::string const& key) const {
+    return cell(path, key, counter_scope::self).value;
+  }
+  std::string note(std::string const& path, std::string const& key,
+                   counter_scope scope = counter_scope::total) const {
+    return table.note(cell(path, key, scope));
+  }
+};
+
+bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a range's own count, and with the ranges below it") {
+  looked_up const t(counter_sample().made);
+  CHECK(t.self("step", "hbm_read_bytes") == 100);
+  CHECK(t.total("step", "hbm_read_bytes") == 100 + 1000 + 3000 + 200 + 400);
+  CHECK(t.total("step", "hbm_bytes") == 4700 + 1300);
+  CHECK(t.total("step/block[0]", "hbm_read_bytes") == 1200);
+  CHECK(std::isnan(t.self("step/block[0]", "hbm_read_bytes")));
+  CHECK(t.self("step/block[1]/mlp", "hbm_bytes") == 600);
+  CHECK(t.total("step/block[1]/mlp", "hbm_bytes") == 600);
+  CHECK(t.total("", "hbm_bytes") == 6000);
+  CHECK(std::isnan(t.self("", "hbm_bytes")));
+  CHECK(t.total("step", "flop") == 2 * (1 + 10 + 20 + 5 + 7));
+  CHECK(t.table.rows == t.tree.rows().size());
+  CHECK(t.table.passes == 3);
+  CHECK(t.table.timed_steps == 2);
+  CHECK(t.table.chip == "GH100");
+}
+
+TEST_CASE("ratios are from sums, not means of ratios") {
+  looked_up const t(counter_sample().made);
+  CHECK(t.total("step/block[0]/attention", "l1_hit_rate") == 90);
+  CHECK(t.total("step/block[1]/mlp", "l1_hit_rate") == 75);
+  CHECK(t.total("step/block[1]", "l1_hit_rate") == doctest::Approx(100.0 * 40 / 940));
+  CHECK(t.total("step", "l1_hit_rate") == doctest::Approx(100.0 * 135 / 1050));
+  CHECK(t.self("step", "l1_hit_rate") == 50);
+  // Constants of the device do not add up, cycles and times do.
+  CHECK(t.total("step", "hbm_peak_bytes_per_cycle") == 2);
+  CHECK(t.total("step", "hbm_cycles") == 50000);
+  CHECK(t.total("step", "hbm_peak_bytes_per_second") == doctest::Approx(4e9));
+  CHECK(t.self("step", "hbm_peak_bytes_per_second") == doctest::Approx(4e9));
+}
+
+TEST_CASE("rows of a folded tree are sums over its nodes") {
+  looked_up const t(counter_sample().made, folding::by_name);
+  CHECK(t.total("step/block[*]/attention", "hbm_bytes") == 5000);
+  CHECK(t.self("step/block[*]/attention", "hbm_bytes") == 5000);
+  CHECK(t.total("step/block[*]/attention", "l1_hit_rate") == 10);  // 90 and 1.1 one by one
+  CHECK(t.total("step/block[*]", "hbm_bytes") == 5900);
+  CHECK(t.total("step", "hbm_bytes") == 6000);
+  CHECK(t.total("step/block[*]/attention", "timed_gpu_seconds") == doctest::Approx(2000e-9));
+  CHECK(t.total("step/block[*]/attention", "hbm_bytes_per_second") == doctest::Approx(2.5e9));
+}
+
+TEST_CASE("rates: counts of a counted step by the time of a timed one") {
+  looked_up const t(counter_sample().made);
+  CHECK(t.total("step/block[0]/mlp", "timed_gpu_seconds") == doctest::Approx(200e-9));
+  CHECK(t.total("step/block[0]/mlp", "hbm_bytes_per_second") == doctest::Approx(1.5e9));
+  CHECK(t.total("step/block[0]/attention", "hbm_bytes_per_second") == doctest::Approx(1.5e9));
+  CHECK(t.total("step/block[0]/attention", "hbm_of_peak") == doctest::Approx(37.5));
+  CHECK(t.total("step/block[0]/attention", "flop_per_second") == doctest::Approx(20e6));
+  CHECK(t.total("step/block[0]/attention", "fp32_of_peak") == doctest::Approx(100.0 * 20e6 / 12e9));
+  CHECK(t.total("step/block[0]/attention", "flop_per_hbm_byte") == doctest::Approx(20.0 / 1500));
+  double const busy = 500 + 2 * 1000 + 2 * 200;  // ns a step
+  CHECK(t.total("step", "hbm_bytes_per_second") == doctest::Approx(6000 / busy * 1e9));
+  CHECK(t.note("step", "hbm_bytes_per_second") ==
+        "counted in one step, mean GPU time of 2 timed steps");
+  CHECK(t.note("step", "flop_per_hbm_byte") == "without tensor cores");
+  CHECK(t.table.metrics[t.table.find("hbm_of_peak")].method == counter_method::counted_and_timed);
+  CHECK(t.table.metrics[t.table.find("timed_gpu_seconds")].method == counter_method::timed);
+  CHECK(t.table.metrics[t.table.find("l1_hit_rate")].method == counter_method::derived);
+  CHECK(t.table.metrics[t.table.find("hbm_bytes")].method == counter_method::derived);
+  CHECK(t.table.metrics[t.table.find("hbm_read_bytes")].method == counter_method::counted);
+  CHECK(t.table.metrics[t.table.find("flop_per_hbm_byte")].method == counter_method::derived);
+  // The busy time of a range without those below it is not known.
+  CHECK(std::isnan(t.self("step", "hbm_bytes_per_second")));
+  CHECK(has(t.note("step", "hbm_bytes_per_second", counter_scope::self), "ranges below"));
+  // No roof of L1 was asked for, and no bytes of L1.
+  CHECK(t.table.find("l1_of_peak") == counter_table::none);
+  CHECK(t.table.find("tensor_flop_per_second") == counter_table::none);
+}
+
+TEST_CASE("a step or none: at least one timed step") {
+  counter_sample s;
+  s.made.steps.clear();
+  looked_up const none(s.made);
+  CHECK(none.table.timed_steps == 1);
+  CHECK(none.total("step/block[0]/attention", "timed_gpu_seconds") == doctest::Approx(2000e-9));
+  CHECK(has(none.note("step", "timed_gpu_seconds"), "one timed step"));
+}
+
+TEST_CASE("calls that differ from step to step are told") {
+  counter_sample s;
+  s.call(s.mlp0, 10, 20);
+  looked_up const t(s.made);
+  CHECK(t.note("step/block[0]/mlp", "hbm_bytes_per_second") ==
+        "counted in one step, mean GPU time of 2 timed steps; calls differ from step to step: 3 in "
+        "2 timed steps");
+}
+
+TEST_CASE("more than the peak is neither clamped nor silent") {
+  counter_sample s;
+  s.set(s.attention0, "dram__bytes_read.sum", 7500);
+  looked_up const t(s.made);
+  CHECK(t.total("step/block[0]/attention", "hbm_of_peak") == doctest::Approx(200));
+  CHECK(has(t.note("step/block[0]/attention", "hbm_of_peak"), "above 100"));
+  CHECK_FALSE(has(t.note("step/block[1]/attention", "hbm_of_peak"), "above 100"));
+}
+
+TEST_CASE("ranges that launch nothing have no values") {
+  looked_up const t(counter_sample().made);
+  CHECK(t.note("load", "hbm_bytes") == "never launched anything");
+  CHECK(t.note("load", "hbm_bytes_per_second") == "never launched anything");
+  CHECK(t.note("step/block[0]", "hbm_bytes", counter_scope::self) ==
+        "never launched anything itself");
+  CHECK(t.note("load", "l2_hit_rate").substr(0, 15) == "this chip lacks");
+}
+
+TEST_CASE("work in the timed steps, but no count") {
+  counter_sample s;
+  for (std::string const& name : s.made.counter_names) s.forget(s.mlp1, name);
+  looked_up const t(s.made);
+  CHECK(has(t.note("step/block[1]/mlp", "hbm_bytes"), "not counted"));
+  CHECK(t.total("step/block[1]", "hbm_bytes") == 3500);
+}
+
+TEST_CASE("what the chip lacks has a column without values") {
+  looked_up const t(counter_sample().made);
+  CHECK(std::isnan(t.total("step", "l2_hit_rate")));
+  CHECK(t.note("step", "l2_hit_rate") ==
+        "this chip lacks lts__t_sectors_lookup_hit.sum, lts__t_sectors_lookup_miss.sum");
+  CHECK(t.table.metrics[t.table.find("l2_hit_rate")].unit == "%");
+}
+
+TEST_CASE("a pass that was not reached: no value, not even for optional inputs") {
+  counter_sample s("hbm_bytes+tensor_fp16+tensor_bf16+tensor_flop");
+  s.made.counter_passes = 6;
+  s.made.counter_passes_done = 2;
+  s.made.counter_names = {"dram__bytes_read.sum", "dram__bytes_write.sum",
+                          "sm__ops_path_tensor_src_fp16.sum"};
+  s.made.counters.clear();
+  s.set(s.attention0, "dram__bytes_read.sum", 10);
+  s.set(s.attention0, "dram__bytes_write.sum", 5);
+  s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
+  looked_up const t(s.made);
+  CHECK(t.total("step", "tensor_fp16") == 60);
+  CHECK(std::isnan(t.total("step", "tensor_bf16")));
+  CHECK(std::isnan(t.total("step", "tensor_flop")));  // 60 would be less than there was
+  CHECK(t.note("step", "tensor_flop") ==
+        "not reached: the program ended after 2 of 6 counting steps");
+  CHECK(std::isnan(t.total("step", "flop_per_hbm_byte")));
+  s.made.counter_passes = 2;
+  looked_up const refused(s.made);
+  CHECK(has(refused.note("step", "tensor_bf16"), "CUPTI did not count sm__ops_path_tensor_src_bf"));
+}
+
+TEST_CASE("optional inputs that the chip lacks count as nothing") {
+  counter_sample s;
+  s.made.metrics = resolve_metrics({"tensor_flop"}, [](std::string const& name) {
+    return name == "sm__ops_path_tensor_src_fp16.sum";
+  });
+  s.made.counter_names = s.made.metrics.counters();
+  s.made.counters.clear();
+  s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
+  looked_up const t(s.made);
+  CHECK(t.total("step", "tensor_flop") == 60);
+  CHECK(t.total("step/block[0]/attention", "tensor_flop_per_second") == doctest::Approx(60e6));
+}
+
+TEST_CASE("what CUPTI gave no value for is unknown in every sum") {
+  counter_sample s;
+  s.set(s.mlp0, "dram__bytes_read.sum", no_value);
+  s.set(s.mlp1, "dram__bytes_write.sum", std::numeric_limits<double>::infinity());
+  s.set(s.mlp0, "dram__bytes.sum.peak_sustained", no_value);
+  looked_up const t(s.made);
+  CHECK(std::isnan(t.total("step/block[0]", "hbm_bytes")));
+  CHECK(t.note("step/block[0]", "hbm_bytes") == "CUPTI gave no value for dram__bytes_read.sum");
+  CHECK(t.note("step/block[1]/mlp", "hbm_bytes") ==
+        "CUPTI gave no value for dram__bytes_write.sum");
+  CHECK(std::isnan(t.total("step", "hbm_bytes_per_second")));
+  CHECK(t.total("step/block[1]/attention", "hbm_bytes") == 3500);
+  CHECK(t.total("step/block[0]", "hbm_peak_bytes_per_cycle") == 2);  // another range tells it
+}
+
+TEST_CASE("a divisor of 0 gives no value") {
+  looked_up const t(counter_sample().made);
+  CHECK(std::isnan(t.total("step/block[0]/mlp", "l1_hit_rate")));
+  CHECK(t.note("step/block[0]/mlp", "l1_hit_rate") == "a divisor is 0");
+}
+
+TEST_CASE("passes that saw other ranges") {
+  counter_sample s;
+  s.forget(s.mlp0, "dram__bytes_write.sum");
+  looked_up const t(s.made);
+  CHECK(std::isnan(t.total("step/block[0]/mlp", "hbm_bytes")));
+  CHECK(has(t.note("step/block[0]/mlp", "hbm_bytes"), "launched nothing in the step that counted"));
+  CHECK(t.total("step/block[0]", "hbm_bytes") == 1700);
+  CHECK(has(t.note("step/block[0]", "hbm_bytes"), "the counted steps differ: 1 of its ranges"));
+  CHECK(t.note("step/block[0]", "hbm_read_bytes").empty());
+}
+
+TEST_CASE("ratios that CUPTI made are means, and say so; maxima are maxima") {
+  counter_sample s("l1tex__t_sector_hit_rate.pct+sm__cycles_elapsed.max");
+  s.set(s.attention0, "l1tex__t_sector_hit_rate.pct", 80);
+  s.set(s.attention1, "l1tex__t_sector_hit_rate.pct", 40);
+  s.set(s.attention0, "sm__cycles_elapsed.max", 7);
+  looked_up const t(s.made, folding::by_name);
+  CHECK(t.total("step/block[*]/attention", "l1tex__t_sector_hit_rate.pct") == 60);
+  CHECK(t.note("step/block[*]/attention", "l1tex__t_sector_hit_rate.pct") ==
+        "plain mean of 2 ranges: CUPTI gives only the ratio");
+  CHECK(t.total("step/block[*]", "l1tex__t_sector_hit_rate.pct") == 30);  // of 80, 40, 0, 0
+  CHECK(t.total("step", "sm__cycles_elapsed.max") == 7);
+  looked_up const one(s.made);
+  CHECK(one.total("step/block[0]/attention", "l1tex__t_sector_hit_rate.pct") == 80);
+  CHECK(one.note("step/block[0]/attention", "l1tex__t_sector_hit_rate.pct").empty());
+}
+
+TEST_CASE("stand-ins are told") {
+  counter_sample s;
+  s.made.metrics = resolve_metrics({"hbm_read_bytes"}, [](std::string const& name) {
+    return name == "dram__bytes_op_read.sum";
+  });
+  s.made.counter_names = s.made.metrics.counters();
+  s.made.counters.clear();
+  s.set(s.mlp0, "dram__bytes_op_read.sum", 3);
+  looked_up const t(s.made);
+  CHECK(t.total("step", "hbm_read_bytes") == 3);
+  CHECK(t.note("step", "hbm_read_bytes") == "stand-in: dram__bytes_op_read.sum");
+}
+
+TEST_CASE("rates without a trace, or without time") {
+  counter_sample s;
+  s.made.traced = false;
+  CHECK(looked_up(s.made).note("step", "hbm_bytes_per_second") == "GPU times were not traced");
+  s.made.traced = true;
+  s.made.kernels.clear();
+  CHECK(looked_up(s.made).note("step", "hbm_bytes_per_second") == "no GPU time in the timed steps");
+}
+
+TEST_CASE("damaged and empty profiles") {
+  counter_sample s;
+  s.made.counters.push_back({12345, 0, 7});     // an unknown range: outside of all
+  s.made.counters.push_back({s.mlp0, 999, 7});  // an unknown counter
+  looked_up const t(s.made);
+  CHECK(t.self("", "hbm_read_bytes") == 7);
+  CHECK(t.total("", "hbm_read_bytes") == 4707);
+  // The same counter twice is not twice the traffic.
+  counter_sample twice;
+  twice.made.counter_names.push_back("dram__bytes_read.sum");
+  auto const again = static_cast<std::uint32_t>(twice.made.counter_names.size() - 1);
+  twice.made.counters.push_back({twice.mlp0, again, 200});
+  CHECK(looked_up(twice.made).total("step/block[0]/mlp", "hbm_read_bytes") == 200);
+  profile const empty;
+  looked_up const nothing(empty);
+  CHECK(nothing.table.metrics.empty());
+  CHECK_FALSE(nothing.table.has_value(0, counter_scope::total));
+}
+
+TEST_CASE("rates are well made") {
+  std::set<std::string_view> keys;
+  for (metric const& each : detail::rate_catalogue::entries) {
+    CAPTURE(each.key);
+    CHECK(keys.insert(each.key).second);
+    CHECK(find_metric(each.key) == nullptr);
+    CHECK(find_preset(each.key) == nullptr);
+    CHECK_FALSE(each.meaning.empty());
+    std::string_view rest = each.formula;
+    while (!rest.empty()) {
+      std::string_view const one = detail::take_until(rest, "|");
+      detail::for_each_name(one, [&](std::string_view name, bool) {
+        CAPTURE(name);
+        bool const known = name == detail::timed_input || find_metric(name) != nullptr;
+        CHECK((known || (detail::rate_resolver::find(name) != nullptr &&
+                         detail::rate_resolver::find(name) < &each)));
+      });
+    }
+  }
+}

@@ -1,0 +1,321 @@
+#include <doctest/doctest.h>
+#include <strata/detail/report_files.hpp>
+#include <strata/report/counters_csv.hpp>
+#include <strata/report/json.hpp>
+#include <strata/report/table.hpp>
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "counter_sample.hpp"
+#include "report_sample.hpp"
+
+using namespace counter_test;
+using report_test::golden;
+using report_test::text_of;
+
+namespace {
+
+/// All that the reports of a sample are made from.
+struct reported {
+  profile source;
+  call_tree tree;
+  call_tree folded;
+  counter_table counters;
+  counter_table folded_counters;
+  std::vector<kernel_row> kernels;
+  memory_table memory;
+
+  explicit reported(profile const& made)
+      : source(made),
+        tree(source),
+        folded(source, folding::by_name),
+        counters(make_counter_table(source, tree)),
+        folded_counters(make_counter_table(source, folded)) {}
+
+  report_input input() const {
+    report_input made(source, tree, folded, kernels, memory);
+    made.counters = &counters;
+    made.folded_counters = &folded_counters;
+    return made;
+  }
+  std::string tidy() const {
+    return text_of([&](detail::text_writer& out) { write_counters_csv(out, input()); });
+  }
+  std::string wide() const {
+    return text_of([&](detail::text_writer& out) { write_counters_wide_csv(out, input()); });
+  }
+  nlohmann::json json() const {
+    return nlohmann::json::parse(
+        text_of([&](detail::text_writer& out) { write_json(out, input()); }))["counters"];
+  }
+  std::string table(int width, std::size_t max_rows = 60) const {
+    return text_of([&](detail::text_writer& out) {
+      detail::write_counter_table(out, input(), {width, false, max_rows});
+    });
+  }
+};
+
+/// Larger numbers, for the terminal, and more levels.
+counter_sample everything() {
+  counter_sample s("memory+roofline+flops+tensor+occupancy+l2_request_hit_rate");
+  s.made.metrics = resolve_metrics(
+      expand_metrics("memory+roofline+flops+tensor+occupancy+l2hit+l2_request_hit_rate"),
+      [](std::string const& name) { return name.find("fp4") == std::string::npos; });
+  s.made.counter_names = s.made.metrics.counters();
+  s.made.counters.clear();
+  for (kernel_record& each : s.made.kernels) {
+    each.begin *= 1000;
+    each.end *= 1000;
+  }
+  double range = 1;
+  for (std::uint32_t const node : {s.step, s.attention0, s.mlp0, s.attention1, s.mlp1}) {
+    for (std::uint32_t i = 0; i < s.made.counter_names.size(); ++i) {
+      std::string const& name = s.made.counter_names[i];
+      double value = range * 1e6 * (4 + i % 3);
+      bool const part =
+          name.find("hit") != std::string::npos || name.find("pipe_tensor") != std::string::npos;
+      if (part) value = range * 1e6 * (1 + i % 3);
+      if (name == "sm__warps_active.sum") value *= 40;
+      if (name == "gpu__time_duration.sum") value = 1e6;
+      if (name.find("cycles_elapsed") != std::string::npos) value = 1.5e6;
+      if (name.find(".peak_sustained") != std::string::npos) value = 4096;
+      if (name == "sm__warps_active.avg.peak_sustained") value = 64;
+      s.made.counters.push_back({node, i, value});
+    }
+    range += 1;
+  }
+  return s;
+}
+
+std::vector<std::string> lines(std::string const& text) {
+  std::vector<std::string> result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t const end = text.find('\n', at);
+    result.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+
+/// Cells of a line without quoted commas.
+std::vector<std::string> cells(std::string const& line) {
+  std::vector<std::string> result(1);
+  bool quoted = false;
+  for (char const c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      result.emplace_back();
+    } else {
+      result.back() += c;
+    }
+  }
+  return result;
+}
+
+nlohmann::json const& of_path(nlohmann::json const& counters, std::string const& path) {
+  for (nlohmann::json const& each : counters["values"])
+    if (each["path"] == path) return each;
+  FAIL("no path " << path);
+  return counters;
+}
+
+}  // namespace
+
+TEST_CASE("the counter reports are as they were") {
+  reported const small(counter_sample().made);
+  CHECK(small.tidy() == golden("counters.csv", small.tidy()));
+  CHECK(small.wide() == golden("counters_wide.csv", small.wide()));
+  CHECK(small.table(120) == golden("counters_small_120.txt", small.table(120)));
+  std::string const json = small.json().dump(1) + '\n';
+  CHECK(json == golden("counters.json", json));
+  reported const large(everything().made);
+  for (int const width : {80, 120, 300}) {
+    std::string const name = "counters_" + std::to_string(width) + ".txt";
+    CHECK(large.table(width) == golden(name.c_str(), large.table(width)));
+  }
+}
+
+TEST_CASE("counters.csv has a line a path, scope and metric") {
+  reported const r(counter_sample().made);
+  std::vector<std::string> const text = lines(r.tidy());
+  CHECK(text[0] == "rank,path_id,path,metric,value,unit,scope,method,passes,note");
+  CHECK(text.size() == 1 + r.tree.rows().size() * r.counters.metrics.size() * 2);
+  bool reason_everywhere = true;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    std::vector<std::string> const c = cells(text[i]);
+    REQUIRE(c.size() == 10);
+    reason_everywhere = reason_everywhere && !(c[4].empty() && c[9].empty());
+  }
+  CHECK(reason_everywhere);
+  CHECK(has(r.tidy(), "\n,3,step/block[0]/attention,hbm_bytes,1500,B,total,derived,3,\n"));
+  CHECK(has(r.tidy(), "\n,1,step,hbm_read_bytes,100,B,self,counted,3,\n"));
+  CHECK(has(r.tidy(), "\n,8,load,hbm_bytes,,B,total,derived,3,never launched anything\n"));
+}
+
+TEST_CASE("counters_wide.csv has a line a path, and units in its header") {
+  reported const r(counter_sample().made);
+  std::vector<std::string> const text = lines(r.wide());
+  REQUIRE(text.size() == 1 + r.tree.rows().size());
+  std::vector<std::string> const header = cells(text[0]);
+  for (std::string const& line : text) CHECK(cells(line).size() == header.size());
+  CHECK(header[3] == "hbm_read_bytes");
+  CHECK(has(text[0], ",time_ns,"));
+  CHECK(has(text[0], ",l1_hit_rate_pct,"));
+  CHECK(has(text[0], ",hbm_of_peak_pct,"));
+  CHECK(has(text[0], ",hbm_bytes_per_second,"));
+  CHECK(has(text[0], ",hbm_peak_bytes_per_cycle,"));
+  CHECK(has(text[0], ",fp32_peak_per_second_flop_per_second,"));
+  CHECK(has(text[0], ",timed_gpu_seconds,"));
+  CHECK(has(text[0], ",flop_per_hbm_byte,"));
+  CHECK(detail::unit_words("B/s") == "bytes_per_second");
+  CHECK(detail::unit_words("warp cycles") == "warp_cycles");
+  CHECK(detail::unit_words("FLOP/B") == "flop_per_byte");
+  CHECK(detail::unit_words("").empty());
+}
+
+TEST_CASE("ranks and hostile names") {
+  counter_sample s;
+  s.made.environment.rank = 3;
+  s.made.names[s.made.nodes[s.attention0].name] = "=a,\"b\"\n";
+  reported const r(s.made);
+  CHECK(has(r.tidy(), "\n3,3,\"step/block[0]/=a,\"\"b\"\"\n\",hbm_bytes,1500,B,total"));
+  CHECK(has(r.wide(), "\n3,3,\"step/block[0]/=a,\"\"b\"\"\n\",1000,"));
+  CHECK(of_path(r.json(), "step/block[0]/=a,\"b\"\n")["total"]["hbm_bytes"] == 1500);
+  for (std::string const& line : lines(r.table(100))) CHECK(detail::display_width(line) <= 100);
+}
+
+TEST_CASE("profile.json has a section for counters") {
+  counter_sample s;
+  s.made.counter_passes = 5;
+  nlohmann::json const j = reported(s.made).json();
+  CHECK(j["chip"] == "GH100");
+  CHECK(j["passes"] == 5);
+  CHECK(j["passes_done"] == 3);
+  CHECK(j["timed_steps"] == 2);
+  CHECK(j["metrics"][0]["key"] == "hbm_read_bytes");
+  CHECK(j["metrics"][0]["level"] == "hbm");
+  CHECK(j["metrics"][0]["unit"] == "B");
+  CHECK(j["metrics"][0]["formula"] == "dram__bytes_read.sum");
+  CHECK(j["metrics"][0]["meaning"] == "bytes read from device memory");
+  CHECK(j["metrics"][0]["stand_in"] == false);
+  REQUIRE(j["absent"].size() == 1);
+  CHECK(j["absent"][0]["key"] == "l2_hit_rate");
+  CHECK(j["absent"][0]["reason"].get<std::string>().substr(0, 15) == "this chip lacks");
+  nlohmann::json const& step = of_path(j, "step");
+  CHECK(step["self"]["hbm_read_bytes"] == 100);
+  CHECK(step["total"]["hbm_bytes"] == 6000);
+  CHECK(step["self"]["hbm_bytes_per_second"].is_null());
+  CHECK(step["self_notes"].contains("hbm_bytes_per_second"));
+  CHECK_FALSE(step["total"].contains("l2_hit_rate"));
+  nlohmann::json const& mlp = of_path(j, "step/block[0]/mlp");
+  CHECK(mlp["total"]["l1_hit_rate"].is_null());
+  CHECK(mlp["total_notes"]["l1_hit_rate"] == "a divisor is 0");
+  nlohmann::json const& load = of_path(j, "load");
+  CHECK(load["total"].is_null());
+  CHECK(load["total_note"] == "never launched anything");
+  // Each null has its reason.
+  for (nlohmann::json const& row : j["values"]) {
+    for (std::string const& scope : {std::string("self"), std::string("total")}) {
+      if (row[scope].is_null()) {
+        CHECK_FALSE(row[scope + "_note"].get<std::string>().empty());
+        continue;
+      }
+      for (auto const& value : row[scope].items())
+        if (value.value().is_null()) CHECK(row[scope + "_notes"].contains(value.key()));
+    }
+  }
+}
+
+TEST_CASE("without counters the reports are as before") {
+  counter_sample s;
+  reported r(s.made);
+  report_input const plain(r.source, r.tree, r.folded, r.kernels, r.memory);
+  auto const json =
+      nlohmann::json::parse(text_of([&](detail::text_writer& out) { write_json(out, plain); }));
+  CHECK_FALSE(json.contains("counters"));
+  std::string const table = text_of([&](detail::text_writer& out) {
+    write_table(out, plain, {120, false, 60});
+  });
+  CHECK_FALSE(has(table, "HBM"));
+  CHECK(lines(text_of([&](detail::text_writer& out) { write_counters_csv(out, plain); })).size() ==
+        1);
+}
+
+TEST_CASE("the counter table is in the order of the range table") {
+  counter_sample s;
+  for (kernel_record& each : s.made.kernels)
+    if (each.end - each.begin < 500) each.end = each.begin + 5000;  // mlp takes longest
+  reported const r(s.made);
+  std::string const text = r.table(120);
+  CHECK(text.find("mlp") < text.find("attention"));
+  CHECK_FALSE(has(text, "load"));
+  CHECK(has(reported(counter_sample().made).table(120, 3), "attention"));
+  CHECK_FALSE(has(reported(counter_sample().made).table(120, 3), "mlp"));
+}
+
+TEST_CASE("the counter table fits the terminal") {
+  reported const r(everything().made);
+  for (int width = 40; width < 320; width += 7) {
+    for (std::string const& line : lines(r.table(width))) {
+      CHECK_MESSAGE(detail::display_width(line) <= static_cast<std::size_t>(width), line);
+      CHECK((line.empty() || line.back() != ' '));
+    }
+  }
+  CHECK(has(r.table(80), "HBM GB/s"));
+  CHECK(has(r.table(300), "tensor active %"));
+}
+
+TEST_CASE("the table says how it was counted") {
+  counter_sample s;
+  std::string text = reported(s.made).table(400);
+  CHECK(has(text,
+            "Counted on GH100 in 3 steps, a pass each, after the 2 timed ones; values are of "
+            "one step, with the ranges below. Rates and % of peak: counted in one step, by "
+            "GPU busy time of a timed step."));
+  CHECK(has(text, "L1 hit: by sectors."));
+  CHECK_FALSE(has(text, "L2"));
+  CHECK_FALSE(has(text, "Above 100"));
+  s.made.counter_passes = 4;
+  s.set(s.attention0, "dram__bytes_read.sum", 75000);
+  text = reported(s.made).table(400);
+  CHECK(has(text, "The program ended before the other 1 step of the counting"));
+  CHECK(has(text, "Above 100 %"));
+}
+
+TEST_CASE("work outside ranges is a row of its own") {
+  counter_sample s;
+  CHECK_FALSE(has(reported(s.made).table(120), "(outside ranges)"));
+  s.set(root_node, "dram__bytes_read.sum", 64);
+  std::string const text = reported(s.made).table(120);
+  CHECK(has(text, "(outside ranges)"));
+  CHECK(text.find("(outside ranges)") < text.find("total"));
+}
+
+TEST_CASE("the files of a run have counters where there are any") {
+  std::string folder = STRATA_TEST_WORK_DIR "/counters-XXXXXX";
+  REQUIRE(mkdtemp(&folder[0]) != nullptr);
+  configuration how;
+  how.out = folder + "/run";
+  how.table = how.chrome_trace = false;
+  counter_sample s;
+  REQUIRE(detail::report_files(how).write(s.made).ok());
+  CHECK(std::filesystem::exists(folder + "/run/counters.csv"));
+  CHECK(std::filesystem::exists(folder + "/run/counters_wide.csv"));
+  CHECK(report_test::read_file(folder + "/run/counters.csv") == reported(s.made).tidy());
+  CHECK(nlohmann::json::parse(report_test::read_file(folder + "/run/profile.json"))
+            .contains("counters"));
+  s.made.counters.clear();
+  REQUIRE(detail::report_files(how).write(s.made).ok());
+  CHECK(std::filesystem::exists(folder + "/run-2/ranges.csv"));
+  CHECK_FALSE(std::filesystem::exists(folder + "/run-2/counters.csv"));
+  CHECK_FALSE(std::filesystem::exists(folder + "/run-2/counters_wide.csv"));
+  std::filesystem::remove_all(folder);
+}

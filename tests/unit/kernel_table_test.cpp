@@ -1,0 +1,313 @@
+#include "sample_profile.hpp"
+
+#include <strata/kernel_table.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+using strata::call_tree;
+using strata::kernel_row;
+using strata::make_kernel_table;
+
+namespace {
+
+std::string short_of(std::string const& demangled) {
+  return std::string(strata::detail::short_function_name(demangled));
+}
+
+/// A kernel with one template argument for each of many types, as matrix libraries have them.
+std::string mangled_with_arguments(int count) {
+  std::string name = "_ZN7cutlass6KernelI";
+  for (int i = 0; i < count; ++i) {
+    std::string const type = "layout_" + std::to_string(i);
+    name += "NS_" + std::to_string(type.size()) + type + "E";
+  }
+  return name + "EEvNT_6ParamsE";
+}
+
+strata::profile with_one_kernel(std::string const& mangled) {
+  sample::maker make;
+  make.made.kernel_names.push_back({mangled});
+  make.kernel(0, 0, 10).name = 1;
+  return make.made;
+}
+
+kernel_row only_row(strata::profile const& source) {
+  auto const rows = make_kernel_table(source, call_tree(source));
+  REQUIRE(rows.size() == 1);
+  return rows[0];
+}
+
+}  // namespace
+
+TEST_CASE("short names of demangled functions") {
+  CHECK(short_of("kernel") == "kernel");
+  CHECK(short_of("kernel(float*, int)") == "kernel");
+  CHECK(short_of("void kernel<4, float>(float*, int)") == "kernel");
+  CHECK(short_of("void at::native::kernel<at::f<int>, 3>(at::g<int>)") == "kernel");
+  CHECK(short_of("(anonymous namespace)::k") == "k");
+  CHECK(short_of("(anonymous namespace)::k(int)") == "k");
+  CHECK(short_of("void a::(anonymous namespace)::k<int>(int)") == "k");
+  CHECK(short_of("unsigned long const* a::k(int)") == "k");
+  CHECK(short_of("a::holder<int>::method(int)") == "method");
+  CHECK(short_of("void a::holder<a::holder<int> >::method<float>(float)") == "method");
+  CHECK(short_of("kernel(int) [clone .part.0]") == "kernel");
+  CHECK(short_of("tagged[abi:cxx11](int)") == "tagged");
+  CHECK(short_of("outer(int) const::local::method(int)") == "method");
+  CHECK(short_of("void (*pointing<int>(int))(double)") == "pointing");
+  CHECK(short_of("decltype ({parm#1}(1)) a::k<a::f>(a::f)") == "k");
+  CHECK(short_of("decltype(auto) a::k<a::f>(a::f)") == "k");
+  CHECK(short_of("a::decltype_kernel(int)") == "decltype_kernel");
+  CHECK(short_of("operators::operator_table(int)") == "operator_table");
+}
+
+TEST_CASE("short names: lambdas and operators") {
+  CHECK(short_of("void run<main::{lambda(int)#1}>(main::{lambda(int)#1})") == "run");
+  CHECK(short_of("void run<f() const::{lambda(auto:1)#1}::operator()<int>(int) const::{lambda()#2}>"
+                 "(int)") == "run");
+  CHECK(short_of("void run<'lambda'(int)>('lambda'(int))") == "run");
+  CHECK(short_of("main::{lambda(int)#1}::operator()(int) const") == "operator()");
+  CHECK(short_of("main::{lambda(int)#1}") == "{lambda(int)#1}");
+  CHECK(short_of("auto f::operator()<int>(int) const") == "operator()");
+  CHECK(short_of("a::operator<(a, a)") == "operator<");
+  CHECK(short_of("a::operator<< <int>(a, int)") == "operator<<");
+  CHECK(short_of("a::operator->*(a) const") == "operator->*");
+  CHECK(short_of("a::operator[](int)") == "operator[]");
+  CHECK(short_of("a::operator int*<int>()") == "operator int*<int>");
+  CHECK(short_of("void k<&(a::operator>(a, a))>(int)") == "k");
+  CHECK(short_of("void k<(3>2), (a->b)>(flag<((3)>(2))>)") == "k");
+  CHECK(short_of("void k<a->b::c>(int)") == "k");
+}
+
+TEST_CASE("short names of broken text are some text") {
+  for (std::string const text : {"",
+                                 " ",
+                                 "(",
+                                 ")",
+                                 "<",
+                                 ">",
+                                 "::",
+                                 "()",
+                                 "<>",
+                                 "k<",
+                                 "k(",
+                                 "k<(",
+                                 "operator",
+                                 "a::operator",
+                                 "operator ",
+                                 "operator<",
+                                 "void ",
+                                 "a::",
+                                 "{",
+                                 "]",
+                                 "k)>",
+                                 "((((",
+                                 "decltype",
+                                 "decltype (",
+                                 "void (*",
+                                 "k<int>>>(",
+                                 "k(int) const",
+                                 "k(int)::",
+                                 "(anonymous namespace)"}) {
+    CAPTURE(text);
+    CHECK(short_of(text).size() <= text.size());
+    if (!text.empty()) CHECK_FALSE(short_of(text).empty());
+  }
+  sample::random_numbers random(5);
+  static char const letters[] = "k<>()[]{}:: *&-'operator const";
+  for (int i = 0; i < 20000; ++i) {
+    std::string text;
+    for (std::uint32_t n = random.below(24); n > 0; --n)
+      text += letters[random.below(sizeof letters - 1)];
+    CHECK(short_of(text).size() <= text.size());
+  }
+}
+
+TEST_CASE("names are demangled where they are mangled") {
+#if defined(__GNUC__)
+  kernel_row const row = only_row(with_one_kernel("_ZN12_GLOBAL__N_11kIiLi3EEEvT_"));
+  CHECK(row.mangled == "_ZN12_GLOBAL__N_11kIiLi3EEEvT_");
+  CHECK(row.demangled == "void (anonymous namespace)::k<int, 3>(int)");
+  CHECK(row.short_name == "k");
+#endif
+  for (std::string const name : {"f", "i", "matmul_kernel_0d1d2d", "", "_Z", "_Zsomething(else)"}) {
+    CAPTURE(name);  // `f` is not the type float
+    kernel_row const plain = only_row(with_one_kernel(name));
+    CHECK(plain.mangled == name);
+    CHECK(plain.demangled == name);
+    CHECK(plain.short_name == name);
+  }
+}
+
+TEST_CASE("names of several kilobytes have short names, whatever the demangler makes of them") {
+  for (int const count : {1, 10, 100, 400}) {
+    std::string const mangled = mangled_with_arguments(count);
+    CAPTURE(mangled.size());
+    CHECK(only_row(with_one_kernel(mangled)).short_name == "Kernel");
+  }
+}
+
+TEST_CASE("short names of mangled ones that resist") {
+  auto const short_mangled = [](std::string const& name) {
+    return std::string(strata::detail::short_mangled_name(name));
+  };
+  CHECK(short_mangled("_ZN3cub6detail6kernelINS_") == "kernel");
+  CHECK(short_mangled("_Z6kernelIiEvT_") == "kernel");
+  CHECK(short_mangled("_ZL6kernelIiEvT_") == "kernel");
+  CHECK(short_mangled("_ZN12_GLOBAL__N_16kernelE") == "kernel");
+  CHECK(short_mangled("_ZNK1a6kernelE") == "kernel");
+  CHECK(short_mangled("_ZSt4sortIiE") == "sort");
+  CHECK(short_mangled("kernel") == "kernel");
+  CHECK(short_mangled("_ZN99kernel") == "_ZN99kernel");
+  CHECK(short_mangled("_Z99999999999999999999999k") == "_Z99999999999999999999999k");
+  CHECK(short_mangled("_Z") == "_Z");
+  CHECK(short_mangled("") == "");
+}
+
+TEST_CASE("launches of one kernel in one range are one row") {
+  sample::maker make;
+  auto const attention = make.node(0, "attention");
+  auto const mlp = make.node(0, "mlp");
+  make.made.kernel_names = {{"softmax"}, {"gemm"}};
+  make.made.environment.devices.push_back({});
+  make.made.environment.devices.back().ordinal = 1;
+  make.made.environment.devices.back().multiprocessors = 100;
+  auto const in_attention = make.launch(attention, 0, 1);
+  auto const in_mlp = make.launch(mlp, 0, 1);
+  auto const add = [&](std::uint32_t launch, std::uint32_t name, std::int64_t duration,
+                       std::uint32_t blocks, std::uint16_t threads) -> strata::kernel_record& {
+    auto& kernel = make.kernel(launch, 100, 100 + duration);
+    kernel.name = name;
+    kernel.grid_x = blocks;
+    kernel.block_x = threads;
+    kernel.device = 1;
+    return kernel;
+  };
+  add(in_attention, 1, 30, 50, 64).registers = 40;
+  add(in_attention, 1, 10, 400, 250).static_shared_bytes = 1000;
+  add(in_attention, 1, 0, 10, 32).dynamic_shared_bytes = 90'000;
+  add(in_attention, 1, 0, 20, 33).begin = strata::lost_time;
+  add(in_mlp, 2, 500, 7, 1024).grid_y = 3;
+  add(in_mlp, 1, 20, 100, 128).block_y = 2;
+  add(4711, 2, 21, 100, 128);
+
+  call_tree const tree(make.made);
+  std::vector<kernel_row> const rows = make_kernel_table(make.made, tree);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0].path == "mlp");
+  CHECK(rows[0].path_id == mlp);
+  CHECK(rows[0].short_name == "gemm");
+  CHECK(rows[0].blocks_min == 21);
+  CHECK(rows[0].block_threads_max == 1024);
+  CHECK(rows[0].warps_per_block == 32.0);
+  CHECK(rows[0].sm_utilisation == 1.0);
+  CHECK(rows[0].gpu_utilisation == doctest::Approx(0.21));
+  CHECK(rows[2].path.empty());
+  CHECK(rows[2].path_id == 0);
+  CHECK(rows[3].block_threads_min == 256);
+
+  kernel_row const& row = rows[1];
+  CHECK(row.path == "attention");
+  CHECK(row.name == 1);
+  CHECK(row.count == 4);
+  CHECK(row.duration.count() == 3);
+  CHECK(row.duration.sum() == 40.0);
+  CHECK(row.duration.maximum() == 30);
+  CHECK(row.blocks_min == 10);
+  CHECK(row.blocks_max == 400);
+  CHECK(row.blocks_mean == 120.0);
+  CHECK(row.blocks_median == 20);
+  CHECK(row.block_threads_min == 32);
+  CHECK(row.block_threads_max == 250);
+  CHECK(row.warps_per_block == (2 + 8 + 1 + 2) / 4.0);
+  CHECK(row.registers_per_thread == 40);
+  CHECK(row.static_shared_bytes == 1000);
+  CHECK(row.dynamic_shared_bytes == 90'000);
+  CHECK(row.sm_utilisation == doctest::Approx((30 * 0.5 + 10 * 1.0) / 40));
+  CHECK(row.gpu_utilisation == doctest::Approx((30 * 0.5 * 0.5 + 10 * 1.0 * 1.0) / 40));
+}
+
+TEST_CASE("utilisation without times or without a device") {
+  strata::profile source = with_one_kernel("k");
+  source.kernels[0].block_x = 96;
+  source.kernels[0].begin = strata::lost_time;
+  kernel_row const row = only_row(source);
+  CHECK(row.sm_utilisation == 0.75);
+  CHECK(std::isnan(row.gpu_utilisation));
+  CHECK(row.duration.count() == 0);
+  source.environment.devices.push_back({});
+  CHECK(std::isnan(only_row(source).gpu_utilisation));
+  source.environment.devices[0].multiprocessors = 4;
+  CHECK(only_row(source).gpu_utilisation == 0.75 / 4);
+}
+
+TEST_CASE("hostile kernels") {
+  strata::profile source = with_one_kernel("k");
+  source.kernels.push_back(source.kernels[0]);
+  source.kernels.push_back(source.kernels[0]);
+  auto& wild = source.kernels[1];
+  wild.name = 4'000'000'000u;
+  wild.begin = (std::numeric_limits<std::int64_t>::min)() + 1;
+  wild.end = (std::numeric_limits<std::int64_t>::max)();
+  wild.grid_x = 0xffffffffu;
+  wild.grid_y = wild.grid_z = wild.block_x = wild.block_y = wild.block_z = 0xffffu;
+  auto& empty = source.kernels[2];
+  empty.name = strata::no_reference;
+  empty.begin = 10;
+  empty.end = 5;
+  empty.grid_x = empty.block_x = 0;
+  auto const rows = make_kernel_table(source, call_tree(source));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].name == strata::no_reference);
+  CHECK(rows[0].short_name == "[unknown]");
+  CHECK(rows[0].mangled.empty());
+  CHECK(rows[0].count == 2);
+  CHECK(rows[0].blocks_min == 0);
+  CHECK(rows[0].blocks_max == std::uint64_t{0xffffffffu} * 0xffffu * 0xffffu);
+  CHECK(rows[0].block_threads_max == 0xffffffffu);
+  CHECK(rows[0].duration.minimum() == 0);
+  strata::profile const nothing;
+  CHECK(make_kernel_table(nothing, call_tree(nothing)).empty());
+}
+
+TEST_CASE("random programs: every kernel is in one row of its range") {
+  for (std::uint64_t seed = 1; seed < 30; ++seed) {
+    CAPTURE(seed);
+    strata::profile source = sample::random_program(seed, 20).run(200);
+    source.kernel_names = {{"a"}, {"b"}, {"c"}};
+    sample::random_numbers random(seed);
+    for (auto& kernel : source.kernels) {
+      kernel.name = 1 + random.below(3);
+      kernel.grid_x = 1 + random.below(300);
+      kernel.block_x = static_cast<std::uint16_t>(1 + random.below(1024));
+    }
+    source.environment.devices.push_back({});
+    source.environment.devices[0].multiprocessors = 132;
+    for (strata::folding const mode : {strata::folding::none, strata::folding::by_name}) {
+      call_tree const tree(source, mode);
+      auto const rows = make_kernel_table(source, tree);
+      std::vector<std::uint64_t> counts(source.nodes.size(), 0);
+      std::vector<double> sums(source.nodes.size(), 0.0);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        counts[rows[i].path_id] += rows[i].count;
+        sums[rows[i].path_id] += rows[i].duration.sum();
+        CHECK(rows[i].path == tree.row_of(rows[i].path_id).path);
+        if (i > 0) CHECK(rows[i].duration.sum() <= rows[i - 1].duration.sum());
+        CHECK(rows[i].gpu_utilisation <= rows[i].sm_utilisation);
+        CHECK(rows[i].sm_utilisation <= 1.0);
+        CHECK(rows[i].gpu_utilisation > 0.0);
+        CHECK(rows[i].blocks_median >= rows[i].blocks_min);
+        CHECK(rows[i].blocks_median <= rows[i].blocks_max);
+      }
+      for (strata::range_row const& range : tree.rows()) {
+        CHECK(counts[range.path_id] == range.self.kernels);
+        CHECK(sums[range.path_id] == static_cast<double>(range.self.kernel_ns));
+      }
+    }
+  }
+}

@@ -1,0 +1,327 @@
+#include <strata/metric.hpp>
+#include <strata/metric_set.hpp>
+#include <strata/resolve_metrics.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using strata::expand_metrics;
+using strata::find_metric;
+using strata::metric_combine;
+using strata::metric_level;
+using strata::metric_place;
+using strata::metric_set;
+using strata::pass_layout;
+using strata::resolve_metrics;
+using names = std::vector<std::string>;
+
+namespace {
+
+double const nan = std::numeric_limits<double>::quiet_NaN();
+
+bool everything(std::string const&) { return true; }
+
+/// A chip that has all metrics but these.
+struct without {
+  std::set<std::string> missing;
+  bool operator()(std::string const& name) const { return missing.count(name) == 0; }
+};
+
+double formula(std::string_view text, std::map<std::string, double> values) {
+  return strata::detail::evaluate_formula(text, [&](std::string_view name) {
+    auto const found = values.find(std::string(name));
+    return found == values.end() ? nan : found->second;
+  });
+}
+
+double value(metric_set const& set, std::string_view key, std::map<std::string, double> values) {
+  auto const* found = set.find(key);
+  REQUIRE(found != nullptr);
+  return set.value(*found, [&](std::string_view name) {
+    auto const there = values.find(std::string(name));
+    return there == values.end() ? nan : there->second;
+  });
+}
+
+}  // namespace
+
+TEST_CASE("formulas") {
+  CHECK(formula("a", {{"a", 3}}) == 3);
+  CHECK(formula("2 * (a + b) / c", {{"a", 1}, {"b", 2}, {"c", 4}}) == 1.5);
+  CHECK(formula("1e9*a/b*c", {{"a", 2}, {"b", 4}, {"c", 3}}) == 1.5e9);
+  CHECK(formula("a + 2 * b", {{"a", 1}, {"b", 10}}) == 21);
+  CHECK(formula("x__a.sum + 32*y__b.avg", {{"x__a.sum", 1}, {"y__b.avg", 2}}) == 65);
+  CHECK(formula("?a + ?b", {{"b", 2}}) == 2);
+  CHECK(std::isnan(formula("a + b", {{"b", 2}})));
+  CHECK(std::isnan(formula("a / b", {{"a", 1}, {"b", 0}})));
+  for (char const* bad : {"", "a +", "a b", "(a", "a)", "* a", "2x", "a | b"}) {
+    CAPTURE(bad);
+    CHECK(std::isnan(formula(bad, {{"a", 1}, {"b", 2}})));
+  }
+}
+
+TEST_CASE("every entry of the catalogue is well made") {
+  std::set<std::string_view> keys;
+  for (strata::metric const& each : strata::metric_list()) {
+    CAPTURE(each.key);
+    CHECK(keys.insert(each.key).second);
+    CHECK_FALSE(strata::detail::is_cupti_name(each.key));
+    CHECK(strata::find_preset(each.key) == nullptr);
+    CHECK_FALSE(each.unit.empty());
+    CHECK_FALSE(each.meaning.empty());
+    bool divided = false;
+    std::string_view rest = each.formula;
+    while (!rest.empty()) {
+      std::string_view const one = strata::detail::take_until(rest, "|");
+      divided = divided || one.find('/') != std::string_view::npos;
+      CHECK(std::isfinite(
+          strata::detail::evaluate_formula(one, [](std::string_view) { return 1.0; })));
+      bool keyed = false;
+      bool counted = false;
+      strata::detail::for_each_name(one, [&](std::string_view name, bool) {
+        CAPTURE(name);
+        if (strata::detail::is_cupti_name(name)) {
+          counted = true;
+          CHECK(name.find('.') != std::string_view::npos);  // with its rollup
+          // What CUPTI divided cannot be combined.
+          CHECK(strata::combine_of(name) == each.combine);
+        } else {
+          keyed = true;
+          CHECK(find_metric(name) != nullptr);
+          CHECK(find_metric(name) < &each);  // inputs stand before: no cycles
+        }
+      });
+      CHECK(keyed != counted);
+    }
+    CHECK(divided == (each.combine == metric_combine::ratio));
+    CHECK(each.combine != metric_combine::mean);
+  }
+}
+
+TEST_CASE("every preset resolves where the chip has everything") {
+  for (char const* name : {"hbm", "l1", "memory", "l2hit", "flops", "tensor", "roofline",
+                           "instructions", "stalls", "occupancy", "links"}) {
+    CAPTURE(name);
+    REQUIRE(strata::find_preset(name) != nullptr);
+    names const keys = expand_metrics(name);
+    CHECK(keys.size() >= 1);
+    metric_set const set = resolve_metrics(keys, everything);
+    CHECK(set.absent.empty());
+    CHECK(set.unknown.empty());
+    for (std::string const& key : keys) {
+      CAPTURE(key);
+      REQUIRE(set.find(key) != nullptr);
+      CHECK_FALSE(set.find(key)->stand_in);
+      CHECK(std::isfinite(set.value(*set.find(key), [](std::string_view) { return 1.0; })));
+    }
+  }
+  CHECK(strata::find_preset("nothing") == nullptr);
+}
+
+TEST_CASE("requests expand in order, each name once") {
+  CHECK(expand_metrics("").empty());
+  CHECK(expand_metrics("l2hit+flop+l2_hit_rate, dram__bytes.sum") ==
+        names{"l2_hit_rate", "flop", "dram__bytes.sum"});
+  names both = expand_metrics("hbm");
+  for (std::string const& each : expand_metrics("l1")) both.push_back(each);
+  CHECK(expand_metrics("memory") == both);
+  CHECK(expand_metrics("hbn") == names{"hbn"});
+}
+
+TEST_CASE("derived metrics bring their inputs, before themselves") {
+  metric_set const set = resolve_metrics({"l2_hit_rate"}, everything);
+  REQUIRE(set.metrics.size() == 3);
+  CHECK(set.metrics[0].key == "l2_sector_hits");
+  CHECK(set.metrics[1].key == "l2_sector_misses");
+  CHECK(set.metrics[2].key == "l2_hit_rate");
+  CHECK(set.metrics[2].derived);
+  CHECK(set.metrics[2].counters.empty());
+  CHECK(set.counters() == names{"lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"});
+  // Ratios come from sums: 90 of 100 and 0 of 100 are 45 %.
+  CHECK(value(set, "l2_hit_rate",
+              {{"lts__t_sectors_lookup_hit.sum", 90}, {"lts__t_sectors_lookup_miss.sum", 110}}) ==
+        45);
+  CHECK(std::isnan(value(set, "l2_hit_rate", {{"lts__t_sectors_lookup_hit.sum", 90}})));
+  CHECK(std::isnan(
+      value(set, "l2_hit_rate",
+            {{"lts__t_sectors_lookup_hit.sum", 0}, {"lts__t_sectors_lookup_miss.sum", 0}})));
+}
+
+TEST_CASE("operations: a fused multiply-add is two, a packed half one four") {
+  metric_set const set = resolve_metrics(expand_metrics("flops"), everything);
+  std::map<std::string, double> counts;
+  double next = 1;
+  for (char const* op : {"fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma"}) {
+    counts["smsp__sass_thread_inst_executed_op_" + std::string(op) + "_pred_on.sum"] = next;
+    next *= 10;
+  }
+  CHECK(value(set, "flop_fp32", counts) == 1 + 10 + 2 * 100);
+  CHECK(value(set, "flop_fp64", counts) == 1000 + 10000 + 2 * 100000);
+  CHECK(value(set, "flop_fp16", counts) == 2 * 1e6 + 2 * 1e7 + 4 * 1e8);
+  CHECK(value(set, "flop", counts) == 211 + 211000 + 422e6);
+}
+
+TEST_CASE("roofs and occupancy come from sums and constants") {
+  metric_set const set =
+      resolve_metrics({"hbm_peak_bytes_per_second", "achieved_occupancy"}, everything);
+  // 2.6 GHz for 1 ms, 1288 bytes a cycle.
+  CHECK(value(set, "hbm_peak_bytes_per_second",
+              {{"gpu__time_duration.sum", 1e6},
+               {"dram__cycles_elapsed.avg", 2.6e6},
+               {"dram__bytes.sum.peak_sustained", 1288}}) == doctest::Approx(3.3488e12));
+  CHECK(value(set, "achieved_occupancy",
+              {{"sm__warps_active.sum", 3200},
+               {"sm__cycles_active.sum", 100},
+               {"sm__warps_active.avg.peak_sustained", 64}}) == 50);
+  CHECK(set.find("hbm_peak_bytes_per_cycle")->combine == metric_combine::maximum);
+}
+
+TEST_CASE("names of other chips stand in") {
+  metric_set set = resolve_metrics({"hbm_bytes"}, without{{"dram__bytes_read.sum"}});
+  REQUIRE(set.find("hbm_read_bytes") != nullptr);
+  CHECK(set.find("hbm_read_bytes")->formula == "dram__bytes_op_read.sum");
+  CHECK(set.find("hbm_read_bytes")->stand_in);
+  CHECK_FALSE(set.find("hbm_write_bytes")->stand_in);
+
+  set = resolve_metrics({"hbm_read_bytes"}, [](std::string const& name) {
+    return name.compare(0, 4, "dram") != 0 && name.compare(0, 4, "fbpa") != 0;
+  });
+  CHECK(set.counters() == names{"lts__t_sectors_aperture_sysmem_op_read.sum"});
+  CHECK(value(set, "hbm_read_bytes", {{"lts__t_sectors_aperture_sysmem_op_read.sum", 10}}) == 320);
+
+  // A sum of two where the first choice is missing.
+  set = resolve_metrics({"tensor_fp16"}, without{{"sm__ops_path_tensor_src_fp16.sum"}});
+  CHECK(set.counters().size() == 2);
+  CHECK(value(set, "tensor_fp16",
+              {{"sm__ops_path_tensor_src_fp16_dst_fp16.sum", 3},
+               {"sm__ops_path_tensor_src_fp16_dst_fp32.sum", 4}}) == 7);
+}
+
+TEST_CASE("what the chip lacks is said, and nothing is invented") {
+  metric_set set = resolve_metrics({"l2_hit_rate", "l1_bytes", "tensor_bf16", "hbm_read_bytes"},
+                                   [](std::string const&) { return false; });
+  CHECK(set.metrics.empty());
+  REQUIRE(set.absent.size() == 4);
+  CHECK(set.absent[0].key == "l2_hit_rate");
+  CHECK(set.absent[0].reason ==
+        "this chip lacks lts__t_sectors_lookup_hit.sum, lts__t_sectors_lookup_miss.sum");
+  CHECK(set.absent[1].reason == "this chip lacks l1tex__t_bytes.sum");
+  CHECK(set.absent[3].reason == "this chip lacks dram__bytes_read.sum and what could stand in");
+
+  // Optional inputs count as nothing, but all of them missing is no value.
+  set = resolve_metrics({"tensor_flop"}, [](std::string const& name) {
+    return name == "sm__ops_path_tensor_src_bf16_dst_fp32.sum";
+  });
+  REQUIRE(set.find("tensor_flop") != nullptr);
+  CHECK(value(set, "tensor_flop", {{"sm__ops_path_tensor_src_bf16_dst_fp32.sum", 5}}) == 5);
+  set = resolve_metrics({"tensor_flop"}, [](std::string const&) { return false; });
+  CHECK(set.metrics.empty());
+  CHECK(set.absent.size() == 1);
+}
+
+TEST_CASE("CUPTI names are taken as they are") {
+  auto const has = [](std::string const& name) {
+    return name == "dram__bytes.sum" || name == "l1tex__t_sector_hit_rate.pct" ||
+           name == "lts__t_bytes.sum.peak_sustained" || name == "pcie__read_bytes.max";
+  };
+  metric_set const set =
+      resolve_metrics({"dram__bytes", "dram__bytes.sum", "l1tex__t_sector_hit_rate.pct",
+                       "lts__t_bytes.sum.peak_sustained", "pcie__read_bytes.max"},
+                      has);
+  CHECK(set.unknown.empty());
+  REQUIRE(set.metrics.size() == 4);
+  CHECK(set.metrics[0].key == "dram__bytes.sum");  // a rollup is added where it lacks
+  CHECK(set.metrics[0].level == metric_level::hbm);
+  CHECK(set.metrics[0].combine == metric_combine::sum);
+  CHECK(set.metrics[1].level == metric_level::l1);
+  CHECK(set.metrics[1].combine == metric_combine::mean);
+  CHECK(set.metrics[2].level == metric_level::l2);
+  CHECK(set.metrics[2].combine == metric_combine::maximum);
+  CHECK(set.metrics[3].level == metric_level::link);
+  CHECK(value(set, "dram__bytes.sum", {{"dram__bytes.sum", 7}}) == 7);
+}
+
+TEST_CASE("unknown names get the nearest ones") {
+  auto const none = [](std::string const&) { return false; };
+  metric_set const set = resolve_metrics(
+      {"hbn", "l1_hit_rat", "flpos", "dram__bytes_raed.sum", "zzzzzzzzzzzz", "l1_hit_rate"}, none,
+      {"dram__bytes_read", "dram__bytes_write", "lts__t_bytes"});
+  REQUIRE(set.unknown.size() == 5);
+  CHECK(set.unknown[0].suggestions.at(0) == "hbm");
+  CHECK(set.unknown[1].suggestions.at(0) == "l1_hit_rate");
+  auto const& for_flpos = set.unknown[2].suggestions;
+  CHECK(std::find(for_flpos.begin(), for_flpos.end(), "flops") != for_flpos.end());
+  CHECK(set.unknown[3].suggestions.at(0) == "dram__bytes_read");
+  CHECK(set.unknown[4].suggestions.empty());
+  CHECK(set.unknown[4].message() == "unknown metric 'zzzzzzzzzzzz'");
+  CHECK(set.unknown[1].message().substr(0, 56) ==
+        "unknown metric 'l1_hit_rat': did you mean l1_hit_rate or");
+  CHECK(set.absent.size() == 1);  // the rest goes on
+}
+
+TEST_CASE("edit distance") {
+  using strata::detail::edit_distance;
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("hbn", "hbm") == 1);
+}
+
+TEST_CASE("places of counters") {
+  using strata::place_of;
+  CHECK(place_of("dram__bytes_read.sum") == metric_place::memory);
+  CHECK(place_of("lts__t_sectors.sum") == metric_place::memory);
+  CHECK(place_of("gpc__cycles_elapsed.avg") == metric_place::memory);
+  CHECK(place_of("l1tex__t_bytes.sum") == metric_place::sm);
+  CHECK(place_of("SM_C.TriageCompute.smsp__warps_active.sum") == metric_place::sm);
+  CHECK(place_of("smsp__sass_inst_executed_op_global_ld.sum") == metric_place::sass);
+  CHECK(place_of("sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained") ==
+        metric_place::anywhere);
+  CHECK(place_of("gpu__time_duration.sum") == metric_place::anywhere);
+  CHECK(place_of("pcie__read_bytes.sum") == metric_place::device_wide);
+  CHECK(place_of("nvlrx__bytes.sum") == metric_place::device_wide);
+}
+
+TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
+  auto const groups = [](char const* request, pass_layout layout) {
+    return strata::group_metrics(resolve_metrics(expand_metrics(request), everything), layout);
+  };
+  auto all = groups("hbm+l1+flops+links", pass_layout::fewest_passes);
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].place == metric_place::memory);
+  CHECK(all[1].place == metric_place::device_wide);
+  CHECK(all[2].place == metric_place::sass);
+  CHECK(all[0].counters.back() == "sm__warps_active.avg.peak_sustained");
+
+  all = groups("hbm+l1+flops+links", pass_layout::cheap_ranges_apart);
+  REQUIRE(all.size() == 4);
+  CHECK(all[1].place == metric_place::sm);
+  CHECK(std::count(all[0].counters.begin(), all[0].counters.end(), "gpu__time_duration.sum") == 1);
+
+  // Constants and time go with what is there.
+  all = groups("achieved_occupancy", pass_layout::cheap_ranges_apart);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].place == metric_place::sm);
+  all = groups("time_ns+links", pass_layout::fewest_passes);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].place == metric_place::device_wide);
+  all = groups("time_ns+flops", pass_layout::fewest_passes);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].place == metric_place::memory);
+  all = groups("flops+fp32_peak_per_cycle", pass_layout::fewest_passes);
+  CHECK(all.size() == 1);
+  all = groups("links+l2_peak_bytes_per_cycle", pass_layout::fewest_passes);
+  CHECK(all.size() == 2);
+  all = groups("time_ns", pass_layout::fewest_passes);
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].counters == names{"gpu__time_duration.sum"});
+  CHECK(groups("", pass_layout::fewest_passes).empty());
+}

@@ -1,0 +1,83 @@
+#include <strata/detail/name_table.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+using strata::detail::name_table;
+
+TEST_CASE("equal texts have one number, counted from one") {
+  name_table t;
+  CHECK(t.intern("a", "") == 1);
+  CHECK(t.intern("b", "") == 2);
+  CHECK(t.intern(std::string("a"), "") == 1);
+  CHECK(t.intern("", "") == 3);
+  CHECK(t.intern(std::string_view("a\0b", 3), "") == 4);
+  CHECK(t.intern(std::string_view("a\0c", 3), "") == 5);
+  CHECK(t.intern(std::string(4096, 'x'), "") == 6);
+  CHECK(t.intern(std::string(4096, 'x'), "") == 6);
+  std::vector<std::string> const texts = t.texts();
+  REQUIRE(texts.size() == 7);
+  CHECK(texts[0].empty());
+  CHECK(texts[1] == "a");
+  CHECK(texts[4] == std::string("a\0b", 3));
+  CHECK(t.refused() == 0);
+}
+
+TEST_CASE("a full table refuses by count") {
+  auto const t = std::make_unique<name_table>();
+  bool refused = false;
+  for (std::size_t i = 1; i < name_table::most_names; ++i)
+    (void)t->intern(std::to_string(i), "[other]", &refused);
+  CHECK_FALSE(refused);
+  std::uint32_t const other = t->intern("one too many", "[other]", &refused);
+  CHECK(refused);
+  CHECK(t->texts()[other] == "[other]");
+  CHECK(t->intern("another", "[other]") == other);
+  CHECK(t->refused() == 2);
+  refused = false;
+  std::uint32_t const known = t->intern("17", "[other]", &refused);
+  CHECK(t->texts()[known] == "17");  // known ones stay
+  CHECK(t->intern("[other]", "[other]", &refused) == other);
+  CHECK_FALSE(refused);
+  CHECK(t->texts().size() == name_table::most_names + 1);
+}
+
+TEST_CASE("a full table refuses by bytes") {
+  name_table t;
+  std::string large(std::size_t{20} << 20, 'x');
+  for (char c : {'a', 'b', 'c'}) {
+    large[0] = c;
+    (void)t.intern(large, "[other]");
+  }
+  CHECK(t.refused() == 0);
+  large[0] = 'd';
+  std::uint32_t const other = t.intern(large, "[other]");
+  CHECK(t.texts()[other] == "[other]");
+  CHECK(t.refused() == 1);
+  bool refused = false;
+  std::uint32_t const small = t.intern("small", "[other]", &refused);
+  CHECK(t.texts()[small] == "small");
+  CHECK_FALSE(refused);
+}
+
+TEST_CASE("threads agree on the numbers") {
+  name_table t;
+  constexpr std::size_t count = 2000;
+  std::vector<std::vector<std::uint32_t>> numbers(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : numbers) {
+    threads.emplace_back([&mine, &t] {
+      for (std::size_t i = 0; i < count; ++i) mine.push_back(t.intern(std::to_string(i % 500), ""));
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  for (auto const& mine : numbers) CHECK(mine == numbers[0]);
+  CHECK(t.texts().size() == 501);
+}

@@ -1,0 +1,119 @@
+#include <strata/detail/node_table.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+using namespace strata;
+using detail::node_table;
+
+namespace {
+
+constexpr std::uint32_t deeper = 1;
+constexpr std::uint32_t other = 2;
+
+}  // namespace
+
+TEST_CASE("a node for each parent, name and index") {
+  node_table t(deeper, other);
+  std::uint32_t const a = t.child(root_node, 5, no_index);
+  std::uint32_t const b = t.child(a, 5, no_index);
+  std::uint32_t const b0 = t.child(a, 5, 0);
+  std::uint32_t const b1 = t.child(a, 5, -1);
+  CHECK(a != b);
+  CHECK(b != b0);
+  CHECK(b0 != b1);
+  CHECK(t.child(root_node, 5, no_index) == a);
+  CHECK(t.child(a, 5, 0) == b0);
+  auto const nodes = t.nodes();
+  REQUIRE(nodes.size() == 5);
+  CHECK(nodes[0].depth == 0);
+  CHECK(nodes[b0].parent == a);
+  CHECK(nodes[b0].name == 5);
+  CHECK(nodes[b0].index == 0);
+  CHECK(nodes[b0].depth == 2);
+  for (std::size_t i = 1; i < nodes.size(); ++i) CHECK(nodes[i].parent < i);
+}
+
+TEST_CASE("indices beyond the limit of a name are one node") {
+  node_table t(deeper, other);
+  bool refused = false;
+  for (std::uint32_t i = 0; i < node_table::most_indices; ++i)
+    (void)t.child(root_node, 7, i, &refused);
+  CHECK_FALSE(refused);
+  std::uint32_t const any = t.child(root_node, 7, 1'000'000, &refused);
+  CHECK(refused);
+  CHECK(t.child(root_node, 7, 1'000'001) == any);
+  CHECK(t.child(root_node, 7, 1'000'000) == any);
+  CHECK(t.nodes()[any].index == any_index);
+  CHECK(t.nodes()[any].name == 7);
+  CHECK(t.refused().indices == 3);
+  CHECK(t.refused().nodes == 0);
+  refused = false;
+  std::uint32_t const known = t.child(root_node, 7, 12, &refused);
+  std::uint32_t const of_another_name = t.child(root_node, 8, 12, &refused);
+  CHECK(t.nodes()[known].index == 12);
+  CHECK(t.nodes()[of_another_name].index == 12);
+  CHECK_FALSE(refused);
+}
+
+TEST_CASE("what is too deep is one node") {
+  node_table t(deeper, other);
+  std::uint32_t node = root_node;
+  for (std::uint32_t i = 0; i < node_table::most_depth; ++i) node = t.child(node, 9, no_index);
+  CHECK(t.nodes()[node].depth == node_table::most_depth);
+  bool refused = false;
+  std::uint32_t const below = t.child(node, 9, no_index, &refused);
+  CHECK(refused);
+  CHECK(t.nodes()[below].name == deeper);
+  CHECK(t.child(node, 10, 4) == below);
+  CHECK(t.child(below, 9, no_index) == below);
+  CHECK(t.refused().depth == 3);
+}
+
+TEST_CASE("nodes beyond the limit are one node below the root") {
+  auto const t = std::make_unique<node_table>(deeper, other);
+  bool refused = false;
+  std::uint32_t parent = root_node;
+  std::uint32_t name = 10;
+  std::uint64_t calls = 0;
+  while (!refused) {
+    parent = t->child(root_node, name, no_index, &refused);
+    for (std::uint32_t i = 0; i < 4000 && !refused; ++i, ++calls)
+      (void)t->child(parent, 11, i, &refused);
+    ++name;
+    REQUIRE(name < 1000);
+  }
+  CHECK(t->nodes().size() <= node_table::most_nodes);
+  CHECK(t->nodes().size() >= node_table::most_nodes - 2);
+  CHECK(t->refused().nodes == 1);
+  refused = false;
+  std::uint32_t const stand_in = t->child(parent, 12, 5, &refused);
+  CHECK(refused);
+  CHECK(t->nodes()[stand_in].name == other);
+  CHECK(t->nodes()[stand_in].parent == root_node);
+  CHECK(t->child(parent, 12, 6) == stand_in);
+  CHECK(t->child(parent, 13, no_index) == stand_in);
+  CHECK(t->refused().nodes == 4);  // a call counts once
+  CHECK(t->refused().indices == 0);
+  CHECK(t->child(stand_in, 14, 1) == stand_in);
+  CHECK(t->nodes().size() <= node_table::most_nodes);
+}
+
+TEST_CASE("threads agree on the nodes") {
+  node_table t(deeper, other);
+  std::vector<std::vector<std::uint32_t>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : found) {
+    threads.emplace_back([&mine, &t] {
+      for (std::uint32_t i = 0; i < 3000; ++i)
+        mine.push_back(t.child(t.child(root_node, i % 50, no_index), 3, i % 7));
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  for (auto const& mine : found) CHECK(mine == found[0]);
+}

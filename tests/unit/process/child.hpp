@@ -1,0 +1,182 @@
+// Runs programs of the folder that the test lies in, in an environment of their own, and tells how
+// they ended.
+#ifndef STRATA_TESTS_UNIT_PROCESS_CHILD_HPP
+#define STRATA_TESTS_UNIT_PROCESS_CHILD_HPP
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+extern char** environ;
+
+namespace process_test {
+
+namespace fs = std::filesystem;
+using texts = std::vector<std::string>;
+
+struct ending {
+  int code = -1;   // of a process that ended by exit
+  int signal = 0;  // that ended it
+  std::string out;
+  std::string err;
+};
+
+inline std::string program(std::string const& name) {
+  return (fs::read_symlink("/proc/self/exe").parent_path() / name).string();
+}
+
+inline std::size_t count_of(std::string const& text, std::string const& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++count;
+  return count;
+}
+
+inline bool has(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// What a program inherits: nothing that decides what is profiled.
+inline texts clean_environment() {
+  texts kept;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string const text = *entry;
+    bool stays = true;
+    for (char const* prefix : {"STRATA", "NVTX", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                               "SLURM_PROCID", "RANK=", "COLUMNS"})
+      stays = stays && text.compare(0, std::string(prefix).size(), prefix) != 0;
+    if (stays) kept.push_back(text);
+  }
+  return kept;
+}
+
+/// Runs a program to its end. When its output says `ready` it gets the signals, one each time.
+inline ending run(texts command, texts const& more_environment = {},
+                  std::vector<int> const& signals = {}) {
+  texts environment = clean_environment();
+  environment.insert(environment.end(), more_environment.begin(), more_environment.end());
+  std::vector<char*> arguments;
+  for (std::string& text : command) arguments.push_back(&text[0]);
+  arguments.push_back(nullptr);
+  std::vector<char*> variables;
+  for (std::string& text : environment) variables.push_back(&text[0]);
+  variables.push_back(nullptr);
+
+  int out[2];
+  int err[2];
+  REQUIRE(pipe2(out, O_CLOEXEC) == 0);
+  REQUIRE(pipe2(err, O_CLOEXEC) == 0);
+  pid_t const child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    dup2(out[1], 1);
+    dup2(err[1], 2);
+    for (int const signal : {SIGINT, SIGTERM, SIGABRT, SIGSEGV, SIGPIPE})
+      std::signal(signal, SIG_DFL);
+    alarm(120);
+    execve(arguments[0], arguments.data(), variables.data());
+    _exit(127);
+  }
+  close(out[1]);
+  close(err[1]);
+  ending result;
+  std::size_t sent = 0;
+  pollfd open[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
+  while (open[0].fd >= 0 || open[1].fd >= 0) {
+    if (poll(open, 2, -1) < 0) continue;
+    for (pollfd& each : open) {
+      if (each.fd < 0 || each.revents == 0) continue;
+      char buffer[4096];
+      ssize_t const size = read(each.fd, buffer, sizeof buffer);
+      if (size <= 0) {
+        each.fd = -1;
+      } else {
+        (&each == open ? result.out : result.err).append(buffer, static_cast<std::size_t>(size));
+      }
+    }
+    while (sent < signals.size() && count_of(result.out, "ready\n") > sent)
+      kill(child, signals[sent++]);
+  }
+  close(out[0]);
+  close(err[0]);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  return result;
+}
+
+/// A folder of its own, removed afterwards.
+class work_folder {
+ public:
+  work_folder() {
+    std::string name = (fs::temp_directory_path() / "strata-process-XXXXXX").string();
+    REQUIRE(mkdtemp(&name[0]) != nullptr);
+    path_ = name;
+  }
+  work_folder(work_folder const&) = delete;
+  work_folder& operator=(work_folder const&) = delete;
+  ~work_folder() { fs::remove_all(path_); }
+  std::string operator/(std::string const& name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+inline std::string content(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// How many reports were printed.
+inline std::size_t reports_in(ending const& e) { return count_of(e.err, "\ncost: "); }
+
+/// Calls by path, from the file `ranges.csv` of a folder. The names hold neither commas nor quotes.
+inline std::map<std::string, std::uint64_t> calls_in(std::string const& folder,
+                                                     std::string* rank = nullptr) {
+  std::map<std::string, std::uint64_t> calls;
+  std::ifstream file(folder + "/ranges.csv");
+  std::string line;
+  std::map<std::string, std::size_t> column;
+  while (std::getline(file, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    texts cells(1);
+    for (char const c : line) {
+      if (c == ',') {
+        cells.emplace_back();
+      } else {
+        cells.back() += c;
+      }
+    }
+    if (column.empty()) {
+      for (std::size_t i = 0; i < cells.size(); ++i) column[cells[i]] = i;
+      continue;
+    }
+    if (rank != nullptr) *rank = cells.at(column.at("rank"));
+    std::string const& path = cells.at(column.at("path"));
+    if (!path.empty()) calls[path] = std::stoull(cells.at(column.at("calls")));
+  }
+  return calls;
+}
+
+using call_counts = std::map<std::string, std::uint64_t>;
+
+}  // namespace process_test
+
+#endif  // STRATA_TESTS_UNIT_PROCESS_CHILD_HPP

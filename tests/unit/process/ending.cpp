@@ -1,0 +1,150 @@
+// However a program ends, there is one report, and the program ends as it would have without.
+#include "child.hpp"
+
+using namespace process_test;
+
+namespace {
+
+/// Runs a scenario that records host times into a folder.
+struct recorded {
+  work_folder folder;
+  ending end;
+
+  explicit recorded(std::string const& scenario, std::vector<int> const& signals = {},
+                    std::string const& name = "scenarios", texts more = {}) {
+    more.push_back("STRATA=host,formats=table+csv,out=" + folder / "out");
+    end = run({program(name), scenario}, more, signals);
+    CAPTURE(scenario);
+    CAPTURE(name);
+    CAPTURE(end.err);
+    CHECK(reports_in(end) == 1);
+    CHECK(count_of(end.err, "strata: wrote ") == 1);
+    CHECK_FALSE(fs::exists(folder / "out-2"));
+    CHECK_FALSE(has(end.err, "problem:"));
+  }
+
+  call_counts calls() const { return calls_in(folder / "out"); }
+};
+
+call_counts const usual{{"outer", 1}, {"outer/inner[0]", 2}, {"outer/inner[1]", 1}};
+
+call_counts with(call_counts more) {
+  more.insert(usual.begin(), usual.end());
+  return more;
+}
+
+}  // namespace
+
+TEST_CASE("main returns") {
+  for (char const* name : {"scenarios", "scenarios_bare"}) {
+    recorded const r("return", {}, name);
+    CHECK(r.end.code == 5);
+    CHECK(r.calls() == usual);
+  }
+}
+
+TEST_CASE("exit within a range: it ends there") {
+  for (char const* name : {"scenarios", "scenarios_bare"}) {
+    recorded const r("exit", {}, name);
+    CHECK(r.end.code == 0);
+    CHECK(r.calls() == call_counts{{"open", 1},
+                                   {"open/outer", 1},
+                                   {"open/outer/inner[0]", 2},
+                                   {"open/outer/inner[1]", 1}});
+    CHECK(has(r.end.err, "still open"));
+  }
+}
+
+TEST_CASE("exit in another thread") {
+  recorded const r("exit-in-thread");
+  CHECK(r.end.code == 3);
+  CHECK(r.calls() == call_counts{{"thread", 1}});
+}
+
+TEST_CASE("an exception leaves main: the report, and then what would have been") {
+  recorded const r("throw");
+  CHECK(r.end.signal == SIGABRT);
+  CHECK(has(r.end.err, "nobody catches this"));
+  CHECK(r.calls().at("open/outer") == 1);
+  CHECK(r.calls().at("open") == 1);
+}
+
+TEST_CASE("an exception leaves main, and the program has a terminate handler") {
+  recorded const r("throw-own");
+  CHECK(r.end.signal == SIGABRT);
+  CHECK(count_of(r.end.out, "own handler\n") == 1);
+}
+
+TEST_CASE("signals that end the program") {
+  for (int const signal : {SIGINT, SIGTERM}) {
+    for (char const* name : {"scenarios", "scenarios_bare"}) {
+      recorded const r("wait", {signal}, name);
+      CHECK(r.end.signal == signal);
+      CHECK(r.calls() == usual);
+    }
+  }
+}
+
+TEST_CASE("signals that the program handles itself") {
+  for (char const* scenario : {"own-handler", "own-handler-late"}) {
+    recorded const r(scenario, {SIGINT});
+    CHECK(r.end.code == 4);
+    CHECK(r.calls() == usual);
+  }
+  recorded const other("own-handler", {SIGTERM});  // leaves this one to the system
+  CHECK(other.end.signal == SIGTERM);
+  recorded const ignored("ignore");
+  CHECK(ignored.end.code == 6);
+}
+
+TEST_CASE("a forked child is silent, and its signals are its own") {
+  recorded const r("fork");
+  CHECK(r.end.code == 0);
+  CHECK(has(r.end.out, "child 0\n"));
+  CHECK(r.calls() == with({{"open", 1}}));
+  recorded const s("fork-signal");
+  CHECK(s.end.code == 0);
+  CHECK(has(s.end.out, "child 1015\n"));
+  CHECK(s.calls() == with({{"open", 1}}));
+}
+
+TEST_CASE("a forked child that runs another program without STRATA") {
+  recorded const r("fork-exec");
+  CHECK(r.end.code == 0);
+  CHECK(has(r.end.out, "child 5\n"));
+  CHECK(r.calls() == usual);
+}
+
+TEST_CASE("a program that becomes another one") {
+  // What the first one told later copies of itself, by the environment, means nothing to the
+  // second.
+  recorded const r("exec");
+  CHECK(r.end.code == 5);
+  CHECK(r.calls() == usual);
+}
+
+TEST_CASE("ranges before main and after it") {
+  recorded const r("return", {}, "scenarios", {"TEST_EARLY=1"});
+  CHECK(r.end.code == 5);
+  CHECK(r.calls() == with({{"early", 1}}));
+}
+
+TEST_CASE("threads that go on while the program ends") {
+  for (int i = 0; i < 3; ++i) {
+    recorded const r("threads");
+    CHECK(r.end.code == 0);
+    CHECK(r.calls().at("outer") >= 1);
+  }
+}
+
+TEST_CASE("ranges that end as the last of their thread") {
+  recorded const r("thread-local");
+  CHECK(r.end.code == 0);
+  CHECK(r.calls().at("last") == 2);
+}
+
+TEST_CASE("the first range starts a session and leaves errno alone") {
+  recorded const r("errno");
+  CHECK(r.end.code == 0);
+  CHECK(r.calls() == call_counts{{"first", 1}});
+}

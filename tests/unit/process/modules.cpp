@@ -1,0 +1,127 @@
+// Programs of several parts, each with its own copy of Strata, and the tools that listen to NVTX.
+#include "child.hpp"
+
+using namespace process_test;
+
+namespace {
+
+struct recorded {
+  work_folder folder;
+  ending end;
+
+  explicit recorded(texts command) {
+    for (std::string& word : command) {
+      std::size_t const name = word.find_first_not_of("-");
+      if (word != "+") word = word.substr(0, name) + program(word.substr(name));
+    }
+    end = run(command, {"STRATA=host,formats=table+csv,out=" + folder / "out"});
+  }
+  call_counts calls() const { return calls_in(folder / "out"); }
+};
+
+constexpr char const* not_linked =
+    "strata: STRATA is set, but no source file of this program includes <strata/strata.hpp>";
+
+bool has_nvtx() { return fs::exists(program("nvtx_tool.so")); }
+
+}  // namespace
+
+TEST_CASE("a program with ranges but without a session tells so, once") {
+  recorded const r({"loader_ranges", "module_a.so", "module_b.so", "module_merged.so"});
+  CHECK(r.end.code == 0);
+  CHECK(count_of(r.end.err, not_linked) == 1);
+  CHECK(count_of(r.end.err, "\n") == 1);
+  CHECK_FALSE(fs::exists(r.folder / "out"));
+  ending const silent = run({program("loader_ranges"), program("module_a.so")});
+  CHECK(silent.code == 0);
+  CHECK(silent.err == "");
+}
+
+TEST_CASE("modules that are loaded apart from each other go into one profile") {
+  recorded const r({"loader_session", "module_a.so", "module_b.so", "module_merged.so"});
+  CAPTURE(r.end.err);
+  CHECK(r.end.code == 0);
+  CHECK(reports_in(r.end) == 1);
+  CHECK(r.calls() == call_counts{{"loader", 3},
+                                 {"loader/module_a", 3},
+                                 {"loader/module_b", 2},
+                                 {"loader/module_merged", 1}});
+}
+
+TEST_CASE("a session begun in code hears modules that idled before") {
+  ending const e = run({program("loader_session"), program("module_a.so"),
+                        program("module_merged.so"), "+", program("module_b.so")});
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+  CHECK(reports_in(e) == 1);
+  for (char const* name : {"loader", "module_a", "module_b", "module_merged"})
+    CHECK(has(e.err, name));
+}
+
+TEST_CASE("the session comes with a module, after the first ranges") {
+  recorded const r({"loader_ranges", "module_a.so", "module_session.so", "module_b.so"});
+  CAPTURE(r.end.err);
+  CHECK(r.end.code == 0);
+  CHECK(reports_in(r.end) == 1);
+  CHECK_FALSE(has(r.end.err, not_linked));
+  CHECK(r.calls() == call_counts{{"loader", 2},
+                                 {"loader/module_a", 2},
+                                 {"loader/module_b", 1},
+                                 {"loader/module_session", 2}});
+}
+
+TEST_CASE("modules that are unloaded stay where the process needs them") {
+  // `-` unloads at once, `--` after it has worked.
+  recorded const a({"loader_ranges", "-module_session.so", "module_a.so"});
+  CHECK(a.end.code == 0);
+  CHECK(a.end.signal == 0);
+  CHECK(a.calls().at("loader/module_a") == 1);
+  recorded const b({"loader_session", "--module_a.so", "module_b.so", "--module_a.so"});
+  CHECK(b.end.code == 0);
+  CHECK(b.calls().at("module_a") == 2);
+  CHECK(b.calls().at("loader/module_b") == 2);
+  ending const idle = run({program("loader_session"), "--" + program("module_a.so"),
+                           "-" + program("module_b.so"), "+", program("module_merged.so")});
+  CHECK(idle.code == 0);
+  CHECK(reports_in(idle) == 1);
+}
+
+TEST_CASE("ranges as NVTX ranges, beside a session" * doctest::skip(!has_nvtx())) {
+  texts const tool{"NVTX_INJECTION64_PATH=" + program("nvtx_tool.so")};
+  work_folder const folder;
+  for (std::string const mode : {"", "nvtx=out,"}) {
+    std::string const out = folder / ("out" + std::to_string(mode.size()));
+    texts environment = tool;
+    environment.push_back("STRATA=host,formats=csv," + mode + "out=" + out);
+    ending const e = run({program("scenarios"), "return"}, environment);
+    CHECK(e.code == 5);
+    CHECK(e.out == "nvtx domain=strata push=4 pop=4 registered=2 other=0 inner=3 outer=1\n");
+    CHECK(calls_in(out).at("outer") == 1);
+  }
+  texts environment = tool;
+  environment.push_back("STRATA=host,formats=none,nvtx=off");
+  ending const off = run({program("scenarios"), "return"}, environment);
+  CHECK_FALSE(has(off.out, "push=4"));
+}
+
+TEST_CASE("ranges to NVTX alone, without STRATA" * doctest::skip(!has_nvtx())) {
+  ending const e =
+      run({program("scenarios"), "return"}, {"NVTX_INJECTION64_PATH=" + program("nvtx_tool.so")});
+  CHECK(e.code == 5);
+  CHECK(e.err == "");
+  CHECK(e.out == "nvtx domain=strata push=4 pop=4 registered=2 other=0 inner=3 outer=1\n");
+}
+
+TEST_CASE("pushes and pops of NVTX balance however the program ends" * doctest::skip(!has_nvtx())) {
+  ending const e =
+      run({program("scenarios"), "exit"},
+          {"NVTX_INJECTION64_PATH=" + program("nvtx_tool.so"), "STRATA=host,formats=none"});
+  CHECK(e.code == 0);
+  CHECK(has(e.out, "push=5 pop=5 "));
+}
+
+TEST_CASE("without a tool NVTX is left alone" * doctest::skip(!has_nvtx())) {
+  ending const e = run({program("scenarios"), "return"}, {"STRATA=host,formats=none"});
+  CHECK(e.out == "");
+  CHECK(e.err == "");
+}

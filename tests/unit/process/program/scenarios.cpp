@@ -1,0 +1,249 @@
+// One program that can end, and begin, in many ways: the first argument chooses.
+#include <strata/strata.hpp>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace {
+
+void work() {
+  STRATA_RANGE("outer");
+  for (int i = 0; i < 3; ++i) {
+    STRATA_RANGE("inner", i % 2);
+  }
+}
+
+void say(char const* text) { (void)!write(1, text, std::strlen(text)); }
+
+/// Ranges before main and after it.
+struct early_and_late {
+  bool const wanted = std::getenv("TEST_EARLY") != nullptr;
+  early_and_late() {
+    if (!wanted) return;
+    STRATA_RANGE("early");
+  }
+  ~early_and_late() {
+    if (!wanted) return;
+    STRATA_RANGE("late");
+    work();
+  }
+} const around_main;
+
+struct thread_local_range {
+  strata::phases phase;
+  ~thread_local_range() {
+    phase.end();
+    work();
+  }
+};
+
+std::atomic<int> interrupts{0};
+void count_interrupt(int) { ++interrupts; }
+
+void wait_for_interrupt() {
+  while (interrupts == 0) usleep(1000);
+}
+
+int ending_of(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int idle() {
+  work();
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  while (std::getline(maps, line)) {
+    for (char const* library : {"libcuda", "libcupti", "libnvperf", "libnvToolsExt"}) {
+      if (line.find(library) != std::string::npos) std::printf("%s\n", line.c_str());
+    }
+  }
+#if !defined(__SANITIZE_THREAD__)  // which has a thread of its own
+  std::ifstream status("/proc/self/status");
+  while (std::getline(status, line)) {
+    if (line.compare(0, 8, "Threads:") == 0 && line.substr(9) != "1") std::puts(line.c_str());
+  }
+#endif
+  return 0;
+}
+
+/// Makes a child that runs on in the same program.
+int forked(char const* how) {
+  work();
+  strata::phases open;
+  open.next("open");
+  pid_t const child = fork();
+  if (child == 0) {
+    open.end();
+    work();
+    if (std::strcmp(how, "fork-signal") == 0) {
+      say("child\n");
+      for (;;) pause();
+    }
+    std::exit(0);
+  }
+  if (std::strcmp(how, "fork-signal") == 0) {
+    usleep(1000);
+    kill(child, SIGTERM);
+  }
+  std::printf("child %d\n", ending_of(child));
+  return 0;
+}
+
+int run_program(char const* name, char const* scenario, bool in_child) {
+  work();
+  pid_t const child = in_child ? fork() : 0;
+  if (child == 0) {
+    if (in_child) unsetenv("STRATA");
+    execl(name, name, scenario, static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  std::printf("child %d\n", ending_of(child));
+  return 0;
+}
+
+int on_demand() {
+  strata::configuration how;
+  how.trace = how.csv = how.json = how.chrome_trace = false;
+  strata::session first(how);
+  strata::session second(how);
+  work();
+  if (!first.start().ok()) return 1;
+  strata::status const refused = second.start();
+  std::printf("second: %s\n", refused.message().c_str());
+  work();
+  (void)first.report();
+  if (!second.start().ok()) return 2;
+  work();
+  std::printf("ranges: %zu %zu\n", first.result().ranges.size(), second.result().ranges.size());
+  return 0;
+}
+
+int threads_that_go_on() {
+  std::atomic<bool> running{false};
+  static std::atomic<bool>* const started = &running;
+  std::thread([] {
+    for (;;) {
+      work();
+      *started = true;
+      strata::push("pushed");
+    }
+  }).detach();
+  while (!running) std::this_thread::yield();
+  std::exit(0);  // `running` stays
+}
+
+int limited_files() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  work();
+  rlimit const limit{64, 64};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  return 7;
+}
+
+void steps() {
+  for (int i = 0; i < 6; ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("step", i);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string const how = argc > 1 ? argv[1] : "";
+  if (how == "return") {
+    work();
+    return 5;
+  }
+  if (how == "exit") {
+    STRATA_RANGE("open");
+    work();
+    std::exit(0);
+  }
+  if (how == "exit-in-thread") {
+    std::thread([] {
+      STRATA_RANGE("thread");
+      std::exit(3);
+    }).join();
+  }
+#if defined(__cpp_exceptions)
+  if (how == "throw" || how == "throw-own") {
+    if (how == "throw-own") {
+      std::set_terminate([] {
+        say("own handler\n");
+        std::abort();
+      });
+    }
+    STRATA_RANGE("open");
+    work();
+    throw std::runtime_error("nobody catches this");
+  }
+#endif
+  if (how == "wait") {
+    work();
+    say("ready\n");
+    for (;;) pause();
+  }
+  if (how == "own-handler" || how == "own-handler-late") {
+    if (how == "own-handler") std::signal(SIGINT, &count_interrupt);
+    work();
+    if (how == "own-handler-late") std::signal(SIGINT, &count_interrupt);
+    say("ready\n");
+    wait_for_interrupt();
+    return 4;
+  }
+  if (how == "ignore") {
+    std::signal(SIGINT, SIG_IGN);
+    work();
+    std::raise(SIGINT);
+    return 6;
+  }
+  if (how == "fork" || how == "fork-signal") return forked(argv[1]);
+  if (how == "fork-exec") return run_program(argv[0], "return", true);
+  if (how == "exec") return run_program(argv[0], "return", false);
+  if (how == "idle") return idle();
+  if (how == "on-demand") return on_demand();
+  if (how == "threads") return threads_that_go_on();
+  if (how == "limited-files") return limited_files();
+  if (how == "thread-local") {
+    std::thread([] {
+      static thread_local thread_local_range last;
+      last.phase.next("last");
+    }).join();
+    static thread_local thread_local_range last;
+    last.phase.next("last");
+    return 0;
+  }
+  if (how == "errno") {
+    errno = 42;
+    { STRATA_RANGE("first"); }
+    return errno == 42 ? 0 : 1;
+  }
+  if (how == "steps") {
+    steps();
+    return 0;
+  }
+  if (how == "busy") {
+    work();
+    strata::session mine;
+    std::printf("%s\n", mine.start().message().c_str());
+    return 0;
+  }
+  return 100;
+}

@@ -1,0 +1,150 @@
+#include <strata/detail/record_log.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+using namespace strata::detail;
+
+namespace {
+
+struct pair {
+  std::uint64_t value;
+  std::uint64_t inverse;
+};
+using pair_log = record_log<pair>;
+
+pair make(std::uint64_t value) { return {value, ~value}; }
+
+std::vector<std::uint64_t> all_of(pair_log const& log) {
+  std::vector<std::uint64_t> values;
+  log.for_each([&](pair const& p) {
+    if (p.inverse != ~p.value) FAIL_CHECK("half a record");
+    values.push_back(p.value);
+  });
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("records come back in order, over blocks") {
+  memory_budget budget;
+  budget.set(1 << 20);
+  {
+    pair_log log(budget);
+    CHECK(budget.used() == 0);
+    constexpr std::uint64_t count = 3 * pair_log::block_records + 5;
+    for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
+    CHECK(log.pushed() == count);
+    CHECK(budget.used() == 4 * std::int64_t{pair_log::block_bytes});
+    std::vector<std::uint64_t> const values = all_of(log);
+    REQUIRE(values.size() == count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (values[i] != i) CHECK(values[i] == i);
+    }
+  }
+  CHECK(budget.used() == 0);
+}
+
+TEST_CASE("the limit of memory") {
+  memory_budget budget;
+  budget.set(2 * pair_log::block_bytes + 100);
+  pair_log log(budget);
+  std::uint64_t count = 0;
+  while (log.push(make(count))) ++count;
+  CHECK(count == 2 * pair_log::block_records);
+  CHECK_FALSE(log.push(make(count)));
+  CHECK(log.pushed() == count);
+  CHECK(all_of(log).size() == count);
+
+  pair_log other(budget);  // the limit is common
+  CHECK_FALSE(other.push(make(0)));
+  CHECK_FALSE(other.drop_last([](pair const&) {}));
+
+  std::uint64_t dropped = 0;
+  std::uint64_t first = 0;
+  CHECK(log.drop_last([&](pair const& p) {
+    if (dropped++ == 0) first = p.value;
+  }));
+  CHECK(dropped == pair_log::block_records);
+  CHECK(first == pair_log::block_records);
+  CHECK(log.pushed() == count - dropped);
+  REQUIRE(log.push(make(7)));
+  CHECK(all_of(log).size() == pair_log::block_records + 1);
+  CHECK(all_of(log).back() == 7);
+
+  log.clear();
+  CHECK(all_of(log).empty());
+  CHECK(log.pushed() == 0);
+  CHECK(budget.used() == 0);
+  CHECK(other.push(make(0)));
+}
+
+TEST_CASE("a record by its position") {
+  memory_budget budget;
+  budget.set(1 << 20);
+  pair_log log(budget);
+  pair_log::cursor near;
+  CHECK(log.find(0, near) == nullptr);
+  constexpr std::uint64_t count = 2 * pair_log::block_records + 3;
+  for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
+  near = {};
+  for (std::uint64_t const position :
+       {std::uint64_t{0}, count - 1, std::uint64_t{5}, std::uint64_t{pair_log::block_records},
+        std::uint64_t{pair_log::block_records - 1}, std::uint64_t{2} * pair_log::block_records}) {
+    pair const* const found = log.find(position, near);
+    REQUIRE(found != nullptr);
+    CHECK(found->value == position);
+  }
+  CHECK(log.find(count, near) == nullptr);
+  CHECK(log.find(count + pair_log::block_records, near) == nullptr);
+}
+
+TEST_CASE("memory of a former term is not given back to the next") {
+  memory_budget budget;
+  budget.set(4 * pair_log::block_bytes);
+  pair_log log(budget);
+  REQUIRE(log.push(make(1)));
+  budget.set(2 * pair_log::block_bytes);
+  CHECK(budget.used() == 0);
+  log.clear();
+  CHECK(budget.used() == 0);
+  REQUIRE(log.push(make(1)));
+  CHECK(budget.used() == pair_log::block_bytes);
+  log.clear();
+  CHECK(budget.used() == 0);
+}
+
+TEST_CASE("one thread writes and others read") {
+  memory_budget budget;
+  budget.set(64 << 20);
+  pair_log log(budget);
+  constexpr std::uint64_t count = 200'000;
+  std::atomic<bool> done{false};
+  std::vector<std::thread> readers;
+  for (int r = 0; r < 2; ++r) {
+    readers.emplace_back([&] {
+      std::size_t seen = 0;
+      bool last = false;
+      while (!last) {
+        last = done;
+        std::uint64_t next = 0;
+        bool good = true;
+        log.for_each([&](pair const& p) {
+          good = good && p.value == next && p.inverse == ~p.value;
+          ++next;
+        });
+        if (!good || next < seen) FAIL_CHECK("a reader saw something else than was written");
+        seen = next;
+      }
+      CHECK(seen == count);
+    });
+  }
+  for (std::uint64_t i = 0; i < count; ++i) (void)log.push(make(i));
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+}

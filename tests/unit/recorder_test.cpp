@@ -1,0 +1,468 @@
+#include "recording.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace strata;
+using namespace recording_test;
+
+namespace {
+
+/// One range a line of a small program, again and again.
+void work(int times) {
+  for (int i = 0; i < times; ++i) {
+    STRATA_RANGE("outer", i % 4);
+    STRATA_RANGE("inner", flops(2), bytes(4), tokens(1));
+  }
+}
+
+configuration with_schedule(std::uint32_t skip, std::uint32_t warmup, std::uint32_t active,
+                            std::uint32_t repeat) {
+  configuration how = quiet();
+  how.skip = skip;
+  how.warmup = warmup;
+  how.active = active;
+  how.repeat = repeat;
+  return how;
+}
+
+void loop(int steps) {
+  for (int i = 0; i < steps; ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("step", i);
+  }
+}
+
+std::vector<std::int64_t> steps_in(profile const& p) {
+  std::vector<std::int64_t> steps;
+  for (range_record const& r : p.ranges) {
+    CHECK(r.step == p.nodes[r.node].index);
+    steps.push_back(p.nodes[r.node].index);
+  }
+  return steps;
+}
+
+double sum_of(profile const& p, double attribute_record::*field, double folded_ranges::*folded) {
+  double sum = 0;
+  for (range_record const& r : p.ranges) {
+    if (r.attribute == no_reference) continue;
+    double const value = p.attributes[r.attribute - 1].*field;
+    if (!std::isnan(value)) sum += value;
+  }
+  for (folded_ranges const& f : p.folded) sum += f.*folded;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("no session: nothing is recorded, and a session starts with nothing") {
+  work(10);
+  recording all;
+  REQUIRE(all.started());
+  profile const& p = all.result();
+  CHECK(p.ranges.empty());
+  CHECK(p.folded.empty());
+  CHECK(p.steps.empty());
+  CHECK(p.threads.empty());
+  work(10);
+  CHECK(all.result().ranges.empty());
+}
+
+TEST_CASE("a second session is refused, and the first is not disturbed") {
+  recording first;
+  work(1);
+  {
+    session second(quiet());
+    status const outcome = second.start();
+    CHECK(outcome.code() == errc::busy);
+    CHECK(outcome.message().find("stop it first") != std::string::npos);
+    CHECK_FALSE(second.running());
+    CHECK(second.result().ranges.empty());
+    CHECK(second.report().ok());
+  }
+  work(1);
+  CHECK(first.result().ranges.size() == 4);
+  session third(quiet());
+  CHECK(third.start().ok());
+  CHECK(third.start().ok());  // already running: the same
+  CHECK(third.running());
+}
+
+TEST_CASE("a session that is configured off does not start") {
+  configuration how = quiet();
+  how.enabled = false;
+  session s(how);
+  CHECK(s.start().code() == errc::bad_argument);
+  CHECK_FALSE(s.running());
+}
+
+TEST_CASE("sessions after one another know nothing of each other") {
+  session s(quiet());
+  for (int round = 0; round < 5; ++round) {
+    REQUIRE(s.start().ok());
+    std::thread([round] { work(round); }).join();
+    { scoped_range const r("round", round); }
+    pop();
+    profile const& p = s.result();
+    CHECK(p.ranges.size() == static_cast<std::size_t>(2 * round + 1));
+    CHECK(p.attributes.size() == static_cast<std::size_t>(round));
+    CHECK(calls_of(p).at("round[" + std::to_string(round) + "]") == 1);
+    CHECK(p.losses.pops_without_push == 1);
+    CHECK(p.threads.size() == (round == 0 ? 1u : 2u));
+    for (range_record const& r : p.ranges) CHECK(r.begin >= 0);
+    call_tree const tree(p);
+    CHECK(tree.rows().size() == static_cast<std::size_t>(2 + 2 * (round < 4 ? round : 4)));
+  }
+}
+
+TEST_CASE("sessions of two threads by turns") {
+  for (int round = 0; round < 3; ++round) {
+    std::thread([] {
+      recording all;
+      REQUIRE(all.started());
+      work(5);
+      CHECK(all.result().ranges.size() == 10);
+    }).join();
+  }
+}
+
+TEST_CASE("ranges that a session sees only in part") {
+  session s(quiet());
+  std::optional<scoped_range> before;
+  before.emplace("before");
+  REQUIRE(s.start().ok());
+  std::optional<scoped_range> across;
+  across.emplace("across");
+  { scoped_range const r("inside"); }
+  before.reset();  // began before anybody listened
+  profile const p = s.result();
+  CHECK(calls_of(p) == call_counts{{"across", 1}, {"across/inside", 1}});
+  CHECK(p.losses.ranges_left_open == 1);
+  CHECK(find_range(p, "across")->end <= p.end);
+
+  // It is still open: what comes in a later session stands below it, and it is not ours to count.
+  REQUIRE(s.start().ok());
+  { scoped_range const r("later"); }
+  across.reset();
+  { scoped_range const r("last"); }
+  profile const& q = s.result();
+  CHECK(calls_of(q) == call_counts{{"across/later", 1}, {"last", 1}});
+  CHECK(q.losses.ranges_left_open == 0);
+}
+
+TEST_CASE("a range that another thread ends") {
+  recording all;
+  std::atomic<int> turn{0};
+  phases foreign;
+  std::thread other([&] {
+    foreign.next("foreign");
+    turn = 1;
+    while (turn != 2) std::this_thread::yield();
+    STRATA_RANGE("own");
+  });
+  while (turn != 1) std::this_thread::yield();
+  foreign.end();
+  turn = 2;
+  other.join();
+  profile const& p = all.result();
+  CHECK(p.losses.ranges_ended_elsewhere == 1);
+  CHECK(p.losses.ranges_left_open == 1);  // until its thread ended
+  CHECK(calls_of(p) == call_counts{{"foreign", 1}, {"foreign/own", 1}});
+}
+
+TEST_CASE("a thread that takes over the recorder of one that has ended") {
+  recording all;
+  phases kept;
+  std::thread([&] { kept.next("kept"); }).join();
+  std::thread([&] {
+    STRATA_RANGE("mine");
+    kept.end();  // the same recorder, the same depth: still not this thread's range
+    STRATA_RANGE("below");
+  }).join();
+  profile const& p = all.result();
+  CHECK(calls_of(p) == call_counts{{"kept", 1}, {"mine", 1}, {"mine/below", 1}});
+  CHECK(p.losses.ranges_left_open == 1);
+  CHECK(p.threads.size() == 2);
+  CHECK(find_range(p, "kept")->thread != find_range(p, "mine")->thread);
+}
+
+TEST_CASE("many threads, one after another, take a bounded memory") {
+  recording all;
+  for (int i = 0; i < 200; ++i) std::thread([] { work(1); }).join();
+  profile const& p = all.result();
+  CHECK(p.ranges.size() == 400);
+  CHECK(p.threads.size() == 200);
+  CHECK(p.cost.log_bytes <= 4 * detail::record_log<range_record>::block_bytes);
+}
+
+TEST_CASE("the open ranges of other threads are counted at the end") {
+  recording all;
+  std::atomic<int> turn{0};
+  std::thread other([&] {
+    STRATA_RANGE("a");
+    STRATA_RANGE("b");
+    turn = 1;
+    while (turn != 2) std::this_thread::yield();
+  });
+  while (turn != 1) std::this_thread::yield();
+  profile const p = all.result();
+  turn = 2;
+  other.join();
+  CHECK(p.losses.ranges_left_open == 2);
+  CHECK(p.ranges.empty());
+}
+
+TEST_CASE("threads record while sessions come and go") {
+  std::atomic<bool> go_on{true};
+  std::atomic<std::uint64_t> rounds{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      while (go_on) {
+        STRATA_STEP();
+        scoped_range const r("thread", t, flops(1), note("n"));
+        work(3);
+        push("pushed");
+        phases p;
+        p.next("phase");
+        p.end();
+        pop();
+        ++rounds;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    while (go_on) std::thread([] { work(1); }).join();
+  });
+  for (int i = 0; i < 20; ++i) {
+    configuration how = quiet();
+    how.log_mb = i % 2 == 0 ? 1 : 64;
+    if (i % 3 == 0) how.active = 2;
+    session s(how);
+    REQUIRE(s.start().ok());
+    std::uint64_t const until = rounds + 50;
+    while (rounds < until) std::this_thread::yield();
+    profile const& p = s.result();
+    std::uint64_t inner = 0;
+    for (auto const& [path, count] : calls_of(p)) {
+      if (path.size() > 5 && path.compare(path.size() - 5, 5, "inner") == 0) inner += count;
+    }
+    if (i % 3 != 0) CHECK(inner > 0);
+    std::size_t wrong = 0;
+    for (range_record const& r : p.ranges) {
+      bool const good =
+          r.node < p.nodes.size() && r.attribute <= p.attributes.size() && r.begin <= r.end;
+      wrong += good ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+  }
+  go_on = false;
+  for (std::thread& t : threads) t.join();
+}
+
+TEST_CASE("a full log: what does not fit lives on in exact sums") {
+  configuration how = quiet();
+  how.log_mb = 1;
+  recording all(how);
+  constexpr int times = 50'000;
+  work(times);
+  profile const& p = all.result();
+  CHECK(p.losses.ranges_folded > 0);
+  CHECK(p.ranges.size() + p.losses.ranges_folded == 2 * times);
+  CHECK(p.cost.log_bytes <= (1u << 20));
+  CHECK(p.cost.ranges == 2 * times);
+  call_counts const counts = calls_of(p);
+  CHECK(counts.at("outer[0]") == times / 4);
+  CHECK(counts.at("outer[3]/inner") == times / 4);
+  CHECK(sum_of(p, &attribute_record::flops, &folded_ranges::flops) == 2.0 * times);
+  CHECK(sum_of(p, &attribute_record::bytes, &folded_ranges::bytes) == 4.0 * times);
+  CHECK(sum_of(p, &attribute_record::tokens, &folded_ranges::tokens) == 1.0 * times);
+  double folded = 0;
+  std::int64_t logged = 0;
+  for (folded_ranges const& f : p.folded) {
+    CHECK(f.durations.minimum() >= 0);
+    folded += f.durations.sum();
+  }
+  for (range_record const& r : p.ranges) logged += r.end - r.begin;
+  CHECK(folded + static_cast<double>(logged) > 0);
+  CHECK(folded + static_cast<double>(logged) <= 2.0 * static_cast<double>(p.end));
+}
+
+TEST_CASE("a full log: sums of known durations are exact") {
+  detail::recorder_state state;
+  state.budget.set(0);  // no room at all
+  state.session.store(1);
+  detail::thread_recorder own(state);
+  own.adopt(0, 0);
+  std::uint32_t node = 0;
+  for (int i = 0; i < 1000; ++i) {
+    detail::range_attributes attributes;
+    flops(3).apply(attributes);
+    (void)own.begin(nullptr, "r", no_index, &attributes, false);
+    node = own.node();
+    own.end(1);
+  }
+  profile p;
+  own.copy_to(p, 1);
+  REQUIRE(p.folded.size() == 1);
+  CHECK(p.ranges.empty());
+  CHECK(p.attributes.empty());
+  CHECK(p.folded[0].node == node);
+  CHECK(p.folded[0].durations.count() == 1000);
+  CHECK(p.folded[0].flops == 3000.0);
+  CHECK(std::int64_t(p.folded[0].durations.sum()) >= 1000 * p.folded[0].durations.minimum());
+  CHECK(p.losses.ranges_folded == 1000);
+}
+
+TEST_CASE("the log limit holds for each session") {
+  configuration how = quiet();
+  how.log_mb = 1;
+  for (int round = 0; round < 3; ++round) {
+    recording all(how);
+    std::thread([] { work(20'000); }).join();
+    profile const& p = all.result();
+    CHECK(p.cost.log_bytes <= (1u << 20));
+    CHECK(p.cost.log_bytes > (1u << 19));
+    CHECK(p.ranges.size() > 10'000);
+    CHECK(p.ranges.size() + p.losses.ranges_folded == 40'000);
+  }
+}
+
+TEST_CASE("windows of steps") {
+  using steps = std::vector<std::int64_t>;
+  SUBCASE("all that follow") {
+    recording all(with_schedule(3, 0, 0, 1));
+    loop(6);
+    CHECK(steps_in(all.result()) == steps{3, 4, 5});
+  }
+  SUBCASE("one window") {
+    recording all(with_schedule(2, 1, 2, 1));
+    loop(10);
+    profile const& p = all.result();
+    CHECK(steps_in(p) == steps{3, 4});
+    REQUIRE(p.steps.size() == 2);
+    CHECK(p.steps[0].step == 3);
+    CHECK(p.steps[1].step == 4);
+    CHECK(all.session().problems().empty());
+  }
+  SUBCASE("windows, three times") {
+    recording all(with_schedule(1, 1, 2, 3));
+    loop(20);
+    CHECK(steps_in(all.result()) == steps{2, 3, 6, 7, 10, 11});
+  }
+  SUBCASE("windows until the end") {
+    recording all(with_schedule(2, 0, 1, 0));
+    loop(10);
+    CHECK(steps_in(all.result()) == steps{2, 5, 8});
+  }
+  SUBCASE("windows without a gap") {
+    recording all(with_schedule(0, 1, 1, 2));
+    loop(6);
+    CHECK(steps_in(all.result()) == steps{1, 3});
+  }
+  SUBCASE("fewer steps than are skipped") {
+    recording all(with_schedule(10, 0, 1, 1));
+    loop(4);
+    CHECK(steps_in(all.result()).empty());
+  }
+  SUBCASE("the same session again") {
+    session s(with_schedule(1, 0, 1, 1));
+    for (int round = 0; round < 3; ++round) {
+      REQUIRE(s.start().ok());
+      loop(3);
+      CHECK(steps_in(s.result()) == steps{1});
+    }
+  }
+}
+
+TEST_CASE("a range around the steps of a window is none of the window's") {
+  recording all(with_schedule(1, 0, 2, 1));
+  {
+    STRATA_RANGE("around");
+    loop(5);
+  }
+  CHECK(calls_of(all.result()) == call_counts{{"around/step[1]", 1}, {"around/step[2]", 1}});
+}
+
+TEST_CASE("windows in a program without steps: nothing is recorded, and it is told") {
+  session s(with_schedule(1, 0, 1, 1));
+  REQUIRE(s.start().ok());
+  work(1);
+  profile const& p = s.result();
+  CHECK(p.ranges.empty());
+  REQUIRE(p.problems.size() == 1);
+  CHECK(p.problems[0].find("STRATA_STEP()") != std::string::npos);
+  REQUIRE(s.problems().size() == 1);
+  CHECK(s.problems()[0].code() == errc::bad_argument);
+}
+
+TEST_CASE("a session that ends within a step, and the next") {
+  session s(quiet());
+  for (int round = 0; round < 2; ++round) {
+    REQUIRE(s.start().ok());
+    {
+      STRATA_STEP();
+      STRATA_RANGE("cut", round);
+      (void)s.result();
+      REQUIRE(s.start().ok());
+    }
+    loop(2);
+    profile const& p = s.result();
+    CHECK(p.has_steps);
+    REQUIRE(p.steps.size() == 2);
+    CHECK(p.steps[0].step == 0);
+    CHECK(p.steps[1].step == 1);
+  }
+}
+
+TEST_CASE("only= marks what matches and what is below it") {
+  configuration how = quiet();
+  how.only = {"atten*", "m?p"};
+  session s(how);
+  REQUIRE(s.start().ok());
+  {
+    STRATA_RANGE("block");
+    {
+      STRATA_RANGE("attention");
+      STRATA_RANGE("matmul");
+    }
+    STRATA_RANGE("mlp");
+  }
+  { STRATA_RANGE("matmul"); }
+  profile const& p = s.result();
+  auto const selected = [&](char const* path) {
+    range_record const* const r = find_range(p, path);
+    REQUIRE(r != nullptr);
+    return p.nodes[r->node].selected;
+  };
+  CHECK_FALSE(selected("block"));
+  CHECK(selected("block/attention"));
+  CHECK(selected("block/attention/matmul"));
+  CHECK(selected("block/mlp"));
+  CHECK_FALSE(selected("matmul"));
+  CHECK(s.problems().empty());
+}
+
+TEST_CASE("only= without a match is told") {
+  configuration how = quiet();
+  how.only = {"nothing like it"};
+  session s(how);
+  REQUIRE(s.start().ok());
+  work(1);
+  REQUIRE(s.result().problems.size() == 1);
+  CHECK(s.problems()[0].message().find("only=") != std::string::npos);
+}
+
+TEST_CASE("a report of a session that never ran") {
+  session s(quiet());
+  CHECK(s.report().ok());
+  CHECK(s.result().ranges.empty());
+}

@@ -1,0 +1,57 @@
+#include <strata/detail/schedule.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+
+using namespace strata;
+
+namespace {
+
+/// The phases of the first steps, a letter each: `.` skip, `w` warm-up, `a` active.
+std::string phases_of(std::uint32_t skip, std::uint32_t warmup, std::uint32_t active,
+                      std::uint32_t repeat, std::uint32_t steps) {
+  configuration how;
+  how.skip = skip;
+  how.warmup = warmup;
+  how.active = active;
+  how.repeat = repeat;
+  detail::schedule const s(how);
+  std::string text;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    detail::schedule::phase const now = s.of(step);
+    text += now == detail::schedule::phase::skip     ? '.'
+            : now == detail::schedule::phase::warmup ? 'w'
+                                                     : 'a';
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("phases of steps") {
+  CHECK(phases_of(0, 0, 0, 1, 5) == "aaaaa");
+  CHECK(phases_of(2, 0, 0, 1, 5) == "..aaa");
+  CHECK(phases_of(2, 1, 0, 1, 6) == "..waaa");
+  CHECK(phases_of(2, 1, 0, 0, 6) == "..waaa");
+  CHECK(phases_of(0, 0, 2, 1, 5) == "aa...");
+  CHECK(phases_of(1, 1, 2, 1, 8) == ".waa....");
+  CHECK(phases_of(1, 1, 2, 2, 12) == ".waa.waa....");
+  CHECK(phases_of(1, 1, 2, 0, 12) == ".waa.waa.waa");
+  CHECK(phases_of(0, 1, 1, 0, 6) == "wawawa");
+  CHECK(phases_of(0, 0, 1, 3, 6) == "aaa...");
+}
+
+TEST_CASE("large numbers do not wrap") {
+  constexpr std::uint32_t most = 0xffffffffu;
+  CHECK(phases_of(most, most, most, most, 3) == "...");
+  configuration how;
+  how.skip = most - 1;
+  how.warmup = 1;
+  how.active = 1;
+  detail::schedule const s(how);
+  CHECK(s.of(most - 2) == detail::schedule::phase::skip);
+  CHECK(s.of(most - 1) == detail::schedule::phase::warmup);
+  CHECK(s.of(most) == detail::schedule::phase::active);
+}

@@ -1,0 +1,156 @@
+#include <doctest/doctest.h>
+#include <strata/report/table.hpp>
+
+#include <string>
+#include <vector>
+
+#include "report_sample.hpp"
+
+using namespace report_test;
+
+namespace {
+
+std::string table(report_sample const& s, int width, std::size_t max_rows = 60,
+                  bool color = false) {
+  return text_of([&](detail::text_writer& out) {
+    write_table(out, s.input(), {width, color, max_rows});
+  });
+}
+
+std::vector<std::string> lines(std::string const& text) {
+  std::vector<std::string> result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t const end = text.find('\n', at);
+    result.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("the tables are as they were") {
+  report_sample gpu = gpu_sample(12, 10);
+  gpu.source.losses.ranges_folded = 1234567;
+  gpu.source.problems = {
+      "Counters need permission: load the driver with "
+      "NVreg_RestrictProfilingToAdminUsers=0, or run as root."};
+  report_sample const cpu = cpu_sample(12, 10);
+  for (int const width : {80, 120, 200}) {
+    std::string const name = std::to_string(width) + ".txt";
+    CHECK(table(gpu, width) == golden(("table_gpu_" + name).c_str(), table(gpu, width)));
+    CHECK(table(cpu, width) == golden(("table_cpu_" + name).c_str(), table(cpu, width)));
+  }
+}
+
+TEST_CASE("no line is wider than the terminal, and none ends in a space") {
+  report_sample s = gpu_sample(3, 3);
+  s.folded[4].path = "forward/block[*]/" + std::string(300, 'n');
+  s.kernels[1].short_name = std::string(4096, 'k');
+  s.source.problems = {std::string(500, 'p') + " and more"};
+  s.source.losses.activity_dropped = s.source.losses.threads_refused = 5;
+  for (int width = 40; width < 260; width += 3) {
+    for (std::string const& line : lines(table(s, width))) {
+      CHECK_MESSAGE(detail::display_width(line) <= static_cast<std::size_t>(width), line);
+      CHECK((line.empty() || line.back() != ' '));
+    }
+  }
+  CHECK(table(s, 0) == table(s, 40));
+}
+
+TEST_CASE("columns give way in order of importance") {
+  report_sample const s = gpu_sample(12, 10);
+  CHECK(has(table(s, 40), "GPU busy"));
+  CHECK_FALSE(has(table(s, 80), "GFLOP/s"));
+  CHECK(has(table(s, 80), "kernels"));
+  CHECK(has(table(s, 120), "GFLOP/s"));
+  CHECK_FALSE(has(table(s, 120), "kernel sum"));
+  CHECK(has(table(s, 200), "kernel sum"));
+  CHECK(has(table(s, 200), "peak"));
+}
+
+TEST_CASE("columns without a value are not there") {
+  std::string const cpu = table(cpu_sample(), 200);
+  CHECK_FALSE(has(cpu, "GPU"));
+  CHECK_FALSE(has(cpu, "launch"));
+  CHECK_FALSE(has(cpu, "tokens/s"));
+  CHECK_FALSE(has(cpu, "outside ranges"));
+  CHECK(has(cpu, "host times only"));
+  report_sample s = cpu_sample();
+  s.folded[2].tokens = 1000.0;
+  CHECK(has(table(s, 200), "tokens/s"));
+}
+
+TEST_CASE("siblings are in order of their GPU time, or host time without a GPU") {
+  report_sample s = gpu_sample(2, 2);
+  std::string text = table(s, 120);
+  CHECK(text.find("attention") < text.find("mlp"));
+  s.folded[6].gpu_busy_ns = s.folded[5].gpu_busy_ns + 1;
+  text = table(s, 120);
+  CHECK(text.find("mlp") < text.find("attention"));
+  report_sample cpu = cpu_sample(2, 2);
+  cpu.folded[6].host_total_ns = cpu.folded[5].host_total_ns + 1;
+  text = table(cpu, 120);
+  CHECK(text.find("mlp") < text.find("attention"));
+}
+
+TEST_CASE("the smallest ranges go where rows are limited") {
+  report_sample const s = gpu_sample(12, 10);
+  std::string const text = table(s, 120, 3);
+  CHECK(has(text, "    attention"));
+  CHECK(has(text, "  block[*]"));
+  CHECK_FALSE(has(text, "\nload batch"));
+  CHECK_FALSE(has(text, "\n    mlp"));
+  CHECK(has(text, "4 smaller ranges"));
+}
+
+TEST_CASE("colour only where it is asked for") {
+  report_sample const s = gpu_sample();
+  CHECK_FALSE(has(table(s, 120), "\x1b"));
+  CHECK(has(table(s, 120, 60, true), "\x1b[1m"));
+}
+
+TEST_CASE("hostile names do not break the table") {
+  report_sample s = gpu_sample();
+  s.folded[1].path = s.folded[1].name = "x\n\x1b[2J\xFF 注意";
+  s.source.environment.host = "\x1b]0;title\x07";
+  s.kernels[0].short_name = "=k\r";
+  std::string const text = table(s, 120);
+  CHECK(has(text, "x\\n\\x1b[2J\xEF\xBF\xBD 注意"));
+  CHECK_FALSE(has(text, "\x1b"));
+  CHECK_FALSE(has(text, "\r"));
+}
+
+TEST_CASE("every loss is told with its cure") {
+  report_sample s = cpu_sample();
+  CHECK_FALSE(has(table(s, 120), "lost:"));
+  auto* const counts = reinterpret_cast<std::uint64_t*>(&s.source.losses);
+  for (std::size_t i = 0; i < sizeof(profile_losses) / sizeof *counts; ++i) {
+    s.source.losses = {};
+    counts[i] = 7;
+    CHECK_MESSAGE(has(table(s, 120), "lost:    "), i);
+  }
+  s.source.losses = {};
+  s.source.losses.ranges_folded = 40000000;
+  CHECK(has(table(s, 400), "log=4096 (MB)"));
+  s.source.losses.activity_refused = 10;
+  CHECK(has(table(s, 400), "buffers=512 (MB)"));
+}
+
+TEST_CASE("kernels of folded ranges are one row") {
+  report_sample const s = gpu_sample(12, 2);
+  auto const rows = detail::fold_kernels(s.input());
+  CHECK(rows.size() == 7);
+  CHECK(rows[0].path == "forward/block[*]/attention");
+  CHECK(rows[0].count == 2 * 12 * 2);
+  CHECK(rows[0].timed == rows[0].count);
+}
+
+TEST_CASE("an empty profile has a table") {
+  report_sample s;
+  std::string const text = table(s, 80);
+  CHECK(has(text, "Strata"));
+  CHECK(has(text, "cost:"));
+}

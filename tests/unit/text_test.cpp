@@ -1,0 +1,248 @@
+#include <doctest/doctest.h>
+#include <strata/detail/console_table.hpp>
+#include <strata/detail/escape.hpp>
+#include <strata/detail/humanize.hpp>
+#include <strata/detail/text_writer.hpp>
+#include <strata/detail/utf8.hpp>
+
+#include <cerrno>
+#include <clocale>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+#include "report_sample.hpp"
+
+using namespace strata::detail;
+using report_test::text_of;
+
+namespace {
+
+std::string json(std::string_view text) {
+  return text_of([&](text_writer& out) { write_json_string(out, text); });
+}
+std::string cell(std::string_view text) {
+  return text_of([&](text_writer& out) { write_csv_cell(out, text); });
+}
+std::string microseconds(std::int64_t ns) {
+  return text_of([&](text_writer& out) { out.microseconds(ns); });
+}
+std::string number(double value) {
+  return text_of([&](text_writer& out) { out.number(value); });
+}
+std::string fixed(double value, int decimals) {
+  return text_of([&](text_writer& out) { out.fixed(value, decimals); });
+}
+
+}  // namespace
+
+TEST_CASE("a writer puts numbers as they are") {
+  CHECK(text_of([](text_writer& out) {
+          out.integer((std::numeric_limits<std::int64_t>::min)());
+          out.put(' ');
+          out.integer((std::numeric_limits<std::uint64_t>::max)());
+          out.put(' ');
+          out.integer(static_cast<unsigned char>(200));
+        }) == "-9223372036854775808 18446744073709551615 200");
+  CHECK(number(0.1) == "0.1");
+  CHECK(number(1e300) == "1e+300");
+  CHECK(number(-2.2250738585072014e-308) == "-2.2250738585072014e-308");
+  CHECK(fixed(2.0 / 3.0, 3) == "0.667");
+  CHECK(fixed(-1e308, 9).size() == 1 + 309 + 1 + 9);
+  CHECK(microseconds(0) == "0.000");
+  CHECK(microseconds(7) == "0.007");
+  CHECK(microseconds(-1) == "-0.001");
+  CHECK(microseconds(1234567890123456789) == "1234567890123456.789");
+  CHECK(microseconds((std::numeric_limits<std::int64_t>::min)()) == "-9223372036854775.808");
+}
+
+TEST_CASE("a text longer than the buffer arrives whole and in order") {
+  std::string expected;
+  std::string text;
+  text_writer out(text);
+  std::string const large(700000, 'x');
+  for (int i = 0; i < 100000; ++i) {
+    out.integer(i);
+    out.put(',');
+    expected += std::to_string(i) + ",";
+    if (i % 25000 == 0) {
+      out.write(large);
+      expected += large;
+    }
+  }
+  CHECK(out.bytes() == expected.size());
+  CHECK(out.flush());
+  CHECK(text == expected);
+}
+
+#if defined(__linux__)
+TEST_CASE("a full disk is an error of the writer, once and for good") {
+  std::FILE* const full = std::fopen("/dev/full", "wb");
+  REQUIRE(full != nullptr);
+  {
+    text_writer out(full);
+    out.write("short");
+    CHECK(out.error() == 0);
+    CHECK_FALSE(out.flush());
+    CHECK(out.error() == ENOSPC);
+    out.write(std::string(1000000, 'x'));
+    CHECK_FALSE(out.flush());
+    CHECK(out.error() == ENOSPC);
+  }
+  std::fclose(full);
+}
+#endif
+
+TEST_CASE("a file that cannot be written to is an error") {
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  std::FILE* const readable = std::freopen("/dev/null", "rb", file);
+  REQUIRE(readable != nullptr);
+  text_writer out(readable);
+  out.write(std::string(1000000, 'x'));
+  CHECK_FALSE(out.flush());
+  CHECK(out.error() == EBADF);
+  std::fclose(readable);
+}
+
+TEST_CASE("the locale changes no number") {
+  char const* const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
+  char const* found = nullptr;
+  for (char const* name : names)
+    if (found == nullptr) found = std::setlocale(LC_ALL, name);
+  if (found == nullptr) MESSAGE("no locale with a decimal comma here");
+  CHECK(number(1234567.25) == "1234567.25");
+  CHECK(fixed(1234567.25, 2) == "1234567.25");
+  CHECK(human_time(1234567).text() == "1.23 ms");
+  // What stands in for std::to_chars prints through the C library.
+  char text[longest_fixed];
+  CHECK(std::string(text, portable_double_text(text, -1234567.25)) == "-1234567.25");
+  CHECK(std::string(text, portable_double_text(text, 0.1)) == "0.1");
+  CHECK(std::string(text, portable_double_text(text, 1.0 / 3.0)) == "0.3333333333333333");
+  CHECK(std::string(text, portable_double_text(text, 1e300)) == "1e+300");
+  CHECK(std::string(text, portable_fixed_text(text, -0.5, 3)) == "-0.500");
+  std::setlocale(LC_ALL, "C");
+  char comma[] = "1,5e+10";
+  CHECK(std::string(comma, without_locale(comma, comma + 7)) == "1.5e+10");
+  char arabic[] =
+      "1\xD9\xAB"
+      "5";
+  CHECK(std::string(arabic, without_locale(arabic, arabic + 4)) == "1.5");
+}
+
+TEST_CASE("JSON strings") {
+  CHECK(json("") == "\"\"");
+  CHECK(json("plain") == "\"plain\"");
+  CHECK(json("a\"b\\c") == "\"a\\\"b\\\\c\"");
+  CHECK(json("\n\t\r\x01\x1f") == "\"\\n\\t\\r\\u0001\\u001f\"");
+  CHECK(json(std::string_view("a\0b", 3)) == "\"a\\u0000b\"");
+  CHECK(json("注意 é 🔥") == "\"注意 é 🔥\"");
+  CHECK(json("\xFF") == "\"\xEF\xBF\xBD\"");
+  CHECK(json("a\x80z") == "\"a\xEF\xBF\xBDz\"");
+  CHECK(json("\xE6\xB3") == "\"\xEF\xBF\xBD\"");              // cut short
+  CHECK(json("\xC0\xAF") == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");  // overlong
+  CHECK(json("\xED\xA0\x80").size() == 2 + 9);                // a surrogate
+  CHECK(json("\xF4\x90\x80\x80").size() == 2 + 12);           // beyond U+10FFFF
+  CHECK(json("\xE6\xB3\"") == "\"\xEF\xBF\xBD\\\"\"");        // does not eat the quote
+}
+
+TEST_CASE("CSV cells") {
+  CHECK(cell("") == "");
+  CHECK(cell("plain text") == "plain text");
+  CHECK(cell("a,b") == "\"a,b\"");
+  CHECK(cell("say \"hi\"") == "\"say \"\"hi\"\"\"");
+  CHECK(cell("two\nlines") == "\"two\nlines\"");
+  CHECK(cell("\r") == "\"'\r\"");
+  CHECK(cell("=cmd()") == "'=cmd()");
+  CHECK(cell("=a,b") == "\"'=a,b\"");
+  CHECK(cell("+1") == "'+1");
+  CHECK(cell("-1") == "'-1");
+  CHECK(cell("@x") == "'@x");
+  CHECK(cell("\tx") == "'\tx");
+  CHECK(cell("a=b") == "a=b");
+  CHECK(cell("注意,é") == "\"注意,é\"");
+  CHECK(cell("\xFF,\"") == "\"\xEF\xBF\xBD,\"\"\"");
+  CHECK(cell(std::string_view("a\0b", 3)) ==
+        "a\xEF\xBF\xBD"
+        "b");
+}
+
+TEST_CASE("columns that a text takes") {
+  CHECK(display_width("attention") == 9);
+  CHECK(display_width("注意") == 4);
+  CHECK(display_width("é") == 1);
+  CHECK(display_width("e\xCC\x81") == 1);  // e and a combining acute
+  CHECK(display_width("🔥") == 2);
+  CHECK(display_width("\xFF\xFE") == 2);
+}
+
+TEST_CASE("names for a terminal do no harm") {
+  CHECK(console_text("a\nb\tc\rd") == "a\\nb\\tc\\rd");
+  CHECK(console_text("\x1b[31mred\x7f") == "\\x1b[31mred\\x7f");
+  CHECK(console_text("\xC2\x9B") == "\\x9b");
+  CHECK(console_text("a\xE2\x80\xAE"
+                     "b") == "a\\u202eb");
+  CHECK(console_text("注意\xFF") == "注意\xEF\xBF\xBD");
+}
+
+TEST_CASE("long names lose their middle") {
+  CHECK(shortened("attention", 9) == "attention");
+  CHECK(shortened("attention", 8) == "atte…ion");
+  CHECK(shortened("attention", 2) == "a…");
+  CHECK(shortened("attention", 1) == "…");
+  CHECK(shortened("attention", 0) == "");
+  CHECK(shortened("注意机制", 5) == "注…制");
+  std::string const name(4096, 'x');
+  for (std::size_t width = 1; width < 30; ++width)
+    CHECK(display_width(shortened(name, width)) == width);
+  // A wide character may leave one column free, never take one too many.
+  for (std::size_t width = 1; width < 12; ++width) {
+    std::size_t const taken = display_width(shortened("注意a机制e\xCC\x81🔥xyz", width));
+    CHECK(taken <= width);
+    CHECK(taken + 2 >= width);
+  }
+}
+
+TEST_CASE("times, bytes, counts and rates as people read them") {
+  CHECK(human_time(0).text() == "0 ns");
+  CHECK(human_time(1).text() == "1 ns");
+  CHECK(human_time(38.52).text() == "38.5 ns");
+  CHECK(human_time(999).text() == "999 ns");
+  CHECK(human_time(999.7).text() == "1.00 us");
+  CHECK(human_time(1234).text() == "1.23 us");
+  CHECK(human_time(99960).text() == "100 us");
+  CHECK(human_time(12345678).text() == "12.3 ms");
+  CHECK(human_time(999999999).text() == "1.00 s");
+  CHECK(human_time(12345e9).text() == "12345 s");
+  CHECK(human_time(-1500).text() == "-1.50 us");
+  CHECK(human_time(std::nan("")).text() == "");
+  CHECK(human_bytes(0).text() == "0 B");
+  CHECK(human_bytes(1000).text() == "1000 B");
+  CHECK(human_bytes(1536).text() == "1.50 KiB");
+  CHECK(human_bytes(3ull << 30).text() == "3.00 GiB");
+  CHECK(human_flops(61.2e12).text() == "61.2 TFLOP/s");
+  CHECK(human_flops(12).text() == "12 FLOP/s");
+  CHECK(human_count(0).text() == "0");
+  CHECK(human_count(999).text() == "999");
+  CHECK(human_count(1000).text() == "1,000");
+  CHECK(human_count(9999999).text() == "9,999,999");
+  CHECK(human_count(12345678).text() == "12.3 M");
+  CHECK(human_count((std::numeric_limits<std::uint64_t>::max)()).text() == "18.4 E");
+  CHECK(human_percent(1, 3) == "33.3");
+  CHECK(human_percent(1, 0) == "");
+}
+
+TEST_CASE("prose keeps to the width, numbers to their units") {
+  auto const wrapped = [](std::size_t width) {
+    return text_of([&](text_writer& out) {
+      write_paragraph(out, "cost: ", "it took 12.5 ms in all and 3 s", width, {}, false);
+    });
+  };
+  CHECK(wrapped(80) == "cost: it took 12.5 ms in all and 3 s\n");
+  CHECK(wrapped(20) == "cost: it took\n      12.5 ms in all\n      and 3 s\n");
+  CHECK(text_of([](text_writer& out) {
+          write_paragraph(out, {}, std::string(50, 'x'), 20, {}, false);
+        }) == std::string(10, 'x') + "…" + std::string(9, 'x') + "\n");
+}

@@ -1,0 +1,278 @@
+#include <doctest/doctest.h>
+#include <strata/report/trace.hpp>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report_sample.hpp"
+
+using namespace report_test;
+using nlohmann::json;
+
+namespace {
+
+std::string text(report_sample const& s, trace_options const& options = {},
+                 trace_summary* summary = nullptr) {
+  return text_of([&](detail::text_writer& out) {
+    trace_summary const made = write_trace(out, s.input(), options);
+    if (summary != nullptr) *summary = made;
+  });
+}
+
+json events(report_sample const& s, trace_options const& options = {},
+            trace_summary* summary = nullptr) {
+  return json::parse(text(s, options, summary))["traceEvents"];
+}
+
+std::int64_t ns(json const& time) { return std::llround(time.get<double>() * 1000.0); }
+
+using track = std::pair<int, int>;
+
+track track_of(json const& e) { return {e["pid"].get<int>(), e["tid"].get<int>()}; }
+
+std::map<track, std::string> track_names(json const& all) {
+  std::map<track, std::string> names;
+  for (json const& e : all)
+    if (e["name"] == "thread_name") names[track_of(e)] = e["args"]["name"].get<std::string>();
+  return names;
+}
+
+/// What every trace keeps to; tests/script/check_trace.py checks the same on files.
+void check_rules(json const& all) {
+  std::map<track, std::vector<std::pair<std::int64_t, std::int64_t>>> open;
+  std::map<track, std::int64_t> last;
+  std::map<track, std::vector<std::pair<std::int64_t, std::int64_t>>> slices;
+  std::map<std::uint64_t, std::vector<json>> arrows;
+  auto const names = track_names(all);
+  for (json const& e : all) {
+    REQUIRE(e.contains("pid"));
+    REQUIRE(e.contains("tid"));
+    if (e["ph"] == "X" || e["ph"] == "s" || e["ph"] == "f") {
+      auto const at = last.find(track_of(e));
+      if (at != last.end()) CHECK(at->second <= ns(e["ts"]));
+      last[track_of(e)] = ns(e["ts"]);
+    }
+    if (e["ph"] == "X") {
+      std::int64_t const begin = ns(e["ts"]);
+      std::int64_t const end = begin + ns(e["dur"]);
+      CHECK(names.count(track_of(e)) == 1);
+      auto& stack = open[track_of(e)];
+      while (!stack.empty() && stack.back().second <= begin) stack.pop_back();
+      if (!stack.empty()) CHECK(end <= stack.back().second);
+      if (!stack.empty()) CHECK(e["pid"] != 2);  // nothing nests on a device
+      stack.emplace_back(begin, end);
+      slices[track_of(e)].emplace_back(begin, end);
+    }
+    if (e["ph"] == "s" || e["ph"] == "f") arrows[e["id"].get<std::uint64_t>()].push_back(e);
+  }
+  for (auto const& arrow : arrows) {
+    REQUIRE(arrow.second.size() == 2);
+    json const& from = arrow.second[0];
+    json const& to = arrow.second[1];
+    CHECK(from["ph"] == "s");
+    CHECK(to["ph"] == "f");
+    CHECK(to["bp"] == "e");
+    CHECK(ns(from["ts"]) <= ns(to["ts"]));
+    for (json const& end : arrow.second) {
+      bool inside = false;
+      for (auto const& slice : slices[track_of(end)])
+        inside |= slice.first <= ns(end["ts"]) && ns(end["ts"]) <= slice.second;
+      CHECK(inside);
+    }
+  }
+}
+
+std::size_t count(json const& all, char const* key, char const* value) {
+  std::size_t n = 0;
+  for (json const& e : all) n += e.contains(key) && e[key] == value;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("the trace is as it was") {
+  report_sample const s = gpu_sample();
+  CHECK(text(s) == golden("trace_gpu.json", text(s)));
+  CHECK(text(cpu_sample()) == golden("trace_cpu.json", text(cpu_sample())));
+}
+
+TEST_CASE("slices nest, times do not go back, arrows have both ends") {
+  check_rules(events(gpu_sample()));
+  check_rules(events(gpu_sample(6, 5)));
+  check_rules(events(cpu_sample()));
+}
+
+TEST_CASE("everything with a time is in the trace") {
+  report_sample const s = gpu_sample();
+  trace_summary summary;
+  json const all = events(s, {}, &summary);
+  CHECK(summary.events == all.size());
+  CHECK(summary.left_out == 0);
+  CHECK(summary.problem.empty());
+  CHECK(summary.without_time == 1);
+  CHECK(count(all, "cat", "range") == s.source.ranges.size());
+  CHECK(count(all, "cat", "step") == s.source.steps.size());
+  CHECK(count(all, "cat", "driver") == s.source.launches.size());
+  CHECK(count(all, "cat", "kernel") == s.source.kernels.size() - 1);
+  CHECK(count(all, "cat", "copy") == s.source.copies.size());
+  CHECK(count(all, "cat", "synchronization") == s.source.synchronizations.size());
+  CHECK(count(all, "ph", "C") == s.memory.timeline.size());
+  // One arrow a kernel or copy, but for the kernel whose launch is unknown.
+  CHECK(count(all, "ph", "s") == s.source.kernels.size() - 2 + s.source.copies.size());
+  CHECK(count(all, "ph", "f") == count(all, "ph", "s"));
+}
+
+TEST_CASE("tracks have names; overlapping kernels have a track of their own") {
+  auto const names = track_names(events(gpu_sample()));
+  std::vector<std::string> found;
+  for (auto const& name : names) found.push_back(name.second);
+  CHECK(found == std::vector<std::string>{"main (4242)", "loader (4250)", "waits for the device",
+                                          "stream 7", "stream 13", "stream 13 (overlap)"});
+}
+
+TEST_CASE("contexts are told where there are several, ranks have processes of their own") {
+  report_sample s = gpu_sample();
+  s.source.kernels[0].context = 2;
+  s.source.environment.rank = 1;
+  json const all = events(s);
+  check_rules(all);
+  auto const names = track_names(all);
+  CHECK(names.begin()->first.first == 2000);
+  bool told = false;
+  for (auto const& name : names) told |= name.second == "context 2, stream 7";
+  CHECK(told);
+}
+
+TEST_CASE("arguments") {
+  json const all = events(gpu_sample());
+  json range, kernel, graph;
+  for (json const& e : all) {
+    if (!e.contains("args") || !e.contains("cat")) continue;
+    if (e["name"] == "attention" && range.is_null()) range = e["args"];
+    if (e["name"] == "layernorm_kernel" && kernel.is_null()) kernel = e["args"];
+    if (e["args"].contains("graph_node") && graph.is_null()) graph = e["args"];
+  }
+  CHECK(range["path"] == "forward/block[0]/attention");
+  CHECK(range["flops"] == 1.3e9);
+  CHECK(range["shape"] == "4x64x768");
+  CHECK(range["note"] == "causal");
+  CHECK_FALSE(range.contains("tokens"));
+  CHECK(kernel["range"] == "forward/block[0]/ln1");
+  CHECK(kernel["grid"] == "256x1x1");
+  CHECK(kernel["block"] == "256x1x1");
+  CHECK(kernel["registers"] == 40);
+  CHECK(kernel["step"] == 0);
+  CHECK(kernel["kernel"].get<std::string>().find("llm::layernorm_kernel<") != std::string::npos);
+  CHECK_FALSE(kernel.contains("mangled"));
+  CHECK(graph["graph_node"] == 71);
+  trace_options mangled;
+  mangled.mangled_names = true;
+  CHECK(text(gpu_sample(), mangled).find("_ZN3llm16layernorm") != std::string::npos);
+}
+
+TEST_CASE("clocks that disagree by a little do not break arrows") {
+  report_sample s = gpu_sample();
+  // The copy seems to begin before its call, but to end after the call began: an arrow in it.
+  s.source.copies[0].begin = s.source.launches[0].begin - 50;
+  s.source.copies[0].end = s.source.launches[0].begin + 10;
+  // The kernel seems to be over before it was launched: no arrow.
+  s.source.kernels[0].end = s.source.launches[1].begin - 1;
+  s.source.kernels[0].begin = s.source.kernels[0].end - 20;
+  json const all = events(s);
+  check_rules(all);
+  CHECK(count(all, "ph", "s") == s.source.kernels.size() - 3 + s.source.copies.size());
+}
+
+TEST_CASE("ranges that do not nest go to a track of their own") {
+  report_sample s = gpu_sample();
+  range_record other = s.source.ranges.back();
+  other.begin += 10;
+  other.end += 10;
+  s.source.ranges.push_back(other);
+  json const all = events(s);
+  check_rules(all);
+  bool told = false;
+  for (auto const& name : track_names(all)) told |= name.second == "main (4242) (overlap)";
+  CHECK(told);
+}
+
+TEST_CASE("records in any order give the same trace") {
+  report_sample s = gpu_sample();
+  std::string const before = text(s);
+  std::reverse(s.source.ranges.begin(), s.source.ranges.end());
+  std::reverse(s.source.launches.begin(), s.source.launches.end());
+  std::reverse(s.source.copies.begin(), s.source.copies.end());
+  CHECK(text(s) == before);
+}
+
+TEST_CASE(
+    "ranges that only= leaves out are not drawn, their kernels are those of the range above") {
+  report_sample s = gpu_sample(1, 1);
+  s.tree.erase(s.tree.begin() + 4);  // ln1, the first child of block
+  for (range_row& row : s.tree)
+    if (row.parent > 4) --row.parent;
+  json const all = events(s);
+  check_rules(all);
+  CHECK(count(all, "name", "ln1") == 0);
+  for (json const& e : all)
+    if (e["name"] == "layernorm_kernel") CHECK(e["args"]["range"] == "forward/block[0]");
+}
+
+TEST_CASE("a limit keeps the first part and says so") {
+  report_sample s = gpu_sample(12, 20);
+  std::size_t const whole = events(s).size();
+  for (std::uint64_t const limit : {0u, 1u, 10u, 100u, 1000u, 5000u}) {
+    trace_options options;
+    options.max_events = limit;
+    trace_summary summary;
+    json const document = json::parse(text(s, options, &summary));
+    json const& all = document["traceEvents"];
+    check_rules(all);
+    REQUIRE(limit < whole);
+    std::size_t named = 0;
+    for (json const& e : all) named += e["ph"] == "M" || e["ph"] == "i";
+    CHECK(all.size() - named <= limit);
+    if (limit >= 100) CHECK((all.size() - named) * 2 >= limit);
+    CHECK(summary.left_out > 0);
+    CHECK(summary.problem.find("left out") != std::string::npos);
+    CHECK(count(all, "ph", "i") == 1);
+    CHECK(document["otherData"]["events_left_out"] == summary.left_out);
+    CHECK(document["otherData"]["problems"].back() == summary.problem);
+    std::size_t const records = s.source.steps.size() + s.source.ranges.size() +
+                                s.source.launches.size() + s.source.kernels.size() - 1 +
+                                s.source.copies.size() + s.source.synchronizations.size() +
+                                s.memory.timeline.size();
+    CHECK(count(all, "ph", "X") + count(all, "ph", "C") + summary.left_out == records);
+  }
+}
+
+TEST_CASE("hostile names are valid JSON") {
+  std::string const hostile = "q\" c, \\ \n \x01 \xFF 注意 =cmd() " + std::string(4096, 't');
+  report_sample s = gpu_sample();
+  for (range_row& row : s.tree) row.name = row.path = hostile;
+  for (kernel_row& row : s.kernels) row.short_name = row.demangled = hostile;
+  for (std::string& name : s.source.names) name = hostile;
+  s.source.threads[0].name = s.source.environment.devices[0].name = hostile;
+  s.source.environment.command = s.source.environment.host = hostile;
+  s.source.problems = {hostile};
+  check_rules(events(s));
+}
+
+TEST_CASE("broken references and an empty profile are no harm") {
+  check_rules(events(report_sample{}));
+  report_sample s = gpu_sample();
+  s.source.kernels[0].name = 12345;
+  s.source.launches[0].node = 12345;
+  s.source.ranges[0].attribute = 12345;
+  s.source.ranges[1].node = 12345;
+  s.source.ranges[2].thread = 4000000000u;
+  s.source.launches[3].end = s.source.launches[3].begin - 5;
+  check_rules(events(s));
+  s.tree.clear();
+  s.kernels.clear();
+  check_rules(events(s));
+}
