@@ -13,14 +13,11 @@
 #include <strata/activity.hpp>
 #include <strata/counters.hpp>
 #include <strata/detail/correlation.hpp>
-#include <strata/detail/device_chip.hpp>
-#include <strata/detail/exit_hooks.hpp>
 #include <strata/detail/instrumentation_cost.hpp>
 #include <strata/detail/machine.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/detail/report_files.hpp>
 #include <strata/detail/schedule.hpp>
-#include <strata/list_metrics.hpp>
 #include <strata/profile.hpp>
 
 #include <atomic>
@@ -321,57 +318,7 @@ class session {
 
 STRATA_END_SWITCH
 
-STRATA_BEGIN
-
-namespace detail {
-
-/// The session that STRATA=... asks for: begun by the first range, reported when the process ends.
-class environment_session {
- public:
-  static bool start() noexcept {
-    std::vector<std::string> problems;
-    char const* const text = std::getenv("STRATA");
-    configuration const how = configuration::parse(text == nullptr ? "" : text, problems);
-    for (std::string const& problem : problems) say(problem.c_str());
-    if (how.list_metrics) {
-      std::fputs(list_metrics(how.chip.empty() ? chip_of_device() : how.chip).c_str(), stderr);
-      return false;
-    }
-    if (!how.enabled) return false;
-    auto* const made = new session(how);
-    current() = made;
-    status const outcome = made->start();
-    for (std::string& problem : problems) made->add_said_problem(std::move(problem));
-    if (!outcome.ok()) {
-      say(outcome.message().c_str());
-      return false;
-    }
-    exit_hooks::install(&finish);
-    return true;
-  }
-
- private:
-  static session*& current() noexcept {
-    static session* the = nullptr;
-    return the;
-  }
-
-  static void finish(bool at_exit) {
-    session& the = *current();
-    (void)the.report();
-    if (at_exit && the.how().strict && !the.problems().empty()) {
-      std::fflush(nullptr);
-      std::_Exit(3);
-    }
-  }
-};
-
-/// Tells the first range that a session can be started.
-inline bool const session_registered = register_session(&environment_session::start);
-
-}  // namespace detail
-
-STRATA_END
+#include <strata/detail/environment_session.hpp>  // uses the class above
 
 #endif  // STRATA_ENABLED
 #endif  // STRATA_SESSION_HPP
