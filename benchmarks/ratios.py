@@ -165,6 +165,19 @@ def include_table(result):
                   f"<= {limit}" if limit else "", verdict(ok, f"include of {name}"))
 
 
+def free_table(result):
+    table = Table("A program without a range, with and without the umbrella header",
+                  ["", "without (min)", "with (min)", "ratio", "of the minima", "bar", ""])
+    rows = result["programs"]
+    for name, key, limit in (("its loop, ms", "loop_s", 1.02), ("its start and end, ms", "start_s", None)):
+        without, beside = rows["without"][key], rows["with"][key]
+        ratio = min(beside) / min(without)
+        table.row(name, f"{median(without) * 1e3:.3f} ({min(without) * 1e3:.3f})",
+                  f"{median(beside) * 1e3:.3f} ({min(beside) * 1e3:.3f})",
+                  f"{median(beside) / median(without):.3f}", f"{ratio:.3f}", f"<= {limit}" if limit else "",
+                  verdict(None if limit is None else ratio <= limit, "the speed of a program without ranges"))
+
+
 def launch_table(lines):
     times = {}
     for line in lines:
@@ -228,7 +241,8 @@ def main():
             continue
         result = json.loads(text)
         kind = result["bench"].split("-")[0]
-        {"range": range_table, "thread": thread_table, "report": report_table, "include": include_table}[kind](result)
+        {"range": range_table, "thread": thread_table, "report": report_table, "include": include_table,
+         "free": free_table}[kind](result)
         about(result)
     for kind, table in (("launch", launch_table), ("report", memory_table), ("gpt2", gpt2_table)):
         chosen = [line for line in lines if line["bench"] == kind]

@@ -48,7 +48,9 @@ start=$(mktemp)
 trap 'rm -f "$start"' EXIT
 for implementation in "${implementations[@]}"; do
   name=${implementation:-gpt2}
-  settings=${STRATA:-trace,skip=1,out=strata-out/$name}
+  settings=trace,skip=1,out=strata-out/$name
+  [[ $name != cpu ]] || settings+=,counters=cpu
+  settings=${STRATA:-$settings}
   echo
   echo "STRATA=$settings $gpt2${implementation:+ --impl $implementation}${*:+ $*}"
   STRATA=$settings "$gpt2" ${implementation:+--impl "$implementation"} "$@"

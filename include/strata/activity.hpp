@@ -12,6 +12,7 @@
 #include <strata/detail/device_wait.hpp>
 #include <strata/detail/driver.hpp>
 #include <strata/detail/graph_captures.hpp>
+#include <strata/detail/nvtx_calls.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/detail/recorded_periods.hpp>
 #include <strata/detail/recorder.hpp>
@@ -22,6 +23,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,6 +139,36 @@ class activity_session {
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
 
+  /// Hears the program's NVTX calls from now on, in those modules whose NVTX loads `library`, the
+  /// CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
+  status hear_nvtx(std::string& library) {
+    if (!subscribed_ || !in_own_process())
+      return {errc::unavailable, "nvtx=in: device activity is not open"};
+    library = library_->path;
+    for (detail::cupti::nvtx_id const id : detail::cupti::nvtx_ids) {
+      auto const code = library_->api.enable_callback(1, subscriber_, detail::cupti::domain::nvtx,
+                                                      static_cast<std::uint32_t>(id));
+      if (code != detail::cupti::result::success)
+        return {errc::not_supported, "nvtx=in: " + library_->describe("cuptiEnableCallback", code)};
+    }
+    return {};
+  }
+
+  using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
+
+  /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
+  /// and no call is under way any more when it returns. False where nothing can be followed.
+  bool watch_launches(launch_watcher* watcher, void* context) noexcept {
+    if (!subscribed_ || !in_own_process()) return false;
+    if (watcher != nullptr && set_launch_callbacks(1) == 0) return false;
+    if (watcher == nullptr && !window_open_.load()) set_launch_callbacks(0);
+    std::lock_guard<std::mutex> lock(watch_mutex_);
+    watch_context_ = context;
+    watcher_ = watcher;
+    watched_.store(watcher != nullptr, std::memory_order_release);
+    return true;
+  }
+
   /// The last flush of a session, at any moment, also while a stream captures (then without waiting
   /// for the device).
   void close() {
@@ -250,6 +282,9 @@ class activity_session {
     } else if (where == detail::cupti::domain::resource) {
       self.on_resource(static_cast<detail::cupti::resource_id>(id),
                        *static_cast<detail::cupti::resource_data const*>(data));
+    } else if (where == detail::cupti::domain::nvtx) {
+      detail::cupti::nvtx_calls::on_call(static_cast<detail::cupti::nvtx_id>(id),
+                                         *static_cast<detail::cupti::nvtx_data const*>(data));
     }
   }
 
@@ -274,8 +309,12 @@ class activity_session {
       if (!open) detail::device_wait::capture_ended(stream_of(call));
       return;
     }
-    if (outcome != detail::driver::result::success || !window_open_.load(std::memory_order_acquire))
-      return;
+    if (outcome != detail::driver::result::success) return;
+    if (STRATA_DETAIL_UNLIKELY(watched_.load(std::memory_order_acquire))) {
+      std::lock_guard<std::mutex> lock(watch_mutex_);
+      if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
+    }
+    if (!window_open_.load(std::memory_order_acquire)) return;
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
     detail::device_wait::saw(call.context);
@@ -340,6 +379,10 @@ class activity_session {
   detail::recorded_periods periods_;
   bool told_ = false;  // what is not traced
   detail::graph_captures captures_;
+  std::atomic<bool> watched_{false};
+  std::mutex watch_mutex_;
+  launch_watcher* watcher_ = nullptr;
+  void* watch_context_ = nullptr;
   std::atomic<std::uint64_t> callbacks_{0};
   std::atomic<std::uint64_t> launches_dropped_{0};
   std::int64_t flush_ticks_ = 0;

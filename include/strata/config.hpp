@@ -16,18 +16,24 @@
 #define STRATA_DETAIL_MODE mode_off
 #endif
 
+// The version is part of every name, so that units built with two versions link into one program;
+// at run time the later one stands back. Patch levels share a name: they change no layout.
+#define STRATA_DETAIL_NAMED(major, minor) v##major##_##minor
+#define STRATA_DETAIL_NAME(major, minor) STRATA_DETAIL_NAMED(major, minor)
+#define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
+
 // Types that are the same in both modes: records, tables, reports.
 #define STRATA_BEGIN \
   namespace strata { \
-  inline namespace v1 {
+  inline namespace STRATA_DETAIL_VERSION {
 #define STRATA_END \
   }                \
   }
 
 // Types that differ between the modes: ranges, collectors, sessions.
-#define STRATA_BEGIN_SWITCH \
-  namespace strata {        \
-  inline namespace v1 {     \
+#define STRATA_BEGIN_SWITCH                \
+  namespace strata {                       \
+  inline namespace STRATA_DETAIL_VERSION { \
   inline namespace STRATA_DETAIL_MODE {
 #define STRATA_END_SWITCH \
   }                       \

@@ -16,7 +16,7 @@ STRATA_BEGIN
 
 /// What a session does: the fields that STRATA=... sets, or code.
 struct configuration {
-  enum class nvtx_mode : unsigned char { automatic, out, off };
+  enum class nvtx_mode : unsigned char { automatic, out, in, in_and_out, off };
 
   bool enabled = true;  ///< `off` clears it
   bool trace = true;    ///< device activity by CUPTI; `host` clears it: ranges and host times only
@@ -34,7 +34,8 @@ struct configuration {
       only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
-  nvtx_mode nvtx = nvtx_mode::automatic;  ///< ranges to NVTX tools as well
+  nvtx_mode nvtx =
+      nvtx_mode::automatic;  ///< ranges to NVTX tools as well; `in`: the program's NVTX calls too
   bool verbose = false;
   bool strict = false;             ///< exit code 3 when something could not be measured
   std::uint32_t log_mb = 256;      ///< memory limit of ranges and launches
@@ -42,6 +43,12 @@ struct configuration {
   /// Hardware counters: presets (hbm, l1, memory, ...), keys and CUPTI names joined by `+`; counted
   /// in the steps after the timed ones.
   std::string counters;
+  /// The CPU's counters by perf: `cpu` for all, or keys such as cpu_instructions joined by `+`;
+  /// they count in the timed steps.
+  std::string cpu_counters;
+  /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
+  /// slow.
+  std::vector<std::string> kernels;
   bool list_metrics = false;  ///< print what can be counted, record nothing
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
@@ -49,6 +56,11 @@ struct configuration {
   /// Reads `key[=value[+value...]],...`. What is wrong is said in `problems`, one sentence each;
   /// the rest applies.
   static configuration parse(std::string_view text, std::vector<std::string>& problems);
+
+  /// Whether the program's NVTX calls become ranges, and ranges NVTX calls, where that was asked
+  /// for.
+  bool nvtx_in() const noexcept { return nvtx == nvtx_mode::in || nvtx == nvtx_mode::in_and_out; }
+  bool nvtx_out() const noexcept { return nvtx == nvtx_mode::out || nvtx == nvtx_mode::in_and_out; }
 
   /// Whether the steps are recorded in windows rather than all.
   bool has_schedule() const noexcept { return skip != 0 || warmup != 0 || active != 0; }
@@ -77,7 +89,8 @@ class configuration_reader {
 
  private:
   static constexpr std::string_view keys =
-      "trace, host, off, out, formats, skip, warmup, active, repeat, only, counters, sync, nvtx, "
+      "trace, host, off, out, formats, skip, warmup, active, repeat, only, counters, kernels, "
+      "sync, nvtx, "
       "verbose, strict, log, buffers, list-metrics, chip";
 
   static std::string_view trim(std::string_view text) {
@@ -132,7 +145,8 @@ class configuration_reader {
       return;
     }
     if (key == "formats") return formats(value);
-    if (key == "only") return patterns(value);
+    if (key == "only") return patterns(key, value, to_->only);
+    if (key == "kernels") return patterns(key, value, to_->kernels);
     if (key == "skip") return number(key, value, to_->skip, 0);
     if (key == "warmup") return number(key, value, to_->warmup, 0);
     if (key == "active") return number(key, value, to_->active, 1);
@@ -216,27 +230,46 @@ class configuration_reader {
 
   void counters(std::string_view value) {
     if (value.empty())
-      return wrong("counters", value, "presets or metrics joined by +, as in counters=hbm+l1");
-    to_->counters = std::string(value);
-    to_->trace = true;
+      return wrong("counters", value, "presets or metrics joined by +, as in counters=hbm+l1+cpu");
+    to_->counters.clear();
+    to_->cpu_counters.clear();
+    each(value, [&](std::string_view item) {
+      bool const of_cpu = item == "cpu" || item.substr(0, 4) == "cpu_";
+      std::string& list = of_cpu ? to_->cpu_counters : to_->counters;
+      list.append(list.empty() ? "" : "+").append(item);
+    });
+    if (!to_->counters.empty()) to_->trace = true;  // the CPU's need none
   }
 
-  void patterns(std::string_view value) {
+  void patterns(std::string_view key, std::string_view value, std::vector<std::string>& to) {
     std::vector<std::string> read;
     each(value, [&](std::string_view pattern) { read.emplace_back(pattern); });
-    if (read.empty())
-      return wrong("only", value, "names of ranges joined by +, as in only=attention+mlp");
-    to_->only = std::move(read);
+    if (read.empty()) {
+      return wrong(key, value,
+                   "names of ranges joined by +, as in " + std::string(key) + "=attention+mlp");
+    }
+    to = std::move(read);
   }
 
   void nvtx(std::string_view value) {
-    if (value == "out" || value == "1" || value == "on") {
-      to_->nvtx = configuration::nvtx_mode::out;
-    } else if (value == "off" || value == "0") {
-      to_->nvtx = configuration::nvtx_mode::off;
-    } else {
-      wrong("nvtx", value, "out or off");
-    }
+    using mode = configuration::nvtx_mode;
+    bool in = false;
+    bool out = false;
+    bool off = false;
+    bool known = true;
+    each(value, [&](std::string_view way) {
+      if (way == "in") {
+        in = true;
+      } else if (way == "out" || way == "1" || way == "on") {
+        out = true;
+      } else if (way == "off" || way == "0") {
+        off = true;
+      } else {
+        known = false;
+      }
+    });
+    if (!known || off == (in || out)) return wrong("nvtx", value, "in, out, in+out, or off");
+    to_->nvtx = off ? mode::off : !out ? mode::in : in ? mode::in_and_out : mode::out;
   }
 
   configuration* to_;

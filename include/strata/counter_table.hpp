@@ -7,8 +7,10 @@
 #include <strata/counter_metric.hpp>
 #include <strata/detail/counter_rates.hpp>
 #include <strata/detail/counter_sums.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/flat_map.hpp>
 #include <strata/detail/formula.hpp>
+#include <strata/detail/work_consistency.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
 
@@ -36,6 +38,8 @@ struct counter_table {
   std::vector<counter_metric> metrics;
   std::vector<std::string> notes;    ///< without a full stop; position 0 is empty
   std::vector<counter_cell> values;  ///< see at()
+  /// By row: how its own work differed between the counting steps; position in `notes`.
+  std::vector<std::uint32_t> work;
   std::size_t rows = 0;
 
   counter_cell const& at(std::size_t row, std::size_t metric, counter_scope scope) const noexcept {
@@ -54,7 +58,7 @@ struct counter_table {
   /// Whether a row has a value.
   bool has_value(std::size_t row, counter_scope scope) const noexcept {
     for (std::size_t i = 0; i < metrics.size(); ++i) {
-      if (!std::isnan(at(row, i, scope).value)) return true;
+      if (!detail::is_nan(at(row, i, scope).value)) return true;
     }
     return false;
   }
@@ -66,7 +70,11 @@ namespace detail {
 class counter_table_builder {
  public:
   counter_table_builder(profile const& source, call_tree const& tree)
-      : source_(source), rows_(tree.rows()), sums_(source, tree), set_(source.metrics) {
+      : source_(source),
+        rows_(tree.rows()),
+        sums_(source, tree),
+        work_(source, tree),
+        set_(source.metrics) {
     rate_resolver(set_).run();
     table_.chip = source.chip;
     table_.passes = source.counter_passes;
@@ -79,13 +87,18 @@ class counter_table_builder {
   counter_table build() {
     describe_metrics();
     table_.values.resize(rows_.size() * table_.metrics.size() * 2);
+    std::vector<std::uint32_t> every;
+    while (every.size() < source_.counter_passes_done)
+      every.push_back(static_cast<std::uint32_t>(every.size()));
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      table_.work.push_back(note(work_.of(row, counter_scope::self, every).text()));
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       bool const leaf = row + 1 == rows_.size() || rows_[row + 1].parent != row;
       for (std::size_t i = 0; i < table_.metrics.size(); ++i) {
         counter_cell* const cells = &table_.values[(row * table_.metrics.size() + i) * 2];
         cells[1] = make_cell(row, i, counter_scope::total);
         bool const same =
-            leaf && i < inputs_.size() && !inputs_[i].time && !std::isnan(cells[1].value);
+            leaf && i < inputs_.size() && !inputs_[i].time && !detail::is_nan(cells[1].value);
         cells[0] = same ? cells[1] : make_cell(row, i, counter_scope::self);
       }
     }
@@ -111,6 +124,7 @@ class counter_table_builder {
       made.method = method_of(each, from);
       made.meaning = meaning_of(each.key);
       made.formula = from.time && !each.derived ? std::string() : each.formula;
+      made.passes = passes_of(from);
       made.stand_in = each.stand_in;
       table_.metrics.push_back(std::move(made));
       inputs_.push_back(std::move(from));
@@ -148,6 +162,24 @@ class counter_table_builder {
     });
   }
 
+  /// All steps where the source does not tell.
+  std::vector<std::uint32_t> passes_of(inputs const& from) const {
+    if (from.counters.empty() && from.time) return {};
+    std::vector<bool> used(source_.counter_passes_done, source_.counter_origins.empty());
+    for (std::size_t const counter : from.counters) {
+      if (counter >= source_.counter_origins.size()) continue;
+      counter_origin const& origin = source_.counter_origins[counter];
+      for (std::uint32_t i = 0; i < origin.passes; ++i) {
+        if (origin.first_pass + i < used.size()) used[origin.first_pass + i] = true;
+      }
+    }
+    std::vector<std::uint32_t> made;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (used[i]) made.push_back(static_cast<std::uint32_t>(i));
+    }
+    return made;
+  }
+
   static counter_method method_of(resolved_metric const& of, inputs const& from) noexcept {
     if (from.time) return of.derived ? counter_method::counted_and_timed : counter_method::timed;
     bool const derived = of.derived || of.combine == metric_combine::ratio;
@@ -167,7 +199,9 @@ class counter_table_builder {
       cell.note = note(metric.why_absent);
       return cell;
     }
-    std::string const why = why_empty(row, inputs_[at], scope);
+    work_consistency::verdict const work = work_.of(row, scope, metric.passes);
+    std::string why = why_empty(row, inputs_[at], scope);
+    if (why.empty() && work.what == work_consistency::kind::inconsistent) why = work.text();
     if (!why.empty()) {
       cell.note = note(why);
       return cell;
@@ -178,11 +212,11 @@ class counter_table_builder {
       return counter == counter_sums::none ? std::numeric_limits<double>::quiet_NaN()
                                            : sums_.value(row, counter, scope);
     });
-    if (!std::isfinite(cell.value)) {
+    if (!detail::is_finite(cell.value)) {
       cell.value = std::numeric_limits<double>::quiet_NaN();
       cell.note = note("a divisor is 0");
     } else {
-      cell.note = note(remarks(row, at, scope, cell.value));
+      cell.note = note(remarks(row, at, scope, cell.value, work));
     }
     return cell;
   }
@@ -214,7 +248,7 @@ class counter_table_builder {
         return "launched nothing in the step that counted " + sums_.name(counter) +
                ", or CUPTI dropped it";
       }
-      if (std::isnan(sums_.value(row, counter, scope))) {
+      if (detail::is_nan(sums_.value(row, counter, scope))) {
         return "CUPTI gave no value for " + sums_.name(counter);
       }
     }
@@ -229,12 +263,14 @@ class counter_table_builder {
   }
 
   /// What to know about a value.
-  std::string remarks(std::size_t row, std::size_t at, counter_scope scope, double value) const {
+  std::string remarks(std::size_t row, std::size_t at, counter_scope scope, double value,
+                      work_consistency::verdict const& work) const {
     counter_metric const& metric = table_.metrics[at];
     std::string text;
     auto const add = [&text](std::string const& more) {
       text += (text.empty() ? "" : "; ") + more;
     };
+    if (std::string const known = work.text(); !known.empty()) add(known);
     if (metric.stand_in) add("stand-in: " + metric.formula);
     if (metric.key == "flop_per_hbm_byte") {
       if (set_.find("flop") == nullptr) add("operations of tensor cores only");
@@ -251,6 +287,14 @@ class counter_table_builder {
     if (missing > 0) {
       add("the counted steps differ: " + std::to_string(missing) +
           " of its ranges have no value in one of them");
+    }
+    if (inputs_[at].time && work.what != work_consistency::kind::unknown) {
+      std::uint64_t const timed = rows_[row].total.launches;
+      if (timed != work.launches_min * table_.timed_steps ||
+          timed != work.launches_max * table_.timed_steps) {
+        add("the counted step launched " + std::to_string(work.launches_max) + ", " +
+            std::to_string(table_.timed_steps) + " timed ones " + std::to_string(timed));
+      }
     }
     if (inputs_[at].time) add(time_remark(rows_[row].host.count(), metric.method));
     bool const share = metric.unit == "%" && metric.method == counter_method::counted_and_timed;
@@ -282,6 +326,7 @@ class counter_table_builder {
   profile const& source_;
   std::vector<range_row> const& rows_;
   counter_sums sums_;
+  work_consistency work_;
   metric_set set_;  ///< with the rates
   std::vector<inputs> inputs_;
   flat_map<std::string, std::uint32_t> noted_;

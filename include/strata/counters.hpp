@@ -4,12 +4,11 @@
 
 #include <strata/activity.hpp>
 #include <strata/config.hpp>
-#include <strata/detail/driver.hpp>
-#include <strata/detail/metric_host.hpp>
-#include <strata/detail/profiler_library.hpp>
-#include <strata/detail/range_profiler.hpp>
+#include <strata/detail/counting_plan.hpp>
+#include <strata/detail/device_wait.hpp>
+#include <strata/detail/metric_config.hpp>
+#include <strata/detail/pass_work.hpp>
 #include <strata/detail/recorder.hpp>
-#include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
@@ -24,113 +23,260 @@
 
 STRATA_BEGIN
 
+/// Tells `replay` that its body may run again and again with the same outcome.
+struct repeatable_t {};
+inline constexpr repeatable_t repeatable{};
+
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
 /// every counter is had. Nested ranges cost no extra passes: CUPTI sees one level, a child
-/// interrupts its parent, and sums are made afterwards. Threads: the one that drives the steps;
-/// ranges of other threads are not counted. Cost: a counted step is slower, since the device drains
-/// at range ends; its times are not used.
+/// interrupts its parent, and sums are made afterwards. Passes are driven by STRATA_STEP(), or by
+/// hand: `for (auto pass : counters) step();`. Threads: the one that drives the steps; ranges of
+/// other threads are not counted. Cost: a counted step is slower, since the device drains at range
+/// ends; neither its times nor its device activity are recorded.
 class counter_session {
  public:
+  /// One pass of a loop over the passes. It ends with the body, and counts when the loop goes on:
+  /// `break`, `return` or an exception discard it.
+  class pass {
+   public:
+    pass(pass const&) = delete;
+    pass& operator=(pass const&) = delete;
+    ~pass() { of_->stop_pass(); }
+
+   private:
+    friend class counter_session;
+    explicit pass(counter_session& of) : of_(&of) { (void)of.begin_pass(); }
+    counter_session* of_;
+  };
+
+  class iterator {
+   public:
+    pass operator*() {
+      ran_ = true;
+      return pass(*of_);
+    }
+    iterator& operator++() {
+      (void)of_->accept_pass();
+      return *this;
+    }
+    /// Whether the body runs (again). It runs once when nothing can be counted.
+    bool operator!=(iterator const&) const noexcept { return !ran_ || !of_->done(); }
+
+   private:
+    friend class counter_session;
+    explicit iterator(counter_session& of) : of_(&of) {}
+    counter_session* of_;
+    bool ran_ = false;
+  };
+
   counter_session() = default;
   counter_session(counter_session const&) = delete;
-  counter_session& operator=(counter_session&&) = default;
+  counter_session& operator=(counter_session const&) = delete;
   ~counter_session() { close(); }
+
+  iterator begin() { return iterator(*this); }
+  iterator end() { return iterator(*this); }
+
+  /// Counts one run of `body`, which is all that it runs; sets that take several passes are
+  /// refused, since the body may change what it works on. Errors: bad_argument: they were refused,
+  /// and the body ran uncounted; those of begin_pass and end_pass.
+  template <class Body>
+  status replay(Body&& body) {
+    if (!done() && passes() > 1) {
+      body();
+      troubles_.push_back(
+          {errc::bad_argument,
+           "counters: this set takes " + std::to_string(passes()) +
+               " passes, and replay may run its body once only: say "
+               "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
+      return troubles_.back();
+    }
+    return replay(body, repeatable);
+  }
+  /// Runs `body` once for each pass, at least once.
+  template <class Body>
+  status replay(Body&& body, repeatable_t) {
+    std::size_t const before = troubles_.size();
+    for (pass const& each : *this) {
+      (void)each;
+      body();
+    }
+    return troubles_.size() == before ? status{} : troubles_.back();
+  }
 
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`) for the device of the current
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
   status open(std::string_view request, std::vector<status>& problems) {
-    detail::driver_library const& driver = detail::driver_library::get();
-    if (!driver.ok()) return {errc::unavailable, driver.problem};
-    detail::profiler_library const& library = detail::profiler_library::get();
-    if (!library.ok()) return {errc::unavailable, library.problem};
-    detail::driver::context_handle context = nullptr;
-    detail::driver::device_handle device = 0;
-    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
-        driver.api.context_current(&context) != detail::driver::result::success ||
-        context == nullptr ||
-        driver.api.context_device(&device) != detail::driver::result::success) {
-      return {errc::unavailable,
-              "counters: the thread that drives the steps has no CUDA context; call the CUDA "
-              "runtime in it before"};
-    }
-    status done = profiler_.open(library, context, device);
-    if (!done) return done;
-    open_ = true;
-    done = host_.open(library, profiler_.chip(), profiler_.availability());
-    if (!done) return done;
-    set_ = host_.resolve(expand_metrics(request));
-    for (unknown_metric const& each : set_.unknown)
-      problems.emplace_back(errc::bad_argument, each.message());
-    for (absent_metric const& each : set_.absent) {
-      problems.emplace_back(errc::not_supported, each.key + " cannot be counted: " + each.reason);
-    }
-    if (set_.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
-    for (metric_group const& group : group_metrics(set_, pass_layout::cheap_ranges_apart)) {
-      detail::metric_config config;
-      status const made = host_.configure(group.counters, config);
-      if (!made) {
-        problems.push_back(made);
-        continue;
-      }
-      passes_ += config.passes();
-      configs_.push_back(std::move(config));
-    }
-    return configs_.empty() ? status{errc::not_supported, "counters: CUPTI refused every group"}
-                            : status{};
+    status const planned = plan_.open(request, problems);
+    open_ = plan_.profiler.is_open();
+    for (detail::metric_config const& each : plan_.configs) passes_ += each.passes();
+    return planned;
   }
 
-  std::string const& chip() const noexcept { return profiler_.chip(); }
+  std::string const& chip() const noexcept { return plan_.profiler.chip(); }
   /// How many steps the counting takes.
   std::size_t passes() const noexcept { return passes_; }
   std::size_t passes_done() const noexcept { return passes_done_; }
-  bool done() const noexcept { return !open_ || at_ >= configs_.size(); }
+  bool done() const noexcept { return !open_ || at_ >= plan_.configs.size(); }
+  /// What each range launched in each pass that counted.
+  std::vector<counted_work> const& work() const noexcept { return work_.passes(); }
+  /// What went wrong in passes.
+  std::vector<status> const& troubles() const noexcept { return troubles_; }
 
   /// Begins to count the ranges of this thread. Device activity is not traced meanwhile:
-  /// instrumented code (SASS counters) would read zero beside CUPTI's kernel records.
+  /// instrumented code (SASS counters) would read zero beside CUPTI's kernel records. Ranges are
+  /// not recorded either.
   status begin_pass() {
-    if (done()) return {};
+    if (state_ == pass_state::counting) stop_pass();  // a capture kept it from its end
+    if (state_ == pass_state::stopped) discard_pass();
+    if (done() || state_ != pass_state::none) return {};
+    if (!detail::device_wait::allowed()) return skip_step();
+    skipped_ = 0;
     activity_session& activity = activity_session::instance();
     if (activity.tracing()) {
-      resume_ = activity.end_window();
-      if (!resume_)
-        return {errc::busy, "counters: no pass can begin while a stream captures a graph"};
+      resume_activity_ = activity.end_window();
+      if (!resume_activity_) {
+        return skip_step();
+      }
     }
     detail::recorder& recorder = detail::recorder::instance();
     launching_ = recorder.launching_nodes();
-    if (!configured_) {
-      status const set = profiler_.configure(configs_[at_], expected_ranges());
-      if (!set) return give_up(set);
-      configured_ = true;
+    resume_recording_ = recorder.recording();
+    recorder.record(false);
+    state_ = pass_state::counting;
+    status ready;
+    if (!configured_) ready = plan_.profiler.configure(plan_.configs[at_], expected_ranges());
+    configured_ = ready.ok();
+    if (ready.ok()) ready = plan_.profiler.start();
+    if (!ready.ok()) {
+      stop_pass();
+      state_ = pass_state::none;
+      return give_up(ready);
     }
-    status const started = profiler_.start();
-    if (!started) return give_up(started);
-    in_pass_ = true;
+    started_ = true;
     detail::thread_recorder const* const own = recorder.of_this_thread();
+    work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
+    followed_ = activity.watch_launches(&launched, this) && followed_;
     recorder.watch_this_thread(&range_changes, this);
     return {};
   }
 
-  /// Ends the pass. It counts, unless `discard` says that the step did not run to its end.
+  /// Ends the pass. It counts, unless `discard` says that the step did not run to its end: then the
+  /// passes that belong together are begun again.
   status end_pass(bool discard = false) {
-    if (!in_pass_) return {};
-    in_pass_ = false;
-    detail::recorder::instance().watch_this_thread(nullptr, nullptr);
+    stop_pass();
+    if (!discard) return accept_pass();
+    discard_pass();
+    return {};
+  }
+
+  /// Lets CUPTI go; what was counted stays.
+  void close() noexcept {
+    if (!open_) return;
+    (void)end_pass(true);
+    if (state_ == pass_state::none) {
+      plan_.profiler.close();
+    } else {
+      plan_.profiler.abandon();  // a stream captures
+    }
+    open_ = false;
+  }
+
+  /// Adds what was counted to the profile.
+  void copy_to(profile& to) const {
+    to.metrics = plan_.set;
+    to.counter_names = names_;
+    to.counters = values_;
+    to.counter_origins = origins_;
+    to.chip = plan_.profiler.chip();
+    if (followed_) to.work = work_.passes();
+    to.counter_passes = passes_;
+    to.counter_passes_done = passes_done_;
+    to.losses.counter_ranges_lost += plan_.profiler.lost();
+  }
+
+ private:
+  enum class pass_state : unsigned char { none, counting, stopped };
+  static constexpr std::size_t most_skipped = 100;
+
+  /// Ends the counting of a pass, of which is not known yet whether it counts.
+  void stop_pass() noexcept {
+    if (state_ != pass_state::counting) return;
+    detail::recorder& recorder = detail::recorder::instance();
+    recorder.watch_this_thread(nullptr, nullptr);
+    activity_session& activity = activity_session::instance();
+    (void)activity.watch_launches(nullptr, nullptr);
+    // CUPTI waits for the device, which would ruin a capture: the pass ends later, and is void.
+    if (!detail::device_wait::allowed()) return;
+    state_ = pass_state::stopped;
     leave();
-    bool complete = false;
-    status const stopped = profiler_.stop(complete);
-    if (std::exchange(resume_, false)) (void)activity_session::instance().begin_window();
-    if (!stopped) return give_up(stopped);
-    if (discard)
-      return give_up({errc::limit, "counters: a step broke off in the middle of a pass"});
+    complete_ = false;
+    stopped_ = std::exchange(started_, false) ? plan_.profiler.stop(complete_) : status{};
+    if (std::exchange(resume_activity_, false)) (void)activity.begin_window();
+    if (std::exchange(resume_recording_, false)) recorder.record(true);
+  }
+
+  /// Takes a stopped pass.
+  status accept_pass() {
+    if (state_ != pass_state::stopped) return {};
+    state_ = pass_state::none;
+    if (done()) return {};
+    if (!stopped_) return give_up(stopped_);
+    work_.end(true);
     ++passes_done_;
-    if (!complete) return {};
-    detail::metric_config& config = configs_[at_];
+    ++passes_together_;
+    if (!complete_) return {};
+    forget_partial();
+    status const read = read_values();
+    if (!read.ok()) return read;
+    if (plan_.profiler.should_repeat()) return repeat();
+    passes_together_ = 0;
+    if (!plan_.profiler.trouble().ok()) troubles_.push_back(plan_.profiler.trouble());
+    return {};
+  }
+
+  /// Makes the last passes again, with room for all ranges. What was read stands until then.
+  status repeat() {
+    --at_;
+    partial_ = plan_.configs[at_].names().size();
+    std::size_t const names = names_.size() - partial_;
+    partial_values_ = 0;
+    while (partial_values_ < values_.size() &&
+           values_[values_.size() - partial_values_ - 1].counter >= names) {
+      ++partial_values_;
+    }
+    passes_done_ -= std::exchange(passes_together_, std::size_t{0});
+    work_.forget_from(static_cast<std::uint32_t>(passes_done_));
+    return {};
+  }
+
+  /// Makes place for what was counted anew.
+  void forget_partial() {
+    values_.resize(values_.size() - std::exchange(partial_values_, std::size_t{0}));
+    names_.resize(names_.size() - std::exchange(partial_, std::size_t{0}));
+    origins_.resize(names_.size());
+  }
+
+  /// A pass that broke off takes those with it that CUPTI needs with it.
+  void discard_pass() noexcept {
+    if (state_ != pass_state::stopped) return;
+    state_ = pass_state::none;
+    work_.end(false);
+    passes_done_ -= std::exchange(passes_together_, std::size_t{0});
+    work_.forget_from(static_cast<std::uint32_t>(passes_done_));
+    configured_ = false;
+  }
+
+  status read_values() {
+    detail::metric_config& config = plan_.configs[at_];
     auto const first = static_cast<std::uint32_t>(names_.size());
     names_.insert(names_.end(), config.names().begin(), config.names().end());
+    auto const steps = static_cast<std::uint32_t>(config.passes());
+    origins_.resize(names_.size(), {static_cast<std::uint32_t>(passes_done_) - steps, steps});
     status const read =
-        profiler_.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
+        plan_.profiler.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
           for (std::size_t i = 0; i < values.size(); ++i) {
             values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
           }
@@ -140,26 +286,11 @@ class counter_session {
     return read.ok() ? status{} : give_up(read);
   }
 
-  /// Lets CUPTI go; what was counted stays.
-  void close() noexcept {
-    if (!open_) return;
-    if (in_pass_) (void)end_pass(true);
-    profiler_.close();
-    open_ = false;
+  static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
+    if (detail::device_wait::capturing()) return;  // it does not run now
+    static_cast<counter_session*>(context)->work_.add(kind, call);
   }
 
-  /// Adds what was counted to the profile.
-  void copy_to(profile& to) const {
-    to.metrics = set_;
-    to.counter_names = names_;
-    to.counters = values_;
-    to.chip = profiler_.chip();
-    to.counter_passes = passes_;
-    to.counter_passes_done = passes_done_;
-    to.losses.counter_ranges_lost += profiler_.lost();
-  }
-
- private:
   /// Room for the ranges that launched so far, and some more. CUPTI takes 0.65 ms for each (H200,
   /// CUDA 13.0).
   std::size_t expected_ranges() const noexcept {
@@ -169,44 +300,65 @@ class counter_session {
     return static_cast<std::size_t>(known) + 32;
   }
 
+  /// A step that begins while a stream captures is no pass.
+  status skip_step() {
+    if (++skipped_ < most_skipped) return {};
+    return give_up({errc::busy, "counters: a stream captured a graph at the beginning of " +
+                                    std::to_string(skipped_) +
+                                    " steps, so no pass could begin: end captures within a step"});
+  }
+
   static void range_changes(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<counter_session*>(context);
+    if (!detail::device_wait::allowed()) return;  // what is captured does not run
     self.leave();
     self.enter(node);
   }
 
   /// A range that launches nothing itself is not worth a drain of the device.
   void enter(std::uint32_t node) noexcept {
+    work_.enter(node);
     if (node < launching_.size() && launching_[node] == detail::recorder::launches::none) return;
-    profiler_.push(node);
+    plan_.profiler.push(node);
     pushed_ = true;
   }
 
   void leave() noexcept {
-    if (pushed_) profiler_.pop();
+    if (pushed_) plan_.profiler.pop();
     pushed_ = false;
   }
 
+  /// Ends all counting; the pass under way is stopped as it is.
   status give_up(status why) {
-    at_ = configs_.size();
+    at_ = plan_.configs.size();
+    troubles_.push_back(why);
     return why;
   }
 
-  detail::range_profiler profiler_;
-  detail::metric_host host_;
-  metric_set set_;
-  std::vector<detail::metric_config> configs_;
+  detail::counting_plan plan_;
   std::vector<detail::recorder::launches> launching_;
   std::vector<std::string> names_;
+  std::vector<counter_origin> origins_;  // of the names
   std::vector<counter_value> values_;
   std::size_t passes_ = 0;
   std::size_t passes_done_ = 0;
+  std::size_t partial_ = 0;          // names, the last ones, that are counted anew,
+  std::size_t partial_values_ = 0;   // and their values
+  std::size_t skipped_ = 0;          // steps in a row that could be no pass
+  std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   std::size_t at_ = 0;
+  detail::pass_work work_;
+  std::vector<status> troubles_;
+  status stopped_;  // how the last pass did
+  pass_state state_ = pass_state::none;
   bool open_ = false;
-  bool resume_ = false;  // tracing goes on after the pass
   bool configured_ = false;
-  bool in_pass_ = false;
+  bool started_ = false;
+  bool complete_ = false;  // nothing but reading is left of the configuration
   bool pushed_ = false;
+  bool followed_ = true;  // the launches of every pass
+  bool resume_activity_ = false;
+  bool resume_recording_ = false;
 };
 
 STRATA_END

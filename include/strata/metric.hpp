@@ -67,6 +67,8 @@ constexpr std::string_view to_string(metric_level level) noexcept {
       return "hbm";
     case metric_level::link:
       return "link";
+    case metric_level::cpu:
+      return "cpu";
     default:
       return "device";
   }

@@ -38,7 +38,8 @@ class nvtx_output {
   /// Hears ranges when no session runs and a tool asked for them.
   static constexpr bool listens = true;
   static listener const& as_listener() noexcept {
-    static constexpr listener hears{&begin, &pop_pushed, &step_begin, &step_end};
+    static constexpr listener hears{&begin,    &pop_pushed, &step_begin,
+                                    &step_end, &no_current, &no_inherit};
     return hears;
   }
 

@@ -33,6 +33,14 @@ struct folded_ranges {
   double tokens = 0.0;
 };
 
+/// Host time of a node's calls in threads that had inherited the place above it: no part of its
+/// parent's time.
+struct inherited_time {
+  std::uint32_t node = root_node;
+  std::uint32_t from = root_node;  ///< what such a thread itself was in, which contains the time
+  std::int64_t total = 0;
+};
+
 /// A kernel name: as the compiler wrote it (mangled); it is demangled only when reported.
 struct kernel_name {
   std::string mangled;
@@ -94,6 +102,8 @@ struct profile_losses {
   std::uint64_t uncorrelated = 0;         ///< kernels and copies without a known launch
   std::uint64_t timestamps_lost = 0;      ///< kernels and copies whose times the device lost
   std::uint64_t counter_ranges_lost = 0;  ///< ranges that CUPTI's profiler refused or dropped
+  std::uint64_t spans_dropped = 0;        ///< start/end ranges and marks beyond the memory limit
+  std::uint64_t spans_left_open = 0;      ///< start/end ranges not ended when the session ended
   std::uint64_t threads_refused = 0;  ///< threads beyond the limit, whose ranges were not recorded
 };
 
@@ -108,6 +118,8 @@ struct profile_cost {
       0.0;  ///< time in CUPTI's buffer callbacks, on CUPTI's threads for the most part
   double flush_seconds = 0.0;        ///< time that a thread of the program waited for a flush
   double start_seconds = 0.0;        ///< time to start the collectors
+  std::uint64_t counter_reads = 0;   ///< readings of the CPU's counters
+  double counter_read_ns = 0.0;      ///< what one took
   std::uint64_t log_bytes = 0;       ///< memory of the logs
   std::uint64_t activity_bytes = 0;  ///< memory of activity buffers and records
 };
@@ -117,6 +129,33 @@ struct counter_value {
   std::uint32_t node;
   std::uint32_t counter;  ///< position in profile::counter_names
   double value;
+};
+
+/// The counting steps that a counter took.
+struct counter_origin {
+  std::uint32_t first_pass;  ///< from 0
+  std::uint32_t passes;
+};
+
+/// What one range, without the ranges below it, put on the device in one counting step. Equal
+/// hashes mean the same work.
+struct counted_work {
+  std::uint32_t node;
+  std::uint32_t pass;      ///< of the counting, from 0
+  std::uint32_t launches;  ///< of kernels and graphs, copies and fills
+  std::uint32_t foreign;   ///< by other threads while this range was counted
+  std::uint64_t what;      ///< hash of the kernels' names, in any order
+  std::uint64_t shapes;    ///< hash of the names with their grids and blocks
+  double threads;          ///< of the kernels, where the calls tell
+};
+
+/// What the launches of one kernel in one range counted in a step, summed up.
+struct counted_kernel {
+  std::uint32_t node;
+  std::uint32_t name;          ///< 1-based in profile::kernel_names
+  std::uint64_t launches_min;  ///< in the steps that counted
+  std::uint64_t launches_max;
+  std::vector<double> values;  ///< in the order of profile::kernel_counter_names; NaN: no value
 };
 
 /// What a run produced: data only. Times are ns since the session began unless said otherwise.
@@ -133,6 +172,8 @@ struct profile {
   std::vector<range_record> ranges;
   std::vector<attribute_record> attributes;
   std::vector<folded_ranges> folded;
+  std::vector<span_record> spans;  ///< start/end ranges and marks of NVTX
+  std::vector<inherited_time> inherited;
 
   std::vector<launch_record> launches;
   std::vector<kernel_record> kernels;
@@ -144,12 +185,21 @@ struct profile {
   /// Graph node and the range that captured it, sorted by graph node.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> captured;
 
-  std::string chip;                        ///< that was counted on, as CUPTI names it
-  metric_set metrics;                      ///< what was asked for, as the chip has it
-  std::vector<std::string> counter_names;  ///< CUPTI's
+  std::string chip;                             ///< that was counted on, as CUPTI names it
+  metric_set metrics;                           ///< what was asked for, as the chip has it
+  std::vector<std::string> counter_names;       ///< CUPTI's
+  std::vector<counter_origin> counter_origins;  ///< of the names; empty where unknown
   std::vector<counter_value> counters;
+  std::vector<counted_work> work;  ///< of the counting steps; empty where it could not be followed
+  std::vector<std::string> kernel_counter_names;  ///< CUPTI's
+  std::vector<counted_kernel> counted_kernels;
   std::uint64_t counter_passes = 0;  ///< steps that the counting takes
   std::uint64_t counter_passes_done = 0;
+
+  /// The CPU's counters: sums over all recorded calls.
+  metric_set cpu_metrics;
+  std::vector<std::string> cpu_counter_names;
+  std::vector<counter_value> cpu_counters;
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected

@@ -4,6 +4,7 @@
 
 #include <strata/attribute.hpp>
 #include <strata/config.hpp>
+#include <strata/inherit.hpp>
 
 #if !STRATA_ENABLED
 #include <strata/detail/off.hpp>

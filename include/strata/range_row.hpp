@@ -53,7 +53,7 @@ struct range_row {
   std::uint32_t path_id = 0;
   duration_statistics host;        ///< one value a call
   std::int64_t host_total_ns = 0;  ///< of all calls
-  std::int64_t host_self_ns = 0;   ///< without the ranges below
+  std::int64_t host_self_ns = 0;   ///< without the ranges below in the same thread
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
   device_work self;

@@ -51,6 +51,22 @@ struct step_record {
   std::uint32_t thread;
 };
 
+enum class span_kind : std::uint8_t { range, mark };
+
+/// A time that the program named apart from its ranges: it may overlap them and end in another
+/// thread. A mark has no length.
+struct span_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t name;    ///< position in the names
+  std::uint32_t domain;  ///< position in the names; 0: none
+  std::uint32_t step;    ///< that it began in
+  std::uint32_t thread;  ///< that it began in
+  std::uint32_t end_thread;
+  span_kind kind;
+  std::uint8_t reserved[3];
+};
+
 /// What a call into the driver does.
 enum class api_kind : std::uint8_t {
   none,

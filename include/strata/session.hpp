@@ -12,12 +12,15 @@
 
 #include <strata/activity.hpp>
 #include <strata/counters.hpp>
+#include <strata/cpu_counters.hpp>
 #include <strata/detail/correlation.hpp>
 #include <strata/detail/instrumentation_cost.hpp>
 #include <strata/detail/machine.hpp>
+#include <strata/detail/nvtx_input.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/detail/report_files.hpp>
 #include <strata/detail/schedule.hpp>
+#include <strata/detail/step_counting.hpp>
 #include <strata/profile.hpp>
 
 #include <atomic>
@@ -25,7 +28,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -65,16 +70,22 @@ class session {
     schedule_ = detail::schedule(how_);
     window_open_ = false;
     window_pending_ = false;
-    recorded_ns_ = 0;
-    counters_ = counter_session();
-    counting_ = !how_.counters.empty();
+    counting_.emplace(how_, problems_);
+    if (!how_.kernels.empty() && how_.counters.empty()) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
+    }
+    cpu_counters_.emplace();
     (void)recorder.begin_session(std::int64_t{how_.log_mb} << 20);
+    if (!how_.cpu_counters.empty()) keep(cpu_counters_->open(how_.cpu_counters, problems_));
     if (how_.trace) {
       tracing_ = keep(detail_activity().open(std::int64_t{how_.buffers_mb} << 20));
     }
     if (how_.synchronize) {
       recorder.state().before_end.store(&detail::device_wait::current_context);
     }
+    keep(nvtx_input_.open(how_, tracing_));
     forward_to_nvtx(recorder);
     if (!how_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
@@ -91,11 +102,11 @@ class session {
   void stop() {
     if (!running_) return;
     detail::recorder& recorder = detail::recorder::instance();
-    if (recorder.recording()) recorded_ns_ += detail::monotonic_ns();
     recorder.end_session();
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
-    counters_.close();
+    cpu_counters_->close();
+    counting_->close();
     if (tracing_) detail_activity().close();
     take();
     running_ = false;
@@ -105,6 +116,14 @@ class session {
 
   bool running() const noexcept { return running_; }
   configuration const& how() const noexcept { return how_; }
+
+  /// Hardware counters for passes that the program drives itself:
+  /// `for (auto pass : run.counters("hbm+l1")) step();` or `run.counters("hbm").replay(step)`.
+  /// Another request in the same run is refused. What goes wrong is told by `problems`. Requires: a
+  /// CUDA context in this thread. Threads: the one whose ranges are counted.
+  counter_session& counters(std::string_view request) {
+    return running_ ? counting_->by_program(request) : counting_->ranges();
+  }
 
   /// Everything that the last run produced; stops it first.
   profile const& result() {
@@ -145,12 +164,9 @@ class session {
   }
 
   void forward_to_nvtx(detail::recorder& recorder) {
-    if (how_.nvtx == configuration::nvtx_mode::off) return;
     detail::process_block const& ours = detail::block();
-    char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
-    bool const wanted =
-        how_.nvtx == configuration::nvtx_mode::out || (tool != nullptr && *tool != '\0');
-    if (!wanted) return;
+    bool const by_itself = how_.nvtx == configuration::nvtx_mode::automatic;
+    if (!how_.nvtx_out() && !(by_itself && detail::has_nvtx_tool(ours))) return;
     if (ours.nvtx_push == nullptr) {
       problems_.emplace_back(
           errc::unavailable,
@@ -165,12 +181,13 @@ class session {
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session*>(context);
     if (self.how_.has_schedule()) self.open_window(self.schedule_.of(step));
-    if (self.counting_) self.begin_counting(step);
+    bool const timed = step < self.how_.skip + self.how_.warmup + self.how_.active;
+    if (!timed && !self.window_pending_) self.counting_->begin_step();
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session*>(context);
-    if (self.counting_) self.end_counting();
+    self.counting_->end_step();
     if (self.how_.has_schedule() && self.schedule_.of(step + 1) == phase::skip) self.close_window();
     if (self.window_pending_) self.close_window();
   }
@@ -187,46 +204,21 @@ class session {
     if (how_.verbose && !window_open_) say("a window of steps begins");
     window_open_ = true;
     recorder.state().warming.store(now == phase::warmup);
-    record(now == phase::active);
+    recorder.record(now == phase::active);
+    if (now == phase::active) {
+      keep(cpu_counters_->begin());
+    } else {
+      cpu_counters_->end();
+    }
   }
 
   void close_window() {
     if (!window_open_ && !window_pending_) return;
-    record(false);
+    cpu_counters_->end();
+    detail::recorder::instance().record(false);
     if (how_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
     window_pending_ = tracing_ && !detail_activity().end_window();
-  }
-
-  /// Counts in the steps after the timed ones.
-  void begin_counting(std::uint32_t step) {
-    if (step < how_.skip + how_.warmup + how_.active || window_pending_) return;
-    if (counters_.passes() == 0) {
-      std::size_t const before = problems_.size();
-      counting_ = keep(counters_.open(how_.counters, problems_));
-      if (!counting_) return;
-      std::fprintf(
-          stderr, "strata: counting on %s in the next %zu steps%s\n", counters_.chip().c_str(),
-          counters_.passes(),
-          problems_.size() == before ? "" : "; some of what was asked for cannot be counted");
-    }
-    if (!keep(counters_.begin_pass())) counting_ = false;
-  }
-
-  void end_counting() {
-    if (counters_.passes() == 0) return;  // the timed steps
-    keep(counters_.end_pass());
-    if (!counters_.done()) return;
-    counting_ = false;
-    counters_.close();
-  }
-
-  /// Turns the recording of ranges on or off and adds up how long it was on.
-  void record(bool on) {
-    detail::recorder& recorder = detail::recorder::instance();
-    if (on == recorder.recording()) return;
-    recorded_ns_ += on ? -detail::monotonic_ns() : detail::monotonic_ns();
-    recorder.record(on);
   }
 
   /// Makes the profile of what was collected.
@@ -244,7 +236,9 @@ class session {
     convert(profile_.ranges);
     convert(profile_.launches);
     convert(profile_.steps);
+    convert(profile_.spans);
     for (folded_ranges& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
+    for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
     profile_.end = recorder.ended_ns(ticks);
     detail::machine::describe(profile_.environment);
     if (tracing_) {
@@ -256,26 +250,30 @@ class session {
     profile_.environment.clock = recorder.clock().name();
     profile_.environment.started_at = detail::machine::time_text(started_at_);
     profile_.environment.started_at_unix_ns = started_at_;
-    profile_.cost.seconds_in_window = static_cast<double>(recorded_ns_) * 1e-9;
+    profile_.cost.seconds_in_window = static_cast<double>(recorder.recorded_ns()) * 1e-9;
     profile_.cost.range_ns = cost_.range_ns;
     profile_.cost.callback_ns = cost_.callback_ns;
     profile_.cost.start_seconds = static_cast<double>(start_ns_) * 1e-9;
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
-    counters_.copy_to(profile_);
-    if (profile_.counter_passes_done < profile_.counter_passes) {
+    counting_->copy_to(profile_);
+    cpu_counters_->copy_to(profile_, problems_);
+    select();
+    keep(nvtx_input_.close());
+    bool const never_counted = counting_->never_began();
+    if (how_.has_schedule() && !profile_.has_steps) {
+      problems_.emplace_back(errc::bad_argument,
+                             never_counted ? "counters need STRATA_STEP() around each step, or "
+                                             "`for (auto pass : counters)`, and "
+                                             "the program has neither: nothing was recorded"
+                                           : "skip, warmup and active count steps, but the program "
+                                             "has no STRATA_STEP(): nothing "
+                                             "was recorded");
+    } else if (never_counted) {
       problems_.emplace_back(
           errc::limit,
-          "counters: the program ended after " + std::to_string(profile_.counter_passes_done) +
-              " of " + std::to_string(profile_.counter_passes) +
-              " counting steps; what needs the others is missing. Run more steps, or ask for "
-              "fewer counters");
-    }
-    select();
-    if (how_.has_schedule() && !profile_.has_steps) {
-      problems_.emplace_back(
-          errc::bad_argument,
-          "skip, warmup and active count steps, but the program has no STRATA_STEP(): nothing was "
-          "recorded");
+          "counters: the program ended before the first counting step, which is step " +
+              std::to_string(how_.skip + how_.warmup + how_.active + 1) +
+              "; run more steps, or lower skip, warmup or active");
     }
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }
@@ -300,16 +298,16 @@ class session {
       3;  // before the counting steps, unless active= says otherwise
 
   configuration how_;
-  counter_session counters_;
+  detail::nvtx_input nvtx_input_;
+  std::optional<detail::step_counting> counting_{std::in_place, how_, problems_};
+  std::optional<cpu_counter_session> cpu_counters_{std::in_place};
   detail::schedule schedule_;
   detail::instrumentation_cost cost_;
   profile profile_;
   std::vector<status> problems_;
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
-  std::int64_t recorded_ns_ = 0;
   std::size_t said_ = 0;  // how many of the problems, the first ones, were told before
-  bool counting_ = false;
   bool running_ = false;
   bool tracing_ = false;
   bool window_open_ = false;
@@ -317,8 +315,6 @@ class session {
 };
 
 STRATA_END_SWITCH
-
-#include <strata/detail/environment_session.hpp>  // uses the class above
 
 #endif  // STRATA_ENABLED
 #endif  // STRATA_SESSION_HPP

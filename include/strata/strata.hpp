@@ -6,11 +6,12 @@
 // this one.
 
 #include <strata/range.hpp>
-#include <strata/session.hpp>
 #if STRATA_ENABLED && defined(__has_include)
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <strata/nvtx.hpp>
 #endif
 #endif
+#include <strata/detail/environment_session.hpp>  // may start a session, which asks what is above
+#include <strata/session.hpp>
 
 #endif  // STRATA_STRATA_HPP

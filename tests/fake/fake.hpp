@@ -54,7 +54,7 @@ FAKE_EXPORT std::size_t fake_cuda_misuse_count();  // uses of contexts that are 
 FAKE_EXPORT void fake_set_implicit_capture(int on);
 /// Whether cuCtxSynchronize was called while a stream captured, which ruins the capture.
 FAKE_EXPORT int fake_capture_broken();
-FAKE_EXPORT int fake_cuda_ready();                                   // cuInit has succeeded
+FAKE_EXPORT int fake_cuda_ready();  // cuInit has succeeded, or injects: CUPTI may be called
 FAKE_EXPORT void fake_mark_capture(std::uint32_t stream, int open);  // for fake_begin_capture
 
 // ---- libcupti.so.13: conditions ----
@@ -98,6 +98,8 @@ FAKE_EXPORT std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_
 FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
 /// A kernel's record that no API call stands behind.
 FAKE_EXPORT void fake_orphan_kernel(const fake_kernel* kernel);
+/// CUPTI tells of a new context.
+FAKE_EXPORT void fake_create_context(std::uint32_t context);
 /// CUPTI tells that the context goes, then it is gone.
 FAKE_EXPORT void fake_destroy_context(std::uint32_t context);
 /// The Range Profiler's own kernel: a record `WaitNs` that no API call stands behind.

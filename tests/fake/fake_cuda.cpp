@@ -1,8 +1,11 @@
 // A libcuda.so.1 without a GPU: it counts, and fails when told to.
+#include <dlfcn.h>
+
 #include "fake.hpp"
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -79,6 +82,20 @@ std::set<std::uint32_t>& gone() {
   return all;
 }
 
+// The library that CUDA_INJECTION64_PATH names, once, within cuInit: it may not call the driver.
+thread_local bool injecting = false;
+void inject() {
+  static std::atomic<bool> done{false};
+  const char* const file = std::getenv("CUDA_INJECTION64_PATH");
+  if (file == nullptr || *file == '\0' || done.exchange(true)) return;
+  void* const library = dlopen(file, RTLD_NOW);
+  if (library == nullptr) return;
+  injecting = true;
+  if (auto* const begin = reinterpret_cast<int (*)()>(dlsym(library, "InitializeInjection")))
+    (void)begin();
+  injecting = false;
+}
+
 thread_local std::vector<std::uint32_t> pushed;
 std::atomic<void (*)()> synchronize_hook{nullptr};
 
@@ -87,8 +104,13 @@ std::atomic<void (*)()> synchronize_hook{nullptr};
 extern "C" {
 
 FAKE_EXPORT result cuInit(unsigned flags) {
+  inject();
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
+  if (injecting) {
+    ++s.misuses;
+    return result::not_initialized;
+  }
   if (flags != 0) return result::invalid_value;
   if (s.init_result != 0) return static_cast<result>(s.init_result);
   if (s.device_count == 0) return result::no_device;
@@ -99,6 +121,7 @@ FAKE_EXPORT result cuInit(unsigned flags) {
 FAKE_EXPORT result cuDriverGetVersion(int* version) {
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
+  if (injecting) ++s.misuses;
   *version = s.driver_version;
   return result::success;
 }
@@ -312,7 +335,7 @@ int fake_capture_broken() {
 
 int fake_cuda_ready() {
   const std::lock_guard<std::mutex> lock(state().mutex);
-  return state().ready ? 1 : 0;
+  return state().ready || injecting ? 1 : 0;
 }
 
 void fake_mark_capture(std::uint32_t stream, int open) {

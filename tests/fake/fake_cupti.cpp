@@ -370,6 +370,12 @@ FAKE_EXPORT result cuptiGetResultString(result code, const char** text) {
     case result::not_initialized:
       *text = "CUPTI_ERROR_NOT_INITIALIZED";
       break;
+    case result::invalid_operation:
+      *text = "CUPTI_ERROR_INVALID_OPERATION";
+      break;
+    case result::hardware_busy:
+      *text = "CUPTI_ERROR_HARDWARE_BUSY";
+      break;
     case result::insufficient_privileges:
       *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
       break;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fake_profiler_state.hpp"
 #include "fake_state.hpp"
 
 namespace fake {
@@ -281,6 +282,7 @@ std::uint32_t fake_launch(const fake_kernel* kernel) {
       (void)fake::make_node(graph, *kernel);
     } else {
       fake::queue_kernel(*kernel, kernel->stream, correlation, 0, 0);
+      with_state([&](fake::state& s) { fake::profile_kernel(s, *kernel); });
     }
     return 0;
   });
@@ -404,6 +406,13 @@ void fake_wait_ns_kernel() {
   fake_orphan_kernel(&kernel);
 }
 
+void fake_create_context(std::uint32_t context) {
+  fake::cupti::resource_data resource{};
+  resource.context = fake::context_handle_of(context);
+  fake::call_back(fake::domain::resource,
+                  static_cast<std::uint32_t>(fake::resource_id::context_created), &resource);
+}
+
 void fake_destroy_context(std::uint32_t context) {
   fake::cupti::resource_data resource{};
   resource.context = fake::context_handle_of(context);
@@ -502,6 +511,7 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
     if (!graph.executable) return 1;  // CUDA_ERROR_INVALID_VALUE
     for (const fake::node& each : graph.nodes) {
       fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);
+      with_state([&](fake::state& s) { fake::profile_kernel(s, each.kernel); });
     }
     return 0;
   });

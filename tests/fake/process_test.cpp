@@ -64,3 +64,39 @@ TEST_CASE("a forked child is silent and leaves CUPTI alone") {
     CHECK(count_of(fake::text_of("forked/kernels.csv"), "gemm") > 0);
   }
 }
+
+TEST_CASE("the device is used before main and its memory freed after it") {
+  REQUIRE(std::system("rm -rf around") == 0);
+  SUBCASE("without Strata") {
+    child_process const p({"work=1"}, {{"AROUND_MAIN", "1"}});
+    CHECK(p.number("freed") == 0);
+    CHECK(p.err.empty());
+  }
+  SUBCASE("outside of the session: neither is in its report") {
+    child_process const p({"work=1"}, {{"AROUND_MAIN", "1"}, {"STRATA", "trace,out=around"}});
+    INFO(p.err);
+    CHECK(p.number("freed") == 0);
+    CHECK(count_of(p.err, "strata: wrote") == 1);
+    CHECK(fake::text_of("around/ranges.csv").find("work") != std::string::npos);
+    CHECK(count_of(p.err, "problem:") == 0);
+    CHECK(count_of(p.err, "lost:") == 0);
+  }
+  SUBCASE("the session begins before main and ends after it: the main thread is over by then") {
+    child_process const p({"work=1"}, {{"AROUND_MAIN", "range"}, {"STRATA", "trace,out=around"}});
+    INFO(p.err);
+    CHECK(p.number("freed") == 0);
+    CHECK(count_of(p.err, "strata: wrote") == 1);
+    std::string const ranges = fake::text_of("around/ranges.csv");
+    CHECK(count_of(ranges, ",before,before,") == 1);
+    CHECK(count_of(ranges, ",work,work,") == 1);
+    CHECK(count_of(ranges, ",after,after,") == 0);
+    CHECK(count_of(p.err, "problem:") == 0);
+    CHECK(count_of(p.err, "lost:") == 0);
+  }
+  SUBCASE("a session in code that ended long before") {
+    child_process const p({"start=trace,formats=none", "work=2", "stop"}, {{"AROUND_MAIN", "1"}});
+    CHECK(p.number("kernels") == 2);
+    CHECK(p.number("freed") == 0);
+    CHECK(p.number("problems") == 0);
+  }
+}

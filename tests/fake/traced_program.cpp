@@ -10,6 +10,7 @@
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
 //   tell=FUNCTION         tells how often the client called it
+// AROUND_MAIN: a static object works before and after.
 // Without start= the ranges begin the session that STRATA asks for. It ends with exit code 5.
 #include <cstdio>
 #include <cstdlib>
@@ -41,6 +42,34 @@ Function* control(void* library, char const* name) {
   return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
 }
 #define CONTROL(library, name) control<decltype(name)>(library, #name)
+
+/// A static object with device memory: work before main and after it. AROUND_MAIN=range has ranges
+/// around both.
+class around_main {
+ public:
+  around_main() {
+    if (how_ == nullptr) return;
+    cupti_ = open_library("FAKE_CUPTI_FILE");
+    if (std::strcmp(how_, "range") == 0) phase_.next("before");
+    (void)CONTROL(cupti_, fake_malloc)(0x9000, 4096, 3, 1);
+    (void)CONTROL(cupti_, fake_copy)(1, 4096, 7, 100);
+    phase_.end();
+  }
+  ~around_main() {
+    if (how_ == nullptr) return;
+    if (std::strcmp(how_, "range") == 0) phase_.next("after");
+    (void)CONTROL(cupti_, fake_sync)(3, 7, 100);
+    (void)CONTROL(cupti_, fake_free)(0x9000, 4096, 3, 1);
+    phase_.end();
+    std::printf("freed: %zu\n", CONTROL(cupti_, fake_misuse_count)());
+    std::fflush(stdout);
+  }
+
+ private:
+  char const* const how_ = std::getenv("AROUND_MAIN");
+  void* cupti_ = nullptr;
+  strata::phases phase_;
+} const around;
 
 struct program {
   void* cuda = open_library("FAKE_CUDA_FILE");

@@ -3,8 +3,10 @@
 #include <cupti.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/cupti_loader.hpp>
+#include <strata/detail/launch_shape.hpp>
 
 #include "../fake/record_sizes.hpp"
 #include "abi_common.hpp"
@@ -483,3 +485,20 @@ static_assert(sizeof(CUpti_SubscriberParams) <= sizeof(params));
 #endif
 
 int main() { return 0; }
+
+// ---- arguments of launches ----
+SAME_FIELD(cuLaunchKernel_params, f, ours::launch_kernel_params, function);
+static_assert(offsetof(cuLaunchKernel_params, gridDimX) ==
+              offsetof(ours::launch_kernel_params, grid));
+static_assert(offsetof(cuLaunchKernel_params, gridDimZ) ==
+              offsetof(ours::launch_kernel_params, grid) + 2 * sizeof(std::uint32_t));
+static_assert(offsetof(cuLaunchKernel_params, blockDimX) ==
+              offsetof(ours::launch_kernel_params, block));
+static_assert(offsetof(cuLaunchCooperativeKernel_params, gridDimX) ==
+              offsetof(ours::launch_kernel_params, grid));
+static_assert(offsetof(cuLaunchCooperativeKernel_params, blockDimX) ==
+              offsetof(ours::launch_kernel_params, block));
+static_assert(offsetof(CUlaunchConfig, gridDimX) == offsetof(ours::launch_config, grid));
+static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(ours::launch_config, block));
+SAME_FIELD(cuLaunchKernelEx_params, config, ours::launch_kernel_ex_params, config);
+SAME_FIELD(cuLaunchKernelEx_params, f, ours::launch_kernel_ex_params, function);

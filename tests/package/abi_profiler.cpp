@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <strata/detail/cupti_profiler.hpp>
+#include <strata/detail/profiler_problem.hpp>
 
 #include "abi_common.hpp"
 
@@ -45,6 +46,9 @@ constexpr bool descending() {
   SAME_FUNCTION(function, table, member)
 
 // ---- codes ----
+#if CUDA_VERSION >= 13000
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MPS_ENABLED, strata::detail::mps_enabled);
+#endif
 SAME_VALUE(CUPTI_METRIC_TYPE_COUNTER, ours::metric_type::counter);
 SAME_VALUE(CUPTI_METRIC_TYPE_RATIO, ours::metric_type::ratio);
 SAME_VALUE(CUPTI_METRIC_TYPE_THROUGHPUT, ours::metric_type::throughput);

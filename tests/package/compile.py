@@ -7,6 +7,15 @@ from common import FULL, HERE, INCLUDE, MODES, WARNINGS, Checks, run, skip
 
 PARITY = HERE / "parity.cpp"
 STANDARDS = ("c++17", "c++20", "c++2b")
+# What foreign projects compile with: all warnings of llama.cpp and ggml, and llm.c's flags.
+LLAMA = "-Wall -Wextra -Wpedantic -Wcast-qual -Wno-unused-function -Wmissing-declarations -Wmissing-noreturn".split()
+LLAMA_OWN = {
+    "g++": "-Wno-array-bounds -Wextra-semi -Wdouble-promotion".split(),
+    "clang++": """-Wunreachable-code-break -Wunreachable-code-return -Wmissing-prototypes -Wextra-semi
+                  -Wdouble-promotion""".split(),
+}
+LLMC = "-Ofast -Wno-unused-result -Wno-ignored-pragmas -Wno-unknown-attributes -march=native".split()
+LLMC_NVCC = "--threads=0 -t=0 --use_fast_math -std=c++17 -O3".split()
 
 
 def host(checks, compiler):
@@ -15,6 +24,12 @@ def host(checks, compiler):
     for mode, define in MODES.items():
         for standard in STANDARDS:
             jobs.append((f"{standard} {mode}", base + [f"-std={standard}", define, "-fsyntax-only", PARITY], None))
+        llama = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", *LLAMA, *LLAMA_OWN.get(compiler, []), define]
+        jobs.append((f"llama.cpp's flags, {mode}", llama + ["-fsyntax-only", PARITY], None))
+        if FULL or mode == "off":  # some warnings need the optimiser
+            jobs.append((f"llama.cpp's flags, optimised, {mode}", llama + ["-O3", "-c", PARITY, "-o", os.devnull], None))
+            jobs.append((f"llm.c's flags, {mode}", [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", "-Wall", *LLMC,
+                                                    define, "-c", PARITY, "-o", os.devnull], None))
         # Some warnings need the optimiser; and the program has to link and stay silent.
         builds = [("plain", ["-O2"]), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"])]
         if FULL or mode == "off":
@@ -43,6 +58,9 @@ def device(checks, nvcc):
                 jobs.append((f"{source.name} {standard} {mode}",
                              base + [f"-std={standard}", define, "-x", "cu", source, "-o",
                                      f"{source.stem}-{standard}-{mode}.o"], None))
+        if FULL or mode == "off":
+            jobs.append((f"llm.c's flags, {mode}", [nvcc, f"-I{INCLUDE}", *LLMC_NVCC, define, "-c", HERE / "device.cu",
+                                                    "-o", f"llmc-{mode}.o"], None))
     checks.all_succeed(jobs)
 
 

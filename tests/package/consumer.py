@@ -1,10 +1,11 @@
 """Strata as a dependency, in each of the forms that the README names; and what an installation holds."""
+import csv
 import os
 import pathlib
 import re
 import shutil
 
-from common import HERE, INCLUDE, ROOT, WARNINGS, Checks, clean_environment, headers, run
+from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, headers, run
 
 SOURCE = HERE / "consumers"
 
@@ -140,8 +141,24 @@ def makefile(checks, prefix):
     folder.mkdir(parents=True)
     shutil.copy(SOURCE / "makefile" / "Makefile", folder)
     shutil.copy(SOURCE / "main.cpp", "consumers")
-    checks.succeeds("builds", ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"])
+    shutil.copytree(SOURCE / "c", "consumers/c")
+    make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"]
+    checks.succeeds("builds", make)
+    checks.that(tree(folder) == ["Makefile", "consumer"], "no target of Strata's is built by itself", str(tree(folder)))
     runs(checks, folder / "consumer")
+    checks.succeeds("C: builds", [*make, "consumer_c"])
+    runs(checks, folder / "consumer_c", "C: ")
+    nvcc = shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+    if nvcc:
+        checks.succeeds("CUDA: builds", [*make, "consumer_cu", f"NVCC={nvcc}"])
+        runs(checks, folder / "consumer_cu", "CUDA: ")
+    else:
+        print("without CUDA: no nvcc here")
+    checks.succeeds("off: builds", [*make, "-B", "consumer", "consumer_c", "STRATA_ENABLED=0"])
+    for name in ("consumer", "consumer_c"):
+        off = run([folder.absolute() / name], env=clean_environment(STRATA="trace,out=off-out"))
+        checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
+                    f"off: {name} is deaf to STRATA", off.stdout + off.stderr)
 
 
 def bare(checks, prefix):
@@ -155,6 +172,48 @@ def bare(checks, prefix):
     off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
     checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
                 "off: deaf to STRATA", off.stdout + off.stderr)
+
+
+def c(checks, prefix):
+    """C sources and one C++ file: as objects, a static library, a shared object; and units that differ in the mode."""
+    strict = ["gcc", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}"]
+    bodies = ["g++", "-std=c++17", *WARNINGS, f"-I{INCLUDE}", "-fPIC", "-fvisibility=hidden", "-c",
+              SOURCE / "c" / "strata.cpp"]
+    for mode, define in MODES.items():
+        for unit in ("main", "engine"):
+            checks.succeeds(f"{unit}.c, {mode}", [*strict, define, "-fPIC", "-fvisibility=hidden", "-c",
+                                                  SOURCE / "c" / f"{unit}.c", "-o", f"{unit}-{mode}.o"])
+        checks.succeeds(f"strata.cpp, {mode}", [*bodies, define, "-o", f"strata-{mode}.o"])
+    symbols = run(["nm", "-u", "main-off.o", "engine-off.o"]).stdout
+    checks.that("strata" not in symbols, "off: the C units need nothing of Strata", symbols)
+
+    link = {"objects": ["main-on.o", "engine-on.o", "strata-on.o"],
+            "static": ["main-on.o", "libengine.a"],
+            "shared": ["main-on.o", "libengine.so", "-Wl,-rpath,$ORIGIN"],
+            "twice": ["main-on.o", "strata-on.o", "libengine.so", "-Wl,-rpath,$ORIGIN"]}
+    pathlib.Path("libengine.a").unlink(missing_ok=True)
+    checks.succeeds("static library", ["ar", "rcs", "libengine.a", "engine-on.o", "strata-on.o"])
+    checks.succeeds("shared object", ["g++", "-shared", "engine-on.o", "strata-on.o", "-ldl", "-o", "libengine.so"])
+    for name, parts in link.items():
+        checks.succeeds(f"{name}: links", ["g++", *parts, "-ldl", "-o", f"consumer-{name}"])
+        runs(checks, f"consumer-{name}", f"{name}: ")
+        with open(next(pathlib.Path("run").rglob("ranges.csv")), newline="", encoding="utf-8") as file:
+            calls = {row["path"]: int(row["calls"]) for row in csv.DictReader(file)}
+        blocks = {f"block[{i}]{part}": 3 for i in range(3) for part in ("", "/attention", "/work")}
+        calls.pop("", None)
+        checks.that(calls == {**blocks, "[null]": 1}, f"{name}: the ranges and their calls", str(calls))
+        told = run([pathlib.Path(f"consumer-{name}").absolute()], cwd="run",
+                   env=clean_environment(STRATA="host,skip=2,active=1,formats=table")).stderr
+        checks.that(re.search(r"^block\[\*\] +3 ", told, re.M), f"{name}: one step of four is chosen", told)
+    for unit, other in (("on", "off"), ("off", "on")):
+        checks.succeeds(f"C units {unit}, bodies {other}: links", ["g++", f"main-{unit}.o", f"engine-{unit}.o",
+                                                                   f"strata-{other}.o", "-ldl", "-o", "mixed"])
+        mixed = run(["./mixed"])
+        checks.that(mixed.returncode == 42 and not mixed.stdout + mixed.stderr, f"C units {unit}, bodies {other}: runs",
+                    mixed.stdout + mixed.stderr)
+    wrong = run([*strict, "-DSTRATA_C_IMPLEMENTATION", "-fsyntax-only", SOURCE / "c" / "main.c"])
+    checks.that("STRATA_C_IMPLEMENTATION is for one C++ source file" in wrong.stderr, "bodies in a C file: told",
+                wrong.stderr)
 
 
 def main(form, prefix):

@@ -17,6 +17,7 @@ class Trace:
         self.wrong = []
         self.slices = {}   # (pid, tid): [(begin, end)] in the order of the file, ns
         self.arrows = {}   # (cat, name, id): {"s": [(ts, track)], "f": [...]}
+        self.spans = {}    # (cat, id): {"b": [ts], "e": [ts]}
         self.named = set()
         self.devices = set()
         self.count = 0
@@ -26,6 +27,7 @@ class Trace:
         self.read(document["traceEvents"])
         self.check_tracks()
         self.check_arrows()
+        self.check_spans()
 
     def ns(self, event, key):
         value = event.get(key)
@@ -52,10 +54,13 @@ class Trace:
                 if event["name"] == "process_name" and event["args"]["name"].startswith("GPU "):
                     self.devices.add(event["pid"])
                 continue
-            if phase not in ("X", "s", "f", "C", "i"):
+            if phase not in ("X", "s", "f", "C", "i", "b", "e"):
                 self.wrong.append(f"an unknown kind of event: {event}")
                 continue
             time = self.ns(event, "ts")
+            if phase in "be":
+                self.spans.setdefault((event.get("cat"), event.get("id")), {"b": [], "e": []})[phase].append(time)
+                continue
             order = track + (("C", event["name"]) if phase == "C" else ("i",) if phase == "i" else ())
             if time < last.get(order, time):
                 self.wrong.append(f"time goes back on track {track}: {event}")
@@ -84,6 +89,13 @@ class Trace:
                 elif ends and track[0] in self.devices:
                     self.wrong.append(f"slices of a device nest on track {track}: {begin}..{end} ns")
                 ends.append(end)
+
+    def check_spans(self):
+        for key, ends in self.spans.items():
+            if len(ends["b"]) != 1 or len(ends["e"]) != 1:
+                self.wrong.append(f"span {key} has {len(ends['b'])} begins and {len(ends['e'])} ends")
+            elif ends["b"] > ends["e"]:
+                self.wrong.append(f"span {key} ends before it begins")
 
     def in_slice(self, time, track):
         slices = self.slices.get(track, [])
@@ -138,6 +150,8 @@ def check_itself():
             {"ph": "X", "name": "kernel", "pid": 2, "tid": 1, "ts": 2.5, "dur": 1.0},
             {"ph": "f", "name": "l", "cat": "l", "id": 7, "pid": 2, "tid": 1, "ts": 2.5, "bp": "e"},
             {"ph": "X", "name": "kernel", "pid": 2, "tid": 1, "ts": 3.5, "dur": 1.0},
+            {"ph": "b", "name": "span", "cat": "nvtx", "id": 1, "pid": 1, "tid": 0, "ts": 1.0},
+            {"ph": "e", "name": "span", "cat": "nvtx", "id": 1, "pid": 1, "tid": 0, "ts": 2.0},
         ]
 
     def spoiled(position, **changes):
@@ -160,6 +174,8 @@ def check_itself():
         "ends at the next slice": spoiled(7, bp="s"),
         "not a number": spoiled(3, ts="1"),
         "negative": spoiled(8, dur=-1.0),
+        "no end of a span": good()[:10],
+        "a span back in time": spoiled(10, ts=0.5),
         "unknown kind": spoiled(8, ph="B"),
     }
     failed = []

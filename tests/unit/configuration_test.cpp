@@ -94,6 +94,15 @@ TEST_CASE("on, off and host") {
   CHECK(good("trace=0").enabled);
   CHECK_FALSE(good("nvtx=off,strict=off,sync=0").strict);
   CHECK(good("nvtx=0").nvtx == configuration::nvtx_mode::off);
+  CHECK(good("nvtx=in").nvtx == configuration::nvtx_mode::in);
+  CHECK(good("nvtx=1").nvtx == configuration::nvtx_mode::out);
+  CHECK(good("nvtx = out + in").nvtx == configuration::nvtx_mode::in_and_out);
+  CHECK(good("nvtx=in").nvtx_in());
+  CHECK_FALSE(good("nvtx=in").nvtx_out());
+  CHECK(good("nvtx=in+out").nvtx_in());
+  CHECK(good("nvtx=in+out").nvtx_out());
+  CHECK_FALSE(good("nvtx=off").nvtx_in());
+  CHECK_FALSE(good("").nvtx_in());
 }
 
 TEST_CASE("a colon for an equals sign, and blanks") {
@@ -166,8 +175,9 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
                                                {"trace=gpu", "1 or 0"},
                                                {"host=name", "1 or 0"},
                                                {"off=3", "no value"},
-                                               {"nvtx=in", "out or off"},
-                                               {"nvtx", "out or off"},
+                                               {"nvtx=inn", "in, out, in+out, or off"},
+                                               {"nvtx=in+off", "in, out, in+out, or off"},
+                                               {"nvtx", "in, out, in+out, or off"},
                                                {"out=", "a directory"},
                                                {"out", "a directory"},
                                                {"only=", "names of ranges"},

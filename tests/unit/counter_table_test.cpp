@@ -228,6 +228,74 @@ TEST_CASE("a divisor of 0 gives no value") {
   CHECK(t.note("step/block[0]/mlp", "l1_hit_rate") == "a divisor is 0");
 }
 
+TEST_CASE("a range that only the counting steps met has a row") {
+  counter_sample s;
+  std::uint32_t const late = s.node(s.step, "late");
+  s.set(late, "dram__bytes_read.sum", 9);
+  s.set(late, "dram__bytes_write.sum", 2);
+  looked_up const t(s.made);
+  CHECK(t.total("step/late", "hbm_bytes") == 11);
+  CHECK(t.total("step", "hbm_bytes") == 6011);
+}
+
+TEST_CASE("counting steps with other work are told from those with the same") {
+  counter_sample s;
+  auto const saw = [&](std::uint32_t node, std::uint32_t pass, std::uint64_t what,
+                       std::uint64_t shapes, double threads) {
+    s.made.work.push_back({node, pass, 2, 0, what, shapes, threads});
+  };
+  for (std::uint32_t pass = 0; pass < 3; ++pass) {
+    saw(s.mlp0, pass, 5, 6, 100);
+    saw(s.attention0, pass, 7, 8 + pass, 100 + 10 * pass);       // a growing cache
+    saw(s.attention1, pass, pass == 1 ? 9 : 10, 8, 100 + pass);  // another kernel
+  }
+  looked_up const all(s.made);
+  CHECK(all.note("step/block[0]/mlp", "hbm_bytes").empty());
+  CHECK(all.total("step/block[0]/attention", "hbm_bytes") == 1500);
+  std::string const varying =
+      "varying: the counting steps ran the same kernels with other grids, 100 to 120 threads";
+  CHECK(all.note("step/block[0]/attention", "hbm_bytes") == varying);
+  CHECK(has(all.note("step/block[0]", "hbm_bytes"), "varying"));
+  CHECK(std::isnan(all.total("step/block[1]/attention", "hbm_bytes")));
+  CHECK(all.note("step/block[1]/attention", "hbm_bytes") ==
+        "inconsistent: the counting steps ran other kernels, 2 to 2 launches");
+  CHECK(all.total("step/block[1]/mlp", "hbm_bytes") == 600);
+  auto const at = [&](looked_up const& t, std::string const& path) {
+    for (std::size_t row = 0; row < t.tree.rows().size(); ++row)
+      if (t.tree.rows()[row].path == path) return t.table.notes[t.table.work[row]];
+    return std::string("no row");
+  };
+  CHECK(at(all, "step/block[0]/attention") == varying);
+  CHECK(at(all, "step/block[0]") == "");  // did nothing itself
+
+  std::uint64_t const timed = all.tree.rows()[1].total.launches;  // of the step
+  CHECK(timed != 2 * 6);
+  CHECK(has(all.note("step/block[0]", "hbm_bytes_per_second"),
+            "the counted step launched 4, 2 timed ones"));
+
+  // A metric of one step alone belongs to one work, whatever the others did.
+  s.made.counter_origins.assign(s.made.counter_names.size(), {2, 1});
+  looked_up const one(s.made);
+  CHECK(one.total("step/block[1]/attention", "hbm_bytes") == 3500);
+  CHECK(one.note("step/block[1]/attention", "hbm_bytes").empty());
+  CHECK(one.table.metrics[one.table.find("hbm_bytes")].passes == std::vector<std::uint32_t>{2});
+  CHECK(one.table.metrics[one.table.find("timed_gpu_seconds")].passes.empty());
+
+  s.made.work[0].foreign = 1;
+  s.made.counter_origins.clear();
+  CHECK(looked_up(s.made).note("step/block[0]/mlp", "hbm_bytes") ==
+        "1 launch of other threads counted with it");
+}
+
+TEST_CASE("a range that launched in some of the counting steps only is inconsistent") {
+  counter_sample s;
+  s.made.work = {{s.mlp0, 0, 1, 0, 5, 6, 100},
+                 {s.attention0, 1, 1, 0, 5, 6, 100},
+                 {s.attention0, 2, 1, 0, 5, 6, 100}};
+  looked_up const t(s.made);
+  CHECK(has(t.note("step/block[0]/mlp", "hbm_bytes"), "0 to 1 launches"));
+}
+
 TEST_CASE("passes that saw other ranges") {
   counter_sample s;
   s.forget(s.mlp0, "dram__bytes_write.sum");

@@ -192,6 +192,22 @@ TEST_CASE("ranks and hostile names") {
   for (std::string const& line : lines(r.table(100))) CHECK(detail::display_width(line) <= 100);
 }
 
+TEST_CASE("ranges whose work differed between the counting steps are named") {
+  counter_sample s;
+  for (std::uint32_t pass = 0; pass < 3; ++pass)
+    s.made.work.push_back({s.attention0, pass, 1, 0, 5, pass, 100.0 + pass});
+  reported const r(s.made);
+  std::string const varying =
+      "varying: the counting steps ran the same kernels with other grids, 100 to 102 threads";
+  std::string table = r.table(100);
+  for (char& c : table) c = c == '\n' ? ' ' : c;
+  CHECK(has(table, "Other work in other counting steps: "));
+  CHECK(of_path(r.json(), "step/block[0]/attention")["work"] == varying);
+  CHECK_FALSE(of_path(r.json(), "step/block[0]").contains("work"));
+  CHECK(r.json()["metrics"][0]["passes"] == nlohmann::json({0, 1, 2}));
+  CHECK(has(r.tidy(), varying.c_str()));
+}
+
 TEST_CASE("profile.json has a section for counters") {
   counter_sample s;
   s.made.counter_passes = 5;

@@ -83,6 +83,17 @@ TEST_CASE("columns without a value are not there") {
   CHECK(has(table(s, 200), "tokens/s"));
 }
 
+TEST_CASE("tokens wait for the host or for the device, whichever takes longer") {
+  report_sample s = gpu_sample(2, 2);
+  s.folded[5].tokens = 1e6;
+  s.folded[5].host_total_ns = 1'000'000;
+  s.folded[5].gpu_busy_ns = 2'000'000;
+  CHECK(has(table(s, 300), "500000000"));
+  s.folded[5].host_total_ns = 4'000'000;
+  CHECK(has(table(s, 300), "250000000"));
+  CHECK(has(table(s, 300), "tokens/s: by host or GPU busy time"));
+}
+
 TEST_CASE("siblings are in order of their GPU time, or host time without a GPU") {
   report_sample s = gpu_sample(2, 2);
   std::string text = table(s, 120);

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <vector>
 
 STRATA_BEGIN
@@ -49,7 +49,7 @@ class buffer_pool {
   void shrink(std::uint64_t bytes_left) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
     while (!free_.empty() && bytes() > bytes_left) {
-      std::free(free_.back());
+      ::operator delete (free_.back(), std::align_val_t{alignment});
       free_.pop_back();
       made_.fetch_sub(1, std::memory_order_relaxed);
     }
@@ -85,7 +85,8 @@ class buffer_pool {
   std::uint8_t* make(bool beyond_budget) noexcept {
     bool const within = budget_->take(buffer_bytes);
     if (!within && !beyond_budget) return nullptr;
-    auto* const made = static_cast<std::uint8_t*>(std::aligned_alloc(alignment, buffer_bytes));
+    auto* const made = static_cast<std::uint8_t*>(
+        ::operator new (buffer_bytes, std::align_val_t{alignment}, std::nothrow));
     if (made == nullptr) {
       if (within) budget_->give(buffer_bytes);
       return nullptr;

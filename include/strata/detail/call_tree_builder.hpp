@@ -267,7 +267,14 @@ class call_tree_builder {
   }
 
   void sum_subtrees() {
-    std::vector<std::int64_t> below(rows_.size(), 0);  // host time of the children
+    std::vector<std::int64_t> below(rows_.size(), 0);      // host time of the children
+    std::vector<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
+    for (inherited_time const& each : source_.inherited) {
+      if (!layout_.has_own_row(each.node)) continue;
+      for (std::int64_t* const sum :
+           {&elsewhere[layout_.row_of(each.node)], &below[layout_.row_of(each.from)]})
+        *sum = add_saturated(*sum, each.total);
+    }
     for (std::size_t i = rows_.size(); i-- > 0;) {
       range_row& row = rows_[i];
       add_work(row.total, row.self);
@@ -276,7 +283,8 @@ class call_tree_builder {
       if (i == 0) return;
       std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
       add_work(rows_[parent].total, row.total);
-      below[parent] = add_saturated(below[parent], row.host_total_ns);
+      std::int64_t const apart = (std::min)(elsewhere[i], row.host_total_ns);
+      below[parent] = add_saturated(below[parent], row.host_total_ns - apart);
     }
   }
 
@@ -290,6 +298,8 @@ class call_tree_builder {
   /// Moves the rows that stay together, keeping their order.
   void drop_empty_rows(std::vector<std::uint32_t>& row_of_node) {
     std::vector<bool> stays(rows_.size(), false);
+    for (counter_value const& counted : source_.counters)
+      stays[layout_.row_of(counted.node)] = true;
     for (std::size_t i = rows_.size(); --i > 0;) {
       if (has_data(rows_[i])) stays[i] = true;
       if (stays[i]) stays[layout_.parent(static_cast<std::uint32_t>(i))] = true;

@@ -123,6 +123,7 @@ class tick_converter {
     double const ns = static_cast<double>(ticks - origin_) * ns_per_tick_;
     return static_cast<std::int64_t>(ns + (ns < 0 ? -0.5 : 0.5));
   }
+  std::int64_t duration_ns(std::int64_t ticks) const noexcept { return to_ns(origin_ + ticks); }
   double ns_per_tick() const noexcept { return ns_per_tick_; }
 
  private:

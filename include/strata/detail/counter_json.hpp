@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/counter_table.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/json_writer.hpp>
 #include <strata/report/report_input.hpp>
 
@@ -30,6 +31,9 @@ inline void write_counter_metrics(json_writer& json, counter_table const& table)
     json.text("meaning", metric.meaning);
     json.text("formula", metric.formula);
     json.boolean("stand_in", metric.stand_in);
+    json.array("passes");
+    for (std::uint32_t const pass : metric.passes) json.integer({}, pass);
+    json.end_array();
     json.end_object();
   }
   json.end_array();
@@ -63,8 +67,8 @@ class counter_values_json {
     for (std::size_t const i : metrics_) {
       counter_cell const& cell = table_.at(row, i, scope);
       noted = noted || cell.note != 0;
-      empty = empty && std::isnan(cell.value) &&
-              cell.note == table_.at(row, metrics_.front(), scope).note;
+      empty =
+          empty && is_nan(cell.value) && cell.note == table_.at(row, metrics_.front(), scope).note;
     }
     if (empty) {
       json_.absent(to_string(scope));
@@ -91,11 +95,11 @@ class counter_values_json {
   std::vector<std::size_t> metrics_;  ///< those that the chip has
 };
 
-/// Requires: input.counters.
-inline void write_counters(json_writer& json, report_input const& input) {
-  counter_table const& table = *input.counters;
+/// Requires: a table of input.ranges.
+inline void write_counters(json_writer& json, report_input const& input, std::string_view key,
+                           counter_table const& table) {
   json.line();
-  json.object("counters");
+  json.object(key);
   json.text("chip", table.chip);
   json.integer("passes", table.passes);
   json.integer("passes_done", table.passes_done);
@@ -109,6 +113,8 @@ inline void write_counters(json_writer& json, report_input const& input) {
     json.object();
     json.integer("path_id", input.ranges[row].path_id);
     json.text("path", input.ranges[row].path);
+    if (row < table.work.size() && table.work[row] != 0)
+      json.text("work", table.notes[table.work[row]]);
     values.write(row, counter_scope::self);
     values.write(row, counter_scope::total);
     json.end_object();

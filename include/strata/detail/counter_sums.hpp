@@ -5,6 +5,7 @@
 #include <strata/call_tree.hpp>
 #include <strata/config.hpp>
 #include <strata/counter_metric.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/flat_map.hpp>
 #include <strata/metric.hpp>
 #include <strata/profile.hpp>
@@ -48,9 +49,9 @@ class counter_sums {
       ranges_ += more.ranges_;
       if (how != metric_combine::maximum) {
         value_ += more.value_;
-      } else if (std::isnan(value_) || std::isnan(more.value_)) {
+      } else if (is_nan(value_) || is_nan(more.value_)) {
         // One range tells a constant of the device for all.
-        bool const keep = constant == std::isnan(more.value_);
+        bool const keep = constant == is_nan(more.value_);
         value_ = keep ? value_ : more.value_;
       } else {
         value_ = (std::max)(value_, more.value_);
@@ -59,7 +60,7 @@ class counter_sums {
 
     static sum of(double value) noexcept {
       sum made;
-      made.value_ = std::isfinite(value) ? value : std::numeric_limits<double>::quiet_NaN();
+      made.value_ = is_finite(value) ? value : std::numeric_limits<double>::quiet_NaN();
       made.ranges_ = 1;
       return made;
     }

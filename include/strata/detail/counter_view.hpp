@@ -5,6 +5,7 @@
 #include <strata/config.hpp>
 #include <strata/counter_table.hpp>
 #include <strata/detail/console_table.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/range_table.hpp>
 
@@ -65,6 +66,7 @@ class counter_view {
       text += shares ? "Rates and % of peak" : "Rates";
       text += ": counted in one step, by GPU busy time of a timed step. ";
     }
+    if (!differing_.empty()) text += "Other work in other counting steps: " + differing_ + ". ";
     if (above_peak_) text += "Above 100 %: the counted step differs from the timed ones. ";
     if (table_.shows("L2 hit %")) text += "L2 hit: by sectors. ";
     if (table_.shows("L2 req hit %")) text += "L2 req hit: by requests, coarser than by sectors. ";
@@ -136,10 +138,21 @@ class counter_view {
     }
     table_.add_row(std::move(cells));
     empty_ = false;
+    tell_work(label, row);
+  }
+
+  /// Names the first ranges whose own work differed between the counting steps.
+  void tell_work(std::string const& label, std::size_t row) {
+    constexpr int most = 3;
+    if (row >= counters_.work.size() || counters_.work[row] == 0 || differing_count_ > most) return;
+    differing_ += differing_count_ == 0 ? "" : ", ";
+    differing_ += differing_count_++ == most
+                      ? "and others"
+                      : console_text(label) + " (" + counters_.notes[counters_.work[row]] + ")";
   }
 
   static console_table::cell cell_of(double value, form how) {
-    if (!std::isfinite(value)) return {};
+    if (!is_finite(value)) return {};
     constexpr std::string_view thousands[] = {"", "K", "M", "G", "T", "P", "E"};
     switch (how) {
       case form::bytes: {
@@ -168,6 +181,8 @@ class counter_view {
   std::vector<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;
   bool above_peak_ = false;
+  std::string differing_;
+  int differing_count_ = 0;
 };
 
 }  // namespace detail

@@ -15,6 +15,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,7 +33,12 @@ class environment_session {
     configuration const how = configuration::parse(text == nullptr ? "" : text, problems);
     for (std::string const& problem : problems) say(problem.c_str());
     if (how.list_metrics) {
-      std::fputs(list_metrics(how.chip.empty() ? chip_of_device() : how.chip).c_str(), stderr);
+      std::string const chip = how.chip.empty() ? chip_of_device() : how.chip;
+      if (chip.empty()) {
+        say("list-metrics finds no GPU here: name a chip, as in list-metrics,chip=GH100");
+      } else {
+        std::fputs(list_metrics(chip).c_str(), stderr);
+      }
       return false;
     }
     if (!how.enabled) return false;
@@ -45,6 +51,16 @@ class environment_session {
       return false;
     }
     exit_hooks::install(&finish);
+    return true;
+  }
+
+  /// True.
+  static bool start_for_nvtx() noexcept {
+    char const* const text = std::getenv("STRATA");
+    if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
+    std::vector<std::string> told_later;
+    if (configuration::parse(text, told_later).nvtx_in() && !nvtx_input::is_the_tool())
+      (void)decide_listener();
     return true;
   }
 
@@ -64,8 +80,10 @@ class environment_session {
   }
 };
 
-/// Tells the first range that a session can be started.
-inline bool const session_registered = register_session(&environment_session::start);
+/// Tells the first range that a session can be started. With nvtx=in it starts before main, since a
+/// program may have no other ranges than NVTX's, and NVTX must know where to send them.
+inline bool const session_registered =
+    register_session(&environment_session::start) && environment_session::start_for_nvtx();
 
 }  // namespace detail
 

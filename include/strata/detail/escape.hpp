@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_ESCAPE_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/detail/utf8.hpp>
 
@@ -51,7 +52,7 @@ inline void write_json_string(text_writer& out, std::string_view text) {
 
 /// JSON has no NaN and no infinity: null.
 inline void write_json_number(text_writer& out, double value) {
-  if (std::isfinite(value)) {
+  if (is_finite(value)) {
     out.number(value);
   } else {
     out.write("null");

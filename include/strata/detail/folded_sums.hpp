@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_FOLDED_SUMS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
@@ -23,9 +24,9 @@ class folded_sums {
 
   void add(attribute_record const& given) {
     folded_ranges& sums = of(given.node);
-    if (!std::isnan(given.flops)) sums.flops += given.flops;
-    if (!std::isnan(given.bytes)) sums.bytes += given.bytes;
-    if (!std::isnan(given.tokens)) sums.tokens += given.tokens;
+    if (!is_nan(given.flops)) sums.flops += given.flops;
+    if (!is_nan(given.bytes)) sums.bytes += given.bytes;
+    if (!is_nan(given.tokens)) sums.tokens += given.tokens;
   }
 
   std::vector<folded_ranges> const& all() const noexcept { return sums_; }

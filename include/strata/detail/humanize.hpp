@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_HUMANIZE_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/number_text.hpp>
 
 #include <cmath>
@@ -40,7 +41,7 @@ inline std::string version_text() {
 /// Three significant digits; whole numbers from 100 on.
 inline std::string significant(double value) {
   double const magnitude = std::fabs(value);
-  if (!std::isfinite(value)) return {};
+  if (!is_finite(value)) return {};
   if (magnitude >= 99.95 || value == 0.0) return fixed_string(value, 0);
   if (magnitude >= 9.995) return fixed_string(value, 1);
   return fixed_string(value, magnitude >= 0.09995 ? 2 : 3);
@@ -50,7 +51,7 @@ inline std::string significant(double value) {
 /// before.
 template <std::size_t Units>
 inline quantity in_units(double value, double factor, std::string_view const (&units)[Units]) {
-  if (!std::isfinite(value)) return {};
+  if (!is_finite(value)) return {};
   std::size_t unit = 0;
   while (unit + 1 < Units && std::fabs(value) >= (factor > 1000.0 ? factor - 0.5 : 999.5)) {
     value /= factor;
@@ -95,7 +96,7 @@ inline quantity human_count(std::uint64_t count) {
 
 /// A share of a whole in percent with one decimal; nothing without a whole.
 inline std::string human_percent(double part, double whole) {
-  if (!(whole > 0.0) || !std::isfinite(part)) return {};
+  if (!(whole > 0.0) || !is_finite(part)) return {};
   return fixed_string(100.0 * part / whole, 1);
 }
 

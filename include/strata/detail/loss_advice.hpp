@@ -64,7 +64,12 @@ inline std::vector<std::string> loss_advice(profile const& source) {
   say(l.timestamps_lost, "kernels and copies whose times the device lost",
       "They are counted with a time of 0 and are missing in the trace.");
   say(l.counter_ranges_lost, "ranges that CUPTI refused or dropped while it counted",
-      "Their counters are too small. Count fewer ranges: only=, or fewer distinct indices.");
+      "They have no values. Use fewer different range names and indices.");
+  say(l.spans_dropped, "NVTX spans beyond the memory limit",
+      "They are missing in spans.csv and in the trace. Raise it with " + log +
+          ", or leave fewer open at a time.");
+  say(l.spans_left_open, "NVTX spans still open at the end",
+      "They are missing. End them before the session.");
   say(l.threads_refused, "threads beyond the limit",
       "Their ranges are missing. Use a pool of threads.");
   return advice;
@@ -80,8 +85,11 @@ inline std::string cost_text(profile const& source) {
   double const callbacks = static_cast<double>(c.callbacks) * c.callback_ns;
   std::string text = times(c.ranges, c.range_ns) + " in ranges";
   if (c.callbacks > 0) text += ", " + times(c.callbacks, c.callback_ns) + " in launch callbacks";
-  text += " = " + human_time(ranges + callbacks).text();
-  std::string const share = human_percent(ranges + callbacks, c.seconds_in_window * 1e9);
+  if (c.counter_reads > 0)
+    text += ", " + times(c.counter_reads, c.counter_read_ns) + " in readings of CPU counters";
+  double const readings = static_cast<double>(c.counter_reads) * c.counter_read_ns;
+  text += " = " + human_time(ranges + callbacks + readings).text();
+  std::string const share = human_percent(ranges + callbacks + readings, c.seconds_in_window * 1e9);
   if (!share.empty()) text += " (" + share + " % of the recorded time)";
   if (c.flush_seconds > 0.0) text += "; flush " + human_time(c.flush_seconds * 1e9).text();
   if (c.start_seconds > 0.0) text += "; start " + human_time(c.start_seconds * 1e9).text();

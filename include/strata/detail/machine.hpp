@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/driver.hpp>
+#include <strata/detail/process.hpp>
 #include <strata/profile.hpp>
 
 #include <time.h>
@@ -27,9 +28,7 @@ class machine {
     to.command = command();
     to.cpu = cpu();
     to.rank = rank();
-#if defined(__linux__) || defined(__APPLE__)
-    to.process_id = static_cast<std::uint64_t>(getpid());
-#endif
+    to.process_id = process_id();
   }
 
   /// The visible devices. Cost: starts the driver if it is not running; for a session that traces.
@@ -98,6 +97,8 @@ class machine {
 #if defined(__linux__) || defined(__APPLE__)
     char name[256] = {};
     if (gethostname(name, sizeof name - 1) == 0) return name;
+#elif defined(_WIN32)
+    if (char const* const name = std::getenv("COMPUTERNAME")) return name;
 #endif
     return {};
   }

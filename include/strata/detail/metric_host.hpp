@@ -131,6 +131,37 @@ class metric_host {
                                                            : " (refused: " + refused + ")")};
   }
 
+  /// Like configure, but counters that refuse each other's company get configurations of their
+  /// own. `problems` takes a sentence for each that CUPTI does not count even alone.
+  /// Cost: milliseconds; where CUPTI refuses, some for each counter.
+  void configure_apart(std::vector<std::string> const& names, std::vector<metric_config>& made,
+                       std::vector<status>& problems) {
+    metric_config together;
+    if (build(names, together).ok()) {
+      made.push_back(std::move(together));
+      return;
+    }
+    std::vector<std::vector<std::string>> companies;
+    for (std::string const& each : names) {
+      metric_config alone;
+      status const able = build({each}, alone);
+      if (able.ok()) {
+        join(each, companies);
+      } else {
+        problems.emplace_back(able.code(), each + " is not counted: " + able.message());
+      }
+    }
+    for (std::vector<std::string> const& each : companies) {
+      metric_config config;
+      status const able = build(each, config);
+      if (able.ok()) {
+        made.push_back(std::move(config));
+      } else {
+        problems.push_back(able);
+      }
+    }
+  }
+
   /// One configuration for each group of the set, in the order of group_metrics().
   status configure(metric_set const& set, pass_layout layout, std::vector<metric_config>& made) {
     made.clear();
@@ -157,6 +188,17 @@ class metric_host {
     }
     metric_config alone;
     return build({name}, alone).ok();
+  }
+
+  /// Adds a name to the first company that takes it, or to one of its own.
+  void join(std::string const& name, std::vector<std::vector<std::string>>& companies) {
+    for (std::vector<std::string>& each : companies) {
+      metric_config config;
+      each.push_back(name);
+      if (build(each, config).ok()) return;
+      each.pop_back();
+    }
+    companies.push_back({name});
   }
 
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {

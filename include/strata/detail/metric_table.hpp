@@ -10,7 +10,7 @@
 STRATA_BEGIN
 
 /// Where in the memory hierarchy a metric is taken.
-enum class metric_level : std::uint8_t { sm, l1, l2, hbm, link, device };
+enum class metric_level : std::uint8_t { sm, l1, l2, hbm, link, device, cpu };
 
 /// How values of several ranges, calls or steps become one.
 enum class metric_combine : std::uint8_t {

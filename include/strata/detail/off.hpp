@@ -2,7 +2,8 @@
 #ifndef STRATA_DETAIL_OFF_HPP
 #define STRATA_DETAIL_OFF_HPP
 
-// The twins of everything in range.hpp for STRATA_ENABLED=0: the same names, no instruction.
+// The twins of everything in range.hpp and inherit.hpp for STRATA_ENABLED=0: the same names, no
+// instruction.
 
 #include <strata/config.hpp>
 
@@ -56,6 +57,20 @@ class scoped_step {
   ~scoped_step() {}
   scoped_step(scoped_step const&) = delete;
   scoped_step& operator=(scoped_step const&) = delete;
+};
+
+class context {};
+
+[[nodiscard]] constexpr context current() noexcept { return {}; }
+
+class inherit {
+ public:
+  [[nodiscard]] constexpr explicit inherit(context const&) noexcept {}
+  ~inherit() {}
+  inherit(inherit const&) = delete;
+  inherit& operator=(inherit const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
 };
 
 STRATA_END_SWITCH

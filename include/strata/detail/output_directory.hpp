@@ -11,10 +11,9 @@
 #include <cstring>
 #include <string>
 
+#include <sys/stat.h>
 #if defined(_WIN32)
 #include <direct.h>
-#else
-#include <sys/stat.h>
 #endif
 
 STRATA_BEGIN

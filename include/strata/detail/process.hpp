@@ -11,8 +11,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
-#if defined(__linux__) || defined(__APPLE__)
+#if defined(_WIN32)
+#include <process.h>
+#elif defined(__linux__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
 #if defined(__linux__)
@@ -51,10 +54,18 @@ struct listener {
   void (*pop)() noexcept;
   bool (*step_begin)() noexcept;
   void (*step_end)() noexcept;
+  std::uint32_t (*current)() noexcept;                  // the node that the thread is in
+  range_token (*inherit)(std::uint32_t node) noexcept;  // stands below it from now on
 };
 
-inline constexpr std::uint32_t process_abi = 1;
+/// Raised when the layout of what copies share changes within a version.
+inline constexpr std::uint32_t process_layout = 2;
+/// Copies that differ in this share nothing.
+inline constexpr std::uint32_t process_abi = process_layout * 1'000'000 + STRATA_VERSION / 100;
 inline constexpr std::size_t most_copies = 64;
+
+/// How the program's NVTX calls come to Strata, if they do.
+enum class nvtx_source : unsigned char { none, cupti, injection };
 
 /// What all source files and shared objects of a process have in common. One object for the whole
 /// process where the linker merges it; other copies find the first one through the environment and
@@ -74,7 +85,9 @@ struct process_block {
   void (*nvtx_push)(char const* name, std::size_t length) noexcept = nullptr;
   void (*nvtx_pop)() noexcept = nullptr;
   bool wanted_session = false;  // STRATA was set when no session was linked in
-  void* recorder = nullptr;     // the process's one recorder
+  std::atomic<nvtx_source> nvtx_from{nvtx_source::none};
+  std::atomic<bool> nvtx_ignored{false};  // by this session
+  void* recorder = nullptr;               // the process's one recorder
 };
 
 extern listener const bootstrap_listener;
@@ -83,6 +96,8 @@ extern listener const bootstrap_listener;
 STRATA_DETAIL_EXPORT inline std::atomic<listener const*> listener_slot{&bootstrap_listener};
 STRATA_DETAIL_EXPORT inline process_block own_block{};
 STRATA_DETAIL_EXPORT inline std::atomic<process_block*> adopted_block{nullptr};
+/// Another version was in the process first.
+STRATA_DETAIL_EXPORT inline std::atomic<bool> stands_back{false};
 
 inline listener const* active_listener() noexcept {
   return listener_slot.load(std::memory_order_acquire);
@@ -91,6 +106,8 @@ inline listener const* active_listener() noexcept {
 inline unsigned long process_id() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
   return static_cast<unsigned long>(getpid());
+#elif defined(_WIN32)
+  return static_cast<unsigned long>(_getpid());
 #else
   return 0;
 #endif
@@ -137,9 +154,16 @@ STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
       mark == 0 || mark != run_mark())
     return nullptr;
   if (abi == process_abi) return static_cast<process_block*>(address);
-  say("two incompatible versions of Strata are in this process; the later one stays idle. "
-      "Build all parts with one version.");
   listener_slot.store(nullptr, std::memory_order_release);
+  char const* const wish = std::getenv("STRATA");
+  if (stands_back.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
+  char text[200];
+  unsigned const theirs = abi % 1'000'000;
+  std::snprintf(text, sizeof text,
+                "the ranges of the parts built with Strata %d.%d are not recorded, because Strata "
+                "%u.%u is in this process already: build all parts with one version",
+                STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR, theirs / 100, theirs % 100);
+  say(text);
 #endif
   return nullptr;
 }
@@ -172,7 +196,7 @@ inline void publish_block() noexcept {
   process_block& ours = block();
   pin_module();
   std::uint64_t const mark = run_mark();
-  if (&ours != &own_block || mark == 0) return;
+  if (&ours != &own_block || mark == 0 || stands_back.load()) return;
   char entry[96];
   std::snprintf(entry, sizeof entry, "%llx:%u:%p", static_cast<unsigned long long>(mark),
                 process_abi, static_cast<void*>(&ours));
@@ -190,10 +214,17 @@ inline void install_listener(listener const* next) noexcept {
     ours.slots[i]->store(next, std::memory_order_release);
 }
 
+/// Whether a tool, other than Strata itself, hears NVTX. libcupti is none: it passes NVTX on to its
+/// client, which is Strata, here or in the process that began this one.
+inline bool has_nvtx_tool(process_block const& ours) noexcept {
+  char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
+  return tool != nullptr && *tool != '\0' && std::strstr(tool, "libcupti.so") == nullptr &&
+         ours.nvtx_from.load(std::memory_order_relaxed) == nvtx_source::none;
+}
+
 /// What ranges listen to when no session runs: NVTX where a tool asked for it, else nobody.
 inline listener const* idle_listener(process_block const& ours) noexcept {
-  char const* tool = std::getenv("NVTX_INJECTION64_PATH");
-  return tool != nullptr && *tool != '\0' ? ours.nvtx_listener : nullptr;
+  return has_nvtx_tool(ours) ? ours.nvtx_listener : nullptr;
 }
 
 inline bool& deciding_in_this_thread() noexcept {
@@ -308,8 +339,13 @@ inline void bootstrap_step_end() noexcept {
   if (listener const* next = decide_listener()) next->step_end();
 }
 
-inline constexpr listener bootstrap_listener{&bootstrap_begin, &bootstrap_pop,
-                                             &bootstrap_step_begin, &bootstrap_step_end};
+/// Nobody has listened yet, so there is nothing to hand on.
+inline std::uint32_t no_current() noexcept { return 0; }
+inline range_token no_inherit(std::uint32_t) noexcept { return {}; }
+
+inline constexpr listener bootstrap_listener{&bootstrap_begin,      &bootstrap_pop,
+                                             &bootstrap_step_begin, &bootstrap_step_end,
+                                             &no_current,           &no_inherit};
 
 }  // namespace detail
 

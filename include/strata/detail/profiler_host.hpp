@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/profiler_library.hpp>
+#include <strata/detail/profiler_problem.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -14,36 +15,6 @@
 
 STRATA_BEGIN
 namespace detail {
-
-/// Which kind of failure a CUPTI code is.
-inline errc errc_of(cupti::result code) noexcept {
-  using cupti::result;
-  switch (code) {
-    case result::success:
-      return errc::ok;
-    case result::hardware_busy:
-    case result::multiple_subscribers_not_supported:
-    case result::old_profiler_api_initialized:
-      return errc::busy;
-    case result::insufficient_privileges:
-    case result::virtualized_device_insufficient_privileges:
-      return errc::not_permitted;
-    case result::invalid_metric_name:
-    case result::invalid_chip_name:
-      return errc::bad_argument;
-    case result::not_initialized:
-    case result::not_implemented:
-      return errc::unavailable;
-    case result::out_of_memory:
-    case result::max_limit_reached:
-      return errc::limit;
-    case result::invalid_parameter:
-    case result::unknown:
-      return errc::internal;
-    default:
-      return errc::not_supported;
-  }
-}
 
 /// One object of CUPTI's Profiler Host API: the knowledge of a chip, and the metrics added to it.
 /// A metric that is refused spoils the object: it must not be used again then.

@@ -7,6 +7,7 @@
 #include <strata/detail/cupti_profiler.hpp>
 #include <strata/detail/driver.hpp>
 #include <strata/detail/dynamic_library.hpp>
+#include <strata/detail/profiler_problem.hpp>
 
 #include <cstdint>
 #include <string>
@@ -41,7 +42,7 @@ struct profiler_library {
     if (code == cupti::result::not_initialized && !host_library) {
       return text + "libnvperf_host.so was not found beside " + path + ": install all of CUPTI";
     }
-    return text + cupti::cure(code);
+    return text + profiler_cure(code);
   }
 
   /// Opens libcupti by the search of cupti_library.

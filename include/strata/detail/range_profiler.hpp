@@ -4,15 +4,19 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/cupti_profiler.hpp>
+#include <strata/detail/driver.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/profiler_library.hpp>
+#include <strata/detail/profiler_problem.hpp>
 #include <strata/status.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 STRATA_BEGIN
@@ -30,6 +34,10 @@ class range_profiler {
   /// counters, not_supported.
   status open(profiler_library const& library, cupti::context_handle context, int device) {
     library_ = &library;
+    device_ = device;
+    std::string const old = too_old();
+    if (!old.empty()) return {errc::not_supported, old};
+    close_abandoned();
     cupti::profiler::initialize_params initialize;
     status done = outcome("cuptiProfilerInitialize", call(library.api.initialize, initialize));
     if (!done) return done;
@@ -58,18 +66,27 @@ class range_profiler {
     return enable();
   }
 
+  bool is_open() const noexcept { return object_ != nullptr; }
   std::string const& chip() const noexcept { return chip_; }
   std::vector<std::uint8_t> const& availability() const noexcept { return availability_; }
 
-  /// Sets the counters of the next passes, with room for this many different ranges.
-  /// CUPTI keeps the first configuration of an object: another one needs a new object.
-  status configure(metric_config& config, std::size_t most_ranges) {
+  /// Sets the counters of the next passes, with room for this many different ranges, or for those
+  /// that were seen to need it. `by_kernel`: a range is a kernel that is launched between push and
+  /// pop, replayed until all is counted. CUPTI keeps the first configuration of an object: another
+  /// one needs a new object.
+  status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
     if (configured_) {
       close();
       status const enabled = enable();
       if (!enabled) return enabled;
     }
     configured_ = true;
+    by_kernel_ = by_kernel;
+    most_ranges = room_ = (std::max)(most_ranges, needed_);
+    if (!repeating_) lost_ += refused_ + unfit_;
+    repeating_ = false;
+    seen_.clear();
+    names_ = most_pushes_ = unfit_ = refused_ = 0;
     cupti::profiler::counter_data_size_params size;
     size.object = object_;
     size.names = config.c_names();
@@ -89,10 +106,15 @@ class range_profiler {
     if (!done) return done;
     cupti::profiler::set_config_params set;
     set.object = object_;
-    set.config = config.image().data();
-    set.config_size = config.image().size();
+    config_ = config.image();
+    set.config = config_.data();
+    set.config_size = config_.size();
     set.counter_data = data_.data();
     set.counter_data_size = data_.size();
+    set.range =
+        by_kernel ? cupti::profiler::range_mode::automatic : cupti::profiler::range_mode::user;
+    set.replay =
+        by_kernel ? cupti::profiler::replay_mode::kernel : cupti::profiler::replay_mode::user;
     set.max_ranges_per_pass = most_ranges;
     return outcome("cuptiRangeProfilerSetConfig", call(library_->api.set_config, set));
   }
@@ -100,45 +122,105 @@ class range_profiler {
   status start() {
     cupti::profiler::start_params params;
     params.object = object_;
+    pushes_ = refused_now_ = 0;
+    open_ = broken_ = false;
     return outcome("cuptiRangeProfilerStart", call(library_->api.start, params));
   }
 
-  /// Ends a pass; `complete` tells whether it was the last one of the configuration.
+  /// Ends a pass; `complete` tells whether it was the last one of the configuration. Errors: also
+  /// where CUPTI refused every range of the pass, or to end one.
   status stop(bool& complete) {
     cupti::profiler::stop_params params;
     params.object = object_;
     status const done = outcome("cuptiRangeProfilerStop", call(library_->api.stop, params));
     complete = params.all_passes_submitted != 0;
-    return done;
+    most_pushes_ = (std::max)(most_pushes_, pushes_);
+    if (!done) return done;
+    if (broken_) return outcome("cuptiRangeProfilerPopRange", refusal_);
+    if (refused_now_ != 0 && refused_now_ == pushes_)
+      return outcome("cuptiRangeProfilerPushRange", refusal_);
+    return {};
   }
 
   void push(std::uint32_t range) noexcept {
+    if (broken_) return;
+    if (range >= seen_.size()) seen_.resize(range + std::size_t{1});
+    use& known = seen_[range];
+    if (known.last == 0) ++names_;
+    known.last = (std::max)(known.last, ++pushes_);
     char name[16];
     *std::to_chars(name, name + sizeof name - 1, range).ptr = '\0';
     cupti::profiler::push_range_params params;
     params.object = object_;
     params.name = name;
-    if (call(library_->api.push_range, params) != cupti::result::success) ++refused_;
+    cupti::result const code = call(library_->api.push_range, params);
+    open_ = code == cupti::result::success;
+    if (open_) return;
+    known.refused = true;
+    if (code == cupti::result::max_limit_reached) {
+      ++unfit_;
+    } else {
+      ++refused_;
+      ++refused_now_;
+      refusal_ = code;
+    }
   }
 
+  /// Ends the range that is pushed, if one is.
   void pop() noexcept {
+    if (!open_) return;
+    open_ = false;
     cupti::profiler::pop_range_params params;
     params.object = object_;
-    if (call(library_->api.pop_range, params) != cupti::result::success) ++refused_;
+    cupti::result const code = call(library_->api.pop_range, params);
+    if (code == cupti::result::success) return;
+    broken_ = true;  // whatever is pushed now would lie within the range that did not end
+    ++refused_;
+    refusal_ = code;
   }
 
-  /// Pushes and pops that CUPTI refused, and ranges that it dropped.
-  std::uint64_t lost() const noexcept { return refused_ + dropped_; }
+  /// Whether the passes since `configure` had more ranges than room: they should be made again,
+  /// after `configure`, which makes the room. Not for ever: a program may have new ranges in every
+  /// step.
+  bool should_repeat() noexcept {
+    bool const full = names_ > room_ || unfit_ != 0;
+    if (!full || repeats_ == most_repeats) {
+      repeats_ = 0;
+      return false;
+    }
+    ++repeats_;
+    repeating_ = true;
+    needed_ = (std::max)(2 * room_, most_pushes_ + 32);
+    return true;
+  }
+
+  /// Pushes and pops that CUPTI refused, and ranges that had no room and were not repeated.
+  std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
+
+  /// One sentence on what was lost since `configure`; ok where nothing was.
+  status trouble() const {
+    if (unfit_ != 0) {
+      return {errc::limit,
+              "counters: CUPTI dropped " + std::to_string(unfit_) +
+                  " ranges of a pass, with room for " + std::to_string(room_) +
+                  ": they have no values; use fewer different range names and indices"};
+    }
+    if (refused_ == 0) return {};
+    status const why = outcome("cuptiRangeProfilerPushRange", refusal_);
+    return {why.code(), "counters: " + std::to_string(refused_) +
+                            " ranges have no values, since CUPTI refused them: " + why.message()};
+  }
 
   /// Hands the values of every counted range to `sink(range, values)`, in the order of the
-  /// configuration's names.
+  /// configuration's names; kernels are numbered as they were launched. A range of which a part may
+  /// be missing is left out.
   template <class Sink>
   status read(metric_config& config, Sink sink) {
     cupti::profiler::decode_params decode;
     decode.object = object_;
     status done = outcome("cuptiRangeProfilerDecodeData", call(library_->api.decode, decode));
     if (!done) return done;
-    dropped_ += decode.ranges_dropped;
+    unfit_ += decode.ranges_dropped;
     cupti::profiler::counter_data_info_params info;
     info.image = data_.data();
     info.size = data_.size();
@@ -156,10 +238,23 @@ class range_profiler {
       if (done) done = config.evaluate(data_, i, values);
       std::uint32_t number = 0;
       char const* const name = range.name == nullptr ? "" : range.name;
-      if (done && std::from_chars(name, name + std::strlen(name), number).ec == std::errc{})
+      bool const named =
+          done && std::from_chars(name, name + std::strlen(name), number).ec == std::errc{};
+      if (by_kernel_) {
+        if (done) sink(static_cast<std::uint32_t>(i), values);
+      } else if (named && whole(number)) {
         sink(number, values);
+      }
     }
     return done;
+  }
+
+  /// Leaves CUPTI alone, also its pass that is under way, until a profiler is opened again: for a
+  /// moment at which a stream captures, since to stop would wait for the device.
+  void abandon() {
+    if (object_ == nullptr) return;
+    abandoned().push_back(new range_profiler(std::move(*this)));
+    object_ = nullptr;
   }
 
   void close() noexcept {
@@ -171,6 +266,25 @@ class range_profiler {
   }
 
  private:
+  static constexpr unsigned most_repeats = 2;
+
+  /// CUPTI writes into their images until they are closed.
+  static std::vector<range_profiler*>& abandoned() {
+    static auto& all = *new std::vector<range_profiler*>;
+    return all;
+  }
+
+  static void close_abandoned() {
+    for (range_profiler* const each : abandoned()) {
+      each->pop();
+      bool complete = false;
+      (void)each->stop(complete);
+      each->close();
+      delete each;
+    }
+    abandoned().clear();
+  }
+
   status enable() {
     cupti::profiler::enable_params params;
     params.context = context_;
@@ -179,9 +293,35 @@ class range_profiler {
     return done;
   }
 
+  /// What is known of a range's pushes.
+  struct use {
+    std::size_t last = 0;  // its last place in a pass; from 1 on, 0: never
+    bool refused = false;
+  };
+
+  /// Whether every part of the range was counted. CUPTI does not tell what it dropped; where it
+  /// dropped anything, only what came while there was room is sure.
+  bool whole(std::uint32_t range) const noexcept {
+    if (range >= seen_.size()) return false;
+    return !seen_[range].refused && (unfit_ == 0 || seen_[range].last <= room_);
+  }
+
   status outcome(char const* what, cupti::result code) const {
     if (code == cupti::result::success) return {};
-    return {errc_of(code), library_->describe(what, code)};
+    std::string text = library_->describe(what, code);
+    if (driver_library::get().attribute(device_, mps_enabled) != 0)
+      text += "; this GPU is shared through MPS, under which counters do not work: stop it";
+    return {errc_of(code), std::move(text)};
+  }
+
+  /// Why a device is too old; empty when it is not.
+  std::string too_old() const {
+    driver_library const& driver = driver_library::get();
+    int const major = driver.attribute(device_, driver::attribute::compute_capability_major, 99);
+    int const minor = driver.attribute(device_, driver::attribute::compute_capability_minor);
+    if (major > 7 || (major == 7 && minor >= 5)) return {};
+    return "counters need a GPU of compute capability 7.5 or later; this one has " +
+           std::to_string(major) + '.' + std::to_string(minor);
   }
 
   static std::string why_not(cupti::profiler::device_supported_params const& p) {
@@ -202,11 +342,27 @@ class range_profiler {
   cupti::context_handle context_ = nullptr;
   cupti::profiler::range_object* object_ = nullptr;
   bool configured_ = false;
+  bool by_kernel_ = false;
   std::string chip_;
   std::vector<std::uint8_t> availability_;
+  std::vector<std::uint8_t> config_;
   std::vector<std::uint8_t> data_;
-  std::uint64_t refused_ = 0;
-  std::uint64_t dropped_ = 0;
+  std::vector<use> seen_;        // by range
+  std::size_t room_ = 0;         // different ranges in an image
+  std::size_t needed_ = 0;       // that were seen
+  std::size_t names_ = 0;        // different ranges since `configure`
+  std::size_t pushes_ = 0;       // of this pass
+  std::size_t most_pushes_ = 0;  // of a pass since `configure`
+  std::size_t refused_now_ = 0;  // of this pass
+  std::uint64_t refused_ = 0;    // since `configure`
+  std::uint64_t unfit_ = 0;      // without room, since `configure`
+  std::uint64_t lost_ = 0;       // before
+  unsigned repeats_ = 0;
+  bool repeating_ = false;
+  int device_ = 0;
+  cupti::result refusal_ = cupti::result::success;  // the last one
+  bool open_ = false;                               // a range is pushed
+  bool broken_ = false;                             // a range did not end
 };
 
 }  // namespace detail

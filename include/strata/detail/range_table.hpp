@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/console_table.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/report/report_input.hpp>
 
@@ -27,8 +28,8 @@ class range_table {
     if (rows_.empty()) return;
     order_rows();
     choose_rows(max_rows);
-    for (range_row const& row : rows_)
-      if (row.depth == 1) host_ns_ += static_cast<double>(row.host_total_ns);
+    // Not the uppermost totals: threads that inherited a place work below them at the same time.
+    for (range_row const& row : rows_) host_ns_ += static_cast<double>(row.host_self_ns);
     for (std::size_t const i : order_)
       if (visible_[i]) add_range(i);
     device_work const& outside = rows_[0].self;
@@ -145,7 +146,7 @@ class range_table {
   static cell bar(double part, double whole) { return {share_bar(part, whole, 10)}; }
   /// Per second, in units of `unit`; nothing where the amount was not declared.
   static cell rate(double value, double ns, double unit) {
-    if (!std::isfinite(value) || !(ns > 0.0)) return {};
+    if (!is_finite(value) || !(ns > 0.0)) return {};
     double const amount = value / ns * (1e9 / unit);
     bool const grouped = amount >= 999.5 && amount < 1e7;
     return {grouped ? human_count(static_cast<std::uint64_t>(amount + 0.5)).number
@@ -188,7 +189,8 @@ class range_table {
     add_device(cells, row.total, row.gpu_busy_ns, row.peak_bytes);
     cells.push_back(rate(row.flops, work_ns, 1e9));
     cells.push_back(rate(row.bytes, work_ns, 1e9));
-    cells.push_back(rate(row.tokens, host_ns, 1.0));
+    // Either the host or the device is what the tokens wait for.
+    cells.push_back(rate(row.tokens, (std::max)(host_ns, busy_ns), 1.0));
     table_.add_row(std::move(cells));
   }
 

@@ -66,6 +66,8 @@ class recorder {
     nodes_refused_before_ = state_.nodes.refused();
     threads_refused_ = 0;
     left_open_ = 0;
+    recorded_ns_ = 0;
+    state_.spans.clear();
     for (thread_recorder* const t : free_) t->forget();
     keep_living_threads();
     first_ = sample_clock(state_.clock, monotonic_ns);
@@ -84,10 +86,14 @@ class recorder {
 
   /// Whether ranges that begin from now on are recorded.
   void record(bool on) noexcept {
+    if (on == recording()) return;
+    recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
     state_.session.store(on ? session() : 0, std::memory_order_release);
   }
   bool recording() const noexcept { return state_.session.load(std::memory_order_relaxed) != 0; }
   std::uint32_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
+  /// For how long this session has recorded. Requires: it does not now.
+  std::int64_t recorded_ns() const noexcept { return recorded_ns_; }
 
   /// What the session so far tells of a range's own calls that put work on the device.
   enum class launches : unsigned char { unknown, none, some };
@@ -148,6 +154,7 @@ class recorder {
   void copy_to(profile& to) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (thread_recorder* const t : threads_) t->copy_to(to, session());
+    state_.spans.copy_to(to);
     to.steps = steps_;
     to.has_steps = steps_begun() != 0;
     to.threads = threads_in(to);
@@ -288,6 +295,10 @@ class recorder {
     mark(data.ranges);
     mark(data.steps);
     mark(data.launches);
+    mark(data.spans);
+    for (span_record const& s : data.spans) {
+      if (s.end_thread < has_part.size()) has_part[s.end_thread] = true;
+    }
     std::vector<profile_thread> found;
     for (profile_thread const& t : profile_threads_) {
       if (has_part[t.ordinal]) found.push_back(t);
@@ -342,8 +353,17 @@ class recorder {
   }
   static bool hear_step_begin() noexcept { return instance().begin_step(); }
   static void hear_step_end() noexcept { instance().end_step(); }
+  static std::uint32_t hear_current() noexcept {
+    thread_recorder const* const own = thread_recorder::current();
+    return own == nullptr ? root_node : own->node();
+  }
+  static range_token hear_inherit(std::uint32_t node) noexcept {
+    thread_recorder* const own = instance().of_this_thread();
+    return own == nullptr ? range_token{} : own->inherit(node);
+  }
 
-  static constexpr listener hears{&hear_begin, &hear_pop, &hear_step_begin, &hear_step_end};
+  static constexpr listener hears{&hear_begin,    &hear_pop,     &hear_step_begin,
+                                  &hear_step_end, &hear_current, &hear_inherit};
 
   recorder_state state_;
   std::mutex mutex_;
@@ -362,6 +382,7 @@ class recorder {
   std::int64_t step_begin_ = 0;
   clock_sample first_;
   clock_sample last_;
+  std::int64_t recorded_ns_ = 0;
   std::uint64_t left_open_ = 0;
   std::uint64_t threads_refused_ = 0;
   std::uint64_t names_refused_before_ = 0;

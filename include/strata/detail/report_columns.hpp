@@ -160,6 +160,25 @@ inline void allocation_columns(Cells& cells, report_input const& input, allocati
   cells.text("released_in", row.released_in);
 }
 
+/// A text of the profile; empty where there is none.
+inline std::string_view name_text(profile const& source, std::uint32_t name) noexcept {
+  return name < source.names.size() ? std::string_view(source.names[name]) : std::string_view();
+}
+
+template <class Cells>
+inline void span_columns(Cells& cells, report_input const& input, span_record const& span) {
+  rank_column(cells, input.source);
+  cells.text("kind", span.kind == span_kind::mark ? "mark" : "range");
+  cells.text("domain", name_text(input.source, span.domain));
+  cells.text("name", name_text(input.source, span.name));
+  span.step == no_step ? cells.absent("step") : cells.integer("step", span.step);
+  cells.integer("thread", span.thread);
+  cells.integer("end_thread", span.end_thread);
+  cells.integer("begin_ns", span.begin);
+  cells.integer("end_ns", span.end);
+  cells.integer("duration_ns", span.end - span.begin);
+}
+
 }  // namespace detail
 STRATA_END
 

@@ -7,8 +7,10 @@
 #include <strata/configuration.hpp>
 #include <strata/counter_table.hpp>
 #include <strata/detail/output_directory.hpp>
+#include <strata/detail/perf_table.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/detail/text_writer.hpp>
+#include <strata/kernel_counter_table.hpp>
 #include <strata/kernel_table.hpp>
 #include <strata/memory.hpp>
 #include <strata/profile.hpp>
@@ -54,6 +56,19 @@ class report_files {
       input.counters = &counters;
       input.folded_counters = &folded_counters;
     }
+    kernel_counter_table kernel_counters;
+    if (!source.counted_kernels.empty()) {
+      kernel_counters = make_kernel_counter_table(source, tree, kernels);
+      input.kernel_counters = &kernel_counters;
+    }
+    counter_table cpu_counters;
+    counter_table folded_cpu_counters;
+    if (!source.cpu_counters.empty()) {
+      cpu_counters = make_perf_table(source, tree);
+      folded_cpu_counters = make_perf_table(source, folded);
+      input.cpu_counters = &cpu_counters;
+      input.folded_cpu_counters = &folded_cpu_counters;
+    }
     status const outcome = write_files(input);
     std::fflush(stdout);  // what the program printed stands above what is printed here
     std::vector<std::string> const problems = source.problems;
@@ -93,9 +108,17 @@ class report_files {
       file("ranges.csv", [&](text_writer& out) { write_ranges_csv(out, input); });
       file("kernels.csv", [&](text_writer& out) { write_kernels_csv(out, input); });
       file("memory.csv", [&](text_writer& out) { write_memory_csv(out, input); });
+      if (!input.source.spans.empty())
+        file("spans.csv", [&](text_writer& out) { write_spans_csv(out, input); });
       if (input.counters != nullptr) {
         file("counters.csv", [&](text_writer& out) { write_counters_csv(out, input); });
         file("counters_wide.csv", [&](text_writer& out) { write_counters_wide_csv(out, input); });
+      }
+      if (input.cpu_counters != nullptr) {
+        report_input cpu = input;
+        cpu.counters = input.cpu_counters;
+        file("cpu_counters.csv", [&](text_writer& out) { write_counters_csv(out, cpu); });
+        file("cpu_counters_wide.csv", [&](text_writer& out) { write_counters_wide_csv(out, cpu); });
       }
     }
     if (how_->json) file("profile.json", [&](text_writer& out) { write_json(out, input); });

@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_ROW_DETAILS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/finite.hpp>
 #include <strata/profile.hpp>
 #include <strata/range_row.hpp>
 
@@ -50,7 +51,7 @@ class row_details {
   }
 
  private:
-  static bool is_given(double value) noexcept { return value == value; }
+  static bool is_given(double const& value) noexcept { return !is_nan(value); }
 
   static std::uint32_t rank_of(attribute_record const& attribute) noexcept {
     return attribute.rank < 7 ? attribute.rank : 7;

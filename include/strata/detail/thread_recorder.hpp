@@ -5,12 +5,11 @@
 #include <strata/attribute.hpp>
 #include <strata/config.hpp>
 #include <strata/detail/child_cache.hpp>
-#include <strata/detail/clock.hpp>
 #include <strata/detail/folded_sums.hpp>
-#include <strata/detail/name_table.hpp>
-#include <strata/detail/node_table.hpp>
+#include <strata/detail/inherited_sums.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/detail/record_log.hpp>
+#include <strata/detail/recorder_state.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
@@ -20,32 +19,10 @@
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
 namespace detail {
-
-/// What the threads' recorders have in common.
-struct recorder_state {
-  tick_source clock;
-  name_table names;
-  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
-  memory_budget budget;
-  std::atomic<std::uint32_t> session{
-      0};  // number of the session that records now, 0 while none does
-  std::atomic<std::uint32_t> step{no_step};
-  std::atomic<bool> warming{false};  // calls into the driver are followed but not reported
-  std::atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
-  std::atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{
-      nullptr};  // NVTX
-  std::atomic<void (*)() noexcept> forward_end{nullptr};
-  std::atomic<std::uint64_t> ended_elsewhere{0};
-  std::atomic<std::uint64_t> pops_without_push{0};
-  std::atomic<std::uint64_t> too_many_open{0};
-
-  static constexpr std::string_view other_names = "[other names]";
-};
 
 /// What one thread records: the ranges that are open, and the logs of those that ended.
 /// Threads: the owner, except where a function says otherwise.
@@ -64,6 +41,7 @@ class thread_recorder : public range_owner {
   ~thread_recorder() { std::free(frames_); }
 
   static constexpr std::uint32_t most_open = 1u << 20;
+  static constexpr std::uint32_t no_base = 0xffffffffu;
 
   /// A thread takes this recorder over.
   void adopt(std::uint32_t ordinal, std::uint64_t os_id) noexcept {
@@ -110,6 +88,19 @@ class thread_recorder : public range_owner {
     return {this, depth + 1, f.serial};
   }
 
+  /// Until it ends, this thread's ranges and launches stand below `node`, another thread's range.
+  STRATA_DETAIL_COLD range_token inherit(std::uint32_t node) noexcept {
+    std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
+    if (node == root_node || node == this->node()) return {};
+    if (depth == capacity_ && !grow()) return refuse(false);
+    frames_[depth] = {0, node, base_, 0, ++serial_, false, false};
+    base_ = depth + 1;
+    bases_.fetch_add(1, std::memory_order_relaxed);
+    depth_.store(depth + 1, std::memory_order_relaxed);
+    if (watch_ != nullptr) watch_(watch_context_, node);
+    return {this, depth + 1, serial_};
+  }
+
   /// Ends the range at this depth and whatever is still open within it.
   STRATA_DETAIL_COLD void end(std::uint32_t depth) noexcept {
     if (auto* const wait = shared_->before_end.load(std::memory_order_relaxed)) wait();
@@ -126,10 +117,13 @@ class thread_recorder : public range_owner {
     std::int64_t const now = shared_->clock.now();
     std::uint32_t count = pushes_refused_.load(std::memory_order_relaxed);
     if (session == 0) return count;
+    std::uint32_t base = base_;
     for (std::uint32_t depth = depth_.load(std::memory_order_relaxed); depth != 0; --depth) {
       frame& f = frames_[depth - 1];
+      if (depth == base) base = f.attribute;
       if (f.session != session) continue;
       record(f, now);
+      if (depth - 1 == base) add_inherited(f, base, now);
       f.session = 0;
       ++count;
     }
@@ -194,7 +188,8 @@ class thread_recorder : public range_owner {
 
   /// Threads: any. How many ranges are open now.
   std::uint32_t depth() const noexcept {
-    return depth_.load(std::memory_order_relaxed) + pushes_refused_.load(std::memory_order_relaxed);
+    return depth_.load(std::memory_order_relaxed) - bases_.load(std::memory_order_relaxed) +
+           pushes_refused_.load(std::memory_order_relaxed);
   }
   /// Threads: any.
   std::uint32_t ordinal() const noexcept { return ordinal_; }
@@ -215,14 +210,15 @@ class thread_recorder : public range_owner {
       to.folded.push_back(f);
       to.losses.ranges_folded += f.durations.count();
     }
+    inherited_.copy_to(to.inherited);
   }
 
  private:
   struct frame {
     std::int64_t begin;
     std::uint32_t node;
-    std::uint32_t attribute;
-    std::uint32_t session;  // that recorded when the range began, 0 if none
+    std::uint32_t attribute;  // of an inherited place: the base_ below it
+    std::uint32_t session;    // that recorded when the range began, 0 if none
     std::uint32_t serial;
     bool pushed;
     bool forwarded;
@@ -252,8 +248,25 @@ class thread_recorder : public range_owner {
     frame const& f = frames_[depth];
     depth_.store(depth, std::memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(f.forwarded || watch_ != nullptr)) tell_end(f);
+    if (STRATA_DETAIL_UNLIKELY(depth + 1 == base_)) return leave_inherited(f);
     if (f.session == 0 || f.session != shared_->session.load(std::memory_order_relaxed)) return;
     record(f, now);
+    if (STRATA_DETAIL_UNLIKELY(depth == base_)) add_inherited(f, base_, now);
+  }
+
+  STRATA_DETAIL_COLD void leave_inherited(frame const& f) noexcept {
+    base_ = f.attribute;
+    bases_.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  /// Keeps account of a range directly below an inherited place, and of the own range around it.
+  STRATA_DETAIL_COLD void add_inherited(frame const& f, std::uint32_t base,
+                                        std::int64_t now) noexcept {
+    while (base > 1 && frames_[base - 1].attribute == base - 1) --base;
+    bool const around = base > 1 && frames_[base - 2].session == f.session;
+    std::uint32_t const from = around ? frames_[base - 2].node : root_node;
+    std::lock_guard<std::mutex> lock(mutex_);
+    inherited_.add(f.node, from, now - f.begin);
   }
 
   STRATA_DETAIL_COLD void tell_begin(std::string_view name, frame& f) noexcept {
@@ -323,6 +336,7 @@ class thread_recorder : public range_owner {
     attributes_.clear();
     launches_.clear();
     sums_.clear();
+    inherited_.clear();
     session_ = session;
   }
 
@@ -361,6 +375,8 @@ class thread_recorder : public range_owner {
   recorder_state* shared_;
   std::atomic<std::uint32_t> depth_{0};
   std::atomic<std::uint32_t> pushes_refused_{0};
+  std::atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
+  std::uint32_t base_ = no_base;         // depth of the innermost inherited place
   std::uint32_t serial_ = 0;
   std::uint32_t capacity_ = 0;
   frame* frames_ = nullptr;
@@ -374,6 +390,7 @@ class thread_recorder : public range_owner {
   record_log<launch_record> launches_;
   std::mutex mutex_;  // excludes readers while records are taken out of the logs
   folded_sums sums_;  // of what the logs had no room for
+  inherited_sums inherited_;
 };
 
 }  // namespace detail

@@ -4,6 +4,8 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/escape.hpp>
+#include <strata/detail/finite.hpp>
+#include <strata/detail/report_columns.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/detail/trace_labels.hpp>
 #include <strata/detail/trace_plan.hpp>
@@ -157,7 +159,39 @@ class trace_events {
     out_.put('}');
   }
 
+  /// Of its own number: a slice of no track, since it may overlap others and end in another thread.
+  void span(span_record const& span, std::uint64_t number) {
+    bool const mark = span.kind == span_kind::mark;
+    span_head(span);
+    out_.write(mark ? ",\"ph\":\"i\",\"s\":\"p\"" : ",\"ph\":\"b\"");
+    if (!mark) argument(",\"id\":", number);
+    argument(",\"args\":{\"thread\":", span.thread);
+    if (!mark) argument(",\"end_thread\":", span.end_thread);
+    if (span.domain != 0) {
+      out_.write(",\"domain\":");
+      write_json_string(out_, name_text(input_.source, span.domain));
+    }
+    if (span.step != no_step) argument(",\"step\":", span.step);
+    out_.put('}');
+    out_.write(place_);
+    time(",\"ts\":", span.begin);
+    out_.put('}');
+    if (mark) return;
+    span_head(span);
+    argument(",\"ph\":\"e\",\"id\":", number);
+    out_.write(place_);
+    time(",\"ts\":", span.end);
+    out_.put('}');
+  }
+
  private:
+  void span_head(span_record const& span) {
+    separate();
+    out_.write("{\"name\":");
+    write_json_string(out_, name_text(input_.source, span.name));
+    out_.write(",\"cat\":\"nvtx\"");
+  }
+
   void separate() {
     out_.write(count_ == 0 ? "\n" : ",\n");
     ++count_;
@@ -192,7 +226,7 @@ class trace_events {
   }
 
   void given(std::string_view key, double value) {
-    if (!std::isfinite(value)) return;
+    if (!is_finite(value)) return;
     out_.write(key);
     out_.number(value);
   }

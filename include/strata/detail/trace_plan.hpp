@@ -37,6 +37,7 @@ class trace_plan {
       track_of(slice).push_back(slice);
     });
     for (memory_point const& point : input.memory.timeline) left_out_ += point.time >= cutoff_;
+    for (span_record const& span : input.source.spans) left_out_ += span.begin >= cutoff_;
   }
   trace_plan(trace_plan const&) = delete;
   trace_plan& operator=(trace_plan const&) = delete;
@@ -88,6 +89,7 @@ class trace_plan {
   void each_time(Visit visit) {
     each([&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
     for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
+    for (span_record const& span : input_.source.spans) visit(span.begin, 2);
   }
 
   /// Sets the latest cutoff below which at most max_events begin, by ever finer histograms.

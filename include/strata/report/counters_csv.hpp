@@ -4,7 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/counter_table.hpp>
-#include <strata/detail/formula.hpp>
+#include <strata/detail/metric_column.hpp>
 #include <strata/detail/report_columns.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/report/csv.hpp>
@@ -29,44 +29,10 @@ inline void counter_path_columns(Cells& cells, report_input const& input, range_
   cells.text("path", row.path);
 }
 
-/// A unit as part of a column name: `bytes_per_second`.
-inline std::string unit_words(std::string_view unit) {
-  if (unit == "%") return "pct";
-  std::string words;
-  while (!unit.empty()) {
-    if (!words.empty()) words += "_per_";
-    std::string_view const part = take_until(unit, "/");
-    if (part == "B") {
-      words += words.empty() ? "bytes" : "byte";
-    } else if (part == "s") {
-      words += words.empty() ? "seconds" : "second";
-    } else {
-      for (char const c : part)
-        words += c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    }
-  }
-  return words;
-}
-
-/// The name of a metric with its unit, of which nothing is said that the name says:
-/// `l1_hit_rate_pct`, `hbm_bytes_per_second`.
-inline std::string metric_column(counter_metric const& metric) {
-  std::string const unit = unit_words(metric.unit);
-  bool said = true;
-  for (std::string_view rest = unit; !rest.empty();) {
-    std::string_view const word = take_until(rest, "_");
-    bool found = false;
-    for (std::string_view key = metric.key; !key.empty() && !found;)
-      found = take_until(key, "_") == word;
-    said = said && found;
-  }
-  return said ? metric.key : metric.key + '_' + unit;
-}
-
 }  // namespace detail
 
-/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many steps were
-/// counted; an unknown value is an empty cell with its reason in `note`.
+/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many
+/// counting steps the metric took; an unknown value is an empty cell with its reason in `note`.
 /// The rows of one scope, cut to path, metric and value, are what tools take that read
 /// `range,metric,value`.
 inline void write_counters_csv(detail::text_writer& out, report_input const& input) {
@@ -88,7 +54,7 @@ inline void write_counters_csv(detail::text_writer& out, report_input const& inp
         line.text("unit", metric.unit);
         line.text("scope", to_string(scope));
         line.text("method", to_string(metric.method));
-        line.integer("passes", table.passes_done);
+        line.integer("passes", metric.passes.size());
         line.text("note", table.note(cell));
         out.put('\n');
       }

@@ -4,6 +4,8 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/escape.hpp>
+#include <strata/detail/finite.hpp>
+#include <strata/detail/metric_column.hpp>
 #include <strata/detail/report_columns.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/report/report_input.hpp>
@@ -54,7 +56,7 @@ class csv_line {
   void exact(std::string_view, std::string_view) {}
   void number(std::string_view key, double value) {
     absent(key);
-    if (std::isfinite(value)) out_.number(value);
+    if (detail::is_finite(value)) out_.number(value);
   }
   template <class Integer>
   void integer(std::string_view key, Integer value) {
@@ -94,6 +96,7 @@ inline void write_ranges_csv(detail::text_writer& out, report_input const& input
 inline void write_kernels_csv(detail::text_writer& out, report_input const& input) {
   detail::write_csv(out, input.kernels, [&](auto& cells, kernel_row const& row) {
     detail::kernel_columns(cells, input, row);
+    detail::kernel_counter_columns(cells, input, row);
   });
 }
 
@@ -101,6 +104,13 @@ inline void write_kernels_csv(detail::text_writer& out, report_input const& inpu
 inline void write_memory_csv(detail::text_writer& out, report_input const& input) {
   detail::write_csv(out, input.memory.allocations, [&](auto& cells, allocation_row const& row) {
     detail::allocation_columns(cells, input, row);
+  });
+}
+
+/// spans.csv: one row a start/end range or mark of NVTX.
+inline void write_spans_csv(detail::text_writer& out, report_input const& input) {
+  detail::write_csv(out, input.source.spans, [&](auto& cells, span_record const& span) {
+    detail::span_columns(cells, input, span);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <strata/detail/counter_json.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/json_writer.hpp>
+#include <strata/detail/metric_column.hpp>
 #include <strata/detail/report_columns.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/report/report_input.hpp>
@@ -76,6 +77,8 @@ inline void write_losses(json_writer& json, profile_losses const& l) {
   json.integer("uncorrelated", l.uncorrelated);
   json.integer("timestamps_lost", l.timestamps_lost);
   json.integer("counter_ranges_lost", l.counter_ranges_lost);
+  json.integer("spans_dropped", l.spans_dropped);
+  json.integer("spans_left_open", l.spans_left_open);
   json.integer("threads_refused", l.threads_refused);
   json.end_object();
 }
@@ -91,6 +94,10 @@ inline void write_cost(json_writer& json, profile_cost const& c) {
   json.number("activity_seconds", c.activity_seconds);
   json.number("flush_seconds", c.flush_seconds);
   json.number("start_seconds", c.start_seconds);
+  if (c.counter_reads != 0) {
+    json.integer("counter_reads", c.counter_reads);
+    json.number("counter_read_ns", c.counter_read_ns);
+  }
   json.integer("log_bytes", c.log_bytes);
   json.integer("activity_bytes", c.activity_bytes);
   json.end_object();
@@ -163,6 +170,20 @@ inline void write_memory(json_writer& json, report_input const& input) {
   json.end_object();
 }
 
+/// Only where the program has spans.
+inline void write_spans(json_writer& json, report_input const& input) {
+  if (input.source.spans.empty()) return;
+  json.line();
+  json.array("spans");
+  for (span_record const& span : input.source.spans) {
+    json.line();
+    json.object();
+    span_columns(json, input, span);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace detail
 
 /// profile.json: everything, one row a line. Keys are the column names of the CSV files; the text
@@ -204,11 +225,15 @@ inline void write_json(detail::text_writer& out, report_input const& input) {
     json.line();
     json.object();
     detail::kernel_columns(json, input, row);
+    detail::kernel_counter_columns(json, input, row);
     json.end_object();
   }
   json.end_array();
   detail::write_memory(json, input);
-  if (input.counters != nullptr) detail::write_counters(json, input);
+  detail::write_spans(json, input);
+  if (input.counters != nullptr) detail::write_counters(json, input, "counters", *input.counters);
+  if (input.cpu_counters != nullptr)
+    detail::write_counters(json, input, "cpu_counters", *input.cpu_counters);
   json.line();
   json.end_object();
   out.put('\n');

@@ -5,6 +5,7 @@
 #include <strata/call_tree.hpp>
 #include <strata/config.hpp>
 #include <strata/counter_table.hpp>
+#include <strata/kernel_counter_table.hpp>
 #include <strata/kernel_table.hpp>
 #include <strata/memory.hpp>
 #include <strata/profile.hpp>
@@ -31,6 +32,9 @@ struct report_input {
   memory_table const& memory;
   counter_table const* counters = nullptr;         ///< of `ranges`; null where nothing was counted
   counter_table const* folded_counters = nullptr;  ///< of `folded`
+  kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
+  counter_table const* cpu_counters = nullptr;  ///< of `ranges`; null where none were counted
+  counter_table const* folded_cpu_counters = nullptr;
 };
 
 STRATA_END

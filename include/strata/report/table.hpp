@@ -7,6 +7,7 @@
 #include <strata/detail/counter_view.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/loss_advice.hpp>
+#include <strata/detail/perf_view.hpp>
 #include <strata/detail/range_table.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/detail/top_kernels.hpp>
@@ -109,6 +110,8 @@ inline void write_ranges(text_writer& out, report_input const& input,
   if (table.shows("GFLOP/s") || table.shows("GB/s"))
     legend += ranges.by_gpu() ? "Rates: declared work by GPU busy time. "
                               : "Rates: declared work by host time. ";
+  if (table.shows("tokens/s") && ranges.by_gpu())
+    legend += "tokens/s: by host or GPU busy time, the longer. ";
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }
@@ -119,6 +122,18 @@ inline void write_counter_table(text_writer& out, report_input const& input,
   if (input.folded_counters == nullptr) return;
   range_table const ranges(input, options.max_rows);
   counter_view view(ranges, *input.folded_counters);
+  if (view.empty()) return;
+  out.put('\n');
+  view.table().fit(usable_width(options));
+  view.table().write(out, options.color);
+  write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+}
+
+inline void write_cpu_counter_table(text_writer& out, report_input const& input,
+                                    table_options const& options) {
+  if (input.folded_cpu_counters == nullptr) return;
+  range_table const ranges(input, options.max_rows);
+  perf_view view(ranges, *input.folded_cpu_counters);
   if (view.empty()) return;
   out.put('\n');
   view.table().fit(usable_width(options));
@@ -184,6 +199,7 @@ inline void write_table(detail::text_writer& out, report_input const& input,
   detail::write_heading(out, input, options);
   detail::write_ranges(out, input, options);
   detail::write_counter_table(out, input, options);
+  detail::write_cpu_counter_table(out, input, options);
   detail::write_top_kernels(out, input, options);
   out.put('\n');
   for (std::string const& loss : detail::loss_advice(input.source))

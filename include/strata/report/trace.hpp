@@ -130,12 +130,14 @@ inline trace_summary write_trace(detail::text_writer& out, report_input const& i
     summary.problem = "The trace ends early: " + detail::human_count(summary.left_out).text() +
                       " later records are left out, because it is limited to " +
                       detail::human_count(options.max_events).text() +
-                      " events; trace fewer steps (steps=, only=) to see them.";
+                      " events; trace fewer steps (active=) or ranges (only=) to see them.";
 
   out.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
   events.place(detail::trace_process(source, 0), 0);
   events.name("process_name", detail::trace_process_name(source, 0));
   events.sort_index("process_sort_index", detail::trace_process(source, 0));
+  for (std::size_t i = 0; i < source.spans.size(); ++i)
+    if (source.spans[i].begin < plan.cutoff()) events.span(source.spans[i], i + 1);
   if (summary.left_out > 0) {
     events.name("thread_name", "trace");
     events.mark(summary.problem, plan.cutoff());

@@ -26,10 +26,12 @@ extern "C" float off_classes(float const* x, int n, int layer) {
 #ifdef OFF_MARKED
   strata::scoped_range const scope{"layer", layer};
   strata::phases phase;
+  strata::context const here = strata::current();
 #endif
   float sum = 0;
   for (int i = 0; i < n; ++i) {
 #ifdef OFF_MARKED
+    strata::inherit const as_child(here);
     phase.next("element", i);
     strata::push("inner", strata::flops(1.0));
 #endif

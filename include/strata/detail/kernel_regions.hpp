@@ -1,0 +1,166 @@
+#include <strata/version.hpp>
+#ifndef STRATA_DETAIL_KERNEL_REGIONS_HPP
+#define STRATA_DETAIL_KERNEL_REGIONS_HPP
+
+#include <strata/config.hpp>
+#include <strata/configuration.hpp>
+#include <strata/detail/cupti.hpp>
+#include <strata/detail/flat_map.hpp>
+#include <strata/detail/node_table.hpp>
+#include <strata/detail/recorder.hpp>
+#include <strata/detail/thread_recorder.hpp>
+#include <strata/metric.hpp>
+#include <strata/profile.hpp>
+#include <strata/record.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The ranges whose kernels are counted one by one, what they launch in a step, in order, and the
+/// sums by range and kernel (of maxima and of the device's constants: the largest). Threads: the
+/// one that drives the steps; `add` comes from any, one call at a time.
+class kernel_regions {
+ public:
+  /// Patterns of range names; what lies below them belongs to them.
+  void choose(std::vector<std::string> patterns) { patterns_ = std::move(patterns); }
+
+  bool contains(std::uint32_t node) {
+    if (node >= known_.size()) learn();
+    return node < known_.size() && known_[node];
+  }
+
+  /// Begins a step of the thread with this recorder.
+  void begin(thread_recorder const* counted) {
+    launches_.clear();
+    foreign_ = 0;
+    counted_ = counted;
+  }
+  /// The thread is in this range now, inside a region or not.
+  void enter(std::uint32_t node, bool inside) noexcept {
+    node_.store(inside ? node : no_reference, std::memory_order_relaxed);
+  }
+  /// One call into the driver.
+  void add(api_kind kind, cupti::api_data const& call) {
+    if (counted_ == nullptr || (kind != api_kind::launch && kind != api_kind::graph_launch)) return;
+    std::uint32_t const node = node_.load(std::memory_order_relaxed);
+    if (node == no_reference) return;
+    if (thread_recorder::current() != counted_) {
+      ++foreign_;
+      return;
+    }
+    std::string name = "[graph]";
+    if (kind == api_kind::launch) name = call.symbol_name == nullptr ? "" : call.symbol_name;
+    launches_.push_back({node, std::move(name)});
+  }
+  void end() noexcept { counted_ = nullptr; }
+
+  std::size_t launches() const noexcept { return launches_.size(); }
+
+  /// Takes what CUPTI counted, a range a launch: `values[i]` are those of launch i.
+  /// Errors: inconsistent numbers of launches and values: nothing is taken.
+  status take(std::vector<std::string> const& names,
+              std::vector<std::vector<double>> const& values) {
+    if (foreign_ != 0) {
+      return {errc::not_supported,
+              "kernels=: another thread launched kernels while single kernels were counted, so "
+              "counts cannot be told apart; choose a range in which one thread works"};
+    }
+    if (values.size() != launches_.size()) {
+      return {errc::not_supported, "kernels=: CUPTI counted " + std::to_string(values.size()) +
+                                       " kernels for " + std::to_string(launches_.size()) +
+                                       " launches, so they cannot be joined: nothing is taken"};
+    }
+    std::size_t const first = names_.size();
+    names_.insert(names_.end(), names.begin(), names.end());
+    flat_map<key, std::uint64_t> counts;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      key const at{launches_[i].node, launches_[i].name};
+      entry& to = sums_[at];
+      to.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
+      bool const again = ++counts[at] > 1;
+      for (std::size_t k = 0; k < names.size() && k < values[i].size(); ++k) {
+        double& sum = to.values[first + k];
+        bool const largest = combine_of(names[k]) == metric_combine::maximum;
+        if (!again) {
+          sum = values[i][k];
+        } else {
+          sum = largest ? (std::max)(sum, values[i][k]) : sum + values[i][k];
+        }
+      }
+    }
+    for (auto const& each : counts.entries()) {
+      entry& to = sums_[each.first];
+      to.launches_min =
+          to.launches_max == 0 ? each.second : (std::min)(to.launches_min, each.second);
+      to.launches_max = (std::max)(to.launches_max, each.second);
+    }
+    return {};
+  }
+
+  /// Adds the sums to a profile that has its kernels.
+  void copy_to(profile& to) const {
+    flat_map<std::string, std::uint32_t> numbers;
+    for (std::size_t i = 0; i < to.kernel_names.size(); ++i)
+      numbers[to.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
+    to.kernel_counter_names = names_;
+    for (auto const& each : sums_.entries()) {
+      std::uint32_t& name = numbers[each.first.second];
+      if (name == 0) {
+        to.kernel_names.push_back({each.first.second});
+        name = static_cast<std::uint32_t>(to.kernel_names.size());
+      }
+      counted_kernel made{each.first.first, name, each.second.launches_min,
+                          each.second.launches_max, each.second.values};
+      made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
+      to.counted_kernels.push_back(std::move(made));
+    }
+  }
+
+ private:
+  struct launch {
+    std::uint32_t node;
+    std::string name;
+  };
+  struct entry {
+    std::uint64_t launches_min = 0;
+    std::uint64_t launches_max = 0;
+    std::vector<double> values;
+  };
+  using key = std::pair<std::uint32_t, std::string>;
+
+  void learn() {
+    recorder_state& state = recorder::instance().state();
+    std::vector<node_table::node> const nodes = state.nodes.nodes();
+    std::vector<std::string> const texts = state.names.texts();
+    for (std::size_t i = known_.size(); i < nodes.size(); ++i) {
+      bool inside = i != root_node && nodes[i].parent < i && known_[nodes[i].parent];
+      for (std::string const& pattern : patterns_)
+        inside = inside || (i != root_node && matches(texts[nodes[i].name], pattern));
+      known_.push_back(inside);
+    }
+  }
+
+  std::vector<std::string> patterns_;
+  std::vector<bool> known_;  // by node: inside a region
+  thread_recorder const* counted_ = nullptr;
+  std::atomic<std::uint32_t> node_{no_reference};
+  std::vector<launch> launches_;
+  std::uint64_t foreign_ = 0;
+  std::vector<std::string> names_;
+  flat_map<key, entry> sums_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_DETAIL_KERNEL_REGIONS_HPP

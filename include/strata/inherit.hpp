@@ -1,0 +1,89 @@
+#include <strata/version.hpp>
+#ifndef STRATA_INHERIT_HPP
+#define STRATA_INHERIT_HPP
+
+// A range hands its place in the call tree to other threads:
+//
+//   STRATA_RANGE("attention", layer);
+//   strata::context const here = strata::current();
+//
+//   #pragma omp parallel for
+//   for (int head = 0; head < heads; ++head) {
+//     strata::inherit const as_child(here);
+//     STRATA_RANGE("head", head);  // attention[layer]/head[head], whichever thread it runs in
+//     attend(head);
+//   }
+//
+//   std::thread loader([here] {
+//     strata::inherit const as_child(here);
+//     STRATA_RANGE("load");  // attention[layer]/load, even where the range has ended by then
+//     load();
+//   });
+//
+// Calls and work on the device count below that place as anyone's do. Host times of several threads
+// add up, so a worker's row may show more time than its parent's; the parent's own times are those
+// of its own thread: its self time loses nothing to the workers, and its span waits for the device
+// work of its own thread alone.
+
+#include <strata/config.hpp>
+
+#if !STRATA_ENABLED
+#include <strata/detail/off.hpp>
+#else
+
+#include <strata/detail/process.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+STRATA_BEGIN_SWITCH
+
+class inherit;
+
+/// A place in the call tree, to hand to another thread; it stays valid as long as the process
+/// lives. Threads: any; it is a plain value.
+class context {
+ public:
+  constexpr context() noexcept = default;
+
+ private:
+  friend class inherit;
+  friend context current() noexcept;
+  explicit constexpr context(std::uint32_t node) noexcept : node_(node) {}
+
+  std::uint32_t node_ = 0;
+};
+
+/// The innermost range that the calling thread is in; nothing where there is none, or where nobody
+/// listens. Cost: one load and one branch while nobody listens.
+[[nodiscard]] inline context current() noexcept {
+  detail::listener const* to = detail::active_listener();
+  return STRATA_DETAIL_UNLIKELY(to != nullptr) ? context(to->current()) : context();
+}
+
+/// As long as this object lives, what the calling thread does stands below another thread's range.
+/// An empty context, or the place where the thread is already, changes nothing. Threads: any; it
+/// ends in the thread that began it. Cost: one load and one branch while nobody listens.
+class inherit {
+ public:
+  [[nodiscard]] explicit inherit(context const& from) noexcept {
+    detail::listener const* to = detail::active_listener();
+    if (STRATA_DETAIL_UNLIKELY(to != nullptr) && from.node_ != 0) token_ = to->inherit(from.node_);
+  }
+  ~inherit() {
+    if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);
+  }
+
+  inherit(inherit const&) = delete;
+  inherit& operator=(inherit const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+
+ private:
+  detail::range_token token_;
+};
+
+STRATA_END_SWITCH
+
+#endif  // STRATA_ENABLED
+#endif  // STRATA_INHERIT_HPP

@@ -1,0 +1,183 @@
+// Counting takes steps: each is a pass, and a metric has its value from the one pass that has it.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "counter_run.hpp"
+
+using fake::counted;
+using fake::counting;
+using fake::hbm_read;
+using fake::hbm_write;
+using fake::l2_bytes;
+using fake::launch_blocks;
+using fake::run_steps;
+using fake::sass;
+using strata::profile;
+
+namespace {
+
+std::string const four = std::string(hbm_read) + '+' + hbm_write + '+' + l2_bytes + '+' + sass;
+
+void step() {
+  {
+    STRATA_RANGE("a");
+    launch_blocks(2);
+  }
+  STRATA_RANGE("b");
+  launch_blocks(3);
+  launch_blocks(4);
+}
+
+}  // namespace
+
+TEST_CASE("one pass: counts are exact, and the steps after it are the program's own") {
+  counting s(hbm_read);
+  run_steps(1, step);
+  CHECK(fake_profiler_passes() == 0);
+  CHECK(fake_calls("cuptiRangeProfilerEnable") == 0);
+  run_steps(1, step);
+  CHECK(fake_profiler_passes() == 1);
+  CHECK(fake_profiler_pushes() == 2);
+  CHECK(fake_profiler_enabled() == 0);  // given back as soon as all is counted
+  run_steps(5, step);
+  CHECK(fake_profiler_passes() == 1);
+  profile const& p = s.result();
+  fake::no_problem(p);
+  CHECK(p.chip == "GH100");
+  CHECK(p.counter_passes == 1);
+  CHECK(p.counter_passes_done == 1);
+  counted const c(p);
+  CHECK(c.self("a", hbm_read) == 64);
+  CHECK(c.self("b", hbm_read) == 224);
+  CHECK(p.kernels.size() == 3);  // of the timed step alone
+}
+
+TEST_CASE("several passes over several steps") {
+  counting s(four);
+  fake_profiler_set_metrics_per_pass(1);
+  fake_profiler_set_weight(hbm_write, 2);
+  fake_profiler_set_weight(l2_bytes, 3);
+  fake_profiler_set_weight(sass, 0.25);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(fake_profiler_passes() == (i == 0 ? 0 : i < 5 ? i - 1 : 4));
+    run_steps(1, step);
+  }
+  profile const& p = s.result();
+  fake::no_problem(p);
+  CHECK(p.counter_passes == 4);
+  CHECK(p.counter_passes_done == 4);
+  counted const c(p);
+  CHECK(c.self("a", hbm_read) == 64);
+  CHECK(c.self("a", hbm_write) == 128);
+  CHECK(c.self("a", l2_bytes) == 192);
+  CHECK(c.self("a", sass) == 16);
+  CHECK(c.self("b", hbm_read) == 224);
+  CHECK(c.self("b", sass) == 56);
+}
+
+TEST_CASE("a metric has the work of the step that counted it, and of no other") {
+  counting s(four);
+  fake_profiler_set_metrics_per_pass(1);
+  int number = 0;
+  run_steps(5, [&] {
+    STRATA_RANGE("a");
+    launch_blocks(number++);
+  });
+  counted const c(s.result());
+  CHECK(c.self("a", hbm_read) == 32);
+  CHECK(c.self("a", hbm_write) == 64);
+  CHECK(c.self("a", l2_bytes) == 96);
+  CHECK(c.self("a", sass) == 128);
+}
+
+TEST_CASE("instrumented code counts, since no kernel is traced meanwhile") {
+  counting s(sass, "repeat=0");  // windows without an end: the trace is on when a pass begins
+  run_steps(1, step);
+  {
+    STRATA_STEP();
+    CHECK(fake_kind_enabled(fake::kernels) == 0);
+    step();
+  }
+  {
+    STRATA_STEP();
+    CHECK(fake_kind_enabled(fake::kernels) == 1);
+    step();
+  }
+  counted const c(s.result());
+  CHECK(c.self("a", sass) == 64);
+}
+
+TEST_CASE("the program ends early: what is complete is reported, the rest is marked") {
+  counting s(std::string(hbm_read) + '+' + sass);
+  run_steps(2, step);
+  profile const& p = s.result();
+  fake::one_problem(p, "the program ended after 1 of 2 counting steps");
+  CHECK(p.counter_passes_done == 1);
+  counted const c(p);
+  CHECK(c.self("a", hbm_read) == 64);
+  CHECK(c.empty("a", sass));
+  CHECK(fake::says(c.note("a", sass), "not reached"));
+}
+
+TEST_CASE("the program ends within a configuration: nothing of it is invented") {
+  counting s(four);
+  fake_profiler_set_metrics_per_pass(1);
+  run_steps(3, step);
+  profile const& p = s.result();
+  fake::one_problem(p, "the program ended after 2 of 4 counting steps");
+  counted const c(p);
+  for (char const* const metric : {hbm_read, hbm_write, l2_bytes, sass})
+    CHECK(c.empty("a", metric));
+}
+
+TEST_CASE("the program ends before anything is counted") {
+  counting s(hbm_read);
+  run_steps(1, step);
+  profile const& p = s.result();
+  CHECK(p.counters.empty());
+  CHECK(p.kernels.size() == 3);
+}
+
+TEST_CASE("a session that is stopped inside a pass has no half of it") {
+  counting s(std::string(hbm_read) + '+' + sass);
+  run_steps(2, step);
+  {
+    STRATA_STEP();
+    STRATA_RANGE("a");
+    launch_blocks(1);
+    s.stop();
+    CHECK(fake_profiler_enabled() == 0);
+    launch_blocks(1);
+  }
+  profile const& p = s.result();
+  fake::one_problem(p, "the program ended after 1 of 2 counting steps");
+  counted const c(p);
+  CHECK(c.self("a", hbm_read) == 64);
+  CHECK(c.empty("a", sass));
+}
+
+TEST_CASE("runs one after the other find nothing of each other") {
+  for (int blocks : {1, 5}) {
+    counting s(hbm_read);
+    run_steps(3, [&] {
+      STRATA_RANGE("a");
+      launch_blocks(blocks);
+    });
+    profile const& p = s.result();
+    fake::no_problem(p);
+    CHECK(counted(p).self("a", hbm_read) == 32 * blocks);
+    CHECK(p.counter_passes_done == 1);
+  }
+  // So does one object that starts again.
+  counting s(hbm_read);
+  for (int blocks : {2, 3}) {
+    if (!s.running()) REQUIRE(s.start().ok());
+    run_steps(3, [&] {
+      STRATA_RANGE("a");
+      launch_blocks(blocks);
+    });
+    CHECK(counted(s.result()).self("a", hbm_read) == 32 * blocks);
+  }
+  CHECK(fake_profiler_hosts() <= 2);  // of the session that still has its result
+}

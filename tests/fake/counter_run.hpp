@@ -1,0 +1,123 @@
+// What the tests of counting sessions share.
+#ifndef STRATA_TESTS_FAKE_COUNTER_RUN_HPP
+#define STRATA_TESTS_FAKE_COUNTER_RUN_HPP
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <strata/counter_table.hpp>
+#include <strata/range.hpp>
+#include <strata/session.hpp>
+#include <string>
+
+#include "fake_profiler.hpp"
+#include "fake_session.hpp"
+
+namespace fake {
+
+using strata::counter_scope;
+
+inline constexpr char const* hbm_read = "dram__bytes_read.sum";
+inline constexpr char const* hbm_write = "dram__bytes_write.sum";
+inline constexpr char const* l2_bytes = "lts__t_bytes.sum";
+inline constexpr char const* sass = "smsp__sass_inst_executed.sum";  // instrumented code
+
+/// A session that counts after one timed step and writes nothing. At its end everything is given
+/// back, and nothing was misused.
+struct counting : session {
+  explicit counting(std::string const& request, std::string const& more = "")
+      : session(configure("trace,formats=none,active=1,counters=" + request +
+                          (more.empty() ? "" : "," + more))) {
+    unscript();
+    fake_profiler_reset();
+    misuses_ = fake_misuse_count();
+    REQUIRE(start().ok());
+  }
+  ~counting() {
+    stop();
+    INFO(std::string(fake_last_misuse()));
+    CHECK(fake_misuse_count() == misuses_);
+    CHECK(fake_cuda_misuse_count() == 0);
+    CHECK(fake_profiler_enabled() == 0);
+    fake_profiler_reset();
+  }
+
+ private:
+  std::size_t misuses_ = 0;
+};
+
+/// A kernel of 32 threads a block: it adds 32 * blocks to a metric of weight 1.
+inline void launch_blocks(int blocks, char const* name = "kernel", std::uint32_t stream = 7) {
+  fake_kernel kernel;
+  kernel.name = name;
+  kernel.grid[0] = blocks;
+  kernel.stream = stream;
+  (void)fake_launch(&kernel);
+}
+
+template <class Body>
+void run_steps(int steps, Body body) {
+  for (int i = 0; i < steps; ++i) {
+    STRATA_STEP();
+    body();
+  }
+}
+
+/// The cells of one profile.
+struct counted {
+  explicit counted(profile const& of) : tree(of), table(strata::make_counter_table(of, tree)) {}
+
+  strata::counter_cell const& cell(std::string const& path, std::string const& metric,
+                                   counter_scope scope) const {
+    CAPTURE(path);
+    CAPTURE(metric);
+    std::size_t const column = table.find(metric);
+    REQUIRE(column != strata::counter_table::none);
+    for (std::size_t i = 0; i < tree.rows().size(); ++i) {
+      if (tree.rows()[i].path == path) return table.at(i, column, scope);
+    }
+    FAIL("no such row");
+    return table.at(0, column, scope);
+  }
+  double self(std::string const& path, std::string const& metric) const {
+    return cell(path, metric, counter_scope::self).value;
+  }
+  double total(std::string const& path, std::string const& metric) const {
+    return cell(path, metric, counter_scope::total).value;
+  }
+  std::string note(std::string const& path, std::string const& metric) const {
+    return table.note(cell(path, metric, counter_scope::total));
+  }
+  bool empty(std::string const& path, std::string const& metric) const {
+    return std::isnan(total(path, metric));
+  }
+
+  strata::call_tree tree;
+  strata::counter_table table;
+};
+
+inline bool says(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Exactly one problem, and it says this.
+inline void one_problem(profile const& p, std::string const& part) {
+  for (std::string const& problem : p.problems) INFO(problem);
+  CAPTURE(part);
+  std::string all;
+  for (std::string const& problem : p.problems) all += problem + '\n';
+  CAPTURE(all);
+  REQUIRE(p.problems.size() == 1);
+  CHECK(says(p.problems[0], part));
+}
+
+inline void no_problem(profile const& p) {
+  for (std::string const& problem : p.problems) MESSAGE(problem);
+  CHECK(p.problems.empty());
+  CHECK(p.losses.counter_ranges_lost == 0);
+}
+
+}  // namespace fake
+
+#endif  // STRATA_TESTS_FAKE_COUNTER_RUN_HPP

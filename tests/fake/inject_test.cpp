@@ -1,0 +1,216 @@
+// The library of examples/inject in programs that know nothing of Strata.
+#include <csignal>
+
+#include "unit/process/child.hpp"
+
+using namespace process_test;
+
+namespace {
+
+std::string const library = INJECT_LIBRARY;
+std::string const fakes = FAKE_DIR;
+
+/// A program with the library, by the driver or by the dynamic linker.
+enum class way { driver, preload };
+
+struct injected {
+  work_folder folder;
+  ending end;
+
+  explicit injected(texts words, std::string const& strata, way by = way::driver,
+                    std::string const& name = "injected_program", texts const& more = {},
+                    std::vector<int> const& signals = {}) {
+    words.insert(words.begin(), program(name));
+    texts environment{
+        "STRATA_CUPTI=" + fakes + "/libcupti.so.13", "STRATA_LIBCUDA=" + fakes + "/libcuda.so.1",
+        "FAKE_CUPTI_FILE=" + fakes + "/libcupti.so.13", "FAKE_CUDA_FILE=" + fakes + "/libcuda.so.1",
+        (by == way::driver ? "CUDA_INJECTION64_PATH=" : "LD_PRELOAD=") + library};
+    if (!strata.empty()) environment.push_back("STRATA=" + strata + ",out=" + folder / "out");
+    environment.insert(environment.begin(), more.begin(), more.end());  // the first one counts
+    end = run(words, environment, signals);
+    INFO(end.out);
+    INFO(end.err);
+    CHECK_FALSE(has(end.out, "cuInit: 3"));
+  }
+  bool reported() const { return fs::exists(folder / "out"); }
+  std::string file(std::string const& name) const { return content(folder / ("out/" + name)); }
+  call_counts calls() const { return calls_in(folder / "out"); }
+  /// Kernels called gemm, with the path of their range.
+  std::string kernels() const {
+    std::istringstream lines(file("kernels.csv"));
+    std::string found;
+    std::string line;
+    std::map<std::string, std::size_t> column;
+    while (std::getline(lines, line)) {
+      texts cells(1);
+      for (char const c : line) {
+        if (c == ',') {
+          cells.emplace_back();
+        } else if (c != '\r') {
+          cells.back() += c;
+        }
+      }
+      if (column.empty()) {
+        for (std::size_t i = 0; i < cells.size(); ++i) column[cells[i]] = i;
+      } else if (has(line, "gemm")) {
+        found += cells.at(column.at("path")) + ":" + cells.at(column.at("count")) + " ";
+      }
+    }
+    return found;
+  }
+};
+
+bool has_nvtx() { return INJECT_NVTX != 0; }
+
+}  // namespace
+
+TEST_CASE("kernels of a program without any mark appear under the root") {
+  way by = way::driver;
+  SUBCASE("loaded by the driver") {}
+  SUBCASE("preloaded") { by = way::preload; }
+  injected const p({"init", "context", "work=3", "copy", "work=1", "tell"}, "trace", by);
+  CHECK(p.end.code == 5);
+  CHECK(p.end.out == "cuInit: 0\nsubscribed: 1\nmisuses: 0 0\ndone\n");
+  CHECK(reports_in(p.end) == 1);
+  CHECK(count_of(p.end.err, "strata: wrote") == 1);
+  CHECK(p.kernels() == ":4 ");
+  CHECK(has(p.file("ranges.csv"), ",4096,"));
+}
+
+TEST_CASE("without STRATA it does nothing") {
+  for (std::string const strata : {"", "off"}) {
+    for (way const by : {way::driver, way::preload}) {
+      injected const p({"push=a", "init", "context", "work=3", "pop", "tell"}, strata, by);
+      CHECK(p.end.code == 5);
+      CHECK(p.end.out == "cuInit: 0\nsubscribed: 0\nmisuses: 0 0\ndone\n");
+      CHECK(p.end.err == "");
+      CHECK_FALSE(p.reported());
+    }
+  }
+}
+
+TEST_CASE("host times need no CUPTI") {
+  injected const p({"init", "context", "work=3", "tell"}, "host");
+  CHECK(p.end.code == 5);
+  CHECK(has(p.end.out, "subscribed: 0\n"));
+  CHECK(reports_in(p.end) == 1);
+  CHECK(p.kernels() == "");
+}
+
+TEST_CASE("a process that makes no context says nothing") {
+  for (way const by : {way::driver, way::preload}) {
+    injected const p({"init", "tell"}, "trace", by);
+    CHECK(p.end.code == 5);
+    CHECK(p.end.err == "");
+    CHECK_FALSE(p.reported());
+  }
+}
+
+TEST_CASE("what keeps kernels from being recorded is told once") {
+  injected const busy({"other=Somebody", "init", "context", "work=3"}, "trace");
+  CHECK(busy.end.code == 5);
+  CHECK(count_of(busy.end.err, "\n") == 1);
+  CHECK(has(busy.end.err, "strata: nothing was recorded: cuptiSubscribe: "));
+  CHECK(has(busy.end.err, "(39)"));
+  injected const none({"init"}, "trace", way::driver, "injected_program",
+                      {"STRATA_CUPTI=/nowhere/libcupti.so"});
+  CHECK(none.end.code == 5);
+  CHECK(has(none.end.err, "strata: nothing was recorded: STRATA_CUPTI=/nowhere/libcupti.so"));
+  injected const child({"other=Somebody", "init", "child"}, "trace");
+  CHECK(has(child.end.out, "child 0\n"));
+  CHECK(count_of(child.end.err, "nothing was recorded") == 1);
+}
+
+TEST_CASE("a program with ranges but without a session gets one") {
+  for (way const by : {way::driver, way::preload}) {
+    injected const p({"init", "context", "work=3", "tell"}, "trace", by, "injected_ranges");
+    CHECK(p.end.code == 5);
+    CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+    CHECK(reports_in(p.end) == 1);
+    CHECK_FALSE(has(p.end.err, "no source file"));
+    CHECK(p.calls().at("own") == 1);
+    CHECK(p.kernels() == "own:3 ");
+  }
+  // The first range comes before the driver.
+  injected const early({"work=0", "init", "context", "work=3", "tell"}, "trace", way::preload,
+                       "injected_ranges");
+  CHECK(early.end.code == 5);
+  CHECK(has(early.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+  CHECK(early.calls().at("own") == 2);
+  CHECK(early.kernels() == "own:3 ");
+}
+
+TEST_CASE("a program that has Strata built in keeps its session") {
+  for (way const by : {way::driver, way::preload}) {
+    injected const p({"init", "context", "work=3", "tell"}, "trace", by, "injected_session");
+    CHECK(p.end.code == 5);
+    CHECK(has(p.end.out, "subscribed: 1\n"));
+    CHECK(count_of(p.end.err, "has Strata built in") == 1);
+    CHECK(reports_in(p.end) == 1);
+    CHECK(p.kernels() == "own:3 ");
+  }
+}
+
+TEST_CASE("a report comes however the program ends") {
+  texts const words{"init", "context", "work=3"};
+  auto const with = [&](std::string const& word) {
+    texts all = words;
+    all.push_back(word);
+    return all;
+  };
+  injected const signalled(with("wait"), "trace", way::driver, "injected_program", {}, {SIGINT});
+  CHECK(signalled.end.signal == SIGINT);
+  CHECK(signalled.kernels() == ":3 ");
+  texts handled = words;
+  handled.insert(handled.begin(), "handler");
+  handled.push_back("wait");
+  injected const own(handled, "trace", way::driver, "injected_program", {}, {SIGINT});
+  CHECK(own.end.code == 5);
+  CHECK(own.kernels() == ":3 ");
+  injected const thrown(with("throw"), "trace");
+  CHECK(thrown.end.signal == SIGABRT);
+  CHECK(has(thrown.end.err, "nobody catches this"));
+  CHECK(thrown.kernels() == ":3 ");
+  injected const forked(with("child"), "trace");
+  CHECK(has(forked.end.out, "child 0\n"));
+  CHECK(reports_in(forked.end) == 1);
+}
+
+TEST_CASE("the NVTX ranges of the program are ranges" * doctest::skip(!has_nvtx())) {
+  texts const words{"init", "context", "push=outer", "work=1", "push=inner", "work=2",
+                    "pop",  "work=1",  "pop",        "work=1", "tell"};
+  for (way const by : {way::driver, way::preload}) {
+    injected const p(words, "trace", by);
+    CHECK(p.end.code == 5);
+    CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+    CHECK(p.calls() == call_counts{{"outer", 1}, {"outer/inner", 1}});
+    CHECK(p.kernels() == "outer:2 outer/inner:2 :1 ");
+    injected const deaf(words, "trace,nvtx=off", by);
+    CHECK(deaf.kernels() == ":5 ");
+    injected const explicitly(words, "trace,nvtx=in", by);
+    CHECK(explicitly.calls() == call_counts{{"outer", 1}, {"outer/inner", 1}});
+    CHECK_FALSE(has(explicitly.end.err, "nvtx"));
+  }
+  // Ranges before the driver, and without one.
+  texts early = words;
+  early.insert(early.begin(), {"push=first", "pop"});
+  injected const first(early, "trace", way::preload);
+  CHECK(first.calls() == call_counts{{"first", 1}, {"outer", 1}, {"outer/inner", 1}});
+  CHECK(first.kernels() == "outer:2 outer/inner:2 :1 ");
+  injected const host({"push=a", "pop"}, "host", way::preload);
+  CHECK(host.calls() == call_counts{{"a", 1}});
+  // Another tool was named.
+  injected const other(words, "trace,nvtx=in", way::driver, "injected_program",
+                       {"NVTX_INJECTION64_PATH=/nowhere/tool.so"});
+  CHECK(other.end.code == 5);
+  CHECK(has(other.end.err, "/nowhere/tool.so"));
+  CHECK(other.kernels() == ":5 ");
+}
+
+TEST_CASE("a child that the program starts is left in peace") {
+  ending const shell =
+      run({"/bin/sh", "-c", "echo inner; exit 3"}, {"LD_PRELOAD=" + library, "STRATA=trace"});
+  CHECK(shell.code == 3);
+  CHECK(shell.out == "inner\n");
+  CHECK(shell.err == "");
+}

@@ -1,0 +1,110 @@
+// A CUDA program that knows nothing of Strata, for the library of examples/inject; with
+// INJECTED_RANGES=1 it has ranges and no session, with 2 it has both. It links none of the
+// stand-ins: FAKE_CUDA_FILE and FAKE_CUPTI_FILE name them. Arguments are done in order:
+//   init              cuInit                     context       makes a context
+//   work=N            N kernels                  copy          a copy to the device
+//   push=NAME pop     NVTX                       other=NAME    another client owns CUPTI
+//   handler           handles SIGINT itself      wait          until a signal comes
+//   throw             an exception leaves main   child         a forked child works and ends
+//   tell              what CUPTI and the driver were asked for
+// It says `done` and ends with exit code 5.
+#if INJECTED_RANGES == 1
+#include <strata/range.hpp>
+#elif INJECTED_RANGES == 2
+#include <strata/strata.hpp>
+#endif
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#define INJECTED_NVTX 1
+#endif
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "fake.hpp"
+
+namespace {
+
+void* library(char const* variable) {
+  void* const handle = dlopen(std::getenv(variable), RTLD_NOW);
+  if (handle == nullptr) {
+    std::puts(dlerror());
+    std::exit(99);
+  }
+  return handle;
+}
+
+template <class Function>
+Function* in(char const* variable, char const* name) {
+  return reinterpret_cast<Function*>(dlsym(library(variable), name));
+}
+#define CUDA(name) in<decltype(name)>("FAKE_CUDA_FILE", #name)
+#define CUPTI(name) in<decltype(name)>("FAKE_CUPTI_FILE", #name)
+
+void work(int times) {
+#if INJECTED_RANGES
+  STRATA_RANGE("own");
+#endif
+  fake_kernel kernel;
+  kernel.name = "_Z4gemmPf";
+  for (int i = 0; i < times; ++i) (void)CUPTI(fake_launch)(&kernel);
+}
+
+void say(char const* text) { (void)!write(1, text, std::strlen(text)); }
+
+volatile std::sig_atomic_t interrupted = 0;
+
+void wait_for_signal() {
+  say("ready\n");
+  while (interrupted == 0) usleep(1000);
+}
+
+void child() {
+  pid_t const made = fork();
+  if (made == 0) {
+    work(1);
+    std::exit(0);
+  }
+  int status = 0;
+  (void)waitpid(made, &status, 0);
+  std::printf("child %d\n", status);
+}
+
+void run(std::string const& word) {
+  std::size_t const sign = word.find('=');
+  std::string const key = word.substr(0, sign);
+  std::string const value = sign == std::string::npos ? "" : word.substr(sign + 1);
+  if (key == "init") std::printf("cuInit: %d\n", in<int(unsigned)>("FAKE_CUDA_FILE", "cuInit")(0));
+  if (key == "context") CUPTI(fake_create_context)(1);
+  if (key == "work") work(std::atoi(value.c_str()));
+  if (key == "copy") (void)CUPTI(fake_copy)(1, 4096, 7, 100);
+  if (key == "other") CUPTI(fake_set_other_client)(value.c_str());
+  if (key == "handler") std::signal(SIGINT, [](int) { interrupted = 1; });
+  if (key == "wait") wait_for_signal();
+  if (key == "throw") throw std::runtime_error("nobody catches this");
+  if (key == "child") child();
+#if INJECTED_NVTX
+  if (key == "push") (void)nvtxRangePushA(value.c_str());
+  if (key == "pop") (void)nvtxRangePop();
+#endif
+  if (key == "tell") {
+    std::printf("subscribed: %zu\n", CUPTI(fake_calls)("cuptiSubscribe"));
+    std::printf("misuses: %zu %zu\n", CUDA(fake_cuda_misuse_count)(), CUPTI(fake_misuse_count)());
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  for (int i = 1; i < count; ++i) run(words[i]);
+  std::puts("done");
+  return 5;
+}

@@ -1,0 +1,115 @@
+// detail/nvtx_types.hpp and detail/cupti_nvtx.hpp against NVTX's and CUPTI's own headers. It
+// compiles or it does not.
+#include <strata/detail/cupti_nvtx.hpp>
+#include <strata/detail/nvtx_types.hpp>
+
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <cuda.h>
+#include <cupti.h>
+#include <generated_nvtx_meta.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstddef>
+
+#include "abi_common.hpp"
+
+namespace nvtx = strata::detail::nvtx;
+namespace ours = strata::detail::cupti;
+
+// ---- what is said of a range ----
+SAME_VALUE(NVTX_MESSAGE_UNKNOWN, nvtx::message_kind::none);
+SAME_VALUE(NVTX_MESSAGE_TYPE_ASCII, nvtx::message_kind::text);
+SAME_VALUE(NVTX_MESSAGE_TYPE_UNICODE, nvtx::message_kind::wide_text);
+SAME_VALUE(NVTX_MESSAGE_TYPE_REGISTERED, nvtx::message_kind::registered);
+SAME_VALUE(NVTX_NO_PUSH_POP_TRACKING, nvtx::no_level);
+static_assert(sizeof(nvtxEventAttributes_t) == sizeof(nvtx::event));
+static_assert(sizeof(nvtxRangeId_t) == sizeof(nvtx::range_id));
+SAME_FIELD(nvtxEventAttributes_t, version, nvtx::event, version);
+SAME_FIELD(nvtxEventAttributes_t, size, nvtx::event, size);
+SAME_FIELD(nvtxEventAttributes_t, category, nvtx::event, category);
+SAME_FIELD(nvtxEventAttributes_t, colorType, nvtx::event, color_kind);
+SAME_FIELD(nvtxEventAttributes_t, color, nvtx::event, color);
+SAME_FIELD(nvtxEventAttributes_t, payloadType, nvtx::event, payload_kind);
+SAME_FIELD(nvtxEventAttributes_t, payload, nvtx::event, payload);
+SAME_FIELD(nvtxEventAttributes_t, messageType, nvtx::event, kind);
+SAME_FIELD(nvtxEventAttributes_t, message, nvtx::event, message);
+
+// ---- the tool's side ----
+SAME_VALUE(NVTX_ETID_CALLBACKS, nvtx::callbacks_table);
+SAME_VALUE(NVTX_CB_MODULE_CORE, nvtx::module_id::core);
+SAME_VALUE(NVTX_CB_MODULE_CORE2, nvtx::module_id::core2);
+SAME_VALUE(NVTX_CBID_CORE_MarkEx, nvtx::core_id::mark_event);
+SAME_VALUE(NVTX_CBID_CORE_MarkA, nvtx::core_id::mark);
+SAME_VALUE(NVTX_CBID_CORE_MarkW, nvtx::core_id::mark_wide);
+SAME_VALUE(NVTX_CBID_CORE_RangeStartEx, nvtx::core_id::start_event);
+SAME_VALUE(NVTX_CBID_CORE_RangeStartA, nvtx::core_id::start);
+SAME_VALUE(NVTX_CBID_CORE_RangeStartW, nvtx::core_id::start_wide);
+SAME_VALUE(NVTX_CBID_CORE_RangeEnd, nvtx::core_id::end);
+SAME_VALUE(NVTX_CBID_CORE_RangePushEx, nvtx::core_id::push_event);
+SAME_VALUE(NVTX_CBID_CORE_RangePushA, nvtx::core_id::push);
+SAME_VALUE(NVTX_CBID_CORE_RangePushW, nvtx::core_id::push_wide);
+SAME_VALUE(NVTX_CBID_CORE_RangePop, nvtx::core_id::pop);
+SAME_VALUE(NVTX_CBID_CORE2_DomainMarkEx, nvtx::core2_id::domain_mark);
+SAME_VALUE(NVTX_CBID_CORE2_DomainRangeStartEx, nvtx::core2_id::domain_start);
+SAME_VALUE(NVTX_CBID_CORE2_DomainRangeEnd, nvtx::core2_id::domain_end);
+SAME_VALUE(NVTX_CBID_CORE2_DomainRangePushEx, nvtx::core2_id::domain_push);
+SAME_VALUE(NVTX_CBID_CORE2_DomainRangePop, nvtx::core2_id::domain_pop);
+SAME_VALUE(NVTX_CBID_CORE2_DomainRegisterStringA, nvtx::core2_id::register_string);
+SAME_VALUE(NVTX_CBID_CORE2_DomainRegisterStringW, nvtx::core2_id::register_string_wide);
+SAME_VALUE(NVTX_CBID_CORE2_DomainCreateA, nvtx::core2_id::create_domain);
+SAME_VALUE(NVTX_CBID_CORE2_DomainCreateW, nvtx::core2_id::create_domain_wide);
+SAME_VALUE(NVTX_CBID_CORE2_DomainDestroy, nvtx::core2_id::destroy_domain);
+SAME_FIELD(NvtxExportTableCallbacks, struct_size, nvtx::export_callbacks, struct_size);
+SAME_FIELD(NvtxExportTableCallbacks, GetModuleFunctionTable, nvtx::export_callbacks,
+           get_module_table);
+static_assert(sizeof(NvtxExportTableCallbacks) == sizeof(nvtx::export_callbacks));
+SAME_CALLBACK(NvtxGetExportTableFunc_t, nvtx::export_table_function);
+
+// ---- CUPTI's callbacks ----
+using ours::nvtx_id;
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxMarkA, nvtx_id::mark);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxMarkW, nvtx_id::mark_wide);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxMarkEx, nvtx_id::mark_event);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangeStartA, nvtx_id::start);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangeStartW, nvtx_id::start_wide);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangeStartEx, nvtx_id::start_event);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangeEnd, nvtx_id::end);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangePushA, nvtx_id::push);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangePushW, nvtx_id::push_wide);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangePushEx, nvtx_id::push_event);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxRangePop, nvtx_id::pop);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainMarkEx, nvtx_id::domain_mark);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainRangeStartEx, nvtx_id::domain_start);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainRangeEnd, nvtx_id::domain_end);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainRangePushEx, nvtx_id::domain_push);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainRangePop, nvtx_id::domain_pop);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainRegisterStringA, nvtx_id::register_string);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainRegisterStringW, nvtx_id::register_string_wide);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainCreateA, nvtx_id::create_domain);
+SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainCreateW, nvtx_id::create_domain_wide);
+SAME_FIELD(CUpti_NvtxData, functionName, ours::nvtx_data, function_name);
+SAME_FIELD(CUpti_NvtxData, functionParams, ours::nvtx_data, parameters);
+SAME_FIELD(CUpti_NvtxData, functionReturnValue, ours::nvtx_data, result);
+SAME_FIELD(nvtxRangePushA_params, message, ours::nvtx_text_parameters, text);
+SAME_FIELD(nvtxRangeStartW_params, message, ours::nvtx_text_parameters, text);
+SAME_FIELD(nvtxMarkA_params, message, ours::nvtx_text_parameters, text);
+SAME_FIELD(nvtxDomainCreateA_params, name, ours::nvtx_text_parameters, text);
+SAME_FIELD(nvtxRangePushEx_params, eventAttrib, ours::nvtx_event_parameters, event);
+SAME_FIELD(nvtxRangeStartEx_params, eventAttrib, ours::nvtx_event_parameters, event);
+SAME_FIELD(nvtxMarkEx_params, eventAttrib, ours::nvtx_event_parameters, event);
+SAME_FIELD(nvtxRangeEnd_params, id, ours::nvtx_end_parameters, id);
+SAME_FIELD(nvtxDomainRangePop_params, domain, ours::nvtx_domain_parameters, domain);
+SAME_FIELD(nvtxDomainRangePushEx_params, domain, ours::nvtx_domain_event_parameters, domain);
+SAME_FIELD(nvtxDomainRangePushEx_params, core.eventAttrib, ours::nvtx_domain_event_parameters,
+           event);
+SAME_FIELD(nvtxDomainRangeStartEx_params, core.eventAttrib, ours::nvtx_domain_event_parameters,
+           event);
+SAME_FIELD(nvtxDomainMarkEx_params, core.eventAttrib, ours::nvtx_domain_event_parameters, event);
+SAME_FIELD(nvtxDomainRangeEnd_params, domain, ours::nvtx_domain_end_parameters, domain);
+SAME_FIELD(nvtxDomainRangeEnd_params, core.id, ours::nvtx_domain_end_parameters, id);
+SAME_FIELD(nvtxDomainRegisterStringA_params, domain, ours::nvtx_domain_text_parameters, domain);
+SAME_FIELD(nvtxDomainRegisterStringA_params, string, ours::nvtx_domain_text_parameters, text);
+SAME_FIELD(nvtxDomainRegisterStringW_params, string, ours::nvtx_domain_text_parameters, text);
+#endif
+
+int main() { return 0; }

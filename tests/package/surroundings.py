@@ -1,0 +1,251 @@
+"""Foreign surroundings: units built in different ways meet in one program, and the program behaves as without Strata.
+
+Each row of the tables builds a program of small units. Without STRATA it is silent and ends as it should; with STRATA
+there is one report with the ranges that the row names."""
+import concurrent.futures
+import csv
+import os
+import pathlib
+import re
+import shutil
+
+from common import HERE, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, run
+from headers import hostile
+from odr import ranges
+
+SOURCE = HERE / "surroundings"
+LEAVES_OUT = re.compile(r"strata: the ranges of the parts built with Strata \d+\.\d+ are not recorded, because Strata "
+                        r"\d+\.\d+ is in this process already: build all parts with one version\n")
+NOT_LINKED = "STRATA is set, but no source file of this program includes <strata/strata.hpp>"
+GXX = ["g++", "-O0", "-std=c++17"]
+
+
+def copy_of(folder, version=None):
+    """A vendored copy of the headers, of another version where one is named."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(INCLUDE, folder)
+    if version:
+        path = pathlib.Path(folder, "strata", "version.hpp")
+        text = path.read_text()
+        numbers = dict(zip(("MAJOR", "MINOR", "PATCH"), version))
+        for name, value in numbers.items():
+            text = re.sub(rf"(define STRATA_VERSION_{name}) \d+", rf"\g<1> {value}", text)
+        whole = version[0] * 10000 + version[1] * 100 + version[2]
+        text = re.sub(r"(define STRATA_VERSION|STRATA_VERSION !=) \d+", rf"\g<1> {whole}", text)
+        path.write_text(text)
+    return pathlib.Path(folder).absolute()
+
+
+def behaves(checks, what, program, code, expected, said=lambda text: True):
+    """Idle: silent. Asked for: the expected ranges, and on stderr besides the report what `said` accepts."""
+    program = pathlib.Path(program).absolute()
+    idle = run([program])
+    checks.that(idle.returncode == code and not idle.stdout + idle.stderr, f"{what}: silent without STRATA",
+                f"  exit code {idle.returncode}\n{idle.stdout}{idle.stderr}")
+    out = pathlib.Path(f"out-{program.name}").absolute()
+    shutil.rmtree(out, ignore_errors=True)
+    traced = run([program], env=clean_environment(STRATA=f"host,out={out},formats=csv"))
+    calls = ranges(out)
+    checks.that(traced.returncode == code and calls == expected and said(traced.stderr), f"{what}: one report",
+                f"  exit code {traced.returncode}\n  expected {expected}\n  recorded {calls}\n{traced.stderr}")
+
+
+def quiet(text):
+    return not [line for line in text.splitlines() if line and "wrote" not in line]
+
+
+def other_version_said(text):
+    return len(LEAVES_OUT.findall(text)) == 1
+
+
+def nvcc():
+    return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
+
+
+# name of the object: the compiler and its flags, and what it defines; `u` holds the umbrella header
+def objects():
+    own, same, other = (f"-I{folder}" for folder in (INCLUDE, copy_of("same"), copy_of("other", (0, 9, 0))))
+    table = {
+        "first_17": GXX + [own, "-DUNIT=first"],
+        "second_20": GXX + [own, "-DUNIT=second", "-std=c++20"],
+        "third_23u": GXX + [own, "-DUNIT=third", "-std=c++2b", "-DUMBRELLA"],
+        "first_lto": GXX + [own, "-DUNIT=first", "-O2", "-flto"],
+        "third_ltou": GXX + [own, "-DUNIT=third", "-O1", "-flto", "-DUMBRELLA"],
+        "second_same": GXX + [same, "-DUNIT=second", "-fvisibility=hidden"],
+        "second_other": GXX + [other, "-DUNIT=second"],
+        "second_otheru": GXX + [other, "-DUNIT=second", "-DUMBRELLA"],
+    }
+    if "clang++" in compilers():
+        table["first_clang"] = ["clang++", "-std=c++20", "-O1", "-fno-exceptions", "-fno-rtti", own, "-DUNIT=first"]
+    if nvcc():
+        table["first_cu"] = [nvcc(), "-std=c++17", "-arch=sm_80", own, "-DUNIT=first", "-x", "cu"]
+    return table
+
+
+ALL = {"first": 1, "second": 1, "third": 1}
+# (what, what is linked, the units, flags of the linker, the ranges, what is said besides)
+PROGRAMS = [
+    ("C++17, C++20 and C++23", "first_17.o second_20.o third_23u.o", "first second third", [], ALL, quiet),
+    ("a unit of clang++ without exceptions", "first_clang.o second_20.o third_23u.o", "first second third", [], ALL,
+     quiet),
+    ("a unit of nvcc", "first_cu.o second_20.o third_23u.o", "first second third", ["nvcc"], ALL, quiet),
+    ("static libraries", "libthird.a libsecond.a libfirst.a", "first second third", [], ALL, quiet),
+    ("the umbrella in a library that nobody needs", "libfirst.a libthird.a", "first", [], None,
+     lambda text: NOT_LINKED in text and text.count("\n") == 1),
+    ("LTO but for the umbrella", "first_lto.o second_20.o third_23u.o", "first second third", ["-O2", "-flto"], ALL,
+     quiet),
+    ("LTO of the umbrella alone", "first_17.o second_20.o third_ltou.o", "first second third", ["-O1", "-flto"], ALL,
+     quiet),
+    ("LTO of a unit and the umbrella", "first_lto.o third_ltou.o", "first third", ["-O1", "-flto"],
+     {"first": 1, "third": 1}, quiet),
+    ("two copies of one version", "first_17.o second_same.o third_23u.o", "first second third", [], ALL, quiet),
+    ("two versions", "first_17.o second_other.o third_23u.o", "first second third", [], {"first": 1, "third": 1},
+     other_version_said),
+    ("two versions, linked the other way round", "second_other.o third_23u.o first_17.o", "second first third", [],
+     {"first": 1, "third": 1}, other_version_said),
+    ("two versions, each with the umbrella", "first_17.o third_23u.o second_otheru.o", "first second third", [],
+     {"first": 1, "third": 1}, other_version_said),
+    ("two versions, the other with its umbrella first", "second_otheru.o first_17.o third_23u.o",
+     "first second third", [], {"second": 1}, other_version_said),
+]
+
+
+def link(number, linked, units, flags):
+    names = "".join(f" DO({unit})" for unit in units.split())
+    compiler = [nvcc()] if "nvcc" in flags else ["g++"]
+    return [*compiler, "-std=c++17", f"-DUNITS(DO)={names}", SOURCE / "program.cpp", *linked.split(),
+            *[f for f in flags if f != "nvcc"], "-ldl", "-o", f"program-{number}"]
+
+
+def programs(checks):
+    table = objects()
+    built = checks.all_succeed([(f"{name}.o", [*flags, "-c", SOURCE / "unit.cpp", "-o", f"{name}.o"], None)
+                                for name, flags in table.items()])
+    if any(b.returncode for b in built):
+        return
+    for unit, name in (("first", "first_17"), ("second", "second_20"), ("third", "third_23u")):
+        run(["ar", "rcs", f"lib{unit}.a", f"{name}.o"])
+    rows = list(enumerate(PROGRAMS))
+    for missing, tool in (("first_clang", "clang++"), ("first_cu", "nvcc")):
+        if missing not in table:
+            print(f"without units of {tool}: it is not here")
+            rows = [r for r in rows if missing not in r[1][1]]
+    links = checks.all_succeed([(f"{what}: links", link(n, linked, units, flags), None)
+                                for n, (what, linked, units, flags, _, _) in rows])
+    for done, (n, (what, _, units, _, expected, said)) in zip(links, rows):
+        if done.returncode == 0:
+            behaves(checks, what, f"program-{n}", 40 + len(units.split()), expected, said)
+
+
+def one_unit(checks):
+    """Two copies in one source file: of one version they are one, of two versions an error that says what to do."""
+    def includes(folder):
+        return f'#include "{pathlib.Path(folder).absolute()}/strata/range.hpp"\n#include <strata/range.hpp>\n'
+    syntax = [*GXX, f"-I{INCLUDE}", "-fsyntax-only", "-x", "c++", "-"]
+    checks.succeeds("two copies of one version in one unit", syntax, stdin=includes("same"))
+    text = (f'#include <strata/version.hpp>\n#include "{pathlib.Path("other").absolute()}/strata/version.hpp"\n')
+    for order in (text, "".join(reversed(text.splitlines(True)))):
+        refused = run(syntax, stdin=order)
+        checks.that(refused.returncode != 0 and "Two versions of Strata meet in one source file" in refused.stderr,
+                    "two versions in one unit are an error", refused.stderr)
+    # Macros that are defined after the header do not reach what its macros expand to.
+    checks.succeeds("hostile macros after the header", syntax,
+                    stdin=f'#include <strata/strata.hpp>\n{hostile()}#include "{HERE}/parity.cpp"\n')
+
+
+def openmp(checks):
+    for compiler in compilers():
+        name = f"openmp-{compiler}"
+        probe = run([compiler, "-fopenmp", "-x", "c++", "-", "-o", "probe"], stdin="#include <omp.h>\nint main() {}\n")
+        if probe.returncode != 0:
+            print(f"without OpenMP of {compiler}: it is not here")
+            continue
+        if checks.succeeds(name, [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}",
+                                  "-fopenmp", SOURCE / "openmp.cpp", "-ldl", "-pthread", "-o", name]).returncode:
+            continue
+        behaves(checks, name, name, 42, {"attention": 1, "head": 32, "load": 1}, quiet)
+        with open(pathlib.Path(f"out-{name}", "ranges.csv"), newline="") as file:
+            rows = {row["path"]: row for row in csv.DictReader(file)}
+        outside = [path for path in rows if path and not path.startswith("attention[7]")]
+        checks.that(not outside, f"{name}: all below the range that handed its place over", str(outside))
+        parent = rows["attention[7]"]
+        checks.that(0 <= int(parent["host_self_ns"]) <= int(parent["host_total_ns"]), f"{name}: self time", str(parent))
+
+
+def ranks(checks):
+    """Ranks that start at the same time in one directory."""
+    out = pathlib.Path("ranks").absolute()
+    shutil.rmtree(out, ignore_errors=True)
+
+    def rank(number):
+        return run(["./program-0"], env=clean_environment(STRATA=f"host,out={out},formats=csv",
+                                                          OMPI_COMM_WORLD_RANK=str(number)))
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        ended = list(pool.map(rank, range(8)))
+    checks.that(all(e.returncode == 43 for e in ended), "ranks end as they should", "\n".join(e.stderr for e in ended))
+    found = {}
+    for path in out.rglob("ranges.csv"):
+        with open(path, newline="") as file:
+            found[path.parent.name] = {row["rank"] for row in csv.DictReader(file)}
+    checks.that(found == {f"rank{n}": {str(n)} for n in range(8)}, "each rank has a directory and a column",
+                str(found))
+
+
+def range_free(checks):
+    """The umbrella header alone: what it leaves behind in a program without ranges."""
+    for name, flags in (("without", []), ("with", ["-DUMBRELLA"])):
+        checks.succeeds(f"range-free, {name}", ["g++", "-std=c++17", "-O0", f"-I{INCLUDE}", *flags,
+                                                SOURCE / "range_free.cpp", "-ldl", "-o", f"free-{name}"])
+    told = {}
+    for name in ("without", "with"):
+        here = pathlib.Path(f"run-{name}").absolute()
+        shutil.rmtree(here, ignore_errors=True)
+        here.mkdir()
+        result = run([f"../free-{name}", "1000", "tell"], cwd=here)
+        checks.that(result.returncode == 42 and not result.stderr and not os.listdir(here), f"range-free, {name}: ends",
+                    f"  {result.returncode} {result.stderr} {os.listdir(here)}")
+        told[name] = result.stdout
+    heap = {name: int(re.search(r"heap (\d+)", text)[1]) for name, text in told.items()}
+    # One entry in the environment, by which later copies of Strata in the process find this one.
+    checks.that(0 <= heap["with"] - heap["without"] <= 8192, "range-free: at most 8 KB of heap", str(heap))
+    for text in told.values():
+        checks.that("Threads:\t1\n" in text, "range-free: one thread", text)
+    files = {name: {line for line in text.splitlines() if line.startswith("/")} - {f"/free-{name}"}
+             for name, text in told.items()}
+    # A linker may leave out a library that only the umbrella uses.
+    extra = {f for f in files["with"] - files["without"] if not re.match(r"/(libdl|libpthread|libgcc_s|libm)\b", f)}
+    checks.that(not extra and files["without"] <= files["with"], "range-free: the same files in memory", str(files))
+    for wish in ("trace", "host", "off"):
+        here = pathlib.Path(f"run-{wish}").absolute()
+        shutil.rmtree(here, ignore_errors=True)
+        here.mkdir()
+        result = run(["../free-with"], cwd=here, env=clean_environment(STRATA=wish))
+        checks.that(result.returncode == 42 and not result.stderr and not os.listdir(here),
+                    f"range-free, STRATA={wish}: there is nothing to record", result.stderr)
+
+
+def fast_math(checks):
+    """Under -ffast-math no number is NaN, says the compiler; yet what was not given is not in the reports."""
+    for name in headers():
+        uses = re.findall(r"std::is(?:nan|finite)\(", (INCLUDE / name).read_text())
+        checks.that(not uses, f"{name}: asks detail/finite.hpp, which holds under -ffast-math")
+    if checks.succeeds("fast math", [*GXX, "-O1", "-ffast-math", f"-I{INCLUDE}", ROOT / "examples/minimal/minimal.cpp",
+                                     "-ldl", "-o", "fast"]).returncode:
+        return
+    out = pathlib.Path("out-fast").absolute()
+    shutil.rmtree(out, ignore_errors=True)
+    traced = run(["./fast"], env=clean_environment(STRATA=f"host,out={out}"))
+    text = traced.stderr + "".join(path.read_text() for path in out.iterdir())
+    found = re.findall(r".*\b(?:nan|inf)\b.*", text)
+    checks.that(traced.returncode == 0 and not found, "fast math: no nan in a report", "\n".join(found[:10]))
+    with open(out / "ranges.csv", newline="") as file:
+        flops = {row["path"]: row["flops"] for row in csv.DictReader(file)}
+    checks.that(flops["block[0]"] == "" and float(flops["block[0]/attention"]) == 20971520,
+                "fast math: what was given and what was not", str(flops))
+
+
+def main(*only):
+    checks = Checks()
+    for part in only or ("programs", "one_unit", "openmp", "ranks", "range_free", "fast_math"):
+        globals()[part](checks)
+    return checks.end()

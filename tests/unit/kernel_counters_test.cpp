@@ -1,0 +1,157 @@
+#include <doctest/doctest.h>
+#include <strata/detail/kernel_regions.hpp>
+#include <strata/kernel_counter_table.hpp>
+#include <strata/report/csv.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "counter_sample.hpp"
+
+using namespace counter_test;
+using strata::detail::kernel_regions;
+
+namespace {
+
+double const no_value = std::numeric_limits<double>::quiet_NaN();
+
+/// A thread in ranges that launches kernels by name.
+struct fixture {
+  kernel_regions regions;
+  detail::recorder& recorder = detail::recorder::instance();
+  detail::thread_recorder* own = recorder.of_this_thread();
+
+  explicit fixture(std::vector<std::string> const& patterns) { regions.choose(patterns); }
+
+  void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch) {
+    detail::cupti::api_data call{};
+    call.function_name = "cuLaunchKernel";
+    call.symbol_name = kernel;
+    regions.enter(node, regions.contains(node));
+    regions.add(kind, call);
+  }
+};
+
+/// The node of `outer/inner`, made by a listener that only counts.
+std::uint32_t node_of(char const* outer, char const* inner) {
+  detail::recorder_state& state = detail::recorder::instance().state();
+  std::uint32_t const parent =
+      state.nodes.child(root_node, state.names.intern(outer, outer), no_index);
+  return state.nodes.child(parent, state.names.intern(inner, inner), no_index);
+}
+
+}  // namespace
+
+TEST_CASE("kernels belong to regions that match, or lie below one") {
+  std::uint32_t const inner = node_of("attention", "softmax");
+  std::uint32_t const other = node_of("mlp", "gelu");
+  fixture f({"att*"});
+  CHECK(f.regions.contains(inner));
+  CHECK_FALSE(f.regions.contains(other));
+  CHECK_FALSE(f.regions.contains(root_node));
+  CHECK_FALSE(f.regions.contains(1'000'000));
+  f.regions.begin(f.own);
+  f.launch(inner, "a");
+  f.launch(other, "b");
+  f.launch(inner, "c", api_kind::copy);  // no kernel
+  CHECK(f.regions.launches() == 1);
+  CHECK(f.regions.contains(node_of("attention", "made later")));
+}
+
+TEST_CASE("sums by range and kernel, the largest of maxima") {
+  std::uint32_t const inner = node_of("attention", "softmax");
+  fixture f({"softmax"});
+  f.regions.begin(f.own);
+  for (char const* kernel : {"a", "b", "a"}) f.launch(inner, kernel);
+  f.regions.end();
+  f.launch(inner, "late");
+  std::vector<std::string> const names{"dram__bytes.sum", "dram__bytes.sum.peak_sustained"};
+  REQUIRE(f.regions.take(names, {{1, 8}, {10, 8}, {2, 8}}).ok());
+  // A second step counts other metrics and launches one more.
+  f.regions.begin(f.own);
+  for (char const* kernel : {"a", "b", "a", "b"}) f.launch(inner, kernel);
+  REQUIRE(f.regions.take({"l1tex__t_sectors.sum"}, {{3}, {4}, {5}, {6}}).ok());
+  profile p;
+  p.kernel_names.push_back({"b"});
+  f.regions.copy_to(p);
+  REQUIRE(p.counted_kernels.size() == 2);
+  REQUIRE(p.kernel_counter_names.size() == 3);
+  counted_kernel const& a = p.counted_kernels[0];
+  CHECK(p.kernel_names[a.name - 1].mangled == "a");
+  CHECK(a.node == inner);
+  CHECK(a.launches_min == 2);
+  CHECK(a.launches_max == 2);
+  CHECK(a.values == std::vector<double>{3, 8, 8});
+  counted_kernel const& b = p.counted_kernels[1];
+  CHECK(b.name == 1);
+  CHECK(b.launches_min == 1);
+  CHECK(b.launches_max == 2);
+}
+
+TEST_CASE("what cannot be joined is refused and said") {
+  std::uint32_t const inner = node_of("attention", "softmax");
+  fixture f({"softmax"});
+  f.regions.begin(f.own);
+  f.launch(inner, "a");
+  status const uneven = f.regions.take({"dram__bytes.sum"}, {{1}, {2}});
+  CHECK(uneven.code() == errc::not_supported);
+  CHECK(uneven.message().find("2 kernels for 1 launches") != std::string::npos);
+  f.regions.begin(f.own);
+  detail::thread_recorder::current() = nullptr;  // another thread
+  f.launch(inner, "a");
+  detail::thread_recorder::current() = f.own;
+  CHECK(f.regions.take({"dram__bytes.sum"}, {{1}}).message().find("another thread") !=
+        std::string::npos);
+  profile p;
+  f.regions.copy_to(p);
+  CHECK(p.counted_kernels.empty());
+}
+
+TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durations") {
+  counter_sample s("hbm_read_bytes+hbm_write_bytes+hbm_bytes");
+  s.made.kernel_names = {{"known"}, {"never_traced"}};
+  std::uint32_t const correlation = s.launch(s.attention0, 0, 1);
+  s.kernel(correlation, 0, 100).name = 1;
+  s.made.kernel_counter_names = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
+  s.made.counted_kernels = {{s.attention0, 1, 2, 2, {600, 400}}, {s.attention0, 2, 1, 1, {1, 1}}};
+  call_tree const tree(s.made);
+  auto const rows = make_kernel_table(s.made, tree);
+  auto const table = make_kernel_counter_table(s.made, tree, rows);
+  CHECK(table.unknown == 1);
+  std::size_t at = 0;
+  while (at < rows.size() && rows[at].mangled != "known") ++at;
+  REQUIRE(at < rows.size());
+  CHECK(table.launches[at] == 2);
+  auto const value = [&](kernel_counter_table const& from, std::string const& key) {
+    for (std::size_t i = 0; i < from.metrics.size(); ++i)
+      if (from.metrics[i].key == key) return from.at(at, i);
+    FAIL("no metric " << key);
+    return no_value;
+  };
+  CHECK(value(table, "hbm_bytes") == 1000);
+  // Two launches of 100 ns each.
+  CHECK(value(table, "hbm_bytes_per_second") == doctest::Approx(1000 / 200e-9));
+
+  call_tree const folded(s.made, folding::by_name);
+  memory_table const memory = make_memory_table(s.made, tree);
+  report_input input(s.made, tree, folded, rows, memory);
+  auto const text_of = [&] {
+    std::string text;
+    detail::text_writer out(text);
+    write_kernels_csv(out, input);
+    out.flush();
+    return text;
+  };
+  CHECK(text_of().find("counted_launches") == std::string::npos);
+  input.kernel_counters = &table;
+  std::string const text = text_of();
+  CHECK(text.find(",gpu_utilisation,counted_launches,hbm_read_bytes,") != std::string::npos);
+  CHECK(text.find(",2,600,400,1000,") != std::string::npos);
+
+  // Steps that launched another number of them do not fit together.
+  s.made.counted_kernels[0].launches_min = 1;
+  CHECK(std::isnan(value(make_kernel_counter_table(s.made, tree, rows), "hbm_bytes")));
+}

@@ -1,0 +1,207 @@
+// Strata as the tool that NVTX loads, without NVTX: the program's module is one of the tests'.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <strata/call_tree.hpp>
+#include <strata/detail/nvtx_injection.hpp>
+#include <strata/range.hpp>
+#include <strata/session.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "nvtx_module.hpp"
+
+using nvtx_test::registered_event;
+using nvtx_test::text_event;
+using strata::profile;
+using strata::detail::nvtx_injection;
+using strata::detail::nvtx_source;
+namespace nvtx = strata::detail::nvtx;
+
+namespace {
+
+/// Strata is the tool while this lives.
+struct program : nvtx_test::module {
+  program() { REQUIRE(attach(&nvtx_injection::attach) == 1); }
+  ~program() {
+    strata::detail::block().nvtx_from.store(nvtx_source::none);
+    strata::detail::block().nvtx_ignored.store(false);
+  }
+};
+
+struct recorded : strata::session {
+  explicit recorded(std::string const& more = "") : session(read("host,formats=none" + more)) {
+    REQUIRE(start().ok());
+  }
+  static strata::configuration read(std::string const& text) {
+    std::vector<std::string> problems;
+    return strata::configuration::parse(text, problems);
+  }
+};
+
+std::uint64_t calls(profile const& p, std::string const& path) {
+  strata::call_tree const tree(p);
+  for (strata::range_row const& row : tree.rows()) {
+    if (row.path == path) return row.host.count();
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("calls of an attached module are ranges, by themselves") {
+  program the;
+  recorded s;
+  CHECK(the.push("a") == 0);
+  CHECK(the.push(L"b") == 1);
+  {
+    STRATA_RANGE("own");
+    CHECK(the.push(text_event("c")) == 2);
+    CHECK(the.pop() == 2);
+  }
+  CHECK(the.pop() == 1);
+  CHECK(the.pop() == 0);
+  CHECK(the.pop() == nvtx::no_level);
+  profile const& p = s.result();
+  CHECK(p.problems.empty());
+  CHECK(calls(p, "a") == 1);
+  CHECK(calls(p, "a/b") == 1);
+  CHECK(calls(p, "a/b/own") == 1);
+  CHECK(calls(p, "a/b/own/c") == 1);
+}
+
+TEST_CASE("domains and strings are told apart by their texts") {
+  program the;
+  recorded s;
+  auto const one = the.create("one");
+  auto const two = the.create(L"two");
+  CHECK(one != two);
+  CHECK(one == the.create("one"));
+  auto const name = the.enlist(one, "name");
+  CHECK(name == the.enlist(one, L"name"));
+  CHECK(name != the.enlist(two, "name"));
+  CHECK(the.push(one, registered_event(name)) == 0);
+  CHECK(the.push(two, registered_event(the.enlist(two, "name"))) == 1);
+  CHECK(the.pop(nullptr) == nvtx::no_level);
+  CHECK(the.pop(two) == 1);
+  CHECK(the.pop(one) == 0);
+  the.mark(one, registered_event(name));
+  the.mark(registered_event(nullptr));
+  profile const& p = s.result();
+  CHECK(calls(p, "one:name") == 1);
+  CHECK(calls(p, "one:name/two:name") == 1);
+  REQUIRE(p.spans.size() == 2);
+  CHECK(p.names[p.spans[0].name] == "name");
+  CHECK(p.names[p.spans[0].domain] == "one");
+  CHECK(p.names[p.spans[1].name] == "[no text]");
+  CHECK(p.spans[1].domain == 0);
+}
+
+TEST_CASE("start and end have numbers of their own") {
+  program the;
+  recorded s;
+  auto const domain = the.create("d");
+  auto const a = the.start("a");
+  auto const b = the.start(L"b");
+  auto const c = the.start(text_event("c"));
+  auto const d = the.start(domain, text_event("d"));
+  std::vector<nvtx::range_id> const ids{a, b, c, d};
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) CHECK(ids[i] != ids[j]);
+  }
+  the.end(domain, d);
+  the.end(b);
+  std::thread([&] { the.end(a); }).join();
+  the.end(0);
+  profile const& p = s.result();
+  REQUIRE(p.spans.size() == 3);
+  CHECK(p.names[p.spans[0].name] == "a");
+  CHECK(p.names[p.spans[1].name] == "b");
+  CHECK(p.names[p.spans[2].name] == "d");
+  CHECK(p.spans[0].thread != p.spans[0].end_thread);
+  CHECK(p.losses.spans_left_open == 1);
+}
+
+TEST_CASE("nvtx=off and nvtx=out leave NVTX alone, and no session hears nothing") {
+  program the;
+  CHECK(the.push("outside") == 0);
+  for (char const* const way : {",nvtx=off", ",nvtx=out"}) {
+    recorded s(way);
+    the.push("x");
+    the.mark("x");
+    the.end(the.start("x"));
+    the.pop();
+    profile const& p = s.result();
+    CHECK(calls(p, "x") == 0);
+    CHECK(p.spans.empty());
+  }
+  CHECK(the.pop() == 0);
+}
+
+TEST_CASE("nvtx=in asks for nothing more where Strata is the tool") {
+  program the;
+  recorded s(",nvtx=in");
+  the.push("x");
+  the.pop();
+  CHECK(s.result().problems.empty());
+  CHECK(calls(s.result(), "x") == 1);
+  CHECK(std::getenv("NVTX_INJECTION64_PATH") == nullptr);
+}
+
+TEST_CASE("spans beyond the memory limit are counted") {
+  program the;
+  recorded s(",log=1");
+  constexpr int many = 100'000;
+  for (int i = 0; i < many; ++i) the.mark("m");
+  profile const& p = s.result();
+  CHECK(p.spans.size() > 10'000);
+  CHECK(p.spans.size() < many);
+  CHECK(p.spans.size() + p.losses.spans_dropped == many);
+}
+
+TEST_CASE("more open ranges than a thread may have") {
+  program the;
+  recorded s;
+  std::thread([&] {
+    constexpr int most = 1 << 20;
+    int wrong = 0;
+    for (int i = 0; i < most; ++i) wrong += the.push("deep") != i;
+    CHECK(wrong == 0);
+    CHECK(the.push("one more") == nvtx::no_level);
+    CHECK(the.push("one more") == nvtx::no_level);
+    CHECK(the.pop() == nvtx::no_level);
+    CHECK(the.pop() == nvtx::no_level);
+    CHECK(the.pop() == most - 1);
+    CHECK(the.push("again") == most - 1);
+  }).join();
+}
+
+TEST_CASE("what is no NVTX is refused") {
+  CHECK(nvtx_injection::attach(nullptr) == 0);
+  CHECK(nvtx_injection::attach([](std::uint32_t) -> void const* { return nullptr; }) == 0);
+  CHECK(nvtx_injection::attach([](std::uint32_t) -> void const* {
+          static nvtx::export_callbacks const small{8, nullptr};
+          return &small;
+        }) == 0);
+  CHECK(nvtx_injection::attach([](std::uint32_t) -> void const* {
+          static nvtx::export_callbacks const without{
+              sizeof(nvtx::export_callbacks),
+              [](nvtx::module_id, nvtx::function***, unsigned*) { return 0; }};
+          return &without;
+        }) == 0);
+  // A table that is shorter than today's is filled as far as it goes.
+  CHECK(nvtx_injection::attach([](std::uint32_t) -> void const* {
+          static nvtx::export_callbacks const older{
+              sizeof(nvtx::export_callbacks),
+              [](nvtx::module_id, nvtx::function*** to, unsigned* last) {
+                static nvtx::function functions[3] = {};
+                static nvtx::function* table[3] = {&functions[0], &functions[1], &functions[2]};
+                *to = table;
+                *last = 2;
+                return 1;
+              }};
+          return &older;
+        }) == 1);
+  strata::detail::block().nvtx_from.store(nvtx_source::none);
+}

@@ -1,0 +1,114 @@
+#include <doctest/doctest.h>
+#include <strata/detail/pass_work.hpp>
+
+#include <cstdint>
+
+using namespace strata;
+using detail::pass_work;
+
+namespace {
+
+/// A launch as a callback gets it.
+struct call {
+  detail::cupti::launch_kernel_params plain{};
+  detail::cupti::launch_config config{};
+  detail::cupti::launch_kernel_ex_params extended{&config, nullptr};
+  detail::cupti::api_data data{};
+
+  call(char const* function, char const* kernel, std::uint32_t blocks, std::uint32_t threads) {
+    for (int i = 0; i < 3; ++i) {
+      plain.grid[i] = config.grid[i] = i == 0 ? blocks : 1;
+      plain.block[i] = config.block[i] = i == 0 ? threads : 1;
+    }
+    data.function_name = function;
+    data.symbol_name = kernel;
+    bool const is_extended = std::string_view(function).substr(0, 16) == "cuLaunchKernelEx";
+    data.function_params = is_extended ? static_cast<void const*>(&extended) : &plain;
+  }
+};
+
+struct fixture {
+  pass_work work;
+  detail::recorder_state state;
+  detail::thread_recorder own{state};
+
+  fixture() { detail::thread_recorder::current() = &own; }
+  ~fixture() { detail::thread_recorder::current() = nullptr; }
+
+  counted_work one(std::uint32_t pass, call const& c, api_kind kind = api_kind::launch) {
+    work.begin(pass, &own);
+    work.enter(3);
+    work.add(kind, c.data);
+    work.end(true);
+    return work.passes().back();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the same launches make the same hashes, whatever the order") {
+  fixture f;
+  call const a("cuLaunchKernel", "a", 8, 32), b("cuLaunchKernelEx_ptsz", "b", 4, 64);
+  for (std::uint32_t pass = 0; pass < 2; ++pass) {
+    f.work.begin(pass, &f.own);
+    f.work.enter(3);
+    f.work.add(api_kind::launch, pass == 0 ? a.data : b.data);
+    f.work.add(api_kind::launch, pass == 0 ? b.data : a.data);
+    f.work.add(api_kind::allocate, a.data);  // no work
+    f.work.end(true);
+  }
+  REQUIRE(f.work.passes().size() == 2);
+  counted_work const& first = f.work.passes()[0];
+  counted_work const& second = f.work.passes()[1];
+  CHECK(first.node == 3);
+  CHECK(second.pass == 1);
+  CHECK(first.launches == 2);
+  CHECK(first.threads == 8 * 32 + 4 * 64);
+  CHECK(first.what == second.what);
+  CHECK(first.shapes == second.shapes);
+}
+
+TEST_CASE("other kernels, other grids and other calls are told apart") {
+  fixture f;
+  counted_work const base = f.one(0, {"cuLaunchKernel", "a", 8, 32});
+  counted_work const grid = f.one(1, {"cuLaunchKernel", "a", 9, 32});
+  CHECK(grid.what == base.what);
+  CHECK(grid.shapes != base.shapes);
+  counted_work const block = f.one(2, {"cuLaunchKernelEx", "a", 8, 64});
+  CHECK(block.what == base.what);
+  CHECK(block.shapes != base.shapes);
+  CHECK(f.one(3, {"cuLaunchKernelEx", "a", 8, 32}).shapes == base.shapes);
+  CHECK(f.one(4, {"cuLaunchKernel", "b", 8, 32}).what != base.what);
+  CHECK(f.one(5, {"cuMemcpyHtoDAsync_v2", nullptr, 8, 32}, api_kind::copy).what != base.what);
+  CHECK(f.one(6, {"cuLaunchCooperativeKernelMultiDevice", "a", 8, 32}).threads == 0);
+}
+
+TEST_CASE("two of a kernel are not one of another") {
+  fixture f;
+  call const a("cuLaunchKernel", "a", 8, 32);
+  f.work.begin(0, &f.own);
+  f.work.add(api_kind::launch, a.data);
+  f.work.add(api_kind::launch, a.data);
+  f.work.end(true);
+  CHECK(f.work.passes()[0].what != f.one(1, a).what);
+}
+
+TEST_CASE("launches of other threads are counted apart; a discarded pass leaves nothing") {
+  fixture f;
+  call const a("cuLaunchKernel", "a", 8, 32);
+  f.work.begin(0, &f.own);
+  f.work.enter(3);
+  detail::thread_recorder::current() = nullptr;
+  f.work.add(api_kind::launch, a.data);
+  f.work.end(true);
+  REQUIRE(f.work.passes().size() == 1);
+  CHECK(f.work.passes()[0].foreign == 1);
+  CHECK(f.work.passes()[0].launches == 0);
+  f.work.begin(1, &f.own);
+  f.work.add(api_kind::launch, a.data);
+  f.work.end(false);
+  CHECK(f.work.passes().size() == 1);
+  f.work.add(api_kind::launch, a.data);  // after the pass
+  f.work.forget_from(0);
+  CHECK(f.work.passes().empty());
+}

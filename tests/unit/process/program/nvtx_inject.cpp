@@ -1,0 +1,8 @@
+// A library that NVTX_INJECTION64_PATH names: Strata for programs that know nothing of it.
+#include <strata/detail/nvtx_injection.hpp>
+#include <strata/strata.hpp>
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(
+    strata::detail::nvtx::export_table_function* get_table) {
+  return strata::detail::nvtx_injection::attach(get_table);
+}
