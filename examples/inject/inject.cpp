@@ -2,8 +2,8 @@
 // (CUDA_INJECTION64_PATH), that NVTX loads (NVTX_INJECTION64_PATH), or the dynamic linker
 // (LD_PRELOAD). The session begins when the program makes its first CUDA context, or with its first
 // range, and reports when the process ends. Without STRATA nothing begins.
-#include <strata/detail/environment_session.hpp>
 #include <strata/detail/nvtx_injection.hpp>
+#include <strata/session.hpp>
 
 #include <dlfcn.h>
 

@@ -154,6 +154,9 @@ class activity_session {
     return {};
   }
 
+  /// Whether the program was seen to make or launch CUDA graphs, in any session.
+  bool saw_graphs() const noexcept { return saw_graphs_.load(std::memory_order_relaxed); }
+
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
@@ -310,6 +313,7 @@ class activity_session {
       return;
     }
     if (outcome != detail::driver::result::success) return;
+    if (kind == api_kind::graph_launch) saw_graphs_.store(true, std::memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(watched_.load(std::memory_order_acquire))) {
       std::lock_guard<std::mutex> lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
@@ -350,6 +354,7 @@ class activity_session {
       detail::device_wait::forget(data.context);
       return;
     }
+    saw_graphs_.store(true, std::memory_order_relaxed);
     if (data.descriptor == nullptr || library_->api.get_graph_node_id == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     std::uint64_t node = 0;
@@ -379,6 +384,7 @@ class activity_session {
   detail::recorded_periods periods_;
   bool told_ = false;  // what is not traced
   detail::graph_captures captures_;
+  std::atomic<bool> saw_graphs_{false};
   std::atomic<bool> watched_{false};
   std::mutex watch_mutex_;
   launch_watcher* watcher_ = nullptr;

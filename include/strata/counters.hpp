@@ -130,6 +130,7 @@ class counter_session {
   status begin_pass() {
     if (state_ == pass_state::counting) stop_pass();  // a capture kept it from its end
     if (state_ == pass_state::stopped) discard_pass();
+    leave_graphs_alone();
     if (done() || state_ != pass_state::none) return {};
     if (!detail::device_wait::allowed()) return skip_step();
     skipped_ = 0;
@@ -300,6 +301,15 @@ class counter_session {
     return static_cast<std::size_t>(known) + 32;
   }
 
+  /// Leaves out what would break the program's CUDA graphs.
+  void leave_graphs_alone() {
+    if (configured_ || !activity_session::instance().saw_graphs()) return;
+    while (!done() && plan_.breaks_graphs(at_)) {
+      if (!std::exchange(left_out_, true)) troubles_.push_back(plan_.no_sass_beside_graphs());
+      passes_ -= plan_.configs[at_++].passes();
+    }
+  }
+
   /// A step that begins while a stream captures is no pass.
   status skip_step() {
     if (++skipped_ < most_skipped) return {};
@@ -356,7 +366,8 @@ class counter_session {
   bool started_ = false;
   bool complete_ = false;  // nothing but reading is left of the configuration
   bool pushed_ = false;
-  bool followed_ = true;  // the launches of every pass
+  bool left_out_ = false;  // counters that break graphs
+  bool followed_ = true;   // the launches of every pass
   bool resume_activity_ = false;
   bool resume_recording_ = false;
 };

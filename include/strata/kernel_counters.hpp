@@ -38,8 +38,14 @@ class kernel_counter_session {
   status open(std::string_view request, std::vector<std::string> ranges,
               std::vector<status>& problems) {
     regions_.choose(std::move(ranges));
-    status const planned = plan_.open(request, problems);
+    status planned = plan_.open(request, problems);
     open_ = plan_.profiler.is_open();
+    for (detail::metric_config& each : plan_.configs) {
+      std::vector<std::string> names = each.names();
+      if (std::find(names.begin(), names.end(), detail::kernel_regions::mark) == names.end())
+        names.emplace_back(detail::kernel_regions::mark);
+      if (planned.ok()) planned = plan_.host.configure(names, each);
+    }
     return planned;
   }
 
@@ -52,6 +58,12 @@ class kernel_counter_session {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(std::vector<counted_work> const& seen) {
+    if (activity_session::instance().saw_graphs()) {
+      while (!done() && plan_.breaks_graphs(at_)) {
+        ++at_;
+        ++taken_;
+      }
+    }
     if (done() || counting_) return {};
     activity_session& activity = activity_session::instance();
     if (!detail::device_wait::allowed() || !activity.end_window()) return {};  // a stream captures

@@ -81,6 +81,12 @@ enum class api_kind : std::uint8_t {
   wait  ///< of the host for the device
 };
 
+/// Whether such a call puts work on the device.
+constexpr bool is_work(api_kind kind) noexcept {
+  return kind == api_kind::launch || kind == api_kind::graph_launch || kind == api_kind::copy ||
+         kind == api_kind::set;
+}
+
 /// One call of the program into the driver that may cause work on the device, on the host's clock.
 struct launch_record {
   std::int64_t begin;

@@ -14,6 +14,7 @@
 #include <strata/counters.hpp>
 #include <strata/cpu_counters.hpp>
 #include <strata/detail/correlation.hpp>
+#include <strata/detail/environment_session.hpp>
 #include <strata/detail/instrumentation_cost.hpp>
 #include <strata/detail/machine.hpp>
 #include <strata/detail/nvtx_input.hpp>
@@ -315,6 +316,20 @@ class session {
 };
 
 STRATA_END_SWITCH
+
+STRATA_BEGIN
+
+namespace detail {
+
+using environment_session = environment_session_of<session>;
+
+/// Tells the first range that a session can be started.
+inline bool const session_registered =
+    register_session(&environment_session::start) && environment_session::start_for_nvtx();
+
+}  // namespace detail
+
+STRATA_END
 
 #endif  // STRATA_ENABLED
 #endif  // STRATA_SESSION_HPP

@@ -11,7 +11,6 @@
 #include <strata/nvtx.hpp>
 #endif
 #endif
-#include <strata/detail/environment_session.hpp>  // may start a session, which asks what is above
-#include <strata/session.hpp>
+#include <strata/session.hpp>  // may start a session, which asks what stands above
 
 #endif  // STRATA_STRATA_HPP

@@ -97,7 +97,9 @@ def main():
     tree = sources(work)
     program = build(tree, work)
 
-    # Large enough that a decode's time is the graph's, not llama.cpp's own before and after it.
+    # Large enough that a decode's time is the graph's, not llama.cpp's own before and after it. That is about 0.1 ms, which
+    # in the 2 ms of the experts' decode was 6 % (coarse) and 2.5 % (per-op): 10 % are allowed there.
+    bounds = {"dense": 5, "experts": 10}
     layers = 6
     models = {"dense": ["--layers", layers, "--width", 1024, "--heads", 16],
               "experts": ["--layers", layers, "--width", 1024, "--heads", 16, "--experts", 4]}
@@ -116,7 +118,8 @@ def main():
             if run(program, model, mode, f"host,out={out},formats=csv+json+trace", *size) != tokens:
                 failures.append(f"{what}: other tokens with a session")
             print(f"-- {what}", flush=True)
-            check = [sys.executable, "-B", EXAMPLE / "check.py", out, "--mode", mode, "--layers", layers]
+            check = [sys.executable, "-B", EXAMPLE / "check.py", out, "--mode", mode, "--layers", layers,
+                     "--bound", bounds[kind]]
             if subprocess.run([str(a) for a in check]).returncode != 0:
                 failures.append(f"{what}: check.py")
     for text in failures:

@@ -16,6 +16,7 @@ using strata::detail::kernel_regions;
 
 namespace {
 
+char const* const mark = kernel_regions::mark;
 double const no_value = std::numeric_limits<double>::quiet_NaN();
 
 /// A thread in ranges that launches kernels by name.
@@ -26,8 +27,11 @@ struct fixture {
 
   explicit fixture(std::vector<std::string> const& patterns) { regions.choose(patterns); }
 
-  void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch) {
+  void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch,
+              std::uint32_t warps = 1) {
+    detail::cupti::launch_kernel_params params{nullptr, {warps, 1, 1}, {32, 1, 1}};
     detail::cupti::api_data call{};
+    call.function_params = &params;
     call.function_name = "cuLaunchKernel";
     call.symbol_name = kernel;
     regions.enter(node, regions.contains(node));
@@ -68,27 +72,45 @@ TEST_CASE("sums by range and kernel, the largest of maxima") {
   for (char const* kernel : {"a", "b", "a"}) f.launch(inner, kernel);
   f.regions.end();
   f.launch(inner, "late");
-  std::vector<std::string> const names{"dram__bytes.sum", "dram__bytes.sum.peak_sustained"};
-  REQUIRE(f.regions.take(names, {{1, 8}, {10, 8}, {2, 8}}).ok());
+  std::vector<std::string> const names{"dram__bytes.sum", "dram__bytes.sum.peak_sustained", mark};
+  REQUIRE(f.regions.take(names, {{1, 8, 1}, {10, 8, 1}, {2, 8, 1}}).ok());
   // A second step counts other metrics and launches one more.
   f.regions.begin(f.own);
   for (char const* kernel : {"a", "b", "a", "b"}) f.launch(inner, kernel);
-  REQUIRE(f.regions.take({"l1tex__t_sectors.sum"}, {{3}, {4}, {5}, {6}}).ok());
+  REQUIRE(f.regions.take({"l1tex__t_sectors.sum", mark}, {{3, 1}, {4, 1}, {5, 1}, {6, 1}}).ok());
   profile p;
   p.kernel_names.push_back({"b"});
   f.regions.copy_to(p);
   REQUIRE(p.counted_kernels.size() == 2);
-  REQUIRE(p.kernel_counter_names.size() == 3);
+  REQUIRE(p.kernel_counter_names.size() == 5);
   counted_kernel const& a = p.counted_kernels[0];
   CHECK(p.kernel_names[a.name - 1].mangled == "a");
   CHECK(a.node == inner);
   CHECK(a.launches_min == 2);
   CHECK(a.launches_max == 2);
-  CHECK(a.values == std::vector<double>{3, 8, 8});
+  CHECK(a.values == std::vector<double>{3, 8, 2, 8, 2});
   counted_kernel const& b = p.counted_kernels[1];
   CHECK(b.name == 1);
   CHECK(b.launches_min == 1);
   CHECK(b.launches_max == 2);
+}
+
+TEST_CASE("CUPTI's own kernels are told by their size") {
+  std::uint32_t const inner = node_of("attention", "softmax");
+  for (std::size_t own : {0u, 1u, 2u}) {
+    fixture f({"softmax"});
+    f.regions.begin(f.own);
+    f.launch(inner, "a", api_kind::launch, 64);
+    f.launch(inner, "b", api_kind::launch, 8);
+    std::vector<std::vector<double>> kernels{{5, 64}, {7, 8}};
+    kernels.insert(kernels.begin() + static_cast<std::ptrdiff_t>(own), {99, 1});
+    REQUIRE(f.regions.take({"dram__bytes.sum", mark}, kernels).ok());
+    profile p;
+    f.regions.copy_to(p);
+    REQUIRE(p.counted_kernels.size() == 2);
+    CHECK(p.counted_kernels[0].values[0] == 5);
+    CHECK(p.counted_kernels[1].values[0] == 7);
+  }
 }
 
 TEST_CASE("what cannot be joined is refused and said") {
@@ -96,14 +118,20 @@ TEST_CASE("what cannot be joined is refused and said") {
   fixture f({"softmax"});
   f.regions.begin(f.own);
   f.launch(inner, "a");
-  status const uneven = f.regions.take({"dram__bytes.sum"}, {{1}, {2}});
-  CHECK(uneven.code() == errc::not_supported);
-  CHECK(uneven.message().find("2 kernels for 1 launches") != std::string::npos);
+  status const uncertain = f.regions.take({"dram__bytes.sum", mark}, {{1, 1}, {2, 1}});
+  CHECK(uncertain.code() == errc::not_supported);
+  CHECK(uncertain.message().find("2 kernels for 1 launches") != std::string::npos);
+  CHECK_FALSE(f.regions.take({"dram__bytes.sum", mark}, {{1, 2}}).ok());  // of another size
+  CHECK_FALSE(f.regions.take({"dram__bytes.sum", mark}, {}).ok());
+  CHECK_FALSE(f.regions.take({"dram__bytes.sum"}, {{1}}).ok());  // nothing to tell it by
+  f.regions.begin(f.own);
+  f.launch(inner, nullptr, api_kind::graph_launch);
+  CHECK_FALSE(f.regions.take({"dram__bytes.sum", mark}, {{1, 1}}).ok());
   f.regions.begin(f.own);
   detail::thread_recorder::current() = nullptr;  // another thread
   f.launch(inner, "a");
   detail::thread_recorder::current() = f.own;
-  CHECK(f.regions.take({"dram__bytes.sum"}, {{1}}).message().find("another thread") !=
+  CHECK(f.regions.take({"dram__bytes.sum", mark}, {{1, 1}}).message().find("another thread") !=
         std::string::npos);
   profile p;
   f.regions.copy_to(p);

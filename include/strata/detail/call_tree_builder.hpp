@@ -100,9 +100,7 @@ class call_tree_builder {
   void add_launches() {
     work_end_.assign(source_.launches.size(), lost_time);
     for (launch_record const& launch : source_.launches) {
-      if (launch.kind != api_kind::launch && launch.kind != api_kind::graph_launch &&
-          launch.kind != api_kind::copy && launch.kind != api_kind::set)
-        continue;
+      if (!is_work(launch.kind)) continue;
       device_work& work = rows_[layout_.row_of(launch.node)].self;
       ++work.launches;
       work.launch_ns = add_saturated(work.launch_ns, elapsed(launch.begin, launch.end));

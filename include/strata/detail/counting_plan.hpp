@@ -12,6 +12,8 @@
 #include <strata/metric_set.hpp>
 #include <strata/status.hpp>
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +26,22 @@ struct counting_plan {
   metric_host host;
   metric_set set;
   std::vector<metric_config> configs;  ///< each counted apart
+
+  /// Whether this configuration counts by instrumented code (SASS), which a CUDA graph does not
+  /// survive: launching one that was captured meanwhile was seen to end in an illegal address
+  /// (H200, CUDA 13.0), which would break the program.
+  bool breaks_graphs(std::size_t config) const noexcept {
+    for (std::string const& name : configs[config].names())
+      if (name.find("__sass_") != std::string::npos) return true;
+    return false;
+  }
+  static status no_sass_beside_graphs() {
+    return {
+        errc::not_supported,
+        "counters: exact instruction counts (flops, instructions) are left out, since they "
+        "instrument kernels and this program uses CUDA graphs, which that breaks: switch graphs "
+        "off to count them (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
+  }
 
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
   /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can

@@ -3,14 +3,12 @@
 #define STRATA_DETAIL_ENVIRONMENT_SESSION_HPP
 
 #include <strata/config.hpp>
-#if STRATA_ENABLED
-
 #include <strata/configuration.hpp>
 #include <strata/detail/device_chip.hpp>
 #include <strata/detail/exit_hooks.hpp>
+#include <strata/detail/nvtx_input.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/list_metrics.hpp>
-#include <strata/session.hpp>
 #include <strata/status.hpp>
 
 #include <cstdio>
@@ -25,7 +23,10 @@ STRATA_BEGIN
 namespace detail {
 
 /// The session that STRATA=... asks for: begun by the first range, reported when the process ends.
-class environment_session {
+/// With nvtx=in it begins before main, since a program may have no other ranges than NVTX's, and
+/// NVTX must know where to send them.
+template <class Session>
+class environment_session_of {
  public:
   static bool start() noexcept {
     std::vector<std::string> problems;
@@ -42,7 +43,7 @@ class environment_session {
       return false;
     }
     if (!how.enabled) return false;
-    auto* const made = new session(how);
+    auto* const made = new Session(how);
     current() = made;
     status const outcome = made->start();
     for (std::string& problem : problems) made->add_said_problem(std::move(problem));
@@ -65,13 +66,13 @@ class environment_session {
   }
 
  private:
-  static session*& current() noexcept {
-    static session* the = nullptr;
+  static Session*& current() noexcept {
+    static Session* the = nullptr;
     return the;
   }
 
   static void finish(bool at_exit) {
-    session& the = *current();
+    Session& the = *current();
     (void)the.report();
     if (at_exit && the.how().strict && !the.problems().empty()) {
       std::fflush(nullptr);
@@ -80,14 +81,8 @@ class environment_session {
   }
 };
 
-/// Tells the first range that a session can be started. With nvtx=in it starts before main, since a
-/// program may have no other ranges than NVTX's, and NVTX must know where to send them.
-inline bool const session_registered =
-    register_session(&environment_session::start) && environment_session::start_for_nvtx();
-
 }  // namespace detail
 
 STRATA_END
 
-#endif  // STRATA_ENABLED
 #endif  // STRATA_DETAIL_ENVIRONMENT_SESSION_HPP

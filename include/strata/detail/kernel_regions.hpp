@@ -6,6 +6,7 @@
 #include <strata/configuration.hpp>
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/flat_map.hpp>
+#include <strata/detail/launch_shape.hpp>
 #include <strata/detail/node_table.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/detail/thread_recorder.hpp>
@@ -58,45 +59,44 @@ class kernel_regions {
       ++foreign_;
       return;
     }
-    std::string name = "[graph]";
-    if (kind == api_kind::launch) name = call.symbol_name == nullptr ? "" : call.symbol_name;
-    launches_.push_back({node, std::move(name)});
+    if (kind == api_kind::graph_launch) {
+      launches_.push_back({node, "[graph]", 0.0});
+    } else {
+      char const* const name = call.symbol_name == nullptr ? "" : call.symbol_name;
+      launches_.push_back({node, name, launch_shape::of(call).warps()});
+    }
   }
   void end() noexcept { counted_ = nullptr; }
 
   std::size_t launches() const noexcept { return launches_.size(); }
 
-  /// Takes what CUPTI counted, a range a launch: `values[i]` are those of launch i.
-  /// Errors: inconsistent numbers of launches and values: nothing is taken.
+  /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
+  /// own.
+  static constexpr char const* mark = "smsp__warps_launched.sum";
+
+  /// Takes what CUPTI counted for one kernel after the other, in the order of `names`, one of which
+  /// is the mark. Errors: not_supported where launches and kernels cannot be joined for certain:
+  /// nothing is taken.
   status take(std::vector<std::string> const& names,
-              std::vector<std::vector<double>> const& values) {
+              std::vector<std::vector<double>> const& kernels) {
     if (foreign_ != 0) {
       return {errc::not_supported,
               "kernels=: another thread launched kernels while single kernels were counted, so "
               "counts cannot be told apart; choose a range in which one thread works"};
     }
-    if (values.size() != launches_.size()) {
-      return {errc::not_supported, "kernels=: CUPTI counted " + std::to_string(values.size()) +
+    std::vector<std::size_t> const places = places_of(names, kernels);
+    if (places.size() != launches_.size()) {
+      return {errc::not_supported, "kernels=: CUPTI counted " + std::to_string(kernels.size()) +
                                        " kernels for " + std::to_string(launches_.size()) +
-                                       " launches, so they cannot be joined: nothing is taken"};
+                                       " launches, which cannot be joined for certain: choose a "
+                                       "range without CUDA graphs"};
     }
     std::size_t const first = names_.size();
     names_.insert(names_.end(), names.begin(), names.end());
     flat_map<key, std::uint64_t> counts;
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
       key const at{launches_[i].node, launches_[i].name};
-      entry& to = sums_[at];
-      to.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
-      bool const again = ++counts[at] > 1;
-      for (std::size_t k = 0; k < names.size() && k < values[i].size(); ++k) {
-        double& sum = to.values[first + k];
-        bool const largest = combine_of(names[k]) == metric_combine::maximum;
-        if (!again) {
-          sum = values[i][k];
-        } else {
-          sum = largest ? (std::max)(sum, values[i][k]) : sum + values[i][k];
-        }
-      }
+      add_values(sums_[at], names, first, kernels[places[i]], ++counts[at] > 1);
     }
     for (auto const& each : counts.entries()) {
       entry& to = sums_[each.first];
@@ -130,6 +130,7 @@ class kernel_regions {
   struct launch {
     std::uint32_t node;
     std::string name;
+    double warps;  // 0: unknown
   };
   struct entry {
     std::uint64_t launches_min = 0;
@@ -137,6 +138,45 @@ class kernel_regions {
     std::vector<double> values;
   };
   using key = std::pair<std::uint32_t, std::string>;
+
+  /// Which kernel each launch became; fewer than launches where that is not certain.
+  std::vector<std::size_t> places_of(std::vector<std::string> const& names,
+                                     std::vector<std::vector<double>> const& kernels) const {
+    auto const marked =
+        static_cast<std::size_t>(std::find(names.begin(), names.end(), mark) - names.begin());
+    auto const fits = [&](std::size_t which, std::size_t kernel) {
+      return marked < kernels[kernel].size() &&
+             !(kernels[kernel][marked] < launches_[which].warps) &&
+             !(kernels[kernel][marked] > launches_[which].warps);
+    };
+    // The first kernels that fit, and the last ones: where they are not the same, some launch could
+    // be either of two.
+    std::vector<std::size_t> first;
+    for (std::size_t k = 0; k < kernels.size() && first.size() < launches_.size(); ++k) {
+      if (fits(first.size(), k)) first.push_back(k);
+    }
+    std::vector<std::size_t> last(launches_.size());
+    std::size_t left = launches_.size();
+    for (std::size_t k = kernels.size(); k-- > 0 && left > 0;) {
+      if (fits(left - 1, k)) last[--left] = k;
+    }
+    if (first.size() != launches_.size() || left != 0 || first != last) first.clear();
+    return first;
+  }
+
+  static void add_values(entry& to, std::vector<std::string> const& names, std::size_t first,
+                         std::vector<double> const& values, bool again) {
+    to.values.resize(first + names.size(), std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t k = 0; k < names.size() && k < values.size(); ++k) {
+      double& sum = to.values[first + k];
+      bool const largest = combine_of(names[k]) == metric_combine::maximum;
+      if (!again) {
+        sum = values[k];
+      } else {
+        sum = largest ? (std::max)(sum, values[k]) : sum + values[k];
+      }
+    }
+  }
 
   void learn() {
     recorder_state& state = recorder::instance().state();

@@ -45,6 +45,13 @@ struct launch_shape {
     return product;
   }
 
+  /// Of all blocks, partial warps counted whole.
+  double warps() const noexcept {
+    double const blocks = static_cast<double>(grid[0]) * grid[1] * grid[2];
+    std::uint64_t const block_threads = std::uint64_t{block[0]} * block[1] * block[2];
+    return blocks * static_cast<double>((block_threads + 31) / 32);
+  }
+
   /// Reads it from a callback of the driver domain.
   static launch_shape of(cupti::api_data const& call) noexcept {
     launch_shape made;

@@ -65,11 +65,6 @@ class pass_work {
   std::vector<counted_work> const& passes() const noexcept { return done_; }
 
  private:
-  static bool is_work(api_kind kind) noexcept {
-    return kind == api_kind::launch || kind == api_kind::graph_launch || kind == api_kind::copy ||
-           kind == api_kind::set;
-  }
-
   counted_work& of(std::uint32_t node) {
     counted_work& made = ranges_[node];
     made.node = node;

@@ -110,7 +110,9 @@ class recorder {
     mark(root_node, launches::none);
     for (thread_recorder* const t : threads_) {
       t->each_range(session_, [&](range_record const& r) { mark(r.node, launches::none); });
-      t->each_launch(session_, [&](launch_record const& l) { mark(l.node, launches::some); });
+      t->each_launch(session_, [&](launch_record const& l) {
+        if (is_work(l.kind)) mark(l.node, launches::some);
+      });
     }
     return known;
   }

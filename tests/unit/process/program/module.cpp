@@ -1,7 +1,7 @@
 // A module with ranges: TEST_NAME is the range's name, TEST_WITH_SESSION brings a session.
 #include <strata/range.hpp>
 #if TEST_WITH_SESSION
-#include <strata/strata.hpp>
+#include <strata/session.hpp>
 #endif
 
 extern "C" __attribute__((visibility("default"))) void module_work() { STRATA_RANGE(TEST_NAME); }
