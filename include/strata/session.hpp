@@ -292,7 +292,10 @@ class session {
       any = any || node.selected;
     }
     profile_.nodes[root_node].selected = false;
-    if (!any) problems_.emplace_back(errc::bad_argument, "only= matches no range of this program");
+    if (!any)
+      problems_.emplace_back(errc::bad_argument,
+                             "only= matches no range of this program: it is compared with names, "
+                             "without index and path");
   }
 
   static constexpr std::uint32_t timed_steps =

@@ -93,9 +93,13 @@ class step_counting {
  private:
   enum class stage : unsigned char { waiting, ranges, kernels, done };
 
+  /// Once: without a driver, say, tracing has told the same.
   bool keep(status const& outcome) {
-    if (!outcome.ok()) problems_.push_back(outcome);
-    return outcome.ok();
+    if (outcome.ok()) return true;
+    for (status const& told : problems_)
+      if (told.message() == outcome.message()) return false;
+    problems_.push_back(outcome);
+    return false;
   }
 
   void open_ranges() {
