@@ -6,6 +6,7 @@
 #include <strata/config.hpp>
 #include <strata/detail/counting_plan.hpp>
 #include <strata/detail/device_wait.hpp>
+#include <strata/detail/launch_survey.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/pass_work.hpp>
 #include <strata/detail/recorder.hpp>
@@ -13,7 +14,6 @@
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -91,7 +91,19 @@ class counter_session {
                "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
       return troubles_.back();
     }
-    return replay(body, repeatable);
+    std::size_t const before = troubles_.size();
+    {
+      pass const only(*this);
+      body();
+    }
+    (void)accept_pass();
+    if (!done()) {
+      (void)give_up(
+          {errc::limit,
+           "counters: the body had more ranges than CUPTI had room for; those that have no "
+           "values need another run: replay(body, strata::repeatable)"});
+    }
+    return troubles_.size() == before ? status{} : troubles_.back();
   }
   /// Runs `body` once for each pass, at least once.
   template <class Body>
@@ -142,7 +154,7 @@ class counter_session {
       }
     }
     detail::recorder& recorder = detail::recorder::instance();
-    launching_ = recorder.launching_nodes();
+    launching_ = detail::launch_survey(recorder);
     resume_recording_ = recorder.recording();
     recorder.record(false);
     state_ = pass_state::counting;
@@ -292,13 +304,11 @@ class counter_session {
     static_cast<counter_session*>(context)->work_.add(kind, call);
   }
 
-  /// Room for the ranges that launched so far, and some more. CUPTI takes 0.65 ms for each (H200,
-  /// CUDA 13.0).
+  /// Room for the pushes of ranges that launched so far, and some more; a step with more is
+  /// repeated. CUPTI takes 0.65 ms for each (H200, CUDA 13.0).
   std::size_t expected_ranges() const noexcept {
-    if (launching_.empty()) return 1024;
-    auto const known =
-        std::count(launching_.begin(), launching_.end(), detail::recorder::launches::some);
-    return static_cast<std::size_t>(known) + 32;
+    std::size_t const seen = launching_.pushes();
+    return seen == 0 ? 1024 : seen + seen / 4 + 32;
   }
 
   /// Leaves out what would break the program's CUDA graphs.
@@ -328,7 +338,7 @@ class counter_session {
   /// A range that launches nothing itself is not worth a drain of the device.
   void enter(std::uint32_t node) noexcept {
     work_.enter(node);
-    if (node < launching_.size() && launching_[node] == detail::recorder::launches::none) return;
+    if (!launching_.may_launch(node)) return;
     plan_.profiler.push(node);
     pushed_ = true;
   }
@@ -346,7 +356,7 @@ class counter_session {
   }
 
   detail::counting_plan plan_;
-  std::vector<detail::recorder::launches> launching_;
+  detail::launch_survey launching_;
   std::vector<std::string> names_;
   std::vector<counter_origin> origins_;  // of the names
   std::vector<counter_value> values_;

@@ -112,7 +112,6 @@ TEST_CASE("recursion and repeated names") {
   CHECK(c.total("down", hbm_read) == 32 * 12);
   CHECK(c.self("again", hbm_read) == 32 * 50);
   CHECK(c.self("other/again", hbm_read) == 32 * 7);
-  CHECK(fake_profiler_room() < 50);  // equal names share a place
 }
 
 TEST_CASE("work outside of all ranges belongs to the root, and a session without ranges has it") {

@@ -8,8 +8,9 @@
 
 /// What becomes of a range for which the image has no room.
 enum class fake_full : int {
-  drop,   // it is dropped, and DecodeData tells how many were
-  refuse  // PushRange says MAX_LIMIT_REACHED
+  drop,    // it is dropped, and DecodeData tells how many were
+  refuse,  // PushRange says MAX_LIMIT_REACHED
+  ignore   // it is dropped, and nobody tells
 };
 
 extern "C" {

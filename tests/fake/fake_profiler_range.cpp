@@ -214,7 +214,7 @@ FAKE_EXPORT result cuptiRangeProfilerPushRange(api::push_range_params* params) {
   object->open = true;
   object->ignored = !room;
   if (!room) {
-    ++object->dropped;
+    if (c.p.full != fake_full::ignore) ++object->dropped;
     return result::success;
   }
   if (at == object->ranges.size()) {

@@ -113,6 +113,20 @@ TEST_CASE("CUPTI's own kernels are told by their size") {
   }
 }
 
+TEST_CASE("what was launched outside of the regions may be counted too, and is left out") {
+  std::uint32_t const inner = node_of("attention", "softmax");
+  std::uint32_t const other = node_of("mlp", "gelu");
+  fixture f({"softmax"});
+  f.regions.begin(f.own);
+  f.launch(other, "x", api_kind::launch, 8);
+  f.launch(inner, "a", api_kind::launch, 8);
+  REQUIRE(f.regions.take({"dram__bytes.sum", mark}, {{1, 8}, {2, 8}}).ok());
+  profile p;
+  f.regions.copy_to(p);
+  REQUIRE(p.counted_kernels.size() == 1);
+  CHECK(p.counted_kernels[0].values[0] == 2);
+}
+
 TEST_CASE("what cannot be joined is refused and said") {
   std::uint32_t const inner = node_of("attention", "softmax");
   fixture f({"softmax"});

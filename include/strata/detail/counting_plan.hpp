@@ -27,9 +27,9 @@ struct counting_plan {
   metric_set set;
   std::vector<metric_config> configs;  ///< each counted apart
 
-  /// Whether this configuration counts by instrumented code (SASS), which a CUDA graph does not
-  /// survive: launching one that was captured meanwhile was seen to end in an illegal address
-  /// (H200, CUDA 13.0), which would break the program.
+  /// Whether this configuration counts by instrumented code (SASS), which does not go with CUDA
+  /// graphs: their kernels count 0, and one that is captured within a counted range may end in an
+  /// illegal address, which would break the program (seen on an H200, CUDA 13.0).
   bool breaks_graphs(std::size_t config) const noexcept {
     for (std::string const& name : configs[config].names())
       if (name.find("__sass_") != std::string::npos) return true;

@@ -54,7 +54,6 @@ class kernel_regions {
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || (kind != api_kind::launch && kind != api_kind::graph_launch)) return;
     std::uint32_t const node = node_.load(std::memory_order_relaxed);
-    if (node == no_reference) return;
     if (thread_recorder::current() != counted_) {
       ++foreign_;
       return;
@@ -68,7 +67,10 @@ class kernel_regions {
   }
   void end() noexcept { counted_ = nullptr; }
 
-  std::size_t launches() const noexcept { return launches_.size(); }
+  /// Launches within the regions.
+  std::size_t launches() const noexcept {
+    return static_cast<std::size_t>(std::count_if(launches_.begin(), launches_.end(), is_inside));
+  }
 
   /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
   /// own.
@@ -84,7 +86,15 @@ class kernel_regions {
               "kernels=: another thread launched kernels while single kernels were counted, so "
               "counts cannot be told apart; choose a range in which one thread works"};
     }
-    std::vector<std::size_t> const places = places_of(names, kernels);
+    // CUPTI was seen to count what lies outside of push and pop as well, so all launches are tried
+    // before those inside.
+    std::vector<std::size_t> places = places_of(names, kernels);
+    if (places.size() != launches_.size() || kernels.size() != launches_.size()) {
+      launches_.erase(std::remove_if(launches_.begin(), launches_.end(),
+                                     [](launch const& each) { return !is_inside(each); }),
+                      launches_.end());
+      places = places_of(names, kernels);
+    }
     if (places.size() != launches_.size()) {
       return {errc::not_supported, "kernels=: CUPTI counted " + std::to_string(kernels.size()) +
                                        " kernels for " + std::to_string(launches_.size()) +
@@ -95,6 +105,7 @@ class kernel_regions {
     names_.insert(names_.end(), names.begin(), names.end());
     flat_map<key, std::uint64_t> counts;
     for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!is_inside(launches_[i])) continue;
       key const at{launches_[i].node, launches_[i].name};
       add_values(sums_[at], names, first, kernels[places[i]], ++counts[at] > 1);
     }
@@ -132,6 +143,7 @@ class kernel_regions {
     std::string name;
     double warps;  // 0: unknown
   };
+  static bool is_inside(launch const& which) noexcept { return which.node != no_reference; }
   struct entry {
     std::uint64_t launches_min = 0;
     std::uint64_t launches_max = 0;

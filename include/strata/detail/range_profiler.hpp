@@ -221,6 +221,9 @@ class range_profiler {
     status done = outcome("cuptiRangeProfilerDecodeData", call(library_->api.decode, decode));
     if (!done) return done;
     unfit_ += decode.ranges_dropped;
+    // Pushes beyond the room count for nothing, even of a known name, and CUPTI does not tell
+    // (H200, CUDA 13.0).
+    if (most_pushes_ > room_) unfit_ = (std::max)(unfit_, std::uint64_t{most_pushes_ - room_});
     cupti::profiler::counter_data_info_params info;
     info.image = data_.data();
     info.size = data_.size();

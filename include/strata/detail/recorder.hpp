@@ -95,26 +95,21 @@ class recorder {
   /// For how long this session has recorded. Requires: it does not now.
   std::int64_t recorded_ns() const noexcept { return recorded_ns_; }
 
-  /// What the session so far tells of a range's own calls that put work on the device.
-  enum class launches : unsigned char { unknown, none, some };
-
-  /// By node; nodes beyond the end are unknown. Empty where the logs are full and may not tell.
-  std::vector<launches> launching_nodes() {
+  /// Whether the logs have all ranges and launches of the session so far.
+  bool logs_are_whole() const noexcept { return !state_.budget.exhausted(); }
+  /// Steps of the session that were recorded.
+  std::size_t steps_recorded() {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::vector<launches> known;
-    if (state_.budget.exhausted()) return known;
-    auto const mark = [&](std::uint32_t node, launches what) {
-      if (node >= known.size()) known.resize(node + std::size_t{1}, launches::unknown);
-      if (known[node] != launches::some) known[node] = what;
-    };
-    mark(root_node, launches::none);
+    return steps_.size();
+  }
+  /// Hands every range of the session so far to `ranges`, every call into the driver to `launches`.
+  template <class Ranges, class Launches>
+  void each_record(Ranges ranges, Launches launches) {
+    std::lock_guard<std::mutex> lock(mutex_);
     for (thread_recorder* const t : threads_) {
-      t->each_range(session_, [&](range_record const& r) { mark(r.node, launches::none); });
-      t->each_launch(session_, [&](launch_record const& l) {
-        if (is_work(l.kind)) mark(l.node, launches::some);
-      });
+      t->each_range(session_, ranges);
+      t->each_launch(session_, launches);
     }
-    return known;
   }
 
   /// Tells `watcher` the range that the calling thread is in whenever it changes; null ends it.
