@@ -96,12 +96,17 @@ class counter_session {
       pass const only(*this);
       body();
     }
+    bool const counted = state_ == pass_state::stopped;
     (void)accept_pass();
-    if (!done()) {
+    if (!done() && counted) {
       (void)give_up(
           {errc::limit,
            "counters: the body had more ranges than CUPTI had room for; those that have no "
            "values need another run: replay(body, strata::repeatable)"});
+    } else if (!done()) {
+      (void)give_up({errc::busy,
+                     "counters: a stream was capturing a graph, so the body ran uncounted: replay "
+                     "outside of captures"});
     }
     return troubles_.size() == before ? status{} : troubles_.back();
   }

@@ -19,7 +19,8 @@ void profile_kernel(state& s, fake_kernel const& kernel) {
   for (int i = 0; i < 3; ++i) threads *= double(kernel.grid[i]) * double(kernel.block[i]);
   for (auto& each : p.objects) {
     profiler_object& object = *each.second;
-    if (!object.started || !object.open || object.ignored) continue;
+    bool const anywhere = object.by_kernel && p.kernels_anywhere;
+    if (!object.started || !(object.open || anywhere) || object.ignored) continue;
     profiler_config const& config = p.configs[object.config - 1];
     if (object.by_kernel) {
       if (object.ranges.size() == object.room) {
@@ -85,6 +86,9 @@ void fake_profiler_set_full(fake_full how, int count_pushes) {
     p.full = how;
     p.count_pushes = count_pushes != 0;
   });
+}
+void fake_profiler_count_kernels_anywhere(int on) {
+  with_profiler([&](fake::profiler_state& p) { p.kernels_anywhere = on != 0; });
 }
 void fake_profiler_drop(std::size_t ranges) {
   with_profiler([&](fake::profiler_state& p) { p.drop = ranges; });

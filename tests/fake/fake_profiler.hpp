@@ -30,6 +30,8 @@ FAKE_EXPORT void fake_profiler_fail(const char* function, std::size_t first, std
                                     int code);
 /// `count_pushes`: the room is one of pushes in a pass, not of names.
 FAKE_EXPORT void fake_profiler_set_full(fake_full how, int count_pushes);
+/// Kernels that are counted one by one are counted outside of push and pop as well.
+FAKE_EXPORT void fake_profiler_count_kernels_anywhere(int on);
 /// The next DecodeData drops the last ranges.
 FAKE_EXPORT void fake_profiler_drop(std::size_t ranges);
 /// cuptiProfilerDeviceSupported answers no, because of "architecture", "sli", "vgpu",

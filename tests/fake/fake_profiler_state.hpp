@@ -83,6 +83,7 @@ struct profiler_settings {
   std::map<std::string, scripted_failure> failures;
   fake_full full = fake_full::drop;
   bool count_pushes = false;
+  bool kernels_anywhere = false;
   std::size_t drop = 0;
   bool supported = true;
   std::string unsupported;
