@@ -50,7 +50,7 @@ class cpu_counter_session {
   ~cpu_counter_session() {
     close();
     for (std::unique_ptr<bout>& each : bouts_) {
-      if (each->watched) (void)each.release();  // another thread has its address for good
+      if (each->watched) keep_for_good(std::move(each));
     }
   }
 
@@ -187,7 +187,17 @@ class cpu_counter_session {
     detail::perf_group::reach who = detail::perf_group::reach::threads;
     std::size_t missed = 0;  ///< other threads that could not be counted
     bool watched = false;
+    bout* kept = nullptr;  ///< the next one that outlives its session
   };
+
+  /// Keeps what another thread has the address of.
+  static void keep_for_good(std::unique_ptr<bout> which) noexcept {
+    static std::atomic<bout*> first{nullptr};
+    bout* const added = which.release();
+    added->kept = first.load();
+    while (!first.compare_exchange_weak(added->kept, added)) {
+    }
+  }
 
   /// One sentence for each reason, with the metrics that it concerns.
   std::vector<status> refusals(detail::perf_request& asked) const {
