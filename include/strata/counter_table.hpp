@@ -8,8 +8,8 @@
 #include <strata/detail/counter_rates.hpp>
 #include <strata/detail/counter_sums.hpp>
 #include <strata/detail/finite.hpp>
-#include <strata/detail/flat_map.hpp>
 #include <strata/detail/formula.hpp>
+#include <strata/detail/note_list.hpp>
 #include <strata/detail/work_consistency.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
@@ -315,13 +315,7 @@ class counter_table_builder {
     return text;
   }
 
-  std::uint32_t note(std::string const& text) {
-    if (text.empty()) return 0;
-    if (std::uint32_t const* const known = noted_.find(text)) return *known;
-    auto const made = static_cast<std::uint32_t>(table_.notes.size());
-    table_.notes.push_back(text);
-    return noted_[text] = made;
-  }
+  std::uint32_t note(std::string const& text) { return noted_.number_of(text, table_.notes); }
 
   profile const& source_;
   std::vector<range_row> const& rows_;
@@ -329,7 +323,7 @@ class counter_table_builder {
   work_consistency work_;
   metric_set set_;  ///< with the rates
   std::vector<inputs> inputs_;
-  flat_map<std::string, std::uint32_t> noted_;
+  note_list noted_;
   counter_table table_;
 };
 

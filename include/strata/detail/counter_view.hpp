@@ -5,6 +5,7 @@
 #include <strata/config.hpp>
 #include <strata/counter_table.hpp>
 #include <strata/detail/console_table.hpp>
+#include <strata/detail/counted_rows.hpp>
 #include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/range_table.hpp>
@@ -25,18 +26,11 @@ class counter_view {
  public:
   /// Requires: counters of the rows that `ranges` shows.
   counter_view(range_table const& ranges, counter_table const& counters)
-      : counters_(counters), table_(columns()) {
+      : counters_(counters), table_(counted_columns(all_columns)) {
     for (column const& each : all_columns) at_.push_back(counters.find(each.key));
-    std::vector<range_row> const& rows = ranges.rows();
-    for (std::size_t const i : ranges.shown()) {
-      if (i >= counters.rows || !counters.has_value(i, counter_scope::total)) continue;
-      add(ranges.label(i), 2 * (std::size_t{rows[i].depth} - 1), i, counter_scope::total);
-    }
-    if (counters.rows == 0) return;
-    if (counters.has_value(0, counter_scope::self))
-      add("(outside ranges)", 0, 0, counter_scope::self);
-    table_.begin_totals();
-    if (counters.has_value(0, counter_scope::total)) add("total", 0, 0, counter_scope::total);
+    add_counted_rows(ranges, counters, table_,
+                     [this](std::string const& label, std::size_t indent, std::size_t row,
+                            counter_scope scope) { add(label, indent, row, scope); });
   }
 
   console_table& table() noexcept { return table_; }
@@ -117,12 +111,6 @@ class counter_view {
       {"FLOP/B", 76, "flop_per_hbm_byte", form::plain},
       {"occupancy %", 74, "achieved_occupancy", form::percent},
       {"tensor active %", 73, "tensor_active_rate", form::percent}};
-
-  static std::vector<console_table::column> columns() {
-    std::vector<console_table::column> made{{"range", 1000, 24, true}};
-    for (column const& each : all_columns) made.push_back({each.header, each.priority});
-    return made;
-  }
 
   static std::string count_of(std::uint64_t count, char const* what) {
     return human_count(count).text() + ' ' + what + (count == 1 ? "" : "s");

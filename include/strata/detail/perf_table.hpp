@@ -10,6 +10,7 @@
 #include <strata/detail/flat_map.hpp>
 #include <strata/detail/formula.hpp>
 #include <strata/detail/humanize.hpp>
+#include <strata/detail/note_list.hpp>
 #include <strata/detail/perf_catalogue.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
@@ -142,13 +143,7 @@ class perf_table_builder {
     return share;
   }
 
-  std::uint32_t note(std::string const& text) {
-    if (text.empty()) return 0;
-    if (std::uint32_t const* const known = noted_.find(text)) return *known;
-    auto const made = static_cast<std::uint32_t>(table_.notes.size());
-    table_.notes.push_back(text);
-    return noted_[text] = made;
-  }
+  std::uint32_t note(std::string const& text) { return noted_.number_of(text, table_.notes); }
 
   profile const& source_;
   metric_set const& set_;
@@ -156,7 +151,7 @@ class perf_table_builder {
   flat_map<std::string_view, std::size_t> positions_;
   std::vector<double> sums_[2];
   std::vector<bool> counted_[2];
-  flat_map<std::string, std::uint32_t> noted_;
+  note_list noted_;
   counter_table table_;
 };
 

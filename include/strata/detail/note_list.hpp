@@ -1,0 +1,34 @@
+#include <strata/version.hpp>
+#ifndef STRATA_DETAIL_NOTE_LIST_HPP
+#define STRATA_DETAIL_NOTE_LIST_HPP
+
+#include <strata/config.hpp>
+#include <strata/detail/flat_map.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Numbers for the notes of a counter_table: equal texts have one, the empty text has 0.
+class note_list {
+ public:
+  /// The position of a text in `notes`, whose position 0 is empty.
+  std::uint32_t number_of(std::string const& text, std::vector<std::string>& notes) {
+    if (text.empty()) return 0;
+    if (std::uint32_t const* const known = numbers_.find(text)) return *known;
+    auto const made = static_cast<std::uint32_t>(notes.size());
+    notes.push_back(text);
+    return numbers_[text] = made;
+  }
+
+ private:
+  flat_map<std::string, std::uint32_t> numbers_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_DETAIL_NOTE_LIST_HPP
