@@ -33,26 +33,28 @@ class ggml_ends {
     return (hash ^ (hash >> 32)) | 2u;
   }
 
-  /// What is known of a node, which is from now on.
-  what see(std::uint64_t key) noexcept {
+  /// What is known of a node: nothing until one was seen behind it, in whichever thread.
+  what known(std::uint64_t key) noexcept {
+    spin_lock lock(mutex_);
+    if (keys_ == nullptr) return what::unknown;
+    std::uint64_t const at = place_of(key);
+    if (at == 0) return what::unknown;
+    return (at & 1u) != 0 ? what::last : what::inside;
+  }
+
+  /// A node was followed by another of its part, or was the last of it. What was the last once
+  /// stays so.
+  void learn(std::uint64_t key, what is) noexcept {
     spin_lock lock(mutex_);
     if (keys_ == nullptr) keys_ = new (std::nothrow) std::uint64_t[size]();
-    if (keys_ == nullptr) return what::unknown;
+    if (keys_ == nullptr) return;
     std::uint64_t& at = place_of(key);
-    if (at != 0) return (at & 1u) != 0 ? what::last : what::inside;
-    if (count_ < size / 4 * 3) {
+    if (at == 0) {
+      if (count_ == size / 4 * 3) return;
       at = key & ~std::uint64_t{1};
       ++count_;
     }
-    return what::unknown;
-  }
-
-  /// This node was the last of its part.
-  void mark(std::uint64_t key) noexcept {
-    spin_lock lock(mutex_);
-    if (keys_ == nullptr) return;
-    std::uint64_t& at = place_of(key);
-    if (at != 0) at |= 1u;
+    if (is == what::last) at |= 1u;
   }
 
  private:

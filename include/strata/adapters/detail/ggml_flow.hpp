@@ -37,8 +37,10 @@ class ggml_flow {
     std::uint64_t const key = ggml_ends::key_of(ggml_name(node), static_cast<int>(node->op));
     bool const other_graph = before_ != 0 && key == first_;
     ggml_place const place = ggml_place::of(node, label_, other_graph ? ggml_place{} : place_);
-    if (before_ != 0 && (other_graph || place != place_)) {
-      ends.mark(before_);
+    bool const other_part = other_graph || place != place_;
+    if (before_ != 0)
+      ends.learn(before_, other_part ? ggml_ends::what::last : ggml_ends::what::inside);
+    if (before_ != 0 && other_part) {
       part_.end();
       part_open_ = false;
       // What was asked about in another graph, or on another device, is computed by now.
@@ -53,7 +55,7 @@ class ggml_flow {
       most_flops_ = flops;
     }
     work_.add(node);
-    ggml_ends::what const known = ends.see(key);
+    ggml_ends::what const known = ends.known(key);
     last_ = known == ggml_ends::what::unknown ? ggml_role::ends(label_, place.role)
                                               : known == ggml_ends::what::last;
     return last_;
@@ -109,7 +111,8 @@ class ggml_flow {
 
   /// The batch's graphs were computed to their end, or one failed.
   void end_batch(std::uint64_t adapter, ggml_ends& ends) noexcept {
-    if (adapter_ == adapter && before_ != 0 && !computing_) ends.mark(before_);
+    if (adapter_ == adapter && before_ != 0 && !computing_)
+      ends.learn(before_, ggml_ends::what::last);
     forget();
     --batches_;
   }

@@ -555,6 +555,27 @@ TEST_CASE("contexts in several threads, with adapters of their own and with a co
   check_nothing_is_open(p);
 }
 
+TEST_CASE("a thread that stops at the end of a part does not hide that end from another") {
+  graph g;
+  llama(g, 2, 1);
+  ggml_ranges ranges;
+  recording all;
+  names stops;
+  std::thread([&] { stops = run(ranges, g); }).join();
+  ggml_ranges common;
+  std::thread([&] {
+    for (ggml_tensor* const node : g.nodes) {
+      bool const stop = ggml_ranges::callback(node, true, common.user_data());
+      if (node->name != std::string_view("attn_norm-0")) continue;
+      CHECK(stop);
+      std::thread([&] { CHECK(run(common, g) == stops); }).join();
+      CHECK(ggml_ranges::callback(node, false, common.user_data()));
+      return;
+    }
+  }).join();
+  check_nothing_is_open(all.result());
+}
+
 TEST_CASE("two contexts by turns in one thread, as in speculative decoding") {
   graph draft;
   llama(draft, 1, 1);
