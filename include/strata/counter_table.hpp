@@ -32,7 +32,8 @@ struct counter_table {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   std::string chip;
-  std::uint64_t passes = 0;  ///< steps that the counting takes, one pass each
+  std::vector<std::uint32_t> devices;  ///< whose counts are added up
+  std::uint64_t passes = 0;            ///< steps that the counting takes, one pass each
   std::uint64_t passes_done = 0;
   std::uint64_t timed_steps = 1;  ///< whose mean time the rates use
   std::vector<counter_metric> metrics;
@@ -77,6 +78,7 @@ class counter_table_builder {
         set_(source.metrics) {
     rate_resolver(set_).run();
     table_.chip = source.chip;
+    table_.devices = source.counted_devices;
     table_.passes = source.counter_passes;
     table_.passes_done = source.counter_passes_done;
     table_.timed_steps = (std::max)(std::uint64_t{1}, std::uint64_t{source.steps.size()});
@@ -258,7 +260,7 @@ class counter_table_builder {
   }
 
   double timed_seconds(std::size_t row) const noexcept {
-    return static_cast<double>(rows_[row].gpu_busy_ns) /
+    return static_cast<double>(rows_[row].device_busy_ns) /
            (1e9 * static_cast<double>(table_.timed_steps));
   }
 

@@ -9,6 +9,7 @@
 #include <strata/detail/launch_survey.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/pass_work.hpp>
+#include <strata/detail/progress_line.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
@@ -31,8 +32,9 @@ inline constexpr repeatable_t repeatable{};
 /// every counter is had. Nested ranges cost no extra passes: CUPTI sees one level, a child
 /// interrupts its parent, and sums are made afterwards. Passes are driven by STRATA_STEP(), or by
 /// hand: `for (auto pass : counters) step();`. Threads: the one that drives the steps; ranges of
-/// other threads are not counted. Cost: a counted step is slower, since the device drains at range
-/// ends; neither its times nor its device activity are recorded.
+/// other threads are not counted. Devices: all that the timed steps used and that have the chip of
+/// the current one; their counts are added up. Cost: a counted step is slower, since the device
+/// drains at range ends; neither its times nor its device activity are recorded.
 class counter_session {
  public:
   /// One pass of a loop over the passes. It ends with the body, and counts when the loop goes on:
@@ -125,13 +127,13 @@ class counter_session {
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
   status open(std::string_view request, std::vector<status>& problems) {
-    status const planned = plan_.open(request, problems);
-    open_ = plan_.profiler.is_open();
+    status const planned = plan_.open(request, detail::device_profilers::which::all, problems);
+    open_ = plan_.devices.is_open();
     for (detail::metric_config const& each : plan_.configs) passes_ += each.passes();
     return planned;
   }
 
-  std::string const& chip() const noexcept { return plan_.profiler.chip(); }
+  std::string const& chip() const noexcept { return plan_.devices.chip(); }
   /// How many steps the counting takes.
   std::size_t passes() const noexcept { return passes_; }
   std::size_t passes_done() const noexcept { return passes_done_; }
@@ -164,15 +166,17 @@ class counter_session {
     recorder.record(false);
     state_ = pass_state::counting;
     status ready;
-    if (!configured_) ready = plan_.profiler.configure(plan_.configs[at_], expected_ranges());
+    if (!configured_) ready = plan_.devices.configure(plan_.configs[at_], expected_ranges());
     configured_ = ready.ok();
-    if (ready.ok()) ready = plan_.profiler.start();
+    if (ready.ok()) ready = plan_.devices.start();
     if (!ready.ok()) {
       stop_pass();
       state_ = pass_state::none;
       return give_up(ready);
     }
     started_ = true;
+    if (progress_.live())
+      progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
     detail::thread_recorder const* const own = recorder.of_this_thread();
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
@@ -192,12 +196,13 @@ class counter_session {
 
   /// Lets CUPTI go; what was counted stays.
   void close() noexcept {
+    progress_.erase();
     if (!open_) return;
     (void)end_pass(true);
     if (state_ == pass_state::none) {
-      plan_.profiler.close();
+      plan_.devices.close();
     } else {
-      plan_.profiler.abandon();  // a stream captures
+      plan_.devices.abandon();  // a stream captures
     }
     open_ = false;
   }
@@ -208,11 +213,12 @@ class counter_session {
     to.counter_names = names_;
     to.counters = values_;
     to.counter_origins = origins_;
-    to.chip = plan_.profiler.chip();
+    to.chip = plan_.devices.chip();
+    to.counted_devices = plan_.devices.devices();
     if (followed_) to.work = work_.passes();
     to.counter_passes = passes_;
     to.counter_passes_done = passes_done_;
-    to.losses.counter_ranges_lost += plan_.profiler.lost();
+    to.losses.counter_ranges_lost += plan_.devices.lost();
   }
 
  private:
@@ -231,7 +237,7 @@ class counter_session {
     state_ = pass_state::stopped;
     leave();
     complete_ = false;
-    stopped_ = std::exchange(started_, false) ? plan_.profiler.stop(complete_) : status{};
+    stopped_ = std::exchange(started_, false) ? plan_.devices.stop(complete_) : status{};
     if (std::exchange(resume_activity_, false)) (void)activity.begin_window();
     if (std::exchange(resume_recording_, false)) recorder.record(true);
   }
@@ -239,6 +245,12 @@ class counter_session {
   /// Takes a stopped pass.
   status accept_pass() {
     if (state_ != pass_state::stopped) return {};
+    status const taken = take_pass();
+    if (done()) progress_.erase();
+    return taken;
+  }
+
+  status take_pass() {
     state_ = pass_state::none;
     if (done()) return {};
     if (!stopped_) return give_up(stopped_);
@@ -249,9 +261,9 @@ class counter_session {
     forget_partial();
     status const read = read_values();
     if (!read.ok()) return read;
-    if (plan_.profiler.should_repeat()) return repeat();
+    if (plan_.devices.should_repeat()) return repeat();
     passes_together_ = 0;
-    if (!plan_.profiler.trouble().ok()) troubles_.push_back(plan_.profiler.trouble());
+    if (!plan_.devices.trouble().ok()) troubles_.push_back(plan_.devices.trouble());
     return {};
   }
 
@@ -292,13 +304,15 @@ class counter_session {
     auto const first = static_cast<std::uint32_t>(names_.size());
     names_.insert(names_.end(), config.names().begin(), config.names().end());
     auto const steps = static_cast<std::uint32_t>(config.passes());
+    std::size_t const before = values_.size();
     origins_.resize(names_.size(), {static_cast<std::uint32_t>(passes_done_) - steps, steps});
     status const read =
-        plan_.profiler.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
+        plan_.devices.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
           for (std::size_t i = 0; i < values.size(); ++i) {
             values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
           }
         });
+    if (!read.ok() && plan_.devices.several()) values_.resize(before);  // of some devices only
     ++at_;
     configured_ = false;
     return read.ok() ? status{} : give_up(read);
@@ -306,7 +320,9 @@ class counter_session {
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
     if (detail::device_wait::capturing()) return;  // it does not run now
-    static_cast<counter_session*>(context)->work_.add(kind, call);
+    auto& self = *static_cast<counter_session*>(context);
+    self.work_.add(kind, call);
+    if (is_work(kind)) self.plan_.devices.launched(self.work_.node(), kind, call.context);
   }
 
   /// Room for the pushes of ranges that launched so far, and some more; a step with more is
@@ -344,12 +360,12 @@ class counter_session {
   void enter(std::uint32_t node) noexcept {
     work_.enter(node);
     if (!launching_.may_launch(node)) return;
-    plan_.profiler.push(node);
+    plan_.devices.push(node);
     pushed_ = true;
   }
 
   void leave() noexcept {
-    if (pushed_) plan_.profiler.pop();
+    if (pushed_) plan_.devices.pop();
     pushed_ = false;
   }
 
@@ -373,6 +389,7 @@ class counter_session {
   std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   std::size_t at_ = 0;
   detail::pass_work work_;
+  detail::progress_line progress_;
   std::vector<status> troubles_;
   status stopped_;  // how the last pass did
   pass_state state_ = pass_state::none;

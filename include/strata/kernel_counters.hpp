@@ -38,8 +38,8 @@ class kernel_counter_session {
   status open(std::string_view request, std::vector<std::string> ranges,
               std::vector<status>& problems) {
     regions_.choose(std::move(ranges));
-    status planned = plan_.open(request, problems);
-    open_ = plan_.profiler.is_open();
+    status planned = plan_.open(request, detail::device_profilers::which::current, problems);
+    open_ = plan_.devices.is_open();
     for (detail::metric_config& each : plan_.configs) {
       std::vector<std::string> names = each.names();
       if (std::find(names.begin(), names.end(), detail::kernel_regions::mark) == names.end())
@@ -69,8 +69,8 @@ class kernel_counter_session {
     if (!detail::device_wait::allowed() || !activity.end_window()) return {};  // a stream captures
     detail::recorder& recorder = detail::recorder::instance();
     recorder.record(false);
-    status ready = plan_.profiler.configure(plan_.configs[at_], expected(seen), true);
-    if (ready.ok()) ready = plan_.profiler.start();
+    status ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
+    if (ready.ok()) ready = plan_.devices.start();
     if (!ready.ok()) return give_up(ready);
     counting_ = true;
     detail::thread_recorder const* const own = recorder.of_this_thread();
@@ -94,11 +94,11 @@ class kernel_counter_session {
     (void)activity_session::instance().watch_launches(nullptr, nullptr);
     regions_.end();
     bool complete = false;
-    status done = plan_.profiler.stop(complete);
+    status done = plan_.devices.stop(complete);
     if (!done.ok()) return give_up(done);
     detail::metric_config& config = plan_.configs[at_++];
     std::vector<std::vector<double>> counted;
-    done = plan_.profiler.read(config, [&](std::uint32_t, std::vector<double> const& values) {
+    done = plan_.devices.read(config, [&](std::uint32_t, std::vector<double> const& values) {
       counted.push_back(values);
     });
     if (done.ok()) done = regions_.take(config.names(), counted);
@@ -116,10 +116,10 @@ class kernel_counter_session {
       leave();
       (void)activity_session::instance().watch_launches(nullptr, nullptr);
       bool complete = false;
-      (void)plan_.profiler.stop(complete);
+      (void)plan_.devices.stop(complete);
       counting_ = false;
     }
-    plan_.profiler.close();
+    plan_.devices.close();
     open_ = false;
   }
 
@@ -144,7 +144,8 @@ class kernel_counter_session {
   }
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
-    static_cast<kernel_counter_session*>(context)->regions_.add(kind, call);
+    auto& self = *static_cast<kernel_counter_session*>(context);
+    if (self.plan_.devices.counts(call.context)) self.regions_.add(kind, call);
   }
 
   static void moved(void* context, std::uint32_t node) noexcept {
@@ -152,11 +153,11 @@ class kernel_counter_session {
     bool const inside = self.regions_.contains(node);
     self.regions_.enter(node, inside);
     if (!inside) return self.leave();
-    if (!std::exchange(self.pushed_, true)) self.plan_.profiler.push(0);
+    if (!std::exchange(self.pushed_, true)) self.plan_.devices.push(0);
   }
 
   void leave() noexcept {
-    if (std::exchange(pushed_, false)) plan_.profiler.pop();
+    if (std::exchange(pushed_, false)) plan_.devices.pop();
   }
 
   status give_up(status why) {

@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/metric_host.hpp>
+#include <strata/detail/perf_catalogue.hpp>
 #include <strata/detail/profiler_library.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
@@ -18,8 +19,29 @@
 STRATA_BEGIN
 namespace detail {
 
+/// Lines of a table of metrics.
+struct metric_lines {
+  static constexpr std::size_t key_width = 34;
+  static constexpr std::size_t unit_width = 20;
+  static constexpr std::size_t level_width = 8;
+
+  static std::string padded(std::string_view text, std::size_t width) {
+    std::string out(text);
+    out.append(out.size() < width ? width - out.size() : 1, ' ');
+    return out;
+  }
+  static std::string heading() {
+    return padded("metric", key_width) + padded("unit", unit_width) + padded("level", level_width) +
+           "what\n";
+  }
+  static std::string of(metric const& entry) {
+    return padded(entry.key, key_width) + padded(entry.unit, unit_width) +
+           padded(to_string(entry.level), level_width) + std::string(entry.meaning);
+  }
+};
+
 /// Writes what list_metrics() returns.
-class metric_lister {
+class metric_lister : metric_lines {
  public:
   explicit metric_lister(profiler_library const& library) : library_(library) {}
 
@@ -32,23 +54,13 @@ class metric_lister {
         "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
     text_ += padded("preset", name_width) + "passes  apart  what\n";
     for (metric_preset const& each : preset_list()) add_preset(each);
-    text_ += '\n' + padded("metric", key_width) + padded("unit", unit_width) +
-             padded("level", level_width) + "what\n";
+    text_ += '\n' + heading();
     for (metric const& each : metric_list()) add_metric(each);
     return std::move(text_);
   }
 
  private:
   static constexpr std::size_t name_width = 14;
-  static constexpr std::size_t key_width = 34;
-  static constexpr std::size_t unit_width = 14;
-  static constexpr std::size_t level_width = 8;
-
-  static std::string padded(std::string_view text, std::size_t width) {
-    std::string out(text);
-    out.append(out.size() < width ? width - out.size() : 1, ' ');
-    return out;
-  }
 
   /// Passes of all groups of a set; a dash where nothing is left to count.
   std::string passes(metric_set const& set, pass_layout layout) {
@@ -75,8 +87,7 @@ class metric_lister {
 
   void add_metric(metric const& entry) {
     metric_set const set = host_.resolve({std::string(entry.key)});
-    text_ += padded(entry.key, key_width) + padded(entry.unit, unit_width) +
-             padded(to_string(entry.level), level_width) + std::string(entry.meaning);
+    text_ += of(entry);
     if (resolved_metric const* found = set.find(entry.key)) {
       text_ += " = " + found->formula;
     } else if (!set.absent.empty()) {
@@ -98,6 +109,23 @@ class metric_lister {
 /// Cost: 50 to 500 ms.
 inline std::string list_metrics(std::string_view chip) {
   return detail::metric_lister(detail::profiler_library::get()).run(chip);
+}
+
+/// What `counters=cpu` and its keys count on a CPU. Needs nothing; whether this machine counts it
+/// is told when it is asked for.
+inline std::string list_cpu_metrics() {
+  using lines = detail::metric_lines;
+  std::string text =
+      "Metrics of the CPU, by Linux's perf, in the timed steps and at no extra pass. The preset "
+      "\"cpu\"\nhas all of them.\n\n" +
+      lines::heading();
+  for (metric const& each : detail::perf_catalogue::entries) {
+    text += lines::of(each);
+    bool const counted = detail::find_perf_event(each.formula) != nullptr;
+    if (!counted) text += " = " + std::string(each.formula);
+    text += '\n';
+  }
+  return text;
 }
 
 STRATA_END

@@ -186,6 +186,7 @@ struct profile {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> captured;
 
   std::string chip;                             ///< that was counted on, as CUPTI names it
+  std::vector<std::uint32_t> counted_devices;   ///< as the driver numbers them
   metric_set metrics;                           ///< what was asked for, as the chip has it
   std::vector<std::string> counter_names;       ///< CUPTI's
   std::vector<counter_origin> counter_origins;  ///< of the names; empty where unknown

@@ -54,6 +54,15 @@ struct terminal_stderr {
   }
 };
 
+/// A session whose passes the program drives.
+struct by_hand : strata::session {
+  by_hand() : session(fake::configure("trace,formats=none")) {
+    fake::unscript();
+    fake_profiler_reset();
+    REQUIRE(start().ok());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a terminal shows the pass under way, and nothing is left of it") {
@@ -68,6 +77,24 @@ TEST_CASE("a terminal shows the pass under way, and nothing is left of it") {
         "\r\033[Kstrata: counting on GH100: pass 1 of 2, 1 step left\r"
         "\r\033[Kstrata: counting on GH100: pass 2 of 2, 0 steps left\r"
         "\r\033[K");
+}
+
+TEST_CASE("a terminal shows the passes of a loop too") {
+  terminal_stderr terminal;
+  {
+    by_hand s;
+    fake_profiler_set_metrics_per_pass(1);
+    step();
+    for (auto const& pass : s.counters(std::string(hbm_read) + '+' + hbm_write)) {
+      (void)pass;
+      step();
+    }
+    std::fputs("after the loop", stderr);
+  }
+  CHECK(terminal.read() ==
+        "\r\033[Kstrata: counting on GH100: pass 1 of 2, 1 step left\r"
+        "\r\033[Kstrata: counting on GH100: pass 2 of 2, 0 steps left\r"
+        "\r\033[Kafter the loop");
 }
 
 TEST_CASE("a program that ends while it is counted leaves no half line on the terminal") {
@@ -189,11 +216,8 @@ TEST_CASE("a session that ends while a stream captures leaves the capture intact
 }
 
 TEST_CASE("a loop over the passes") {
-  strata::session s(fake::configure("trace,formats=none"));
-  fake::unscript();
-  fake_profiler_reset();
+  by_hand s;
   fake_profiler_set_metrics_per_pass(1);
-  REQUIRE(s.start().ok());
   step();
   int runs = 0;
   for (auto const& pass : s.counters(std::string(hbm_read) + '+' + hbm_write)) {
@@ -208,11 +232,8 @@ TEST_CASE("a loop over the passes") {
 }
 
 TEST_CASE("a loop over the passes runs its body once where nothing can be counted") {
-  strata::session s(fake::configure("trace,formats=none"));
-  fake::unscript();
-  fake_profiler_reset();
+  by_hand s;
   fake_profiler_fail("cuptiProfilerGetCounterAvailability", 1, 1, 35);
-  REQUIRE(s.start().ok());
   int runs = 0;
   for (auto const& pass : s.counters(hbm_read)) {
     (void)pass;
@@ -225,10 +246,7 @@ TEST_CASE("a loop over the passes runs its body once where nothing can be counte
 }
 
 TEST_CASE("a pass that breaks off does not count, and is made again") {
-  strata::session s(fake::configure("trace,formats=none"));
-  fake::unscript();
-  fake_profiler_reset();
-  REQUIRE(s.start().ok());
+  by_hand s;
   step();
   for (auto const& pass : s.counters(hbm_read)) {
     (void)pass;
@@ -248,11 +266,8 @@ TEST_CASE("a pass that breaks off does not count, and is made again") {
 }
 
 TEST_CASE("replay runs its body once, and refuses a set of several passes") {
-  strata::session s(fake::configure("trace,formats=none"));
-  fake::unscript();
-  fake_profiler_reset();
+  by_hand s;
   fake_profiler_set_metrics_per_pass(1);
-  REQUIRE(s.start().ok());
   step();
   int runs = 0;
   auto const body = [&] {
@@ -271,10 +286,7 @@ TEST_CASE("replay runs its body once, and refuses a set of several passes") {
 }
 
 TEST_CASE("replay of a set of one pass") {
-  strata::session s(fake::configure("trace,formats=none"));
-  fake::unscript();
-  fake_profiler_reset();
-  REQUIRE(s.start().ok());
+  by_hand s;
   step();
   int runs = 0;
   CHECK(s.counters(hbm_read)

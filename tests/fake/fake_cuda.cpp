@@ -33,6 +33,7 @@ struct cuda_state {
   bool broken = false;
   std::size_t synchronizations = 0;
   std::map<std::uint32_t, std::size_t> synchronizations_of;  // by context
+  std::map<std::uint32_t, int> device_of;                    // by context
   std::size_t misuses = 0;
   bool implicit_capture = false;
   std::set<std::uint32_t> capturing;
@@ -46,6 +47,7 @@ struct cuda_state {
     has_context = true;
     synchronizations = misuses = 0;
     synchronizations_of.clear();
+    device_of.clear();
     implicit_capture = false;
     capturing.clear();
     attributes = {{10, 32}, {13, 1980000}, {16, 132},    {18, 0},        {32, 1},    {33, 1},
@@ -188,8 +190,8 @@ FAKE_EXPORT result cuCtxGetCurrent(context_handle* out) {
 
 FAKE_EXPORT result cuCtxGetDevice(device_handle* out) {
   return with_state([&](cuda_state& s) {
-    if (!s.has_context) return result::invalid_context;
-    *out = 0;
+    if (pushed.empty() && !s.has_context) return result::invalid_context;
+    *out = s.device_of[pushed.empty() ? 1 : pushed.back()];
     return result::success;
   });
 }
@@ -304,6 +306,11 @@ void fake_set_current_context(int present) {
 std::size_t fake_synchronize_count() {
   const std::lock_guard<std::mutex> lock(state().mutex);
   return state().synchronizations;
+}
+
+void fake_set_device_of(std::uint32_t context, int device) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().device_of[context] = device;
 }
 
 std::size_t fake_synchronize_count_of(std::uint32_t context) {

@@ -20,6 +20,7 @@ void profile_kernel(state& s, fake_kernel const& kernel) {
   for (auto& each : p.objects) {
     profiler_object& object = *each.second;
     bool const anywhere = object.by_kernel && p.kernels_anywhere;
+    if (object.context != context_handle_of(kernel.context)) continue;
     if (!object.started || !(object.open || anywhere) || object.ignored) continue;
     profiler_config const& config = p.configs[object.config - 1];
     if (object.by_kernel) {
@@ -89,6 +90,9 @@ void fake_profiler_set_full(fake_full how, int count_pushes) {
 }
 void fake_profiler_count_kernels_anywhere(int on) {
   with_profiler([&](fake::profiler_state& p) { p.kernels_anywhere = on != 0; });
+}
+void fake_profiler_set_chip(std::size_t device, const char* chip) {
+  with_profiler([&](fake::profiler_state& p) { p.chips[device] = chip; });
 }
 void fake_profiler_drop(std::size_t ranges) {
   with_profiler([&](fake::profiler_state& p) { p.drop = ranges; });

@@ -32,6 +32,8 @@ FAKE_EXPORT void fake_profiler_fail(const char* function, std::size_t first, std
 FAKE_EXPORT void fake_profiler_set_full(fake_full how, int count_pushes);
 /// Kernels that are counted one by one are counted outside of push and pop as well.
 FAKE_EXPORT void fake_profiler_count_kernels_anywhere(int on);
+/// What cuptiDeviceGetChipName says of a device; GH100 until it is told.
+FAKE_EXPORT void fake_profiler_set_chip(std::size_t device, const char* chip);
 /// The next DecodeData drops the last ranges.
 FAKE_EXPORT void fake_profiler_drop(std::size_t ranges);
 /// cuptiProfilerDeviceSupported answers no, because of "architecture", "sli", "vgpu",

@@ -48,7 +48,8 @@ FAKE_EXPORT result cuptiProfilerDeviceSupported(api::device_supported_params* pa
 
 FAKE_EXPORT result cuptiDeviceGetChipName(api::chip_name_params* params) {
   PROFILER_CALL(driver, {0, 32});
-  params->name = "GH100";
+  auto const chip = c.p.chips.find(params->device_index);
+  params->name = chip == c.p.chips.end() ? "GH100" : fake::intern(c.s, chip->second.c_str());
   return result::success;
 }
 

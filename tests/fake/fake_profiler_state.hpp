@@ -85,6 +85,7 @@ struct profiler_settings {
   bool count_pushes = false;
   bool kernels_anywhere = false;
   std::size_t drop = 0;
+  std::map<std::size_t, std::string> chips;  // by device
   bool supported = true;
   std::string unsupported;
   std::size_t pushes = 0;

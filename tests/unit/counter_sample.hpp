@@ -36,6 +36,7 @@ struct counter_sample : sample::maker {
   explicit counter_sample(std::string const& request = default_request()) {
     made.traced = made.has_steps = true;
     made.chip = "GH100";
+    made.counted_devices = {0};
     made.counter_passes = made.counter_passes_done = 3;
     made.metrics = resolve_metrics(expand_metrics(request), has_no_l2);
     made.counter_names = made.metrics.counters();

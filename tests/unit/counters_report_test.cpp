@@ -143,6 +143,15 @@ TEST_CASE("the counter reports are as they were") {
   }
 }
 
+TEST_CASE("several devices are named, and rates are of one") {
+  counter_sample two;
+  two.made.counted_devices = {0, 3};
+  reported const r(two.made);
+  CHECK(r.json()["devices"] == nlohmann::json{0, 3});
+  CHECK(has(r.table(120), "Counted on GH100 (devices 0, 3) in 3 steps"));
+  CHECK(has(r.table(200), "by GPU busy time of a timed step, each device's added up."));
+}
+
 TEST_CASE("counters.csv has a line a path, scope and metric") {
   reported const r(counter_sample().made);
   std::vector<std::string> const text = lines(r.tidy());

@@ -1,3 +1,4 @@
+#include <strata/list_metrics.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/resolve_metrics.hpp>
@@ -324,4 +325,14 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   REQUIRE(all.size() == 1);
   CHECK(all[0].counters == names{"gpu__time_duration.sum"});
   CHECK(groups("", pass_layout::fewest_passes).empty());
+}
+
+TEST_CASE(
+    "the list of the CPU's metrics has every key, and formulas of those that are not counted") {
+  std::string const text = strata::list_cpu_metrics();
+  for (auto const& each : strata::detail::perf_catalogue::entries)
+    CHECK(text.find('\n' + std::string(each.key) + ' ') != std::string::npos);
+  CHECK(text.find("cpu_ipc                           instructions/cycle  cpu     instructions in a "
+                  "cycle = cpu_instructions / cpu_cycles\n") != std::string::npos);
+  CHECK(text.find("perf__") == std::string::npos);
 }

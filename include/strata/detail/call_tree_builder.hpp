@@ -60,6 +60,7 @@ class call_tree_builder {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t row;
+    std::uint32_t device;
   };
 
   void add_calls() {
@@ -108,12 +109,13 @@ class call_tree_builder {
   }
 
   /// Takes a kernel or copy for the union and for the spans; gives its row.
-  std::uint32_t add_interval(std::int64_t begin, std::int64_t end, std::uint32_t correlation) {
+  std::uint32_t add_interval(std::int64_t begin, std::int64_t end, std::uint32_t correlation,
+                             std::uint32_t device) {
     std::uint32_t const launch = launches_.launch_of(correlation);
     bool const known = launch != launch_index::none;
     std::uint32_t const row = layout_.row_of(known ? source_.launches[launch].node : root_node);
     if (begin == lost_time) return row;
-    if (end > begin) intervals_.push_back({begin, end, row});
+    if (end > begin) intervals_.push_back({begin, end, row, device});
     if (known) work_end_[launch] = (std::max)(work_end_[launch], (std::max)(begin, end));
     return row;
   }
@@ -121,7 +123,8 @@ class call_tree_builder {
   void add_kernels() {
     intervals_.reserve(source_.kernels.size() + source_.copies.size());
     for (kernel_record const& kernel : source_.kernels) {
-      std::uint32_t const row = add_interval(kernel.begin, kernel.end, kernel.correlation);
+      std::uint32_t const row =
+          add_interval(kernel.begin, kernel.end, kernel.correlation, kernel.device);
       std::int64_t const duration = elapsed(kernel.begin, kernel.end);
       device_work& work = rows_[row].self;
       ++work.kernels;
@@ -147,7 +150,8 @@ class call_tree_builder {
 
   void add_copies() {
     for (copy_record const& copy : source_.copies) {
-      device_work& work = rows_[add_interval(copy.begin, copy.end, copy.correlation)].self;
+      device_work& work =
+          rows_[add_interval(copy.begin, copy.end, copy.correlation, copy.device)].self;
       ++work.copies;
       work.copy_ns = add_saturated(work.copy_ns, elapsed(copy.begin, copy.end));
       bytes_of(work, copy.kind) += copy.bytes;
@@ -218,12 +222,30 @@ class call_tree_builder {
   void sum_busy_time() {
     std::sort(intervals_.begin(), intervals_.end(),
               [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    add_union(0, intervals_.size(), &range_row::gpu_busy_ns);
+    bool one_device = true;
+    for (interval const& each : intervals_)
+      one_device = one_device && each.device == intervals_[0].device;
+    if (one_device) {
+      for (range_row& row : rows_) row.device_busy_ns = row.gpu_busy_ns;
+      return;
+    }
+    std::stable_sort(intervals_.begin(), intervals_.end(),
+                     [](interval const& a, interval const& b) { return a.device < b.device; });
+    for (std::size_t end = 0, begin = 0; begin < intervals_.size(); begin = end) {
+      while (end < intervals_.size() && intervals_[end].device == intervals_[begin].device) ++end;
+      add_union(begin, end, &range_row::device_busy_ns);
+    }
+  }
+  /// The time that these intervals, in the order of their beginnings, cover together.
+  void add_union(std::size_t first, std::size_t last, std::int64_t range_row::*sum) {
     std::vector<std::int64_t> busy_until(rows_.size(), lost_time);
-    for (interval const& each : intervals_) {
+    for (std::size_t i = first; i < last; ++i) {
+      interval const& each = intervals_[i];
       // Where a row is busy for longer, so are all rows above it.
       for (std::uint32_t row = each.row; busy_until[row] < each.end; row = layout_.parent(row)) {
         std::int64_t const begin = (std::max)(each.begin, busy_until[row]);
-        rows_[row].gpu_busy_ns = add_saturated(rows_[row].gpu_busy_ns, elapsed(begin, each.end));
+        rows_[row].*sum = add_saturated(rows_[row].*sum, elapsed(begin, each.end));
         busy_until[row] = each.end;
       }
     }

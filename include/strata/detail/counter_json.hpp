@@ -101,6 +101,11 @@ inline void write_counters(json_writer& json, report_input const& input, std::st
   json.line();
   json.object(key);
   json.text("chip", table.chip);
+  if (!table.devices.empty()) {  // a CPU has none
+    json.array("devices");
+    for (std::uint32_t const device : table.devices) json.integer({}, device);
+    json.end_array();
+  }
   json.integer("passes", table.passes);
   json.integer("passes_done", table.passes_done);
   json.integer("timed_steps", table.timed_steps);

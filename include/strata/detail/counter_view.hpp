@@ -47,7 +47,7 @@ class counter_view {
     }
     std::string const timed = std::to_string(counters_.timed_steps);
     std::string text = "Counted";
-    if (!counters_.chip.empty()) text += " on " + console_text(counters_.chip);
+    if (!counters_.chip.empty()) text += " on " + place();
     text += " in " + count_of(counters_.passes_done, "step") + ", a pass each, after the " +
             (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones") +
             "; values are of one step, with the ranges below. ";
@@ -58,7 +58,8 @@ class counter_view {
     }
     if (rates) {
       text += shares ? "Rates and % of peak" : "Rates";
-      text += ": counted in one step, by GPU busy time of a timed step. ";
+      text += ": counted in one step, by GPU busy time of a timed step";
+      text += counters_.devices.size() > 1 ? ", each device's added up. " : ". ";
     }
     if (!differing_.empty()) text += "Other work in other counting steps: " + differing_ + ". ";
     if (above_peak_) text += "Above 100 %: the counted step differs from the timed ones. ";
@@ -162,6 +163,16 @@ class counter_view {
       default:
         return {fixed_string(value, 1)};
     }
+  }
+
+  /// "GH100", or "GH100 (devices 0, 1)".
+  std::string place() const {
+    std::string text = console_text(counters_.chip);
+    if (counters_.devices.size() < 2) return text;
+    text += " (devices ";
+    for (std::uint32_t const device : counters_.devices) text += std::to_string(device) + ", ";
+    text.replace(text.size() - 2, 2, ")");
+    return text;
   }
 
   counter_table const& counters_;

@@ -3,11 +3,11 @@
 #define STRATA_DETAIL_COUNTING_PLAN_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/device_profilers.hpp>
 #include <strata/detail/driver.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/metric_host.hpp>
 #include <strata/detail/profiler_library.hpp>
-#include <strata/detail/range_profiler.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/status.hpp>
@@ -20,9 +20,9 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What to count on the device of the current context, and the profiler that does it.
+/// What to count, and the profilers that do it.
 struct counting_plan {
-  range_profiler profiler;
+  device_profilers devices;
   metric_host host;
   metric_set set;
   std::vector<metric_config> configs;  ///< each counted apart
@@ -46,23 +46,15 @@ struct counting_plan {
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
   /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
   /// be counted.
-  status open(std::string_view request, std::vector<status>& problems) {
+  status open(std::string_view request, device_profilers::which counted,
+              std::vector<status>& problems) {
     driver_library const& driver = driver_library::get();
     if (!driver.ok()) return {errc::unavailable, driver.problem};
     profiler_library const& library = profiler_library::get();
     if (!library.ok()) return {errc::unavailable, library.problem};
-    driver::context_handle context = nullptr;
-    driver::device_handle device = 0;
-    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
-        driver.api.context_current(&context) != driver::result::success || context == nullptr ||
-        driver.api.context_device(&device) != driver::result::success) {
-      return {errc::unavailable,
-              "counters: the thread that drives the steps has no CUDA context; call the CUDA "
-              "runtime in it before"};
-    }
-    status done = profiler.open(library, context, device);
+    status done = devices.open(library, counted, problems);
     if (!done) return done;
-    done = host.open(library, profiler.chip(), profiler.availability());
+    done = host.open(library, devices.chip(), devices.availability());
     if (!done) return done;
     set = host.resolve(expand_metrics(request));
     for (unknown_metric const& each : set.unknown)

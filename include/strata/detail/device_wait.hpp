@@ -78,20 +78,28 @@ class device_wait {
     last_seen().store(nullptr, std::memory_order_relaxed);
   }
 
+  /// Calls `visit(context)` for every context that was seen and lives.
+  template <class Visit>
+  static void each_context(Visit visit) {
+    for (std::atomic<driver::context_handle>& slot : contexts()) {
+      driver::context_handle const context = slot.load();
+      if (context == nullptr) break;
+      if (context != forgotten()) visit(context);
+    }
+  }
+
   /// Waits until the work in every context that was seen is done.
   static void all_contexts() noexcept {
     driver::table const& api = driver_library::get().api;
     if (api.context_push == nullptr || api.context_pop == nullptr ||
         api.context_synchronize == nullptr)
       return;
-    for (std::atomic<driver::context_handle>& slot : contexts()) {
-      driver::context_handle const context = slot.load();
-      if (context == nullptr) break;
-      if (context == forgotten() || api.context_push(context) != driver::result::success) continue;
+    each_context([&](driver::context_handle context) {
+      if (api.context_push(context) != driver::result::success) return;
       (void)api.context_synchronize();
       driver::context_handle popped = nullptr;
       (void)api.context_pop(&popped);
-    }
+    });
   }
 
   /// Waits for the current context, if there is one and no stream captures: for `sync=1`.

@@ -38,8 +38,9 @@ class environment_session_of {
       if (chip.empty()) {
         say("list-metrics finds no GPU here: name a chip, as in list-metrics,chip=GH100");
       } else {
-        std::fputs(list_metrics(chip).c_str(), stderr);
+        std::fputs((list_metrics(chip) + '\n').c_str(), stderr);
       }
+      std::fputs(list_cpu_metrics().c_str(), stderr);
       return false;
     }
     if (!how.enabled) return false;

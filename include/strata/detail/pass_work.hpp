@@ -31,11 +31,12 @@ class pass_work {
 
   /// The range that the counted thread is in now.
   void enter(std::uint32_t node) noexcept { node_.store(node, std::memory_order_relaxed); }
+  std::uint32_t node() const noexcept { return node_.load(std::memory_order_relaxed); }
 
   /// One call into the driver, by whichever thread.
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || !is_work(kind)) return;
-    counted_work& range = of(node_.load(std::memory_order_relaxed));
+    counted_work& range = of(node());
     if (thread_recorder::current() != counted_) {
       ++range.foreign;
       return;

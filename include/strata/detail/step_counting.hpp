@@ -54,7 +54,9 @@ class step_counting {
     if (stage_ == stage::waiting) open_ranges();
     if (stage_ == stage::ranges && !ranges_.begin_pass().ok()) end_ranges();
     if (stage_ == stage::kernels && !kernels_.begin_step(ranges_.work()).ok()) end();
-    if (stage_ == stage::ranges || stage_ == stage::kernels) show_progress();
+    if (stage_ == stage::kernels && progress_.live())
+      progress_.show(
+          progress_line::of_pass(ranges_.chip(), kernels_.steps_done() + 1, kernels_.steps()));
   }
 
   void end_step() {
@@ -129,14 +131,6 @@ class step_counting {
     progress_.erase();
   }
 
-  void show_progress() {
-    if (!progress_.live()) return;
-    bool const by_range = stage_ == stage::ranges;
-    std::size_t const done = by_range ? ranges_.passes_done() : kernels_.steps_done();
-    progress_.show(progress_line::of_pass(ranges_.chip(), done + 1,
-                                          by_range ? ranges_.passes() : kernels_.steps()));
-  }
-
   void tell_missing(char const* what, std::size_t done, std::size_t of) {
     problems_.emplace_back(
         errc::limit,
@@ -151,8 +145,8 @@ class step_counting {
   stage stage_;
   counter_session ranges_;
   kernel_counter_session kernels_;
-  progress_line progress_;
-  std::string requested_;  // by the program
+  progress_line progress_;  // of the kernels; ranges have their own
+  std::string requested_;   // by the program
 };
 
 }  // namespace detail

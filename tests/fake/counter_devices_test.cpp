@@ -1,0 +1,208 @@
+// Ranges are counted on every device that the program uses, and the counts added up.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "counter_run.hpp"
+
+using fake::counted;
+using fake::counting;
+using fake::hbm_read;
+using fake::run_steps;
+using strata::profile;
+
+namespace {
+
+/// A kernel of 32 threads a block on a device, in the context of the next number.
+void launch_on(std::uint32_t device, int blocks, std::uint64_t duration_ns = 1000) {
+  fake_kernel kernel;
+  kernel.grid[0] = blocks;
+  kernel.device = device;
+  kernel.context = device + 1;
+  kernel.stream = 7 + device;
+  kernel.duration_ns = duration_ns;
+  (void)fake_launch(&kernel);
+}
+
+/// A session on several devices, of which the context that is current has the first.
+struct counting_on : counting {
+  counting_on(std::uint32_t devices, std::string const& request, std::string const& more = "")
+      : counting(request, more), devices_(devices) {
+    fake_set_device_count(static_cast<int>(devices));
+    for (std::uint32_t i = 0; i < devices; ++i) fake_set_device_of(i + 1, static_cast<int>(i));
+  }
+  ~counting_on() {
+    stop();
+    for (std::uint32_t i = 1; i < devices_; ++i) strata::detail::device_wait::forget(context(i));
+  }
+
+ private:
+  static void* context(std::uint32_t device) {
+    return reinterpret_cast<void*>(std::uintptr_t{16} * (std::uintptr_t{device} + 12));
+  }
+
+  std::uint32_t devices_;
+};
+
+/// How many values a range has, of all counters and devices.
+std::size_t values_of(profile const& p, counted const& c, std::string const& path) {
+  std::size_t count = 0;
+  for (strata::range_row const& row : c.tree.rows()) {
+    if (row.path != path) continue;
+    for (strata::counter_value const& each : p.counters) count += each.node == row.path_id;
+  }
+  return count;
+}
+
+void split_model() {
+  {
+    STRATA_RANGE("first");
+    launch_on(0, 10);
+  }
+  {
+    STRATA_RANGE("second");
+    launch_on(1, 20);
+  }
+  STRATA_RANGE("both");
+  launch_on(0, 1);
+  launch_on(1, 2);
+}
+
+}  // namespace
+
+TEST_CASE("a model that is split over two devices") {
+  counting_on s(2, std::string(hbm_read) + "+gpu__time_duration.sum");
+  run_steps(2, split_model);
+  profile const& p = s.result();
+  fake::no_problem(p);
+  CHECK(p.counted_devices == std::vector<std::uint32_t>{0, 1});
+  CHECK(fake_profiler_passes() == 2);  // one step, on each
+  CHECK(p.counter_passes_done == 1);
+  counted const c(p);
+  CHECK(c.total("first", hbm_read) == 320);
+  CHECK(c.total("second", hbm_read) == 640);
+  CHECK(c.total("both", hbm_read) == 96);
+  CHECK(c.total("", hbm_read) == 1056);
+  for (char const* const path : {"first", "second"}) {
+    CAPTURE(path);
+    CHECK(values_of(p, c, path) == 2);  // of two counters: the idle device is left out
+  }
+  CHECK(values_of(p, c, "both") == 4);
+}
+
+TEST_CASE("several passes on several devices, and another device from step to step") {
+  counting_on s(3, std::string(hbm_read) + '+' + fake::hbm_write + '+' + fake::l2_bytes,
+                "active=2");
+  fake_profiler_set_metrics_per_pass(1);
+  int step = 0;
+  run_steps(5, [&] {
+    STRATA_RANGE("decode");
+    std::uint32_t const device = static_cast<std::uint32_t>(step++ % 2);
+    launch_on(device, 4);
+    launch_on(2, 1);
+  });
+  counted const c(s.result());
+  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(s.result().counter_passes_done == 3);
+  for (char const* const metric : {hbm_read, fake::hbm_write, fake::l2_bytes})
+    CHECK(c.total("decode", metric) == 160);
+}
+
+TEST_CASE("a copy between devices counts on both") {
+  counting_on s(2, hbm_read);
+  run_steps(2, [] {
+    {
+      STRATA_RANGE("warm");
+      launch_on(0, 1);
+      launch_on(1, 1);
+    }
+    STRATA_RANGE("copy");
+    (void)fake_copy(10, 1 << 20, 7, 1000);
+  });
+  profile const& p = s.result();
+  CHECK(values_of(p, counted(p), "copy") == 2);
+}
+
+TEST_CASE("rates are of a device: busy times are added up, so no share exceeds 100 %") {
+  counting_on s(2, "hbm");
+  std::uint64_t const at = 1'700'000'000'000'000'000;
+  run_steps(2, [&] {
+    STRATA_RANGE("parallel");
+    for (std::uint32_t device = 0; device < 2; ++device) {
+      fake_set_next_times(at, at + 5000);
+      launch_on(device, 10);
+    }
+  });
+  counted const c(s.result());
+  CHECK(c.total("parallel", "timed_gpu_seconds") == doctest::Approx(10e-6));
+  CHECK(c.total("parallel", "hbm_bytes_per_second") ==
+        doctest::Approx(c.total("parallel", "hbm_bytes") / 10e-6));
+  CHECK(c.tree.rows()[1].gpu_busy_ns == 5000);
+  CHECK(c.tree.rows()[1].device_busy_ns == 10000);
+}
+
+TEST_CASE("another chip, a second context and a device that refuses are left out by name") {
+  SUBCASE("another chip") {
+    counting_on s(2, hbm_read);
+    fake_profiler_set_chip(1, "AD102");
+    run_steps(2, split_model);
+    fake::one_problem(s.result(), "counters: device 1 is not counted: it is a AD102");
+    counted const c(s.result());
+    CHECK(c.total("first", hbm_read) == 320);
+    CHECK(c.total("both", hbm_read) == 32);
+  }
+  SUBCASE("a second context on one device") {
+    counting_on s(2, hbm_read);
+    fake_set_device_of(2, 0);
+    run_steps(2, split_model);
+    fake::one_problem(s.result(), "counters: device 0 has several contexts");
+    CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  }
+  SUBCASE("the second device has no privilege") {
+    counting_on s(2, hbm_read);
+    fake_profiler_fail("cuptiRangeProfilerEnable", 2, 1, 35);
+    run_steps(2, split_model);
+    fake::one_problem(s.result(), "counters: device 1 is not counted: ");
+    counted const c(s.result());
+    CHECK(c.total("first", hbm_read) == 320);
+  }
+}
+
+TEST_CASE("what fails on one device in a step ends the counting, and the program goes on") {
+  for (char const* const function : {"cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart",
+                                     "cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData"}) {
+    CAPTURE(function);
+    counting_on s(2, hbm_read);
+    fake_profiler_fail(function, 2, 1, 7);
+    run_steps(3, split_model);
+    profile const& p = s.result();
+    REQUIRE(!p.problems.empty());
+    CHECK(fake::says(p.problems[0], function));
+    CHECK(p.counters.empty());
+  }
+}
+
+TEST_CASE("a context that is gone before the counting is left alone") {
+  counting_on s(2, hbm_read);
+  run_steps(2, [] {
+    STRATA_RANGE("work");
+    launch_on(0, 3);
+    if (!strata::detail::recorder::instance().recording()) return;
+    launch_on(5, 1);
+    fake_destroy_context(6);
+  });
+  fake::no_problem(s.result());
+  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+}
+
+TEST_CASE("kernels= counts the kernels of the current device") {
+  counting_on s(2, hbm_read, "kernels=both");
+  fake_profiler_set_weight("smsp__warps_launched.sum", 1.0 / 32);
+  run_steps(3, split_model);
+  profile const& p = s.result();
+  fake::no_problem(p);
+  REQUIRE(p.counted_kernels.size() == 1);
+  CHECK(p.counted_kernels[0].launches_max == 1);
+}
