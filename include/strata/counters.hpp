@@ -4,6 +4,7 @@
 
 #include <strata/activity.hpp>
 #include <strata/config.hpp>
+#include <strata/detail/counted_values.hpp>
 #include <strata/detail/counting_plan.hpp>
 #include <strata/detail/device_wait.hpp>
 #include <strata/detail/launch_survey.hpp>
@@ -210,9 +211,7 @@ class counter_session {
   /// Adds what was counted to the profile.
   void copy_to(profile& to) const {
     to.metrics = plan_.set;
-    to.counter_names = names_;
-    to.counters = values_;
-    to.counter_origins = origins_;
+    values_.copy_to(to);
     to.chip = plan_.devices.chip();
     to.counted_devices = plan_.devices.devices();
     if (followed_) to.work = work_.passes();
@@ -258,9 +257,9 @@ class counter_session {
     ++passes_done_;
     ++passes_together_;
     if (!complete_) return {};
-    forget_partial();
-    status const read = read_values();
-    if (!read.ok()) return read;
+    status const read = values_.take(plan_.devices, plan_.configs[at_++], passes_done_);
+    configured_ = false;
+    if (!read.ok()) return give_up(read);
     if (plan_.devices.should_repeat()) return repeat();
     passes_together_ = 0;
     if (!plan_.devices.trouble().ok()) troubles_.push_back(plan_.devices.trouble());
@@ -269,24 +268,10 @@ class counter_session {
 
   /// Makes the last passes again, with room for all ranges. What was read stands until then.
   status repeat() {
-    --at_;
-    partial_ = plan_.configs[at_].names().size();
-    std::size_t const names = names_.size() - partial_;
-    partial_values_ = 0;
-    while (partial_values_ < values_.size() &&
-           values_[values_.size() - partial_values_ - 1].counter >= names) {
-      ++partial_values_;
-    }
+    values_.repeat(plan_.configs[--at_].names().size());
     passes_done_ -= std::exchange(passes_together_, std::size_t{0});
     work_.forget_from(static_cast<std::uint32_t>(passes_done_));
     return {};
-  }
-
-  /// Makes place for what was counted anew.
-  void forget_partial() {
-    values_.resize(values_.size() - std::exchange(partial_values_, std::size_t{0}));
-    names_.resize(names_.size() - std::exchange(partial_, std::size_t{0}));
-    origins_.resize(names_.size());
   }
 
   /// A pass that broke off takes those with it that CUPTI needs with it.
@@ -297,25 +282,6 @@ class counter_session {
     passes_done_ -= std::exchange(passes_together_, std::size_t{0});
     work_.forget_from(static_cast<std::uint32_t>(passes_done_));
     configured_ = false;
-  }
-
-  status read_values() {
-    detail::metric_config& config = plan_.configs[at_];
-    auto const first = static_cast<std::uint32_t>(names_.size());
-    names_.insert(names_.end(), config.names().begin(), config.names().end());
-    auto const steps = static_cast<std::uint32_t>(config.passes());
-    std::size_t const before = values_.size();
-    origins_.resize(names_.size(), {static_cast<std::uint32_t>(passes_done_) - steps, steps});
-    status const read =
-        plan_.devices.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
-          for (std::size_t i = 0; i < values.size(); ++i) {
-            values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
-          }
-        });
-    if (!read.ok() && plan_.devices.several()) values_.resize(before);  // of some devices only
-    ++at_;
-    configured_ = false;
-    return read.ok() ? status{} : give_up(read);
   }
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
@@ -378,13 +344,9 @@ class counter_session {
 
   detail::counting_plan plan_;
   detail::launch_survey launching_;
-  std::vector<std::string> names_;
-  std::vector<counter_origin> origins_;  // of the names
-  std::vector<counter_value> values_;
+  detail::counted_values values_;
   std::size_t passes_ = 0;
   std::size_t passes_done_ = 0;
-  std::size_t partial_ = 0;          // names, the last ones, that are counted anew,
-  std::size_t partial_values_ = 0;   // and their values
   std::size_t skipped_ = 0;          // steps in a row that could be no pass
   std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   std::size_t at_ = 0;
