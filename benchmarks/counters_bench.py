@@ -23,8 +23,8 @@ import time
 HBM = ["dram__bytes_read.sum", "dram__bytes_write.sum", "lts__t_bytes.sum"]
 MIXED = HBM + ["l1tex__t_bytes.sum", "smsp__inst_executed.sum", "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
                "smsp__sass_inst_executed_op_global_ld.sum", "smsp__sass_data_bytes_mem_global_op_ld.sum"]
-# Implementation, layers, metrics, and how many kernels ncu replays where all of a step would take it minutes: then its step is
-# extrapolated from these, and its values are not compared.
+# Implementation, layers, metrics, and how many kernels ncu replays where all of a step would take it minutes: then its time a
+# kernel is the slope between a fifth of them and all, its step is that times the step's kernels, and values are not compared.
 CASES = [("fused", "2", HBM, None), ("fused", "2", MIXED, None), ("eager", "1", HBM, None), ("fused", "12", HBM, None),
          ("fused", "12", MIXED, 60), ("eager", "12", HBM, 1000)]
 
@@ -90,22 +90,23 @@ def main():
         strata = strata_totals(folder / "counters.csv")
         kernels = kernels_of_a_step(folder / "ranges.csv", 3)
         ncu = ["ncu", "--metrics", ",".join(metrics), "--clock-control", "none", "--cache-control", "none"]
-        # Two equal steps: the time of the second, the mean of their values.
-        steps = 2 if launches is None else 1
-        limit = [] if launches is None else ["--launch-count", str(launches)]
-        text, _, ncu_seconds = run(ncu + limit + ["--csv", "--print-units", "base"] + shape + ["--steps", str(steps)])
-        slow = step_times(text)
-        values = {}
-        slow_step = slow[-1]
-        if launches is None:
+        if launches is None:  # two equal steps: the time of the second, the mean of their values
+            text, _, ncu_seconds = run(ncu + ["--csv", "--print-units", "base"] + shape + ["--steps", "2"])
+            slow = step_times(text)
+            slow_step = slow[-1]
+            ncu_start = 1e3 * (ncu_seconds - bare_seconds) - (sum(slow) - 2 * plain)
             values = {m: v / 2 for m, v in ncu_totals(text, metrics)[0].items()}
         else:
-            slow_step = plain + (slow_step - plain) / launches * kernels
+            few, many = (step_times(run(ncu + ["--launch-count", str(n)] + shape + ["--steps", "1"])[0])[0]
+                         for n in (launches // 5, launches))
+            slow_step = plain + (many - few) / (launches - launches // 5) * kernels
+            ncu_start = None
+            values = {}
         results.append({
             "implementation": implementation, "layers": int(layers), "metrics": metrics, "kernels": kernels,
             "kernels_replayed": launches, "plain_step_ms": plain, "counted_steps_ms": counted, "strata_ms": sum(counted),
             "strata_start_ms": 1e3 * (seconds - traced) - (sum(counted) - passes * plain), "ncu_step_ms": slow_step,
-            "ncu_start_ms": 1e3 * (ncu_seconds - bare_seconds) - (sum(slow) - steps * plain),
+            "ncu_start_ms": ncu_start,
             "ratio": slow_step / sum(counted),
             "values": {m: {"strata": strata.get(m), "ncu": values[m]} for m in values}})
         shutil.rmtree(folder, ignore_errors=True)
@@ -119,9 +120,10 @@ def write(out, results):
              "first start, ms: Strata, ncu |", "|---|---|---|---|---|---|---|---|"]
     for r in results:
         of = "" if r["kernels_replayed"] is None else f" (from {r['kernels_replayed']} kernels)"
+        start = "" if r["ncu_start_ms"] is None else f", {r['ncu_start_ms']:.0f}"
         lines.append(f"| {r['implementation']}, {r['layers']} layers | {len(r['metrics'])} | {r['kernels']} | "
                      f"{r['plain_step_ms']:.2f} | {len(r['counted_steps_ms'])}, {r['strata_ms']:.1f} | "
-                     f"{r['ncu_step_ms']:.0f}{of} | {r['ratio']:.1f} | {r['strata_start_ms']:.0f}, {r['ncu_start_ms']:.0f} |")
+                     f"{r['ncu_step_ms']:.0f}{of} | {r['ratio']:.1f} | {r['strata_start_ms']:.0f}{start} |")
     lines += ["", "| step | metric | Strata | ncu | difference |", "|---|---|---|---|---|"]
     for r in results:
         for m, v in r["values"].items():

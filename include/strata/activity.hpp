@@ -16,6 +16,7 @@
 #include <strata/detail/process.hpp>
 #include <strata/detail/recorded_periods.hpp>
 #include <strata/detail/recorder.hpp>
+#include <strata/detail/thread_contexts.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
@@ -322,6 +323,8 @@ class activity_session {
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
     detail::device_wait::saw(call.context);
+    std::uint32_t const session = session_.load(std::memory_order_relaxed);
+    if (is_work(kind)) detail::thread_contexts::saw(call.context, session);
     launch_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
@@ -332,12 +335,10 @@ class activity_session {
     launch.correlation = call.correlation_id;
     launch.kind = kind;
     launch.captured = detail::device_wait::capturing() ? launch_record::in_capture : 0;
-    if (!recorder.recording()) {
-      launch.captured |= recorder.state().warming.load(std::memory_order_relaxed)
-                             ? launch_record::in_warmup
-                             : detail::correlation::outside_window;
-    }
-    if (!own->add_launch(launch, session_.load(std::memory_order_relaxed)))
+    bool const warming = recorder.state().warming.load(std::memory_order_relaxed);
+    if (!recorder.recording())
+      launch.captured |= warming ? launch_record::in_warmup : detail::correlation::outside_window;
+    if (!own->add_launch(launch, session))
       launches_dropped_.fetch_add(1, std::memory_order_relaxed);
     callbacks_.fetch_add(2, std::memory_order_relaxed);
   }

@@ -128,7 +128,8 @@ class counter_session {
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
   status open(std::string_view request, std::vector<status>& problems) {
-    status const planned = plan_.open(request, detail::device_profilers::which::all, problems);
+    status const planned = plan_.open(request, detail::device_profilers::which::all,
+                                      detail::recorder::instance().session(), problems);
     open_ = plan_.devices.is_open();
     for (detail::metric_config const& each : plan_.configs) passes_ += each.passes();
     return planned;
@@ -166,10 +167,14 @@ class counter_session {
     resume_recording_ = recorder.recording();
     recorder.record(false);
     state_ = pass_state::counting;
-    status ready;
-    if (!configured_) ready = plan_.devices.configure(plan_.configs[at_], expected_ranges());
-    configured_ = ready.ok();
-    if (ready.ok()) ready = plan_.devices.start();
+    status ready = prepare();
+    if (!ready.ok() && passes_done_ == 0 && plan_.devices.several()) {
+      troubles_.push_back(
+          {ready.code(), ready.message() + "; the current device alone is counted"});
+      plan_.devices.leave_out_others();
+      configured_ = false;
+      ready = prepare();
+    }
     if (!ready.ok()) {
       stop_pass();
       state_ = pass_state::none;
@@ -182,6 +187,7 @@ class counter_session {
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
     followed_ = activity.watch_launches(&launched, this) && followed_;
+    if (!followed_) plan_.devices.launches_are_unknown();
     recorder.watch_this_thread(&range_changes, this);
     return {};
   }
@@ -197,7 +203,6 @@ class counter_session {
 
   /// Lets CUPTI go; what was counted stays.
   void close() noexcept {
-    progress_.erase();
     if (!open_) return;
     (void)end_pass(true);
     if (state_ == pass_state::none) {
@@ -224,9 +229,17 @@ class counter_session {
   enum class pass_state : unsigned char { none, counting, stopped };
   static constexpr std::size_t most_skipped = 100;
 
+  status prepare() {
+    status ready;
+    if (!configured_) ready = plan_.devices.configure(plan_.configs[at_], expected_ranges());
+    configured_ = ready.ok();
+    return ready.ok() ? plan_.devices.start() : ready;
+  }
+
   /// Ends the counting of a pass, of which is not known yet whether it counts.
   void stop_pass() noexcept {
     if (state_ != pass_state::counting) return;
+    progress_.erase();
     detail::recorder& recorder = detail::recorder::instance();
     recorder.watch_this_thread(nullptr, nullptr);
     activity_session& activity = activity_session::instance();
@@ -244,15 +257,15 @@ class counter_session {
   /// Takes a stopped pass.
   status accept_pass() {
     if (state_ != pass_state::stopped) return {};
-    status const taken = take_pass();
-    if (done()) progress_.erase();
-    return taken;
-  }
-
-  status take_pass() {
     state_ = pass_state::none;
     if (done()) return {};
     if (!stopped_) return give_up(stopped_);
+    if (std::exchange(met_other_device_, false)) {
+      troubles_.push_back(
+          {errc::not_supported,
+           "counters: the thread that drives the steps used a device in a counting step that it "
+           "had not used before: that device is not counted; use it in the timed steps too"});
+    }
     work_.end(true);
     ++passes_done_;
     ++passes_together_;
@@ -285,10 +298,13 @@ class counter_session {
   }
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
-    if (detail::device_wait::capturing()) return;  // it does not run now
     auto& self = *static_cast<counter_session*>(context);
-    self.work_.add(kind, call);
-    if (is_work(kind)) self.plan_.devices.launched(self.work_.node(), kind, call.context);
+    if (is_work(kind)) {
+      self.plan_.devices.launched(self.work_.node(), kind, call);
+      if (self.work_.is_counted_thread() && !self.plan_.devices.knows(call.context))
+        self.met_other_device_ = true;
+    }
+    if (!detail::device_wait::capturing()) self.work_.add(kind, call);  // else it does not run now
   }
 
   /// Room for the pushes of ranges that launched so far, and some more; a step with more is
@@ -362,6 +378,7 @@ class counter_session {
   bool pushed_ = false;
   bool left_out_ = false;  // counters that break graphs
   bool followed_ = true;   // the launches of every pass
+  bool met_other_device_ = false;
   bool resume_activity_ = false;
   bool resume_recording_ = false;
 };

@@ -38,7 +38,8 @@ class kernel_counter_session {
   status open(std::string_view request, std::vector<std::string> ranges,
               std::vector<status>& problems) {
     regions_.choose(std::move(ranges));
-    status planned = plan_.open(request, detail::device_profilers::which::current, problems);
+    status planned = plan_.open(request, detail::device_profilers::which::current,
+                                detail::recorder::instance().session(), problems);
     open_ = plan_.devices.is_open();
     for (detail::metric_config& each : plan_.configs) {
       std::vector<std::string> names = each.names();
@@ -145,7 +146,7 @@ class kernel_counter_session {
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
     auto& self = *static_cast<kernel_counter_session*>(context);
-    if (self.plan_.devices.counts(call.context)) self.regions_.add(kind, call);
+    if (!self.plan_.devices.leaves_out(call.context)) self.regions_.add(kind, call);
   }
 
   static void moved(void* context, std::uint32_t node) noexcept {

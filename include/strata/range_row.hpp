@@ -60,7 +60,7 @@ struct range_row {
   device_work total;
   std::int64_t gpu_busy_ns =
       0;  ///< time in which at least one kernel or copy of the range (or below) ran
-  std::int64_t device_busy_ns = 0;  ///< the same of each device, added up
+  std::int64_t device_busy_ns = 0;  ///< the same of each counted device, added up
   /// Per call from its begin to the later of its own end and the end of the last kernel or copy
   /// that it launched, summed; without the calls that are kept in sums only.
   std::int64_t span_ns = 0;

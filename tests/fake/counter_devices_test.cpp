@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "counter_run.hpp"
@@ -29,21 +30,10 @@ void launch_on(std::uint32_t device, int blocks, std::uint64_t duration_ns = 100
 /// A session on several devices, of which the context that is current has the first.
 struct counting_on : counting {
   counting_on(std::uint32_t devices, std::string const& request, std::string const& more = "")
-      : counting(request, more), devices_(devices) {
+      : counting(request, more) {
     fake_set_device_count(static_cast<int>(devices));
     for (std::uint32_t i = 0; i < devices; ++i) fake_set_device_of(i + 1, static_cast<int>(i));
   }
-  ~counting_on() {
-    stop();
-    for (std::uint32_t i = 1; i < devices_; ++i) strata::detail::device_wait::forget(context(i));
-  }
-
- private:
-  static void* context(std::uint32_t device) {
-    return reinterpret_cast<void*>(std::uintptr_t{16} * (std::uintptr_t{device} + 12));
-  }
-
-  std::uint32_t devices_;
 };
 
 /// How many values a range has, of all counters and devices.
@@ -110,23 +100,80 @@ TEST_CASE("several passes on several devices, and another device from step to st
     CHECK(c.total("decode", metric) == 160);
 }
 
-TEST_CASE("a copy between devices counts on both") {
+TEST_CASE("a copy between devices and a graph count on all, another copy where it is made") {
   counting_on s(2, hbm_read);
-  run_steps(2, [] {
+  (void)fake_begin_capture(9);
+  fake::launch_blocks(3, "captured", 9);
+  fake_graph_t const graph = fake_graph_clone(fake_end_capture(9));
+  run_steps(2, [&] {
     {
       STRATA_RANGE("warm");
       launch_on(0, 1);
       launch_on(1, 1);
     }
-    STRATA_RANGE("copy");
-    (void)fake_copy(10, 1 << 20, 7, 1000);
+    {
+      STRATA_RANGE("graph");
+      (void)fake_graph_launch(graph, 9);
+    }
+    {
+      STRATA_RANGE("peer");
+      (void)fake_copy(10, 1 << 20, 7, 1000);
+    }
+    STRATA_RANGE("upload");
+    (void)fake_copy(1, 1 << 20, 7, 1000);
   });
   profile const& p = s.result();
-  CHECK(values_of(p, counted(p), "copy") == 2);
+  counted const c(p);
+  CHECK(values_of(p, c, "graph") == 2);
+  CHECK(values_of(p, c, "peer") == 2);
+  CHECK(values_of(p, c, "upload") == 1);
+}
+
+TEST_CASE("a device of another thread is left alone: its work may wait for this thread's") {
+  counting_on s(2, hbm_read);
+  run_steps(2, [] {
+    STRATA_RANGE("main");
+    launch_on(0, 3);
+    std::thread([] { launch_on(1, 100); }).join();
+  });
+  fake::no_problem(s.result());
+  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  CHECK(counted(s.result()).total("main", hbm_read) == 96);
+}
+
+TEST_CASE("a range of which one device lost a part has no value, rather than a part of it") {
+  counting_on s(2, hbm_read);
+  fake_profiler_fail("cuptiRangeProfilerPushRange", 6, 1, 999);  // of "both", on the second device
+  run_steps(2, split_model);
+  fake::one_problem(s.result(), "1 ranges have no values");
+  counted const c(s.result());
+  CHECK(c.total("first", hbm_read) == 320);
+  CHECK(c.total("second", hbm_read) == 640);
+  CHECK(c.empty("both", hbm_read));
+  CHECK(s.result().losses.counter_ranges_lost == 1);
+}
+
+TEST_CASE("more ranges than room on one device: the step is repeated on all") {
+  counting_on s(2, hbm_read);
+  fake_profiler_set_full(fake_full::ignore, 1);
+  int step = 0;
+  run_steps(5, [&] {
+    int const ranges = step++ == 0 ? 1 : 100;
+    for (int i = 0; i < ranges; ++i) {
+      STRATA_RANGE("range", i);
+      launch_on(0, 1);
+      launch_on(1, 2);
+    }
+  });
+  profile const& p = s.result();
+  fake::no_problem(p);
+  CHECK(p.counter_passes_done == 1);
+  CHECK(fake_profiler_passes() == 4);
+  CHECK(counted(p).total("", hbm_read) == 100 * 96);
 }
 
 TEST_CASE("rates are of a device: busy times are added up, so no share exceeds 100 %") {
-  counting_on s(2, "hbm");
+  counting_on s(2, "hbm+hbm_peak_bytes_per_second");
   std::uint64_t const at = 1'700'000'000'000'000'000;
   run_steps(2, [&] {
     STRATA_RANGE("parallel");
@@ -139,6 +186,7 @@ TEST_CASE("rates are of a device: busy times are added up, so no share exceeds 1
   CHECK(c.total("parallel", "timed_gpu_seconds") == doctest::Approx(10e-6));
   CHECK(c.total("parallel", "hbm_bytes_per_second") ==
         doctest::Approx(c.total("parallel", "hbm_bytes") / 10e-6));
+  CHECK(c.total("parallel", "hbm_of_peak") <= 100);
   CHECK(c.tree.rows()[1].gpu_busy_ns == 5000);
   CHECK(c.tree.rows()[1].device_busy_ns == 10000);
 }
@@ -170,9 +218,35 @@ TEST_CASE("another chip, a second context and a device that refuses are left out
   }
 }
 
-TEST_CASE("what fails on one device in a step ends the counting, and the program goes on") {
-  for (char const* const function : {"cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart",
-                                     "cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData"}) {
+TEST_CASE("a rate is of the devices that were counted") {
+  counting_on s(2, "hbm");
+  fake_profiler_set_chip(1, "AD102");
+  std::uint64_t const at = 1'700'000'000'000'000'000;
+  run_steps(2, [&] {
+    STRATA_RANGE("parallel");
+    for (std::uint32_t device = 0; device < 2; ++device) {
+      fake_set_next_times(at, at + 5000);
+      launch_on(device, 10);
+    }
+  });
+  CHECK(counted(s.result()).total("parallel", "timed_gpu_seconds") == doctest::Approx(5e-6));
+}
+
+TEST_CASE("a device that cannot begin to count is left out, and told") {
+  for (char const* const function : {"cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart"}) {
+    CAPTURE(function);
+    counting_on s(2, hbm_read);
+    fake_profiler_fail(function, 2, 1, 26);
+    run_steps(3, split_model);
+    fake::one_problem(s.result(), "; the current device alone is counted");
+    CHECK(fake::says(s.result().problems[0], function));
+    CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+    CHECK(counted(s.result()).total("both", hbm_read) == 32);
+  }
+}
+
+TEST_CASE("what fails on one device later ends the counting, and the program goes on") {
+  for (char const* const function : {"cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData"}) {
     CAPTURE(function);
     counting_on s(2, hbm_read);
     fake_profiler_fail(function, 2, 1, 7);
@@ -182,6 +256,32 @@ TEST_CASE("what fails on one device in a step ends the counting, and the program
     CHECK(fake::says(p.problems[0], function));
     CHECK(p.counters.empty());
   }
+}
+
+TEST_CASE("a device that is used first in a counting step is told") {
+  counting_on s(2, hbm_read);
+  int step = 0;
+  run_steps(3, [&] {
+    STRATA_RANGE("work");
+    launch_on(0, 1);
+    if (step++ != 0) launch_on(1, 1);
+  });
+  fake::one_problem(s.result(), "that device is not counted; use it in the timed steps too");
+}
+
+TEST_CASE("a context that is destroyed while it is counted ends the counting") {
+  counting_on s(1, std::string(hbm_read) + '+' + fake::hbm_write);
+  fake_profiler_set_metrics_per_pass(1);
+  fake_set_device_of(10, 9);
+  int step = 0;
+  run_steps(4, [&] {
+    if (++step == 3) fake_destroy_context(10);
+    STRATA_RANGE("work");
+    launch_on(0, 1);
+    if (step < 3) launch_on(9, 1);
+  });
+  CHECK(fake::says(s.result().problems.at(0),
+                   "the context of device 9 was destroyed while it was counted"));
 }
 
 TEST_CASE("a context that is gone before the counting is left alone") {
@@ -195,6 +295,29 @@ TEST_CASE("a context that is gone before the counting is left alone") {
   });
   fake::no_problem(s.result());
   CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+}
+
+TEST_CASE("a session that ends while a stream captures gives all devices back to the next one") {
+  {
+    counting_on s(2, std::string(hbm_read) + '+' + fake::hbm_write);
+    fake_profiler_set_metrics_per_pass(1);
+    run_steps(1, split_model);
+    {
+      STRATA_STEP();
+      split_model();
+      (void)fake_begin_capture(9);
+    }
+    s.stop();
+    CHECK(fake_end_capture(9) != 0);
+    CHECK(fake_profiler_enabled() == 2);
+    split_model();
+    strata::session next(
+        fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
+    REQUIRE(next.start().ok());
+    run_steps(2, split_model);
+    CHECK(next.result().counted_devices == std::vector<std::uint32_t>{0, 1});
+    CHECK(counted(next.result()).total("both", hbm_read) == 96);
+  }
 }
 
 TEST_CASE("kernels= counts the kernels of the current device") {

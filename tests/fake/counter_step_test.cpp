@@ -74,7 +74,7 @@ TEST_CASE("a terminal shows the pass under way, and nothing is left of it") {
     s.stop();
   }
   CHECK(terminal.read() ==
-        "\r\033[Kstrata: counting on GH100: pass 1 of 2, 1 step left\r"
+        "\r\033[Kstrata: counting on GH100: pass 1 of 2, 1 step left\r\r\033[K"
         "\r\033[Kstrata: counting on GH100: pass 2 of 2, 0 steps left\r"
         "\r\033[K");
 }
@@ -92,9 +92,25 @@ TEST_CASE("a terminal shows the passes of a loop too") {
     std::fputs("after the loop", stderr);
   }
   CHECK(terminal.read() ==
-        "\r\033[Kstrata: counting on GH100: pass 1 of 2, 1 step left\r"
+        "\r\033[Kstrata: counting on GH100: pass 1 of 2, 1 step left\r\r\033[K"
         "\r\033[Kstrata: counting on GH100: pass 2 of 2, 0 steps left\r"
         "\r\033[Kafter the loop");
+}
+
+TEST_CASE("a loop that is left early leaves no line on the terminal") {
+  terminal_stderr terminal;
+  {
+    by_hand s;
+    fake_profiler_set_metrics_per_pass(1);
+    step();
+    for (auto const& pass : s.counters(std::string(hbm_read) + '+' + hbm_write)) {
+      (void)pass;
+      step();
+      break;
+    }
+    std::fputs("left", stderr);
+  }
+  CHECK(fake::says(terminal.read(), "pass 1 of 2, 1 step left\r\r\033[Kleft"));
 }
 
 TEST_CASE("a program that ends while it is counted leaves no half line on the terminal") {

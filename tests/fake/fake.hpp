@@ -42,6 +42,7 @@ FAKE_EXPORT void fake_set_device_count(int count);
 FAKE_EXPORT void fake_set_driver_version(int version);  // for example 12040
 FAKE_EXPORT void fake_set_device_attribute(int code, int value);
 FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context
+FAKE_EXPORT void* fake_current_context();                // a CUcontext, or null
 /// The device that a context is of; 0 until it is told.
 FAKE_EXPORT void fake_set_device_of(std::uint32_t context, int device);
 FAKE_EXPORT std::size_t fake_synchronize_count();

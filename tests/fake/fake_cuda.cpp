@@ -308,6 +308,12 @@ std::size_t fake_synchronize_count() {
   return state().synchronizations;
 }
 
+void* fake_current_context() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  if (!pushed.empty()) return handle_of(pushed.back());
+  return state().has_context ? handle_of(1) : nullptr;
+}
+
 void fake_set_device_of(std::uint32_t context, int device) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().device_of[context] = device;

@@ -32,6 +32,7 @@ class profiler_call {
                 needs what)
       : s(the_state()), p(the_profiler()), function_(function) {
     bool const ready = fake_cuda_ready() != 0;
+    current_ = fake_current_context();
     lock_ = std::unique_lock<std::mutex>(s.mutex);
     if (!has_size(params->struct_size, sizes)) return;
     ++s.calls[function];
@@ -61,7 +62,10 @@ class profiler_call {
 
   profiler_object* object_of(api::range_object* handle) {
     auto const found = p.objects.find(handle);
-    if (found != p.objects.end()) return found->second.get();
+    if (found != p.objects.end()) {
+      if (found->second->context != current_) fail("in another context", result::invalid_context);
+      return go ? found->second.get() : nullptr;
+    }
     fail("with an object that is not enabled", result::invalid_parameter);
     return nullptr;
   }
@@ -104,6 +108,7 @@ class profiler_call {
 
   std::unique_lock<std::mutex> lock_;
   char const* function_;
+  void* current_ = nullptr;
 };
 
 #define PROFILER_CALL(what, ...)                                             \

@@ -420,6 +420,13 @@ void fake_destroy_context(std::uint32_t context) {
                   static_cast<std::uint32_t>(fake::resource_id::context_destroy_starting),
                   &resource);
   fake_forget_context(context);
+  fake::with_state([&](fake::state&) {
+    auto& objects = fake::the_profiler().objects;
+    for (auto each = objects.begin(); each != objects.end();) {
+      bool const its = each->second->context == fake::context_handle_of(context);
+      each = its ? objects.erase(each) : std::next(each);
+    }
+  });
 }
 
 // ---- graphs ----

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "counter_run.hpp"
 #include "fake_session.hpp"
 #include "nvtx_module.hpp"
 
@@ -114,6 +115,23 @@ TEST_CASE("pushes and pops are ranges, nested with Strata's own") {
   CHECK(row(p, "step/block[2]").self.kernels == 1);
   CHECK(row(p, "step/block[2]/attention").self.kernels == 2);
   CHECK(row(p, "").self.kernels == 1);
+}
+
+TEST_CASE("NVTX ranges are counted like others") {
+  no_tool const none;
+  fake::counting s(fake::hbm_read, "nvtx=in");
+  fake::run_steps(2, [] {
+    program().push("layer");
+    fake::launch_blocks(2);
+    program().push("inner");
+    fake::launch_blocks(3);
+    program().pop();
+    program().pop();
+  });
+  fake::counted const c(s.result());
+  CHECK(c.self("layer", fake::hbm_read) == 64);
+  CHECK(c.self("layer/inner", fake::hbm_read) == 96);
+  CHECK(c.total("layer", fake::hbm_read) == 160);
 }
 
 TEST_CASE("each way to give a text") {

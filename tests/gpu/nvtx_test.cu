@@ -146,6 +146,26 @@ TEST_CASE("a session that does not ask hears no NVTX") {
   CHECK(p.kernels.size() == 1);
 }
 
+TEST_CASE("NVTX ranges are counted like others") {
+  hearing s("trace,nvtx=in,formats=none,active=1,counters=smsp__warps_launched.sum");
+  for (int step = 0; step < 3; ++step) {
+    STRATA_STEP();
+    nvtxRangePushA("layer");
+    launch(2);
+    nvtxRangePushA("inner");
+    launch(3);
+    nvtxRangePop();
+    nvtxRangePop();
+    GPU_CHECK(cudaDeviceSynchronize());
+  }
+  profile const& p = s.result();
+  gpu::nothing_lost(p);
+  CHECK(p.counter_passes_done == 1);
+  REQUIRE(p.counters.size() == 2);
+  CHECK(p.counters[0].value + p.counters[1].value == 5.0);
+  CHECK(p.counters[0].value * p.counters[1].value == 6.0);
+}
+
 TEST_CASE("what one NVTX range costs") {
   constexpr int times = 20'000;
   hearing s;

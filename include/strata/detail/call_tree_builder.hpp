@@ -223,19 +223,24 @@ class call_tree_builder {
     std::sort(intervals_.begin(), intervals_.end(),
               [](interval const& a, interval const& b) { return a.begin < b.begin; });
     add_union(0, intervals_.size(), &range_row::gpu_busy_ns);
-    bool one_device = true;
-    for (interval const& each : intervals_)
-      one_device = one_device && each.device == intervals_[0].device;
-    if (one_device) {
+    bool const sorted = std::is_sorted(intervals_.begin(), intervals_.end(), by_device);
+    if (!sorted) std::stable_sort(intervals_.begin(), intervals_.end(), by_device);
+    if (intervals_.empty()) return;
+    if (intervals_.front().device == intervals_.back().device && is_counted(intervals_[0].device)) {
       for (range_row& row : rows_) row.device_busy_ns = row.gpu_busy_ns;
       return;
     }
-    std::stable_sort(intervals_.begin(), intervals_.end(),
-                     [](interval const& a, interval const& b) { return a.device < b.device; });
     for (std::size_t end = 0, begin = 0; begin < intervals_.size(); begin = end) {
       while (end < intervals_.size() && intervals_[end].device == intervals_[begin].device) ++end;
-      add_union(begin, end, &range_row::device_busy_ns);
+      if (is_counted(intervals_[begin].device)) add_union(begin, end, &range_row::device_busy_ns);
     }
+  }
+  static bool by_device(interval const& a, interval const& b) noexcept {
+    return a.device < b.device;
+  }
+  bool is_counted(std::uint32_t device) const noexcept {
+    std::vector<std::uint32_t> const& all = source_.counted_devices;
+    return all.empty() || std::find(all.begin(), all.end(), device) != all.end();
   }
   /// The time that these intervals, in the order of their beginnings, cover together.
   void add_union(std::size_t first, std::size_t last, std::int64_t range_row::*sum) {

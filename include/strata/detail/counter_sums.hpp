@@ -36,16 +36,17 @@ class counter_sums {
     std::uint32_t ranges() const noexcept { return ranges_; }
     /// NaN where no range has a record, or CUPTI gave no value for one.
     double value(metric_combine how) const noexcept {
-      if (ranges_ == 0) return std::numeric_limits<double>::quiet_NaN();
-      return how == metric_combine::mean ? value_ / ranges_ : value_;
+      if (values_ == 0) return std::numeric_limits<double>::quiet_NaN();
+      return how == metric_combine::mean ? value_ / values_ : value_;
     }
 
     void add(sum const& more, metric_combine how, bool constant) noexcept {
-      if (more.ranges_ == 0) return;
-      if (ranges_ == 0) {
+      if (more.values_ == 0) return;
+      if (values_ == 0) {
         *this = more;
         return;
       }
+      values_ += more.values_;
       ranges_ += more.ranges_;
       if (how != metric_combine::maximum) {
         value_ += more.value_;
@@ -58,15 +59,18 @@ class counter_sums {
       }
     }
 
-    static sum of(double value) noexcept {
+    /// `other_device`: the range has a value of the counter already.
+    static sum of(double value, bool other_device) noexcept {
       sum made;
       made.value_ = is_finite(value) ? value : std::numeric_limits<double>::quiet_NaN();
-      made.ranges_ = 1;
+      made.values_ = 1;
+      made.ranges_ = other_device ? 0 : 1;
       return made;
     }
 
    private:
     double value_ = 0.0;
+    std::uint32_t values_ = 0;  // one a range and device
     std::uint32_t ranges_ = 0;
   };
 
@@ -118,14 +122,19 @@ class counter_sums {
 
   void add_values(profile const& source, call_tree const& tree) {
     std::vector<bool> seen(source.nodes.size() + 1, false);  // the last one: unknown nodes
+    bool const several = source.counted_devices.size() > 1;
+    std::vector<bool> had(several ? seen.size() * counters_.size() : 0, false);
     for (counter_value const& each : source.counters) {
       // A name that is there twice was counted twice: the first one holds.
       if (each.counter >= counters_.size() || find(counters_[each.counter]) != each.counter)
         continue;
       std::size_t const row = tree.position_of(each.node);
-      sums_[0][at(row, each.counter)].add(sum::of(each.value), how_[each.counter],
-                                          constant_[each.counter]);
       std::size_t const node = (std::min)(std::size_t{each.node}, seen.size() - 1);
+      std::size_t const value = node * counters_.size() + each.counter;
+      bool const other_device = several && had[value];
+      if (several) had[value] = true;
+      sums_[0][at(row, each.counter)].add(sum::of(each.value, other_device), how_[each.counter],
+                                          constant_[each.counter]);
       if (seen[node]) continue;
       seen[node] = true;
       ++counted_[0][row];

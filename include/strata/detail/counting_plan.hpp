@@ -13,6 +13,7 @@
 #include <strata/status.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,13 +47,13 @@ struct counting_plan {
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
   /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
   /// be counted.
-  status open(std::string_view request, device_profilers::which counted,
+  status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
               std::vector<status>& problems) {
     driver_library const& driver = driver_library::get();
     if (!driver.ok()) return {errc::unavailable, driver.problem};
     profiler_library const& library = profiler_library::get();
     if (!library.ok()) return {errc::unavailable, library.problem};
-    status done = devices.open(library, counted, problems);
+    status done = devices.open(library, counted, session, problems);
     if (!done) return done;
     done = host.open(library, devices.chip(), devices.availability());
     if (!done) return done;

@@ -3,18 +3,21 @@
 #define STRATA_DETAIL_DEVICE_PROFILERS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/context_scope.hpp>
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/device_wait.hpp>
 #include <strata/detail/driver.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/profiler_library.hpp>
 #include <strata/detail/range_profiler.hpp>
+#include <strata/detail/thread_contexts.hpp>
 #include <strata/record.hpp>
 #include <strata/status.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,16 +25,19 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The range profilers of all devices that a program uses, driven as one: a range is pushed on each
-/// of them. Threads: as range_profiler.
+/// The range profilers of all devices that the thread which drives the steps works on, driven as
+/// one: a range is pushed on each of them. Devices of other threads are left alone: to wait for one
+/// in the middle of a step could wait for ever, say for a collective that needs this thread.
+/// Threads: as range_profiler.
 class device_profilers {
  public:
   enum class which : unsigned char { current, all };
 
-  /// The device of the current context, and with `all` every other that work was launched on and
-  /// that has the same chip: what one chip counts is not comparable with another. `problems` takes
-  /// a sentence for each device that is left out. Errors: those of the current device.
-  status open(profiler_library const& library, which devices, std::vector<status>& problems) {
+  /// The device of the current context, and with `all` every other of the same chip that this
+  /// thread put work on in this session. `problems` takes a sentence for each device that is left
+  /// out. Errors: those of the current device.
+  status open(profiler_library const& library, which devices, std::uint32_t session,
+              std::vector<status>& problems) {
     driver_library const& driver = driver_library::get();
     driver::context_handle context = nullptr;
     driver::device_handle device = 0;
@@ -45,10 +51,13 @@ class device_profilers {
     close();
     members_.clear();
     members_.emplace_back(context, device);
+    device_wait::saw(context);  // so that its end is seen
     status const done = members_[0].profiler.open(library, context, device);
-    if (!done || devices == which::current) return done;
-    device_wait::each_context([&](driver::context_handle other) {
-      if (other != context) open_other(library, other, problems);
+    if (!done) return done;
+    thread_contexts::each(session, [&](driver::context_handle other) {
+      if (other == context || !device_wait::lives(other)) return;
+      left_out_.push_back(other);
+      if (devices == which::all && open_other(library, other, problems)) left_out_.pop_back();
     });
     return {};
   }
@@ -94,41 +103,66 @@ class device_profilers {
 
   void push(std::uint32_t range) noexcept {
     for (member& each : members_) {
-      current_context const here(several() ? each.context : nullptr);
-      each.profiler.push(range);
+      if (several() && is_gone(each)) continue;
+      context_scope const here(context_of(each));
+      if (here) each.profiler.push(range);
     }
   }
   void pop() noexcept {
     for (member& each : members_) {
-      current_context const here(several() ? each.context : nullptr);
-      each.profiler.pop();
+      if (several() && is_gone(each)) continue;
+      context_scope const here(context_of(each));
+      if (here) each.profiler.pop();
     }
   }
 
-  /// The program puts work on a device while a range is counted. A copy may be another device's
-  /// too.
-  void launched(std::uint32_t range, api_kind kind, driver::context_handle context) {
+  /// The program puts work on a device while a range is counted. Work of graphs and of copies
+  /// between devices is another device's too.
+  void launched(std::uint32_t range, api_kind kind, cupti::api_data const& call) {
     if (!several()) return;
+    bool const peer = kind == api_kind::copy && call.function_name != nullptr &&
+                      std::strstr(call.function_name, "Peer") != nullptr;
     for (member& each : members_)
-      if (each.context == context || kind == api_kind::copy) each.mark(range);
+      if (each.context == call.context || peer || kind == api_kind::graph_launch) each.mark(range);
   }
-  /// Whether this context's work is counted.
-  bool counts(driver::context_handle context) const noexcept {
+  /// Goes on with the current device alone.
+  void leave_out_others() noexcept {
+    while (several()) {
+      member& last = members_.back();
+      left_out_.push_back(last.context);
+      if (!is_gone(last)) {
+        context_scope const here(last.context);
+        if (here) last.profiler.close();
+      }
+      members_.pop_back();
+    }
+  }
+  /// Nobody will say what is launched: every device counts in every range.
+  void launches_are_unknown() noexcept { blind_ = true; }
+
+  /// Whether this context's work is known to be another device's than those that are counted.
+  bool leaves_out(driver::context_handle context) const noexcept {
+    return std::find(left_out_.begin(), left_out_.end(), context) != left_out_.end();
+  }
+  /// Whether this context was there when the profilers were opened, or is of no other device.
+  bool knows(driver::context_handle context) const noexcept {
     for (member const& each : members_)
       if (each.context == context) return true;
-    return false;
+    return leaves_out(context);
   }
 
   /// Whether the passes should be made again, with more room on one of them.
   bool should_repeat() noexcept {
-    bool repeat = false;
-    for (member& each : members_) repeat = each.profiler.should_repeat() || repeat;
-    return repeat;
+    bool again = false;
+    for (member const& each : members_) again = again || each.profiler.should_repeat();
+    for (member& each : members_) again ? each.profiler.repeat() : each.profiler.accept();
+    return again;
   }
+  /// On the device that lost most.
   std::uint64_t lost() const noexcept {
-    std::uint64_t sum = 0;
-    for (member const& each : members_) sum += each.profiler.lost();
-    return sum;
+    std::uint64_t most = 0;
+    for (member const& each : members_) most = (std::max)(most, each.profiler.lost());
+    return most;
   }
   status trouble() const {
     for (member const& each : members_) {
@@ -138,16 +172,35 @@ class device_profilers {
     return {};
   }
 
-  /// As range_profiler::read: the values of one device after those of another. A range in which a
-  /// device had nothing to do has none of it.
+  /// As range_profiler::read: the values of one device after those of another. A device on which a
+  /// range had no work is not in it; a range of which a device lost a part is left out.
   template <class Sink>
   status read(metric_config& config, Sink sink) {
-    return on_all([&](member& each) {
-      return each.profiler.read(config,
-                                [&](std::uint32_t range, std::vector<double> const& values) {
-                                  if (!several() || each.has_work_in(range)) sink(range, values);
-                                });
+    if (!several()) return members_[0].profiler.read(config, sink);
+    struct counted {
+      std::uint32_t range;
+      std::vector<double> values;
+    };
+    std::vector<std::vector<counted>> all;
+    std::vector<std::size_t> parts;  // by range
+    status const done = on_all([&](member& each) {
+      std::vector<counted>& own = all.emplace_back();
+      return each.profiler.read(config, [&](std::uint32_t range, std::vector<double> const& v) {
+        if (!has_work_in(each, range)) return;
+        if (range >= parts.size()) parts.resize(range + std::size_t{1});
+        ++parts[range];
+        own.push_back({range, v});
+      });
     });
+    if (!done) return done;
+    for (std::vector<counted> const& own : all) {
+      for (counted const& each : own) {
+        std::size_t wanted = 0;
+        for (member const& m : members_) wanted += has_work_in(m, each.range) ? 1 : 0;
+        if (parts[each.range] == wanted) sink(each.range, each.values);
+      }
+    }
+    return {};
   }
 
   void abandon() {
@@ -155,8 +208,9 @@ class device_profilers {
   }
   void close() noexcept {
     for (member& each : members_) {
-      current_context const here(several() ? each.context : nullptr);
-      each.profiler.close();
+      if (is_gone(each)) continue;
+      context_scope const here(context_of(each));
+      if (here) each.profiler.close();
     }
   }
 
@@ -168,9 +222,6 @@ class device_profilers {
       if (range >= worked.size()) worked.resize(range + std::size_t{1});
       worked[range] = true;
     }
-    bool has_work_in(std::uint32_t range) const noexcept {
-      return range < worked.size() && worked[range];
-    }
 
     driver::context_handle context;
     driver::device_handle device;
@@ -178,32 +229,28 @@ class device_profilers {
     std::vector<bool> worked;  // by range, since `configure`
   };
 
-  /// Makes a context current as long as it lives; null leaves all as it is.
-  class current_context {
-   public:
-    explicit current_context(driver::context_handle context) noexcept
-        : pushed_(context != nullptr &&
-                  driver_library::get().api.context_push(context) == driver::result::success) {}
-    current_context(current_context const&) = delete;
-    current_context& operator=(current_context const&) = delete;
-    ~current_context() {
-      driver::context_handle popped = nullptr;
-      if (pushed_) (void)driver_library::get().api.context_pop(&popped);
-    }
-    explicit operator bool() const noexcept { return pushed_; }
+  /// To be made current; null where the only one is used, as it is.
+  driver::context_handle context_of(member const& each) const noexcept {
+    return several() ? each.context : nullptr;
+  }
 
-   private:
-    bool pushed_;
-  };
+  bool has_work_in(member const& each, std::uint32_t range) const noexcept {
+    return blind_ || (range < each.worked.size() && each.worked[range]);
+  }
+
+  /// Whether the program destroyed the context, and with it what CUPTI had there.
+  static bool is_gone(member& each) noexcept {
+    if (device_wait::lives(each.context)) return false;
+    each.profiler.forget();
+    return true;
+  }
 
   status stop(bool& complete, std::size_t count) {
     status first;
     complete = true;
     for (std::size_t i = 0; i < count; ++i) {
-      member& each = members_[i];
-      current_context const here(several() ? each.context : nullptr);
       bool ended = false;
-      status const done = each.profiler.stop(ended);
+      status const done = on(members_[i], [&](member& each) { return each.profiler.stop(ended); });
       complete = complete && ended;
       if (first.ok()) first = done;
     }
@@ -211,22 +258,32 @@ class device_profilers {
   }
 
   template <class Action>
+  status on(member& each, Action action) {
+    if (is_gone(each)) {
+      return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
+                                     " was destroyed while it was counted"};
+    }
+    context_scope const here(context_of(each));
+    if (here) return action(each);
+    return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
+                                   " cannot be made current"};
+  }
+
+  template <class Action>
   status on_all(Action action) {
     for (member& each : members_) {
-      current_context const here(several() ? each.context : nullptr);
-      status done = action(each);
+      status done = on(each, action);
       if (!done) return done;
     }
     return {};
   }
 
-  void open_other(profiler_library const& library, driver::context_handle context,
+  bool open_other(profiler_library const& library, driver::context_handle context,
                   std::vector<status>& problems) {
-    driver::table const& api = driver_library::get().api;
-    if (api.context_push == nullptr || api.context_pop == nullptr) return;
-    current_context const here(context);
+    context_scope const here(context);
     driver::device_handle device = 0;
-    if (!here || api.context_device(&device) != driver::result::success) return;
+    if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
+      return false;
     std::string const name = "counters: device " + std::to_string(device);
     for (member const& each : members_) {
       if (each.device != device) continue;
@@ -234,23 +291,28 @@ class device_profilers {
                             name +
                                 " has several contexts, of which one is counted: the one of "
                                 "the thread that drives the steps, if it is of this device");
-      return;
+      return false;
     }
     member made(context, device);
     status const done = made.profiler.open(library, context, device);
     if (!done) {
       problems.emplace_back(done.code(), name + " is not counted: " + done.message());
-    } else if (made.profiler.chip() != chip()) {
+      return false;
+    }
+    if (made.profiler.chip() != chip()) {
       problems.emplace_back(errc::not_supported, name + " is not counted: it is a " +
                                                      made.profiler.chip() + ", the first one a " +
                                                      chip() + "; run on devices of one kind");
       made.profiler.close();
-    } else {
-      members_.push_back(std::move(made));
+      return false;
     }
+    members_.push_back(std::move(made));
+    return true;
   }
 
   std::vector<member> members_;
+  std::vector<driver::context_handle> left_out_;  // of this thread's contexts
+  bool blind_ = false;
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_DEVICE_WAIT_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/context_scope.hpp>
 #include <strata/detail/driver.hpp>
 
 #include <algorithm>
@@ -61,13 +62,24 @@ class device_wait {
   /// Remembers a context that work was launched in.
   static void saw(driver::context_handle context) noexcept {
     if (context == nullptr || last_seen().load(std::memory_order_relaxed) == context) return;
+    last_seen().store(context, std::memory_order_relaxed);
+    if (lives(context)) return;
     for (std::atomic<driver::context_handle>& slot : contexts()) {
       driver::context_handle seen = slot.load();
       bool const free = seen == nullptr || seen == forgotten();
       if (free && slot.compare_exchange_strong(seen, context)) seen = context;
-      if (seen == context) break;
+      if (seen == context) return;
     }
-    last_seen().store(context, std::memory_order_relaxed);
+  }
+
+  /// Whether a context was seen, and not to be destroyed since.
+  static bool lives(driver::context_handle context) noexcept {
+    for (std::atomic<driver::context_handle>& slot : contexts()) {
+      driver::context_handle const seen = slot.load();
+      if (seen == context) return true;
+      if (seen == nullptr) break;
+    }
+    return false;
   }
 
   static void forget(driver::context_handle context) noexcept {
@@ -78,28 +90,17 @@ class device_wait {
     last_seen().store(nullptr, std::memory_order_relaxed);
   }
 
-  /// Calls `visit(context)` for every context that was seen and lives.
-  template <class Visit>
-  static void each_context(Visit visit) {
-    for (std::atomic<driver::context_handle>& slot : contexts()) {
-      driver::context_handle const context = slot.load();
-      if (context == nullptr) break;
-      if (context != forgotten()) visit(context);
-    }
-  }
-
   /// Waits until the work in every context that was seen is done.
   static void all_contexts() noexcept {
     driver::table const& api = driver_library::get().api;
-    if (api.context_push == nullptr || api.context_pop == nullptr ||
-        api.context_synchronize == nullptr)
-      return;
-    each_context([&](driver::context_handle context) {
-      if (api.context_push(context) != driver::result::success) return;
-      (void)api.context_synchronize();
-      driver::context_handle popped = nullptr;
-      (void)api.context_pop(&popped);
-    });
+    if (api.context_synchronize == nullptr) return;
+    for (std::atomic<driver::context_handle>& slot : contexts()) {
+      driver::context_handle const context = slot.load();
+      if (context == nullptr) break;
+      if (context == forgotten()) continue;
+      context_scope const here(context);
+      if (here) (void)api.context_synchronize();
+    }
   }
 
   /// Waits for the current context, if there is one and no stream captures: for `sync=1`.

@@ -33,11 +33,16 @@ class pass_work {
   void enter(std::uint32_t node) noexcept { node_.store(node, std::memory_order_relaxed); }
   std::uint32_t node() const noexcept { return node_.load(std::memory_order_relaxed); }
 
+  /// Whether the calling thread is the one whose ranges are counted.
+  bool is_counted_thread() const noexcept {
+    return counted_ != nullptr && thread_recorder::current() == counted_;
+  }
+
   /// One call into the driver, by whichever thread.
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || !is_work(kind)) return;
     counted_work& range = of(node());
-    if (thread_recorder::current() != counted_) {
+    if (!is_counted_thread()) {
       ++range.foreign;
       return;
     }

@@ -3,7 +3,9 @@
 #define STRATA_DETAIL_RANGE_PROFILER_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/context_scope.hpp>
 #include <strata/detail/cupti_profiler.hpp>
+#include <strata/detail/device_wait.hpp>
 #include <strata/detail/driver.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/profiler_library.hpp>
@@ -182,17 +184,15 @@ class range_profiler {
   /// Whether the passes since `configure` had more ranges than room: they should be made again,
   /// after `configure`, which makes the room. Not for ever: a program may have new ranges in every
   /// step.
-  bool should_repeat() noexcept {
-    bool const full = names_ > room_ || unfit_ != 0;
-    if (!full || repeats_ == most_repeats) {
-      repeats_ = 0;
-      return false;
-    }
+  bool should_repeat() const noexcept { return is_full() && repeats_ < most_repeats; }
+  /// They will be.
+  void repeat() noexcept {
     ++repeats_;
     repeating_ = true;
-    needed_ = (std::max)(2 * room_, most_pushes_ + 32);
-    return true;
+    if (is_full()) needed_ = (std::max)(2 * room_, most_pushes_ + 32);
   }
+  /// They will not.
+  void accept() noexcept { repeats_ = 0; }
 
   /// Pushes and pops that CUPTI refused, and ranges that had no room and were not repeated.
   std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
@@ -260,6 +260,9 @@ class range_profiler {
     object_ = nullptr;
   }
 
+  /// Its context is gone, and with it all that CUPTI had there.
+  void forget() noexcept { object_ = nullptr; }
+
   void close() noexcept {
     if (object_ == nullptr) return;
     cupti::profiler::disable_params params;
@@ -279,10 +282,13 @@ class range_profiler {
 
   static void close_abandoned() {
     for (range_profiler* const each : abandoned()) {
-      each->pop();
-      bool complete = false;
-      (void)each->stop(complete);
-      each->close();
+      if (device_wait::lives(each->context_)) {
+        context_scope const here(each->context_);
+        each->pop();
+        bool complete = false;
+        (void)each->stop(complete);
+        each->close();
+      }
       delete each;
     }
     abandoned().clear();
@@ -301,6 +307,8 @@ class range_profiler {
     std::size_t last = 0;  // its last place in a pass; from 1 on, 0: never
     bool refused = false;
   };
+
+  bool is_full() const noexcept { return names_ > room_ || unfit_ != 0; }
 
   /// Whether every part of the range was counted. CUPTI does not tell what it dropped; where it
   /// dropped anything, only what came while there was room is sure.
