@@ -149,7 +149,7 @@ TEST_CASE("several devices are named, and rates are of one") {
   reported const r(two.made);
   CHECK(r.json()["devices"] == nlohmann::json{0, 3});
   CHECK(has(r.table(120), "Counted on GH100 (devices 0, 3) in 3 steps"));
-  CHECK(has(r.table(200), "by GPU busy time of a timed step, each device's added up."));
+  CHECK(has(r.table(400), "by GPU busy time of a timed step, each device's added up."));
 }
 
 TEST_CASE("counters.csv has a line a path, scope and metric") {
