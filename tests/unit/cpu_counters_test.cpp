@@ -52,6 +52,7 @@ struct scripted_kernel {
   int ended_thread = -1;
   int enable_error = 0;
   int failing_reads = 0;
+  int read_error = EIO;
   bool short_reads = false;
 
   std::vector<opened_event> events;  // the descriptor is 100 + position
@@ -90,7 +91,7 @@ long fake_read(int leader, void* to, std::size_t size) noexcept {
   ++kernel.reads;
   if (kernel.failing_reads > 0) {
     --kernel.failing_reads;
-    return -EIO;
+    return -kernel.read_error;
   }
   auto const& first = kernel.events[static_cast<std::size_t>(leader - 100)];
   auto const time = kernel.times[id_of(first.what)];
@@ -368,6 +369,30 @@ TEST_CASE_FIXTURE(fixture, "what never had a counter is told") {
   CHECK(problems[0].code() == errc::busy);
   CHECK(says("no counter free for cpu_instructions, cpu_cycles: ask"));
   CHECK(made.value("a", "cpu_page_faults") == 1);
+}
+
+TEST_CASE_FIXTURE(fixture, "a thread that is about to end delays a reading, and spoils none") {
+  kernel.read_error = ECHILD;
+  outcome const made = count("cpu_instructions", problems, [] {
+    STRATA_RANGE("a");
+    pass(10, {{instructions, 1}});
+    kernel.failing_reads = 5;
+  });
+  CHECK(kernel.failing_reads == 0);
+  CHECK(made.value("a", "cpu_instructions") == 1);
+  CHECK(problems.empty());
+}
+
+TEST_CASE_FIXTURE(fixture, "a thread that never ends to end does not hang the program") {
+  kernel.read_error = ECHILD;
+  outcome const made = count("cpu_instructions", problems, [] {
+    STRATA_RANGE("a");
+    pass(10, {{instructions, 1}});
+    kernel.failing_reads = 1'000'000;
+  });
+  kernel.failing_reads = 0;
+  CHECK(made.note("a", "cpu_instructions") != "");
+  CHECK(says("readings of the CPU's counters failed"));
 }
 
 TEST_CASE_FIXTURE(fixture, "a reading that fails gives nothing to the wrong range") {

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 
 STRATA_BEGIN
 
@@ -61,10 +62,13 @@ class perf_group {
   bool read(perf_system const& system, reading& to) const noexcept {
     std::uint64_t words[3 + most];
     std::size_t const bytes = (3 + size_) * sizeof words[0];
-    if (system.read(descriptors_[0], words, bytes) != static_cast<long>(bytes) ||
-        words[0] != size_) {
-      return false;
+    long got = system.read(descriptors_[0], words, bytes);
+    // A thread that ends gives its events back one by one, and meanwhile there is no sum.
+    for (int i = 0; got == -ECHILD && i < most_waits; ++i) {
+      std::this_thread::yield();
+      got = system.read(descriptors_[0], words, bytes);
     }
+    if (got != static_cast<long>(bytes) || words[0] != size_) return false;
     to.enabled_ns = words[1];
     to.running_ns = words[2];
     for (std::size_t i = 0; i < size_; ++i) to.values[i] = words[3 + i];
@@ -78,6 +82,8 @@ class perf_group {
   std::size_t size() const noexcept { return size_; }
 
  private:
+  static constexpr int most_waits = 1000;
+
   perf_attributes attributes(perf_event const& event, reach who) const noexcept {
     using bits = perf_attributes;
     perf_attributes made;
