@@ -5,11 +5,11 @@
 #include <strata/config.hpp>
 #include <strata/detail/perf_catalogue.hpp>
 #include <strata/detail/perf_system.hpp>
+#include <strata/detail/spin_mutex.hpp>
 
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <thread>
 
 STRATA_BEGIN
 
@@ -65,7 +65,7 @@ class perf_group {
     long got = system.read(descriptors_[0], words, bytes);
     // A thread that ends gives its events back one by one, and meanwhile there is no sum.
     for (int i = 0; got == -ECHILD && i < most_waits; ++i) {
-      std::this_thread::yield();
+      yield_thread();
       got = system.read(descriptors_[0], words, bytes);
     }
     if (got != static_cast<long>(bytes) || words[0] != size_) return false;

@@ -14,16 +14,19 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Lets another thread have the CPU.
+inline void yield_thread() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+  sched_yield();
+#endif
+}
+
 /// A mutex for what happens a few times in a process: <mutex> alone is most of the cost of
 /// including ranges. Threads: any.
 class spin_mutex {
  public:
   void lock() noexcept {
-    while (taken_.exchange(true, std::memory_order_acquire)) {
-#if defined(__linux__) || defined(__APPLE__)
-      sched_yield();
-#endif
-    }
+    while (taken_.exchange(true, std::memory_order_acquire)) yield_thread();
   }
   void unlock() noexcept { taken_.store(false, std::memory_order_release); }
 
