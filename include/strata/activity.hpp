@@ -335,7 +335,7 @@ class activity_session {
     launch.correlation = call.correlation_id;
     launch.kind = kind;
     launch.captured = detail::device_wait::capturing() ? launch_record::in_capture : 0;
-    bool const warming = recorder.state().warming.load(std::memory_order_relaxed);
+    std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
       launch.captured |= warming ? launch_record::in_warmup : detail::correlation::outside_window;
     if (!own->add_launch(launch, session))

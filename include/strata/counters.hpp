@@ -33,9 +33,9 @@ inline constexpr repeatable_t repeatable{};
 /// every counter is had. Nested ranges cost no extra passes: CUPTI sees one level, a child
 /// interrupts its parent, and sums are made afterwards. Passes are driven by STRATA_STEP(), or by
 /// hand: `for (auto pass : counters) step();`. Threads: the one that drives the steps; ranges of
-/// other threads are not counted. Devices: all that the timed steps used and that have the chip of
-/// the current one; their counts are added up. Cost: a counted step is slower, since the device
-/// drains at range ends; neither its times nor its device activity are recorded.
+/// other threads are not counted. Devices: all that this thread used in the timed steps and that
+/// have the chip of the current one; their counts are added up. Cost: a counted step is slower,
+/// since the device drains at range ends; neither its times nor its device activity are recorded.
 class counter_session {
  public:
   /// One pass of a loop over the passes. It ends with the body, and counts when the loop goes on:

@@ -60,6 +60,16 @@ void split_model() {
   launch_on(1, 2);
 }
 
+/// Two devices, 5 us at the same time.
+void work_in_parallel() {
+  STRATA_RANGE("parallel");
+  std::uint64_t const at = 1'700'000'000'000'000'000;
+  for (std::uint32_t device = 0; device < 2; ++device) {
+    fake_set_next_times(at, at + 5000);
+    launch_on(device, 10);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a model that is split over two devices") {
@@ -174,14 +184,7 @@ TEST_CASE("more ranges than room on one device: the step is repeated on all") {
 
 TEST_CASE("rates are of a device: busy times are added up, so no share exceeds 100 %") {
   counting_on s(2, "hbm+hbm_peak_bytes_per_second");
-  std::uint64_t const at = 1'700'000'000'000'000'000;
-  run_steps(2, [&] {
-    STRATA_RANGE("parallel");
-    for (std::uint32_t device = 0; device < 2; ++device) {
-      fake_set_next_times(at, at + 5000);
-      launch_on(device, 10);
-    }
-  });
+  run_steps(2, work_in_parallel);
   counted const c(s.result());
   CHECK(c.total("parallel", "timed_gpu_seconds") == doctest::Approx(10e-6));
   CHECK(c.total("parallel", "hbm_bytes_per_second") ==
@@ -221,14 +224,7 @@ TEST_CASE("another chip, a second context and a device that refuses are left out
 TEST_CASE("a rate is of the devices that were counted") {
   counting_on s(2, "hbm");
   fake_profiler_set_chip(1, "AD102");
-  std::uint64_t const at = 1'700'000'000'000'000'000;
-  run_steps(2, [&] {
-    STRATA_RANGE("parallel");
-    for (std::uint32_t device = 0; device < 2; ++device) {
-      fake_set_next_times(at, at + 5000);
-      launch_on(device, 10);
-    }
-  });
+  run_steps(2, work_in_parallel);
   CHECK(counted(s.result()).total("parallel", "timed_gpu_seconds") == doctest::Approx(5e-6));
 }
 

@@ -63,6 +63,17 @@ struct by_hand : strata::session {
   }
 };
 
+/// As a program does that leaves after `most` of them.
+void loop_over_two_passes(by_hand& s, int most) {
+  fake_profiler_set_metrics_per_pass(1);
+  step();
+  for (auto const& pass : s.counters(std::string(hbm_read) + '+' + hbm_write)) {
+    (void)pass;
+    step();
+    if (--most == 0) break;
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a terminal shows the pass under way, and nothing is left of it") {
@@ -83,12 +94,7 @@ TEST_CASE("a terminal shows the passes of a loop too") {
   terminal_stderr terminal;
   {
     by_hand s;
-    fake_profiler_set_metrics_per_pass(1);
-    step();
-    for (auto const& pass : s.counters(std::string(hbm_read) + '+' + hbm_write)) {
-      (void)pass;
-      step();
-    }
+    loop_over_two_passes(s, 3);
     std::fputs("after the loop", stderr);
   }
   CHECK(terminal.read() ==
@@ -101,13 +107,7 @@ TEST_CASE("a loop that is left early leaves no line on the terminal") {
   terminal_stderr terminal;
   {
     by_hand s;
-    fake_profiler_set_metrics_per_pass(1);
-    step();
-    for (auto const& pass : s.counters(std::string(hbm_read) + '+' + hbm_write)) {
-      (void)pass;
-      step();
-      break;
-    }
+    loop_over_two_passes(s, 1);
     std::fputs("left", stderr);
   }
   CHECK(fake::says(terminal.read(), "pass 1 of 2, 1 step left\r\r\033[Kleft"));

@@ -29,14 +29,10 @@ class counted_values {
     names_.insert(names_.end(), config.names().begin(), config.names().end());
     auto const steps = static_cast<std::uint32_t>(config.passes());
     origins_.resize(names_.size(), {static_cast<std::uint32_t>(steps_done) - steps, steps});
-    std::size_t const before = values_.size();
-    status const done =
-        devices.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
-          for (std::size_t i = 0; i < values.size(); ++i)
-            values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
-        });
-    if (!done.ok() && devices.several()) values_.resize(before);
-    return done;
+    return devices.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
+    });
   }
 
   /// The last configuration, of this many names, is counted anew.

@@ -29,8 +29,7 @@ struct rate_catalogue {
 inline constexpr metric rate_catalogue::entries[] = {
     {"timed_gpu_seconds", "s", lv::device, by::sum, timed_input,
      "GPU busy time in a timed step, without counting: the mean over the timed steps, added up "
-     "over "
-     "devices"},
+     "over devices"},
 
     {"hbm_bytes_per_second", "B/s", lv::hbm, by::ratio, "hbm_bytes / timed_gpu_seconds",
      "counted bytes of device memory by timed GPU busy time"},

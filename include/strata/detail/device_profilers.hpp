@@ -102,18 +102,10 @@ class device_profilers {
   status stop(bool& complete) { return stop(complete, members_.size()); }
 
   void push(std::uint32_t range) noexcept {
-    for (member& each : members_) {
-      if (several() && is_gone(each)) continue;
-      context_scope const here(context_of(each));
-      if (here) each.profiler.push(range);
-    }
+    on_living([&](range_profiler& each) { each.push(range); });
   }
   void pop() noexcept {
-    for (member& each : members_) {
-      if (several() && is_gone(each)) continue;
-      context_scope const here(context_of(each));
-      if (here) each.profiler.pop();
-    }
+    on_living([](range_profiler& each) { each.pop(); });
   }
 
   /// The program puts work on a device while a range is counted. Work of graphs and of copies
@@ -128,12 +120,8 @@ class device_profilers {
   /// Goes on with the current device alone.
   void leave_out_others() noexcept {
     while (several()) {
-      member& last = members_.back();
-      left_out_.push_back(last.context);
-      if (!is_gone(last)) {
-        context_scope const here(last.context);
-        if (here) last.profiler.close();
-      }
+      left_out_.push_back(members_.back().context);
+      close(members_.back());
       members_.pop_back();
     }
   }
@@ -144,7 +132,7 @@ class device_profilers {
   bool leaves_out(driver::context_handle context) const noexcept {
     return std::find(left_out_.begin(), left_out_.end(), context) != left_out_.end();
   }
-  /// Whether this context was there when the profilers were opened, or is of no other device.
+  /// Whether this context was there when the profilers were opened, counted or left out.
   bool knows(driver::context_handle context) const noexcept {
     for (member const& each : members_)
       if (each.context == context) return true;
@@ -172,7 +160,8 @@ class device_profilers {
     return {};
   }
 
-  /// As range_profiler::read: the values of one device after those of another. A device on which a
+  /// As range_profiler::read: the values of one device after those of another, and none where one
+  /// device fails. A device on which a
   /// range had no work is not in it; a range of which a device lost a part is left out.
   template <class Sink>
   status read(metric_config& config, Sink sink) {
@@ -207,11 +196,7 @@ class device_profilers {
     for (member& each : members_) each.profiler.abandon();
   }
   void close() noexcept {
-    for (member& each : members_) {
-      if (is_gone(each)) continue;
-      context_scope const here(context_of(each));
-      if (here) each.profiler.close();
-    }
+    for (member& each : members_) close(each);
   }
 
  private:
@@ -243,6 +228,22 @@ class device_profilers {
     if (device_wait::lives(each.context)) return false;
     each.profiler.forget();
     return true;
+  }
+
+  void close(member& each) noexcept {
+    if (is_gone(each)) return;
+    context_scope const here(context_of(each));
+    if (here) each.profiler.close();
+  }
+
+  /// For ranges: what fails is told by the profiler when the pass ends.
+  template <class Action>
+  void on_living(Action action) noexcept {
+    for (member& each : members_) {
+      if (several() && is_gone(each)) continue;
+      context_scope const here(context_of(each));
+      if (here) action(each.profiler);
+    }
   }
 
   status stop(bool& complete, std::size_t count) {
