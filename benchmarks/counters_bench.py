@@ -84,7 +84,7 @@ def main():
         shutil.rmtree(folder, ignore_errors=True)
         text, errors, seconds = run(shape + ["--steps", "16"], STRATA=f"trace,counters={'+'.join(metrics)},{configured}")
         times = step_times(text)
-        passes = int(re.search(r"in the next (\d+) steps", errors).group(1))
+        passes = int(re.search(r"in the next (\d+) step", errors).group(1))
         plain = sorted(times[1:4])[1]
         counted = times[4:4 + passes]
         strata = strata_totals(folder / "counters.csv")

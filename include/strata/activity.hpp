@@ -69,9 +69,8 @@ class activity_session {
     subscribed_ = true;
     process_ = detail::process_id();
     calls_ = detail::cupti::api_list::read(api);
-    for (auto const id : {detail::cupti::resource_id::graph_node_created,
-                          detail::cupti::resource_id::graph_node_cloned,
-                          detail::cupti::resource_id::context_destroy_starting}) {
+    for (auto const id : {resource_id::graph_node_created, resource_id::graph_node_cloned,
+                          resource_id::graph_node_updated, resource_id::context_destroy_starting}) {
       (void)api.enable_callback(1, subscriber_, detail::cupti::domain::resource,
                                 static_cast<std::uint32_t>(id));
     }
@@ -190,13 +189,15 @@ class activity_session {
     buffers_.copy_to(to, bridge_, ticks);
     periods_.keep(to.synchronizations, ticks);
     periods_.keep(to.overheads, ticks);
-    to.captured = captures_.sorted();
+    to.captured = captures_.sorted(ticks);
     to.losses.launches_dropped += launches_dropped_.load();
     to.cost.callbacks += callbacks_.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_) * ticks.ns_per_tick() * 1e-9;
   }
 
  private:
+  using resource_id = detail::cupti::resource_id;
+
   struct traced_kind {
     detail::cupti::activity_kind kind;
     char const* name;
@@ -284,7 +285,7 @@ class activity_session {
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.calls_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {
-      self.on_resource(static_cast<detail::cupti::resource_id>(id),
+      self.on_resource(static_cast<resource_id>(id),
                        *static_cast<detail::cupti::resource_data const*>(data));
     } else if (where == detail::cupti::domain::nvtx) {
       detail::cupti::nvtx_calls::on_call(static_cast<detail::cupti::nvtx_id>(id),
@@ -349,24 +350,19 @@ class activity_session {
     return *static_cast<detail::driver::stream_handle const*>(call.function_params);
   }
 
-  void on_resource(detail::cupti::resource_id id,
-                   detail::cupti::resource_data const& data) noexcept {
-    if (id == detail::cupti::resource_id::context_destroy_starting) {
+  void on_resource(resource_id id, detail::cupti::resource_data const& data) noexcept {
+    if (id == resource_id::context_destroy_starting) {
       detail::device_wait::forget(data.context);
       return;
     }
     saw_graphs_.store(true, std::memory_order_relaxed);
-    if (data.descriptor == nullptr || library_->api.get_graph_node_id == nullptr) return;
+    if (data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
-    std::uint64_t node = 0;
-    if (library_->api.get_graph_node_id(graph.node, &node) != detail::cupti::result::success)
-      return;
-    if (id == detail::cupti::resource_id::graph_node_cloned) {
-      std::uint64_t original = 0;
-      if (library_->api.get_graph_node_id(graph.original_node, &original) ==
-          detail::cupti::result::success) {
-        captures_.copy(original, node);
-      }
+    std::uint64_t const node = library_->graph_node_id(graph.node);
+    if (id == resource_id::graph_node_cloned) {
+      captures_.copy(library_->graph_node_id(graph.original_node), node);
+    } else if (id == resource_id::graph_node_updated) {
+      captures_.update(node, library_->graph_node_id(graph.original_node), clock().now());
     } else if (detail::thread_recorder* const own = detail::thread_recorder::current()) {
       captures_.add(node, own->node());
     }

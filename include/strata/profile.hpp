@@ -182,8 +182,7 @@ struct profile {
   std::vector<memory_record> memory;
   std::vector<synchronization_record> synchronizations;
   std::vector<overhead_record> overheads;
-  /// Graph node and the range that captured it, sorted by graph node.
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> captured;
+  std::vector<captured_record> captured;  ///< sorted by graph node and time
 
   std::string chip;                             ///< that was counted on, as CUPTI names it
   std::vector<std::uint32_t> counted_devices;   ///< as the driver numbers them

@@ -104,6 +104,19 @@ struct launch_record {
   static constexpr std::uint8_t in_warmup = 2;
 };
 
+/// The range that captured a node of a graph. An executable graph that is updated keeps its nodes:
+/// their ranges are then those of the graph that it was updated from.
+/// Units: clock ticks while it is collected, ns since the session began in a profile.
+struct captured_record {
+  std::uint64_t graph_node;
+  std::uint32_t node;
+  std::int64_t since = (std::numeric_limits<std::int64_t>::min)();
+
+  friend bool operator<(captured_record const& a, captured_record const& b) noexcept {
+    return a.graph_node != b.graph_node ? a.graph_node < b.graph_node : a.since < b.since;
+  }
+};
+
 /// One kernel on the device.
 /// Units: ns since the session began; begin == end == lost_time where the device lost the time
 /// stamps.

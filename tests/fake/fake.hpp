@@ -118,6 +118,8 @@ FAKE_EXPORT fake_graph_t fake_graph_create();
 FAKE_EXPORT fake_node_t fake_graph_create_node(fake_graph_t graph, const fake_kernel* kernel);
 /// Instantiates: every node is cloned, and the kernels of a launch bear the clones' ids.
 FAKE_EXPORT fake_graph_t fake_graph_clone(fake_graph_t graph);
+/// Gives the executable the kernels of a graph with as many nodes; its nodes keep their ids.
+FAKE_EXPORT std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph);
 FAKE_EXPORT std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream);
 FAKE_EXPORT std::size_t fake_graph_nodes(fake_graph_t graph, fake_node_t* nodes,
                                          std::size_t capacity);

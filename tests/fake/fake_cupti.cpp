@@ -67,7 +67,8 @@ const char* const driver_names[] = {"cuInit",
                                     "cuGraphAddKernelNode_v2",
                                     "cuGraphInstantiateWithFlags",
                                     "cuMemSetAccess",
-                                    "cuMemGetAllocationGranularity"};
+                                    "cuMemGetAllocationGranularity",
+                                    "cuGraphExecUpdate_v2"};
 const char* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",
@@ -79,7 +80,8 @@ const char* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaStreamBeginCapture_v10000",
                                      "cudaStreamEndCapture_v10000",
                                      "cudaGraphAddKernelNode_v10000",
-                                     "cudaGraphInstantiate_v12000"};
+                                     "cudaGraphInstantiate_v12000",
+                                     "cudaGraphExecUpdate_v10020"};
 constexpr std::uint32_t last_callback_id = 400;
 
 std::uint32_t id_at(std::size_t index, std::uint32_t shift) {

@@ -511,6 +511,29 @@ fake_graph_t fake_graph_clone(fake_graph_t graph) {
   return copy;
 }
 
+std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
+  return fake::perform({"cuGraphExecUpdate_v2", "cudaGraphExecUpdate_v10020"}, [&](std::uint32_t) {
+    std::vector<fake::node> from;
+    std::vector<fake::node> to;
+    with_state([&](fake::state& s) {
+      from = s.graphs[graph].nodes;
+      to = s.graphs[executable].nodes;
+    });
+    if (from.size() != to.size()) return 910;  // CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE
+    fake::cupti::graph_data data{};
+    data.exec = fake::handle_of(executable);
+    data.node_type = fake::cupti::graph_node_type::kernel;
+    for (std::size_t i = to.size(); i-- > 0;) {
+      to[i].kernel = from[i].kernel;
+      data.node = fake::handle_of(from[i].id);
+      data.original_node = fake::handle_of(to[i].id);
+      fake::tell_resource(fake::resource_id::graph_node_updated, data);
+    }
+    with_state([&](fake::state& s) { s.graphs[executable].nodes = to; });
+    return 0;
+  });
+}
+
 std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
   return fake::perform({"cuGraphLaunch", "cudaGraphLaunch_v10000"}, [&](std::uint32_t correlation) {
     fake::graph graph;

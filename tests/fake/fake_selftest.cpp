@@ -444,7 +444,8 @@ TEST_CASE("graphs: nodes are created, cloned and launched") {
   cupti::subscriber_handle const handle = start();
   enable_launches(handle);
   for (const auto id :
-       {cupti::resource_id::graph_node_created, cupti::resource_id::graph_node_cloned}) {
+       {cupti::resource_id::graph_node_created, cupti::resource_id::graph_node_cloned,
+        cupti::resource_id::graph_node_updated}) {
     REQUIRE(lib().api.enable_callback(1, handle, cupti::domain::resource,
                                       static_cast<std::uint32_t>(id)) == result::success);
   }
@@ -481,6 +482,23 @@ TEST_CASE("graphs: nodes are created, cloned and launched") {
   fake_node_t listed = 0;
   CHECK(fake_graph_nodes(built, &listed, 1) == 1);
   CHECK(listed == node);
+
+  now.nodes.clear();
+  (void)fake_graph_update(executable, built);  // one node for two: refused
+  CHECK(now.nodes.empty());
+  (void)fake_graph_create_node(built, &added);
+  now.nodes.clear();
+  (void)fake_graph_update(executable, built);
+  REQUIRE(now.nodes.size() == 2);
+  CHECK(now.nodes[1].id == 22);
+  CHECK(now.nodes[1].node == node);
+  CHECK(now.nodes[1].original == now.kernels[0].node);
+  now.kernels.clear();
+  (void)fake_graph_launch(executable, 9);
+  flush();
+  REQUIRE(now.kernels.size() == 2);
+  CHECK(now.kernels[0].node == now.nodes[1].original);
+  CHECK(now.kernels[0].name == "added");
 }
 
 TEST_CASE("synchronising ruins a capture") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,7 +24,7 @@ fake_graph_t capture() {
   STRATA_RANGE("capture");
   (void)fake_begin_capture(stream);
   {
-    STRATA_RANGE("attention");
+    STRATA_RANGE("attention", strata::flops(100.0));
     for (int i = 0; i < 3; ++i) launch("gemm", stream);
   }
   {
@@ -73,6 +74,7 @@ TEST_CASE(
   CHECK(fake::about(row(p, "capture/attention").self.graph_kernel_ns, 12'000));
   CHECK(row(p, "capture/mlp").self.graph_kernels == 8);
   CHECK(row(p, "capture").total.graph_kernels == 20);
+  CHECK(std::isnan(row(p, "capture/attention").flops));  // nothing was computed then
   CHECK(row(p, "").total.kernels == 20);
   // Launches into the capture put no work on the device, and say so.
   auto const captured =
@@ -117,6 +119,47 @@ TEST_CASE("a graph made of nodes one by one") {
   CHECK(row(p, "run").self.kernels == 2);
   CHECK(row(p, "build").self.graph_kernels == 2);
   CHECK(row(p, "build").self.launches == 0);
+}
+
+TEST_CASE(
+    "an updated executable runs what was captured last, its earlier launches what was before") {
+  traced s;
+  fake_graph_t const first = capture();
+  fake_graph_t const executable = fake_graph_clone(first);
+  auto const decode = [&] {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  };
+  decode();
+  {
+    STRATA_RANGE("second");
+    (void)fake_graph_update(executable, capture());
+  }
+  decode();
+  decode();
+  (void)fake_graph_update(executable, first);
+  decode();
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "decode").self.kernels == 20);
+  CHECK(row(p, "capture/attention").self.graph_kernels == 6);
+  CHECK(row(p, "capture/mlp").self.graph_kernels == 4);
+  CHECK(row(p, "second/capture/attention").self.graph_kernels == 6);
+  CHECK(row(p, "second/capture/mlp").self.graph_kernels == 4);
+}
+
+TEST_CASE("an executable from before the session, updated within it") {
+  fake_cuda_reset();
+  fake_graph_t const executable = fake_graph_clone(capture());
+  traced s;
+  (void)fake_graph_update(executable, capture());
+  {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "capture/attention").self.graph_kernels == 3);
 }
 
 TEST_CASE("a graph captured in one session and launched in the next") {

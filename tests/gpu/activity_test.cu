@@ -167,6 +167,54 @@ TEST_CASE(
   CHECK(gpu::row(tree, "capture/mlp").self.graph_kernel_ns > 0);
 }
 
+TEST_CASE("an updated executable graph runs what was captured last") {
+  session s(gpu::quiet("trace,formats=none"));
+  REQUIRE(s.start().ok());
+  cudaStream_t stream;
+  GPU_CHECK(cudaStreamCreate(&stream));
+  float* values = nullptr;
+  GPU_CHECK(cudaMalloc(&values, 1024 * sizeof(float)));
+  auto const capture = [&](unsigned blocks) {
+    cudaGraph_t graph = nullptr;
+    GPU_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    gpu::add_one<<<blocks, 32, 0, stream>>>(values, 32);
+    GPU_CHECK(cudaStreamEndCapture(stream, &graph));
+    return graph;
+  };
+  cudaGraphExec_t executable = nullptr;
+  cudaGraph_t graph = nullptr;
+  {
+    STRATA_RANGE("prefill");
+    graph = capture(1);
+    GPU_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+  }
+  for (int i = 0; i < 2; ++i) {
+    STRATA_RANGE("run");
+    GPU_CHECK(cudaGraphLaunch(executable, stream));
+  }
+  for (unsigned i = 0; i < 3; ++i) {
+    GPU_CHECK(cudaGraphDestroy(graph));
+    {
+      STRATA_RANGE("decode");
+      graph = capture(2 + i);
+      cudaGraphExecUpdateResultInfo info;
+      GPU_CHECK(cudaGraphExecUpdate(executable, graph, &info));
+    }
+    STRATA_RANGE("run");
+    GPU_CHECK(cudaGraphLaunch(executable, stream));
+  }
+  GPU_CHECK(cudaStreamSynchronize(stream));
+  GPU_CHECK(cudaGraphExecDestroy(executable));
+  GPU_CHECK(cudaGraphDestroy(graph));
+  GPU_CHECK(cudaFree(values));
+  profile const& p = s.result();
+  gpu::nothing_lost(p);
+  call_tree const tree(p);
+  CHECK(gpu::row(tree, "run").self.kernels == 5);
+  CHECK(gpu::row(tree, "prefill").self.graph_kernels == 2);
+  CHECK(gpu::row(tree, "decode").self.graph_kernels == 3);
+}
+
 TEST_CASE("threads launch in ranges of their own") {
   session s(gpu::quiet("trace,formats=none"));
   REQUIRE(s.start().ok());

@@ -9,52 +9,13 @@
 #include <vector>
 
 #include "gpu/gpu_fixture.hpp"
+#include "gpu/known_kernels.hpp"
 
 namespace {
 
-constexpr std::size_t items = std::size_t{1} << 28;  // floats: 1 GiB, far beyond L2
-constexpr unsigned threads = 256;
-constexpr unsigned sector_floats = 8;  // 32 B
-constexpr unsigned side = 1024;        // of the matrices
-constexpr unsigned tile = 32;
+using namespace known;
 
-__device__ std::size_t position() { return blockIdx.x * std::size_t{blockDim.x} + threadIdx.x; }
-
-__global__ void copy_kernel(float const* from, float* to) { to[position()] = from[position()]; }
-
-__global__ void triad_kernel(float const* b, float const* c, float* a) {
-  a[position()] = fmaf(3.0f, c[position()], b[position()]);
-}
-
-/// Reads one float of each sector, writes one of every eighth.
-__global__ void strided_kernel(float const* from, float* to) {
-  to[position()] = from[position() * sector_floats];
-}
-
-__global__ void atomic_kernel(float* to) { atomicAdd(&to[position()], 1.0f); }
-
-/// C = A * B by tiles in shared memory: each thread makes one element.
-__global__ void matmul_kernel(float const* a, float const* b, float* c) {
-  __shared__ float a_tile[tile][tile];
-  __shared__ float b_tile[tile][tile];
-  unsigned const x = threadIdx.x, y = threadIdx.y;
-  unsigned const row = blockIdx.y * tile + y, column = blockIdx.x * tile + x;
-  float sum = 0.0f;
-#pragma unroll 1
-  for (unsigned k = 0; k < side; k += tile) {
-    a_tile[y][x] = a[row * side + k + x];
-    b_tile[y][x] = b[(k + y) * side + column];
-    __syncthreads();
-    for (unsigned i = 0; i < tile; ++i) sum = fmaf(a_tile[y][i], b_tile[i][x], sum);
-    __syncthreads();
-  }
-  c[row * side + column] = sum;
-}
-
-struct buffers {
-  float* a = nullptr;
-  float* b = nullptr;
-  float* c = nullptr;
+struct buffers : memory {
   buffers() {
     for (float** each : {&a, &b, &c}) {
       GPU_CHECK(cudaMalloc(each, items * sizeof(float)));
@@ -67,26 +28,25 @@ struct buffers {
 };
 
 void known_kernels(buffers const& m) {
-  unsigned const blocks = items / threads;
   {
     STRATA_RANGE("copy");
-    copy_kernel<<<blocks, threads>>>(m.a, m.b);
+    copy(m);
   }
   {
     STRATA_RANGE("triad");
-    triad_kernel<<<blocks, threads>>>(m.a, m.b, m.c);
+    triad(m);
   }
   {
     STRATA_RANGE("strided");
-    strided_kernel<<<blocks / sector_floats, threads>>>(m.a, m.b);
+    strided(m);
   }
   {
     STRATA_RANGE("atomics");
-    atomic_kernel<<<blocks, threads>>>(m.a);
+    atomics(m);
   }
   {
     STRATA_RANGE("matmul");
-    matmul_kernel<<<dim3(side / tile, side / tile), dim3(tile, tile)>>>(m.a, m.b, m.c);
+    matmul(m);
   }
   GPU_CHECK(cudaDeviceSynchronize());
 }
@@ -194,12 +154,11 @@ TEST_CASE("the sum of nested ranges is one range around all of them") {
   // The same work where only the outer range is there.
   counted const one = count(request, [&] {
     STRATA_RANGE("all");
-    unsigned const blocks = items / threads;
-    copy_kernel<<<blocks, threads>>>(m.a, m.b);
-    triad_kernel<<<blocks, threads>>>(m.a, m.b, m.c);
-    strided_kernel<<<blocks / sector_floats, threads>>>(m.a, m.b);
-    atomic_kernel<<<blocks, threads>>>(m.a);
-    matmul_kernel<<<dim3(side / tile, side / tile), dim3(tile, tile)>>>(m.a, m.b, m.c);
+    copy(m);
+    triad(m);
+    strided(m);
+    atomics(m);
+    matmul(m);
     GPU_CHECK(cudaDeviceSynchronize());
   });
   std::puts("| range | metric | one range | sum of nested | difference |\n|---|---|---|---|---|");
@@ -247,7 +206,7 @@ TEST_CASE("replay, and a pass that breaks off") {
   buffers const m;
   auto const step = [&] {
     STRATA_RANGE("copy");
-    copy_kernel<<<items / threads, threads>>>(m.a, m.b);
+    copy(m);
     GPU_CHECK(cudaDeviceSynchronize());
   };
   double const all = double(items) * sizeof(float);

@@ -110,10 +110,7 @@ TEST_CASE("a range is counted on each device that it works on") {
       gpu::quiet("trace,formats=none,active=2,counters=memory+roofline+"
                  "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"));
   REQUIRE(s.start().ok());
-  for (int i = 0; i < 9; ++i) {
-    STRATA_STEP();
-    work.step();
-  }
+  gpu::run_steps(9, [&] { work.step(); });
   strata::profile const& p = s.result();
   gpu::nothing_lost(p);
   CHECK(p.counted_devices.size() == 2);
@@ -139,10 +136,7 @@ TEST_CASE("busy times overlap across devices, and each device's own are added up
   two_devices const work;
   strata::session s(gpu::quiet("trace,formats=none"));
   REQUIRE(s.start().ok());
-  for (int i = 0; i < 3; ++i) {
-    STRATA_STEP();
-    work.step();
-  }
+  gpu::run_steps(3, [&] { work.step(); });
   strata::profile const& p = s.result();
   gpu::nothing_lost(p);
   strata::call_tree const tree(p);

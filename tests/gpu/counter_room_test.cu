@@ -35,14 +35,6 @@ void many(float* values, int ranges) {
   GPU_CHECK(cudaDeviceSynchronize());
 }
 
-template <class Body>
-void run_steps(int steps, Body body) {
-  for (int i = 0; i < steps; ++i) {
-    STRATA_STEP();
-    body();
-  }
-}
-
 double sum_of(strata::profile const& p) {
   double sum = 0;
   for (strata::counter_value const& each : p.counters) sum += each.value;
@@ -55,8 +47,8 @@ TEST_CASE("more ranges than room are counted, in a later step if need be") {
   device_values values;
   strata::session s(gpu::quiet(counting_fma));
   REQUIRE(s.start().ok());
-  run_steps(1, [&] { many(values.at, 1); });
-  run_steps(4, [&] { many(values.at, 100); });
+  gpu::run_steps(1, [&] { many(values.at, 1); });
+  gpu::run_steps(4, [&] { many(values.at, 100); });
   strata::profile const& p = s.result();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
@@ -69,8 +61,8 @@ TEST_CASE("one range, pushed far more often than there is room for names") {
   device_values values;
   strata::session s(gpu::quiet(counting_fma));
   REQUIRE(s.start().ok());
-  run_steps(1, [&] { many(values.at, 1); });
-  run_steps(4, [&] {
+  gpu::run_steps(1, [&] { many(values.at, 1); });
+  gpu::run_steps(4, [&] {
     for (int i = 0; i < 500; ++i) {
       STRATA_RANGE("range", 0);
       fma_kernel<<<1, 32>>>(values.at, 1);
@@ -118,7 +110,7 @@ TEST_CASE("a capture within a counted step stays intact, and its launch is count
   GPU_CHECK(cudaStreamCreate(&stream));
   strata::session s(gpu::quiet("trace,formats=none,active=1,counters=smsp__warps_launched.sum"));
   REQUIRE(s.start().ok());
-  run_steps(2, [&] { capture_and_launch(values.at, stream); });
+  gpu::run_steps(2, [&] { capture_and_launch(values.at, stream); });
   strata::profile const& p = s.result();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
@@ -133,7 +125,7 @@ TEST_CASE("instrumented counters are left out beside graphs, which they would br
   GPU_CHECK(cudaStreamCreate(&stream));
   strata::session s(gpu::quiet(counting_fma));
   REQUIRE(s.start().ok());
-  run_steps(3, [&] { capture_and_launch(values.at, stream); });
+  gpu::run_steps(3, [&] { capture_and_launch(values.at, stream); });
   strata::profile const& p = s.result();
   REQUIRE(p.problems.size() == 1);
   CHECK(p.problems[0].find("CUDA graphs") != std::string::npos);

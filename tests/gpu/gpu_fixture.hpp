@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <strata/call_tree.hpp>
+#include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>
 
@@ -45,6 +46,15 @@ inline strata::range_row row(strata::call_tree const& tree, std::string const& p
   }
   FAIL("no row " << path);
   return {};
+}
+
+/// As a program's loop: each step is one of Strata's.
+template <class Body>
+void run_steps(int steps, Body body) {
+  for (int i = 0; i < steps; ++i) {
+    STRATA_STEP();
+    body();
+  }
 }
 
 inline void nothing_lost(strata::profile const& p) {

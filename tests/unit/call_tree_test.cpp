@@ -228,6 +228,54 @@ TEST_CASE("a launch into a capturing stream has no work of its own") {
   CHECK(row_at(tree, "replay").self.kernels == 1);
 }
 
+TEST_CASE("the work of a call that only captured it was not done") {
+  sample::maker make;
+  auto const node = make.node(0, "matmul");
+  auto const call = [&](std::int64_t begin, std::uint32_t thread) {
+    make.describe(make.call(node, begin, begin + 10)).flops = 100.0;
+    make.made.attributes.back().rank = 1;
+    make.made.attributes.back().dimensions[0] = 7;
+    make.made.ranges.back().thread = thread;
+  };
+  auto const launch = [&](std::int64_t at, bool captured) {
+    make.launch(node, at, at + 1);
+    if (captured) make.made.launches.back().captured = strata::launch_record::in_capture;
+  };
+  call(0, 0);  // launched
+  launch(5, false);
+  call(20, 0);  // captured
+  launch(20, true);
+  call(40, 0);  // captured and launched the graph
+  launch(45, true);
+  launch(46, false);
+  call(60, 0);  // neither
+  call(20, 1);  // another thread while the first one captured
+  call_tree const tree(make.made);
+  range_row const& row = row_at(tree, "matmul");
+  CHECK(row.host.count() == 5);
+  CHECK(row.flops == 400.0);
+  CHECK(row.shape == "7");
+}
+
+TEST_CASE("an updated graph's kernels are of the range that captured it last before their launch") {
+  sample::maker make;
+  auto const first = make.node(0, "first");
+  auto const second = make.node(0, "second");
+  auto const replay = make.node(0, "replay");
+  auto const before = make.launch(replay, 10, 12, api_kind::graph_launch);
+  auto const after = make.launch(replay, 30, 32, api_kind::graph_launch);
+  make.kernel(before, 31, 35).graph_node = 900;  // runs after the update, launched before it
+  make.kernel(after, 40, 41).graph_node = 900;
+  make.kernel(after, 41, 43).graph_node = 901;
+  make.made.captured = {{900, first}, {900, second, 20}, {901, second, 30}};
+  SUBCASE("sorted") {}
+  SUBCASE("out of order") { std::swap(make.made.captured[0], make.made.captured[1]); }
+  call_tree const tree(make.made);
+  CHECK(row_at(tree, "first").self.graph_kernel_ns == 4);
+  CHECK(row_at(tree, "second").self.graph_kernels == 2);
+  CHECK(row_at(tree, "second").self.graph_kernel_ns == 3);
+}
+
 TEST_CASE("kernels of a graph are also named where they were captured") {
   sample::maker make;
   auto const step = make.node(0, "step");

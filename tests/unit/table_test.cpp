@@ -107,6 +107,25 @@ TEST_CASE("siblings are in order of their GPU time, or host time without a GPU")
   CHECK(text.find("mlp") < text.find("attention"));
 }
 
+TEST_CASE("time in CUDA graphs is shown where the graphs were captured, and counts in the order") {
+  report_sample s = gpu_sample(2, 2);
+  CHECK_FALSE(has(table(s, 120), "in graphs"));
+  s.folded[6].total.graph_kernel_ns = 123'000'000;  // mlp, behind attention without it
+  std::string const text = table(s, 120);
+  CHECK(has(text, "in graphs  kernels"));
+  CHECK(has(text, "123 ms"));
+  CHECK(has(table(s, 2000), "in graphs: kernels that it captured;"));
+  CHECK(text.find("mlp") < text.find("attention"));
+}
+
+TEST_CASE("rates by host time beside rates by GPU time are told") {
+  report_sample s = gpu_sample(2, 2);
+  CHECK_FALSE(has(table(s, 200), "where there is none"));
+  s.folded[7].bytes = 1e6;
+  s.folded[7].gpu_busy_ns = 0;
+  CHECK(has(table(s, 200), "where there is none"));
+}
+
 TEST_CASE("the smallest ranges go where rows are limited") {
   report_sample const s = gpu_sample(12, 10);
   std::string const text = table(s, 120, 3);

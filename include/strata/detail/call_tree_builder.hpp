@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/allocation_pairs.hpp>
+#include <strata/detail/captured_calls.hpp>
 #include <strata/detail/interval.hpp>
 #include <strata/detail/launch_index.hpp>
 #include <strata/detail/row_details.hpp>
@@ -64,6 +65,7 @@ class call_tree_builder {
   };
 
   void add_calls() {
+    captured_calls const calls(source_);
     std::uint32_t first_step = no_step;
     for (range_record const& range : source_.ranges)
       first_step = (std::min)(first_step, range.step);
@@ -78,7 +80,8 @@ class call_tree_builder {
         ++row.first_step_calls;
         row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
       }
-      details_[at].add(row, source_, range);
+      if (range.attribute == no_reference) continue;
+      details_[at].add(row, source_, range, !calls.only_captured(range));
     }
   }
 
@@ -129,12 +132,12 @@ class call_tree_builder {
       device_work& work = rows_[row].self;
       ++work.kernels;
       work.kernel_ns = add_saturated(work.kernel_ns, duration);
-      if (kernel.graph_node != 0) add_captured(kernel.graph_node, row, duration);
+      if (kernel.graph_node != 0) add_captured(kernel, row, duration);
     }
   }
 
-  void add_captured(std::uint64_t graph_node, std::uint32_t launching, std::int64_t duration) {
-    std::uint32_t const node = launches_.capturing_node(graph_node);
+  void add_captured(kernel_record const& kernel, std::uint32_t launching, std::int64_t duration) {
+    std::uint32_t const node = launches_.capturing_node(kernel);
     if (node == launch_index::none) return;
     std::uint32_t const capturing = layout_.row_of(node);
     if (capturing == launching) return;

@@ -162,7 +162,8 @@ enum class resource_id : std::uint32_t {
   graph_exec_create_starting = 17,
   graph_exec_created = 18,
   graph_exec_destroy_starting = 19,
-  graph_node_cloned = 20
+  graph_node_cloned = 20,
+  graph_node_updated = 22
 };
 
 /// CUpti_CallbackIdState.
@@ -192,7 +193,8 @@ struct resource_data {
   void* descriptor;  // graph ids: a graph_data
 };
 
-/// CUpti_GraphData. At graph_node_cloned `node` is the copy, `original_node` its model.
+/// CUpti_GraphData. At graph_node_cloned `node` is the copy, `original_node` its model; at
+/// graph_node_updated `original_node` is the executable graph's, which becomes like `node`.
 struct graph_data {
   graph_handle graph;
   graph_handle original_graph;

@@ -124,6 +124,13 @@ struct cupti_library {
     return version >= cupti::null_buffer_version;
   }
 
+  /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
+  [[nodiscard]] std::uint64_t graph_node_id(cupti::graph_node_handle node) const noexcept {
+    std::uint64_t id = 0;
+    if (api.get_graph_node_id != nullptr) (void)api.get_graph_node_id(node, &id);
+    return id;
+  }
+
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
   [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
     const char* name = nullptr;

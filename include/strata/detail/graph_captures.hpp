@@ -3,12 +3,15 @@
 #define STRATA_DETAIL_GRAPH_CAPTURES_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/clock.hpp>
 #include <strata/detail/flat_map.hpp>
+#include <strata/record.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 STRATA_BEGIN
@@ -23,26 +26,63 @@ class graph_captures {
 
   void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (ranges_.size() < most_nodes) ranges_[graph_node] = range;
+    if (graph_node != 0 && has_room()) last_[graph_node] = {range, first_};
   }
 
   /// An instantiated graph's node stands for the node it was cloned from.
   void copy(std::uint64_t from, std::uint64_t to) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
-    std::uint32_t const* const original = ranges_.find(from);
-    if (original == nullptr || ranges_.size() >= most_nodes) return;
-    std::uint32_t const range = *original;
-    ranges_[to] = range;
+    capture const* const original = last_.find(from);
+    if (original == nullptr || !has_room()) return;
+    std::uint32_t const range = original->range;
+    last_[to] = {range, first_};
   }
 
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted() const {
+  /// From now on the node stands for another one: the executable graph was updated.
+  /// Units: `now` in ticks.
+  void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
-    return ranges_.entries();
+    capture const* const original = last_.find(from);
+    if (original == nullptr || !has_room()) return;
+    capture const next{original->range, now};
+    capture* const present = last_.find(node);
+    if (present == nullptr) {
+      last_[node] = next;
+    } else if (present->range != next.range) {
+      former_.push_back({node, present->range, present->since});
+      *present = next;
+    }
+  }
+
+  /// By graph node and time, in ns since the session began.
+  std::vector<captured_record> sorted(tick_converter const& ticks) const {
+    std::vector<captured_record> records;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      records = former_;
+      records.reserve(former_.size() + last_.size());
+      for (auto const& each : last_.entries())
+        records.push_back({each.first, each.second.range, each.second.since});
+    }
+    for (captured_record& each : records)
+      if (each.since != first_) each.since = ticks.to_ns(each.since);
+    std::sort(records.begin(), records.end());
+    return records;
   }
 
  private:
+  static constexpr std::int64_t first_ = (std::numeric_limits<std::int64_t>::min)();
+
+  struct capture {
+    std::uint32_t range;
+    std::int64_t since;
+  };
+
+  bool has_room() const noexcept { return last_.size() + former_.size() < most_nodes; }
+
   mutable std::mutex mutex_;
-  flat_map<std::uint64_t, std::uint32_t> ranges_;
+  flat_map<std::uint64_t, capture> last_;
+  std::vector<captured_record> former_;
 };
 
 }  // namespace detail

@@ -27,7 +27,8 @@ class launch_index {
       if (launch.captured == 0)
         launches_.push_back({launch.correlation, static_cast<std::uint32_t>(i)});
     }
-    sort(launches_);
+    if (!std::is_sorted(launches_.begin(), launches_.end()))
+      std::sort(launches_.begin(), launches_.end());
     if (!std::is_sorted(source.captured.begin(), source.captured.end())) {
       captured_ = source.captured;
       std::sort(captured_.begin(), captured_.end());
@@ -38,7 +39,10 @@ class launch_index {
 
   /// Position in profile::launches, or none.
   std::uint32_t launch_of(std::uint32_t correlation) const noexcept {
-    return find(launches_, correlation, none);
+    auto const at = std::lower_bound(
+        launches_.begin(), launches_.end(), correlation,
+        [](auto const& entry, std::uint32_t value) { return entry.first < value; });
+    return at != launches_.end() && at->first == correlation ? at->second : none;
   }
 
   /// Node of the range that launched, the root where the launch is not known.
@@ -47,31 +51,22 @@ class launch_index {
     return launch == none ? root_node : source_.launches[launch].node;
   }
 
-  /// Node of the range that captured this node of a graph, or none.
-  std::uint32_t capturing_node(std::uint64_t graph_node) const noexcept {
-    return find(captured_.empty() ? source_.captured : captured_, graph_node, none);
+  /// Node of the range that captured the kernel into a graph, or none.
+  std::uint32_t capturing_node(kernel_record const& kernel) const noexcept {
+    std::uint32_t const launch = launch_of(kernel.correlation);
+    captured_record const wanted{kernel.graph_node, 0,
+                                 launch == none ? kernel.begin : source_.launches[launch].begin};
+    auto const& entries = captured_.empty() ? source_.captured : captured_;
+    auto const after = std::upper_bound(entries.begin(), entries.end(), wanted);
+    if (after == entries.begin()) return none;
+    captured_record const& last = *(after - 1);
+    return last.graph_node == kernel.graph_node ? last.node : none;
   }
 
  private:
-  template <class Key>
-  using pairs = std::vector<std::pair<Key, std::uint32_t>>;
-
-  template <class Key>
-  static void sort(pairs<Key>& entries) {
-    if (!std::is_sorted(entries.begin(), entries.end())) std::sort(entries.begin(), entries.end());
-  }
-
-  template <class Key>
-  static std::uint32_t find(pairs<Key> const& entries, Key key, std::uint32_t otherwise) noexcept {
-    auto const at = std::lower_bound(
-        entries.begin(), entries.end(), key,
-        [](std::pair<Key, std::uint32_t> const& entry, Key value) { return entry.first < value; });
-    return at != entries.end() && at->first == key ? at->second : otherwise;
-  }
-
   profile const& source_;
-  pairs<std::uint32_t> launches_;
-  pairs<std::uint64_t> captured_;  ///< only where the profile's are out of order
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> launches_;  ///< correlation and position
+  std::vector<captured_record> captured_;  ///< only where the profile's are out of order
 };
 
 }  // namespace detail

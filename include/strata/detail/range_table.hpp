@@ -40,6 +40,8 @@ class range_table {
 
   console_table& table() noexcept { return table_; }
   bool by_gpu() const noexcept { return by_gpu_; }
+  /// Whether some rates are by GPU time and some, of ranges without any, by host time.
+  bool rates_by_both() const noexcept { return rates_by_both_; }
   /// Rows beyond the limit.
   std::size_t hidden() const noexcept { return hidden_; }
   std::vector<range_row> const& rows() const noexcept { return rows_; }
@@ -80,6 +82,7 @@ class range_table {
             {"GPU busy", 95},
             {"GPU %", 90},
             {"", 30, 0, true, console_bar},
+            {"in graphs", 78},
             {"kernel sum", 35},
             {"kernels", 80},
             {"copied", 45},
@@ -91,7 +94,7 @@ class range_table {
   }
 
   std::int64_t key(std::size_t i) const noexcept {
-    return by_gpu_ ? rows_[i].gpu_busy_ns : rows_[i].host_total_ns;
+    return by_gpu_ ? rows_[i].gpu_busy_ns + rows_[i].total.graph_kernel_ns : rows_[i].host_total_ns;
   }
 
   bool dearer(std::size_t a, std::size_t b) const noexcept {
@@ -162,6 +165,7 @@ class range_table {
     cells.push_back(time(busy_ns));
     cells.push_back(by_gpu_ ? share(busy_ns, gpu_ns()) : cell());
     cells.push_back(by_gpu_ ? bar(static_cast<double>(busy_ns), gpu_ns()) : cell());
+    cells.push_back(time(work.graph_kernel_ns));
     cells.push_back(time(work.kernel_ns));
     cells.push_back(count(work.kernels));
     cells.push_back(
@@ -187,6 +191,8 @@ class range_table {
     cells.push_back(repeated ? time(row.host.quantile(0.5)) : cell());
     cells.push_back(repeated ? time(row.host.maximum()) : cell());
     add_device(cells, row.total, row.gpu_busy_ns, row.peak_bytes);
+    if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
+      rates_by_both_ = true;
     cells.push_back(rate(row.flops, work_ns, 1e9));
     cells.push_back(rate(row.bytes, work_ns, 1e9));
     // Either the host or the device is what the tokens wait for.
@@ -203,7 +209,7 @@ class range_table {
     std::vector<cell> cells(8);
     cells[0].text = "(outside ranges)";
     add_device(cells, work, busy_ns, 0);
-    cells.resize(20);
+    cells.resize(21);
     table_.add_row(std::move(cells));
   }
 
@@ -212,7 +218,7 @@ class range_table {
     cells[0].text = "total";
     cells[2] = time(host_ns_);
     add_device(cells, rows_[0].total, rows_[0].gpu_busy_ns, rows_[0].peak_bytes);
-    cells.resize(20);
+    cells.resize(21);
     table_.add_row(std::move(cells));
   }
 
@@ -223,6 +229,7 @@ class range_table {
   std::vector<std::size_t> order_;
   std::vector<bool> visible_;
   std::size_t hidden_ = 0;
+  bool rates_by_both_ = false;
 };
 
 }  // namespace detail

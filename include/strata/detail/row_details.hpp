@@ -22,12 +22,15 @@ class row_details {
     if (is_given(value)) sum = is_given(sum) ? sum + value : value;
   }
 
-  void add(range_row& row, profile const& source, range_record const& range) {
+  /// The work of a call that only captured it was not done: it has a shape and a note, no amounts.
+  void add(range_row& row, profile const& source, range_record const& range, bool done) {
     if (range.attribute == no_reference || range.attribute > source.attributes.size()) return;
     attribute_record const& attribute = source.attributes[range.attribute - 1];
-    add_given(row.flops, attribute.flops);
-    add_given(row.bytes, attribute.bytes);
-    add_given(row.tokens, attribute.tokens);
+    if (done) {
+      add_given(row.flops, attribute.flops);
+      add_given(row.bytes, attribute.bytes);
+      add_given(row.tokens, attribute.tokens);
+    }
     if (attribute.rank != 0) {
       if (shape_ != no_reference && !same_shape(source.attributes[shape_ - 1], attribute))
         shapes_differ_ = true;

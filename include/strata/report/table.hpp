@@ -106,10 +106,16 @@ inline void write_ranges(text_writer& out, report_input const& input,
   if (table.shows("launch")) legend += "launch: host time in driver calls. ";
   if (table.shows("GPU busy")) legend += "GPU busy: overlapping work counts once. ";
   if (table.shows("GPU %")) legend += "GPU %: of all GPU busy time. ";
+  if (table.shows("in graphs"))
+    legend +=
+        "in graphs: kernels that it captured; their GPU busy time is where the graph was "
+        "launched. ";
   if (table.shows("kernel sum")) legend += "kernel sum: overlapping kernels count each. ";
-  if (table.shows("GFLOP/s") || table.shows("GB/s"))
-    legend += ranges.by_gpu() ? "Rates: declared work by GPU busy time. "
-                              : "Rates: declared work by host time. ";
+  if (table.shows("GFLOP/s") || table.shows("GB/s")) {
+    legend += ranges.by_gpu() ? "Rates: declared work by GPU busy time"
+                              : "Rates: declared work by host time";
+    legend += ranges.rates_by_both() ? ", by host time where there is none. " : ". ";
+  }
   if (table.shows("tokens/s") && ranges.by_gpu())
     legend += "tokens/s: by host or GPU busy time, the longer. ";
   if (!legend.empty()) legend.pop_back();
