@@ -26,7 +26,7 @@ MIXED = HBM + ["l1tex__t_bytes.sum", "smsp__inst_executed.sum", "smsp__sass_thre
 # Implementation, layers, metrics, and how many kernels ncu replays where all of a step would take it minutes: then its time a
 # kernel is the slope between a fifth of them and all, its step is that times the step's kernels, and values are not compared.
 CASES = [("fused", "2", HBM, None), ("fused", "2", MIXED, None), ("eager", "1", HBM, None), ("fused", "12", HBM, None),
-         ("fused", "12", MIXED, 60), ("eager", "12", HBM, 1000)]
+         ("fused", "12", MIXED, 60), ("eager", "12", HBM, 1000), ("eager", "12", MIXED, 100)]
 
 
 def step_times(text):

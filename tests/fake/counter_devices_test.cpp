@@ -92,6 +92,23 @@ TEST_CASE("a model that is split over two devices") {
   CHECK(values_of(p, c, "both") == 4);
 }
 
+TEST_CASE("counters of the SMs on two devices, in two configurations") {
+  char const* const executed = "smsp__inst_executed.sum";
+  char const* const fma = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
+  counting_on s(2, std::string(executed) + '+' + fma + '+' + hbm_read);
+  fake_profiler_set_weight(executed, 2);
+  fake_profiler_set_weight(fma, 3);
+  run_steps(5, split_model);
+  fake::no_problem(s.result());
+  CHECK(s.result().counter_passes_done == 3);
+  counted const c(s.result());
+  CHECK(c.total("first", executed) == 640);
+  CHECK(c.total("second", executed) == 1280);
+  CHECK(c.total("both", executed) == 192);
+  CHECK(c.total("both", fma) == 288);
+  CHECK(c.total("", fma) == 3168);
+}
+
 TEST_CASE("several passes on several devices, and another device from step to step") {
   counting_on s(3, std::string(hbm_read) + '+' + fake::hbm_write + '+' + fake::l2_bytes,
                 "active=2");
@@ -263,6 +280,18 @@ TEST_CASE("a device that is used first in a counting step is told") {
     if (step++ != 0) launch_on(1, 1);
   });
   fake::one_problem(s.result(), "that device is not counted; use it in the timed steps too");
+}
+
+TEST_CASE("a device that takes other passes is left out") {
+  counting_on s(2, std::string(hbm_read) + '+' + fake::hbm_write);
+  fake_profiler_set_metrics_per_pass_of(2, 1);
+  run_steps(3, split_model);
+  fake::one_problem(s.result(),
+                    "device 1 takes another number of passes than the first one; the current "
+                    "device alone is counted");
+  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  counted const c(s.result());
+  CHECK(c.total("first", hbm_read) == 320);
 }
 
 TEST_CASE("a context that is destroyed while it is counted ends the counting") {

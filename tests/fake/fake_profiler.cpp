@@ -71,6 +71,11 @@ void fake_profiler_lack(const char* part) {
 void fake_profiler_set_metrics_per_pass(std::size_t count) {
   with_profiler([&](fake::profiler_state& p) { p.metrics_per_pass = count; });
 }
+void fake_profiler_set_metrics_per_pass_of(std::uint32_t context, std::size_t count) {
+  with_profiler([&](fake::profiler_state& p) {
+    p.metrics_per_pass_of[fake::device_byte(fake::context_handle_of(context))] = count;
+  });
+}
 void fake_profiler_set_weight(const char* metric, double weight) {
   with_profiler([&](fake::profiler_state& p) { p.weights[metric] = weight; });
 }

@@ -21,6 +21,8 @@ FAKE_EXPORT void fake_profiler_reset();
 FAKE_EXPORT void fake_profiler_lack(const char* part);
 /// Metrics of the hardware in one pass; SASS metrics have a pass of their own after them.
 FAKE_EXPORT void fake_profiler_set_metrics_per_pass(std::size_t count);
+/// The same on the device of one context alone.
+FAKE_EXPORT void fake_profiler_set_metrics_per_pass_of(std::uint32_t context, std::size_t count);
 /// What a thread of a kernel adds to the metric.
 FAKE_EXPORT void fake_profiler_set_weight(const char* metric, double weight);
 /// The metric has no value, in the range of this name or, with null, in all.

@@ -2,6 +2,7 @@
 // without it stands for CUPTI before 12.6U2: FAKE_MISSING_SYMBOLS.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 
 #include "fake_profiler_call.hpp"
@@ -71,7 +72,7 @@ void hand_out(char const* const (&from)[Count], char const**& names, std::size_t
   count = Count;
 }
 
-fake::profiler_config plan(fake::profiler_state const& p, std::vector<std::string> const& names) {
+fake::profiler_config plan(std::size_t metrics_per_pass, std::vector<std::string> const& names) {
   fake::profiler_config made;
   std::size_t hardware = 0;
   bool any_sass = false;
@@ -81,12 +82,12 @@ fake::profiler_config plan(fake::profiler_state const& p, std::vector<std::strin
     any_sass = any_sass || fake::is_sass(name);
     if (!fake::is_sass(name) && !fake::is_constant(name)) ++hardware;
   }
-  std::size_t const passes = (hardware + p.metrics_per_pass - 1) / p.metrics_per_pass;
+  std::size_t const passes = (hardware + metrics_per_pass - 1) / metrics_per_pass;
   std::size_t seen = 0;
   for (std::string const& name : made.names) {
     made.pass_of.push_back(fake::is_constant(name) ? fake::profiler_config::none
                            : fake::is_sass(name)   ? passes
-                                                   : seen++ / p.metrics_per_pass);
+                                                   : seen++ / metrics_per_pass);
   }
   made.passes = (std::max)(passes + (any_sass ? 1U : 0U), std::size_t{1});
   return made;
@@ -107,6 +108,7 @@ FAKE_EXPORT result cuptiProfilerHostInitialize(api::host_initialize_params* para
     return c.code;
   }
   auto made = std::make_unique<fake::profiler_host>();
+  if (params->availability != nullptr) made->device = params->availability[1];
   params->object = reinterpret_cast<api::host_object*>(made.get());
   c.p.hosts[made.get()] = std::move(made);
   return result::success;
@@ -197,7 +199,9 @@ FAKE_EXPORT result cuptiProfilerHostGetConfigImage(api::config_image_params* par
     c.fail("without metrics or room", result::invalid_parameter);
     return c.code;
   }
-  c.p.configs.push_back(plan(c.p, host->names));
+  auto const own = c.p.metrics_per_pass_of.find(host->device);
+  c.p.configs.push_back(
+      plan(own == c.p.metrics_per_pass_of.end() ? c.p.metrics_per_pass : own->second, host->names));
   std::uint64_t const words[2] = {fake::config_magic, c.p.configs.size()};
   std::memcpy(params->image, words, sizeof(words));
   return result::success;
@@ -216,7 +220,7 @@ FAKE_EXPORT result cuptiProfilerHostGetNumOfPasses(api::pass_count_params* param
 
 FAKE_EXPORT result cuptiProfilerHostEvaluateToGpuValues(api::evaluate_params* params) {
   PROFILER_CALL(nothing, {0, 72});
-  fake::profiler_host const* const host = c.host_of(params->object);
+  fake::profiler_host* const host = c.host_of(params->object);
   if (host == nullptr) return c.code;
   fake::image_head head{};
   if (!fake::read_head(params->counter_data, params->counter_data_size, head) ||
@@ -225,6 +229,7 @@ FAKE_EXPORT result cuptiProfilerHostEvaluateToGpuValues(api::evaluate_params* pa
     return c.code;
   }
   fake::profiler_config const& config = c.p.configs[head.config - 1];
+  if (host->evaluates == 0) host->evaluates = static_cast<std::uint8_t>(head.device);
   std::uint8_t const* const at = params->counter_data + fake::values_at(params->range, head.values);
   for (std::size_t i = 0; i < params->count; ++i) {
     auto const found = std::find(config.names.begin(), config.names.end(), params->names[i]);
@@ -234,6 +239,9 @@ FAKE_EXPORT result cuptiProfilerHostEvaluateToGpuValues(api::evaluate_params* pa
     }
     auto const position = static_cast<std::size_t>(found - config.names.begin());
     std::memcpy(params->values + i, at + position * sizeof(double), sizeof(double));
+    // As CUPTI does: counters of the memory come from any device.
+    if (host->evaluates != head.device && fake::is_of_sms(params->names[i]))
+      params->values[i] = std::numeric_limits<double>::quiet_NaN();
   }
   return result::success;
 }

@@ -65,6 +65,7 @@ FAKE_EXPORT result cuptiProfilerGetCounterAvailability(api::counter_availability
   }
   if (params->image_size < 128) return result::size_not_sufficient;
   std::memset(params->image, 0x5A, 128);
+  params->image[1] = fake::device_byte(params->context);
   return result::success;
 }
 
@@ -117,7 +118,7 @@ cuptiRangeProfilerCounterDataImageInitialize(api::counter_data_initialize_params
     c.fail("of an image that is small or misaligned", result::invalid_parameter);
     return c.code;
   }
-  fake::image_head const head{fake::data_magic, 0, 0, 0, 0};
+  fake::image_head const head{fake::data_magic, 0, 0, 0, 0, 0};
   std::memcpy(params->image, &head, sizeof(head));
   return result::success;
 }
@@ -254,8 +255,9 @@ FAKE_EXPORT result cuptiRangeProfilerDecodeData(api::decode_params* params) {
   }
   params->ranges_dropped = object->dropped;
   object->dropped = 0;
-  fake::image_head const head{fake::data_magic, object->config, object->room, object->ranges.size(),
-                              config.names.size()};
+  fake::image_head const head{fake::data_magic,    object->config,
+                              object->room,        object->ranges.size(),
+                              config.names.size(), fake::device_byte(object->context)};
   std::memcpy(object->image, &head, sizeof(head));
   for (std::size_t i = 0; i < object->ranges.size(); ++i) {
     fake::profiled_range const& range = object->ranges[i];

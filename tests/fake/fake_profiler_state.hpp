@@ -21,7 +21,9 @@ namespace api = strata::detail::cupti::profiler;
 
 struct profiler_host {
   std::vector<std::string> names;
-  bool poisoned = false;  // by a name that was refused
+  bool poisoned = false;       // by a name that was refused
+  std::uint8_t device = 0;     // of the availability image, as device_byte has it
+  std::uint8_t evaluates = 0;  // the device that it evaluated first; 0: none yet
 };
 
 /// What a configuration image stands for.
@@ -63,6 +65,7 @@ struct image_head {
   std::uint64_t room;
   std::uint64_t ranges;
   std::uint64_t values;  // of a range
+  std::uint64_t device;  // as device_byte has it
 };
 constexpr std::uint64_t data_magic = 0x61746164656B6166;
 constexpr std::uint64_t config_magic = 0x666E6F63656B6166;
@@ -78,6 +81,7 @@ struct scripted_failure {
 struct profiler_settings {
   std::set<std::string> lacking;
   std::size_t metrics_per_pass = 1000;
+  std::map<std::uint8_t, std::size_t> metrics_per_pass_of;  // by device_byte
   std::map<std::string, double> weights;
   std::set<std::pair<std::string, std::string>> without_value;
   std::map<std::string, scripted_failure> failures;
@@ -100,8 +104,16 @@ struct profiler_state : profiler_settings {
   std::vector<profiler_config> configs;
 };
 
+/// Tells devices apart, by their contexts; never 0.
+inline std::uint8_t device_byte(void const* context) {
+  return static_cast<std::uint8_t>(reinterpret_cast<std::uintptr_t>(context) / 16);
+}
+
 /// Instrumented code counts in a pass of its own.
 inline bool is_sass(std::string const& name) { return name.find("_sass_") != std::string::npos; }
+inline bool is_of_sms(std::string const& name) {
+  return name.compare(0, 2, "sm") == 0 || name.compare(0, 5, "l1tex") == 0;
+}
 /// A constant of the device takes no pass.
 inline bool is_constant(std::string const& name) {
   return name.find(".peak_sustained") != std::string::npos;

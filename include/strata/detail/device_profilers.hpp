@@ -8,6 +8,7 @@
 #include <strata/detail/device_wait.hpp>
 #include <strata/detail/driver.hpp>
 #include <strata/detail/metric_config.hpp>
+#include <strata/detail/profiler_host.hpp>
 #include <strata/detail/profiler_library.hpp>
 #include <strata/detail/range_profiler.hpp>
 #include <strata/detail/thread_contexts.hpp>
@@ -83,7 +84,8 @@ class device_profilers {
   status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
     return on_all([&](member& each) {
       each.worked.clear();
-      return each.profiler.configure(config, most_ranges, by_kernel);
+      status const made = adapt(config, each);
+      return made ? each.profiler.configure(each.config_or(config), most_ranges, by_kernel) : made;
     });
   }
   /// Starts all or none.
@@ -174,12 +176,13 @@ class device_profilers {
     std::vector<std::size_t> parts;  // by range
     status const done = on_all([&](member& each) {
       std::vector<counted>& own = all.emplace_back();
-      return each.profiler.read(config, [&](std::uint32_t range, std::vector<double> const& v) {
-        if (!has_work_in(each, range)) return;
-        if (range >= parts.size()) parts.resize(range + std::size_t{1});
-        ++parts[range];
-        own.push_back({range, v});
-      });
+      return each.profiler.read(each.config_or(config),
+                                [&](std::uint32_t range, std::vector<double> const& v) {
+                                  if (!has_work_in(each, range)) return;
+                                  if (range >= parts.size()) parts.resize(range + std::size_t{1});
+                                  ++parts[range];
+                                  own.push_back({range, v});
+                                });
     });
     if (!done) return done;
     for (std::vector<counted> const& own : all) {
@@ -208,11 +211,33 @@ class device_profilers {
       worked[range] = true;
     }
 
+    metric_config& config_or(metric_config& first) noexcept {
+      return own.names().empty() ? first : own;
+    }
+
     driver::context_handle context;
     driver::device_handle device;
     range_profiler profiler;
+    metric_config own;         // of every one but the first
     std::vector<bool> worked;  // by range, since `configure`
   };
+
+  /// Makes the configuration that the first device has for another one: a host object has values
+  /// of one device, those of another's SMs are NaN (H200, CUDA 13.0).
+  status adapt(metric_config const& first, member& to) const {
+    to.own = metric_config();
+    if (&to == &members_[0]) return {};
+    profiler_host host;
+    status done = host.open(profiler_library::get(), chip(), to.profiler.availability());
+    if (!done) return done;
+    to.own = metric_config(std::move(host), first.names());
+    done = to.own.build();
+    if (done && to.own.passes() != first.passes()) {
+      done = {errc::not_supported, "counters: device " + std::to_string(to.device) +
+                                       " takes another number of passes than the first one"};
+    }
+    return done;
+  }
 
   /// To be made current; null where the only one is used, as it is.
   driver::context_handle context_of(member const& each) const noexcept {
