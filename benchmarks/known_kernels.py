@@ -5,7 +5,8 @@
 
 Both see the same kernels of benchmarks/known_kernels.cu on a cold L2: Strata in the running program after a kernel that fills
 L2 with something else, ncu with its own cache control. Clocks are left alone. Exits with 1 where an instruction count
-differs at all, or bytes of a memory level that move 64 MiB or more differ by 2 % or more.
+differs at all, or bytes of a memory level that move 64 MiB or more differ by 2 % or more. The matrices fit into L2, so what
+L1 keeps of them, and with it the traffic below L1, is another in every run: that is shown and not judged.
 """
 
 import csv
@@ -102,6 +103,8 @@ def main():
         sector = 32 if "sectors" in metric else 1
         if metric in EXACT:
             verdict = "" if mine == theirs[key] else "DIFFERS"
+        elif kernel == "matmul_kernel" and not metric.startswith("l1tex"):
+            verdict = "varies"
         elif sector * max(mine, theirs[key]) < 2.0**26:
             verdict = "below 64 MiB"
         else:
