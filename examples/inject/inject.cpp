@@ -75,10 +75,9 @@ class terminate_link {
     auto const get =
         reinterpret_cast<std::terminate_handler (*)()>(dlsym(theirs, "_ZSt13get_terminatev"));
     set_ = reinterpret_cast<setter*>(dlsym(theirs, "_ZSt13set_terminatePFvvE"));
-    if (get == nullptr || set_ == nullptr || get() == std::get_terminate()) {
-      set_ = nullptr;
-      return;
-    }
+    // By the functions: two libraries can have one handler, of the first that was loaded.
+    if (get == nullptr || set_ == static_cast<setter*>(&std::set_terminate)) set_ = nullptr;
+    if (set_ == nullptr) return;
     std::set_terminate(get());
   }
   ~terminate_link() {
@@ -88,7 +87,7 @@ class terminate_link {
   terminate_link& operator=(terminate_link const&) = delete;
 
  private:
-  using setter = std::terminate_handler(std::terminate_handler);
+  using setter = std::terminate_handler(std::terminate_handler) noexcept;
   setter* set_ = nullptr;
 };
 

@@ -283,15 +283,18 @@ TEST_CASE("a device that is used first in a counting step is told") {
 }
 
 TEST_CASE("a device that takes other passes is left out") {
-  counting_on s(2, std::string(hbm_read) + '+' + fake::hbm_write);
-  fake_profiler_set_metrics_per_pass_of(2, 1);
-  run_steps(3, split_model);
+  char const* const executed = "smsp__inst_executed.sum";
+  counting_on s(2, std::string(hbm_read) + '+' + executed + "+smsp__cycles_active.sum");
+  fake_profiler_set_metrics_per_pass_of(2, 1);  // of the second configuration
+  run_steps(4, split_model);
   fake::one_problem(s.result(),
-                    "device 1 takes another number of passes than the first one; the current "
-                    "device alone is counted");
+                    "device 1 is not counted: it takes another number of passes than the first "
+                    "one");
   CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  CHECK(s.result().counter_passes_done == 2);
   counted const c(s.result());
   CHECK(c.total("first", hbm_read) == 320);
+  CHECK(std::isfinite(c.total("first", executed)));
 }
 
 TEST_CASE("a context that is destroyed while it is counted ends the counting") {

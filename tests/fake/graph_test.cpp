@@ -148,6 +148,24 @@ TEST_CASE(
   CHECK(row(p, "second/capture/mlp").self.graph_kernels == 4);
 }
 
+TEST_CASE("an executable that is updated from a graph of before the session is nobody's again") {
+  fake_cuda_reset();
+  fake_graph_t const before = capture();
+  fake_graph_t const executable = fake_graph_clone(before);
+  traced s;
+  (void)fake_graph_update(executable, capture());
+  (void)fake_graph_update(executable, before);
+  {
+    STRATA_RANGE("decode");
+    (void)fake_graph_launch(executable, stream);
+  }
+  profile const& p = s.result();
+  fake::nothing_lost(p);
+  CHECK(row(p, "decode").self.kernels == 5);
+  CHECK(row(p, "").total.graph_kernels == 0);
+  CHECK(row(p, "capture").total.graph_kernels == 0);
+}
+
 TEST_CASE("an executable from before the session, updated within it") {
   fake_cuda_reset();
   fake_graph_t const executable = fake_graph_clone(capture());

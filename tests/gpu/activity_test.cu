@@ -211,8 +211,9 @@ TEST_CASE("an updated executable graph runs what was captured last") {
   gpu::nothing_lost(p);
   call_tree const tree(p);
   CHECK(gpu::row(tree, "run").self.kernels == 5);
-  CHECK(gpu::row(tree, "prefill").self.graph_kernels == 2);
-  CHECK(gpu::row(tree, "decode").self.graph_kernels == 3);
+  bool const told = p.environment.cupti_version >= 130000;  // of updates
+  CHECK(gpu::row(tree, "prefill").self.graph_kernels == (told ? 2 : 5));
+  if (told) CHECK(gpu::row(tree, "decode").self.graph_kernels == 3);
 }
 
 TEST_CASE("threads launch in ranges of their own") {

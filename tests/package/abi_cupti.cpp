@@ -135,7 +135,9 @@ SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, resource_id::graph_exec_create
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
            resource_id::graph_exec_destroy_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, resource_id::graph_node_cloned);
+#if CUPTI_API_VERSION >= 130000
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED, resource_id::graph_node_updated);
+#endif
 
 SAME_VALUE(CU_GRAPH_NODE_TYPE_KERNEL, ours::graph_node_type::kernel);
 SAME_VALUE(CU_GRAPH_NODE_TYPE_MEMCPY, ours::graph_node_type::copy);

@@ -250,10 +250,13 @@ TEST_CASE("the work of a call that only captured it was not done") {
   launch(46, false);
   call(60, 0);  // neither
   call(20, 1);  // another thread while the first one captured
+  call(80, 0);  // waited while another thread captured
+  launch(85, true);
+  make.made.launches.back().kind = api_kind::wait;
   call_tree const tree(make.made);
   range_row const& row = row_at(tree, "matmul");
-  CHECK(row.host.count() == 5);
-  CHECK(row.flops == 400.0);
+  CHECK(row.host.count() == 6);
+  CHECK(row.flops == 500.0);
   CHECK(row.shape == "7");
 }
 

@@ -20,7 +20,8 @@ class captured_calls {
  public:
   explicit captured_calls(profile const& source) {
     for (launch_record const& launch : source.launches)
-      if (launch.captured == launch_record::in_capture) captured_.push_back(moment_of(launch));
+      if (launch.captured == launch_record::in_capture && is_work(launch.kind))
+        captured_.push_back(moment_of(launch));
     if (captured_.empty()) return;
     for (launch_record const& launch : source.launches)
       if (launch.captured == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));

@@ -66,6 +66,7 @@ struct counting_plan {
     if (set.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
     for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart))
       host.configure_apart(group.counters, configs, problems);
+    devices.adapt(configs, problems);
     return configs.empty() ? status{errc::not_supported, "counters: CUPTI refused every group"}
                            : status{};
   }

@@ -163,7 +163,7 @@ enum class resource_id : std::uint32_t {
   graph_exec_created = 18,
   graph_exec_destroy_starting = 19,
   graph_node_cloned = 20,
-  graph_node_updated = 22
+  graph_node_updated = 22  // since 13.0
 };
 
 /// CUpti_CallbackIdState.

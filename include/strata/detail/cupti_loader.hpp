@@ -127,8 +127,9 @@ struct cupti_library {
   /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
   [[nodiscard]] std::uint64_t graph_node_id(cupti::graph_node_handle node) const noexcept {
     std::uint64_t id = 0;
-    if (api.get_graph_node_id != nullptr) (void)api.get_graph_node_id(node, &id);
-    return id;
+    bool const told = api.get_graph_node_id != nullptr &&
+                      api.get_graph_node_id(node, &id) == cupti::result::success;
+    return told ? id : 0;
   }
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".

@@ -80,12 +80,31 @@ class device_profilers {
     return all;
   }
 
+  /// Makes what the first device counts with for the others too, since CUPTI's host object has
+  /// values of one device: those of another's SMs are NaN (H200, CUDA 13.0). `problems` takes a
+  /// sentence for each device that cannot count so: it is left out.
+  void adapt(std::vector<metric_config> const& configs, std::vector<status>& problems) {
+    std::string const chip_name = chip();
+    std::vector<member> able;
+    for (member& each : members_) {
+      status const done = able.empty() ? status() : adapt(configs, chip_name, each);
+      if (done.ok()) {
+        able.push_back(std::move(each));
+        continue;
+      }
+      problems.emplace_back(done.code(), "counters: device " + std::to_string(each.device) +
+                                             " is not counted: " + done.message());
+      left_out_.push_back(each.context);
+      close(each);
+    }
+    members_ = std::move(able);
+  }
+
   /// As range_profiler::configure, on each.
   status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
     return on_all([&](member& each) {
       each.worked.clear();
-      status const made = adapt(config, each);
-      return made ? each.profiler.configure(each.config_or(config), most_ranges, by_kernel) : made;
+      return each.profiler.configure(each.its(config), most_ranges, by_kernel);
     });
   }
   /// Starts all or none.
@@ -176,7 +195,7 @@ class device_profilers {
     std::vector<std::size_t> parts;  // by range
     status const done = on_all([&](member& each) {
       std::vector<counted>& own = all.emplace_back();
-      return each.profiler.read(each.config_or(config),
+      return each.profiler.read(each.its(config),
                                 [&](std::uint32_t range, std::vector<double> const& v) {
                                   if (!has_work_in(each, range)) return;
                                   if (range >= parts.size()) parts.resize(range + std::size_t{1});
@@ -211,32 +230,32 @@ class device_profilers {
       worked[range] = true;
     }
 
-    metric_config& config_or(metric_config& first) noexcept {
-      return own.names().empty() ? first : own;
+    /// What stands here for a configuration of the first device.
+    metric_config& its(metric_config& first) noexcept {
+      for (metric_config& each : own)
+        if (each.names() == first.names()) return each;
+      return first;
     }
 
     driver::context_handle context;
     driver::device_handle device;
     range_profiler profiler;
-    metric_config own;         // of every one but the first
-    std::vector<bool> worked;  // by range, since `configure`
+    std::vector<metric_config> own;  // of every device but the first
+    std::vector<bool> worked;        // by range, since `configure`
   };
 
-  /// Makes the configuration that the first device has for another one: a host object has values
-  /// of one device, those of another's SMs are NaN (H200, CUDA 13.0).
-  status adapt(metric_config const& first, member& to) const {
-    to.own = metric_config();
-    if (&to == &members_[0]) return {};
-    profiler_host host;
-    status done = host.open(profiler_library::get(), chip(), to.profiler.availability());
-    if (!done) return done;
-    to.own = metric_config(std::move(host), first.names());
-    done = to.own.build();
-    if (done && to.own.passes() != first.passes()) {
-      done = {errc::not_supported, "counters: device " + std::to_string(to.device) +
-                                       " takes another number of passes than the first one"};
+  static status adapt(std::vector<metric_config> const& configs, std::string const& chip,
+                      member& to) {
+    for (metric_config const& first : configs) {
+      profiler_host host;
+      status done = host.open(profiler_library::get(), chip, to.profiler.availability());
+      if (!done) return done;
+      done = to.own.emplace_back(std::move(host), first.names()).build();
+      if (!done) return done;
+      if (to.own.back().passes() != first.passes())
+        return {errc::not_supported, "it takes another number of passes than the first one"};
     }
-    return done;
+    return {};
   }
 
   /// To be made current; null where the only one is used, as it is.

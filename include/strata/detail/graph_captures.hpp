@@ -33,23 +33,23 @@ class graph_captures {
   void copy(std::uint64_t from, std::uint64_t to) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
     capture const* const original = last_.find(from);
-    if (original == nullptr || !has_room()) return;
+    if (original == nullptr || to == 0 || !has_room()) return;
     std::uint32_t const range = original->range;
     last_[to] = {range, first_};
   }
 
-  /// From now on the node stands for another one: the executable graph was updated.
+  /// From now on the node stands for another one: the executable graph was updated. Where the other
+  /// one is not known, or there is no room, it stands for none.
   /// Units: `now` in ticks.
   void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
     capture const* const original = last_.find(from);
-    if (original == nullptr || !has_room()) return;
-    capture const next{original->range, now};
+    capture const next{original == nullptr || !has_room() ? unknown : original->range, now};
     capture* const present = last_.find(node);
     if (present == nullptr) {
-      last_[node] = next;
+      if (next.range != unknown && node != 0) last_[node] = next;
     } else if (present->range != next.range) {
-      former_.push_back({node, present->range, present->since});
+      if (has_room()) former_.push_back({node, present->range, present->since});
       *present = next;
     }
   }
@@ -71,6 +71,7 @@ class graph_captures {
   }
 
  private:
+  static constexpr std::uint32_t unknown = 0xffffffffu;  // as launch_index::none
   static constexpr std::int64_t first_ = (std::numeric_limits<std::int64_t>::min)();
 
   struct capture {

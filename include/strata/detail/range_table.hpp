@@ -6,6 +6,7 @@
 #include <strata/detail/console_table.hpp>
 #include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
+#include <strata/detail/interval.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <algorithm>
@@ -94,7 +95,8 @@ class range_table {
   }
 
   std::int64_t key(std::size_t i) const noexcept {
-    return by_gpu_ ? rows_[i].gpu_busy_ns + rows_[i].total.graph_kernel_ns : rows_[i].host_total_ns;
+    return by_gpu_ ? add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns)
+                   : rows_[i].host_total_ns;
   }
 
   bool dearer(std::size_t a, std::size_t b) const noexcept {

@@ -24,7 +24,7 @@ class row_details {
 
   /// The work of a call that only captured it was not done: it has a shape and a note, no amounts.
   void add(range_row& row, profile const& source, range_record const& range, bool done) {
-    if (range.attribute == no_reference || range.attribute > source.attributes.size()) return;
+    if (range.attribute > source.attributes.size()) return;
     attribute_record const& attribute = source.attributes[range.attribute - 1];
     if (done) {
       add_given(row.flops, attribute.flops);

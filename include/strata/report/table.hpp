@@ -108,8 +108,8 @@ inline void write_ranges(text_writer& out, report_input const& input,
   if (table.shows("GPU %")) legend += "GPU %: of all GPU busy time. ";
   if (table.shows("in graphs"))
     legend +=
-        "in graphs: kernels that it captured; their GPU busy time is where the graph was "
-        "launched. ";
+        "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
+        "that launched the graph. ";
   if (table.shows("kernel sum")) legend += "kernel sum: overlapping kernels count each. ";
   if (table.shows("GFLOP/s") || table.shows("GB/s")) {
     legend += ranges.by_gpu() ? "Rates: declared work by GPU busy time"
