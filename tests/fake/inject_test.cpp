@@ -172,7 +172,8 @@ TEST_CASE("a report comes however the program ends") {
   injected const thrown(with("throw"), "trace");
   CHECK(thrown.end.signal == SIGABRT);
   CHECK(has(thrown.end.err, "nobody catches this"));
-  CHECK(thrown.kernels() == ":3 ");
+  // Where the program has a C++ library of its own inside, nobody else hears of the exception.
+  CHECK(thrown.kernels() == (has(thrown.end.out, "shared C++ library") ? ":3 " : ""));
   injected const forked(with("child"), "trace");
   CHECK(has(forked.end.out, "child 0\n"));
   CHECK(reports_in(forked.end) == 1);

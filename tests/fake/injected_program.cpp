@@ -5,7 +5,8 @@
 //   work=N            N kernels                  copy          a copy to the device
 //   push=NAME pop     NVTX                       other=NAME    another client owns CUPTI
 //   handler           handles SIGINT itself      wait          until a signal comes
-//   throw             an exception leaves main   child         a forked child works and ends
+//   throw             an exception leaves main, told to a C++ library that others can reach or not
+//   child             a forked child works and ends
 //   tell              what CUPTI and the driver were asked for
 // It says `done` and ends with exit code 5.
 #if INJECTED_RANGES == 1
@@ -32,6 +33,13 @@
 #include "fake.hpp"
 
 namespace {
+
+[[noreturn]] void throw_out() {
+  bool const shared = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  std::puts(shared ? "shared C++ library" : "own C++ library");
+  std::fflush(stdout);
+  throw std::runtime_error("nobody catches this");
+}
 
 void* library(char const* variable) {
   void* const handle = dlopen(std::getenv(variable), RTLD_NOW);
@@ -89,7 +97,7 @@ void run(std::string const& word) {
   if (key == "other") CUPTI(fake_set_other_client)(value.c_str());
   if (key == "handler") std::signal(SIGINT, [](int) { interrupted = 1; });
   if (key == "wait") wait_for_signal();
-  if (key == "throw") throw std::runtime_error("nobody catches this");
+  if (key == "throw") throw_out();
   if (key == "child") child();
 #if INJECTED_NVTX
   if (key == "push") (void)nvtxRangePushA(value.c_str());
