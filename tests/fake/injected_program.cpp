@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <stdexcept>
 #include <string>
 
@@ -35,7 +36,9 @@
 namespace {
 
 [[noreturn]] void throw_out() {
-  bool const shared = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) != nullptr;
+  void* const handle = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  bool const shared = handle != nullptr && dlsym(handle, "_ZSt13set_terminatePFvvE") ==
+                                               reinterpret_cast<void*>(&std::set_terminate);
   std::puts(shared ? "shared C++ library" : "own C++ library");
   std::fflush(stdout);
   throw std::runtime_error("nobody catches this");
