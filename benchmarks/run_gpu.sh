@@ -23,7 +23,7 @@ note() { echo "run_gpu.sh: $*"; }
 # ---- builds, side by side ----
 (nvcc -std=c++17 -O2 -arch=native -I"$root/include" -o "$build/launch_bench" "$here/launch_bench.cu" -ldl) \
   >"$build/launch.log" 2>&1 &
-(cmake -S "$root" -B "$build/cmake" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_TESTS=OFF -DSTRATA_BUILD_BENCHMARKS=OFF \
+(cmake -S "$root" -B "$build/cmake" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_BENCHMARKS=OFF \
   -DSTRATA_BUILD_EXAMPLES=ON && cmake --build "$build/cmake" --target gpt2 --parallel "$(nproc)") \
   >"$build/gpt2.log" 2>&1 &
 library=${STRATA_BENCHMARK_ROOT:-}

@@ -25,8 +25,7 @@ fi
 if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
   export CMAKE_GENERATOR=Ninja
 fi
-cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_TESTS=OFF \
-  -DSTRATA_BUILD_EXAMPLES=ON -DSTRATA_BUILD_BENCHMARKS=OFF
+cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_EXAMPLES=ON -DSTRATA_BUILD_BENCHMARKS=OFF
 cmake --build "$build" --target gpt2 --parallel "$(nproc)"
 gpt2=$build/examples/gpt2/gpt2
 
@@ -43,7 +42,6 @@ if ((!${#implementations[@]})); then
   fi
 fi
 
-mkdir -p strata-out
 start=$(mktemp)
 trap 'rm -f "$start"' EXIT
 for implementation in "${implementations[@]}"; do
@@ -56,6 +54,8 @@ for implementation in "${implementations[@]}"; do
   STRATA=$settings "$gpt2" ${implementation:+--impl "$implementation"} "$@"
 done
 
-echo
-echo "Files written:"
-find strata-out -type f -newer "$start" | sort | sed 's/^/  /'
+if [[ -z ${STRATA:-} ]]; then  # else the program has told where they are
+  echo
+  echo "Files written:"
+  find strata-out -type f -newer "$start" | sort | sed 's/^/  /'
+fi

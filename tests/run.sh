@@ -104,7 +104,8 @@ build() {
   local out=$logs/$name
   rm -f "$out".*
   echo "==== $name"
-  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "$@" \
+  if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_BUILD_TESTS=ON \
+      -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "$@" \
       >"$out.configure" 2>&1; then
     cat "$out.configure"
     problems+=("$name: configure failed")

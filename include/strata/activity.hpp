@@ -194,6 +194,8 @@ class activity_session {
     to.cost.callbacks += callbacks_.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_) * ticks.ns_per_tick() * 1e-9;
   }
+  /// Why the activity is incomplete, if it is.
+  status const& problem() const noexcept { return buffers_.problem(); }
 
  private:
   using resource_id = detail::cupti::resource_id;

@@ -77,6 +77,12 @@ class session {
           errc::bad_argument,
           "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
     }
+    if (char const* const wish = detail::unread_wish(); wish != nullptr && how_.text != wish) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "STRATA is not read, since the program starts a session of its own before its first "
+          "range: unset it, or make that session by configuration::parse of its text");
+    }
     cpu_counters_.emplace();
     (void)recorder.begin_session(std::int64_t{how_.log_mb} << 20);
     if (!how_.cpu_counters.empty()) keep(cpu_counters_->open(how_.cpu_counters, problems_));
@@ -182,7 +188,7 @@ class session {
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session*>(context);
     if (self.how_.has_schedule()) self.open_window(self.schedule_.of(step));
-    bool const timed = step < self.how_.skip + self.how_.warmup + self.how_.active;
+    bool const timed = step < self.schedule_.timed_steps();
     if (!timed && !self.window_pending_) self.counting_->begin_step();
   }
 
@@ -244,6 +250,7 @@ class session {
     detail::machine::describe(profile_.environment);
     if (tracing_) {
       detail_activity().copy_to(profile_, ticks);
+      keep(detail_activity().problem());
       detail::correlation(profile_).run();
       detail::machine::describe_devices(profile_.environment);
     }
@@ -263,9 +270,8 @@ class session {
     bool const never_counted = counting_->never_began();
     if (how_.has_schedule() && !profile_.has_steps) {
       problems_.emplace_back(errc::bad_argument,
-                             never_counted ? "counters need STRATA_STEP() around each step, or "
-                                             "`for (auto pass : counters)`, and "
-                                             "the program has neither: nothing was recorded"
+                             never_counted ? "counters= needs STRATA_STEP() around each step, and "
+                                             "the program has none: nothing was recorded"
                                            : "skip, warmup and active count steps, but the program "
                                              "has no STRATA_STEP(): nothing "
                                              "was recorded");
@@ -273,8 +279,8 @@ class session {
       problems_.emplace_back(
           errc::limit,
           "counters: the program ended before the first counting step, which is step " +
-              std::to_string(how_.skip + how_.warmup + how_.active + 1) +
-              "; run more steps, or lower skip, warmup or active");
+              std::to_string(schedule_.timed_steps() + 1) +
+              "; run more steps, or lower skip, warmup, active or repeat");
     }
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }

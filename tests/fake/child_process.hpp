@@ -72,6 +72,7 @@ struct child_process {
   void check_one_problem(std::vector<std::string> const& parts) const {
     INFO(out);
     CHECK(number("problems") == 1);
+    CHECK(number("problems of the session") == 1);
     CHECK(count_of(out, "problem: ") == 1);
     for (std::string const& part : parts) {
       CAPTURE(part);

@@ -130,12 +130,40 @@ TEST_CASE("a program without steps is told what counters need") {
   counting s(hbm_read);
   for (int i = 0; i < 5; ++i) step();
   one_problem(s.result(),
-              "counters need STRATA_STEP() around each step, or `for (auto pass : counters)`");
+              "counters= needs STRATA_STEP() around each step, and the program has none");
   CHECK(fake_profiler_passes() == 0);
 }
 
 TEST_CASE("a program with too few steps is told which is the first that counts") {
   counting s(hbm_read, "skip=2,warmup=1");
+  run_steps(4, step);
+  one_problem(s.result(), "before the first counting step, which is step 5");
+}
+
+TEST_CASE("counting begins after the last window") {
+  counting s(hbm_read, "skip=1,repeat=2");
+  run_steps(4, step);
+  CHECK(fake_profiler_passes() == 0);
+  run_steps(1, step);
+  CHECK(fake_profiler_passes() == 1);
+  profile const& p = s.result();
+  fake::no_problem(p);
+  CHECK(p.steps.size() == 2);
+  CHECK(counted(p).total("a", hbm_read) == 64);
+}
+
+TEST_CASE("windows without an end give the steps after the first one to counting") {
+  counting s(hbm_read, "skip=1,repeat=0");
+  run_steps(8, step);
+  profile const& p = s.result();
+  fake::no_problem(p);
+  CHECK(fake_profiler_passes() == 1);
+  CHECK(p.steps.size() == 4);
+  CHECK(counted(p).total("a", hbm_read) == 64);
+}
+
+TEST_CASE("a program with too few windows is told which step would count") {
+  counting s(hbm_read, "skip=1,repeat=2");
   run_steps(4, step);
   one_problem(s.result(), "before the first counting step, which is step 5");
 }

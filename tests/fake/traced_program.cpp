@@ -119,6 +119,7 @@ struct program {
     line("buffers refused", p.losses.buffers_refused);
     line("MB", p.cost.activity_bytes >> 20);
     line("problems", p.problems.size());
+    line("problems of the session", session->problems().size());
     for (std::string const& problem : p.problems) std::printf("problem: %s\n", problem.c_str());
     if (cupti != nullptr) {
       line("misuses", CONTROL(cupti, fake_misuse_count)());

@@ -114,15 +114,16 @@ def parts(text):
 
 all_texts = []
 known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', read("configuration.hpp")))
-for path in sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h")):
-    name = path.relative_to(include).as_posix()
+speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
+for path in [*speaking, root / "examples/inject/inject.cpp"]:
+    name = path.relative_to(root).as_posix()
     texts = list(literals(path.read_text(encoding="utf-8")))
     all_texts += texts
-    told_in = ELSEWHERE.get(name, "troubleshooting.md")
+    told_in = ELSEWHERE.get(name[len("include/strata/"):], "troubleshooting.md")
     for text in filter(is_sentence, texts if told_in else []):
         for part in parts(text):
             if part not in plain(pages[told_in]):
-                fail(told_in, f'nothing on "{part}" of include/strata/{name}')
+                fail(told_in, f'nothing on "{part}" of {name}')
 
 # Each message of the page is one that the headers have; `…` stands for what differs.
 everything = plain("\0".join(all_texts))

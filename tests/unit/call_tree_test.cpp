@@ -182,6 +182,8 @@ TEST_CASE("device work: launches, kernels, copies, waits") {
   make.made.synchronizations.push_back({300, 340, 78, 0, strata::synchronization_kind::stream, {}});
   make.made.synchronizations.push_back(
       {400, 405, allocation, 0, strata::synchronization_kind::context, {}});
+  make.made.synchronizations.push_back(
+      {410, 490, allocation, 0, strata::synchronization_kind::stream_wait_event, {}});
 
   call_tree const tree(make.made);
   strata::device_work const& self = row_at(tree, "step/layer").self;

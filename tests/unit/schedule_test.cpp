@@ -43,6 +43,19 @@ TEST_CASE("phases of steps") {
   CHECK(phases_of(0, 0, 1, 3, 6) == "aaa...");
 }
 
+TEST_CASE("counting steps come after all windows, or after the first of those without an end") {
+  configuration how;
+  how.skip = 2;
+  how.warmup = 1;
+  CHECK(detail::schedule(how).timed_steps() == 0);
+  how.active = 3;
+  CHECK(detail::schedule(how).timed_steps() == 6);
+  how.repeat = 4;
+  CHECK(detail::schedule(how).timed_steps() == 24);
+  how.repeat = 0;
+  CHECK(detail::schedule(how).timed_steps() == 6);
+}
+
 TEST_CASE("large numbers do not wrap") {
   constexpr std::uint32_t most = 0xffffffffu;
   CHECK(phases_of(most, most, most, most, 3) == "...");
@@ -54,4 +67,7 @@ TEST_CASE("large numbers do not wrap") {
   CHECK(s.of(most - 2) == detail::schedule::phase::skip);
   CHECK(s.of(most - 1) == detail::schedule::phase::warmup);
   CHECK(s.of(most) == detail::schedule::phase::active);
+  CHECK(s.timed_steps() == most);
+  how.repeat = most;
+  CHECK(detail::schedule(how).timed_steps() == most);
 }

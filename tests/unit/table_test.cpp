@@ -167,6 +167,9 @@ TEST_CASE("every loss is told with its cure") {
   CHECK(has(table(s, 400), "log=4096 (MB)"));
   s.source.losses.activity_refused = 10;
   CHECK(has(table(s, 400), "buffers=512 (MB)"));
+  s.source.losses = {};
+  s.source.losses.launches_dropped = 40000000;
+  CHECK(has(table(s, 400), "log=4096 (MB)"));
 }
 
 TEST_CASE("kernels of folded ranges are one row") {

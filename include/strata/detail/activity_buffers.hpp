@@ -61,7 +61,7 @@ class activity_buffers {
     pool_.shrink(static_cast<std::uint64_t>(memory_limit_bytes) / 2);
     pool_bytes_before_ = pool_.bytes();
     budget_.set(memory_limit_bytes - static_cast<std::int64_t>(pool_bytes_before_));
-    problem_.clear();
+    problem_ = {};
     dropped_.store(0);
     refused_.store(0);
     ticks_.store(0);
@@ -71,9 +71,9 @@ class activity_buffers {
   void flush(cupti::flush_flag flag) {
     if (library_ == nullptr) return;
     auto const code = library_->api.flush_all(flag);
-    if (code != cupti::result::success && problem_.empty()) {
-      problem_ =
-          "device activity is incomplete; " + library_->describe("cuptiActivityFlushAll", code);
+    if (code != cupti::result::success && problem_.ok()) {
+      problem_ = {errc::unavailable, "device activity is incomplete; " +
+                                         library_->describe("cuptiActivityFlushAll", code)};
     }
     count_dropped();
   }
@@ -85,8 +85,10 @@ class activity_buffers {
     to.cost.activity_seconds += static_cast<double>(ticks_.load()) * ticks.ns_per_tick() * 1e-9;
     to.cost.activity_bytes += static_cast<std::uint64_t>(budget_.used()) + pool_bytes_before_ +
                               pool_.bytes_beyond_budget();
-    if (!problem_.empty()) to.problems.push_back(problem_);
   }
+
+  /// Why records are missing, if CUPTI did not hand them out.
+  status const& problem() const noexcept { return problem_; }
 
  private:
   static constexpr std::size_t ready_buffers = 4;
@@ -140,7 +142,7 @@ class activity_buffers {
   buffer_pool pool_{budget_};
   std::uint64_t pool_bytes_before_ = 0;  // buffers that earlier sessions left
   activity_store store_{budget_};
-  std::string problem_;
+  status problem_;
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> ticks_{0};

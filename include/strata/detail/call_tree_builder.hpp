@@ -178,6 +178,7 @@ class call_tree_builder {
 
   void add_synchronizations() {
     for (synchronization_record const& wait : source_.synchronizations) {
+      if (wait.kind == synchronization_kind::stream_wait_event) continue;  // the host does not wait
       device_work& work = rows_[launching_row(wait.correlation)].self;
       ++work.synchronizations;
       work.synchronization_ns =

@@ -27,10 +27,9 @@ inline std::vector<std::string> loss_advice(profile const& source) {
   auto const say = [&advice](std::uint64_t count, char const* what, std::string const& then) {
     if (count > 0) advice.push_back(what + (": " + human_count(count).text() + ". ") + then);
   };
-  std::string const log =
-      "log=" + proposed_megabytes(source.cost.log_bytes + 32 * l.ranges_folded) + " (MB)";
-  std::uint64_t const refused =
-      64 * (l.activity_dropped + l.activity_refused) + 32 * l.launches_dropped;
+  std::uint64_t const unlogged = 32 * (l.ranges_folded + l.launches_dropped);
+  std::string const log = "log=" + proposed_megabytes(source.cost.log_bytes + unlogged) + " (MB)";
+  std::uint64_t const refused = 64 * (l.activity_dropped + l.activity_refused);
   std::string const buffers =
       "buffers=" + proposed_megabytes(source.cost.activity_bytes + refused) + " (MB)";
 
@@ -43,7 +42,8 @@ inline std::vector<std::string> loss_advice(profile const& source) {
       "before the session.");
   say(l.ranges_ended_elsewhere, "ranges ended by another thread than the one that began them",
       "They are not counted. Begin and end a range in one thread.");
-  say(l.ranges_too_deep, "range calls nested too deep", "They are counted in [deeper].");
+  say(l.ranges_too_deep, "range calls nested too deep",
+      "They are counted in [deeper]. Check that each push has its pop.");
   say(l.names_refused, "range calls with one name too many",
       "They are counted in [other names]. Give a number as an index beside the name, not in it.");
   say(l.indices_refused, "range calls with one index too many",
@@ -52,7 +52,7 @@ inline std::vector<std::string> loss_advice(profile const& source) {
       "They are counted in [other ranges]. Use fewer distinct names and indices.");
   say(l.pops_without_push, "pops without a push", "Nothing was ended. Check that each has one.");
   say(l.launches_dropped, "driver calls beyond the memory limit",
-      "Their kernels are outside ranges. Raise it with " + buffers + ".");
+      "Their kernels are outside ranges. Raise it with " + log + ", or record fewer steps.");
   say(l.activity_dropped, "records of device work dropped by CUPTI",
       "Device times are too small. Give it room with " + buffers + ", or record fewer steps.");
   say(l.activity_refused, "records of device work beyond the memory limit",

@@ -293,6 +293,13 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
   return now == &bootstrap_listener ? nullptr : now;
 }
 
+/// The text of STRATA where no range has read it yet, else null.
+inline char const* unread_wish() noexcept {
+  bool const unread = active_listener() == &bootstrap_listener && !deciding_in_this_thread();
+  char const* const wish = unread ? std::getenv("STRATA") : nullptr;
+  return wish == nullptr || *wish == '\0' ? nullptr : wish;
+}
+
 /// Called by session.hpp before main: the next range may start a session.
 inline bool register_session(bool (*start)() noexcept) noexcept {
   publish_block();

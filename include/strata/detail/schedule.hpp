@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/configuration.hpp>
+#include <strata/record.hpp>
 
 #include <cstdint>
 
@@ -23,15 +24,25 @@ class schedule {
   phase of(std::uint32_t step) const noexcept {
     std::uint64_t position = step;
     if (active_ != 0) {
-      std::uint64_t const window = std::uint64_t{skip_} + warmup_ + active_;
-      if (repeat_ != 0 && position / window >= repeat_) return phase::skip;
-      position %= window;
+      if (repeat_ != 0 && position / window() >= repeat_) return phase::skip;
+      position %= window();
     }
     if (position < skip_) return phase::skip;
     return position < std::uint64_t{skip_} + warmup_ ? phase::warmup : phase::active;
   }
 
+  /// Steps before the first one that is free for counters: those of all windows, of the first where
+  /// they have no end, none where there are no windows.
+  std::uint64_t timed_steps() const noexcept {
+    constexpr std::uint64_t most = no_step;
+    std::uint64_t const windows = repeat_ == 0 ? 1 : repeat_;
+    if (active_ == 0) return 0;
+    return windows > most / window() ? most : windows * window();
+  }
+
  private:
+  std::uint64_t window() const noexcept { return std::uint64_t{skip_} + warmup_ + active_; }
+
   std::uint32_t skip_ = 0;
   std::uint32_t warmup_ = 0;
   std::uint32_t active_ = 0;

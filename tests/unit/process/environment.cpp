@@ -54,6 +54,17 @@ TEST_CASE("a session in code, and a second one at the same time") {
   CHECK(has(e.err, "outer"));
 }
 
+TEST_CASE("a session in code comes first: STRATA is not read, which is told") {
+  char const* const told = "STRATA is not read, since the program starts a session of its own";
+  ending const e = scenario("own-session", "host,formats=none,only=nothing");
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+  CHECK(reports_in(e) == 1);
+  CHECK(count_of(e.err, told) == 1);
+  CHECK_FALSE(has(scenario("own-session", "").err, told));
+  CHECK_FALSE(has(scenario("own-session", "host,formats=table").err, told));  // what it has read
+}
+
 TEST_CASE("STRATA's session comes first: a session in code is refused") {
   ending const e = scenario("busy", "host,formats=table");
   CHECK(e.code == 0);

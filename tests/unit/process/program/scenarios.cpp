@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -134,6 +135,19 @@ int on_demand() {
   return 0;
 }
 
+/// Before the first range; configured as STRATA says where it says `formats=table`.
+int own_session() {
+  char const* const wish = std::getenv("STRATA");
+  std::vector<std::string> problems;
+  bool const follows = wish != nullptr && std::strstr(wish, "formats=table") != nullptr;
+  strata::session mine(
+      strata::configuration::parse(follows ? wish : "host,formats=table", problems));
+  if (!mine.start().ok()) return 1;
+  work();
+  (void)mine.report();
+  return 0;
+}
+
 int threads_that_go_on() {
   std::atomic<bool> running{false};
   static std::atomic<bool>* const started = &running;
@@ -219,6 +233,7 @@ int main(int argc, char** argv) {
   if (how == "exec") return run_program(argv[0], "return", false);
   if (how == "idle") return idle();
   if (how == "on-demand") return on_demand();
+  if (how == "own-session") return own_session();
   if (how == "threads") return threads_that_go_on();
   if (how == "limited-files") return limited_files();
   if (how == "thread-local") {
