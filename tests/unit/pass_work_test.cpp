@@ -31,9 +31,10 @@ struct fixture {
   pass_work work;
   detail::recorder_state state;
   detail::thread_recorder own{state};
+  detail::thread_recorder* before = detail::thread_recorder::current();
 
   fixture() { detail::thread_recorder::current() = &own; }
-  ~fixture() { detail::thread_recorder::current() = nullptr; }
+  ~fixture() { detail::thread_recorder::current() = before; }
 
   counted_work one(std::uint32_t pass, call const& c, api_kind kind = api_kind::launch) {
     work.begin(pass, &own);
