@@ -188,7 +188,7 @@ class session {
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session*>(context);
     if (self.how_.has_schedule()) self.open_window(self.schedule_.of(step));
-    bool const timed = step < self.schedule_.timed_steps();
+    bool const timed = step < self.schedule_.steps_before_counting();
     if (!timed && !self.window_pending_) self.counting_->begin_step();
   }
 
@@ -279,7 +279,7 @@ class session {
       problems_.emplace_back(
           errc::limit,
           "counters: the program ended before the first counting step, which is step " +
-              std::to_string(schedule_.timed_steps() + 1) +
+              std::to_string(schedule_.steps_before_counting() + 1) +
               "; run more steps, or lower skip, warmup, active or repeat");
     }
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());

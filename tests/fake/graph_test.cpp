@@ -36,6 +36,11 @@ fake_graph_t capture() {
   return graph;
 }
 
+void decode(fake_graph_t executable) {
+  STRATA_RANGE("decode");
+  (void)fake_graph_launch(executable, stream);
+}
+
 }  // namespace
 
 // The first test of this program: no session has followed graphs yet.
@@ -44,10 +49,7 @@ TEST_CASE("a graph captured before the first session belongs to who launches it"
   REQUIRE(strata::detail::driver_library::get().ok());
   fake_graph_t const executable = fake_graph_clone(capture());
   traced s;
-  {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  }
+  decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 5);
@@ -60,10 +62,7 @@ TEST_CASE(
     "a graph's kernels belong to the range that launched it and to those that captured them") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(capture());
-  for (int i = 0; i < 4; ++i) {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  }
+  for (int i = 0; i < 4; ++i) decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 20);
@@ -88,10 +87,7 @@ TEST_CASE(
 TEST_CASE("a graph of a clone of a clone") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(fake_graph_clone(capture()));
-  {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  }
+  decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 5);
@@ -126,19 +122,15 @@ TEST_CASE(
   traced s;
   fake_graph_t const first = capture();
   fake_graph_t const executable = fake_graph_clone(first);
-  auto const decode = [&] {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  };
-  decode();
+  decode(executable);
   {
     STRATA_RANGE("second");
     (void)fake_graph_update(executable, capture());
   }
-  decode();
-  decode();
+  decode(executable);
+  decode(executable);
   (void)fake_graph_update(executable, first);
-  decode();
+  decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 20);
@@ -155,10 +147,7 @@ TEST_CASE("an executable that is updated from a graph of before the session is n
   traced s;
   (void)fake_graph_update(executable, capture());
   (void)fake_graph_update(executable, before);
-  {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  }
+  decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 5);
@@ -171,10 +160,7 @@ TEST_CASE("an executable from before the session, updated within it") {
   fake_graph_t const executable = fake_graph_clone(capture());
   traced s;
   (void)fake_graph_update(executable, capture());
-  {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  }
+  decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
@@ -188,10 +174,7 @@ TEST_CASE("a graph captured in one session and launched in the next") {
     first.stop();
   }
   traced s;
-  {
-    STRATA_RANGE("decode");
-    (void)fake_graph_launch(executable, stream);
-  }
+  decode(executable);
   profile const& p = s.result();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 5);

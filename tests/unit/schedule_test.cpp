@@ -47,13 +47,13 @@ TEST_CASE("counting steps come after all windows, or after the first of those wi
   configuration how;
   how.skip = 2;
   how.warmup = 1;
-  CHECK(detail::schedule(how).timed_steps() == 0);
+  CHECK(detail::schedule(how).steps_before_counting() == 0);
   how.active = 3;
-  CHECK(detail::schedule(how).timed_steps() == 6);
+  CHECK(detail::schedule(how).steps_before_counting() == 6);
   how.repeat = 4;
-  CHECK(detail::schedule(how).timed_steps() == 24);
+  CHECK(detail::schedule(how).steps_before_counting() == 24);
   how.repeat = 0;
-  CHECK(detail::schedule(how).timed_steps() == 6);
+  CHECK(detail::schedule(how).steps_before_counting() == 6);
 }
 
 TEST_CASE("large numbers do not wrap") {
@@ -67,7 +67,7 @@ TEST_CASE("large numbers do not wrap") {
   CHECK(s.of(most - 2) == detail::schedule::phase::skip);
   CHECK(s.of(most - 1) == detail::schedule::phase::warmup);
   CHECK(s.of(most) == detail::schedule::phase::active);
-  CHECK(s.timed_steps() == most);
+  CHECK(s.steps_before_counting() == most);
   how.repeat = most;
-  CHECK(detail::schedule(how).timed_steps() == most);
+  CHECK(detail::schedule(how).steps_before_counting() == most);
 }

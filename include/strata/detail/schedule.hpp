@@ -31,9 +31,9 @@ class schedule {
     return position < std::uint64_t{skip_} + warmup_ ? phase::warmup : phase::active;
   }
 
-  /// Steps before the first one that is free for counters: those of all windows, of the first where
-  /// they have no end, none where there are no windows.
-  std::uint64_t timed_steps() const noexcept {
+  /// Those of all windows, of the first one where they have no end, none where there are no
+  /// windows.
+  std::uint64_t steps_before_counting() const noexcept {
     constexpr std::uint64_t most = no_step;
     std::uint64_t const windows = repeat_ == 0 ? 1 : repeat_;
     if (active_ == 0) return 0;
