@@ -3,7 +3,7 @@
 // (LD_PRELOAD). The session begins when the program makes its first CUDA context, or with its first
 // range, and reports when the process ends. Without STRATA nothing begins.
 #include <strata/detail/nvtx_injection.hpp>
-#include <strata/session.hpp>
+#include <strata/implementation.hpp>
 
 #include <dlfcn.h>
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "counter_run.hpp"
+#include <strata/detail/recorder.hpp>
 
 using fake::counted;
 using fake::counting;

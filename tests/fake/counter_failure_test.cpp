@@ -7,6 +7,10 @@
 
 #include "child_process.hpp"
 #include "counter_run.hpp"
+#include <strata/detail/cupti_loader.hpp>
+#include <strata/detail/metric_host.hpp>
+#include <strata/detail/profiler_library.hpp>
+#include <strata/detail/profiler_problem.hpp>
 
 using fake::child_process;
 using fake::counted;

@@ -1,6 +1,7 @@
 // What the counting steps ran: single kernels of a range, other work in other steps, graphs.
 #include <doctest/doctest.h>
 
+#include <strata/detail/kernel_regions.hpp>
 #include <strata/kernel_counter_table.hpp>
 #include <string>
 #include <vector>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <strata/call_tree.hpp>
 #include <strata/detail/cupti_record.hpp>
+#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <memory>
 #include <strata/detail/dynamic_library.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 #include <string>
 #include <vector>

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <strata/call_tree.hpp>
+#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>

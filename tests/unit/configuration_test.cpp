@@ -1,4 +1,5 @@
 #include <strata/configuration.hpp>
+#include <strata/detail/matches.hpp>
 
 #include <doctest/doctest.h>
 

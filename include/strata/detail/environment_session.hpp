@@ -8,6 +8,7 @@
 #include <strata/detail/exit_hooks.hpp>
 #include <strata/detail/nvtx_input.hpp>
 #include <strata/detail/process.hpp>
+#include <strata/detail/session_core.hpp>
 #include <strata/list_metrics.hpp>
 #include <strata/status.hpp>
 
@@ -25,8 +26,7 @@ namespace detail {
 /// The session that STRATA=... asks for: begun by the first range, reported when the process ends.
 /// With nvtx=in it begins before main, since a program may have no other ranges than NVTX's, and
 /// NVTX must know where to send them.
-template <class Session>
-class environment_session_of {
+class environment_session {
  public:
   static bool start() noexcept {
     std::vector<std::string> problems;
@@ -44,7 +44,7 @@ class environment_session_of {
       return false;
     }
     if (!how.enabled) return false;
-    auto* const made = new Session(how);
+    auto* const made = new session_core(how);
     current() = made;
     status const outcome = made->start();
     for (std::string& problem : problems) made->add_said_problem(std::move(problem));
@@ -67,13 +67,13 @@ class environment_session_of {
   }
 
  private:
-  static Session*& current() noexcept {
-    static Session* the = nullptr;
+  static session_core*& current() noexcept {
+    static session_core* the = nullptr;
     return the;
   }
 
   static void finish(bool at_exit) {
-    Session& the = *current();
+    session_core& the = *current();
     (void)the.report();
     if (at_exit && the.how().strict && !the.problems().empty()) {
       std::fflush(nullptr);

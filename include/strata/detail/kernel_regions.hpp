@@ -3,10 +3,10 @@
 #define STRATA_DETAIL_KERNEL_REGIONS_HPP
 
 #include <strata/config.hpp>
-#include <strata/configuration.hpp>
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/flat_map.hpp>
 #include <strata/detail/launch_shape.hpp>
+#include <strata/detail/matches.hpp>
 #include <strata/detail/node_table.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/detail/thread_recorder.hpp>

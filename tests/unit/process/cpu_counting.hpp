@@ -3,6 +3,11 @@
 #ifndef STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 #define STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 
+#include <strata/call_tree.hpp>
+#include <strata/counter_table.hpp>
+#include <strata/cpu_counters.hpp>
+#include <strata/detail/perf_table.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <doctest/doctest.h>

@@ -1,4 +1,5 @@
 // One program that can end, and begin, in many ways: the first argument chooses.
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <sys/resource.h>
