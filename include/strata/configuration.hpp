@@ -3,6 +3,7 @@
 #define STRATA_CONFIGURATION_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -10,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -30,8 +30,7 @@ struct configuration {
   std::uint32_t warmup = 0;  ///< steps to collect and drop
   std::uint32_t active = 0;  ///< steps to keep; 0: all that follow
   std::uint32_t repeat = 1;  ///< windows; 0: until the program ends
-  std::vector<std::string>
-      only;  ///< patterns (`*`, `?`) of range names: these and what is below them
+  vec<std::string> only;     ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
   nvtx_mode nvtx =
@@ -48,14 +47,14 @@ struct configuration {
   std::string cpu_counters;
   /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
   /// slow.
-  std::vector<std::string> kernels;
+  vec<std::string> kernels;
   bool list_metrics = false;  ///< print what can be counted, record nothing
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
 
   /// Reads `key[=value[+value...]],...`. What is wrong is said in `problems`, one sentence each;
   /// the rest applies.
-  static configuration parse(std::string_view text, std::vector<std::string>& problems);
+  static configuration parse(std::string_view text, vec<std::string>& problems);
 
   /// Whether the program's NVTX calls become ranges, and ranges NVTX calls, where that was asked
   /// for.
@@ -71,7 +70,7 @@ namespace detail {
 /// One pass over the text of a configuration.
 class configuration_reader {
  public:
-  configuration_reader(configuration& to, std::vector<std::string>& problems)
+  configuration_reader(configuration& to, vec<std::string>& problems)
       : to_(&to), problems_(&problems) {}
 
   void read(std::string_view text) {
@@ -241,8 +240,8 @@ class configuration_reader {
     if (!to_->counters.empty()) to_->trace = true;  // the CPU's need none
   }
 
-  void patterns(std::string_view key, std::string_view value, std::vector<std::string>& to) {
-    std::vector<std::string> read;
+  void patterns(std::string_view key, std::string_view value, vec<std::string>& to) {
+    vec<std::string> read;
     each(value, [&](std::string_view pattern) { read.emplace_back(pattern); });
     if (read.empty()) {
       return wrong(key, value,
@@ -273,7 +272,7 @@ class configuration_reader {
   }
 
   configuration* to_;
-  std::vector<std::string>* problems_;
+  vec<std::string>* problems_;
 };
 
 /// Whether a text matches a pattern of characters, `?` (any one) and `*` (any number).
@@ -299,8 +298,7 @@ inline bool matches(std::string_view text, std::string_view pattern) noexcept {
 
 }  // namespace detail
 
-inline configuration configuration::parse(std::string_view text,
-                                          std::vector<std::string>& problems) {
+inline configuration configuration::parse(std::string_view text, vec<std::string>& problems) {
   configuration made;
   made.text = std::string(text);
   detail::configuration_reader(made, problems).read(text);

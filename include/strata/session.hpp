@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/configuration.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/status.hpp>
 
 #if !STRATA_ENABLED
@@ -33,7 +34,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN_SWITCH
 
@@ -139,7 +139,7 @@ class session {
   }
 
   /// What could not be done, one sentence each.
-  std::vector<status> const& problems() const noexcept { return problems_; }
+  vec<status> const& problems() const noexcept { return problems_; }
 
   /// Writes the files and prints the table that the configuration asks for; stops the run first.
   /// Errors: input_output; the table is printed all the same.
@@ -314,7 +314,7 @@ class session {
   detail::schedule schedule_;
   detail::instrumentation_cost cost_;
   profile profile_;
-  std::vector<status> problems_;
+  vec<status> problems_;
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
   std::size_t said_ = 0;  // how many of the problems, the first ones, were told before

@@ -6,12 +6,12 @@
 
 #include <strata/config.hpp>
 #include <strata/configuration.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN_SWITCH
 
@@ -27,13 +27,13 @@ class session {
   bool running() const noexcept { return false; }
   configuration const& how() const noexcept { return how_; }
   profile const& result() noexcept { return profile_; }
-  std::vector<status> const& problems() const noexcept { return problems_; }
+  vec<status> const& problems() const noexcept { return problems_; }
   status report() { return start(); }
 
  private:
   configuration how_;
   profile profile_;
-  std::vector<status> problems_;
+  vec<status> problems_;
 };
 
 STRATA_END_SWITCH
