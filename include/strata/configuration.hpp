@@ -3,11 +3,11 @@
 #define STRATA_CONFIGURATION_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN_SWITCH
 
@@ -27,7 +27,7 @@ struct configuration {
   std::uint32_t warmup = 0;  ///< steps to collect and drop
   std::uint32_t active = 0;  ///< steps to keep; 0: all that follow
   std::uint32_t repeat = 1;  ///< windows; 0: until the program ends
-  std::vector<std::string>
+  vec<std::string>
       only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
@@ -45,7 +45,7 @@ struct configuration {
   std::string cpu_counters;
   /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
   /// slow.
-  std::vector<std::string> kernels;
+  vec<std::string> kernels;
   bool list_metrics = false;  ///< print what can be counted, record nothing
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
@@ -54,9 +54,9 @@ struct configuration {
   /// the rest applies.
 #if STRATA_ENABLED
   STRATA_DETAIL_EXPORT static configuration parse(std::string_view text,
-                                                  std::vector<std::string>& problems);
+                                                  vec<std::string>& problems);
 #else
-  static configuration parse(std::string_view text, std::vector<std::string>&) {
+  static configuration parse(std::string_view text, vec<std::string>&) {
     configuration made;
     made.enabled = false;
     made.text = std::string(text);

@@ -12,6 +12,7 @@
 #include <strata/detail/pass_work.hpp>
 #include <strata/detail/progress_line.hpp>
 #include <strata/detail/recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
@@ -21,7 +22,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -81,7 +81,7 @@ class counter_session {
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`) for the device of the current
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
-  status open(std::string_view request, std::vector<status>& problems) {
+  status open(std::string_view request, vec<status>& problems) {
     status const planned = plan_.open(request, detail::device_profilers::which::all,
                                       detail::recorder::instance().session(), problems);
     open_ = plan_.devices.is_open();
@@ -95,9 +95,9 @@ class counter_session {
   std::size_t passes_done() const noexcept { return passes_done_; }
   bool done() const noexcept { return !open_ || at_ >= plan_.configs.size(); }
   /// What each range launched in each pass that counted.
-  std::vector<counted_work> const& work() const noexcept { return work_.passes(); }
+  vec<counted_work> const& work() const noexcept { return work_.passes(); }
   /// What went wrong in passes.
-  std::vector<status> const& troubles() const noexcept { return troubles_; }
+  vec<status> const& troubles() const noexcept { return troubles_; }
 
   /// Begins to count the ranges of this thread. Device activity is not traced meanwhile:
   /// instrumented code (SASS counters) would read zero beside CUPTI's kernel records. Ranges are
@@ -333,7 +333,7 @@ class counter_session {
   std::size_t at_ = 0;
   detail::pass_work work_;
   detail::progress_line progress_;
-  std::vector<status> troubles_;
+  vec<status> troubles_;
   status stopped_;  // how the last pass did
   pass_state state_ = pass_state::none;
   bool open_ = false;

@@ -16,6 +16,7 @@
 
 #if defined(__has_include)
 #if __has_include(<nvtx3/nvToolsExt.h>)
+#include <strata/detail/vec.hpp>
 #include <strata/nvtx.hpp>
 #endif
 #endif
@@ -32,12 +33,11 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN_SWITCH
 
 STRATA_DETAIL_BODY configuration configuration::parse(std::string_view text,
-                                                      std::vector<std::string>& problems) {
+                                                      vec<std::string>& problems) {
   configuration made;
   made.text = std::string(text);
   detail::configuration_reader(made, problems).read(text);
@@ -71,7 +71,7 @@ STRATA_DETAIL_BODY counter_passes session::counters(std::string_view request) {
   return counter_passes(core_->counters(request));
 }
 STRATA_DETAIL_BODY profile const& session::result() { return core_->result(); }
-STRATA_DETAIL_BODY std::vector<status> const& session::problems() const noexcept {
+STRATA_DETAIL_BODY vec<status> const& session::problems() const noexcept {
   return core_->problems();
 }
 STRATA_DETAIL_BODY status session::report() { return core_->report(); }

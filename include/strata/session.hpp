@@ -7,11 +7,11 @@
 
 #include <strata/config.hpp>
 #include <strata/configuration.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -152,7 +152,7 @@ class STRATA_DETAIL_EXPORT session {
   profile const& result();
 
   /// What could not be done, one sentence each.
-  std::vector<status> const& problems() const noexcept;
+  vec<status> const& problems() const noexcept;
 
   /// Writes the files and prints the table that the configuration asks for; stops the run first.
   /// Errors: input_output; the table is printed all the same.

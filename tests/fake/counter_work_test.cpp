@@ -4,7 +4,6 @@
 #include <strata/detail/kernel_regions.hpp>
 #include <strata/kernel_counter_table.hpp>
 #include <string>
-#include <vector>
 
 #include "counter_run.hpp"
 
@@ -19,7 +18,7 @@ using strata::profile;
 namespace {
 
 /// The values of one kernel in one range; empty where there are none.
-std::vector<double> of_kernel(profile const& p, std::string const& path, std::string const& name) {
+strata::vec<double> of_kernel(profile const& p, std::string const& path, std::string const& name) {
   strata::call_tree const tree(p);
   for (strata::counted_kernel const& each : p.counted_kernels) {
     if (tree.row_of(each.node).path == path && p.kernel_names[each.name - 1].mangled == name)

@@ -12,7 +12,6 @@
 #include <strata/session.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "fake.hpp"
 
@@ -36,7 +35,7 @@ inline constexpr kind all_kinds[] = {copies,      fills, kernels,    overheads,
                                      peer_copies, waits, allocations};
 
 inline strata::configuration configure(std::string const& text) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   strata::configuration how = strata::configuration::parse(text, problems);
   REQUIRE(problems.empty());
   return how;

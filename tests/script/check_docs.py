@@ -306,7 +306,7 @@ else:
 #include <strata/strata.hpp>
 #include <cstdio>
 int main(int count, char** texts) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   for (int i = 1; i < count; ++i) strata::configuration::parse(texts[i], problems);
   for (auto const& each : problems) std::puts(each.c_str());
 }

@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/configuration.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <charconv>
 #include <cstddef>
@@ -11,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -20,7 +20,7 @@ namespace detail {
 /// One pass over the text of a configuration.
 class configuration_reader {
  public:
-  configuration_reader(configuration& to, std::vector<std::string>& problems)
+  configuration_reader(configuration& to, vec<std::string>& problems)
       : to_(&to), problems_(&problems) {}
 
   void read(std::string_view text) {
@@ -190,8 +190,8 @@ class configuration_reader {
     if (!to_->counters.empty()) to_->trace = true;  // the CPU's need none
   }
 
-  void patterns(std::string_view key, std::string_view value, std::vector<std::string>& to) {
-    std::vector<std::string> read;
+  void patterns(std::string_view key, std::string_view value, vec<std::string>& to) {
+    vec<std::string> read;
     each(value, [&](std::string_view pattern) { read.emplace_back(pattern); });
     if (read.empty()) {
       return wrong(key, value,
@@ -222,7 +222,7 @@ class configuration_reader {
   }
 
   configuration* to_;
-  std::vector<std::string>* problems_;
+  vec<std::string>* problems_;
 };
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <strata/detail/nvtx_input.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/detail/session_core.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/list_metrics.hpp>
 #include <strata/status.hpp>
 
@@ -17,7 +18,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -29,7 +29,7 @@ namespace detail {
 class environment_session {
  public:
   static bool start() noexcept {
-    std::vector<std::string> problems;
+    vec<std::string> problems;
     char const* const text = std::getenv("STRATA");
     configuration const how = configuration::parse(text == nullptr ? "" : text, problems);
     for (std::string const& problem : problems) say(problem.c_str());
@@ -60,7 +60,7 @@ class environment_session {
   static bool start_for_nvtx() noexcept {
     char const* const text = std::getenv("STRATA");
     if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
-    std::vector<std::string> told_later;
+    vec<std::string> told_later;
     if (configuration::parse(text, told_later).nvtx_in() && !nvtx_input::is_the_tool())
       (void)decide_listener();
     return true;

@@ -7,11 +7,11 @@
 
 #include <strata/config.hpp>
 #include <strata/configuration.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN_SWITCH
 
@@ -76,12 +76,12 @@ class session {
     static Profile const empty{};
     return empty;
   }
-  std::vector<status> const& problems() const noexcept { return problems_; }
+  vec<status> const& problems() const noexcept { return problems_; }
   status report() { return start(); }
 
  private:
   configuration how_;
-  std::vector<status> problems_;
+  vec<status> problems_;
 };
 
 STRATA_END_SWITCH

@@ -16,6 +16,7 @@
 #include <strata/detail/report_files.hpp>
 #include <strata/detail/schedule.hpp>
 #include <strata/detail/step_counting.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
@@ -28,7 +29,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -135,7 +135,7 @@ class session_core {
   }
 
   /// What could not be done, one sentence each.
-  std::vector<status> const& problems() const noexcept { return problems_; }
+  vec<status> const& problems() const noexcept { return problems_; }
 
   /// Writes the files and prints the table that the configuration asks for; stops the run first.
   /// Errors: input_output; the table is printed all the same.
@@ -310,7 +310,7 @@ class session_core {
   detail::schedule schedule_;
   detail::instrumentation_cost cost_;
   profile profile_;
-  std::vector<status> problems_;
+  vec<status> problems_;
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
   std::size_t said_ = 0;  // how many of the problems, the first ones, were told before

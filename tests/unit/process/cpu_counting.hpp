@@ -17,7 +17,6 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "../recording.hpp"
 
@@ -27,7 +26,7 @@ namespace cpu_counting {
 inline int run_tests(char const* key, int argc, char** argv) {
   {
     strata::cpu_counter_session probe;
-    std::vector<strata::status> problems;
+    strata::vec<strata::status> problems;
     strata::status const opened = probe.open(key, problems);
     if (!opened.ok()) {
       std::printf("SKIPPED: %s\n", opened.message().c_str());
@@ -73,7 +72,7 @@ class counted {
 
  private:
   strata::profile data_;
-  std::vector<strata::range_row> rows_;
+  strata::vec<strata::range_row> rows_;
   strata::counter_table table_;
 };
 
