@@ -14,7 +14,8 @@
 
 #if STRATA_ENABLED
 
-#if defined(__has_include)
+// Ranges go to NVTX's tools where NVTX's headers are, unless STRATA_WITHOUT_NVTX is defined.
+#if defined(__has_include) && !defined(STRATA_WITHOUT_NVTX)
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <strata/detail/vec.hpp>
 #include <strata/nvtx.hpp>

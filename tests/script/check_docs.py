@@ -91,6 +91,7 @@ def literals(source):
     """The texts of a source file. Neighbouring literals are one text; comments, includes and static_assert are none."""
     token = re.compile(LITERAL + r"|'(?:[^'\\\n]|\\.)+'|//[^\n]*|/\*.*?\*/", re.S)
     source = token.sub(lambda m: "" if m.group().startswith("/") else m.group(), source)
+    source = source.replace("\\\n", "\n")  # a macro over several lines
     source = re.sub(r"static_assert\(.*?\);|is_one_of\([^()]*\)|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
     for group in re.findall(rf"{LITERAL}(?:\s*{LITERAL})*", source):
         text = "".join(each[1:-1] for each in re.findall(LITERAL, group))
@@ -152,7 +153,7 @@ for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', read
 fields = {}
 body = code[code.index("struct configuration {"):code.index("static configuration parse")]
 body = re.sub(r"///?[^\n]*", "", body)
-for declaration in re.findall(r"^\s*(?:std::\w+(?:<[^;]*?>)?|bool|nvtx_mode)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
+for declaration in re.findall(r"^\s*(?:std::\w+|vec<[^;]*?>|bool|nvtx_mode)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
     fields[declaration[0]] = declaration[1].strip()
 rows = [l for l in section(NAME, "In code").splitlines() if l.startswith("| `")]
 same(NAME, "field", fields, [s for l in rows for s in first_column(l)])
