@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from common import INCLUDE, Checks, cuda_include
+from common import INCLUDE, Checks, cuda_include, left_out
 
 # A unit of Strata, compiler and flags; the unit beside it; at most so many times its seconds, and so many MB of memory.
 BARS = [
@@ -117,13 +117,13 @@ def main():
     folder = pathlib.Path("units")
     folder.mkdir(exist_ok=True)
     if not cuda_include():
-        print("nvtx3.hpp is not here: headers of the standard library stand in for it")
+        left_out("nvtx3.hpp", "not here: headers of the standard library stand in for it")
     print(f"{'unit':6} {'by':12} {'user s':>7} {'wall s':>7} {'MB':>5}   {'beside':25} {'user s':>7} {'times':>7} {'bar':>5}")
     known = {}
     for unit, how, beside, beside_how, limit, memory in BARS:
         name = f"{unit} by {how}"
         if not tool(how.split()[0]):
-            print(f"{unit:6} {how:12} not measured: no {how.split()[0]} here")
+            left_out(name, f"no {how.split()[0]} here")
             continue
         result = versus((unit, how), (beside, beside_how), limit, folder, known)
         if not checks.that(result, f"{name} compiles"):
