@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 #include <strata/detail/clock.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <chrono>

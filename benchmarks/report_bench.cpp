@@ -137,7 +137,7 @@ struct analysed {
   strata::profile source;
   strata::call_tree tree;
   strata::call_tree folded;
-  std::vector<strata::kernel_row> kernels;
+  strata::vec<strata::kernel_row> kernels;
   strata::memory_table memory;
 };
 

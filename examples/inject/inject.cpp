@@ -3,7 +3,7 @@
 // (LD_PRELOAD). The session begins when the program makes its first CUDA context, or with its first
 // range, and reports when the process ends. Without STRATA nothing begins.
 #include <strata/detail/nvtx_injection.hpp>
-#include <strata/session.hpp>
+#include <strata/implementation.hpp>
 
 #include <dlfcn.h>
 
@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <exception>
 #include <string>
-#include <vector>
 
 #if !STRATA_ENABLED
 #error "With STRATA_ENABLED=0 there is nothing to inject."
@@ -45,7 +44,7 @@ early_subscriber& early() noexcept {
 
 strata::configuration wanted() {
   char const* const text = std::getenv("STRATA");
-  std::vector<std::string> told_by_the_session;
+  strata::vec<std::string> told_by_the_session;
   strata::configuration how =
       strata::configuration::parse(text == nullptr ? "" : text, told_by_the_session);
   how.enabled = how.enabled && text != nullptr && *text != '\0';

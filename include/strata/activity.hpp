@@ -17,6 +17,7 @@
 #include <strata/detail/recorded_periods.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/detail/thread_contexts.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
@@ -27,7 +28,6 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 

@@ -3,41 +3,152 @@
 #define STRATA_C_H
 
 // Ranges and steps for C99, and for C++ units that may include nothing of C++. The bodies stand in
-// one C++ source file of the program:
+// the program's implementation: a C++ source file with
 //
-//   #define STRATA_C_IMPLEMENTATION
-//   #include <strata/c.h>
+//   #define STRATA_IMPLEMENTATION
 //   #include <strata/strata.hpp>
 //
 // With STRATA_ENABLED=0 every call compiles to nothing.
 
 #include <strata/config.hpp>
 
+#if STRATA_ENABLED
+
+/// What the implementation does for units of C.
+struct strata_detail_c_calls {
+  void (*push)(char const* name);
+  void (*push_indexed)(char const* name, long long index);
+  void (*pop)(void);
+  void (*step_begin)(void);
+  void (*step_end)(void);
+};
+
+#if defined(__linux__)
+
+// A unit of C finds the implementation when it runs, wherever that is: in the program, in a shared
+// object, or in libstrata_inject.so. So it links without one.
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if STRATA_ENABLED
+/// The beginning of what all copies of Strata in a process share.
+struct strata_detail_c_block {
+  unsigned abi;
+  unsigned size;
+  struct strata_detail_c_calls const* calls;
+};
 
-/// Begins a range that the next `strata_pop` of this thread ends; the name is copied. Cost: a call,
-/// a load and a branch while nobody listens; else the name is looked up each time.
-STRATA_DETAIL_EXPORT void strata_push(char const* name);
+// Weak: the units of a program or shared object have one in common.
+#define STRATA_DETAIL_C_SHARED __attribute__((weak, visibility("hidden")))
+
+/// The implementation, null until the first call of this program or shared object looks for it.
+extern struct strata_detail_c_calls const* strata_detail_c_found;
+STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_found = 0;
+extern int strata_detail_c_process;
+STRATA_DETAIL_C_SHARED int strata_detail_c_process = 0;
+
+static inline void strata_detail_c_nothing(void) {}
+static inline void strata_detail_c_no_push(char const* name) { (void)name; }
+static inline void strata_detail_c_no_index(char const* name, long long index) {
+  (void)name;
+  (void)index;
+}
+extern struct strata_detail_c_calls strata_detail_c_idle;
+STRATA_DETAIL_C_SHARED struct strata_detail_c_calls strata_detail_c_idle = {
+    strata_detail_c_no_push, strata_detail_c_no_index, strata_detail_c_nothing,
+    strata_detail_c_nothing, strata_detail_c_nothing};
+
+/// The block that the process's first copy of Strata has published, null where there is none.
+struct strata_detail_c_block const* strata_detail_c_published(void);
+STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_published(void) {
+  char const* const entry = getenv("STRATA_DETAIL_PROCESS");
+  unsigned char const* const random = (unsigned char const*)getauxval(AT_RANDOM);
+  unsigned long long mark = 0, own = 0xcbf29ce484222325u;
+  unsigned abi = 0;
+  void* address = 0;
+  int i;
+  if (entry == 0 || random == 0 || sscanf(entry, "%llx:%u:%p", &mark, &abi, &address) != 3)
+    return 0;
+  for (i = 0; i < 16; ++i) own = (own ^ random[i]) * 0x100000001b3u;
+  if (mark != own || abi != STRATA_DETAIL_PROCESS_ABI) return 0;
+  return (struct strata_detail_c_block const*)address;
+}
+
+void strata_detail_c_tell(void);
+STRATA_DETAIL_C_SHARED void strata_detail_c_tell(void) {
+  if (strata_detail_c_found != 0 || strata_detail_c_process != (int)getpid()) return;
+  if (strata_detail_c_published() != 0) return; /* a unit of C++ tells it */
+  fprintf(stderr, "strata: %s\n", STRATA_DETAIL_NO_IMPLEMENTATION);
+}
+
+struct strata_detail_c_calls const* strata_detail_c_find(void);
+STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_find(void) {
+  struct strata_detail_c_block const* const block = strata_detail_c_published();
+  struct strata_detail_c_calls const* calls =
+      block == 0 ? 0 : __atomic_load_n(&block->calls, __ATOMIC_ACQUIRE);
+  char const* const wish = getenv("STRATA");
+  if (calls == 0 && wish != 0 && *wish != '\0') { /* it may still be loaded */
+    if (__atomic_exchange_n(&strata_detail_c_process, (int)getpid(), __ATOMIC_RELAXED) == 0)
+      atexit(strata_detail_c_tell);
+    return &strata_detail_c_idle;
+  }
+  if (calls == 0) calls = &strata_detail_c_idle;
+  __atomic_store_n(&strata_detail_c_found, calls, __ATOMIC_RELEASE);
+  return calls;
+}
+
+static inline struct strata_detail_c_calls const* strata_detail_c(void) {
+  struct strata_detail_c_calls const* const found =
+      __atomic_load_n(&strata_detail_c_found, __ATOMIC_ACQUIRE);
+  return found != 0 ? found : strata_detail_c_find();
+}
+
+/// Begins a range that the next `strata_pop` of this thread ends; the name is copied. Cost: an
+/// indirect call, a load and a branch while nobody listens; else the name is looked up each time.
+static inline void strata_push(char const* name) { strata_detail_c()->push(name); }
 
 /// The same with an index: rows `block[0]`, `block[1]`, ...
-STRATA_DETAIL_EXPORT void strata_push_indexed(char const* name, long long index);
+static inline void strata_push_indexed(char const* name, long long index) {
+  strata_detail_c()->push_indexed(name, index);
+}
 
 /// Ends the range that the last push of this thread began.
-STRATA_DETAIL_EXPORT void strata_pop(void);
+static inline void strata_pop(void) { strata_detail_c()->pop(); }
 
 /// Begins a step of the program's loop: schedules and counter passes go by steps. A step that this
 /// thread has left open, by `continue` say, ends first. Threads: one drives the steps.
-STRATA_DETAIL_EXPORT void strata_step_begin(void);
+static inline void strata_step_begin(void) { strata_detail_c()->step_begin(); }
 
 /// Ends the step that this thread began; where there is none it does nothing.
-STRATA_DETAIL_EXPORT void strata_step_end(void);
+static inline void strata_step_end(void) { strata_detail_c()->step_end(); }
 
-#elif !defined(STRATA_C_IMPLEMENTATION)
-#define STRATA_DETAIL_C_INLINE
+#ifdef __cplusplus
+}
+#endif
+
+#else
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+STRATA_DETAIL_EXPORT void strata_push(char const* name);
+STRATA_DETAIL_EXPORT void strata_push_indexed(char const* name, long long index);
+STRATA_DETAIL_EXPORT void strata_pop(void);
+STRATA_DETAIL_EXPORT void strata_step_begin(void);
+STRATA_DETAIL_EXPORT void strata_step_end(void);
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+
+#else
 
 static inline void strata_push(char const* name) { (void)name; }
 static inline void strata_push_indexed(char const* name, long long index) {
@@ -50,89 +161,4 @@ static inline void strata_step_end(void) {}
 
 #endif
 
-#ifdef __cplusplus
-}
-#endif
-
 #endif  // STRATA_C_H
-
-// Outside the guard: another header of the same source file may have included this one before.
-#if defined(STRATA_C_IMPLEMENTATION) && !defined(STRATA_DETAIL_C_BODIES)
-#define STRATA_DETAIL_C_BODIES
-
-#ifndef __cplusplus
-#error \
-    "STRATA_C_IMPLEMENTATION is for one C++ source file of the program: this one is compiled as C."
-#endif
-
-// Weak, since two libraries of one program may each bring the bodies. The empty ones stay within
-// their library: they are for units with STRATA_ENABLED=1 beside this one with 0.
-#if defined(_WIN32)
-#define STRATA_DETAIL_C_BODY
-#elif STRATA_ENABLED
-#define STRATA_DETAIL_C_BODY __attribute__((weak))
-#else
-#define STRATA_DETAIL_C_BODY __attribute__((weak, visibility("hidden")))
-#endif
-
-#if STRATA_ENABLED
-
-#include <strata/range.hpp>
-
-STRATA_BEGIN
-
-namespace detail {
-
-/// Whether this thread's step is open, and counts.
-inline bool& c_step() noexcept {
-  static thread_local bool open = false;
-  return open;
-}
-
-/// A null name is a mistake that must not end the program.
-inline char const* c_name(char const* name) noexcept { return name == nullptr ? "[null]" : name; }
-
-}  // namespace detail
-
-STRATA_END
-
-extern "C" {
-
-STRATA_DETAIL_C_BODY void strata_push(char const* name) {
-  strata::push(strata::detail::c_name(name));
-}
-
-STRATA_DETAIL_C_BODY void strata_push_indexed(char const* name, long long index) {
-  strata::push(strata::detail::c_name(name), index);
-}
-
-STRATA_DETAIL_C_BODY void strata_pop(void) { strata::pop(); }
-
-STRATA_DETAIL_C_BODY void strata_step_end(void) {
-  if (!strata::detail::c_step()) return;
-  strata::detail::c_step() = false;
-  if (auto const* const to = strata::detail::active_listener()) to->step_end();
-}
-
-STRATA_DETAIL_C_BODY void strata_step_begin(void) {
-  strata_step_end();
-  if (auto const* const to = strata::detail::active_listener())
-    strata::detail::c_step() = to->step_begin();
-}
-
-}  // extern "C"
-
-#elif !defined(STRATA_DETAIL_C_INLINE)
-
-extern "C" {
-
-STRATA_DETAIL_C_BODY void strata_push(char const*) {}
-STRATA_DETAIL_C_BODY void strata_push_indexed(char const*, long long) {}
-STRATA_DETAIL_C_BODY void strata_pop(void) {}
-STRATA_DETAIL_C_BODY void strata_step_begin(void) {}
-STRATA_DETAIL_C_BODY void strata_step_end(void) {}
-
-}  // extern "C"
-
-#endif
-#endif  // STRATA_C_IMPLEMENTATION

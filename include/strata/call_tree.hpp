@@ -4,11 +4,11 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/call_tree_builder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/range_row.hpp>
 
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -24,7 +24,7 @@ class call_tree {
   /// Cost: O(r log r) for r records, plus the depth of the tree for each kernel.
   explicit call_tree(profile const& source, folding mode = folding::none);
 
-  std::vector<range_row> const& rows() const noexcept { return rows_; }
+  vec<range_row> const& rows() const noexcept { return rows_; }
 
   /// Position of the row that holds the work of a profile's node; the root's for unknown nodes.
   std::uint32_t position_of(std::uint32_t node) const noexcept {
@@ -33,8 +33,8 @@ class call_tree {
   range_row const& row_of(std::uint32_t node) const noexcept { return rows_[position_of(node)]; }
 
  private:
-  std::vector<range_row> rows_;
-  std::vector<std::uint32_t> row_of_node_;
+  vec<range_row> rows_;
+  vec<std::uint32_t> row_of_node_;
 };
 
 inline call_tree::call_tree(profile const& source, folding mode) {

@@ -22,6 +22,17 @@
 #define STRATA_DETAIL_NAME(major, minor) STRATA_DETAIL_NAMED(major, minor)
 #define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
 
+// Raised when the layout of what the copies of Strata in a process share changes within a version.
+#define STRATA_DETAIL_PROCESS_LAYOUT 3
+// Copies that differ in this share nothing.
+#define STRATA_DETAIL_PROCESS_ABI (STRATA_DETAIL_PROCESS_LAYOUT * 1000000 + STRATA_VERSION / 100)
+
+// Said at exit where STRATA is set and nothing can start a session.
+#define STRATA_DETAIL_NO_IMPLEMENTATION                                                          \
+  "STRATA is set, but this program has no implementation of Strata, so nothing was recorded: "  \
+  "add a source file with #define STRATA_IMPLEMENTATION and #include <strata/strata.hpp>, "     \
+  "or run the program under libstrata_inject.so"
+
 // Types that are the same in both modes: records, tables, reports.
 #define STRATA_BEGIN \
   namespace strata { \
@@ -49,6 +60,14 @@
 #define STRATA_DETAIL_EXPORT __attribute__((visibility("default")))
 #define STRATA_DETAIL_COLD __attribute__((noinline, cold))
 #define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#endif
+
+// A body that stands in the implementation alone, for a function that the light headers declare.
+// Several implementations may meet in one program or process: the linker keeps one.
+#if defined(_WIN32)
+#define STRATA_DETAIL_BODY inline __attribute__((used))
+#else
+#define STRATA_DETAIL_BODY __attribute__((weak))
 #endif
 
 // Ranges may stand in functions that nvcc compiles for the device too; there they do nothing.

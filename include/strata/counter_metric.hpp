@@ -3,13 +3,13 @@
 #define STRATA_COUNTER_METRIC_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -49,9 +49,9 @@ struct counter_metric {
   counter_method method = counter_method::counted;
   std::string meaning;  ///< empty for CUPTI's own names
   std::string formula;
-  std::vector<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
-  bool stand_in = false;              ///< by another counter than the first choice
-  std::string why_absent;             ///< set where the chip does not have it
+  vec<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
+  bool stand_in = false;      ///< by another counter than the first choice
+  std::string why_absent;     ///< set where the chip does not have it
 };
 
 /// A value for one range.

@@ -10,6 +10,7 @@
 #include <strata/detail/finite.hpp>
 #include <strata/detail/formula.hpp>
 #include <strata/detail/note_list.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/detail/work_consistency.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
@@ -22,7 +23,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -32,15 +32,15 @@ struct counter_table {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   std::string chip;
-  std::vector<std::uint32_t> devices;  ///< whose counts are added up
-  std::uint64_t passes = 0;            ///< steps that the counting takes, one pass each
+  vec<std::uint32_t> devices;  ///< whose counts are added up
+  std::uint64_t passes = 0;    ///< steps that the counting takes, one pass each
   std::uint64_t passes_done = 0;
   std::uint64_t timed_steps = 1;  ///< whose mean time the rates use
-  std::vector<counter_metric> metrics;
-  std::vector<std::string> notes;    ///< without a full stop; position 0 is empty
-  std::vector<counter_cell> values;  ///< see at()
+  vec<counter_metric> metrics;
+  vec<std::string> notes;    ///< without a full stop; position 0 is empty
+  vec<counter_cell> values;  ///< see at()
   /// By row: how its own work differed between the counting steps; position in `notes`.
-  std::vector<std::uint32_t> work;
+  vec<std::uint32_t> work;
   std::size_t rows = 0;
 
   counter_cell const& at(std::size_t row, std::size_t metric, counter_scope scope) const noexcept {
@@ -89,7 +89,7 @@ class counter_table_builder {
   counter_table build() {
     describe_metrics();
     table_.values.resize(rows_.size() * table_.metrics.size() * 2);
-    std::vector<std::uint32_t> every;
+    vec<std::uint32_t> every;
     while (every.size() < source_.counter_passes_done)
       every.push_back(static_cast<std::uint32_t>(every.size()));
     for (std::size_t row = 0; row < rows_.size(); ++row)
@@ -110,8 +110,8 @@ class counter_table_builder {
  private:
   /// What a metric is made from, through all formulas.
   struct inputs {
-    std::vector<std::size_t> counters;  ///< in the sums
-    std::string uncounted;              ///< a CUPTI name that was not counted
+    vec<std::size_t> counters;  ///< in the sums
+    std::string uncounted;      ///< a CUPTI name that was not counted
     bool time = false;
   };
 
@@ -165,9 +165,9 @@ class counter_table_builder {
   }
 
   /// All steps where the source does not tell.
-  std::vector<std::uint32_t> passes_of(inputs const& from) const {
+  vec<std::uint32_t> passes_of(inputs const& from) const {
     if (from.counters.empty() && from.time) return {};
-    std::vector<bool> used(source_.counter_passes_done, source_.counter_origins.empty());
+    vec<bool> used(source_.counter_passes_done, source_.counter_origins.empty());
     for (std::size_t const counter : from.counters) {
       if (counter >= source_.counter_origins.size()) continue;
       counter_origin const& origin = source_.counter_origins[counter];
@@ -175,7 +175,7 @@ class counter_table_builder {
         if (origin.first_pass + i < used.size()) used[origin.first_pass + i] = true;
       }
     }
-    std::vector<std::uint32_t> made;
+    vec<std::uint32_t> made;
     for (std::size_t i = 0; i < used.size(); ++i) {
       if (used[i]) made.push_back(static_cast<std::uint32_t>(i));
     }
@@ -320,11 +320,11 @@ class counter_table_builder {
   std::uint32_t note(std::string const& text) { return noted_.number_of(text, table_.notes); }
 
   profile const& source_;
-  std::vector<range_row> const& rows_;
+  vec<range_row> const& rows_;
   counter_sums sums_;
   work_consistency work_;
   metric_set set_;  ///< with the rates
-  std::vector<inputs> inputs_;
+  vec<inputs> inputs_;
   note_list noted_;
   counter_table table_;
 };

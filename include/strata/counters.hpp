@@ -12,6 +12,7 @@
 #include <strata/detail/pass_work.hpp>
 #include <strata/detail/progress_line.hpp>
 #include <strata/detail/recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
@@ -21,72 +22,29 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
-
-/// Tells `replay` that its body may run again and again with the same outcome.
-struct repeatable_t {};
-inline constexpr repeatable_t repeatable{};
 
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
 /// every counter is had. Nested ranges cost no extra passes: CUPTI sees one level, a child
 /// interrupts its parent, and sums are made afterwards. Passes are driven by STRATA_STEP(), or by
-/// hand: `for (auto pass : counters) step();`. Threads: the one that drives the steps; ranges of
+/// hand (`counter_passes`). Threads: the one that drives the steps; ranges of
 /// other threads are not counted. Devices: all that this thread used in the timed steps and that
 /// have the chip of the current one; their counts are added up. Cost: a counted step is slower,
 /// since the device drains at range ends; neither its times nor its device activity are recorded.
 class counter_session {
  public:
-  /// One pass of a loop over the passes. It ends with the body, and counts when the loop goes on:
-  /// `break`, `return` or an exception discard it.
-  class pass {
-   public:
-    pass(pass const&) = delete;
-    pass& operator=(pass const&) = delete;
-    ~pass() { of_->stop_pass(); }
-
-   private:
-    friend class counter_session;
-    explicit pass(counter_session& of) : of_(&of) { (void)of.begin_pass(); }
-    counter_session* of_;
-  };
-
-  class iterator {
-   public:
-    pass operator*() {
-      ran_ = true;
-      return pass(*of_);
-    }
-    iterator& operator++() {
-      (void)of_->accept_pass();
-      return *this;
-    }
-    /// Whether the body runs (again). It runs once when nothing can be counted.
-    bool operator!=(iterator const&) const noexcept { return !ran_ || !of_->done(); }
-
-   private:
-    friend class counter_session;
-    explicit iterator(counter_session& of) : of_(&of) {}
-    counter_session* of_;
-    bool ran_ = false;
-  };
-
   counter_session() = default;
   counter_session(counter_session const&) = delete;
   counter_session& operator=(counter_session const&) = delete;
   ~counter_session() { close(); }
 
-  iterator begin() { return iterator(*this); }
-  iterator end() { return iterator(*this); }
-
-  /// Counts one run of `body`, which is all that it runs; sets that take several passes are
+  /// Counts one run of a body, which is all that it runs; sets that take several passes are
   /// refused, since the body may change what it works on. Errors: bad_argument: they were refused,
   /// and the body ran uncounted; those of begin_pass and end_pass.
-  template <class Body>
-  status replay(Body&& body) {
+  status replay_once(void (*run)(void* body), void* body) {
     if (!done() && passes() > 1) {
-      body();
+      run(body);
       troubles_.push_back(
           {errc::bad_argument,
            "counters: this set takes " + std::to_string(passes()) +
@@ -95,10 +53,7 @@ class counter_session {
       return troubles_.back();
     }
     std::size_t const before = troubles_.size();
-    {
-      pass const only(*this);
-      body();
-    }
+    run_pass(run, body);
     bool const counted = state_ == pass_state::stopped;
     (void)accept_pass();
     if (!done() && counted) {
@@ -113,21 +68,20 @@ class counter_session {
     }
     return troubles_.size() == before ? status{} : troubles_.back();
   }
-  /// Runs `body` once for each pass, at least once.
-  template <class Body>
-  status replay(Body&& body, repeatable_t) {
+  /// Runs a body once for each pass, at least once.
+  status replay_all(void (*run)(void* body), void* body) {
     std::size_t const before = troubles_.size();
-    for (pass const& each : *this) {
-      (void)each;
-      body();
-    }
+    do {
+      run_pass(run, body);
+      (void)accept_pass();
+    } while (!done());
     return troubles_.size() == before ? status{} : troubles_.back();
   }
 
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`) for the device of the current
   /// context and plans the passes. `problems` takes what cannot be counted; the rest is. Errors:
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
-  status open(std::string_view request, std::vector<status>& problems) {
+  status open(std::string_view request, vec<status>& problems) {
     status const planned = plan_.open(request, detail::device_profilers::which::all,
                                       detail::recorder::instance().session(), problems);
     open_ = plan_.devices.is_open();
@@ -141,9 +95,9 @@ class counter_session {
   std::size_t passes_done() const noexcept { return passes_done_; }
   bool done() const noexcept { return !open_ || at_ >= plan_.configs.size(); }
   /// What each range launched in each pass that counted.
-  std::vector<counted_work> const& work() const noexcept { return work_.passes(); }
+  vec<counted_work> const& work() const noexcept { return work_.passes(); }
   /// What went wrong in passes.
-  std::vector<status> const& troubles() const noexcept { return troubles_; }
+  vec<status> const& troubles() const noexcept { return troubles_; }
 
   /// Begins to count the ranges of this thread. Device activity is not traced meanwhile:
   /// instrumented code (SASS counters) would read zero beside CUPTI's kernel records. Ranges are
@@ -201,41 +155,6 @@ class counter_session {
     return {};
   }
 
-  /// Lets CUPTI go; what was counted stays.
-  void close() noexcept {
-    if (!open_) return;
-    (void)end_pass(true);
-    if (state_ == pass_state::none) {
-      plan_.devices.close();
-    } else {
-      plan_.devices.abandon();  // a stream captures
-    }
-    open_ = false;
-  }
-
-  /// Adds what was counted to the profile.
-  void copy_to(profile& to) const {
-    to.metrics = plan_.set;
-    values_.copy_to(to);
-    to.chip = plan_.devices.chip();
-    to.counted_devices = plan_.devices.devices();
-    if (followed_) to.work = work_.passes();
-    to.counter_passes = passes_;
-    to.counter_passes_done = passes_done_;
-    to.losses.counter_ranges_lost += plan_.devices.lost();
-  }
-
- private:
-  enum class pass_state : unsigned char { none, counting, stopped };
-  static constexpr std::size_t most_skipped = 100;
-
-  status prepare() {
-    status ready;
-    if (!configured_) ready = plan_.devices.configure(plan_.configs[at_], expected_ranges());
-    configured_ = ready.ok();
-    return ready.ok() ? plan_.devices.start() : ready;
-  }
-
   /// Ends the counting of a pass, of which is not known yet whether it counts.
   void stop_pass() noexcept {
     if (state_ != pass_state::counting) return;
@@ -277,6 +196,52 @@ class counter_session {
     passes_together_ = 0;
     if (!plan_.devices.trouble().ok()) troubles_.push_back(plan_.devices.trouble());
     return {};
+  }
+
+  /// Lets CUPTI go; what was counted stays.
+  void close() noexcept {
+    if (!open_) return;
+    (void)end_pass(true);
+    if (state_ == pass_state::none) {
+      plan_.devices.close();
+    } else {
+      plan_.devices.abandon();  // a stream captures
+    }
+    open_ = false;
+  }
+
+  /// Adds what was counted to the profile.
+  void copy_to(profile& to) const {
+    to.metrics = plan_.set;
+    values_.copy_to(to);
+    to.chip = plan_.devices.chip();
+    to.counted_devices = plan_.devices.devices();
+    if (followed_) to.work = work_.passes();
+    to.counter_passes = passes_;
+    to.counter_passes_done = passes_done_;
+    to.losses.counter_ranges_lost += plan_.devices.lost();
+  }
+
+ private:
+  enum class pass_state : unsigned char { none, counting, stopped };
+  static constexpr std::size_t most_skipped = 100;
+
+  status prepare() {
+    status ready;
+    if (!configured_) ready = plan_.devices.configure(plan_.configs[at_], expected_ranges());
+    configured_ = ready.ok();
+    return ready.ok() ? plan_.devices.start() : ready;
+  }
+
+  /// One pass over a body; an exception that leaves it ends the pass, which does not count.
+  void run_pass(void (*run)(void* body), void* body) {
+    struct stop_at_end {
+      counter_session* of;
+      ~stop_at_end() { of->stop_pass(); }
+    };
+    (void)begin_pass();
+    stop_at_end const guard{this};
+    run(body);
   }
 
   /// Makes the last passes again, with room for all ranges. What was read stands until then.
@@ -368,7 +333,7 @@ class counter_session {
   std::size_t at_ = 0;
   detail::pass_work work_;
   detail::progress_line progress_;
-  std::vector<status> troubles_;
+  vec<status> troubles_;
   status stopped_;  // how the last pass did
   pass_state state_ = pass_state::none;
   bool open_ = false;

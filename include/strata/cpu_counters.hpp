@@ -10,6 +10,7 @@
 #include <strata/detail/perf_request.hpp>
 #include <strata/detail/perf_system.hpp>
 #include <strata/detail/recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
@@ -24,7 +25,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -57,7 +57,7 @@ class cpu_counter_session {
   /// Opens what the request names (`cpu`: everything; or keys joined by `+`) in the calling thread.
   /// `problems` takes what cannot be counted; the rest is. Errors: not_permitted, not_supported,
   /// unavailable, limit, busy: nothing can be counted.
-  status open(std::string_view request, std::vector<status>& problems) {
+  status open(std::string_view request, vec<status>& problems) {
     hear_forks();
     close();
     bouts_.clear();
@@ -128,7 +128,7 @@ class cpu_counter_session {
   }
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
-  void copy_to(profile& to, std::vector<status>& problems) const {
+  void copy_to(profile& to, vec<status>& problems) const {
     to.cpu_metrics = set_;
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
@@ -156,15 +156,15 @@ class cpu_counter_session {
   /// The counting of one thread.
   struct bout {
     /// The threads that are there already are counted one by one.
-    bout(detail::perf_system const& system, std::vector<detail::perf_wish>& wishes)
+    bout(detail::perf_system const& system, vec<detail::perf_wish>& wishes)
         : meter(system), thread(detail::recorder::thread_id()) {
-      std::vector<int> const others = system.threads();
+      vec<int> const others = system.threads();
       detail::perf_opener::opened made = detail::perf_opener(system).open(wishes);
       columns = std::move(made.columns);
       who = made.who;
       meter.take(made.groups);
       if (columns.empty()) return;
-      std::vector<detail::perf_wish> same;
+      vec<detail::perf_wish> same;
       for (detail::perf_wish const& each : wishes) {
         if (each.error == 0) same.push_back({each.event});
       }
@@ -182,7 +182,7 @@ class cpu_counter_session {
     }
 
     detail::perf_meter meter;
-    std::vector<std::string> columns;  ///< of the meter's slots, but for the first
+    vec<std::string> columns;  ///< of the meter's slots, but for the first
     std::uint64_t thread;
     detail::perf_group::reach who = detail::perf_group::reach::threads;
     std::size_t missed = 0;  ///< other threads that could not be counted
@@ -200,9 +200,9 @@ class cpu_counter_session {
   }
 
   /// One sentence for each reason, with the metrics that it concerns.
-  std::vector<status> refusals(detail::perf_request& asked) const {
-    std::vector<status> told;
-    std::vector<std::string> reasons;
+  vec<status> refusals(detail::perf_request& asked) const {
+    vec<status> told;
+    vec<std::string> reasons;
     for (detail::perf_wish const& wish : asked.wishes()) {
       std::string const& reason = wish.refused.text;
       if (wish.error == 0 || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
@@ -219,7 +219,7 @@ class cpu_counter_session {
   }
 
   /// Nothing can be counted: why not the first.
-  static status refusal(std::vector<detail::perf_wish> const& wishes) {
+  static status refusal(vec<detail::perf_wish> const& wishes) {
     for (detail::perf_wish const& each : wishes) {
       if (each.refused.code != errc::ok) {
         return {each.refused.code, "counters: the CPU's cannot be counted: " + each.refused.text};
@@ -245,7 +245,7 @@ class cpu_counter_session {
 
   /// The metrics that never had a counter of the hardware.
   status never_scheduled(profile const& data) const {
-    std::vector<double> sums(data.cpu_counter_names.size(), 0.0);
+    vec<double> sums(data.cpu_counter_names.size(), 0.0);
     for (counter_value const& each : data.cpu_counters) sums[each.counter] += each.value;
     std::string keys;
     for (resolved_metric const& each : set_.metrics) {
@@ -266,7 +266,7 @@ class cpu_counter_session {
   }
 
   static void copy(bout const& of, profile& to) {
-    std::vector<std::uint32_t> positions;
+    vec<std::uint32_t> positions;
     for (std::string const& name : of.columns) {
       auto const found = std::find(to.cpu_counter_names.begin(), to.cpu_counter_names.end(), name);
       positions.push_back(static_cast<std::uint32_t>(found - to.cpu_counter_names.begin()));
@@ -299,8 +299,8 @@ class cpu_counter_session {
 
   detail::perf_system const* system_;
   metric_set set_;
-  std::vector<detail::perf_wish> wanted_;  ///< in every thread that counts
-  std::vector<std::unique_ptr<bout>> bouts_;
+  vec<detail::perf_wish> wanted_;  ///< in every thread that counts
+  vec<std::unique_ptr<bout>> bouts_;
   bout* running_ = nullptr;
   bool refused_ = false;  ///< in another thread than the one that opened
 };

@@ -3,10 +3,10 @@
 #define STRATA_DURATION_STATISTICS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -38,7 +38,7 @@ class duration_statistics {
   std::int64_t minimum_ = 0;
   std::int64_t maximum_ = 0;
   std::size_t first_bucket_ = 0;
-  std::vector<std::uint32_t> histogram_;  ///< from first_bucket_ on, as far as there are values
+  vec<std::uint32_t> histogram_;  ///< from first_bucket_ on, as far as there are values
 };
 
 inline std::size_t duration_statistics::bucket(std::int64_t duration) noexcept {

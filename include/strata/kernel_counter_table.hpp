@@ -8,6 +8,7 @@
 #include <strata/detail/counter_rates.hpp>
 #include <strata/detail/finite.hpp>
 #include <strata/detail/flat_map.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/kernel_table.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
@@ -21,17 +22,16 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
 /// Counted values of the rows of a kernel table, in its order. Values are of all launches of a row
 /// in one step; rates divide them by the mean duration of as many timed launches.
 struct kernel_counter_table {
-  std::vector<counter_metric> metrics;
-  std::vector<std::uint64_t> launches;  ///< counted, by row; 0 where a row was not
-  std::vector<double> values;           ///< by row and metric; NaN: no value
-  std::uint64_t unknown = 0;            ///< counted kernels that were never traced
+  vec<counter_metric> metrics;
+  vec<std::uint64_t> launches;  ///< counted, by row; 0 where a row was not
+  vec<double> values;           ///< by row and metric; NaN: no value
+  std::uint64_t unknown = 0;    ///< counted kernels that were never traced
 
   double at(std::size_t row, std::size_t metric) const noexcept {
     return values[row * metrics.size() + metric];
@@ -44,7 +44,7 @@ namespace detail {
 class kernel_counter_table_builder {
  public:
   kernel_counter_table_builder(profile const& source, call_tree const& tree,
-                               std::vector<kernel_row> const& rows)
+                               vec<kernel_row> const& rows)
       : source_(source), rows_(rows), set_(source.metrics) {
     rate_resolver(set_).run();
     for (std::size_t i = 0; i < rows.size(); ++i) places_[{rows[i].path_id, rows[i].name}] = i;
@@ -112,10 +112,10 @@ class kernel_counter_table_builder {
   }
 
   profile const& source_;
-  std::vector<kernel_row> const& rows_;
+  vec<kernel_row> const& rows_;
   metric_set set_;  ///< with the rates
   flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places_;
-  std::vector<std::vector<counted_kernel const*>> sums_;  ///< by row
+  vec<vec<counted_kernel const*>> sums_;  ///< by row
   kernel_counter_table table_;
 };
 
@@ -124,7 +124,7 @@ class kernel_counter_table_builder {
 /// The counted values of single kernels by the rows of their table.
 /// Cost: O(rows x metrics).
 inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
-                                                      std::vector<kernel_row> const& rows) {
+                                                      vec<kernel_row> const& rows) {
   return detail::kernel_counter_table_builder(source, tree, rows).build();
 }
 

@@ -9,6 +9,7 @@
 #include <strata/detail/kernel_regions.hpp>
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -35,14 +35,13 @@ class kernel_counter_session {
 
   /// Plans the counters of `request` for kernels in ranges with these names (`*`, `?`) and below
   /// them. Requires: no counter_session is open. Errors: as counter_session::open.
-  status open(std::string_view request, std::vector<std::string> ranges,
-              std::vector<status>& problems) {
+  status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
     regions_.choose(std::move(ranges));
     status planned = plan_.open(request, detail::device_profilers::which::current,
                                 detail::recorder::instance().session(), problems);
     open_ = plan_.devices.is_open();
     for (detail::metric_config& each : plan_.configs) {
-      std::vector<std::string> names = each.names();
+      vec<std::string> names = each.names();
       if (std::find(names.begin(), names.end(), detail::kernel_regions::mark) == names.end())
         names.emplace_back(detail::kernel_regions::mark);
       if (planned.ok()) planned = plan_.host.configure(names, each);
@@ -58,7 +57,7 @@ class kernel_counter_session {
 
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
-  status begin_step(std::vector<counted_work> const& seen) {
+  status begin_step(vec<counted_work> const& seen) {
     if (activity_session::instance().saw_graphs()) {
       while (!done() && plan_.breaks_graphs(at_)) {
         ++at_;
@@ -98,10 +97,9 @@ class kernel_counter_session {
     status done = plan_.devices.stop(complete);
     if (!done.ok()) return give_up(done);
     detail::metric_config& config = plan_.configs[at_++];
-    std::vector<std::vector<double>> counted;
-    done = plan_.devices.read(config, [&](std::uint32_t, std::vector<double> const& values) {
-      counted.push_back(values);
-    });
+    vec<vec<double>> counted;
+    done = plan_.devices.read(
+        config, [&](std::uint32_t, vec<double> const& values) { counted.push_back(values); });
     if (done.ok()) done = regions_.take(config.names(), counted);
     if (!done.ok()) return give_up(done);
     ++taken_;
@@ -125,14 +123,14 @@ class kernel_counter_session {
   }
 
   /// What went wrong in steps.
-  std::vector<status> const& troubles() const noexcept { return troubles_; }
+  vec<status> const& troubles() const noexcept { return troubles_; }
 
   /// Adds what was counted to a profile that has its kernels.
   void copy_to(profile& to) const { regions_.copy_to(to); }
 
  private:
   /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
-  std::size_t expected(std::vector<counted_work> const& seen) {
+  std::size_t expected(vec<counted_work> const& seen) {
     std::size_t most = 0;
     std::size_t now = 0;
     std::uint32_t pass = 0;
@@ -169,7 +167,7 @@ class kernel_counter_session {
 
   detail::counting_plan plan_;
   detail::kernel_regions regions_;
-  std::vector<status> troubles_;
+  vec<status> troubles_;
   std::size_t at_ = 0;
   std::size_t taken_ = 0;
   bool open_ = false;

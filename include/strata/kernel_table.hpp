@@ -7,6 +7,7 @@
 #include <strata/detail/interval.hpp>
 #include <strata/detail/kernel_text.hpp>
 #include <strata/detail/launch_index.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/duration_statistics.hpp>
 #include <strata/profile.hpp>
 
@@ -16,7 +17,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -56,9 +56,9 @@ class kernel_table_builder {
   kernel_table_builder(profile const& source, call_tree const& tree)
       : source_(source), tree_(tree), texts_(source.kernel_names.size()) {}
 
-  std::vector<kernel_row> build() {
+  vec<kernel_row> build() {
     sort_kernels();
-    std::vector<kernel_row> rows;
+    vec<kernel_row> rows;
     for (std::size_t first = 0; first < kernels_.size();) {
       std::size_t last = first;
       while (last < kernels_.size() && kernels_[last].first == kernels_[first].first) ++last;
@@ -202,17 +202,17 @@ class kernel_table_builder {
 
   profile const& source_;
   call_tree const& tree_;
-  std::vector<name_texts> texts_;
+  vec<name_texts> texts_;
   /// Position of the range's row and name, position of the kernel.
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> kernels_;
-  std::vector<std::uint64_t> blocks_;
+  vec<std::pair<std::uint64_t, std::uint32_t>> kernels_;
+  vec<std::uint64_t> blocks_;
 };
 
 }  // namespace detail
 
 /// Kernels by range and name, the longest total first.
 /// Cost: O(k log k) for k kernels; each name is demangled once.
-inline std::vector<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {
+inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {
   return detail::kernel_table_builder(source, tree).build();
 }
 

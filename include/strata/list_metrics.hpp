@@ -6,6 +6,7 @@
 #include <strata/detail/metric_host.hpp>
 #include <strata/detail/perf_catalogue.hpp>
 #include <strata/detail/profiler_library.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/status.hpp>
@@ -14,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -64,7 +64,7 @@ class metric_lister : metric_lines {
 
   /// Passes of all groups of a set; a dash where nothing is left to count.
   std::string passes(metric_set const& set, pass_layout layout) {
-    std::vector<metric_config> configs;
+    vec<metric_config> configs;
     status const done = host_.configure(set, layout, configs);
     if (!done) return "?";
     std::size_t sum = 0;

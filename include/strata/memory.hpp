@@ -7,12 +7,12 @@
 #include <strata/detail/allocation_pairs.hpp>
 #include <strata/detail/interval.hpp>
 #include <strata/detail/launch_index.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -41,8 +41,8 @@ struct memory_point {
 
 /// The allocations of a profile and the memory in use over time.
 struct memory_table {
-  std::vector<allocation_row> allocations;  ///< in order of time
-  std::vector<memory_point> timeline;       ///< in order of time
+  vec<allocation_row> allocations;  ///< in order of time
+  vec<memory_point> timeline;       ///< in order of time
   std::int64_t peak_bytes = 0;
   std::int64_t peak_at = 0;
   std::uint64_t releases_of_older_memory =
@@ -108,7 +108,7 @@ class memory_table_builder {
   profile const& source_;
   call_tree const& tree_;
   launch_index launches_;
-  std::vector<std::uint32_t> rows_;  ///< of each allocation's record
+  vec<std::uint32_t> rows_;  ///< of each allocation's record
   memory_table table_;
   std::int64_t in_use_ = 0;
 };

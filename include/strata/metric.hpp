@@ -5,6 +5,7 @@
 #include <strata/config.hpp>
 #include <strata/detail/formula.hpp>
 #include <strata/detail/metric_table.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +13,6 @@
 #include <iterator>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -118,7 +118,7 @@ inline bool is_one_of(std::string_view word, std::string_view words) noexcept {
   return false;
 }
 
-inline void expand_into(std::string_view request, std::vector<std::string>& names) {
+inline void expand_into(std::string_view request, vec<std::string>& names) {
   while (!request.empty()) {
     std::string_view const item = take_until(request, "+, \t");
     if (item.empty()) continue;
@@ -167,8 +167,8 @@ inline metric_combine combine_of(std::string_view cupti_name) noexcept {
 
 /// The names in a request such as `hbm+l1_hit_rate+dram__bytes.sum`: presets become their metrics,
 /// in order, each once; whatever else stays as it is.
-inline std::vector<std::string> expand_metrics(std::string_view request) {
-  std::vector<std::string> names;
+inline vec<std::string> expand_metrics(std::string_view request) {
+  vec<std::string> names;
   detail::expand_into(request, names);
   return names;
 }

@@ -3,6 +3,7 @@
 #define STRATA_METRIC_SET_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -26,7 +26,7 @@ struct resolved_metric {
   bool stand_in = false;  ///< by another counter than the first choice: the formula tells which
 
   /// The CUPTI names to be counted for it; none where it is derived.
-  std::vector<std::string> counters;
+  vec<std::string> counters;
 };
 
 /// A metric that the chip does not have.
@@ -38,7 +38,7 @@ struct absent_metric {
 /// A name that means nothing.
 struct unknown_metric {
   std::string name;
-  std::vector<std::string> suggestions;  ///< nearest first
+  vec<std::string> suggestions;  ///< nearest first
 
   /// "unknown metric 'l1_hit': did you mean l1_hit_rate?"
   std::string message() const {
@@ -54,14 +54,14 @@ struct unknown_metric {
 /// Counters that are configured with one call, since only those can share a pass.
 struct metric_group {
   metric_place place = metric_place::memory;
-  std::vector<std::string> counters;
+  vec<std::string> counters;
 };
 
 /// What a request comes to on one chip.
 struct metric_set {
-  std::vector<resolved_metric> metrics;  ///< inputs stand before what is derived from them
-  std::vector<absent_metric> absent;
-  std::vector<unknown_metric> unknown;
+  vec<resolved_metric> metrics;  ///< inputs stand before what is derived from them
+  vec<absent_metric> absent;
+  vec<unknown_metric> unknown;
 
   resolved_metric const* find(std::string_view key) const noexcept {
     for (resolved_metric const& each : metrics) {
@@ -71,8 +71,8 @@ struct metric_set {
   }
 
   /// Every CUPTI name that is needed, once.
-  std::vector<std::string> counters() const {
-    std::vector<std::string> names;
+  vec<std::string> counters() const {
+    vec<std::string> names;
     for (resolved_metric const& each : metrics) {
       for (std::string const& name : each.counters) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -114,7 +114,7 @@ class metric_grouper {
  public:
   explicit metric_grouper(pass_layout layout) : layout_(layout) {}
 
-  std::vector<metric_group> run(std::vector<std::string> const& names) {
+  vec<metric_group> run(vec<std::string> const& names) {
     for (metric_place const place :
          {metric_place::memory, metric_place::sm, metric_place::device_wide, metric_place::sass}) {
       for (std::string const& name : names) {
@@ -155,14 +155,14 @@ class metric_grouper {
   }
 
   pass_layout layout_;
-  std::vector<metric_group> groups_;
+  vec<metric_group> groups_;
 };
 
 }  // namespace detail
 
 /// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
 /// and constants of the device join the cheapest.
-inline std::vector<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
+inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
   return detail::metric_grouper(layout).run(set.counters());
 }
 

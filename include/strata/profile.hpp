@@ -3,13 +3,13 @@
 #define STRATA_PROFILE_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/duration_statistics.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/record.hpp>
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -78,7 +78,7 @@ struct profile_environment {
   std::uint64_t process_id = 0;
   std::int64_t started_at_unix_ns = 0;
   std::int32_t rank = -1;  ///< of a distributed run, -1 when there is one process
-  std::vector<profile_device> devices;
+  vec<profile_device> devices;
 };
 
 /// What could not be kept, each counted; all zero in a complete profile.
@@ -154,7 +154,7 @@ struct counted_kernel {
   std::uint32_t name;          ///< 1-based in profile::kernel_names
   std::uint64_t launches_min;  ///< in the steps that counted
   std::uint64_t launches_max;
-  std::vector<double> values;  ///< in the order of profile::kernel_counter_names; NaN: no value
+  vec<double> values;  ///< in the order of profile::kernel_counter_names; NaN: no value
 };
 
 /// What a run produced: data only. Times are ns since the session began unless said otherwise.
@@ -162,43 +162,43 @@ struct profile {
   profile_environment environment;
   profile_losses losses;
   profile_cost cost;
-  std::vector<std::string> problems;  ///< one sentence each: what could not be done and the cure
+  vec<std::string> problems;  ///< one sentence each: what could not be done and the cure
 
-  std::vector<std::string> names;       ///< of ranges and notes; position 0 is empty
-  std::vector<profile_node> nodes;      ///< position is the node's number; node 0 is the root
-  std::vector<profile_thread> threads;  ///< position is not the ordinal
-  std::vector<step_record> steps;
-  std::vector<range_record> ranges;
-  std::vector<attribute_record> attributes;
-  std::vector<folded_ranges> folded;
-  std::vector<span_record> spans;  ///< start/end ranges and marks of NVTX
-  std::vector<inherited_time> inherited;
+  vec<std::string> names;       ///< of ranges and notes; position 0 is empty
+  vec<profile_node> nodes;      ///< position is the node's number; node 0 is the root
+  vec<profile_thread> threads;  ///< position is not the ordinal
+  vec<step_record> steps;
+  vec<range_record> ranges;
+  vec<attribute_record> attributes;
+  vec<folded_ranges> folded;
+  vec<span_record> spans;  ///< start/end ranges and marks of NVTX
+  vec<inherited_time> inherited;
 
-  std::vector<launch_record> launches;
-  std::vector<kernel_record> kernels;
-  std::vector<kernel_name> kernel_names;  ///< kernel_record::name is 1-based into these
-  std::vector<copy_record> copies;
-  std::vector<memory_record> memory;
-  std::vector<synchronization_record> synchronizations;
-  std::vector<overhead_record> overheads;
-  std::vector<captured_record> captured;  ///< sorted by graph node and time
+  vec<launch_record> launches;
+  vec<kernel_record> kernels;
+  vec<kernel_name> kernel_names;  ///< kernel_record::name is 1-based into these
+  vec<copy_record> copies;
+  vec<memory_record> memory;
+  vec<synchronization_record> synchronizations;
+  vec<overhead_record> overheads;
+  vec<captured_record> captured;  ///< sorted by graph node and time
 
-  std::string chip;                             ///< that was counted on, as CUPTI names it
-  std::vector<std::uint32_t> counted_devices;   ///< as the driver numbers them
-  metric_set metrics;                           ///< what was asked for, as the chip has it
-  std::vector<std::string> counter_names;       ///< CUPTI's
-  std::vector<counter_origin> counter_origins;  ///< of the names; empty where unknown
-  std::vector<counter_value> counters;
-  std::vector<counted_work> work;  ///< of the counting steps; empty where it could not be followed
-  std::vector<std::string> kernel_counter_names;  ///< CUPTI's
-  std::vector<counted_kernel> counted_kernels;
+  std::string chip;                     ///< that was counted on, as CUPTI names it
+  vec<std::uint32_t> counted_devices;   ///< as the driver numbers them
+  metric_set metrics;                   ///< what was asked for, as the chip has it
+  vec<std::string> counter_names;       ///< CUPTI's
+  vec<counter_origin> counter_origins;  ///< of the names; empty where unknown
+  vec<counter_value> counters;
+  vec<counted_work> work;  ///< of the counting steps; empty where it could not be followed
+  vec<std::string> kernel_counter_names;  ///< CUPTI's
+  vec<counted_kernel> counted_kernels;
   std::uint64_t counter_passes = 0;  ///< steps that the counting takes
   std::uint64_t counter_passes_done = 0;
 
   /// The CPU's counters: sums over all recorded calls.
   metric_set cpu_metrics;
-  std::vector<std::string> cpu_counter_names;
-  std::vector<counter_value> cpu_counters;
+  vec<std::string> cpu_counter_names;
+  vec<counter_value> cpu_counters;
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected

@@ -4,11 +4,11 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/metric_resolver.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric_set.hpp>
 
 #include <string>
 #include <type_traits>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -16,8 +16,8 @@ STRATA_BEGIN
 /// `chip_names` are what misspelt CUPTI names are compared with.
 /// Cost: has() is called several times for a name, so it should remember.
 template <class Has>
-metric_set resolve_metrics(std::vector<std::string> const& wanted, Has&& has,
-                           std::vector<std::string> const& chip_names = {}) {
+metric_set resolve_metrics(vec<std::string> const& wanted, Has&& has,
+                           vec<std::string> const& chip_names = {}) {
   return detail::metric_resolver<std::remove_reference_t<Has>>(has, chip_names).run(wanted);
 }
 

@@ -2,15 +2,16 @@
 #ifndef STRATA_STRATA_HPP
 #define STRATA_STRATA_HPP
 
-// Everything. Annotations alone need <strata/range.hpp>; one source file of the program includes
-// this one.
+// Ranges, steps and sessions: what a program writes. It costs the compiler little. One source file
+// of the program says `#define STRATA_IMPLEMENTATION` before it includes this one, and has the
+// bodies.
 
 #include <strata/range.hpp>
-#if STRATA_ENABLED && defined(__has_include)
-#if __has_include(<nvtx3/nvToolsExt.h>)
-#include <strata/nvtx.hpp>
-#endif
-#endif
-#include <strata/session.hpp>  // may start a session, which asks what stands above
+#include <strata/session.hpp>
 
 #endif  // STRATA_STRATA_HPP
+
+// Outside the guard: the source file may have included this one before.
+#if defined(STRATA_IMPLEMENTATION)
+#include <strata/implementation.hpp>
+#endif

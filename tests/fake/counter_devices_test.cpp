@@ -4,9 +4,9 @@
 #include <cmath>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "counter_run.hpp"
+#include <strata/detail/recorder.hpp>
 
 using fake::counted;
 using fake::counting;
@@ -77,7 +77,7 @@ TEST_CASE("a model that is split over two devices") {
   run_steps(2, split_model);
   profile const& p = s.result();
   fake::no_problem(p);
-  CHECK(p.counted_devices == std::vector<std::uint32_t>{0, 1});
+  CHECK(p.counted_devices == strata::vec<std::uint32_t>{0, 1});
   CHECK(fake_profiler_passes() == 2);  // one step, on each
   CHECK(p.counter_passes_done == 1);
   counted const c(p);
@@ -121,7 +121,7 @@ TEST_CASE("several passes on several devices, and another device from step to st
     launch_on(2, 1);
   });
   counted const c(s.result());
-  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0, 1, 2});
+  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0, 1, 2});
   CHECK(s.result().counter_passes_done == 3);
   for (char const* const metric : {hbm_read, fake::hbm_write, fake::l2_bytes})
     CHECK(c.total("decode", metric) == 160);
@@ -164,7 +164,7 @@ TEST_CASE("a device of another thread is left alone: its work may wait for this 
     std::thread([] { launch_on(1, 100); }).join();
   });
   fake::no_problem(s.result());
-  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
   CHECK(counted(s.result()).total("main", hbm_read) == 96);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("another chip, a second context and a device that refuses are left out
     fake_set_device_of(2, 0);
     run_steps(2, split_model);
     fake::one_problem(s.result(), "counters: device 0 has several contexts");
-    CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+    CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
   }
   SUBCASE("the second device has no privilege") {
     counting_on s(2, hbm_read);
@@ -253,7 +253,7 @@ TEST_CASE("a device that cannot begin to count is left out, and told") {
     run_steps(3, split_model);
     fake::one_problem(s.result(), "; the current device alone is counted");
     CHECK(fake::says(s.result().problems[0], function));
-    CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+    CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
     CHECK(counted(s.result()).total("both", hbm_read) == 32);
   }
 }
@@ -290,7 +290,7 @@ TEST_CASE("a device that takes other passes is left out") {
   fake::one_problem(s.result(),
                     "device 1 is not counted: it takes another number of passes than the first "
                     "one");
-  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
   CHECK(s.result().counter_passes_done == 2);
   counted const c(s.result());
   CHECK(c.total("first", hbm_read) == 320);
@@ -322,7 +322,7 @@ TEST_CASE("a context that is gone before the counting is left alone") {
     fake_destroy_context(6);
   });
   fake::no_problem(s.result());
-  CHECK(s.result().counted_devices == std::vector<std::uint32_t>{0});
+  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
 }
 
 TEST_CASE("a session that ends while a stream captures gives all devices back to the next one") {
@@ -343,7 +343,7 @@ TEST_CASE("a session that ends while a stream captures gives all devices back to
         fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
     REQUIRE(next.start().ok());
     run_steps(2, split_model);
-    CHECK(next.result().counted_devices == std::vector<std::uint32_t>{0, 1});
+    CHECK(next.result().counted_devices == strata::vec<std::uint32_t>{0, 1});
     CHECK(counted(next.result()).total("both", hbm_read) == 96);
   }
 }

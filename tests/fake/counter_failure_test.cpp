@@ -7,6 +7,10 @@
 
 #include "child_process.hpp"
 #include "counter_run.hpp"
+#include <strata/detail/cupti_loader.hpp>
+#include <strata/detail/metric_host.hpp>
+#include <strata/detail/profiler_library.hpp>
+#include <strata/detail/profiler_problem.hpp>
 
 using fake::child_process;
 using fake::counted;
@@ -297,14 +301,14 @@ TEST_CASE("counters that refuse each other's company are counted apart") {
   strata::detail::metric_host host;
   fake_profiler_reset();
   REQUIRE(host.open(strata::detail::profiler_library::get(), "GH100").ok());
-  std::vector<strata::detail::metric_config> made;
-  std::vector<strata::status> problems;
+  strata::vec<strata::detail::metric_config> made;
+  strata::vec<strata::status> problems;
   host.configure_apart({"pcie__read_bytes.sum", hbm_read, "nvlrx__bytes.sum", l2_bytes,
                         "gpu__time_duration.sum", "dram__no_rollup"},
                        made, problems);
   REQUIRE(made.size() == 2);
   CHECK(made[0].names().size() == 3);  // the links, and time, which joins either
-  CHECK(made[1].names() == std::vector<std::string>{hbm_read, l2_bytes});
+  CHECK(made[1].names() == strata::vec<std::string>{hbm_read, l2_bytes});
   REQUIRE(problems.size() == 1);
   CHECK(says(problems[0].message(), "dram__no_rollup is not counted: "));
 }

@@ -1,9 +1,9 @@
 // What the counting steps ran: single kernels of a range, other work in other steps, graphs.
 #include <doctest/doctest.h>
 
+#include <strata/detail/kernel_regions.hpp>
 #include <strata/kernel_counter_table.hpp>
 #include <string>
-#include <vector>
 
 #include "counter_run.hpp"
 
@@ -18,7 +18,7 @@ using strata::profile;
 namespace {
 
 /// The values of one kernel in one range; empty where there are none.
-std::vector<double> of_kernel(profile const& p, std::string const& path, std::string const& name) {
+strata::vec<double> of_kernel(profile const& p, std::string const& path, std::string const& name) {
   strata::call_tree const tree(p);
   for (strata::counted_kernel const& each : p.counted_kernels) {
     if (tree.row_of(each.node).path == path && p.kernel_names[each.name - 1].mangled == name)

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <strata/call_tree.hpp>
 #include <strata/detail/cupti_record.hpp>
+#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "fake.hpp"
 
@@ -35,7 +35,7 @@ inline constexpr kind all_kinds[] = {copies,      fills, kernels,    overheads,
                                      peer_copies, waits, allocations};
 
 inline strata::configuration configure(std::string const& text) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   strata::configuration how = strata::configuration::parse(text, problems);
   REQUIRE(problems.empty());
   return how;

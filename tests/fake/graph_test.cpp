@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fake_session.hpp"
+#include <strata/detail/driver.hpp>
 
 using fake::launch;
 using fake::row;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fake_session.hpp"
+#include <strata/detail/cupti_loader.hpp>
 
 using fake::launch;
 using fake::row;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <strata/call_tree.hpp>
+#include <strata/detail/span_log.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/kernel_table.hpp>
 #include <strata/memory.hpp>

@@ -17,9 +17,9 @@
 #include <cstring>
 #include <memory>
 #include <strata/detail/dynamic_library.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 #include <string>
-#include <vector>
 
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -175,7 +175,7 @@ struct program {
       CONTROL(cupti, fake_set_records_per_buffer)(static_cast<std::size_t>(number));
     if (key == "drop") CONTROL(cupti, fake_drop)(static_cast<std::size_t>(number));
     if (key == "start") {
-      std::vector<std::string> problems;
+      strata::vec<std::string> problems;
       session = std::make_unique<strata::session>(strata::configuration::parse(value, problems));
       std::printf("started: %d\n", session->start().ok() ? 1 : 0);
     }

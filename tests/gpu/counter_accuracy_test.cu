@@ -213,7 +213,7 @@ TEST_CASE("replay, and a pass that breaks off") {
   {
     strata::session s(gpu::quiet("trace,formats=none"));
     REQUIRE(s.start().ok());
-    strata::counter_session& counters = s.counters("hbm");
+    strata::counter_passes counters = s.counters("hbm");
     REQUIRE(counters.passes() == 1);
     for (auto pass : counters) {
       (void)pass;
@@ -229,7 +229,7 @@ TEST_CASE("replay, and a pass that breaks off") {
   {
     strata::session s(gpu::quiet("trace,formats=none"));
     REQUIRE(s.start().ok());
-    strata::counter_session& counters = s.counters("memory");
+    strata::counter_passes counters = s.counters("memory");
     REQUIRE(counters.passes() > 1);
     unsigned runs = 0;
     auto const counting = [&] {
@@ -242,7 +242,7 @@ TEST_CASE("replay, and a pass that breaks off") {
   {
     strata::session s(gpu::quiet("trace,formats=none"));
     REQUIRE(s.start().ok());
-    strata::counter_session& counters = s.counters("memory");
+    strata::counter_passes counters = s.counters("memory");
     CHECK(counters.replay(step, strata::repeatable).ok());
     counted const c(s.result());
     compare(c, "copy", "hbm_write_bytes", all, 0.03);

@@ -60,7 +60,7 @@ TEST_CASE("traffic and instructions equal the count by hand") {
   REQUIRE(s.start().ok());
   step();
   strata::counter_session counters;
-  std::vector<strata::status> problems;
+  strata::vec<strata::status> problems;
   strata::status const opened = counters.open("memory+flops+instructions+l2hit", problems);
   INFO(opened.message());
   REQUIRE(opened.ok());

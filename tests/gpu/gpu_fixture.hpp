@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <strata/call_tree.hpp>
+#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>
@@ -33,7 +34,7 @@ inline bool const has_device = [] {
 }();
 
 inline strata::configuration quiet(char const* text) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   strata::configuration how = strata::configuration::parse(text, problems);
   REQUIRE(problems.empty());
   return how;

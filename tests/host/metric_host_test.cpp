@@ -14,7 +14,6 @@
 #include <sstream>
 #include <string>
 #include <utility>
-#include <vector>
 
 using strata::errc;
 using strata::expand_metrics;
@@ -24,7 +23,7 @@ using strata::pass_layout;
 using strata::detail::metric_config;
 using strata::detail::metric_host;
 using strata::detail::profiler_library;
-using names = std::vector<std::string>;
+using names = strata::vec<std::string>;
 
 namespace {
 
@@ -39,7 +38,7 @@ metric_host open(char const* chip) {
 }
 
 std::size_t passes_of(metric_host& host, metric_set const& set, pass_layout layout) {
-  std::vector<metric_config> configs;
+  strata::vec<metric_config> configs;
   auto const done = host.configure(set, layout, configs);
   INFO(done.message());
   CHECK(done.ok());
@@ -222,7 +221,7 @@ TEST_CASE("configurations: one call a group, and the culprit is named") {
 
   // Links, SASS, and the rest never share a call.
   metric_set const set = host.resolve(expand_metrics("memory+flops+links+l2hit"));
-  std::vector<metric_config> all;
+  strata::vec<metric_config> all;
   REQUIRE(host.configure(set, pass_layout::cheap_ranges_apart, all).ok());
   auto const groups = strata::group_metrics(set, pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 4);
@@ -235,8 +234,8 @@ TEST_CASE("configurations: one call a group, and the culprit is named") {
 
 TEST_CASE("counters that refuse each other's company are counted apart") {
   metric_host host = open("GH100");
-  std::vector<metric_config> made;
-  std::vector<strata::status> problems;
+  strata::vec<metric_config> made;
+  strata::vec<strata::status> problems;
   host.configure_apart({"pcie__read_bytes.sum", "dram__bytes_read.sum", "lts__t_bytes.sum",
                         "pcie__write_bytes.sum", "dram__bytes_raed.sum"},
                        made, problems);
@@ -252,7 +251,7 @@ TEST_CASE("evaluating nothing is refused, not a crash") {
   metric_host host = open("GH100");
   metric_config config;
   REQUIRE(host.configure({"dram__bytes_read.sum", "lts__t_bytes.sum"}, config).ok());
-  std::vector<double> values;
+  strata::vec<double> values;
   CHECK(config.evaluate({}, 0, values).code() == errc::bad_argument);
   REQUIRE(values.size() == 2);
   CHECK(std::isnan(values[0]));

@@ -46,7 +46,7 @@ def cmake(checks, name, *options):
 
 def install(checks, prefix):
     """CMake and Meson install every header of the tree, and the package files; nothing else."""
-    expected = sorted(headers(adapters=True))
+    expected = sorted([*headers(adapters=True), "strata/implementation.cpp"])
     shutil.rmtree(prefix, ignore_errors=True)
     shutil.rmtree("build", ignore_errors=True)
     checks.succeeds("configures", ["cmake", "-S", ROOT, "-B", "build", *generator(), f"-DCMAKE_INSTALL_PREFIX={prefix}"])
@@ -57,7 +57,7 @@ def install(checks, prefix):
                 "\n".join(installed))
     rest = [n for n in installed if not n.startswith("include/")]
     checks.that(rest == ["share/cmake/strata/strataConfig.cmake", "share/cmake/strata/strataConfigVersion.cmake",
-                         "share/pkgconfig/strata.pc"], "the package files and nothing else", "\n".join(rest))
+                         "share/cmake/strata/strataTargets.cmake", "share/pkgconfig/strata.pc"], "the package files and nothing else", "\n".join(rest))
     text = "".join((pathlib.Path(prefix) / n).read_text() for n in rest)
     checks.that(str(ROOT) not in text and str(prefix) not in text, "no path of this machine in them", text)
 
@@ -131,7 +131,8 @@ def meson(checks, prefix):
 def pkg_config(checks, prefix):
     env = clean_environment(PKG_CONFIG_PATH=f"{prefix}/share/pkgconfig")
     flags = run(["pkg-config", "--cflags", "--libs", "strata"], env=env).stdout.split()
-    checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", *flags, "-o", "consumer"])
+    bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
+    checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *flags, "-o", "consumer"])
     runs(checks, "consumer")
 
 
@@ -141,10 +142,11 @@ def makefile(checks, prefix):
     folder.mkdir(parents=True)
     shutil.copy(SOURCE / "makefile" / "Makefile", folder)
     shutil.copy(SOURCE / "main.cpp", "consumers")
+    shutil.copy(SOURCE / "main.cpp", "consumers/main.cu")
     shutil.copytree(SOURCE / "c", "consumers/c")
     make = ["make", "-C", folder, f"STRATA_SOURCE={ROOT}"]
     checks.succeeds("builds", make)
-    checks.that(tree(folder) == ["Makefile", "consumer"], "no target of Strata's is built by itself", str(tree(folder)))
+    checks.that(tree(folder) == ["Makefile", "consumer", "strata.o"], "nothing else is built", str(tree(folder)))
     runs(checks, folder / "consumer")
     checks.succeeds("C: builds", [*make, "consumer_c"])
     runs(checks, folder / "consumer_c", "C: ")
@@ -165,10 +167,11 @@ def bare(checks, prefix):
     """A copied folder, one flag. The copy is elsewhere: nothing may depend on the repository around it."""
     shutil.rmtree("vendor", ignore_errors=True)
     shutil.copytree(INCLUDE, "vendor")
-    checks.succeeds("builds", ["g++", "-std=c++17", "-Ivendor", SOURCE / "main.cpp", "-ldl", "-o", "consumer"])
+    checks.succeeds("builds", ["g++", "-std=c++17", "-Ivendor", SOURCE / "main.cpp",
+                               "vendor/strata/implementation.cpp", "-ldl", "-o", "consumer"])
     runs(checks, "consumer")
-    checks.succeeds("builds, off", ["g++", "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp", "-o",
-                                    "off"])
+    checks.succeeds("builds, off", ["g++", "-std=c++17", "-Ivendor", "-DSTRATA_ENABLED=0", SOURCE / "main.cpp",
+                                    "vendor/strata/implementation.cpp", "-o", "off"])
     off = run(["./off"], env=clean_environment(STRATA="trace,out=off-out"))
     checks.that(off.returncode == 42 and not off.stdout + off.stderr and not os.path.exists("off-out"),
                 "off: deaf to STRATA", off.stdout + off.stderr)
@@ -211,9 +214,11 @@ def c(checks, prefix):
         mixed = run(["./mixed"])
         checks.that(mixed.returncode == 42 and not mixed.stdout + mixed.stderr, f"C units {unit}, bodies {other}: runs",
                     mixed.stdout + mixed.stderr)
-    wrong = run([*strict, "-DSTRATA_C_IMPLEMENTATION", "-fsyntax-only", SOURCE / "c" / "main.c"])
-    checks.that("STRATA_C_IMPLEMENTATION is for one C++ source file" in wrong.stderr, "bodies in a C file: told",
-                wrong.stderr)
+    checks.succeeds("no implementation: links", ["gcc", "main-on.o", "engine-on.o", "-o", "without"])
+    without = run(["./without"], env=clean_environment(STRATA="host"))
+    checks.that(without.returncode == 42 and without.stderr.count("\n") == 1
+                and "this program has no implementation of Strata" in without.stderr, "no implementation: told once",
+                without.stdout + without.stderr)
 
 
 def main(form, prefix):

@@ -113,7 +113,7 @@ def parts(text):
 
 
 all_texts = []
-known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', read("configuration.hpp")))
+known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', read("detail/configuration_reader.hpp")))
 speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
 for path in [*speaking, root / "examples/inject/inject.cpp"]:
     name = path.relative_to(root).as_posix()
@@ -144,7 +144,8 @@ code = read("configuration.hpp")
 NAME = "configuration.md"
 table = section(NAME, "Keys of STRATA")
 same(NAME, "key", known_keys, first_column(table))
-for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', code):
+reader = read("detail/configuration_reader.hpp")
+for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', reader):
     if word != "key" and not re.search(rf"`(?:[\w-]+=)?{value}(?:\+\w+)*\**`", pages[NAME]):
         fail(NAME, f"the value {value!r} is not told")
 
@@ -301,10 +302,11 @@ else:
                 settings.add(shlex.split(value)[0] if value.strip() else value)
     for row in table.splitlines():  # the examples of the table
         settings |= {e for e in code_spans(row.split("|")[-2] if row.count("|") > 4 else "") if not e.startswith("STRATA=")}
-    source = """#include <strata/configuration.hpp>
+    source = """#define STRATA_IMPLEMENTATION
+#include <strata/strata.hpp>
 #include <cstdio>
 int main(int count, char** texts) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   for (int i = 1; i < count; ++i) strata::configuration::parse(texts[i], problems);
   for (auto const& each : problems) std::puts(each.c_str());
 }

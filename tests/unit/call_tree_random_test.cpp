@@ -178,7 +178,7 @@ class reference {
 
   strata::profile const& source_;
   std::vector<std::string> paths_;
-  std::vector<strata::memory_record> memory_in_time_;
+  strata::vec<strata::memory_record> memory_in_time_;
   std::vector<std::uint32_t> positions_;  // of the launch of a correlation, from one
 };
 

@@ -1,4 +1,5 @@
 #include <strata/configuration.hpp>
+#include <strata/detail/matches.hpp>
 
 #include <doctest/doctest.h>
 
@@ -14,16 +15,16 @@ using namespace strata;
 namespace {
 
 configuration good(std::string_view text) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   configuration const how = configuration::parse(text, problems);
   CAPTURE(text);
-  CHECK(problems == std::vector<std::string>{});
+  CHECK(problems == strata::vec<std::string>{});
   return how;
 }
 
 /// Parses a text with one mistake; gives what is said of it.
 std::string bad(std::string_view text, configuration* how = nullptr) {
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   configuration const read = configuration::parse(text, problems);
   if (how != nullptr) *how = read;
   CAPTURE(text);
@@ -69,7 +70,7 @@ TEST_CASE("every key") {
   CHECK(how.active == 5);
   CHECK(how.repeat == 3);
   CHECK(how.has_schedule());
-  CHECK(how.only == std::vector<std::string>{"attn*", "mlp"});
+  CHECK(how.only == strata::vec<std::string>{"attn*", "mlp"});
   CHECK(how.synchronize);
   CHECK(how.nvtx == configuration::nvtx_mode::out);
   CHECK(how.verbose);
@@ -202,7 +203,7 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
   }
   configuration how;
   (void)bad("only=a+b,only=", &how);
-  CHECK(how.only == std::vector<std::string>{"a", "b"});
+  CHECK(how.only == strata::vec<std::string>{"a", "b"});
 }
 
 TEST_CASE("what is wrong is told in one line of a bounded length") {
@@ -260,7 +261,7 @@ TEST_CASE("any text can be read") {
           text += marks[random() % (sizeof marks / sizeof *marks)];
       }
     }
-    std::vector<std::string> problems;
+    strata::vec<std::string> problems;
     configuration const how = configuration::parse(text, problems);
     bool const sane = how.text == text && !how.out.empty() && how.log_mb >= 1 &&
                       how.buffers_mb >= 16 && problems.size() <= text.size();

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "sample_profile.hpp"
 
@@ -70,7 +69,7 @@ struct counter_sample : sample::maker {
   }
 
   void forget(std::uint32_t node, std::string const& name) {
-    std::vector<counter_value> kept;
+    vec<counter_value> kept;
     for (counter_value const& each : made.counters) {
       if (each.node != node || made.counter_names[each.counter] != name) kept.push_back(each);
     }

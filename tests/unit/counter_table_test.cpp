@@ -278,7 +278,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
   looked_up const one(s.made);
   CHECK(one.total("step/block[1]/attention", "hbm_bytes") == 3500);
   CHECK(one.note("step/block[1]/attention", "hbm_bytes").empty());
-  CHECK(one.table.metrics[one.table.find("hbm_bytes")].passes == std::vector<std::uint32_t>{2});
+  CHECK(one.table.metrics[one.table.find("hbm_bytes")].passes == strata::vec<std::uint32_t>{2});
   CHECK(one.table.metrics[one.table.find("timed_gpu_seconds")].passes.empty());
 
   s.made.work[0].foreign = 1;

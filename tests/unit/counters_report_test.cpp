@@ -27,7 +27,7 @@ struct reported {
   call_tree folded;
   counter_table counters;
   counter_table folded_counters;
-  std::vector<kernel_row> kernels;
+  strata::vec<kernel_row> kernels;
   memory_table memory;
 
   explicit reported(profile const& made)

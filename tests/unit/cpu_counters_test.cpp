@@ -1,5 +1,17 @@
 // The CPU's counters against a kernel that does what the test says.
+#include <strata/call_tree.hpp>
+#include <strata/counter_table.hpp>
 #include <strata/cpu_counters.hpp>
+#include <strata/detail/perf_table.hpp>
+#include <strata/detail/text_writer.hpp>
+#include <strata/kernel_table.hpp>
+#include <strata/memory.hpp>
+#include <strata/profile.hpp>
+#include <strata/report/counters_csv.hpp>
+#include <strata/report/csv.hpp>
+#include <strata/report/json.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/report/table.hpp>
 #include <strata/strata.hpp>
 
 #include <doctest/doctest.h>
@@ -48,7 +60,7 @@ struct scripted_kernel {
   std::size_t most_descriptors = 1000;
   std::size_t most_in_group = 1000;  // one more gets EINVAL
   int paranoid = 2;
-  std::vector<int> threads;
+  vec<int> threads;
   int ended_thread = -1;
   int enable_error = 0;
   int failing_reads = 0;
@@ -109,7 +121,7 @@ void fake_close(int descriptor) noexcept {
   kernel.events[static_cast<std::size_t>(descriptor - 100)].open = false;
 }
 int fake_paranoid() noexcept { return kernel.paranoid; }
-std::vector<int> fake_threads() { return kernel.threads; }
+vec<int> fake_threads() { return kernel.threads; }
 
 constexpr detail::perf_system fake{&fake_open,  &fake_enable,   &fake_read,
                                    &fake_close, &fake_paranoid, &fake_threads};
@@ -120,7 +132,7 @@ constexpr event_id cycles{0, 0}, instructions{0, 1}, references{0, 2}, misses{0,
 
 struct fixture {
   fixture() { kernel = {}; }
-  std::vector<status> problems;
+  strata::vec<status> problems;
 
   std::string told() const {
     std::string text;
@@ -147,7 +159,7 @@ void pass(std::uint64_t ns, std::initializer_list<std::pair<event_id, std::uint6
 /// What a program with ranges leads to.
 struct outcome {
   profile data;
-  std::vector<range_row> rows;
+  strata::vec<range_row> rows;
   counter_table table;
 
   double value(std::string const& path, std::string const& key,
@@ -171,7 +183,7 @@ struct outcome {
   }
 };
 
-outcome count(std::string const& request, std::vector<status>& problems,
+outcome count(std::string const& request, strata::vec<status>& problems,
               std::function<void()> const& program) {
   outcome made;
   {
@@ -677,7 +689,7 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
     pass(100, {{instructions, 1234}, {cycles, 617}}, 0.5);
   });
   call_tree const folded(made.data, folding::by_name);
-  std::vector<kernel_row> const kernels;
+  strata::vec<kernel_row> const kernels;
   memory_table const memory;
   report_input input(made.data, made.rows, folded.rows(), kernels, memory);
   counter_table const folded_table = detail::make_perf_table(made.data, folded);
@@ -711,7 +723,7 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
 }
 
 TEST_CASE("STRATA=counters=cpu needs no device") {
-  std::vector<std::string> wrong;
+  strata::vec<std::string> wrong;
   configuration how = configuration::parse("host,counters=cpu", wrong);
   CHECK(how.cpu_counters == "cpu");
   CHECK(how.counters == "");

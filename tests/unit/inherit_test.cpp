@@ -438,7 +438,7 @@ TEST_CASE("the files and the table tell of workers as of anyone") {
   profile const& p = all.result();
   call_tree const tree(p);
   call_tree const folded(p, folding::by_name);
-  std::vector<kernel_row> const kernels = make_kernel_table(p, tree);
+  strata::vec<kernel_row> const kernels = make_kernel_table(p, tree);
   memory_table const memory = make_memory_table(p, tree);
   report_input const input(p, tree, folded, kernels, memory);
   std::string const csv =

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "counter_sample.hpp"
 
@@ -25,7 +24,7 @@ struct fixture {
   detail::recorder& recorder = detail::recorder::instance();
   detail::thread_recorder* own = recorder.of_this_thread();
 
-  explicit fixture(std::vector<std::string> const& patterns) { regions.choose(patterns); }
+  explicit fixture(vec<std::string> const& patterns) { regions.choose(patterns); }
 
   void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch,
               std::uint32_t warps = 1) {
@@ -72,7 +71,7 @@ TEST_CASE("sums by range and kernel, the largest of maxima") {
   for (char const* kernel : {"a", "b", "a"}) f.launch(inner, kernel);
   f.regions.end();
   f.launch(inner, "late");
-  std::vector<std::string> const names{"dram__bytes.sum", "dram__bytes.sum.peak_sustained", mark};
+  vec<std::string> const names{"dram__bytes.sum", "dram__bytes.sum.peak_sustained", mark};
   REQUIRE(f.regions.take(names, {{1, 8, 1}, {10, 8, 1}, {2, 8, 1}}).ok());
   // A second step counts other metrics and launches one more.
   f.regions.begin(f.own);
@@ -88,7 +87,7 @@ TEST_CASE("sums by range and kernel, the largest of maxima") {
   CHECK(a.node == inner);
   CHECK(a.launches_min == 2);
   CHECK(a.launches_max == 2);
-  CHECK(a.values == std::vector<double>{3, 8, 2, 8, 2});
+  CHECK(a.values == vec<double>{3, 8, 2, 8, 2});
   counted_kernel const& b = p.counted_kernels[1];
   CHECK(b.name == 1);
   CHECK(b.launches_min == 1);
@@ -102,7 +101,7 @@ TEST_CASE("CUPTI's own kernels are told by their size") {
     f.regions.begin(f.own);
     f.launch(inner, "a", api_kind::launch, 64);
     f.launch(inner, "b", api_kind::launch, 8);
-    std::vector<std::vector<double>> kernels{{5, 64}, {7, 8}};
+    vec<vec<double>> kernels{{5, 64}, {7, 8}};
     kernels.insert(kernels.begin() + static_cast<std::ptrdiff_t>(own), {99, 1});
     REQUIRE(f.regions.take({"dram__bytes.sum", mark}, kernels).ok());
     profile p;

@@ -197,7 +197,7 @@ TEST_CASE("launches of one kernel in one range are one row") {
   add(4711, 2, 21, 100, 128);
 
   call_tree const tree(make.made);
-  std::vector<kernel_row> const rows = make_kernel_table(make.made, tree);
+  strata::vec<kernel_row> const rows = make_kernel_table(make.made, tree);
   REQUIRE(rows.size() == 4);
   CHECK(rows[0].path == "mlp");
   CHECK(rows[0].path_id == mlp);

@@ -12,7 +12,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 using strata::expand_metrics;
 using strata::find_metric;
@@ -22,7 +21,7 @@ using strata::metric_place;
 using strata::metric_set;
 using strata::pass_layout;
 using strata::resolve_metrics;
-using names = std::vector<std::string>;
+using names = strata::vec<std::string>;
 
 namespace {
 

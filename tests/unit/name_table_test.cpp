@@ -22,7 +22,7 @@ TEST_CASE("equal texts have one number, counted from one") {
   CHECK(t.intern(std::string_view("a\0c", 3), "") == 5);
   CHECK(t.intern(std::string(4096, 'x'), "") == 6);
   CHECK(t.intern(std::string(4096, 'x'), "") == 6);
-  std::vector<std::string> const texts = t.texts();
+  strata::vec<std::string> const texts = t.texts();
   REQUIRE(texts.size() == 7);
   CHECK(texts[0].empty());
   CHECK(texts[1] == "a");

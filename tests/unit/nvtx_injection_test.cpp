@@ -35,7 +35,7 @@ struct recorded : strata::session {
     REQUIRE(start().ok());
   }
   static strata::configuration read(std::string const& text) {
-    std::vector<std::string> problems;
+    strata::vec<std::string> problems;
     return strata::configuration::parse(text, problems);
   }
 };

@@ -13,6 +13,9 @@
 #include <thread>
 #include <type_traits>
 #include <vector>
+#include <strata/detail/node_table.hpp>
+#include <strata/detail/thread_recorder.hpp>
+#include <strata/profile.hpp>
 
 using namespace strata;
 using namespace recording_test;

@@ -10,6 +10,11 @@
 #include <string>
 #include <thread>
 #include <vector>
+#include <strata/call_tree.hpp>
+#include <strata/detail/record_log.hpp>
+#include <strata/detail/recorder.hpp>
+#include <strata/detail/recorder_state.hpp>
+#include <strata/detail/thread_recorder.hpp>
 
 using namespace strata;
 using namespace recording_test;

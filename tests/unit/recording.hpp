@@ -2,6 +2,7 @@
 #ifndef STRATA_TESTS_UNIT_RECORDING_HPP
 #define STRATA_TESTS_UNIT_RECORDING_HPP
 
+#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 

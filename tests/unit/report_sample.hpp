@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
-#include <vector>
 
 #ifndef STRATA_TEST_DATA
 #define STRATA_TEST_DATA STRATA_TEST_DIR "/unit"
@@ -24,9 +23,9 @@ using namespace strata;
 
 struct report_sample {
   profile source;
-  std::vector<range_row> tree;
-  std::vector<range_row> folded;
-  std::vector<kernel_row> kernels;
+  strata::vec<range_row> tree;
+  strata::vec<range_row> folded;
+  strata::vec<kernel_row> kernels;
   memory_table memory;
 
   report_input input() const { return {source, tree, folded, kernels, memory}; }

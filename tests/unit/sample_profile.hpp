@@ -111,7 +111,7 @@ struct random_numbers {
 };
 
 template <class Value>
-void shuffle(std::vector<Value>& values, random_numbers& random) {
+void shuffle(strata::vec<Value>& values, random_numbers& random) {
   for (std::size_t i = values.size(); i > 1; --i)
     std::swap(values[i - 1], values[random.below(static_cast<std::uint32_t>(i))]);
 }

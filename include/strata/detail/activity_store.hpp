@@ -7,6 +7,7 @@
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/name_table.hpp>
 #include <strata/detail/record_log.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -88,7 +88,7 @@ class activity_store {
       r.time = bridge.to_ns(r.time, ticks);
       to.memory.push_back(r);
     });
-    std::vector<std::string> names = names_.texts();
+    vec<std::string> names = names_.texts();
     for (std::size_t i = 1; i < names.size(); ++i) to.kernel_names.push_back({std::move(names[i])});
     to.losses.activity_refused += refused_;
   }

@@ -3,12 +3,12 @@
 #define STRATA_DETAIL_ALLOCATION_PAIRS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -24,12 +24,12 @@ constexpr bool is_device_memory(memory_kind kind) noexcept {
 struct allocation_pairs {
   static constexpr std::uint32_t none = 0xffffffffu;
 
-  std::vector<std::uint32_t> order;  ///< positions in profile::memory
+  vec<std::uint32_t> order;  ///< positions in profile::memory
   /// For each record the position of the allocation whose life ends there: a release ends one, and
   /// so does an allocation at an address that is still in use, because its release was lost.
-  std::vector<std::uint32_t> ended;
+  vec<std::uint32_t> ended;
 
-  explicit allocation_pairs(std::vector<memory_record> const& records)
+  explicit allocation_pairs(vec<memory_record> const& records)
       : order(records.size()), ended(records.size(), none) {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     auto const earlier = [&records](std::uint32_t a, std::uint32_t b) {

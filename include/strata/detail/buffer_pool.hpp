@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/record_log.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -101,7 +101,7 @@ class buffer_pool {
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint64_t> beyond_{0};
   std::mutex mutex_;
-  std::vector<std::uint8_t*> free_;
+  vec<std::uint8_t*> free_;
 };
 
 }  // namespace detail

@@ -10,6 +10,7 @@
 #include <strata/detail/row_details.hpp>
 #include <strata/detail/row_layout.hpp>
 #include <strata/detail/span_sweep.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/range_row.hpp>
 
@@ -18,7 +19,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -39,7 +39,7 @@ class call_tree_builder {
     }
   }
 
-  void build(std::vector<range_row>& rows, std::vector<std::uint32_t>& row_of_node) {
+  void build(vec<range_row>& rows, vec<std::uint32_t>& row_of_node) {
     add_calls();
     add_folded_calls();
     add_launches();
@@ -188,8 +188,8 @@ class call_tree_builder {
 
   void add_memory() {
     allocation_pairs const pairs(source_.memory);
-    std::vector<std::uint32_t> owners(source_.memory.size(), 0);
-    std::vector<std::int64_t> in_use(rows_.size(), 0);
+    vec<std::uint32_t> owners(source_.memory.size(), 0);
+    vec<std::int64_t> in_use(rows_.size(), 0);
     for (std::uint32_t const at : pairs.order) {
       memory_record const& record = source_.memory[at];
       std::uint32_t const ended = pairs.ended[at];
@@ -207,7 +207,7 @@ class call_tree_builder {
       }
     }
   }
-  void allocate(memory_record const& record, std::uint32_t row, std::vector<std::int64_t>& in_use) {
+  void allocate(memory_record const& record, std::uint32_t row, vec<std::int64_t>& in_use) {
     if (!is_device_memory(record.kind)) return;
     for (;; row = layout_.parent(row)) {
       in_use[row] = add_saturated(in_use[row], signed_bytes(record.bytes));
@@ -215,7 +215,7 @@ class call_tree_builder {
       if (row == 0) return;
     }
   }
-  void release(memory_record const& record, std::uint32_t row, std::vector<std::int64_t>& in_use) {
+  void release(memory_record const& record, std::uint32_t row, vec<std::int64_t>& in_use) {
     if (!is_device_memory(record.kind)) return;
     for (;; row = layout_.parent(row)) {
       in_use[row] -= (std::min)(in_use[row], signed_bytes(record.bytes));
@@ -243,12 +243,12 @@ class call_tree_builder {
     return a.device < b.device;
   }
   bool is_counted(std::uint32_t device) const noexcept {
-    std::vector<std::uint32_t> const& all = source_.counted_devices;
+    vec<std::uint32_t> const& all = source_.counted_devices;
     return all.empty() || std::find(all.begin(), all.end(), device) != all.end();
   }
   /// The time that these intervals, in the order of their beginnings, cover together.
   void add_union(std::size_t first, std::size_t last, std::int64_t range_row::*sum) {
-    std::vector<std::int64_t> busy_until(rows_.size(), lost_time);
+    vec<std::int64_t> busy_until(rows_.size(), lost_time);
     for (std::size_t i = first; i < last; ++i) {
       interval const& each = intervals_[i];
       // Where a row is busy for longer, so are all rows above it.
@@ -296,8 +296,8 @@ class call_tree_builder {
   }
 
   void sum_subtrees() {
-    std::vector<std::int64_t> below(rows_.size(), 0);      // host time of the children
-    std::vector<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
+    vec<std::int64_t> below(rows_.size(), 0);      // host time of the children
+    vec<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
     for (inherited_time const& each : source_.inherited) {
       if (!layout_.has_own_row(each.node)) continue;
       for (std::int64_t* const sum :
@@ -325,15 +325,15 @@ class call_tree_builder {
   }
 
   /// Moves the rows that stay together, keeping their order.
-  void drop_empty_rows(std::vector<std::uint32_t>& row_of_node) {
-    std::vector<bool> stays(rows_.size(), false);
+  void drop_empty_rows(vec<std::uint32_t>& row_of_node) {
+    vec<bool> stays(rows_.size(), false);
     for (counter_value const& counted : source_.counters)
       stays[layout_.row_of(counted.node)] = true;
     for (std::size_t i = rows_.size(); --i > 0;) {
       if (has_data(rows_[i])) stays[i] = true;
       if (stays[i]) stays[layout_.parent(static_cast<std::uint32_t>(i))] = true;
     }
-    std::vector<std::uint32_t> moved_to(rows_.size(), 0);
+    vec<std::uint32_t> moved_to(rows_.size(), 0);
     std::uint32_t count = 1;
     for (std::uint32_t i = 0; i < rows_.size(); ++i) {
       std::uint32_t const parent = moved_to[layout_.parent(i)];
@@ -378,10 +378,10 @@ class call_tree_builder {
   profile const& source_;
   row_layout layout_;
   launch_index launches_;
-  std::vector<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
-  std::vector<row_details> details_;
-  std::vector<interval> intervals_;
-  std::vector<std::int64_t> work_end_;  ///< of each launch, when the last of its work ended
+  vec<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
+  vec<row_details> details_;
+  vec<interval> intervals_;
+  vec<std::int64_t> work_end_;  ///< of each launch, when the last of its work ended
 };
 
 }  // namespace detail

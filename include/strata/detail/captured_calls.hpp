@@ -3,13 +3,13 @@
 #define STRATA_DETAIL_CAPTURED_CALLS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -40,14 +40,14 @@ class captured_calls {
     return {launch.thread, launch.begin};
   }
 
-  static bool within(std::vector<moment> const& moments, range_record const& range) noexcept {
+  static bool within(vec<moment> const& moments, range_record const& range) noexcept {
     auto const at =
         std::lower_bound(moments.begin(), moments.end(), moment{range.thread, range.begin});
     return at != moments.end() && at->first == range.thread && at->second <= range.end;
   }
 
-  std::vector<moment> captured_;
-  std::vector<moment> worked_;
+  vec<moment> captured_;
+  vec<moment> worked_;
 };
 
 }  // namespace detail

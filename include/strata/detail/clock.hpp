@@ -3,12 +3,12 @@
 #define STRATA_DETAIL_CLOCK_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <time.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -159,7 +159,7 @@ class clock_bridge {
   }
 
  private:
-  std::vector<clock_sample> samples_;
+  vec<clock_sample> samples_;
 };
 
 }  // namespace detail

@@ -6,13 +6,13 @@
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/detail/utf8.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -85,11 +85,11 @@ class console_table {
     std::size_t indent = 0;
   };
 
-  explicit console_table(std::vector<column> columns)
+  explicit console_table(vec<column> columns)
       : columns_(std::move(columns)), layouts_(columns_.size()) {}
 
   /// Requires: a cell a column.
-  void add_row(std::vector<cell> cells) { rows_.push_back(std::move(cells)); }
+  void add_row(vec<cell> cells) { rows_.push_back(std::move(cells)); }
   /// The rows from here on are totals.
   void begin_totals() { totals_ = rows_.size(); }
 
@@ -109,7 +109,7 @@ class console_table {
 
   /// Requires: fit().
   void write(text_writer& out, bool color) const {
-    std::vector<cell> headers;
+    vec<cell> headers;
     for (column const& c : columns_) headers.push_back({std::string(c.header)});
     write_line(out, headers, true, console_bold, color);
     write_rule(out, color);
@@ -179,8 +179,8 @@ class console_table {
       while (l.shown && used > width && l.width > 1) --l.width, --used;
   }
 
-  void write_line(text_writer& out, std::vector<cell> const& cells, bool header,
-                  std::string_view style, bool color) const {
+  void write_line(text_writer& out, vec<cell> const& cells, bool header, std::string_view style,
+                  bool color) const {
     std::size_t pending = 0;  // spaces, written only before something: no line ends in spaces
     bool first = true;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -220,9 +220,9 @@ class console_table {
     out.put('\n');
   }
 
-  std::vector<column> columns_;
-  std::vector<layout> layouts_;
-  std::vector<std::vector<cell>> rows_;
+  vec<column> columns_;
+  vec<layout> layouts_;
+  vec<vec<cell>> rows_;
   std::size_t totals_ = static_cast<std::size_t>(-1);
 };
 

@@ -3,13 +3,13 @@
 #define STRATA_DETAIL_CORRELATION_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -58,7 +58,7 @@ class correlation {
   static constexpr std::size_t none = ~std::size_t{0};
 
   template <class Record, class Predicate>
-  static void keep_if(std::vector<Record>& records, Predicate keep) {
+  static void keep_if(vec<Record>& records, Predicate keep) {
     records.erase(
         std::remove_if(records.begin(), records.end(), [&](Record const& r) { return !keep(r); }),
         records.end());
@@ -134,8 +134,8 @@ class correlation {
   }
 
   profile* data_;
-  std::vector<bool> worked_;
-  std::vector<std::int64_t> warmup_times_;
+  vec<bool> worked_;
+  vec<std::int64_t> warmup_times_;
 };
 
 }  // namespace detail

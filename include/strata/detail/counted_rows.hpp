@@ -7,17 +7,17 @@
 #include <strata/counter_table.hpp>
 #include <strata/detail/console_table.hpp>
 #include <strata/detail/range_table.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cstddef>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
 
 /// The columns of a console table of counters: the range, then one for each of `all`.
 template <class Column, std::size_t count>
-inline std::vector<console_table::column> counted_columns(Column const (&all)[count]) {
-  std::vector<console_table::column> made{{"range", 1000, 24, true}};
+inline vec<console_table::column> counted_columns(Column const (&all)[count]) {
+  vec<console_table::column> made{{"range", 1000, 24, true}};
   for (Column const& each : all) made.push_back({each.header, each.priority});
   return made;
 }
@@ -27,7 +27,7 @@ inline std::vector<console_table::column> counted_columns(Column const (&all)[co
 template <class Add>
 inline void add_counted_rows(range_table const& ranges, counter_table const& counters,
                              console_table& table, Add add) {
-  std::vector<range_row> const& rows = ranges.rows();
+  vec<range_row> const& rows = ranges.rows();
   for (std::size_t const i : ranges.shown()) {
     if (i >= counters.rows || !counters.has_value(i, counter_scope::total)) continue;
     add(ranges.label(i), 2 * (std::size_t{rows[i].depth} - 1), i, counter_scope::total);

@@ -5,6 +5,7 @@
 #include <strata/config.hpp>
 #include <strata/detail/device_profilers.hpp>
 #include <strata/detail/metric_config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
 
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -29,7 +29,7 @@ class counted_values {
     names_.insert(names_.end(), config.names().begin(), config.names().end());
     auto const steps = static_cast<std::uint32_t>(config.passes());
     origins_.resize(names_.size(), {static_cast<std::uint32_t>(steps_done) - steps, steps});
-    return devices.read(config, [&](std::uint32_t node, std::vector<double> const& values) {
+    return devices.read(config, [&](std::uint32_t node, vec<double> const& values) {
       for (std::size_t i = 0; i < values.size(); ++i)
         values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
     });
@@ -58,9 +58,9 @@ class counted_values {
     origins_.resize(names_.size());
   }
 
-  std::vector<std::string> names_;
-  std::vector<counter_origin> origins_;  // of the names
-  std::vector<counter_value> values_;
+  vec<std::string> names_;
+  vec<counter_origin> origins_;  // of the names
+  vec<counter_value> values_;
   std::size_t again_ = 0;         // names, the last ones, that are counted anew,
   std::size_t values_again_ = 0;  // and their values
 };

@@ -6,13 +6,13 @@
 #include <strata/counter_table.hpp>
 #include <strata/detail/finite.hpp>
 #include <strata/detail/json_writer.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -92,7 +92,7 @@ class counter_values_json {
  private:
   json_writer& json_;
   counter_table const& table_;
-  std::vector<std::size_t> metrics_;  ///< those that the chip has
+  vec<std::size_t> metrics_;  ///< those that the chip has
 };
 
 /// Requires: a table of input.ranges.

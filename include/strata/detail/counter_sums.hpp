@@ -7,6 +7,7 @@
 #include <strata/counter_metric.hpp>
 #include <strata/detail/finite.hpp>
 #include <strata/detail/flat_map.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/profile.hpp>
 
@@ -17,7 +18,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -75,14 +75,14 @@ class counter_sums {
   };
 
   counter_sums(profile const& source, call_tree const& tree) : counters_(source.counter_names) {
-    std::vector<range_row> const& rows = tree.rows();
+    vec<range_row> const& rows = tree.rows();
     for (std::size_t i = 0; i < counters_.size(); ++i) {
       if (positions_.find(counters_[i]) == nullptr) positions_[counters_[i]] = i;
       how_.push_back(combine_of(counters_[i]));
       constant_.push_back(ends_with(counters_[i], ".peak_sustained"));
     }
-    for (std::vector<sum>& sums : sums_) sums.resize(rows.size() * counters_.size());
-    for (std::vector<std::uint32_t>& counted : counted_) counted.resize(rows.size());
+    for (vec<sum>& sums : sums_) sums.resize(rows.size() * counters_.size());
+    for (vec<std::uint32_t>& counted : counted_) counted.resize(rows.size());
     if (rows.empty()) return;
     add_values(source, tree);
     sums_[1] = sums_[0];
@@ -121,9 +121,9 @@ class counter_sums {
   }
 
   void add_values(profile const& source, call_tree const& tree) {
-    std::vector<bool> seen(source.nodes.size() + 1, false);  // the last one: unknown nodes
+    vec<bool> seen(source.nodes.size() + 1, false);  // the last one: unknown nodes
     bool const several = source.counted_devices.size() > 1;
-    std::vector<bool> had(several ? seen.size() * counters_.size() : 0, false);
+    vec<bool> had(several ? seen.size() * counters_.size() : 0, false);
     for (counter_value const& each : source.counters) {
       // A name that is there twice was counted twice: the first one holds.
       if (each.counter >= counters_.size() || find(counters_[each.counter]) != each.counter)
@@ -141,12 +141,12 @@ class counter_sums {
     }
   }
 
-  std::vector<std::string> const& counters_;
+  vec<std::string> const& counters_;
   flat_map<std::string_view, std::size_t> positions_;
-  std::vector<metric_combine> how_;
-  std::vector<bool> constant_;
-  std::vector<sum> sums_[2];               ///< by scope; of all rows and counters
-  std::vector<std::uint32_t> counted_[2];  ///< by scope
+  vec<metric_combine> how_;
+  vec<bool> constant_;
+  vec<sum> sums_[2];               ///< by scope; of all rows and counters
+  vec<std::uint32_t> counted_[2];  ///< by scope
 };
 
 }  // namespace detail

@@ -9,6 +9,7 @@
 #include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/range_table.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -118,7 +118,7 @@ class counter_view {
   }
 
   void add(std::string const& label, std::size_t indent, std::size_t row, counter_scope scope) {
-    std::vector<console_table::cell> cells{{console_text(label), {}, indent}};
+    vec<console_table::cell> cells{{console_text(label), {}, indent}};
     for (std::size_t i = 0; i < at_.size(); ++i) {
       double const value =
           at_[i] == counter_table::none ? std::nan("") : counters_.at(row, at_[i], scope).value;
@@ -177,7 +177,7 @@ class counter_view {
 
   counter_table const& counters_;
   console_table table_;
-  std::vector<std::size_t> at_;  ///< of each column's metric
+  vec<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;
   bool above_peak_ = false;
   std::string differing_;

@@ -8,6 +8,7 @@
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/metric_host.hpp>
 #include <strata/detail/profiler_library.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/status.hpp>
@@ -16,7 +17,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -26,7 +26,7 @@ struct counting_plan {
   device_profilers devices;
   metric_host host;
   metric_set set;
-  std::vector<metric_config> configs;  ///< each counted apart
+  vec<metric_config> configs;  ///< each counted apart
 
   /// Whether this configuration counts by instrumented code (SASS), which does not go with CUDA
   /// graphs: their kernels count 0, and one that is captured within a counted range may end in an
@@ -48,7 +48,7 @@ struct counting_plan {
   /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
   /// be counted.
   status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
-              std::vector<status>& problems) {
+              vec<status>& problems) {
     driver_library const& driver = driver_library::get();
     if (!driver.ok()) return {errc::unavailable, driver.problem};
     profiler_library const& library = profiler_library::get();

@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_CUPTI_API_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <strata/detail/cupti.hpp>
 #include <strata/record.hpp>
@@ -10,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -79,8 +79,8 @@ class api_list {
     return id < kinds_.size() ? kinds_[id] : api_kind::none;
   }
 
-  [[nodiscard]] const std::vector<api_call>& calls() const& noexcept { return calls_; }
-  const std::vector<api_call>& calls() && = delete;
+  [[nodiscard]] const vec<api_call>& calls() const& noexcept { return calls_; }
+  const vec<api_call>& calls() && = delete;
   [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
 
  private:
@@ -90,8 +90,8 @@ class api_list {
     calls_.push_back({id, kind});
   }
 
-  std::vector<api_call> calls_;
-  std::vector<api_kind> kinds_;
+  vec<api_call> calls_;
+  vec<api_kind> kinds_;
 };
 
 }  // namespace cupti

@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_CUPTI_LOADER_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/driver.hpp>
@@ -13,7 +14,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #if defined(__linux__)
 #include <dlfcn.h>
@@ -60,8 +60,8 @@ inline std::string folder_of_loaded(const char* prefix) {
 #endif
 
 /// Folders that may hold a libcupti, best first. All are absolute.
-inline std::vector<std::string> folders() {
-  std::vector<std::string> list;
+inline vec<std::string> folders() {
+  vec<std::string> list;
 #if defined(__linux__)
   const std::string runtime = folder_of_loaded("libcudart.so");
   if (!runtime.empty()) {
@@ -89,8 +89,8 @@ inline std::vector<std::string> folders() {
 }
 
 /// File names for a driver of this major version: its own CUPTI, then older ones, then newer.
-inline std::vector<std::string> file_names(int driver_major) {
-  std::vector<std::string> list;
+inline vec<std::string> file_names(int driver_major) {
+  vec<std::string> list;
   const auto add = [&](int major) { list.push_back("libcupti.so." + std::to_string(major)); };
   if (driver_major > 13) add(driver_major);
   if (driver_major != 12) add(13);
@@ -194,10 +194,10 @@ struct cupti_library {
   /// Errors: false, and `problem` says why.
   bool open(dynamic_library& library, int driver_major) {
 #if defined(__linux__)
-    const std::vector<std::string> names = cupti::file_names(driver_major);
+    const vec<std::string> names = cupti::file_names(driver_major);
     if (open_loaded(library, names) || open_chosen(library, names)) return true;
     if (!problem.empty()) return false;
-    const std::vector<std::string> places = cupti::folders();
+    const vec<std::string> places = cupti::folders();
     for (const std::string& name : names) {
       if (library.open(name.c_str())) return true;
       for (const std::string& place : places) {
@@ -217,7 +217,7 @@ struct cupti_library {
 
  private:
 #if defined(__linux__)
-  bool open_loaded(dynamic_library& library, const std::vector<std::string>& names) {
+  bool open_loaded(dynamic_library& library, const vec<std::string>& names) {
     for (const std::string& name : names) {
       if (library.open_loaded(name.c_str())) return true;
     }
@@ -229,7 +229,7 @@ struct cupti_library {
   }
 
   /// STRATA_CUPTI, if set: it is this library or none.
-  bool open_chosen(dynamic_library& library, const std::vector<std::string>& names) {
+  bool open_chosen(dynamic_library& library, const vec<std::string>& names) {
     const char* chosen = trusted_env("STRATA_CUPTI");
     if (chosen == nullptr) return false;
     const std::string setting = std::string("STRATA_CUPTI=") + chosen + ": ";

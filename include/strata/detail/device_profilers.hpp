@@ -12,6 +12,7 @@
 #include <strata/detail/profiler_library.hpp>
 #include <strata/detail/range_profiler.hpp>
 #include <strata/detail/thread_contexts.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/record.hpp>
 #include <strata/status.hpp>
 
@@ -21,7 +22,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -38,7 +38,7 @@ class device_profilers {
   /// thread put work on in this session. `problems` takes a sentence for each device that is left
   /// out. Errors: those of the current device.
   status open(profiler_library const& library, which devices, std::uint32_t session,
-              std::vector<status>& problems) {
+              vec<status>& problems) {
     driver_library const& driver = driver_library::get();
     driver::context_handle context = nullptr;
     driver::device_handle device = 0;
@@ -69,12 +69,12 @@ class device_profilers {
     static std::string const none;
     return members_.empty() ? none : members_[0].profiler.chip();
   }
-  std::vector<std::uint8_t> const& availability() const noexcept {
+  vec<std::uint8_t> const& availability() const noexcept {
     return members_[0].profiler.availability();
   }
   /// As the driver numbers them.
-  std::vector<std::uint32_t> devices() const {
-    std::vector<std::uint32_t> all;
+  vec<std::uint32_t> devices() const {
+    vec<std::uint32_t> all;
     for (member const& each : members_) all.push_back(static_cast<std::uint32_t>(each.device));
     std::sort(all.begin(), all.end());
     return all;
@@ -83,9 +83,9 @@ class device_profilers {
   /// Makes what the first device counts with for the others too, since CUPTI's host object has
   /// values of one device: those of another's SMs are NaN (H200, CUDA 13.0). `problems` takes a
   /// sentence for each device that cannot count so: it is left out.
-  void adapt(std::vector<metric_config> const& configs, std::vector<status>& problems) {
+  void adapt(vec<metric_config> const& configs, vec<status>& problems) {
     std::string const chip_name = chip();
-    std::vector<member> able;
+    vec<member> able;
     for (member& each : members_) {
       status const done = able.empty() ? status() : adapt(configs, chip_name, each);
       if (done.ok()) {
@@ -189,22 +189,21 @@ class device_profilers {
     if (!several()) return members_[0].profiler.read(config, sink);
     struct counted {
       std::uint32_t range;
-      std::vector<double> values;
+      vec<double> values;
     };
-    std::vector<std::vector<counted>> all;
-    std::vector<std::size_t> parts;  // by range
+    vec<vec<counted>> all;
+    vec<std::size_t> parts;  // by range
     status const done = on_all([&](member& each) {
-      std::vector<counted>& own = all.emplace_back();
-      return each.profiler.read(each.its(config),
-                                [&](std::uint32_t range, std::vector<double> const& v) {
-                                  if (!has_work_in(each, range)) return;
-                                  if (range >= parts.size()) parts.resize(range + std::size_t{1});
-                                  ++parts[range];
-                                  own.push_back({range, v});
-                                });
+      vec<counted>& own = all.emplace_back();
+      return each.profiler.read(each.its(config), [&](std::uint32_t range, vec<double> const& v) {
+        if (!has_work_in(each, range)) return;
+        if (range >= parts.size()) parts.resize(range + std::size_t{1});
+        ++parts[range];
+        own.push_back({range, v});
+      });
     });
     if (!done) return done;
-    for (std::vector<counted> const& own : all) {
+    for (vec<counted> const& own : all) {
       for (counted const& each : own) {
         std::size_t wanted = 0;
         for (member const& m : members_) wanted += has_work_in(m, each.range) ? 1 : 0;
@@ -240,12 +239,11 @@ class device_profilers {
     driver::context_handle context;
     driver::device_handle device;
     range_profiler profiler;
-    std::vector<metric_config> own;  // of every device but the first
-    std::vector<bool> worked;        // by range, since `configure`
+    vec<metric_config> own;  // of every device but the first
+    vec<bool> worked;        // by range, since `configure`
   };
 
-  static status adapt(std::vector<metric_config> const& configs, std::string const& chip,
-                      member& to) {
+  static status adapt(vec<metric_config> const& configs, std::string const& chip, member& to) {
     for (metric_config const& first : configs) {
       profiler_host host;
       status done = host.open(profiler_library::get(), chip, to.profiler.availability());
@@ -324,7 +322,7 @@ class device_profilers {
   }
 
   bool open_other(profiler_library const& library, driver::context_handle context,
-                  std::vector<status>& problems) {
+                  vec<status>& problems) {
     context_scope const here(context);
     driver::device_handle device = 0;
     if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
@@ -355,8 +353,8 @@ class device_profilers {
     return true;
   }
 
-  std::vector<member> members_;
-  std::vector<driver::context_handle> left_out_;  // of this thread's contexts
+  vec<member> members_;
+  vec<driver::context_handle> left_out_;  // of this thread's contexts
   bool blind_ = false;
 };
 

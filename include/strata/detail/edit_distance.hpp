@@ -3,20 +3,20 @@
 #define STRATA_DETAIL_EDIT_DISTANCE_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
 
 /// Insertions, deletions and replacements that make `a` of `b`.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  vec<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = row[0];
@@ -47,10 +47,10 @@ class nearest_names {
   }
 
   /// At most `count` of them.
-  std::vector<std::string> best(std::size_t count = 3) {
+  vec<std::string> best(std::size_t count = 3) {
     std::sort(found_.begin(), found_.end());
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
-    std::vector<std::string> names;
+    vec<std::string> names;
     for (auto& each : found_) {
       if (names.size() == count) break;
       names.push_back(std::move(each.second));
@@ -60,7 +60,7 @@ class nearest_names {
 
  private:
   std::string_view wanted_;
-  std::vector<std::pair<std::size_t, std::string>> found_;
+  vec<std::pair<std::size_t, std::string>> found_;
 };
 
 }  // namespace detail

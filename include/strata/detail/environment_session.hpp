@@ -8,6 +8,8 @@
 #include <strata/detail/exit_hooks.hpp>
 #include <strata/detail/nvtx_input.hpp>
 #include <strata/detail/process.hpp>
+#include <strata/detail/session_core.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/list_metrics.hpp>
 #include <strata/status.hpp>
 
@@ -16,7 +18,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -25,11 +26,10 @@ namespace detail {
 /// The session that STRATA=... asks for: begun by the first range, reported when the process ends.
 /// With nvtx=in it begins before main, since a program may have no other ranges than NVTX's, and
 /// NVTX must know where to send them.
-template <class Session>
-class environment_session_of {
+class environment_session {
  public:
   static bool start() noexcept {
-    std::vector<std::string> problems;
+    vec<std::string> problems;
     char const* const text = std::getenv("STRATA");
     configuration const how = configuration::parse(text == nullptr ? "" : text, problems);
     for (std::string const& problem : problems) say(problem.c_str());
@@ -44,7 +44,7 @@ class environment_session_of {
       return false;
     }
     if (!how.enabled) return false;
-    auto* const made = new Session(how);
+    auto* const made = new session_core(how);
     current() = made;
     status const outcome = made->start();
     for (std::string& problem : problems) made->add_said_problem(std::move(problem));
@@ -60,20 +60,20 @@ class environment_session_of {
   static bool start_for_nvtx() noexcept {
     char const* const text = std::getenv("STRATA");
     if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
-    std::vector<std::string> told_later;
+    vec<std::string> told_later;
     if (configuration::parse(text, told_later).nvtx_in() && !nvtx_input::is_the_tool())
       (void)decide_listener();
     return true;
   }
 
  private:
-  static Session*& current() noexcept {
-    static Session* the = nullptr;
+  static session_core*& current() noexcept {
+    static session_core* the = nullptr;
     return the;
   }
 
   static void finish(bool at_exit) {
-    Session& the = *current();
+    session_core& the = *current();
     (void)the.report();
     if (at_exit && the.how().strict && !the.problems().empty()) {
       std::fflush(nullptr);

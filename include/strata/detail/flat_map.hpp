@@ -3,11 +3,11 @@
 #define STRATA_DETAIL_FLAT_MAP_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -37,13 +37,13 @@ class flat_map {
     return at->second;
   }
 
-  std::vector<std::pair<Key, Value>> const& entries() const noexcept { return entries_; }
+  vec<std::pair<Key, Value>> const& entries() const noexcept { return entries_; }
   std::size_t size() const noexcept { return entries_.size(); }
   void clear() noexcept { entries_.clear(); }
 
  private:
   template <class Like>
-  typename std::vector<std::pair<Key, Value>>::iterator lower(Like const& key) noexcept {
+  typename vec<std::pair<Key, Value>>::iterator lower(Like const& key) noexcept {
     if (!entries_.empty() && entries_.back().first < key) return entries_.end();
     return std::lower_bound(entries_.begin(), entries_.end(), key,
                             [](std::pair<Key, Value> const& entry, Like const& wanted) {
@@ -51,7 +51,7 @@ class flat_map {
                             });
   }
 
-  std::vector<std::pair<Key, Value>> entries_;
+  vec<std::pair<Key, Value>> entries_;
 };
 
 }  // namespace detail

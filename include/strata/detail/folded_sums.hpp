@@ -4,13 +4,13 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/finite.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -29,7 +29,7 @@ class folded_sums {
     if (!is_nan(given.tokens)) sums.tokens += given.tokens;
   }
 
-  std::vector<folded_ranges> const& all() const noexcept { return sums_; }
+  vec<folded_ranges> const& all() const noexcept { return sums_; }
 
   void clear() noexcept {
     sums_.clear();
@@ -47,8 +47,8 @@ class folded_sums {
     return sums_[position_of_node_[node] - 1];
   }
 
-  std::vector<folded_ranges> sums_;
-  std::vector<std::uint32_t> position_of_node_;  // position + 1 in sums_
+  vec<folded_ranges> sums_;
+  vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
 };
 
 }  // namespace detail

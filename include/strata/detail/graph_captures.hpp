@@ -5,6 +5,7 @@
 #include <strata/config.hpp>
 #include <strata/detail/clock.hpp>
 #include <strata/detail/flat_map.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/record.hpp>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -55,8 +55,8 @@ class graph_captures {
   }
 
   /// By graph node and time, in ns since the session began.
-  std::vector<captured_record> sorted(tick_converter const& ticks) const {
-    std::vector<captured_record> records;
+  vec<captured_record> sorted(tick_converter const& ticks) const {
+    vec<captured_record> records;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       records = former_;
@@ -83,7 +83,7 @@ class graph_captures {
 
   mutable std::mutex mutex_;
   flat_map<std::uint64_t, capture> last_;
-  std::vector<captured_record> former_;
+  vec<captured_record> former_;
 };
 
 }  // namespace detail

@@ -3,11 +3,11 @@
 #define STRATA_DETAIL_INHERITED_SUMS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -30,9 +30,7 @@ class inherited_sums {
     sums_[at - 1].total += duration;
   }
 
-  void copy_to(std::vector<inherited_time>& to) const {
-    to.insert(to.end(), sums_.begin(), sums_.end());
-  }
+  void copy_to(vec<inherited_time>& to) const { to.insert(to.end(), sums_.begin(), sums_.end()); }
 
   void clear() noexcept {
     sums_.clear();
@@ -41,9 +39,9 @@ class inherited_sums {
   }
 
  private:
-  std::vector<inherited_time> sums_;
-  std::vector<std::uint32_t> earlier_;  // of the same node
-  std::vector<std::uint32_t> last_of_node_;
+  vec<inherited_time> sums_;
+  vec<std::uint32_t> earlier_;  // of the same node
+  vec<std::uint32_t> last_of_node_;
 };
 
 }  // namespace detail

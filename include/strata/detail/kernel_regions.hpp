@@ -3,13 +3,14 @@
 #define STRATA_DETAIL_KERNEL_REGIONS_HPP
 
 #include <strata/config.hpp>
-#include <strata/configuration.hpp>
 #include <strata/detail/cupti.hpp>
 #include <strata/detail/flat_map.hpp>
 #include <strata/detail/launch_shape.hpp>
+#include <strata/detail/matches.hpp>
 #include <strata/detail/node_table.hpp>
 #include <strata/detail/recorder.hpp>
 #include <strata/detail/thread_recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
@@ -22,7 +23,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -33,7 +33,7 @@ namespace detail {
 class kernel_regions {
  public:
   /// Patterns of range names; what lies below them belongs to them.
-  void choose(std::vector<std::string> patterns) { patterns_ = std::move(patterns); }
+  void choose(vec<std::string> patterns) { patterns_ = std::move(patterns); }
 
   bool contains(std::uint32_t node) {
     if (node >= known_.size()) learn();
@@ -79,8 +79,7 @@ class kernel_regions {
   /// Takes what CUPTI counted for one kernel after the other, in the order of `names`, one of which
   /// is the mark. Errors: not_supported where launches and kernels cannot be joined for certain:
   /// nothing is taken.
-  status take(std::vector<std::string> const& names,
-              std::vector<std::vector<double>> const& kernels) {
+  status take(vec<std::string> const& names, vec<vec<double>> const& kernels) {
     if (foreign_ != 0) {
       return {errc::not_supported,
               "kernels=: another thread launched kernels while single kernels were counted, so "
@@ -88,7 +87,7 @@ class kernel_regions {
     }
     // CUPTI was seen to count what lies outside of push and pop as well, so all launches are tried
     // before those inside.
-    std::vector<std::size_t> places = places_of(names, kernels);
+    vec<std::size_t> places = places_of(names, kernels);
     if (places.size() != launches_.size() || kernels.size() != launches_.size()) {
       launches_.erase(std::remove_if(launches_.begin(), launches_.end(),
                                      [](launch const& each) { return !is_inside(each); }),
@@ -147,13 +146,12 @@ class kernel_regions {
   struct entry {
     std::uint64_t launches_min = 0;
     std::uint64_t launches_max = 0;
-    std::vector<double> values;
+    vec<double> values;
   };
   using key = std::pair<std::uint32_t, std::string>;
 
   /// Which kernel each launch became; fewer than launches where that is not certain.
-  std::vector<std::size_t> places_of(std::vector<std::string> const& names,
-                                     std::vector<std::vector<double>> const& kernels) const {
+  vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
     auto const marked =
         static_cast<std::size_t>(std::find(names.begin(), names.end(), mark) - names.begin());
     auto const fits = [&](std::size_t which, std::size_t kernel) {
@@ -163,11 +161,11 @@ class kernel_regions {
     };
     // The first kernels that fit, and the last ones: where they are not the same, some launch could
     // be either of two.
-    std::vector<std::size_t> first;
+    vec<std::size_t> first;
     for (std::size_t k = 0; k < kernels.size() && first.size() < launches_.size(); ++k) {
       if (fits(first.size(), k)) first.push_back(k);
     }
-    std::vector<std::size_t> last(launches_.size());
+    vec<std::size_t> last(launches_.size());
     std::size_t left = launches_.size();
     for (std::size_t k = kernels.size(); k-- > 0 && left > 0;) {
       if (fits(left - 1, k)) last[--left] = k;
@@ -176,8 +174,8 @@ class kernel_regions {
     return first;
   }
 
-  static void add_values(entry& to, std::vector<std::string> const& names, std::size_t first,
-                         std::vector<double> const& values, bool again) {
+  static void add_values(entry& to, vec<std::string> const& names, std::size_t first,
+                         vec<double> const& values, bool again) {
     to.values.resize(first + names.size(), std::numeric_limits<double>::quiet_NaN());
     for (std::size_t k = 0; k < names.size() && k < values.size(); ++k) {
       double& sum = to.values[first + k];
@@ -192,8 +190,8 @@ class kernel_regions {
 
   void learn() {
     recorder_state& state = recorder::instance().state();
-    std::vector<node_table::node> const nodes = state.nodes.nodes();
-    std::vector<std::string> const texts = state.names.texts();
+    vec<node_table::node> const nodes = state.nodes.nodes();
+    vec<std::string> const texts = state.names.texts();
     for (std::size_t i = known_.size(); i < nodes.size(); ++i) {
       bool inside = i != root_node && nodes[i].parent < i && known_[nodes[i].parent];
       for (std::string const& pattern : patterns_)
@@ -202,13 +200,13 @@ class kernel_regions {
     }
   }
 
-  std::vector<std::string> patterns_;
-  std::vector<bool> known_;  // by node: inside a region
+  vec<std::string> patterns_;
+  vec<bool> known_;  // by node: inside a region
   thread_recorder const* counted_ = nullptr;
   std::atomic<std::uint32_t> node_{no_reference};
-  std::vector<launch> launches_;
+  vec<launch> launches_;
   std::uint64_t foreign_ = 0;
-  std::vector<std::string> names_;
+  vec<std::string> names_;
   flat_map<key, entry> sums_;
 };
 

@@ -3,13 +3,13 @@
 #define STRATA_DETAIL_LAUNCH_INDEX_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -65,8 +65,8 @@ class launch_index {
 
  private:
   profile const& source_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> launches_;  ///< correlation and position
-  std::vector<captured_record> captured_;  ///< only where the profile's are out of order
+  vec<std::pair<std::uint32_t, std::uint32_t>> launches_;  ///< correlation and position
+  vec<captured_record> captured_;  ///< only where the profile's are out of order
 };
 
 }  // namespace detail

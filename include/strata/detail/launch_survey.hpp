@@ -5,12 +5,12 @@
 #include <strata/config.hpp>
 #include <strata/detail/node_table.hpp>
 #include <strata/detail/recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/record.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -30,7 +30,7 @@ class launch_survey {
                    [&](launch_record const& l) {
                      if (is_work(l.kind)) mark(l.node, launches::some);
                    });
-    std::vector<node_table::node> const nodes = of.state().nodes.nodes();
+    vec<node_table::node> const nodes = of.state().nodes.nodes();
     std::size_t pushes = 1;  // the range that a step begins in
     of.each_record(
         [&](range_record const& r) {
@@ -59,7 +59,7 @@ class launch_survey {
     if (known_[node] != launches::some) known_[node] = what;
   }
 
-  std::vector<launches> known_;  // by node; beyond the end: unknown
+  vec<launches> known_;  // by node; beyond the end: unknown
   std::size_t pushes_ = 0;
 };
 

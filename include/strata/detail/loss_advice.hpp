@@ -4,11 +4,11 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/humanize.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -21,9 +21,9 @@ inline std::string proposed_megabytes(std::uint64_t bytes) {
 }
 
 /// What was lost, one text each kind: how many, what follows from it, and the cure.
-inline std::vector<std::string> loss_advice(profile const& source) {
+inline vec<std::string> loss_advice(profile const& source) {
   profile_losses const& l = source.losses;
-  std::vector<std::string> advice;
+  vec<std::string> advice;
   auto const say = [&advice](std::uint64_t count, char const* what, std::string const& then) {
     if (count > 0) advice.push_back(what + (": " + human_count(count).text() + ". ") + then);
   };

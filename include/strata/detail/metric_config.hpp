@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/profiler_host.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -11,7 +12,6 @@
 #include <limits>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -21,22 +21,21 @@ namespace detail {
 class metric_config {
  public:
   metric_config() = default;
-  metric_config(profiler_host host, std::vector<std::string> names)
+  metric_config(profiler_host host, vec<std::string> names)
       : host_(std::move(host)), names_(std::move(names)) {
     for (std::string const& each : names_) pointers_.push_back(each.c_str());
   }
 
-  std::vector<std::string> const& names() const noexcept { return names_; }
+  vec<std::string> const& names() const noexcept { return names_; }
   /// The names as CUPTI takes them, names().size() of them.
   const char** c_names() noexcept { return pointers_.data(); }
-  std::vector<std::uint8_t> const& image() const noexcept { return image_; }
+  vec<std::uint8_t> const& image() const noexcept { return image_; }
   std::size_t passes() const noexcept { return passes_; }
 
   /// Values of all names for one range of a decoded counter-data image.
   /// Units: of the names. Errors: `values` is NaN throughout.
   /// Cost: 1 to 10 us a name.
-  status evaluate(std::vector<std::uint8_t> const& counter_data, std::size_t range,
-                  std::vector<double>& values) {
+  status evaluate(vec<std::uint8_t> const& counter_data, std::size_t range, vec<double>& values) {
     values.assign(names_.size(), std::numeric_limits<double>::quiet_NaN());
     if (!host_ || counter_data.empty()) return {errc::bad_argument, "no counter data to evaluate"};
     cupti::profiler::evaluate_params params;
@@ -62,9 +61,9 @@ class metric_config {
 
  private:
   profiler_host host_;
-  std::vector<std::string> names_;
-  std::vector<const char*> pointers_;
-  std::vector<std::uint8_t> image_;
+  vec<std::string> names_;
+  vec<const char*> pointers_;
+  vec<std::uint8_t> image_;
   std::size_t passes_ = 0;
 };
 

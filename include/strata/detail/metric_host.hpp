@@ -7,6 +7,7 @@
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/profiler_host.hpp>
 #include <strata/detail/profiler_library.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/resolve_metrics.hpp>
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -37,8 +37,8 @@ struct metric_properties {
 class metric_host {
  public:
   /// Chips that the library knows, such as GH100.
-  static std::vector<std::string> chips(profiler_library const& library) {
-    std::vector<std::string> names;
+  static vec<std::string> chips(profiler_library const& library) {
+    vec<std::string> names;
     cupti::profiler::supported_chips_params params;
     if (!library.ok() || call(library.api.supported_chips, params) != cupti::result::success) {
       return names;
@@ -51,7 +51,7 @@ class metric_host {
   /// image of counters: with it, passes are those of the device (MIG, vGPU), not of the whole chip.
   /// Errors: unavailable without libcupti, bad_argument for an unknown chip.
   status open(profiler_library const& library, std::string chip,
-              std::vector<std::uint8_t> availability = {}) {
+              vec<std::uint8_t> availability = {}) {
     if (!library.ok()) return {errc::unavailable, library.problem};
     status opened = scratch_.open(library, chip, availability);
     if (!opened) return why_not(library, chip, std::move(opened));
@@ -89,9 +89,9 @@ class metric_host {
   }
 
   /// Names of all counters, ratios and throughputs of the chip, without rollups.
-  std::vector<std::string> base_metrics() {
+  vec<std::string> base_metrics() {
     using cupti::profiler::metric_type;
-    std::vector<std::string> names;
+    vec<std::string> names;
     for (metric_type const type :
          {metric_type::counter, metric_type::ratio, metric_type::throughput}) {
       cupti::profiler::base_metrics_params params;
@@ -104,12 +104,12 @@ class metric_host {
   }
 
   /// Keys, CUPTI names, or both, as this chip has them; units of CUPTI names filled in.
-  metric_set resolve(std::vector<std::string> const& wanted) {
+  metric_set resolve(vec<std::string> const& wanted) {
     bool foreign = false;
     for (std::string const& each : wanted) foreign = foreign || is_cupti_name(each);
     metric_set set = resolve_metrics(
         wanted, [this](std::string const& name) { return has(name); },
-        foreign ? base_metrics() : std::vector<std::string>());
+        foreign ? base_metrics() : vec<std::string>());
     for (resolved_metric& each : set.metrics) {
       metric_properties found;
       if (each.unit.empty() && properties(each.key, found).ok()) each.unit = found.unit;
@@ -119,7 +119,7 @@ class metric_host {
 
   /// Makes the image for counters that are counted together.
   /// Errors: names the counters that CUPTI refuses, alone or in company.
-  status configure(std::vector<std::string> const& names, metric_config& made) {
+  status configure(vec<std::string> const& names, metric_config& made) {
     status done = build(names, made);
     if (done || names.size() < 2) return done;
     std::string refused;
@@ -134,14 +134,14 @@ class metric_host {
   /// Like configure, but counters that refuse each other's company get configurations of their
   /// own. `problems` takes a sentence for each that CUPTI does not count even alone.
   /// Cost: milliseconds; where CUPTI refuses, some for each counter.
-  void configure_apart(std::vector<std::string> const& names, std::vector<metric_config>& made,
-                       std::vector<status>& problems) {
+  void configure_apart(vec<std::string> const& names, vec<metric_config>& made,
+                       vec<status>& problems) {
     metric_config together;
     if (build(names, together).ok()) {
       made.push_back(std::move(together));
       return;
     }
-    std::vector<std::vector<std::string>> companies;
+    vec<vec<std::string>> companies;
     for (std::string const& each : names) {
       metric_config alone;
       status const able = build({each}, alone);
@@ -151,7 +151,7 @@ class metric_host {
         problems.emplace_back(able.code(), each + " is not counted: " + able.message());
       }
     }
-    for (std::vector<std::string> const& each : companies) {
+    for (vec<std::string> const& each : companies) {
       metric_config config;
       status const able = build(each, config);
       if (able.ok()) {
@@ -163,7 +163,7 @@ class metric_host {
   }
 
   /// One configuration for each group of the set, in the order of group_metrics().
-  status configure(metric_set const& set, pass_layout layout, std::vector<metric_config>& made) {
+  status configure(metric_set const& set, pass_layout layout, vec<metric_config>& made) {
     made.clear();
     for (metric_group const& group : group_metrics(set, layout)) {
       metric_config config;
@@ -191,8 +191,8 @@ class metric_host {
   }
 
   /// Adds a name to the first company that takes it, or to one of its own.
-  void join(std::string const& name, std::vector<std::vector<std::string>>& companies) {
-    for (std::vector<std::string>& each : companies) {
+  void join(std::string const& name, vec<vec<std::string>>& companies) {
+    for (vec<std::string>& each : companies) {
       metric_config config;
       each.push_back(name);
       if (build(each, config).ok()) return;
@@ -202,14 +202,14 @@ class metric_host {
   }
 
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {
-    std::vector<std::string> const known = chips(library);
+    vec<std::string> const known = chips(library);
     if (known.empty() || std::find(known.begin(), known.end(), chip) != known.end()) return failed;
     std::string text = library.path + " does not know chip '" + chip + "'; it knows";
     for (std::string const& each : known) text += ' ' + each;
     return {errc::bad_argument, std::move(text)};
   }
 
-  status build(std::vector<std::string> const& names, metric_config& made) {
+  status build(vec<std::string> const& names, metric_config& made) {
     profiler_host fresh;
     status opened = fresh.open(*library_, chip_, availability_);
     if (!opened) return opened;
@@ -222,7 +222,7 @@ class metric_host {
 
   profiler_library const* library_ = nullptr;
   std::string chip_;
-  std::vector<std::uint8_t> availability_;
+  vec<std::uint8_t> availability_;
   profiler_host scratch_;  // for questions only: nothing is added to it
   flat_map<std::string, bool> known_;
 };

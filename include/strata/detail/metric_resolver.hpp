@@ -4,6 +4,7 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/edit_distance.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 
@@ -12,7 +13,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -21,10 +21,10 @@ namespace detail {
 template <class Has>
 class metric_resolver {
  public:
-  metric_resolver(Has& has, std::vector<std::string> const& chip_names)
+  metric_resolver(Has& has, vec<std::string> const& chip_names)
       : has_(has), chip_names_(chip_names) {}
 
-  metric_set run(std::vector<std::string> const& wanted) {
+  metric_set run(vec<std::string> const& wanted) {
     for (std::string const& name : wanted) {
       if (set_.find(name) != nullptr) continue;
       if (metric const* entry = find_metric(name)) {
@@ -71,7 +71,7 @@ class metric_resolver {
   /// Why a metric that is in the catalogue cannot be had; empty where it can.
   std::string why_absent(metric const& entry) {
     if (!choice(entry).empty()) return {};
-    std::vector<std::string_view> missing;
+    vec<std::string_view> missing;
     list_missing(entry, missing);
     std::string reason;
     for (std::string_view const name : missing) {
@@ -83,7 +83,7 @@ class metric_resolver {
   }
 
   /// The CUPTI names that the first alternative lacks, in itself or in what it is derived from.
-  void list_missing(metric const& entry, std::vector<std::string_view>& missing) {
+  void list_missing(metric const& entry, vec<std::string_view>& missing) {
     std::string_view rest = entry.formula;
     for_each_name(take_until(rest, "|"), [&](std::string_view name, bool) {
       if (available(name)) return;
@@ -147,13 +147,13 @@ class metric_resolver {
   }
 
   /// The chip's names nearest to a CUPTI name, with its rollup or the commonest where they have it.
-  std::vector<std::string> nearest_counters(std::string const& name) {
+  vec<std::string> nearest_counters(std::string const& name) {
     std::size_t const dot = name.find('.', name.find("__"));
     std::string const base = name.substr(0, dot);
     std::string const rollup = dot == std::string::npos ? std::string() : name.substr(dot);
     nearest_names nearest(base);
     for (std::string const& each : chip_names_) nearest.consider(each);
-    std::vector<std::string> found = nearest.best();
+    vec<std::string> found = nearest.best();
     for (std::string& each : found) {
       if (has_(each + rollup)) {
         each += rollup;
@@ -165,7 +165,7 @@ class metric_resolver {
   }
 
   Has& has_;
-  std::vector<std::string> const& chip_names_;
+  vec<std::string> const& chip_names_;
   metric_set set_;
 };
 

@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_NAME_TABLE_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -10,7 +11,6 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -39,7 +39,7 @@ class name_table {
 
   std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
 
-  std::vector<std::string> texts() const {
+  vec<std::string> texts() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return texts_;
   }
@@ -71,8 +71,8 @@ class name_table {
   }
 
   mutable std::mutex mutex_;
-  std::vector<std::uint32_t> slots_;  // open addressing, 0 is free
-  std::vector<std::string> texts_;
+  vec<std::uint32_t> slots_;  // open addressing, 0 is free
+  vec<std::string> texts_;
   std::size_t bytes_ = 0;
   std::atomic<std::uint64_t> refused_{0};
 };

@@ -3,13 +3,13 @@
 #define STRATA_DETAIL_NODE_TABLE_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/record.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -59,7 +59,7 @@ class node_table {
     return found;
   }
 
-  std::vector<node> nodes() const {
+  vec<node> nodes() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return nodes_;
   }
@@ -128,8 +128,8 @@ class node_table {
   mutable std::mutex mutex_;
   std::uint32_t deeper_name_;
   std::uint32_t other_name_;
-  std::vector<std::uint32_t> slots_;  // open addressing, 0 is free: the root is never looked up
-  std::vector<node> nodes_;
+  vec<std::uint32_t> slots_;  // open addressing, 0 is free: the root is never looked up
+  vec<node> nodes_;
   refusals refusals_;
 };
 

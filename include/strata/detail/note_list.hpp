@@ -4,10 +4,10 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/flat_map.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -16,7 +16,7 @@ namespace detail {
 class note_list {
  public:
   /// The position of a text in `notes`, whose position 0 is empty.
-  std::uint32_t number_of(std::string const& text, std::vector<std::string>& notes) {
+  std::uint32_t number_of(std::string const& text, vec<std::string>& notes) {
     if (text.empty()) return 0;
     if (std::uint32_t const* const known = numbers_.find(text)) return *known;
     auto const made = static_cast<std::uint32_t>(notes.size());

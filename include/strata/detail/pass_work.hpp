@@ -7,13 +7,13 @@
 #include <strata/detail/flat_map.hpp>
 #include <strata/detail/launch_shape.hpp>
 #include <strata/detail/thread_recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -68,7 +68,7 @@ class pass_work {
     while (!done_.empty() && done_.back().pass >= pass) done_.pop_back();
   }
 
-  std::vector<counted_work> const& passes() const noexcept { return done_; }
+  vec<counted_work> const& passes() const noexcept { return done_; }
 
  private:
   counted_work& of(std::uint32_t node) {
@@ -105,7 +105,7 @@ class pass_work {
   thread_recorder const* counted_ = nullptr;
   std::atomic<std::uint32_t> node_{root_node};
   flat_map<std::uint32_t, counted_work> ranges_;  ///< of the pass under way
-  std::vector<counted_work> done_;
+  vec<counted_work> done_;
 };
 
 }  // namespace detail

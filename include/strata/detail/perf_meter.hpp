@@ -7,12 +7,12 @@
 #include <strata/detail/perf_group.hpp>
 #include <strata/detail/perf_system.hpp>
 #include <strata/detail/spin_mutex.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -34,7 +34,7 @@ class perf_meter {
   }
 
   /// Adds the groups of a thread; those of all threads give the same counters, which are added up.
-  void take(std::vector<perf_group> const& groups) {
+  void take(vec<perf_group> const& groups) {
     spin_lock const lock(mutex_);
     std::size_t at = 1;
     for (perf_group const& each : groups) {
@@ -136,7 +136,7 @@ class perf_meter {
 
   perf_system const* system_;
   spin_mutex mutex_;
-  std::vector<part> groups_;
+  vec<part> groups_;
   slot* sums_ = nullptr;
   std::size_t slots_ = 0;  ///< of a node
   std::size_t nodes_ = 0;

@@ -8,12 +8,12 @@
 #include <strata/detail/perf_reason.hpp>
 #include <strata/detail/perf_request.hpp>
 #include <strata/detail/perf_system.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cerrno>
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -23,8 +23,8 @@ namespace detail {
 class perf_opener {
  public:
   struct opened {
-    std::vector<perf_group> groups;    ///< the receiver closes them
-    std::vector<std::string> columns;  ///< names of what they give, in order: times, then values
+    vec<perf_group> groups;    ///< the receiver closes them
+    vec<std::string> columns;  ///< names of what they give, in order: times, then values
     perf_group::reach who = perf_group::reach::threads;
   };
 
@@ -33,10 +33,10 @@ class perf_opener {
 
   /// Opens all that can be had, set by set. Events that do not fit into one group together make
   /// another one.
-  opened open(std::vector<perf_wish>& wishes) {
+  opened open(vec<perf_wish>& wishes) {
     opened made;
     for (perf_set const set : {perf_set::core, perf_set::cache, perf_set::software}) {
-      std::vector<perf_wish*> members;
+      vec<perf_wish*> members;
       for (perf_wish& each : wishes) {
         if (each.event->set == set) members.push_back(&each);
       }
@@ -61,11 +61,10 @@ class perf_opener {
   static constexpr std::string_view time_names[] = {"core", "cache", "software"};
 
   /// Returns: the members that wait for a group of their own.
-  std::vector<perf_wish*> open_group(std::vector<perf_wish*> const& members,
-                                     std::string const& name, opened& to) {
+  vec<perf_wish*> open_group(vec<perf_wish*> const& members, std::string const& name, opened& to) {
     perf_group group(thread_);
-    std::vector<perf_wish*> joined;
-    std::vector<perf_wish*> waiting;
+    vec<perf_wish*> joined;
+    vec<perf_wish*> waiting;
     for (perf_wish* const each : members) {
       each->error = group.add(system_, *each->event, to.who);
       if (each->error == EINVAL && !joined.empty()) {

@@ -7,6 +7,7 @@
 #include <strata/detail/formula.hpp>
 #include <strata/detail/perf_catalogue.hpp>
 #include <strata/detail/perf_reason.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric_set.hpp>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -46,7 +46,7 @@ class perf_request {
     }
   }
 
-  std::vector<perf_wish>& wishes() noexcept { return wishes_; }
+  vec<perf_wish>& wishes() noexcept { return wishes_; }
   bool empty() const noexcept { return wanted_.empty(); }
 
   /// Requires: what came of the events is known.
@@ -119,9 +119,9 @@ class perf_request {
     return metric;
   }
 
-  std::vector<metric const*> wanted_;  ///< inputs stand before what is derived from them
-  std::vector<perf_wish> wishes_;
-  std::vector<unknown_metric> unknown_;
+  vec<metric const*> wanted_;  ///< inputs stand before what is derived from them
+  vec<perf_wish> wishes_;
+  vec<unknown_metric> unknown_;
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_PERF_SYSTEM_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cerrno>
 #include <climits>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <vector>
 
 #if defined(__linux__)
 #include <dirent.h>
@@ -62,7 +62,7 @@ struct perf_system {
   /// kernel.perf_event_paranoid, or no_paranoid.
   int (*paranoid)() noexcept;
   /// The other threads of the process.
-  std::vector<int> (*threads)();
+  vec<int> (*threads)();
 
   /// Those of this machine.
   static perf_system const& real() noexcept;
@@ -93,8 +93,8 @@ struct linux_perf {
     std::fclose(file);
     return level;
   }
-  static std::vector<int> threads() {
-    std::vector<int> others;
+  static vec<int> threads() {
+    vec<int> others;
     DIR* const tasks = opendir("/proc/self/task");
     if (tasks == nullptr) return others;
     long const own = syscall(SYS_gettid);
@@ -115,7 +115,7 @@ struct linux_perf {
   static long read(int, void*, std::size_t) noexcept { return -ENOSYS; }
   static void close(int) noexcept {}
   static int paranoid() noexcept { return perf_system::no_paranoid; }
-  static std::vector<int> threads() { return {}; }
+  static vec<int> threads() { return {}; }
 };
 
 #endif

@@ -12,6 +12,7 @@
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/note_list.hpp>
 #include <strata/detail/perf_catalogue.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/metric.hpp>
 #include <strata/metric_set.hpp>
 #include <strata/profile.hpp>
@@ -24,7 +25,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -147,10 +147,10 @@ class perf_table_builder {
 
   profile const& source_;
   metric_set const& set_;
-  std::vector<range_row> const& rows_;
+  vec<range_row> const& rows_;
   flat_map<std::string_view, std::size_t> positions_;
-  std::vector<double> sums_[2];
-  std::vector<bool> counted_[2];
+  vec<double> sums_[2];
+  vec<bool> counted_[2];
   note_list noted_;
   counter_table table_;
 };

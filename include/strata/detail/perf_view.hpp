@@ -9,6 +9,7 @@
 #include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/range_table.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -77,7 +77,7 @@ class perf_view {
       {"switches", 68, "cpu_context_switches", form::count}};
 
   void add(std::string const& label, std::size_t indent, std::size_t row, counter_scope scope) {
-    std::vector<console_table::cell> cells{{console_text(label), {}, indent}};
+    vec<console_table::cell> cells{{console_text(label), {}, indent}};
     for (std::size_t i = 0; i < at_.size(); ++i) {
       if (at_[i] == counter_table::none) {
         cells.push_back({});
@@ -102,7 +102,7 @@ class perf_view {
 
   counter_table const& counters_;
   console_table table_;
-  std::vector<std::size_t> at_;  ///< of each column's metric
+  vec<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;
   bool scaled_ = false;
 };

@@ -23,6 +23,8 @@
 #include <sys/auxv.h>
 #endif
 
+struct strata_detail_c_calls;
+
 STRATA_BEGIN
 
 namespace detail {
@@ -58,10 +60,8 @@ struct listener {
   range_token (*inherit)(std::uint32_t node) noexcept;  // stands below it from now on
 };
 
-/// Raised when the layout of what copies share changes within a version.
-inline constexpr std::uint32_t process_layout = 2;
 /// Copies that differ in this share nothing.
-inline constexpr std::uint32_t process_abi = process_layout * 1'000'000 + STRATA_VERSION / 100;
+inline constexpr std::uint32_t process_abi = STRATA_DETAIL_PROCESS_ABI;
 inline constexpr std::size_t most_copies = 64;
 
 /// How the program's NVTX calls come to Strata, if they do.
@@ -73,6 +73,7 @@ enum class nvtx_source : unsigned char { none, cupti, injection };
 struct process_block {
   std::uint32_t abi = process_abi;
   std::uint32_t size = sizeof(process_block);
+  std::atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
   spin_mutex mutex;           // guards everything below
   spin_mutex decision_mutex;  // held while the first range decides who listens
   std::atomic<listener const*>* slots[most_copies] = {};
@@ -80,7 +81,7 @@ struct process_block {
   bool decided = false;  // who listens; else the next range decides
   listener const* installed = nullptr;
   bool (*start_session)() noexcept =
-      nullptr;  // registered by session.hpp: reads STRATA, true when a session runs
+      nullptr;  // registered by the implementation: reads STRATA, true when a session runs
   listener const* nvtx_listener = nullptr;  // registered by nvtx.hpp
   void (*nvtx_push)(char const* name, std::size_t length) noexcept = nullptr;
   void (*nvtx_pop)() noexcept = nullptr;
@@ -232,6 +233,8 @@ inline bool& deciding_in_this_thread() noexcept {
   return deciding;
 }
 
+inline constexpr char const* no_implementation = STRATA_DETAIL_NO_IMPLEMENTATION;
+
 /// STRATA asks for a session and no part of the program can start one yet: says so at exit, unless
 /// one comes.
 STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
@@ -245,8 +248,7 @@ STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
   static unsigned long const process = process_id();
   std::atexit([] {
     if (block().wanted_session && process == process_id()) {
-      say("STRATA is set, but no source file of this program includes <strata/strata.hpp>: "
-          "nothing was recorded.");
+      say(no_implementation);
     }
   });
 }
@@ -300,10 +302,12 @@ inline char const* unread_wish() noexcept {
   return wish == nullptr || *wish == '\0' ? nullptr : wish;
 }
 
-/// Called by session.hpp before main: the next range may start a session.
-inline bool register_session(bool (*start)() noexcept) noexcept {
+/// Called by the implementation before main: the next range may start a session.
+inline bool register_session(bool (*start)() noexcept,
+                             strata_detail_c_calls const* c_calls) noexcept {
   publish_block();
   process_block& ours = block();
+  ours.c_calls.store(c_calls, std::memory_order_release);
   spin_lock lock(ours.mutex);
   ours.start_session = start;
   if (ours.wanted_session) {

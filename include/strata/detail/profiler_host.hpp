@@ -5,13 +5,13 @@
 #include <strata/config.hpp>
 #include <strata/detail/profiler_library.hpp>
 #include <strata/detail/profiler_problem.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -39,7 +39,7 @@ class profiler_host {
   /// `availability` is the device's image of counters, or empty: then the chip counts as whole.
   /// Errors: bad_argument where the library does not know the chip.
   status open(profiler_library const& library, std::string const& chip,
-              std::vector<std::uint8_t> const& availability) {
+              vec<std::uint8_t> const& availability) {
     cupti::profiler::host_initialize_params params;
     params.chip = chip.c_str();
     params.availability = availability.empty() ? nullptr : availability.data();
@@ -56,7 +56,7 @@ class profiler_host {
   profiler_library const& library() const noexcept { return *library_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
 
-  status add(std::vector<const char*>& names) {
+  status add(vec<const char*>& names) {
     cupti::profiler::add_metrics_params params;
     params.object = object_;
     params.names = names.data();
@@ -65,7 +65,7 @@ class profiler_host {
   }
 
   /// The image with which a device is configured, and the passes that it takes.
-  status make_image(std::vector<std::uint8_t>& image, std::size_t& passes) {
+  status make_image(vec<std::uint8_t>& image, std::size_t& passes) {
     cupti::profiler::config_image_size_params size;
     size.object = object_;
     status made =

@@ -10,6 +10,7 @@
 #include <strata/detail/metric_config.hpp>
 #include <strata/detail/profiler_library.hpp>
 #include <strata/detail/profiler_problem.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/status.hpp>
 
 #include <algorithm>
@@ -19,7 +20,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -70,7 +70,7 @@ class range_profiler {
 
   bool is_open() const noexcept { return object_ != nullptr; }
   std::string const& chip() const noexcept { return chip_; }
-  std::vector<std::uint8_t> const& availability() const noexcept { return availability_; }
+  vec<std::uint8_t> const& availability() const noexcept { return availability_; }
 
   /// Sets the counters of the next passes, with room for this many different ranges, or for those
   /// that were seen to need it. `by_kernel`: a range is a kernel that is launched between push and
@@ -229,7 +229,7 @@ class range_profiler {
     info.size = data_.size();
     done = outcome("cuptiRangeProfilerGetCounterDataInfo",
                    call(library_->api.counter_data_info, info));
-    std::vector<double> values;
+    vec<double> values;
     for (std::size_t i = 0; done && i < info.ranges; ++i) {
       cupti::profiler::range_info_params range;
       range.image = data_.data();
@@ -275,8 +275,8 @@ class range_profiler {
   static constexpr unsigned most_repeats = 2;
 
   /// CUPTI writes into their images until they are closed.
-  static std::vector<range_profiler*>& abandoned() {
-    static auto& all = *new std::vector<range_profiler*>;
+  static vec<range_profiler*>& abandoned() {
+    static auto& all = *new vec<range_profiler*>;
     return all;
   }
 
@@ -355,10 +355,10 @@ class range_profiler {
   bool configured_ = false;
   bool by_kernel_ = false;
   std::string chip_;
-  std::vector<std::uint8_t> availability_;
-  std::vector<std::uint8_t> config_;
-  std::vector<std::uint8_t> data_;
-  std::vector<use> seen_;        // by range
+  vec<std::uint8_t> availability_;
+  vec<std::uint8_t> config_;
+  vec<std::uint8_t> data_;
+  vec<use> seen_;                // by range
   std::size_t room_ = 0;         // different ranges in an image
   std::size_t needed_ = 0;       // that were seen
   std::size_t names_ = 0;        // different ranges since `configure`

@@ -7,6 +7,7 @@
 #include <strata/detail/finite.hpp>
 #include <strata/detail/humanize.hpp>
 #include <strata/detail/interval.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <algorithm>
@@ -16,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -45,10 +45,10 @@ class range_table {
   bool rates_by_both() const noexcept { return rates_by_both_; }
   /// Rows beyond the limit.
   std::size_t hidden() const noexcept { return hidden_; }
-  std::vector<range_row> const& rows() const noexcept { return rows_; }
+  vec<range_row> const& rows() const noexcept { return rows_; }
   /// Positions of the rows in the table, in its order, without the root.
-  std::vector<std::size_t> shown() const {
-    std::vector<std::size_t> positions;
+  vec<std::size_t> shown() const {
+    vec<std::size_t> positions;
     for (std::size_t const i : order_)
       if (visible_[i]) positions.push_back(i);
     return positions;
@@ -70,7 +70,7 @@ class range_table {
     return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
   }
 
-  static std::vector<console_table::column> columns(bool gpu) {
+  static vec<console_table::column> columns(bool gpu) {
     return {{"range", 1000, 24, true},
             {"calls", 70},
             {"host total", 100},
@@ -108,10 +108,10 @@ class range_table {
 
   /// Depth first; a row's children follow it.
   void order_rows() {
-    std::vector<std::vector<std::size_t>> children(rows_.size());
+    vec<vec<std::size_t>> children(rows_.size());
     for (std::size_t i = 1; i < rows_.size(); ++i)
       children[rows_[i].parent < i ? rows_[i].parent : 0].push_back(i);
-    std::vector<std::size_t> stack{0};
+    vec<std::size_t> stack{0};
     while (!stack.empty()) {
       std::size_t const at = stack.back();
       stack.pop_back();
@@ -128,7 +128,7 @@ class range_table {
     visible_.assign(rows_.size(), true);
     if (max_rows == 0 || order_.size() <= max_rows) return;
     visible_.assign(rows_.size(), false);
-    std::vector<std::size_t> dearest = order_;
+    vec<std::size_t> dearest = order_;
     std::sort(dearest.begin(), dearest.end(),
               [this](std::size_t a, std::size_t b) { return dearer(a, b); });
     hidden_ = order_.size();
@@ -161,7 +161,7 @@ class range_table {
   double gpu_ns() const noexcept { return static_cast<double>(rows_[0].gpu_busy_ns); }
 
   /// The cells from `launch` to `peak`.
-  void add_device(std::vector<cell>& cells, device_work const& work, std::int64_t busy_ns,
+  void add_device(vec<cell>& cells, device_work const& work, std::int64_t busy_ns,
                   std::int64_t peak_bytes) const {
     cells.push_back(time(work.launch_ns));
     cells.push_back(time(busy_ns));
@@ -182,7 +182,7 @@ class range_table {
     auto const host_ns = static_cast<double>(row.host_total_ns);
     auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    std::vector<cell> cells;
+    vec<cell> cells;
     cells.push_back({console_text(label(i)), {}, 2 * (std::size_t{row.depth} - 1)});
     cells.push_back(count(row.host.count()));
     cells.push_back(time(row.host_total_ns));
@@ -208,7 +208,7 @@ class range_table {
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
     std::int64_t const busy_ns = apart ? work.kernel_ns + work.copy_ns : 0;
-    std::vector<cell> cells(8);
+    vec<cell> cells(8);
     cells[0].text = "(outside ranges)";
     add_device(cells, work, busy_ns, 0);
     cells.resize(21);
@@ -216,7 +216,7 @@ class range_table {
   }
 
   void add_total() {
-    std::vector<cell> cells(8);
+    vec<cell> cells(8);
     cells[0].text = "total";
     cells[2] = time(host_ns_);
     add_device(cells, rows_[0].total, rows_[0].gpu_busy_ns, rows_[0].peak_bytes);
@@ -224,12 +224,12 @@ class range_table {
     table_.add_row(std::move(cells));
   }
 
-  std::vector<range_row> const& rows_;
+  vec<range_row> const& rows_;
   bool by_gpu_;  ///< the time that counts is that of the device
   console_table table_;
   double host_ns_ = 0.0;  ///< in ranges of the first level, over all threads
-  std::vector<std::size_t> order_;
-  std::vector<bool> visible_;
+  vec<std::size_t> order_;
+  vec<bool> visible_;
   std::size_t hidden_ = 0;
   bool rates_by_both_ = false;
 };

@@ -4,11 +4,11 @@
 
 #include <strata/config.hpp>
 #include <strata/detail/clock.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/record.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -32,7 +32,7 @@ class recorded_periods {
 
   /// Takes out the records that began outside; their times are in ns.
   template <class Record>
-  void keep(std::vector<Record>& records, tick_converter const& ticks) const {
+  void keep(vec<Record>& records, tick_converter const& ticks) const {
     auto const outside = [&](Record const& r) {
       if (r.begin == lost_time) return false;
       for (period const& p : all_) {
@@ -51,7 +51,7 @@ class recorded_periods {
     bool open;
   };
 
-  std::vector<period> all_;
+  vec<period> all_;
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <strata/detail/clock.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/detail/thread_recorder.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <algorithm>
@@ -16,7 +17,6 @@
 #include <mutex>
 #include <new>
 #include <string_view>
-#include <vector>
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -269,7 +269,7 @@ class recorder {
 
   /// The threads that ended before this session are no part of it.
   void keep_living_threads() {
-    std::vector<bool> lives(next_ordinal_, false);
+    vec<bool> lives(next_ordinal_, false);
     next_ordinal_ = 0;
     for (thread_recorder* const t : threads_) {
       if (!t->owned()) continue;
@@ -282,8 +282,8 @@ class recorder {
   }
 
   /// The threads that have a part in a profile.
-  std::vector<profile_thread> threads_in(profile const& data) const {
-    std::vector<bool> has_part(next_ordinal_, false);
+  vec<profile_thread> threads_in(profile const& data) const {
+    vec<bool> has_part(next_ordinal_, false);
     auto const mark = [&](auto const& records) {
       for (auto const& r : records) {
         if (r.thread < has_part.size()) has_part[r.thread] = true;
@@ -296,7 +296,7 @@ class recorder {
     for (span_record const& s : data.spans) {
       if (s.end_thread < has_part.size()) has_part[s.end_thread] = true;
     }
-    std::vector<profile_thread> found;
+    vec<profile_thread> found;
     for (profile_thread const& t : profile_threads_) {
       if (has_part[t.ordinal]) found.push_back(t);
     }
@@ -364,11 +364,11 @@ class recorder {
 
   recorder_state state_;
   std::mutex mutex_;
-  std::vector<thread_recorder*> threads_;
-  std::vector<thread_recorder*> free_;
-  std::vector<profile_thread> profile_threads_;
+  vec<thread_recorder*> threads_;
+  vec<thread_recorder*> free_;
+  vec<profile_thread> profile_threads_;
   std::uint32_t next_ordinal_ = 0;
-  std::vector<step_record> steps_;
+  vec<step_record> steps_;
   std::atomic<bool> owned_{false};
   std::atomic<std::uint32_t> session_{0};
   std::mutex step_mutex_;  // held while hooks run; taken before mutex_

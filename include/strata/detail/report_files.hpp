@@ -10,6 +10,7 @@
 #include <strata/detail/perf_table.hpp>
 #include <strata/detail/process.hpp>
 #include <strata/detail/text_writer.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/kernel_counter_table.hpp>
 #include <strata/kernel_table.hpp>
 #include <strata/memory.hpp>
@@ -25,7 +26,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <vector>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/ioctl.h>
@@ -45,7 +45,7 @@ class report_files {
   status write(profile& source, std::size_t said = 0) {
     call_tree const tree(source);
     call_tree const folded(source, folding::by_name);
-    std::vector<kernel_row> const kernels = make_kernel_table(source, tree);
+    vec<kernel_row> const kernels = make_kernel_table(source, tree);
     memory_table const memory = make_memory_table(source, tree);
     report_input input(source, tree, folded, kernels, memory);
     counter_table counters;
@@ -71,7 +71,7 @@ class report_files {
     }
     status const outcome = write_files(input);
     std::fflush(stdout);  // what the program printed stands above what is printed here
-    std::vector<std::string> const problems = source.problems;
+    vec<std::string> const problems = source.problems;
     source.problems.erase(source.problems.begin(),
                           source.problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (how_->table) {

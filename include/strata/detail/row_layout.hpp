@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_ROW_LAYOUT_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -66,14 +66,14 @@ class row_layout {
   }
 
   /// Numbers that are equal where the texts are.
-  static std::vector<std::uint32_t> number_texts(std::vector<std::string> const& texts) {
-    std::vector<std::uint32_t> order(texts.size());
+  static vec<std::uint32_t> number_texts(vec<std::string> const& texts) {
+    vec<std::uint32_t> order(texts.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
     std::sort(order.begin(), order.end(), [&texts](std::uint32_t a, std::uint32_t b) {
       int const difference = texts[a].compare(texts[b]);
       return difference != 0 ? difference < 0 : a < b;
     });
-    std::vector<std::uint32_t> numbers(texts.size());
+    vec<std::uint32_t> numbers(texts.size());
     for (std::size_t i = 0; i < order.size(); ++i)
       numbers[order[i]] =
           i > 0 && texts[order[i]] == texts[order[i - 1]] ? numbers[order[i - 1]] : order[i];
@@ -82,14 +82,14 @@ class row_layout {
 
   /// Level by level from the root, because which nodes are siblings depends on the level above.
   void fold_by_name(profile const& source) {
-    std::vector<std::uint32_t> const names = number_texts(source.names);
-    std::vector<std::vector<std::uint32_t>> levels;
+    vec<std::uint32_t> const names = number_texts(source.names);
+    vec<vec<std::uint32_t>> levels;
     for (std::size_t i = 1; i < nodes(); ++i) {
       if (!kept_[i]) continue;
       if (levels.size() < depths_[i]) levels.resize(depths_[i]);
       levels[depths_[i] - 1].push_back(static_cast<std::uint32_t>(i));
     }
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> siblings;
+    vec<std::pair<std::uint64_t, std::uint32_t>> siblings;
     for (auto const& level : levels) {
       siblings.clear();
       for (std::uint32_t const node : level) {
@@ -109,7 +109,7 @@ class row_layout {
   void number_rows() {
     // A leader comes after the leader of its parent, so a parent's numbers are final before a
     // child's.
-    std::vector<std::uint32_t> sizes(nodes(), 1);
+    vec<std::uint32_t> sizes(nodes(), 1);
     std::size_t count = 1;
     for (std::size_t i = nodes(); --i > 0;) {
       if (!leads(i)) continue;
@@ -120,7 +120,7 @@ class row_layout {
     row_parents_.resize(count);
     sizes_.resize(count);
     rows_of_nodes_.resize(nodes());
-    std::vector<std::uint32_t> next(nodes(), 1);  // the row of the next child
+    vec<std::uint32_t> next(nodes(), 1);  // the row of the next child
     sizes_[0] = sizes[0];
     for (std::size_t i = 1; i < nodes(); ++i) {
       std::uint32_t const above = leaders_[parents_[i]];
@@ -138,14 +138,14 @@ class row_layout {
     }
   }
 
-  std::vector<std::uint32_t> parents_;
-  std::vector<std::uint32_t> depths_;
-  std::vector<bool> kept_;
-  std::vector<std::uint32_t> leaders_;  ///< of each node the first node of its row
-  std::vector<std::uint32_t> rows_of_nodes_;
-  std::vector<std::uint32_t> first_nodes_;
-  std::vector<std::uint32_t> row_parents_;
-  std::vector<std::uint32_t> sizes_;  ///< of each row's subtree
+  vec<std::uint32_t> parents_;
+  vec<std::uint32_t> depths_;
+  vec<bool> kept_;
+  vec<std::uint32_t> leaders_;  ///< of each node the first node of its row
+  vec<std::uint32_t> rows_of_nodes_;
+  vec<std::uint32_t> first_nodes_;
+  vec<std::uint32_t> row_parents_;
+  vec<std::uint32_t> sizes_;  ///< of each row's subtree
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <strata/detail/clock.hpp>
 #include <strata/detail/name_table.hpp>
 #include <strata/detail/record_log.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/record.hpp>
 
@@ -15,7 +16,6 @@
 #include <cstdint>
 #include <mutex>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -115,7 +115,7 @@ class span_log {
   std::atomic<std::uint32_t> const* step_;
   std::mutex mutex_;
   record_log<span_record> ended_;
-  std::vector<open_span> open_;
+  vec<open_span> open_;
   std::uint64_t dropped_ = 0;
 };
 

@@ -5,11 +5,11 @@
 #include <strata/config.hpp>
 #include <strata/detail/interval.hpp>
 #include <strata/detail/row_layout.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -104,9 +104,9 @@ class span_sweep {
   }
 
   row_layout const& layout_;
-  std::vector<call> calls_;
-  std::vector<launch> launches_;
-  std::vector<call> open_;
+  vec<call> calls_;
+  vec<launch> launches_;
+  vec<call> open_;
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <strata/configuration.hpp>
 #include <strata/counters.hpp>
 #include <strata/detail/progress_line.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/kernel_counters.hpp>
 #include <strata/profile.hpp>
 #include <strata/status.hpp>
@@ -14,7 +15,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -25,7 +25,7 @@ namespace detail {
 class step_counting {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
-  step_counting(configuration const& how, std::vector<status>& problems)
+  step_counting(configuration const& how, vec<status>& problems)
       : how_(how),
         problems_(problems),
         stage_(how.counters.empty() ? stage::done : stage::waiting) {}
@@ -118,7 +118,7 @@ class step_counting {
 
   void end_ranges() {
     ranges_.close();
-    std::vector<status> told_by_the_ranges;
+    vec<status> told_by_the_ranges;
     bool const next = !how_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
     if (!next || !keep(kernels_.open(how_.counters, how_.kernels, told_by_the_ranges)))
       return end();
@@ -141,7 +141,7 @@ class step_counting {
   }
 
   configuration const& how_;
-  std::vector<status>& problems_;
+  vec<status>& problems_;
   stage stage_;
   counter_session ranges_;
   kernel_counter_session kernels_;

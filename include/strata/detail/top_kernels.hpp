@@ -3,6 +3,7 @@
 #define STRATA_DETAIL_TOP_KERNELS_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -27,8 +27,8 @@ struct top_kernel {
 };
 
 /// The paths of the rows of a tree with every index as [*].
-inline std::vector<std::string> folded_paths(std::vector<range_row> const& rows) {
-  std::vector<std::string> paths(rows.size());
+inline vec<std::string> folded_paths(vec<range_row> const& rows) {
+  vec<std::string> paths(rows.size());
   for (std::size_t i = 1; i < rows.size(); ++i) {
     if (rows[i].parent < i) paths[i] = paths[rows[i].parent];
     if (!paths[i].empty()) paths[i] += '/';
@@ -39,14 +39,14 @@ inline std::vector<std::string> folded_paths(std::vector<range_row> const& rows)
 }
 
 /// Kernels by name and folded range, the longest total first.
-inline std::vector<top_kernel> fold_kernels(report_input const& input) {
-  std::vector<std::string> const paths = folded_paths(input.ranges);
-  std::vector<std::pair<std::uint32_t, std::size_t>> rows;  // by path_id
+inline vec<top_kernel> fold_kernels(report_input const& input) {
+  vec<std::string> const paths = folded_paths(input.ranges);
+  vec<std::pair<std::uint32_t, std::size_t>> rows;  // by path_id
   for (std::size_t i = 0; i < input.ranges.size(); ++i)
     rows.emplace_back(input.ranges[i].path_id, i);
   std::sort(rows.begin(), rows.end());
 
-  std::vector<top_kernel> kernels;
+  vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
     auto const at =
         std::lower_bound(rows.begin(), rows.end(), std::make_pair(row.path_id, std::size_t{0}));

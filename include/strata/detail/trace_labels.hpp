@@ -6,13 +6,13 @@
 #include <strata/detail/escape.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/detail/utf8.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -85,7 +85,7 @@ class trace_labels {
 
   void label_kernels(report_input const& input, bool mangled) {
     std::size_t const count = input.source.kernel_names.size();
-    std::vector<kernel_row const*> rows(count + 1);
+    vec<kernel_row const*> rows(count + 1);
     for (kernel_row const& row : input.kernels)
       if (row.name <= count) rows[row.name] = &row;
     kernels_.resize(count + 1);
@@ -111,10 +111,10 @@ class trace_labels {
     }
   }
 
-  std::vector<place> nodes_;
-  std::vector<std::string> ranges_;
-  std::vector<std::string> arguments_;
-  std::vector<std::string> kernels_;
+  vec<place> nodes_;
+  vec<std::string> ranges_;
+  vec<std::string> arguments_;
+  vec<std::string> kernels_;
 };
 
 }  // namespace detail

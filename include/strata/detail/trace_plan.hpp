@@ -6,13 +6,13 @@
 #include <strata/detail/launch_index.hpp>
 #include <strata/detail/trace_labels.hpp>
 #include <strata/detail/trace_track.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -43,7 +43,7 @@ class trace_plan {
   trace_plan& operator=(trace_plan const&) = delete;
 
   /// The host's first, then device by device.
-  std::vector<trace_track>& tracks() noexcept { return tracks_; }
+  vec<trace_track>& tracks() noexcept { return tracks_; }
   /// How many arrows begin at a call into the driver.
   std::uint32_t arrows_of(std::uint32_t launch) const noexcept { return arrows_[launch]; }
   /// What begins here or later is left out.
@@ -108,7 +108,7 @@ class trace_plan {
     std::uint64_t size = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
     for (std::uint64_t width = size; width > 1;) {
       width = size / bins + 1;
-      std::vector<std::uint64_t> counts(bins);
+      vec<std::uint64_t> counts(bins);
       each_time([&](std::int64_t time, std::uint64_t events) {
         auto const offset = static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(low);
         if (time >= low && offset < size) counts[offset / width] += events;
@@ -140,7 +140,7 @@ class trace_plan {
     slice.arrow = drawn ? ++arrows_[launch] : 0;
   }
 
-  std::vector<trace_slice>& track_of(trace_slice const& slice) {
+  vec<trace_slice>& track_of(trace_slice const& slice) {
     profile const& source = input_.source;
     trace_track::position at;
     auto const on_device = [&at](auto const& record) {
@@ -177,8 +177,8 @@ class trace_plan {
 
   report_input const& input_;
   trace_labels const& labels_;
-  std::vector<std::uint32_t> arrows_;
-  std::vector<trace_track> tracks_;
+  vec<std::uint32_t> arrows_;
+  vec<trace_track> tracks_;
   std::size_t last_ = 0;
   std::int64_t cutoff_ = (std::numeric_limits<std::int64_t>::max)();
   std::uint64_t left_out_ = 0;

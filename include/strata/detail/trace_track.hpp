@@ -3,12 +3,12 @@
 #define STRATA_DETAIL_TRACE_TRACK_HPP
 
 #include <strata/config.hpp>
+#include <strata/detail/vec.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -51,17 +51,16 @@ struct trace_track {
   };
 
   position at;
-  std::vector<trace_slice> slices;
+  vec<trace_slice> slices;
 };
 
 /// Distributes slices over lanes, so that on each lane every two are apart or, where `nests`, one
 /// contains the other. In each lane slices are in order, what contains before what is contained.
 /// Cost: O(n log n) for slices out of order, then O(n) a lane.
-inline std::vector<std::vector<trace_slice>> split_into_lanes(std::vector<trace_slice> slices,
-                                                              bool nests) {
+inline vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices, bool nests) {
   if (!std::is_sorted(slices.begin(), slices.end())) std::sort(slices.begin(), slices.end());
-  std::vector<std::vector<trace_slice>> lanes(1);
-  std::vector<std::vector<std::int64_t>> open(1);  // of each lane the ends of what is not over
+  vec<vec<trace_slice>> lanes(1);
+  vec<vec<std::int64_t>> open(1);  // of each lane the ends of what is not over
   std::size_t kept = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     trace_slice const slice = slices[i];

@@ -5,13 +5,13 @@
 #include <strata/call_tree.hpp>
 #include <strata/config.hpp>
 #include <strata/counter_metric.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/profile.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -55,11 +55,11 @@ class work_consistency {
   };
 
   work_consistency(profile const& source, call_tree const& tree) {
-    std::vector<range_row> const& rows = tree.rows();
+    vec<range_row> const& rows = tree.rows();
     for (counted_work const& each : source.work)
       passes_ = (std::max)(passes_, std::size_t{each.pass} + 1);
     if (rows.empty() || passes_ == 0) return;
-    for (std::vector<sum>& sums : sums_) sums.resize(rows.size() * passes_);
+    for (vec<sum>& sums : sums_) sums.resize(rows.size() * passes_);
     for (counted_work const& each : source.work) {
       sum& to = sums_[0][tree.position_of(each.node) * passes_ + each.pass];
       to.add({each.launches, each.foreign, each.what, each.shapes, each.threads});
@@ -72,9 +72,9 @@ class work_consistency {
   }
 
   /// Requires: `passes` in ascending order.
-  verdict of(std::size_t row, counter_scope scope, std::vector<std::uint32_t> const& passes) const {
+  verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
     verdict made;
-    std::vector<sum> const& sums = sums_[static_cast<std::size_t>(scope)];
+    vec<sum> const& sums = sums_[static_cast<std::size_t>(scope)];
     sum const* first = nullptr;
     for (std::uint32_t const pass : passes) {
       if (pass >= passes_ || sums.empty()) continue;
@@ -118,7 +118,7 @@ class work_consistency {
   };
 
   std::size_t passes_ = 0;
-  std::vector<sum> sums_[2];  ///< by scope; of all rows and passes
+  vec<sum> sums_[2];  ///< by scope; of all rows and passes
 };
 
 }  // namespace detail

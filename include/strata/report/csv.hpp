@@ -8,11 +8,11 @@
 #include <strata/detail/metric_column.hpp>
 #include <strata/detail/report_columns.hpp>
 #include <strata/detail/text_writer.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <cmath>
 #include <string_view>
-#include <vector>
 
 STRATA_BEGIN
 namespace detail {
@@ -71,7 +71,7 @@ class csv_line {
 
 /// A line of names, then one a row. `columns(cells, row)` tells the cells of a row.
 template <class Row, class Columns>
-inline void write_csv(text_writer& out, std::vector<Row> const& rows, Columns columns) {
+inline void write_csv(text_writer& out, vec<Row> const& rows, Columns columns) {
   csv_header header(out);
   columns(header, Row());
   out.put('\n');

@@ -5,30 +5,28 @@
 #include <strata/call_tree.hpp>
 #include <strata/config.hpp>
 #include <strata/counter_table.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/kernel_counter_table.hpp>
 #include <strata/kernel_table.hpp>
 #include <strata/memory.hpp>
 #include <strata/profile.hpp>
-
-#include <vector>
 
 STRATA_BEGIN
 
 /// What every report is made from. It refers to its parts: they outlive it.
 struct report_input {
   report_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
-               std::vector<kernel_row> const& kernel_rows, memory_table const& memory_rows)
+               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
       : report_input(p, tree.rows(), folded_tree.rows(), kernel_rows, memory_rows) {}
 
-  report_input(profile const& p, std::vector<range_row> const& tree,
-               std::vector<range_row> const& folded_tree,
-               std::vector<kernel_row> const& kernel_rows, memory_table const& memory_rows)
+  report_input(profile const& p, vec<range_row> const& tree, vec<range_row> const& folded_tree,
+               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
       : source(p), ranges(tree), folded(folded_tree), kernels(kernel_rows), memory(memory_rows) {}
 
   profile const& source;
-  std::vector<range_row> const& ranges;  ///< of the call tree, one a path and index
-  std::vector<range_row> const& folded;  ///< the same with indices folded
-  std::vector<kernel_row> const& kernels;
+  vec<range_row> const& ranges;  ///< of the call tree, one a path and index
+  vec<range_row> const& folded;  ///< the same with indices folded
+  vec<kernel_row> const& kernels;
   memory_table const& memory;
   counter_table const* counters = nullptr;         ///< of `ranges`; null where nothing was counted
   counter_table const* folded_counters = nullptr;  ///< of `folded`

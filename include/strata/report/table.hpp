@@ -11,6 +11,7 @@
 #include <strata/detail/range_table.hpp>
 #include <strata/detail/text_writer.hpp>
 #include <strata/detail/top_kernels.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <algorithm>
@@ -19,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -69,7 +69,7 @@ inline void write_heading(text_writer& out, report_input const& input,
 
   line.clear();
   if (source.has_steps && !source.steps.empty()) {
-    std::vector<std::int64_t> durations;
+    vec<std::int64_t> durations;
     for (step_record const& step : source.steps) durations.push_back(step.end - step.begin);
     std::int64_t const first = durations.front();
     auto const middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
@@ -150,7 +150,7 @@ inline void write_cpu_counter_table(text_writer& out, report_input const& input,
 inline void write_top_kernels(text_writer& out, report_input const& input,
                               table_options const& options) {
   constexpr std::size_t most = 10;
-  std::vector<top_kernel> const kernels = fold_kernels(input);
+  vec<top_kernel> const kernels = fold_kernels(input);
   if (kernels.empty()) return;
   double all_ns = 0.0;
   for (top_kernel const& kernel : kernels) all_ns += kernel.total_ns;

@@ -11,6 +11,7 @@
 #include <strata/detail/trace_labels.hpp>
 #include <strata/detail/trace_plan.hpp>
 #include <strata/detail/trace_track.hpp>
+#include <strata/detail/vec.hpp>
 #include <strata/report/report_input.hpp>
 
 #include <cstddef>
@@ -18,7 +19,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 STRATA_BEGIN
 
@@ -80,8 +80,7 @@ inline std::string trace_track_name(profile const& source, trace_track::position
   return name;
 }
 
-inline void write_tracks(trace_events& events, profile const& source,
-                         std::vector<trace_track>& tracks) {
+inline void write_tracks(trace_events& events, profile const& source, vec<trace_track>& tracks) {
   std::uint32_t process = 0;
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < tracks.size(); ++i) {

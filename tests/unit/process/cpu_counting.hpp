@@ -3,6 +3,11 @@
 #ifndef STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 #define STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 
+#include <strata/call_tree.hpp>
+#include <strata/counter_table.hpp>
+#include <strata/cpu_counters.hpp>
+#include <strata/detail/perf_table.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <doctest/doctest.h>
@@ -12,7 +17,6 @@
 #include <functional>
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "../recording.hpp"
 
@@ -22,7 +26,7 @@ namespace cpu_counting {
 inline int run_tests(char const* key, int argc, char** argv) {
   {
     strata::cpu_counter_session probe;
-    std::vector<strata::status> problems;
+    strata::vec<strata::status> problems;
     strata::status const opened = probe.open(key, problems);
     if (!opened.ok()) {
       std::printf("SKIPPED: %s\n", opened.message().c_str());
@@ -68,7 +72,7 @@ class counted {
 
  private:
   strata::profile data_;
-  std::vector<strata::range_row> rows_;
+  strata::vec<strata::range_row> rows_;
   strata::counter_table table_;
 };
 

@@ -210,7 +210,7 @@ TEST_CASE("ranks have directories of their own and a column") {
 }
 
 TEST_CASE("NVTX is asked for, but no part of the program has it") {
-  ending const e = run({program("loader_session"), program("module_merged.so")},
-                       {"STRATA=host,formats=none,nvtx=out"});
+  ending const e =
+      run({program("scenarios_bare"), "return"}, {"STRATA=host,formats=none,nvtx=out"});
   CHECK(is_one_line(e.err, "<strata/nvtx.hpp>"));
 }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <strata/detail/name_table.hpp>
+#include <strata/detail/node_table.hpp>
 
 using namespace strata;
 using namespace recording_test;

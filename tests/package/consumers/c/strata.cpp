@@ -1,4 +1,3 @@
 // The one C++ source file of a C program.
-#define STRATA_C_IMPLEMENTATION
-#include <strata/c.h>
+#define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>

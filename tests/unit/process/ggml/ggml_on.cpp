@@ -1,4 +1,6 @@
 #include <strata/adapters/ggml.hpp>
+#include <strata/detail/thread_recorder.hpp>
+#include <strata/profile.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,5 @@
 // A library that NVTX_INJECTION64_PATH names: Strata for programs that know nothing of it.
+#define STRATA_IMPLEMENTATION
 #include <strata/detail/nvtx_injection.hpp>
 #include <strata/strata.hpp>
 

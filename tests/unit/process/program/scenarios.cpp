@@ -1,4 +1,5 @@
 // One program that can end, and begin, in many ways: the first argument chooses.
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <sys/resource.h>
@@ -16,7 +17,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <vector>
 
 namespace {
 
@@ -138,7 +138,7 @@ int on_demand() {
 /// Before the first range; configured as STRATA says where it says `formats=table`.
 int own_session() {
   char const* const wish = std::getenv("STRATA");
-  std::vector<std::string> problems;
+  strata::vec<std::string> problems;
   bool const follows = wish != nullptr && std::strstr(wish, "formats=table") != nullptr;
   strata::session mine(
       strata::configuration::parse(follows ? wish : "host,formats=table", problems));

@@ -1,0 +1,106 @@
+#include <strata/version.hpp>
+#ifndef STRATA_IMPLEMENTATION_HPP
+#define STRATA_IMPLEMENTATION_HPP
+
+// Every body of Strata, and the session that STRATA= starts. One source file of a program has
+//
+//   #define STRATA_IMPLEMENTATION
+//   #include <strata/strata.hpp>
+//
+// best a file of its own, since this is what takes time to compile. Two in one program, or one in
+// each of several shared objects, are harmless.
+
+#include <strata/config.hpp>
+
+#if STRATA_ENABLED
+
+#if defined(__has_include)
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <strata/detail/vec.hpp>
+#include <strata/nvtx.hpp>
+#endif
+#endif
+
+#include <strata/c.h>
+#include <strata/configuration.hpp>
+#include <strata/counters.hpp>
+#include <strata/detail/c_calls.hpp>
+#include <strata/detail/configuration_reader.hpp>
+#include <strata/detail/environment_session.hpp>
+#include <strata/detail/session_core.hpp>
+#include <strata/session.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN_SWITCH
+
+STRATA_DETAIL_BODY configuration configuration::parse(std::string_view text,
+                                                      vec<std::string>& problems) {
+  configuration made;
+  made.text = std::string(text);
+  detail::configuration_reader(made, problems).read(text);
+  return made;
+}
+
+STRATA_DETAIL_BODY std::size_t counter_passes::passes() const noexcept { return of_->passes(); }
+STRATA_DETAIL_BODY std::size_t counter_passes::passes_done() const noexcept {
+  return of_->passes_done();
+}
+STRATA_DETAIL_BODY bool counter_passes::done() const noexcept { return of_->done(); }
+STRATA_DETAIL_BODY void counter_passes::begin_pass() { (void)of_->begin_pass(); }
+STRATA_DETAIL_BODY void counter_passes::end_pass() noexcept { of_->stop_pass(); }
+STRATA_DETAIL_BODY void counter_passes::accept_pass() { (void)of_->accept_pass(); }
+STRATA_DETAIL_BODY status counter_passes::replay_once(body_function* run, void* body) {
+  return of_->replay_once(run, body);
+}
+STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* run, void* body) {
+  return of_->replay_all(run, body);
+}
+
+STRATA_DETAIL_BODY session::session() : session(configuration()) {}
+STRATA_DETAIL_BODY session::session(configuration const& how)
+    : core_(new detail::session_core(how)) {}
+STRATA_DETAIL_BODY session::~session() { delete core_; }
+STRATA_DETAIL_BODY status session::start() { return core_->start(); }
+STRATA_DETAIL_BODY void session::stop() { core_->stop(); }
+STRATA_DETAIL_BODY bool session::running() const noexcept { return core_->running(); }
+STRATA_DETAIL_BODY configuration const& session::how() const noexcept { return core_->how(); }
+STRATA_DETAIL_BODY counter_passes session::counters(std::string_view request) {
+  return counter_passes(core_->counters(request));
+}
+STRATA_DETAIL_BODY profile const& session::result() { return core_->result(); }
+STRATA_DETAIL_BODY vec<status> const& session::problems() const noexcept {
+  return core_->problems();
+}
+STRATA_DETAIL_BODY status session::report() { return core_->report(); }
+
+STRATA_END_SWITCH
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Tells the first range that a session can be started. It runs before the program's own static
+/// objects, which may have ranges.
+#if defined(__APPLE__)
+__attribute__((constructor))
+#else
+__attribute__((constructor(102)))
+#endif
+static void register_implementation() {
+  (void)register_session(&environment_session::start, &c_calls);
+}
+
+inline bool const nvtx_session_started = environment_session::start_for_nvtx();
+
+}  // namespace detail
+
+STRATA_END
+
+/// What a linker option names to keep this unit: `-u strata_implementation`.
+extern "C" STRATA_DETAIL_EXPORT STRATA_DETAIL_BODY void strata_implementation() {}
+
+#endif  // STRATA_ENABLED
+#endif  // STRATA_IMPLEMENTATION_HPP
