@@ -9,6 +9,9 @@ import pathlib
 import statistics
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "package"))
+from cost import BARS  # noqa: E402
+
 # Measured on one H100 machine, not in the same run: only the size of the difference is meant.
 TRACY_NS = 143.0
 CALIPER_NS = 710.0
@@ -152,17 +155,22 @@ def report_table(result):
 
 
 def include_table(result):
-    rows = result["includes"]
-    beside = rows.get("nvtx3/nvtx3.hpp")
-    table = Table("Includes, " + result["compiler"] + " -O2",
-                  ["include", "processor s", "min", "to nvtx3.hpp", "lines", "to nvtx3.hpp", "bar (time)", ""])
-    for name, row in rows.items():
-        limit = {"strata/range.hpp": 0.3, "strata/strata.hpp": 2.0}.get(name)
-        ratio = median(row["cpu_s"]) / median(beside["cpu_s"]) if beside else None
-        ok = None if limit is None or ratio is None else ratio <= limit
-        table.row(name, f"{median(row['cpu_s']):.3f}", f"{min(row['cpu_s']):.3f}", f"{ratio:.2f}" if ratio else "",
-                  f"{row['lines']:,}", f"{row['lines'] / beside['lines']:.2f}" if beside else "",
-                  f"<= {limit}" if limit else "", verdict(ok, f"include of {name}"))
+    rows = {(row["unit"], row["by"]): row for row in result["units"]}
+    bars = {(unit, how): (beside, limit, memory) for unit, how, *beside, limit, memory in BARS}
+    table = Table("Includes, " + result["compiler"],
+                  ["unit", "by", "user s", "min", "wall s", "beside", "times (min)", "bar", "MB", "bar", ""])
+    for (unit, how), row in rows.items():
+        beside, limit, memory = bars.get((unit, how), (("nvtx3.hpp", how), None, None))
+        ratio, text, ok = None, "", None
+        if tuple(beside) in rows:
+            other = rows[tuple(beside)]["user_s"]
+            ratio = median(row["user_s"]) / median(other)
+            text = f"{ratio:.2f} ({min(row['user_s']) / min(other):.2f})"
+        if limit and ratio is not None:
+            ok = ratio <= limit and (not memory or row["memory_mb"] <= memory)
+        table.row(unit, how, f"{median(row['user_s']):.3f}", f"{min(row['user_s']):.3f}", f"{median(row['wall_s']):.3f}",
+                  " by ".join(beside) if text else "", text, f"<= {limit}" if limit else "", row["memory_mb"],
+                  f"<= {memory}" if memory else "", verdict(ok, f"include: {unit} by {how}"))
 
 
 def free_table(result):

@@ -2,14 +2,16 @@
 # Builds and runs every test that this machine can run.
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
+#   tests/run.sh --quick       the rings unit and fake, without the examples
 #   tests/run.sh --sanitize    and unit and fake again under ASan+UBSan and under TSan
 #   tests/run.sh --full        and the long parts
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #
 # Missing Debian packages are installed when root; otherwise the command is printed and the script fails. Nothing else
 # needs a network. doctest and nlohmann/json may also lie in .deps/doctest, or where STRATA_DOCTEST_INCLUDE says.
-# The last line is "N passed, N failed, N skipped". The script fails when a test failed, when a build failed, and when a
-# ring that should have run here did not.
+# It says at the start what it will do and about how long that takes, then how far it is; all output is in build/logs.
+# At the end it says why a test was skipped. The last line is "N passed, N failed, N skipped". The script fails when a
+# test failed, when a build failed, and when a ring that should have run here did not.
 set -u -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 root=$PWD
@@ -17,13 +19,15 @@ jobs=$(nproc 2>/dev/null || echo 2)
 
 sanitize=0
 full=0
+quick=0
 rings=unit,fake,package,host,gpu
 while [ $# -gt 0 ]; do
   case $1 in
     --sanitize) sanitize=1 ;;
     --full) full=1 ;;
+    --quick) rings=unit,fake; quick=1 ;;
     --rings) rings=${2:?--rings needs a list}; shift ;;
-    -h|--help) sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
@@ -33,8 +37,10 @@ has_ring() { case ",$rings," in *",$1,"*) true ;; *) false ;; esac; }
 # The tests decide what is profiled, not the shell they run from.
 doctest_include=${STRATA_DOCTEST_INCLUDE:-}
 libcupti=${STRATA_TEST_CUPTI:-}
+nvtx_include=${STRATA_TEST_NVTX:-}
 for name in $(compgen -e STRATA) NVTX_INJECTION64_PATH; do unset "$name"; done
 STRATA_TEST_CUPTI=$libcupti
+STRATA_TEST_NVTX=$nvtx_include
 if [ $full = 1 ]; then export STRATA_TEST_FULL=1; fi
 if [ -n "$doctest_include" ]; then
   doctest_include=$(realpath "$doctest_include") || exit 1
@@ -96,31 +102,41 @@ mkdir -p "$logs"
 problems=()
 builds=()
 
-# build NAME CONFIGURE-ARGUMENTS...: configures, builds and runs build/NAME. $runner goes before ctest.
-runner=()
-build() {
+# configure NAME ARGUMENTS...: build/NAME, and remembers it in `planned`.
+planned=()
+configure() {
   local name=$1
   shift
   local out=$logs/$name
   rm -f "$out".*
-  echo "==== $name"
   if ! cmake -B "build/$name" "${generator[@]}" -DSTRATA_BUILD_TESTS=ON \
-      -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "$@" \
+      -DSTRATA_DOCTEST_INCLUDE="$doctest_include" "${nvtx[@]}" "$@" \
       >"$out.configure" 2>&1; then
     cat "$out.configure"
     problems+=("$name: configure failed")
     return
   fi
+  planned+=("$name")
+}
+
+# build NAME: builds and runs what was configured. $runner goes before ctest.
+runner=()
+build() {
+  local name=$1
+  local out=$logs/$name
   # -k: one file that does not compile takes only its own tests with it.
   local keep=(-k)
   [ ${#generator[@]} = 0 ] || keep=(-k 0)
-  if ! cmake --build "build/$name" -j "$jobs" -- "${keep[@]}" >"$out.build" 2>&1; then
+  if ! python3 -B tests/progress.py run building "$name" "$jobs" "$out.build" \
+      cmake --build "build/$name" -j "$jobs" -- "${keep[@]}"; then
     grep -E -A20 'error|FAILED|undefined reference' "$out.build" | head -200
     problems+=("$name: build failed (all of it: build/logs/$name.build)")
   fi
   builds+=("$name")
-  "${runner[@]}" ctest --test-dir "build/$name" -j "$jobs" --output-on-failure --no-tests=error \
-    --output-junit "$out.xml" 2>&1 | tee "$out.ctest" || problems+=("$name: ctest failed")
+  python3 -B tests/progress.py run testing "$name" "$jobs" "$out.ctest" \
+    "${runner[@]}" ctest --test-dir "build/$name" -j "$jobs" --output-on-failure --no-tests=error \
+    --test-output-size-passed 1000000 --test-output-size-failed 1000000 --output-junit "$out.xml" ||
+    problems+=("$name: ctest failed")
 }
 
 device=0
@@ -140,46 +156,68 @@ if [ -n "$nvcc" ]; then
   fi
 fi
 
+# wheel NAME VERSION: the files of a package of PyPI, in build/NAME.
+wheel() {
+  local folder=$root/build/$1
+  [ -d "$folder/nvidia" ] ||
+    { python3 -m pip download --quiet --no-deps --only-binary=:all: --timeout=15 --retries=1 -d "$folder" "$2" &&
+      python3 -m zipfile -e "$folder"/*.whl "$folder" && rm -f "$folder"/*.whl; }
+}
+
 # The host ring needs a libcupti, which PyPI has too: 13.0, since 13.2 and later want a driver even for names.
 cupti=()
 if has_ring host && [ -z "${STRATA_TEST_CUPTI:-}" ] && ! ls /usr/local/cuda*/lib64/libcupti.so* \
     /usr/local/cuda*/extras/CUPTI/lib64/libcupti.so* >/dev/null 2>&1; then
-  wheels=$root/build/cupti
-  if ! [ -d "$wheels/nvidia" ]; then
-    python3 -m pip download --quiet --no-deps --only-binary=:all: --timeout=15 --retries=1 -d "$wheels" \
-      'nvidia-cuda-cupti==13.0.*' && python3 -m zipfile -e "$wheels"/*.whl "$wheels" && rm -f "$wheels"/*.whl
-  fi
-  STRATA_TEST_CUPTI=$(find "$wheels" -name 'libcupti.so*' 2>/dev/null | head -1)
+  wheel cupti 'nvidia-cuda-cupti==13.0.*'
+  STRATA_TEST_CUPTI=$(find "$root/build/cupti" -name 'libcupti.so*' 2>/dev/null | head -1)
 fi
 if [ -n "${STRATA_TEST_CUPTI:-}" ]; then cupti=("-DSTRATA_TEST_CUPTI=$STRATA_TEST_CUPTI"); fi
 
-build tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
-  -DSTRATA_TEST_RINGS="${rings//,/;}" "${cuda[@]}" "${cupti[@]}"
-
-if [ $sanitize = 1 ]; then
-  export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-  # intercept_tls_get_addr: the leak check takes its own chunk header for glibc's where a loaded module's thread-local
-  # block begins 16 bytes into a page, and dies on what it reads there ("Tracer caught signal 11").
-  export ASAN_OPTIONS=detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
-  export ASAN_OPTIONS=$ASAN_OPTIONS:intercept_tls_get_addr=0
-  export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
-  build asan --preset asan
-  # Some kernels randomise addresses further than TSan can follow.
-  echo 'int main() {}' >"$logs/probe.cpp"
-  if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
-    if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
-  fi
-  build tsan --preset tsan
-  runner=()
+# The same for NVTX's headers, which some tests are beside.
+nvtx=()
+if has_ring package && [ -z "$STRATA_TEST_NVTX" ] && ! ls /usr/local/cuda/include/nvtx3/nvToolsExt.h \
+    "${CUDA_HOME:-/usr}/include/nvtx3/nvToolsExt.h" >/dev/null 2>&1; then
+  wheel nvtx 'nvidia-nvtx==13.0.*'
+  STRATA_TEST_NVTX=$(dirname "$(dirname "$(find "$root/build/nvtx" -name nvToolsExt.h 2>/dev/null | head -1)")")
+  [ -d "$STRATA_TEST_NVTX/nvtx3" ] || STRATA_TEST_NVTX=
 fi
+if [ -n "$STRATA_TEST_NVTX" ]; then
+  export STRATA_TEST_NVTX
+  nvtx=("-DCMAKE_INCLUDE_PATH=$STRATA_TEST_NVTX")
+fi
+
+examples=ON
+[ $quick = 0 ] || examples=OFF
+configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
+  -DSTRATA_TEST_RINGS="${rings//,/;}" -DSTRATA_BUILD_EXAMPLES=$examples "${cuda[@]}" "${cupti[@]}"
+if [ $sanitize = 1 ]; then
+  configure asan --preset asan
+  configure tsan --preset tsan
+fi
+[ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
+
+for name in "${planned[@]}"; do
+  case $name in
+    asan)
+      export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+      # intercept_tls_get_addr: the leak check takes its own chunk header for glibc's where a loaded module's
+      # thread-local block begins 16 bytes into a page, and dies on what it reads there ("Tracer caught signal 11").
+      export ASAN_OPTIONS=detect_stack_use_after_return=1:check_initialization_order=1:strict_init_order=1
+      export ASAN_OPTIONS=$ASAN_OPTIONS:intercept_tls_get_addr=0 ;;
+    tsan)
+      export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+      # Some kernels randomise addresses further than TSan can follow.
+      echo 'int main() {}' >"$logs/probe.cpp"
+      if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
+        if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
+      fi ;;
+  esac
+  build "$name"
+  runner=()
+done
 
 # ---- the account ----------------------------------------------------------------------------------------------------
 echo
-for name in "${builds[@]}"; do
-  echo "==== $name"
-  sed -n '/tests passed,/,$p' "$logs/$name.ctest"
-done
-echo "===="
 python3 - "$logs" "$rings" "$device" "${nvcc:+1}" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
 import sys, xml.etree.ElementTree as tree
 logs, rings, device, nvcc, count = sys.argv[1:6]
@@ -189,18 +227,21 @@ failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in 
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
 optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.llama_cpp",
-            "unit.process.cpu_hardware"}
+            "unit.process.cpu_hardware", "fake.nvtx_header_test"}
 
 
 def read(build):
+    """Name, outcome, and what a test says that it skipped or left out."""
     for case in tree.parse(f"{logs}/{build}.xml").getroot().iter("testcase"):
         skipped = case.find("skipped")
+        said = [line.strip() for line in (case.findtext("system-out") or "").splitlines() if line.strip()]
+        left_out = [line[10:] for line in said if line.startswith("LEFT OUT: ")]
         if case.get("status") == "run" and case.find("failure") is None:
-            yield case.get("name"), "passed", ""
+            yield case.get("name"), "passed", left_out
         elif skipped is not None and "SKIP_RETURN_CODE" in (skipped.get("message") or ""):
-            yield case.get("name"), "skipped", ""
+            yield case.get("name"), "skipped", [line[9:] for line in said[-1:] if line.startswith("SKIPPED: ")]
         else:
-            yield case.get("name"), "failed", case.get("status")
+            yield case.get("name"), "failed", []
 
 
 for build in builds:
@@ -233,9 +274,20 @@ for build in builds:
             wrong = [name for name in skipped if name not in optional]
             if wrong:
                 problems.append(f"{build}: skipped, but should run here: {', '.join(wrong)}")
-        if skipped and len(skipped) < 6:
-            line += f"  (skipped: {', '.join(skipped)})"
         print(line)
+        for state, word in (("skipped", "skipped"), ("passed", "left out of")):
+            names = {}
+            for name, outcome, said in mine:
+                for reason in dict.fromkeys(said if outcome == state else []):
+                    names.setdefault(reason, []).append(name)
+            for reason, some in names.items():
+                print(f"       {word} {', '.join(some)}: {reason}")
+        mute = [c[0] for c in mine if c[1] == "skipped" and not c[2]]
+        if mute:
+            problems.append(f"{build}: skipped without a reason: {', '.join(mute)}")
+        failed = [c[0] for c in mine if c[1] == "failed"]
+        if failed:
+            print(f"       FAILED {', '.join(failed)}")
 for problem in problems:
     print("PROBLEM", problem)
 print("{passed} passed, {failed} failed, {skipped} skipped".format(**total))

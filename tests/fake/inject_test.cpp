@@ -62,7 +62,7 @@ struct injected {
   }
 };
 
-bool has_nvtx() { return INJECT_NVTX != 0; }
+bool has_nvtx() { return with_nvtx(INJECT_NVTX != 0); }
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // NVTX calls ranges, by way of CUPTI. In processes of their own, since NVTX asks for its tool once.
 #include <doctest/doctest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -60,5 +61,8 @@ TEST_CASE("a tool that the user named keeps NVTX, which is told") {
   CHECK(calls(text_of("taken/ranges.csv"), "step") == 0);
 }
 #else
-TEST_CASE("no nvtx3/nvToolsExt.h: NVTX's own header is not tested" * doctest::skip()) {}
+int main() {
+  std::puts("SKIPPED: no nvtx3/nvToolsExt.h here");
+  return 77;
+}
 #endif

@@ -23,7 +23,7 @@ failures = []
 
 
 def skip(why):
-    print("skipped:", why)
+    print("SKIPPED:", " ".join(why.split()))
     sys.exit(77)
 
 

@@ -11,7 +11,7 @@ namespace {
 bool const has_two = [] {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count < 2) {
-    std::puts("skipped: fewer than two CUDA devices");
+    std::puts("SKIPPED: fewer than two CUDA devices");
     std::exit(77);
   }
   return true;

@@ -16,7 +16,7 @@ steps = 2
 
 
 def skip(why):
-    print("skipped:", why)
+    print("SKIPPED:", " ".join(why.split()))
     sys.exit(77)
 
 

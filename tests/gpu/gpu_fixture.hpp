@@ -27,7 +27,7 @@ inline void check(cudaError_t code, char const* what) {
 inline bool const has_device = [] {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
-    std::puts("skipped: no CUDA device");
+    std::puts("SKIPPED: no CUDA device");
     std::exit(77);
   }
   return true;

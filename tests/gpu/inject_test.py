@@ -103,7 +103,7 @@ print("done")
 
 
 def skip(why):
-    print("skipped:", why)
+    print("SKIPPED:", " ".join(why.split()))
     sys.exit(77)
 
 
@@ -195,7 +195,7 @@ def main():
                      "torch.profiler": (script + ["profiler"], {}),
                      "torch.profiler by the driver": (script + ["profiler"], {"CUDA_INJECTION64_PATH": library})})
     else:
-        print("without PyTorch:", has_torch.result().stderr.strip().splitlines()[-1:])
+        print("LEFT OUT: PyTorch:", has_torch.result().stderr.strip().splitlines()[-1:])
 
     def start(name):
         command, more = jobs[name]

@@ -5,7 +5,7 @@ import pathlib
 import sys
 import zipfile
 
-from common import FULL, HERE, INCLUDE, WARNINGS, Checks, compilers, run, skip
+from common import FULL, HERE, INCLUDE, WARNINGS, Checks, compilers, left_out, run, skip
 
 TOOLKIT = pathlib.Path("/usr/local/cuda/include")
 RELEASES = ("12.1", "12.4", "12.8", "13.0")  # fetched with --full; the last one alone without a toolkit
@@ -38,9 +38,10 @@ def main():
         sets["installed toolkit"] = [TOOLKIT]
     for release in RELEASES if FULL else () if sets else RELEASES[-1:]:
         folders = fetch(release)
-        print(f"headers of {release}: {'fetched' if folders else 'cannot be had'}")
         if folders:
             sets[release] = folders
+        else:
+            left_out(f"headers of {release}", "they could not be fetched")
     if not sets:
         skip("no CUPTI headers: no toolkit here, and none could be fetched")
     checks = Checks()

@@ -5,7 +5,7 @@ import pathlib
 import re
 import shutil
 
-from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, headers, run
+from common import HERE, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, headers, left_out, run
 
 SOURCE = HERE / "consumers"
 
@@ -155,7 +155,7 @@ def makefile(checks, prefix):
         checks.succeeds("CUDA: builds", [*make, "consumer_cu", f"NVCC={nvcc}"])
         runs(checks, folder / "consumer_cu", "CUDA: ")
     else:
-        print("without CUDA: no nvcc here")
+        left_out("CUDA", "no nvcc here")
     checks.succeeds("off: builds", [*make, "-B", "consumer", "consumer_c", "STRATA_ENABLED=0"])
     for name in ("consumer", "consumer_c"):
         off = run([folder.absolute() / name], env=clean_environment(STRATA="trace,out=off-out"))

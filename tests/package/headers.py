@@ -3,7 +3,7 @@ import re
 import shutil
 
 from common import (INCLUDE, MODES, WARNINGS, Checks, compilers, cuda_include, headers, in_mode, includes_of,
-                    needs_nvtx, run, system_includes)
+                    left_out, needs_nvtx, run, system_includes)
 
 # Names that CUDA, LLM code, test frameworks and windows.h are known to define. Each expands to something that cannot
 # compile, so a header that uses one as a name of its own fails.
@@ -49,7 +49,7 @@ def main():
     nvtx = cuda_include()
     names = [n for n in headers() if nvtx or not needs_nvtx(n)]
     if not nvtx:
-        print("without nvtx.hpp: no toolkit here")
+        left_out("nvtx.hpp", "no nvtx3/nvToolsExt.h here")
     base = [compiler, "-std=c++17", f"-I{INCLUDE}"]
 
     def with_nvtx(some):

@@ -9,7 +9,7 @@ import pathlib
 import re
 import shutil
 
-from common import HERE, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, run
+from common import HERE, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, left_out, run
 from headers import hostile
 from odr import ranges
 
@@ -128,7 +128,7 @@ def programs(checks):
     rows = list(enumerate(PROGRAMS))
     for missing, tool in (("first_clang", "clang++"), ("first_cu", "nvcc")):
         if missing not in table:
-            print(f"without units of {tool}: it is not here")
+            left_out(f"units of {tool}", "it is not here")
             rows = [r for r in rows if missing not in r[1][1]]
     links = checks.all_succeed([(f"{what}: links", link(n, linked, units, flags), None)
                                 for n, (what, linked, units, flags, _, _) in rows])
@@ -158,7 +158,7 @@ def openmp(checks):
         name = f"openmp-{compiler}"
         probe = run([compiler, "-fopenmp", "-x", "c++", "-", "-o", "probe"], stdin="#include <omp.h>\nint main() {}\n")
         if probe.returncode != 0:
-            print(f"without OpenMP of {compiler}: it is not here")
+            left_out(f"OpenMP of {compiler}", "it is not here")
             continue
         if checks.succeeds(name, [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}",
                                   "-fopenmp", SOURCE / "openmp.cpp", "-ldl", "-pthread", "-o", name]).returncode:

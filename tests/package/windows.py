@@ -3,8 +3,8 @@ import os
 import pathlib
 import shutil
 
-from common import (FULL, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, headers, in_mode, needs_nvtx, run,
-                    skip)
+from common import (FULL, INCLUDE, MODES, ROOT, WARNINGS, Checks, clean_environment, headers, in_mode, left_out, needs_nvtx,
+                    run, skip)
 
 COMPILERS = ("x86_64-w64-mingw32-g++-posix", "x86_64-w64-mingw32-g++")
 # Where Debian has it, and where a path may lead.
@@ -51,7 +51,7 @@ def main():
     wine = next((w for w in WINE if shutil.which(w)), None)
     if FULL and wine and program.exists():
         runs(checks, wine, program)
-    else:
-        print("compiled and linked, not run")
+    elif FULL:
+        left_out("running", "no wine here")
     print(f"{len(names)} headers, {run([compiler, '--version']).stdout.splitlines()[0]}")
     return checks.end()

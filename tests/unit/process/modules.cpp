@@ -22,7 +22,7 @@ struct recorded {
 constexpr char const* not_linked =
     "strata: STRATA is set, but this program has no implementation of Strata";
 
-bool has_nvtx() { return fs::exists(program("nvtx_tool.so")); }
+bool has_nvtx() { return with_nvtx(fs::exists(program("nvtx_tool.so"))); }
 
 }  // namespace
 

@@ -5,7 +5,7 @@ using namespace process_test;
 
 namespace {
 
-bool has_nvtx() { return fs::exists(program("nvtx_program")); }
+bool has_nvtx() { return with_nvtx(fs::exists(program("nvtx_program"))); }
 
 texts strata_is_the_tool(std::string const& configuration) {
   return {"NVTX_INJECTION64_PATH=" + program("nvtx_inject.so"), "STRATA=" + configuration};
