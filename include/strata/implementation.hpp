@@ -10,26 +10,26 @@
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
 // each of several shared objects, are harmless.
 
-#include <strata/config.hpp>
+#include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
 
 // Ranges go to NVTX's tools where NVTX's headers are, unless STRATA_WITHOUT_NVTX is defined.
 #if defined(__has_include) && !defined(STRATA_WITHOUT_NVTX)
 #if __has_include(<nvtx3/nvToolsExt.h>)
-#include <strata/detail/vec.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/nvtx.hpp>
 #endif
 #endif
 
 #include <strata/c.h>
-#include <strata/configuration.hpp>
-#include <strata/counters.hpp>
-#include <strata/detail/c_calls.hpp>
-#include <strata/detail/configuration_reader.hpp>
-#include <strata/detail/environment_session.hpp>
-#include <strata/detail/session_core.hpp>
+#include <strata/c_calls.hpp>
+#include <strata/collect/counters/counters.hpp>
+#include <strata/options.hpp>
 #include <strata/session.hpp>
+#include <strata/session/environment_session.hpp>
+#include <strata/session/options_reader.hpp>
+#include <strata/session/session_core.hpp>
 
 #include <cstddef>
 #include <string>
@@ -90,7 +90,8 @@ __attribute__((constructor))
 #else
 __attribute__((constructor(102)))
 #endif
-static void register_implementation() {
+static void
+register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
 }
 

@@ -2,11 +2,11 @@
 #ifndef STRATA_PROFILE_HPP
 #define STRATA_PROFILE_HPP
 
-#include <strata/config.hpp>
-#include <strata/detail/vec.hpp>
-#include <strata/duration_statistics.hpp>
-#include <strata/metric_set.hpp>
-#include <strata/record.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/duration_statistics.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
 
 #include <cstdint>
 #include <string>

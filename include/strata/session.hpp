@@ -2,12 +2,12 @@
 #ifndef STRATA_SESSION_HPP
 #define STRATA_SESSION_HPP
 
-// A session in code. It is declared here; its bodies stand in <strata/implementation.hpp>, which one
-// source file of the program compiles. Reading the profile needs <strata/profile.hpp>.
+// A session in code. It is declared here; its bodies stand in <strata/implementation.hpp>, which
+// one source file of the program compiles. Reading the profile needs <strata/profile.hpp>.
 
-#include <strata/config.hpp>
-#include <strata/configuration.hpp>
-#include <strata/detail/vec.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/options.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -24,7 +24,7 @@ inline constexpr repeatable_t repeatable{};
 STRATA_END
 
 #if !STRATA_ENABLED
-#include <strata/detail/off_session.hpp>
+#include <strata/session/off_session.hpp>
 #else
 
 STRATA_BEGIN
@@ -39,9 +39,9 @@ STRATA_END
 
 STRATA_BEGIN_SWITCH
 
-/// Passes of hardware counters that the program drives itself: `for (auto pass : passes) step();` or
-/// `passes.replay(step)`. It stays valid as long as its session. Threads: the one whose ranges are
-/// counted.
+/// Passes of hardware counters that the program drives itself: `for (auto pass : passes) step();`
+/// or `passes.replay(step)`. It stays valid as long as its session. Threads: the one whose ranges
+/// are counted.
 class STRATA_DETAIL_EXPORT counter_passes {
  public:
   /// One pass of a loop. It ends with the body, and counts when the loop goes on: `break`, `return`

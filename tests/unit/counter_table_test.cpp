@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <strata/counter_table.hpp>
+#include <strata/analyse/counter_table.hpp>
 
 #include <cmath>
 #include <cstdint>

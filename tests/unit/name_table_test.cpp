@@ -1,4 +1,4 @@
-#include <strata/detail/name_table.hpp>
+#include <strata/base/name_table.hpp>
 
 #include <doctest/doctest.h>
 

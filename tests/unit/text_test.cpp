@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
-#include <strata/detail/console_table.hpp>
-#include <strata/detail/escape.hpp>
-#include <strata/detail/humanize.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/detail/utf8.hpp>
+#include <strata/base/humanize.hpp>
+#include <strata/report/console_table.hpp>
+#include <strata/report/escape.hpp>
+#include <strata/report/text_writer.hpp>
+#include <strata/report/utf8.hpp>
 
 #include <cerrno>
 #include <clocale>

@@ -18,8 +18,8 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 
-#include <strata/adapters/detail/ggml_flow.hpp>
-#include <strata/config.hpp>
+#include <strata/adapters/ggml_flow.hpp>
+#include <strata/base/macros.hpp>
 #include <strata/range.hpp>
 
 #include <atomic>

@@ -2,13 +2,13 @@
 #ifndef STRATA_REPORT_COUNTERS_CSV_HPP
 #define STRATA_REPORT_COUNTERS_CSV_HPP
 
-#include <strata/config.hpp>
-#include <strata/counter_table.hpp>
-#include <strata/detail/metric_column.hpp>
-#include <strata/detail/report_columns.hpp>
-#include <strata/detail/text_writer.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/report/columns.hpp>
 #include <strata/report/csv.hpp>
+#include <strata/report/metric_column.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <cstddef>
 #include <initializer_list>

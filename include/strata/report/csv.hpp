@@ -2,14 +2,14 @@
 #ifndef STRATA_REPORT_CSV_HPP
 #define STRATA_REPORT_CSV_HPP
 
-#include <strata/config.hpp>
-#include <strata/detail/escape.hpp>
-#include <strata/detail/finite.hpp>
-#include <strata/detail/metric_column.hpp>
-#include <strata/detail/report_columns.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/detail/vec.hpp>
+#include <strata/base/finite.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/escape.hpp>
+#include <strata/report/metric_column.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <cmath>
 #include <string_view>

@@ -2,14 +2,14 @@
 #ifndef STRATA_REPORT_JSON_HPP
 #define STRATA_REPORT_JSON_HPP
 
-#include <strata/config.hpp>
-#include <strata/detail/counter_json.hpp>
-#include <strata/detail/humanize.hpp>
-#include <strata/detail/json_writer.hpp>
-#include <strata/detail/metric_column.hpp>
-#include <strata/detail/report_columns.hpp>
-#include <strata/detail/text_writer.hpp>
+#include <strata/base/humanize.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/counter_json.hpp>
+#include <strata/report/json_writer.hpp>
+#include <strata/report/metric_column.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,13 +2,13 @@
 #ifndef STRATA_REPORT_REPORT_INPUT_HPP
 #define STRATA_REPORT_REPORT_INPUT_HPP
 
-#include <strata/call_tree.hpp>
-#include <strata/config.hpp>
-#include <strata/counter_table.hpp>
-#include <strata/detail/vec.hpp>
-#include <strata/kernel_counter_table.hpp>
-#include <strata/kernel_table.hpp>
-#include <strata/memory.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/kernel_counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 
 STRATA_BEGIN

@@ -2,17 +2,17 @@
 #ifndef STRATA_REPORT_TABLE_HPP
 #define STRATA_REPORT_TABLE_HPP
 
-#include <strata/config.hpp>
-#include <strata/detail/console_table.hpp>
-#include <strata/detail/counter_view.hpp>
-#include <strata/detail/humanize.hpp>
-#include <strata/detail/loss_advice.hpp>
-#include <strata/detail/perf_view.hpp>
-#include <strata/detail/range_table.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/detail/top_kernels.hpp>
-#include <strata/detail/vec.hpp>
+#include <strata/base/humanize.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/report/console_table.hpp>
+#include <strata/report/counter_view.hpp>
+#include <strata/report/loss_advice.hpp>
+#include <strata/report/perf_view.hpp>
+#include <strata/report/range_table.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/report/text_writer.hpp>
+#include <strata/report/top_kernels.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,17 +2,17 @@
 #ifndef STRATA_REPORT_TRACE_HPP
 #define STRATA_REPORT_TRACE_HPP
 
-#include <strata/config.hpp>
-#include <strata/detail/escape.hpp>
-#include <strata/detail/humanize.hpp>
-#include <strata/detail/json_writer.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/detail/trace_events.hpp>
-#include <strata/detail/trace_labels.hpp>
-#include <strata/detail/trace_plan.hpp>
-#include <strata/detail/trace_track.hpp>
-#include <strata/detail/vec.hpp>
+#include <strata/base/humanize.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/report/escape.hpp>
+#include <strata/report/json_writer.hpp>
 #include <strata/report/report_input.hpp>
+#include <strata/report/text_writer.hpp>
+#include <strata/report/trace_events.hpp>
+#include <strata/report/trace_labels.hpp>
+#include <strata/report/trace_plan.hpp>
+#include <strata/report/trace_track.hpp>
 
 #include <cstddef>
 #include <cstdint>

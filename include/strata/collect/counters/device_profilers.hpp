@@ -1,0 +1,364 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
+#define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/metric_config.hpp>
+#include <strata/collect/counters/profiler_host.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/counters/range_profiler.hpp>
+#include <strata/collect/cuda/context_scope.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/cuda/thread_contexts.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The range profilers of all devices that the thread which drives the steps works on, driven as
+/// one: a range is pushed on each of them. Devices of other threads are left alone: to wait for one
+/// in the middle of a step could wait for ever, say for a collective that needs this thread.
+/// Threads: as range_profiler.
+class device_profilers {
+ public:
+  enum class which : unsigned char { current, all };
+
+  /// The device of the current context, and with `all` every other of the same chip that this
+  /// thread put work on in this session. `problems` takes a sentence for each device that is left
+  /// out. Errors: those of the current device.
+  status open(profiler_library const& library, which devices, std::uint32_t session,
+              vec<status>& problems) {
+    driver_library const& driver = driver_library::get();
+    driver::context_handle context = nullptr;
+    driver::device_handle device = 0;
+    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
+        driver.api.context_current(&context) != driver::result::success || context == nullptr ||
+        driver.api.context_device(&device) != driver::result::success) {
+      return {errc::unavailable,
+              "counters: the thread that drives the steps has no CUDA context; call the CUDA "
+              "runtime in it before"};
+    }
+    close();
+    members_.clear();
+    members_.emplace_back(context, device);
+    device_wait::saw(context);  // so that its end is seen
+    status const done = members_[0].profiler.open(library, context, device);
+    if (!done) return done;
+    thread_contexts::each(session, [&](driver::context_handle other) {
+      if (other == context || !device_wait::lives(other)) return;
+      left_out_.push_back(other);
+      if (devices == which::all && open_other(library, other, problems)) left_out_.pop_back();
+    });
+    return {};
+  }
+
+  bool is_open() const noexcept { return !members_.empty() && members_[0].profiler.is_open(); }
+  bool several() const noexcept { return members_.size() > 1; }
+  std::string const& chip() const noexcept {
+    static std::string const none;
+    return members_.empty() ? none : members_[0].profiler.chip();
+  }
+  vec<std::uint8_t> const& availability() const noexcept {
+    return members_[0].profiler.availability();
+  }
+  /// As the driver numbers them.
+  vec<std::uint32_t> devices() const {
+    vec<std::uint32_t> all;
+    for (member const& each : members_) all.push_back(static_cast<std::uint32_t>(each.device));
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  /// Makes what the first device counts with for the others too, since CUPTI's host object has
+  /// values of one device: those of another's SMs are NaN (H200, CUDA 13.0). `problems` takes a
+  /// sentence for each device that cannot count so: it is left out.
+  void adapt(vec<metric_config> const& configs, vec<status>& problems) {
+    std::string const chip_name = chip();
+    vec<member> able;
+    for (member& each : members_) {
+      status const done = able.empty() ? status() : adapt(configs, chip_name, each);
+      if (done.ok()) {
+        able.push_back(std::move(each));
+        continue;
+      }
+      problems.emplace_back(done.code(), "counters: device " + std::to_string(each.device) +
+                                             " is not counted: " + done.message());
+      left_out_.push_back(each.context);
+      close(each);
+    }
+    members_ = std::move(able);
+  }
+
+  /// As range_profiler::configure, on each.
+  status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
+    return on_all([&](member& each) {
+      each.worked.clear();
+      return each.profiler.configure(each.its(config), most_ranges, by_kernel);
+    });
+  }
+  /// Starts all or none.
+  status start() {
+    std::size_t started = 0;
+    status const done = on_all([&](member& each) {
+      status const its = each.profiler.start();
+      started += its.ok() ? 1 : 0;
+      return its;
+    });
+    bool complete = false;
+    if (!done) (void)stop(complete, started);
+    return done;
+  }
+  /// Stops all, also where one fails.
+  status stop(bool& complete) { return stop(complete, members_.size()); }
+
+  void push(std::uint32_t range) noexcept {
+    on_living([&](range_profiler& each) { each.push(range); });
+  }
+  void pop() noexcept {
+    on_living([](range_profiler& each) { each.pop(); });
+  }
+
+  /// The program puts work on a device while a range is counted. Work of graphs and of copies
+  /// between devices is another device's too.
+  void launched(std::uint32_t range, api_kind kind, cupti::api_data const& call) {
+    if (!several()) return;
+    bool const peer = kind == api_kind::copy && call.function_name != nullptr &&
+                      std::strstr(call.function_name, "Peer") != nullptr;
+    for (member& each : members_)
+      if (each.context == call.context || peer || kind == api_kind::graph_launch) each.mark(range);
+  }
+  /// Goes on with the current device alone.
+  void leave_out_others() noexcept {
+    while (several()) {
+      left_out_.push_back(members_.back().context);
+      close(members_.back());
+      members_.pop_back();
+    }
+  }
+  /// Nobody will say what is launched: every device counts in every range.
+  void launches_are_unknown() noexcept { blind_ = true; }
+
+  /// Whether this context's work is known to be another device's than those that are counted.
+  bool leaves_out(driver::context_handle context) const noexcept {
+    return std::find(left_out_.begin(), left_out_.end(), context) != left_out_.end();
+  }
+  /// Whether this context was there when the profilers were opened, counted or left out.
+  bool knows(driver::context_handle context) const noexcept {
+    for (member const& each : members_)
+      if (each.context == context) return true;
+    return leaves_out(context);
+  }
+
+  /// Whether the passes should be made again, with more room on one of them.
+  bool should_repeat() noexcept {
+    bool again = false;
+    for (member const& each : members_) again = again || each.profiler.should_repeat();
+    for (member& each : members_) again ? each.profiler.repeat() : each.profiler.accept();
+    return again;
+  }
+  /// On the device that lost most.
+  std::uint64_t lost() const noexcept {
+    std::uint64_t most = 0;
+    for (member const& each : members_) most = (std::max)(most, each.profiler.lost());
+    return most;
+  }
+  status trouble() const {
+    for (member const& each : members_) {
+      status const its = each.profiler.trouble();
+      if (!its.ok()) return its;
+    }
+    return {};
+  }
+
+  /// As range_profiler::read: the values of one device after those of another, and none where one
+  /// device fails. A device on which a
+  /// range had no work is not in it; a range of which a device lost a part is left out.
+  template <class Sink>
+  status read(metric_config& config, Sink sink) {
+    if (!several()) return members_[0].profiler.read(config, sink);
+    struct counted {
+      std::uint32_t range;
+      vec<double> values;
+    };
+    vec<vec<counted>> all;
+    vec<std::size_t> parts;  // by range
+    status const done = on_all([&](member& each) {
+      vec<counted>& own = all.emplace_back();
+      return each.profiler.read(each.its(config), [&](std::uint32_t range, vec<double> const& v) {
+        if (!has_work_in(each, range)) return;
+        if (range >= parts.size()) parts.resize(range + std::size_t{1});
+        ++parts[range];
+        own.push_back({range, v});
+      });
+    });
+    if (!done) return done;
+    for (vec<counted> const& own : all) {
+      for (counted const& each : own) {
+        std::size_t wanted = 0;
+        for (member const& m : members_) wanted += has_work_in(m, each.range) ? 1 : 0;
+        if (parts[each.range] == wanted) sink(each.range, each.values);
+      }
+    }
+    return {};
+  }
+
+  void abandon() {
+    for (member& each : members_) each.profiler.abandon();
+  }
+  void close() noexcept {
+    for (member& each : members_) close(each);
+  }
+
+ private:
+  struct member {
+    member(driver::context_handle in, driver::device_handle of) : context(in), device(of) {}
+
+    void mark(std::uint32_t range) {
+      if (range >= worked.size()) worked.resize(range + std::size_t{1});
+      worked[range] = true;
+    }
+
+    /// What stands here for a configuration of the first device.
+    metric_config& its(metric_config& first) noexcept {
+      for (metric_config& each : own)
+        if (each.names() == first.names()) return each;
+      return first;
+    }
+
+    driver::context_handle context;
+    driver::device_handle device;
+    range_profiler profiler;
+    vec<metric_config> own;  // of every device but the first
+    vec<bool> worked;        // by range, since `configure`
+  };
+
+  static status adapt(vec<metric_config> const& configs, std::string const& chip, member& to) {
+    for (metric_config const& first : configs) {
+      profiler_host host;
+      status done = host.open(profiler_library::get(), chip, to.profiler.availability());
+      if (!done) return done;
+      done = to.own.emplace_back(std::move(host), first.names()).build();
+      if (!done) return done;
+      if (to.own.back().passes() != first.passes())
+        return {errc::not_supported, "it takes another number of passes than the first one"};
+    }
+    return {};
+  }
+
+  /// To be made current; null where the only one is used, as it is.
+  driver::context_handle context_of(member const& each) const noexcept {
+    return several() ? each.context : nullptr;
+  }
+
+  bool has_work_in(member const& each, std::uint32_t range) const noexcept {
+    return blind_ || (range < each.worked.size() && each.worked[range]);
+  }
+
+  /// Whether the program destroyed the context, and with it what CUPTI had there.
+  static bool is_gone(member& each) noexcept {
+    if (device_wait::lives(each.context)) return false;
+    each.profiler.forget();
+    return true;
+  }
+
+  void close(member& each) noexcept {
+    if (is_gone(each)) return;
+    context_scope const here(context_of(each));
+    if (here) each.profiler.close();
+  }
+
+  /// For ranges: what fails is told by the profiler when the pass ends.
+  template <class Action>
+  void on_living(Action action) noexcept {
+    for (member& each : members_) {
+      if (several() && is_gone(each)) continue;
+      context_scope const here(context_of(each));
+      if (here) action(each.profiler);
+    }
+  }
+
+  status stop(bool& complete, std::size_t count) {
+    status first;
+    complete = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      bool ended = false;
+      status const done = on(members_[i], [&](member& each) { return each.profiler.stop(ended); });
+      complete = complete && ended;
+      if (first.ok()) first = done;
+    }
+    return first;
+  }
+
+  template <class Action>
+  status on(member& each, Action action) {
+    if (is_gone(each)) {
+      return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
+                                     " was destroyed while it was counted"};
+    }
+    context_scope const here(context_of(each));
+    if (here) return action(each);
+    return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
+                                   " cannot be made current"};
+  }
+
+  template <class Action>
+  status on_all(Action action) {
+    for (member& each : members_) {
+      status done = on(each, action);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+  bool open_other(profiler_library const& library, driver::context_handle context,
+                  vec<status>& problems) {
+    context_scope const here(context);
+    driver::device_handle device = 0;
+    if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
+      return false;
+    std::string const name = "counters: device " + std::to_string(device);
+    for (member const& each : members_) {
+      if (each.device != device) continue;
+      problems.emplace_back(errc::not_supported,
+                            name +
+                                " has several contexts, of which one is counted: the one of "
+                                "the thread that drives the steps, if it is of this device");
+      return false;
+    }
+    member made(context, device);
+    status const done = made.profiler.open(library, context, device);
+    if (!done) {
+      problems.emplace_back(done.code(), name + " is not counted: " + done.message());
+      return false;
+    }
+    if (made.profiler.chip() != chip()) {
+      problems.emplace_back(errc::not_supported, name + " is not counted: it is a " +
+                                                     made.profiler.chip() + ", the first one a " +
+                                                     chip() + "; run on devices of one kind");
+      made.profiler.close();
+      return false;
+    }
+    members_.push_back(std::move(made));
+    return true;
+  }
+
+  vec<member> members_;
+  vec<driver::context_handle> left_out_;  // of this thread's contexts
+  bool blind_ = false;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
