@@ -7,7 +7,6 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/duration_statistics.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/text_writer.hpp>

@@ -9,7 +9,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/name_table.hpp>
+#include <strata/base/containers.hpp>
 
 #include <atomic>
 #include <cstddef>

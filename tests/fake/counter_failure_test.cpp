@@ -7,7 +7,6 @@
 
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/counters/profiler_problem.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include "child_process.hpp"
 #include "counter_run.hpp"

@@ -2,7 +2,7 @@
 // calls back in the domain of NVTX. Handles are numbers that mean nothing to the client.
 #include <atomic>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
-#include <strata/collect/nvtx/nvtx_types.hpp>
+#include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #include "fake_state.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 #include <strata/analyse/call_tree.hpp>
-#include <strata/collect/cuda/cupti_record.hpp>
+#include <strata/collect/cuda/cupti.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>

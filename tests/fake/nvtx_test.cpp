@@ -6,7 +6,7 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
-#include <strata/collect/host/span_log.hpp>
+#include <strata/collect/host/record_log.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/text_writer.hpp>

@@ -1,6 +1,7 @@
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
 #include <strata/session/list_metrics.hpp>
 
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <strata/collect/counters/launch_shape.hpp>
+#include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 

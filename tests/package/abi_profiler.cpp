@@ -11,7 +11,7 @@
 
 #include <cstddef>
 #include <strata/collect/counters/cupti_profiler.hpp>
-#include <strata/collect/counters/profiler_problem.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
 
 #include "abi_common.hpp"
 

@@ -71,19 +71,14 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 # Where a text is explained that is not a message: legends and notes belong to the tables; the catalogues of metrics are
 # themselves what list-metrics prints.
 ELSEWHERE = {
-    "report/table.hpp": "reading-the-report.md",
+    "report/table.hpp": "reading-the-report.md troubleshooting.md",
     "report/trace.hpp": "reading-the-report.md",
     "report/counter_view.hpp": "counters.md",
-    "report/perf_view.hpp": "counters.md",
-    "analyse/perf_table.hpp": "counters.md",
     "analyse/counter_table.hpp": "counters.md",
-    "analyse/work_consistency.hpp": "counters.md",
-    "report/trace_events.hpp": "reading-the-report.md",
-    "report/trace_labels.hpp": "reading-the-report.md",
+    "analyse/counter_sums.hpp": "counters.md",
+    "report/trace_plan.hpp": "reading-the-report.md",
     "session/list_metrics.hpp": "configuration.md",
     "profile/metric_catalogue.hpp": None,
-    "analyse/counter_rates.hpp": None,
-    "profile/perf_catalogue.hpp": None,
 }
 
 
@@ -123,7 +118,7 @@ for path in [*speaking, root / "examples/inject/inject.cpp"]:
     told_in = ELSEWHERE.get(name[len("include/strata/"):], "troubleshooting.md")
     for text in filter(is_sentence, texts if told_in else []):
         for part in parts(text):
-            if part not in plain(pages[told_in]):
+            if not any(part in plain(pages[page]) for page in told_in.split()):
                 fail(told_in, f'nothing on "{part}" of {name}')
 
 # Each message of the page is one that the headers have; `…` stands for what differs.
@@ -175,7 +170,7 @@ for path in include.rglob("*.h*"):
     for group in re.findall(r"for \(char const\* variable :\s*\{([^}]*)\}", text):
         variables |= set(re.findall(r'"(\w+)"', group))
 same(NAME, "variable", variables - {"STRATA"}, first_column(section(NAME, "Other variables")))
-for preset in re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("presets[] = {")[-1], re.M):
+for preset in re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("presets[] = {")[-1].split("};")[0], re.M):
     if f"`{preset}`" not in section(NAME, "Counters"):
         fail(NAME, f"the preset {preset} is not told")
 
@@ -206,10 +201,10 @@ if "span_columns" in columns:
 for file, names in csv.items():
     on = "counters.md" if file == "counters.csv" else NAME
     same(on, f"column of {file}", names, first_column(section(on, file).split("\n### ")[0]))
-catalogue = re.findall(r'^    \{"(\w+)", "', read("analyse/counter_rates.hpp"), re.M)
+catalogue = re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("rate_catalogue::entries[] = {")[-1].split("};")[0], re.M)
 same("counters.md", "rate", catalogue, first_column(section("counters.md", "Rates")))
-if (include / "profile/perf_catalogue.hpp").exists():
-    catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("profile/perf_catalogue.hpp"), re.M)
+if (include / "profile/metric_catalogue.hpp").exists():
+    catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("profile/metric_catalogue.hpp"), re.M)
     same("counters.md", "metric of the CPU", catalogue, first_column(section("counters.md", "Counters of the CPU")))
 for name in header_of("counters_wide.csv") & {"rank", "path_id", "path"}:
     if f"`{name}`" not in section("counters.md", "counters_wide.csv"):
@@ -246,7 +241,7 @@ for file in ("table_gpu_200.txt", "table_cpu_200.txt", "counters_300.txt"):  # t
             for title in filter(None, re.split(r" {2,}", line.strip())[1:]):
                 if f"`{title}`" not in pages[on]:
                     fail(on, f"the column '{title}' of the console has no entry")
-for view in ("report/perf_view.hpp",):
+for view in ("report/counter_view.hpp",):
     for title in re.findall(r'^      \{"([^"]+)", \d+, "', read(view) if (include / view).exists() else "", re.M):
         if f"`{title}`" not in pages["counters.md"]:
             fail("counters.md", f"the column '{title}' of the console has no entry")

@@ -1,4 +1,4 @@
-#include <strata/base/matches.hpp>
+#include <strata/base/text.hpp>
 #include <strata/options.hpp>
 
 #include <doctest/doctest.h>

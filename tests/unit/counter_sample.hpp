@@ -4,9 +4,10 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
-#include <strata/collect/counters/resolve_metrics.hpp>
-#include <strata/profile/metric.hpp>
-#include <strata/report/report_input.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/report/columns.hpp>
 
 #include <cstdint>
 #include <string>

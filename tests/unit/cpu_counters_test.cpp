@@ -3,13 +3,11 @@
 #include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
-#include <strata/analyse/perf_table.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/counters_csv.hpp>
+#include <strata/report/columns.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
-#include <strata/report/report_input.hpp>
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/strata.hpp>

@@ -1,5 +1,5 @@
-#include <strata/collect/counters/resolve_metrics.hpp>
-#include <strata/profile/metric.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/session/list_metrics.hpp>
 

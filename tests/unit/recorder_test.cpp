@@ -10,7 +10,6 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/recorder_state.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <string>
 #include <thread>

@@ -1,9 +1,7 @@
 #include <doctest/doctest.h>
-#include <strata/base/humanize.hpp>
+#include <strata/base/text.hpp>
 #include <strata/report/console_table.hpp>
-#include <strata/report/escape.hpp>
 #include <strata/report/text_writer.hpp>
-#include <strata/report/utf8.hpp>
 
 #include <cerrno>
 #include <clocale>

@@ -3,13 +3,13 @@
 #define STRATA_ANALYSE_COUNTER_SUMS_HPP
 
 #include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_metric.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/finite.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -18,10 +18,106 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 
+/// Of a range alone, or with all ranges below it.
+enum class counter_scope : std::uint8_t { self, total };
+
+/// What a value of a counter_table is made from.
+enum class counter_method : std::uint8_t {
+  counted,           ///< hardware counters
+  derived,           ///< from other counted metrics
+  timed,             ///< the trace of the timed steps
+  counted_and_timed  ///< counts of the counted step by the time of a timed step
+};
+
+constexpr std::string_view to_string(counter_scope scope) noexcept {
+  return scope == counter_scope::self ? "self" : "total";
+}
+
+constexpr std::string_view to_string(counter_method method) noexcept {
+  switch (method) {
+    case counter_method::counted:
+      return "counted";
+    case counter_method::derived:
+      return "derived";
+    case counter_method::timed:
+      return "timed";
+    default:
+      return "counted+timed";
+  }
+}
+
+/// A column of a counter_table.
+struct counter_metric {
+  std::string key;
+  std::string unit;  ///< empty where only CUPTI knows it
+  metric_level level = metric_level::device;
+  counter_method method = counter_method::counted;
+  std::string meaning;  ///< empty for CUPTI's own names
+  std::string formula;
+  vec<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
+  bool stand_in = false;      ///< by another counter than the first choice
+  std::string why_absent;     ///< set where the chip does not have it
+};
+
+/// A value for one range.
+struct counter_cell {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  std::uint32_t note =
+      0;  ///< in counter_table::notes: why there is no value, or what to know of it
+};
+
 namespace detail {
+
+/// Adds the entries whose inputs a set has, so that set.value() gives them too.
+class rate_resolver {
+ public:
+  explicit rate_resolver(metric_set& set) : set_(set) {}
+
+  void run() {
+    if (set_.metrics.empty()) return;
+    for (metric const& entry : rate_catalogue::entries) {
+      if (set_.find(entry.key) != nullptr) continue;
+      std::string_view const formula = choice(entry.formula);
+      if (formula.empty()) continue;
+      resolved_metric made;
+      made.key = entry.key;
+      made.formula = formula;
+      made.unit = entry.unit;
+      made.level = entry.level;
+      made.combine = entry.combine;
+      made.derived = formula != timed_input;
+      if (!made.derived) made.counters.emplace_back(timed_input);
+      set_.metrics.push_back(std::move(made));
+    }
+  }
+
+  /// The entry with this key, or null.
+  static metric const* find(std::string_view key) noexcept {
+    for (metric const& each : rate_catalogue::entries) {
+      if (each.key == key) return &each;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::string_view choice(std::string_view formulas) const {
+    while (!formulas.empty()) {
+      std::string_view const alternative = trimmed(take_until(formulas, "|"));
+      bool complete = true;
+      for_each_name(alternative, [&](std::string_view name, bool optional) {
+        complete = complete && (optional || name == timed_input || set_.find(name) != nullptr);
+      });
+      if (complete) return alternative;
+    }
+    return {};
+  }
+
+  metric_set& set_;
+};
 
 /// CUPTI's counters by row of a tree, for the row alone and with everything below it.
 /// Cost: O(values + rows x counters).
@@ -147,6 +243,111 @@ class counter_sums {
   vec<bool> constant_;
   vec<sum> sums_[2];               ///< by scope; of all rows and counters
   vec<std::uint32_t> counted_[2];  ///< by scope
+};
+
+/// Whether the counting steps did the same work in a row: numbers of different steps belong
+/// together only then. Cost: O(records + rows x passes).
+class work_consistency {
+ public:
+  enum class kind : unsigned char { unknown, same, varying, inconsistent };
+
+  /// What some of the steps did in a row.
+  struct verdict {
+    kind what = kind::unknown;
+    std::uint32_t launches_min = 0;
+    std::uint32_t launches_max = 0;
+    double threads_min = 0.0;
+    double threads_max = 0.0;
+    std::uint64_t foreign = 0;
+
+    /// Empty where there is nothing to know.
+    std::string text() const {
+      std::string said;
+      if (what == kind::varying) {
+        said = "varying: the counting steps ran the same kernels with other grids, " +
+               whole(threads_min) + " to " + whole(threads_max) + " threads";
+      } else if (what == kind::inconsistent) {
+        said = "inconsistent: the counting steps ran other kernels, " +
+               std::to_string(launches_min) + " to " + std::to_string(launches_max) + " launches";
+      }
+      if (foreign != 0) {
+        said += (said.empty() ? "" : "; ") + std::to_string(foreign) +
+                (foreign == 1 ? " launch" : " launches") + " of other threads counted with it";
+      }
+      return said;
+    }
+
+   private:
+    static std::string whole(double value) {
+      return std::to_string(static_cast<std::uint64_t>(value));
+    }
+  };
+
+  work_consistency(profile const& source, call_tree const& tree) {
+    vec<range_row> const& rows = tree.rows();
+    for (counted_work const& each : source.work)
+      passes_ = (std::max)(passes_, std::size_t{each.pass} + 1);
+    if (rows.empty() || passes_ == 0) return;
+    for (vec<sum>& sums : sums_) sums.resize(rows.size() * passes_);
+    for (counted_work const& each : source.work) {
+      sum& to = sums_[0][tree.position_of(each.node) * passes_ + each.pass];
+      to.add({each.launches, each.foreign, each.what, each.shapes, each.threads});
+    }
+    sums_[1] = sums_[0];
+    for (std::size_t row = rows.size(); --row > 0;) {
+      for (std::size_t pass = 0; pass < passes_; ++pass)
+        sums_[1][rows[row].parent * passes_ + pass].add(sums_[1][row * passes_ + pass]);
+    }
+  }
+
+  /// Requires: `passes` in ascending order.
+  verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
+    verdict made;
+    vec<sum> const& sums = sums_[static_cast<std::size_t>(scope)];
+    sum const* first = nullptr;
+    for (std::uint32_t const pass : passes) {
+      if (pass >= passes_ || sums.empty()) continue;
+      sum const& now = sums[row * passes_ + pass];
+      made.foreign += now.foreign;
+      if (first == nullptr) {
+        first = &now;
+        made.what = kind::same;
+        made.launches_min = made.launches_max = now.launches;
+        made.threads_min = made.threads_max = now.threads;
+        continue;
+      }
+      if (now.what != first->what) {
+        made.what = kind::inconsistent;
+      } else if (now.shapes != first->shapes && made.what == kind::same) {
+        made.what = kind::varying;
+      }
+      made.launches_min = (std::min)(made.launches_min, now.launches);
+      made.launches_max = (std::max)(made.launches_max, now.launches);
+      made.threads_min = (std::min)(made.threads_min, now.threads);
+      made.threads_max = (std::max)(made.threads_max, now.threads);
+    }
+    return made;
+  }
+
+ private:
+  struct sum {
+    std::uint32_t launches = 0;
+    std::uint32_t foreign = 0;
+    std::uint64_t what = 0;
+    std::uint64_t shapes = 0;
+    double threads = 0.0;
+
+    void add(sum const& more) noexcept {
+      launches += more.launches;
+      foreign += more.foreign;
+      what += more.what;
+      shapes += more.shapes;
+      threads += more.threads;
+    }
+  };
+
+  std::size_t passes_ = 0;
+  vec<sum> sums_[2];  ///< by scope; of all rows and passes
 };
 
 }  // namespace detail

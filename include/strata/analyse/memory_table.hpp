@@ -2,13 +2,12 @@
 #ifndef STRATA_ANALYSE_MEMORY_TABLE_HPP
 #define STRATA_ANALYSE_MEMORY_TABLE_HPP
 
-#include <strata/analyse/allocation_pairs.hpp>
 #include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/launch_index.hpp>
+#include <strata/analyse/joins.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/interval.hpp>
+#include <strata/profile/records.hpp>
 
 #include <algorithm>
 #include <cstdint>

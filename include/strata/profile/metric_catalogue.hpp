@@ -3,41 +3,16 @@
 #define STRATA_PROFILE_METRIC_CATALOGUE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/metric_set.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <string>
 #include <string_view>
 
 STRATA_BEGIN
-
-/// Where in the memory hierarchy a metric is taken.
-enum class metric_level : std::uint8_t { sm, l1, l2, hbm, link, device, cpu };
-
-/// How values of several ranges, calls or steps become one.
-enum class metric_combine : std::uint8_t {
-  sum,      ///< they are added
-  maximum,  ///< a constant of the device: the largest
-  ratio,    ///< from the combined values of the metrics in the formula
-  mean      ///< a ratio that CUPTI made itself: only a mean is possible, which is not exact
-};
-
-/// An entry of the catalogue.
-struct metric {
-  std::string_view key;
-  std::string_view unit;
-  metric_level level;
-  metric_combine combine;
-  /// Formulas over CUPTI names (they contain `__`) or over keys, separated by `|`: the first whose
-  /// names all exist on the chip holds. `?name` counts as 0 where it does not exist.
-  std::string_view formula;
-  std::string_view meaning;
-};
-
-/// A named set of metrics.
-struct metric_preset {
-  std::string_view name;
-  std::string_view meaning;
-  std::string_view items;  ///< keys and presets, separated by blanks
-};
 
 namespace detail {
 
@@ -352,7 +327,196 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "c2c_receive_bytes c2c_transmit_bytes"},
 };
 
+/// Events that are read together, with one read.
+enum class perf_set : std::uint8_t { core, cache, software };
+
+/// What the kernel counts.
+struct perf_event {
+  std::string_view counter;  ///< its name in formulas
+  std::uint32_t type;        ///< 0: hardware, 1: software, 3: caches
+  std::uint64_t config;
+  perf_set set;
+  bool in_kernel = false;  ///< happens in the kernel: user space alone never counts it
+};
+
+// The CPU's metrics, by perf's terms. Counters of software run all the time; those of hardware are
+// scaled by the time that they had.
+struct perf_catalogue {
+  using lv = metric_level;
+  using by = metric_combine;
+  static const perf_event events[];
+  static const metric entries[];
+  static constexpr std::string_view preset = "cpu";  ///< all of them
+};
+
+inline constexpr perf_event perf_catalogue::events[] = {
+    {"perf__cycles.sum", 0, 0, perf_set::core},
+    {"perf__instructions.sum", 0, 1, perf_set::core},
+    {"perf__branches.sum", 0, 4, perf_set::core},
+    {"perf__branch_misses.sum", 0, 5, perf_set::core},
+    {"perf__l1d_loads.sum", 3, 0x00000, perf_set::cache},
+    {"perf__l1d_load_misses.sum", 3, 0x10000, perf_set::cache},
+    {"perf__cache_references.sum", 0, 2, perf_set::cache},
+    {"perf__cache_misses.sum", 0, 3, perf_set::cache},
+    {"perf__task_clock.sum", 1, 1, perf_set::software},
+    {"perf__page_faults.sum", 1, 2, perf_set::software},
+    {"perf__context_switches.sum", 1, 3, perf_set::software, true},
+};
+
+inline constexpr metric perf_catalogue::entries[] = {
+    {"cpu_cycles", "cycles", lv::cpu, by::sum, "perf__cycles.sum", "cycles of the CPU"},
+    {"cpu_instructions", "instructions", lv::cpu, by::sum, "perf__instructions.sum",
+     "instructions retired"},
+    {"cpu_ipc", "instructions/cycle", lv::cpu, by::ratio, "cpu_instructions / cpu_cycles",
+     "instructions in a cycle"},
+    {"cpu_branches", "branches", lv::cpu, by::sum, "perf__branches.sum", "branches retired"},
+    {"cpu_branch_misses", "misses", lv::cpu, by::sum, "perf__branch_misses.sum",
+     "branches mispredicted"},
+    {"cpu_branch_miss_rate", "%", lv::cpu, by::ratio, "100 * cpu_branch_misses / cpu_branches",
+     "share of branches mispredicted"},
+    {"cpu_l1d_loads", "loads", lv::cpu, by::sum, "perf__l1d_loads.sum",
+     "loads from the L1 data cache"},
+    {"cpu_l1d_load_misses", "misses", lv::cpu, by::sum, "perf__l1d_load_misses.sum",
+     "loads that the L1 data cache did not have; some CPUs count the fills"},
+    {"cpu_l1d_miss_rate", "%", lv::cpu, by::ratio, "100 * cpu_l1d_load_misses / cpu_l1d_loads",
+     "share of loads that the L1 data cache did not have"},
+    {"cpu_llc_references", "references", lv::cpu, by::sum, "perf__cache_references.sum",
+     "accesses that the kernel calls cache-references: the last level on Intel, another on some "
+     "CPUs"},
+    {"cpu_llc_misses", "misses", lv::cpu, by::sum, "perf__cache_misses.sum",
+     "accesses that the kernel calls cache-misses, of the same level"},
+    {"cpu_llc_miss_rate", "%", lv::cpu, by::ratio, "100 * cpu_llc_misses / cpu_llc_references",
+     "share of these accesses that missed"},
+    {"cpu_task_clock_ns", "ns", lv::cpu, by::sum, "perf__task_clock.sum",
+     "time on a CPU, of all threads, in the kernel too"},
+    {"cpu_page_faults", "faults", lv::cpu, by::sum, "perf__page_faults.sum",
+     "page faults of user code, also those that need no disk"},
+    {"cpu_context_switches", "switches", lv::cpu, by::sum, "perf__context_switches.sum",
+     "times that a thread was taken from its CPU"},
+};
+
+/// The entry with this key, or null.
+inline metric const* find_perf_metric(std::string_view key) noexcept {
+  for (metric const& each : perf_catalogue::entries) {
+    if (each.key == key) return &each;
+  }
+  return nullptr;
+}
+
+/// The event with this name, or null where the formula is one over keys.
+inline perf_event const* find_perf_event(std::string_view formula) noexcept {
+  for (perf_event const& each : perf_catalogue::events) {
+    if (each.counter == formula) return &each;
+  }
+  return nullptr;
+}
+
+/// Stands among CUPTI's names for what the trace gives: the GPU busy time of a timed step.
+/// Units: s.
+inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
+
+// What follows from counts and times, as entries of the metric catalogue. A counted step is slow,
+// so its own time is never used: rates divide its counts by the time of the timed steps.
+struct rate_catalogue {
+  using lv = metric_level;
+  using by = metric_combine;
+  static const metric entries[];
+};
+
+inline constexpr metric rate_catalogue::entries[] = {
+    {"timed_gpu_seconds", "s", lv::device, by::sum, timed_input,
+     "GPU busy time in a timed step, without counting: the mean over the timed steps, added up "
+     "over devices"},
+
+    {"hbm_bytes_per_second", "B/s", lv::hbm, by::ratio, "hbm_bytes / timed_gpu_seconds",
+     "counted bytes of device memory by timed GPU busy time"},
+    {"hbm_of_peak", "%", lv::hbm, by::ratio,
+     "100 * hbm_bytes_per_second / hbm_peak_bytes_per_second", "of the roof of device memory"},
+    {"l2_bytes_per_second", "B/s", lv::l2, by::ratio, "l2_bytes / timed_gpu_seconds",
+     "counted bytes of L2 by timed GPU busy time"},
+    {"l2_of_peak", "%", lv::l2, by::ratio, "100 * l2_bytes_per_second / l2_peak_bytes_per_second",
+     "of the roof of L2"},
+    {"l1_bytes_per_second", "B/s", lv::l1, by::ratio, "l1_bytes / timed_gpu_seconds",
+     "counted bytes of L1 by timed GPU busy time"},
+    {"l1_of_peak", "%", lv::l1, by::ratio, "100 * l1_bytes_per_second / l1_peak_bytes_per_second",
+     "of the roof of L1"},
+
+    {"flop_per_second", "FLOP/s", lv::sm, by::ratio, "flop / timed_gpu_seconds",
+     "counted operations without tensor cores by timed GPU busy time"},
+    {"fp32_of_peak", "%", lv::sm, by::ratio,
+     "100 * flop_fp32 / timed_gpu_seconds / fp32_peak_per_second", "of the roof of FP32"},
+    {"fp64_of_peak", "%", lv::sm, by::ratio,
+     "100 * flop_fp64 / timed_gpu_seconds / fp64_peak_per_second", "of the roof of FP64"},
+    {"fp16_of_peak", "%", lv::sm, by::ratio,
+     "100 * flop_fp16 / timed_gpu_seconds / fp16_peak_per_second",
+     "of the roof of FP16 without tensor cores"},
+    {"tensor_flop_per_second", "FLOP/s", lv::sm, by::ratio, "tensor_flop / timed_gpu_seconds",
+     "counted operations of tensor cores by timed GPU busy time"},
+    {"tensor_of_peak", "%", lv::sm, by::ratio,
+     "100 * tensor_flop_per_second / tensor_peak_per_second",
+     "of the roof of dense BF16, whatever the format: FP8 and FP4 have higher roofs"},
+
+    {"flop_per_hbm_byte", "FLOP/B", lv::hbm, by::ratio,
+     "(flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes",
+     "arithmetic intensity: counted operations per byte of device memory"},
+};
+
 }  // namespace detail
+
+/// All metrics of the catalogue.
+struct metric_list {
+  metric const* begin() const noexcept { return std::begin(detail::metric_catalogue::entries); }
+  metric const* end() const noexcept { return std::end(detail::metric_catalogue::entries); }
+};
+
+/// All presets.
+struct preset_list {
+  metric_preset const* begin() const noexcept {
+    return std::begin(detail::metric_catalogue::presets);
+  }
+  metric_preset const* end() const noexcept { return std::end(detail::metric_catalogue::presets); }
+};
+
+/// The metric with this key, or null.
+inline metric const* find_metric(std::string_view key) noexcept {
+  for (metric const& each : metric_list()) {
+    if (each.key == key) return &each;
+  }
+  return nullptr;
+}
+
+/// The preset with this name, or null.
+inline metric_preset const* find_preset(std::string_view name) noexcept {
+  for (metric_preset const& each : preset_list()) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+namespace detail {
+
+inline void expand_into(std::string_view request, vec<std::string>& names) {
+  while (!request.empty()) {
+    std::string_view const item = take_until(request, "+, \t");
+    if (item.empty()) continue;
+    if (metric_preset const* preset = find_preset(item)) {
+      expand_into(preset->items, names);
+    } else if (std::find(names.begin(), names.end(), item) == names.end()) {
+      names.emplace_back(item);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The names in a request such as `hbm+l1_hit_rate+dram__bytes.sum`: presets become their metrics,
+/// in order, each once; whatever else stays as it is.
+inline vec<std::string> expand_metrics(std::string_view request) {
+  vec<std::string> names;
+  detail::expand_into(request, names);
+  return names;
+}
+
 STRATA_END
 
 #endif  // STRATA_PROFILE_METRIC_CATALOGUE_HPP

@@ -96,12 +96,14 @@ struct launch_record {
   std::uint32_t step;
   std::uint16_t thread;
   api_kind kind;
-  std::uint8_t captured;  ///< in_capture, in_warmup, or 0
+  std::uint8_t captured;  ///< in_capture, in_warmup, outside_window, or 0
 
   /// A stream was capturing a graph and no work followed from this call.
   static constexpr std::uint8_t in_capture = 1;
   /// Made in a warm-up step: it and its work are left out of the profile.
   static constexpr std::uint8_t in_warmup = 2;
+  /// Made while nothing was recorded, as between two windows: it and its work are left out.
+  static constexpr std::uint8_t outside_window = 4;
 };
 
 /// The range that captured a node of a graph. An executable graph that is updated keeps its nodes:
@@ -220,6 +222,36 @@ static_assert(sizeof(range_record) == 32 && sizeof(launch_record) == 32,
 static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,
               "a kernel or an attribute takes 64 bytes");
 
+namespace detail {
+
+inline constexpr std::int64_t latest_time = (std::numeric_limits<std::int64_t>::max)();
+
+/// ns from begin to end; 0 where time runs backwards or the device lost it.
+constexpr std::int64_t elapsed(std::int64_t begin, std::int64_t end) noexcept {
+  if (begin == lost_time || end <= begin) return 0;
+  std::uint64_t const length = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+  return length > static_cast<std::uint64_t>(latest_time) ? latest_time
+                                                          : static_cast<std::int64_t>(length);
+}
+
+/// The sum of two numbers that are not negative, at most the largest number.
+constexpr std::int64_t add_saturated(std::int64_t sum, std::int64_t more) noexcept {
+  return more > latest_time - sum ? latest_time : sum + more;
+}
+
+/// A size as a signed number, at most the largest.
+constexpr std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
+  return bytes > static_cast<std::uint64_t>(latest_time) ? latest_time
+                                                         : static_cast<std::int64_t>(bytes);
+}
+
+/// A sum of durations as whole ns.
+constexpr std::int64_t whole_ns(double sum) noexcept {
+  if (!(sum > 0.0)) return 0;
+  return sum >= 9.2e18 ? latest_time : static_cast<std::int64_t>(sum + 0.5);
+}
+
+}  // namespace detail
 STRATA_END
 
 #endif  // STRATA_PROFILE_RECORDS_HPP

@@ -2,17 +2,48 @@
 #ifndef STRATA_REPORT_COLUMNS_HPP
 #define STRATA_REPORT_COLUMNS_HPP
 
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_sums.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/report/report_input.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_set.hpp>
 
 #include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 STRATA_BEGIN
+
+/// What every report is made from. It refers to its parts: they outlive it.
+struct report_input {
+  report_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
+               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
+      : report_input(p, tree.rows(), folded_tree.rows(), kernel_rows, memory_rows) {}
+
+  report_input(profile const& p, vec<range_row> const& tree, vec<range_row> const& folded_tree,
+               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
+      : source(p), ranges(tree), folded(folded_tree), kernels(kernel_rows), memory(memory_rows) {}
+
+  profile const& source;
+  vec<range_row> const& ranges;  ///< of the call tree, one a path and index
+  vec<range_row> const& folded;  ///< the same with indices folded
+  vec<kernel_row> const& kernels;
+  memory_table const& memory;
+  counter_table const* counters = nullptr;         ///< of `ranges`; null where nothing was counted
+  counter_table const* folded_counters = nullptr;  ///< of `folded`
+  kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
+  counter_table const* cpu_counters = nullptr;  ///< of `ranges`; null where none were counted
+  counter_table const* folded_cpu_counters = nullptr;
+};
+
 namespace detail {
 
 // The columns of the CSV files and the keys of profile.json, told once. `Cells` takes them in
@@ -177,6 +208,55 @@ inline void span_columns(Cells& cells, report_input const& input, span_record co
   cells.integer("begin_ns", span.begin);
   cells.integer("end_ns", span.end);
   cells.integer("duration_ns", span.end - span.begin);
+}
+
+/// A unit as part of a column name: `bytes_per_second`.
+inline std::string unit_words(std::string_view unit) {
+  if (unit == "%") return "pct";
+  std::string words;
+  while (!unit.empty()) {
+    if (!words.empty()) words += "_per_";
+    std::string_view const part = take_until(unit, "/");
+    if (part == "B") {
+      words += words.empty() ? "bytes" : "byte";
+    } else if (part == "s") {
+      words += words.empty() ? "seconds" : "second";
+    } else {
+      for (char const c : part)
+        words += c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  return words;
+}
+
+/// The name of a metric with its unit, of which nothing is said that the name says:
+/// `l1_hit_rate_pct`, `hbm_bytes_per_second`.
+inline std::string metric_column(counter_metric const& metric) {
+  std::string const unit = unit_words(metric.unit);
+  bool said = true;
+  for (std::string_view rest = unit; !rest.empty();) {
+    std::string_view const word = take_until(rest, "_");
+    bool found = false;
+    for (std::string_view key = metric.key; !key.empty() && !found;)
+      found = take_until(key, "_") == word;
+    said = said && found;
+  }
+  return said ? metric.key : metric.key + '_' + unit;
+}
+
+/// What was counted of a kernel; nothing where no kernels were counted.
+template <class Cells>
+inline void kernel_counter_columns(Cells& cells, report_input const& input, kernel_row const& row) {
+  if (input.kernel_counters == nullptr) return;
+  kernel_counter_table const& table = *input.kernel_counters;
+  // A header asks for a row that is none.
+  auto const offset = reinterpret_cast<std::uintptr_t>(&row) -
+                      reinterpret_cast<std::uintptr_t>(input.kernels.data());
+  std::size_t const at = offset / sizeof(kernel_row);
+  bool const known = at < input.kernels.size();
+  cells.integer("counted_launches", known ? table.launches[at] : 0);
+  for (std::size_t i = 0; i < table.metrics.size(); ++i)
+    cells.number(metric_column(table.metrics[i]), known ? table.at(at, i) : 0.0);
 }
 
 }  // namespace detail

@@ -2,11 +2,10 @@
 #ifndef STRATA_REPORT_CONSOLE_TABLE_HPP
 #define STRATA_REPORT_CONSOLE_TABLE_HPP
 
-#include <strata/base/humanize.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
-#include <strata/report/utf8.hpp>
 
 #include <algorithm>
 #include <cstddef>

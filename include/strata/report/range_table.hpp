@@ -2,13 +2,12 @@
 #ifndef STRATA_REPORT_RANGE_TABLE_HPP
 #define STRATA_REPORT_RANGE_TABLE_HPP
 
-#include <strata/base/finite.hpp>
-#include <strata/base/humanize.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/interval.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/report/columns.hpp>
 #include <strata/report/console_table.hpp>
-#include <strata/report/report_input.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,20 +2,195 @@
 #ifndef STRATA_REPORT_TRACE_PLAN_HPP
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
-#include <strata/analyse/launch_index.hpp>
+#include <strata/analyse/joins.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/report_input.hpp>
-#include <strata/report/trace_labels.hpp>
-#include <strata/report/trace_track.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
+
+/// The parts of a trace that repeat, already written as JSON: names of ranges and kernels.
+class trace_labels {
+ public:
+  trace_labels(report_input const& input, bool mangled) {
+    label_ranges(input);
+    label_kernels(input, mangled);
+  }
+
+  /// Whether the calls of a node are a row of the tree, not a part of one above.
+  bool has_own_row(std::uint32_t node) const noexcept {
+    return node < nodes_.size() && nodes_[node].own;
+  }
+  /// `{"name":"block[3]","cat":"range","args":{"path":"model/block[3]","index":3`
+  std::string const& range(std::uint32_t node) const noexcept { return ranges_[row_of(node)]; }
+  /// `"range":"model/block[3]"`; empty outside ranges.
+  std::string const& range_argument(std::uint32_t node) const noexcept {
+    return arguments_[row_of(node)];
+  }
+  /// `{"name":"sgemm","cat":"kernel","args":{"kernel":"void sgemm<float>(...)",` and the mangled
+  /// name if asked for.
+  std::string const& kernel(std::uint32_t name) const noexcept {
+    return kernels_[name < kernels_.size() ? name : 0];
+  }
+
+ private:
+  struct place {
+    std::uint32_t row;
+    bool own;
+  };
+
+  std::size_t row_of(std::uint32_t node) const noexcept {
+    return node < nodes_.size() ? nodes_[node].row : 0;
+  }
+
+  void label_ranges(report_input const& input) {
+    // Position 0 stands for what has no row.
+    ranges_.resize(input.ranges.size() + 1);
+    arguments_.resize(input.ranges.size() + 1);
+    nodes_.resize(input.source.nodes.size());
+    for (std::size_t i = 0; i < input.ranges.size(); ++i) {
+      range_row const& row = input.ranges[i];
+      if (row.node < nodes_.size()) nodes_[row.node] = {static_cast<std::uint32_t>(i + 1), true};
+      std::string name = row.name;
+      if (row.index == any_index) name += "[*]";
+      if (row.index != no_index && row.index != any_index)
+        name.append("[").append(std::to_string(row.index)).append("]");
+      text_writer out(ranges_[i + 1]);
+      out.write("{\"name\":");
+      write_json_string(out, name);
+      out.write(",\"cat\":\"range\",\"args\":{\"path\":");
+      write_json_string(out, row.path);
+      if (row.index != no_index && row.index != any_index) {
+        out.write(",\"index\":");
+        out.integer(row.index);
+      }
+      if (row.path.empty()) continue;
+      text_writer argument(arguments_[i + 1]);
+      argument.write("\"range\":");
+      write_json_string(argument, row.path);
+    }
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      std::uint32_t const parent = input.source.nodes[i].parent;
+      if (!nodes_[i].own && parent < i) nodes_[i].row = nodes_[parent].row;
+    }
+  }
+
+  void label_kernels(report_input const& input, bool mangled) {
+    std::size_t const count = input.source.kernel_names.size();
+    vec<kernel_row const*> rows(count + 1);
+    for (kernel_row const& row : input.kernels)
+      if (row.name <= count) rows[row.name] = &row;
+    kernels_.resize(count + 1);
+    for (std::size_t i = 0; i <= count; ++i) {
+      std::string const none = "kernel without a name";
+      std::string const& written = i == 0 ? none : input.source.kernel_names[i - 1].mangled;
+      std::string_view const name = rows[i] != nullptr && i > 0 ? rows[i]->short_name : written;
+      text_writer out(kernels_[i]);
+      out.write("{\"name\":");
+      write_json_string(out, name.empty() ? std::string_view(none) : name);
+      out.write(",\"cat\":\"kernel\",\"args\":{");
+      if (rows[i] != nullptr && i > 0 && rows[i]->demangled != rows[i]->short_name) {
+        // Each event repeats it; profile.json has all of it.
+        out.write("\"kernel\":");
+        write_json_string(out, shortened(rows[i]->demangled, 200));
+        out.put(',');
+      }
+      if (mangled) {
+        out.write("\"mangled\":");
+        write_json_string(out, written);
+        out.put(',');
+      }
+    }
+  }
+
+  vec<place> nodes_;
+  vec<std::string> ranges_;
+  vec<std::string> arguments_;
+  vec<std::string> kernels_;
+};
+
+enum class slice_kind : std::uint8_t { step, range, driver, kernel, copy, synchronization };
+
+inline constexpr std::uint32_t no_launch = 0xffffffffu;
+
+/// A bar on a track: a record of the profile and where it stands.
+struct trace_slice {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t index;   ///< in the profile's records of this kind
+  std::uint32_t launch;  ///< where an arrow comes from, no_launch without one
+  std::uint32_t arrow;   ///< its number among the arrows of that launch
+  slice_kind kind;
+  std::uint8_t order;  ///< of two with the same times the smaller one contains the other
+
+  bool operator<(trace_slice const& other) const noexcept {
+    if (begin != other.begin) return begin < other.begin;
+    if (end != other.end) return end > other.end;
+    return order < other.order;
+  }
+};
+
+/// One line of a viewer: a thread of the host, or a stream of a device.
+struct trace_track {
+  struct position {
+    std::uint32_t process = 0;  ///< 0 is the host, n + 1 is device n
+    std::uint32_t context = 0;
+    std::uint32_t stream = 0;  ///< or the thread
+
+    bool operator==(position const& p) const noexcept {
+      return process == p.process && context == p.context && stream == p.stream;
+    }
+    bool operator<(position const& p) const noexcept {
+      if (process != p.process) return process < p.process;
+      return context != p.context ? context < p.context : stream < p.stream;
+    }
+  };
+
+  position at;
+  vec<trace_slice> slices;
+};
+
+/// Distributes slices over lanes, so that on each lane every two are apart or, where `nests`, one
+/// contains the other. In each lane slices are in order, what contains before what is contained.
+/// Cost: O(n log n) for slices out of order, then O(n) a lane.
+inline vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices, bool nests) {
+  if (!std::is_sorted(slices.begin(), slices.end())) std::sort(slices.begin(), slices.end());
+  vec<vec<trace_slice>> lanes(1);
+  vec<vec<std::int64_t>> open(1);  // of each lane the ends of what is not over
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    trace_slice const slice = slices[i];
+    std::size_t lane = 0;
+    for (;; ++lane) {
+      if (lane == open.size()) {
+        open.emplace_back();
+        lanes.emplace_back();
+      }
+      auto& ends = open[lane];
+      while (!ends.empty() && ends.back() <= slice.begin) ends.pop_back();
+      if (ends.empty() || (nests && slice.end <= ends.back())) break;
+    }
+    open[lane].push_back(slice.end);
+    if (lane == 0) {
+      slices[kept++] = slice;
+    } else {
+      lanes[lane].push_back(slice);
+    }
+  }
+  slices.resize(kept);
+  lanes[0] = std::move(slices);
+  return lanes;
+}
 
 /// What of a profile goes into a trace, and on which track: records with times, from the begin of
 /// the run on until the limit is reached.

@@ -6,9 +6,8 @@
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric.hpp>
+#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/profile/perf_catalogue.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>

@@ -4,12 +4,11 @@
 
 #include <strata/analyse/joins.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/matches.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/activity.hpp>
-#include <strata/collect/host/instrumentation_cost.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
@@ -17,7 +16,6 @@
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/schedule.hpp>
-#include <strata/session/step_counting.hpp>
 #include <strata/status.hpp>
 
 #include <atomic>

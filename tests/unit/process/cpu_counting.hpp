@@ -5,7 +5,6 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/perf_table.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
 #include <strata/strata.hpp>

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <strata/base/name_table.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <string>
 

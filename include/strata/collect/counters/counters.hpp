@@ -4,26 +4,145 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/collect/counters/counted_values.hpp>
-#include <strata/collect/counters/counting_plan.hpp>
-#include <strata/collect/counters/launch_survey.hpp>
-#include <strata/collect/counters/metric_config.hpp>
+#include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
-#include <strata/collect/counters/progress_line.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/ioctl.h>
+#include <unistd.h>
+#endif
+
 STRATA_BEGIN
+
+namespace detail {
+
+/// One line on a terminal that is written over and over, and erased at the end. Where the stream is
+/// no terminal nothing is written. Threads: one at a time.
+class progress_line {
+ public:
+  explicit progress_line(std::FILE* to = stderr) noexcept : to_(to), width_(width_of(to)) {}
+  progress_line(progress_line const&) = delete;
+  progress_line& operator=(progress_line const&) = delete;
+  ~progress_line() { erase(); }
+
+  /// Whether somebody sees it.
+  bool live() const noexcept { return width_ != 0; }
+
+  /// Text without control characters, in ASCII; what is too long is cut. The cursor is left at the
+  /// beginning, so that what the program prints meanwhile begins a line.
+  void show(std::string_view text) noexcept {
+    if (!live()) return;
+    std::string_view const fits = text.substr(0, width_ - 1);
+    std::fprintf(to_, "\r\033[K%.*s\r", static_cast<int>(fits.size()), fits.data());
+    std::fflush(to_);
+    shown_ = true;
+  }
+
+  void erase() noexcept {
+    if (!shown_) return;
+    shown_ = false;
+    std::fputs("\r\033[K", to_);
+    std::fflush(to_);
+  }
+
+  /// "strata: counting on GH100: pass 2 of 5, 3 steps left".
+  static std::string of_pass(std::string const& chip, std::size_t pass, std::size_t passes) {
+    std::string const place = chip.empty() ? std::string() : " on " + chip;
+    std::size_t const left = pass < passes ? passes - pass : 0;
+    return "strata: counting" + place + ": pass " + std::to_string(pass) + " of " +
+           std::to_string(passes) + ", " + std::to_string(left) +
+           (left == 1 ? " step left" : " steps left");
+  }
+
+ private:
+  /// Columns of the terminal; 0 where it is none that can be written over.
+  static std::size_t width_of(std::FILE* of) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    int const file = of == nullptr ? -1 : ::fileno(of);
+    char const* const kind = std::getenv("TERM");
+    if (file < 0 || ::isatty(file) == 0) return 0;
+    if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
+    winsize size{};
+    if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
+    return 80;
+#else
+    (void)of;
+    return 0;
+#endif
+  }
+
+  std::FILE* to_;
+  std::size_t width_;
+  bool shown_ = false;
+};
+
+/// Which ranges put work on the device themselves, as far as the session tells: the others need no
+/// counters of their own.
+class launch_survey {
+ public:
+  /// Nothing is known.
+  launch_survey() = default;
+
+  /// Of what the session recorded so far. Cost: O(records).
+  explicit launch_survey(recorder& of) {
+    if (!of.logs_are_whole()) return;
+    mark(root_node, launches::none);
+    of.each_record([&](range_record const& r) { mark(r.node, launches::none); },
+                   [&](launch_record const& l) {
+                     if (is_work(l.kind)) mark(l.node, launches::some);
+                   });
+    vec<node_table::node> const nodes = of.state().nodes.nodes();
+    std::size_t pushes = 1;  // the range that a step begins in
+    of.each_record(
+        [&](range_record const& r) {
+          // The range, and the one around it again.
+          if (may_launch(r.node)) ++pushes;
+          if (r.node < nodes.size() && may_launch(nodes[r.node].parent)) ++pushes;
+        },
+        [](launch_record const&) {});
+    std::size_t const steps = (std::max)(of.steps_recorded(), std::size_t{1});
+    pushes_ = (pushes + steps - 1) / steps;
+  }
+
+  /// False for a range that is known to launch nothing itself.
+  bool may_launch(std::uint32_t node) const noexcept {
+    return node >= known_.size() || known_[node] != launches::none;
+  }
+
+  /// How often a step comes into a range that launches, on average; 0: unknown.
+  std::size_t pushes() const noexcept { return pushes_; }
+
+ private:
+  enum class launches : unsigned char { unknown, none, some };
+
+  void mark(std::uint32_t node, launches what) {
+    if (node >= known_.size()) known_.resize(node + std::size_t{1}, launches::unknown);
+    if (known_[node] != launches::some) known_[node] = what;
+  }
+
+  vec<launches> known_;  // by node; beyond the end: unknown
+  std::size_t pushes_ = 0;
+};
+
+}  // namespace detail
 
 /// Hardware counters by range: each step of the program is one pass over all its ranges, until
 /// every counter is had. Nested ranges cost no extra passes: CUPTI sees one level, a child

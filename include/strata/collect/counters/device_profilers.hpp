@@ -4,15 +4,15 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/collect/counters/metric_config.hpp>
-#include <strata/collect/counters/profiler_host.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/range_profiler.hpp>
-#include <strata/collect/cuda/context_scope.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/cuda/thread_contexts.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 STRATA_BEGIN
@@ -356,6 +357,105 @@ class device_profilers {
   vec<member> members_;
   vec<driver::context_handle> left_out_;  // of this thread's contexts
   bool blind_ = false;
+};
+
+/// What to count, and the profilers that do it.
+struct counting_plan {
+  device_profilers devices;
+  metric_host host;
+  metric_set set;
+  vec<metric_config> configs;  ///< each counted apart
+
+  /// Whether this configuration counts by instrumented code (SASS), which does not go with CUDA
+  /// graphs: their kernels count 0, and one that is captured within a counted range may end in an
+  /// illegal address, which would break the program (seen on an H200, CUDA 13.0).
+  bool breaks_graphs(std::size_t config) const noexcept {
+    for (std::string const& name : configs[config].names())
+      if (name.find("__sass_") != std::string::npos) return true;
+    return false;
+  }
+  static status no_sass_beside_graphs() {
+    return {
+        errc::not_supported,
+        "counters: exact instruction counts (flops, instructions) are left out, since they "
+        "instrument kernels and this program uses CUDA graphs, which that breaks: switch graphs "
+        "off to count them (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
+  }
+
+  /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
+  /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
+  /// be counted.
+  status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
+              vec<status>& problems) {
+    driver_library const& driver = driver_library::get();
+    if (!driver.ok()) return {errc::unavailable, driver.problem};
+    profiler_library const& library = profiler_library::get();
+    if (!library.ok()) return {errc::unavailable, library.problem};
+    status done = devices.open(library, counted, session, problems);
+    if (!done) return done;
+    done = host.open(library, devices.chip(), devices.availability());
+    if (!done) return done;
+    set = host.resolve(expand_metrics(request));
+    for (unknown_metric const& each : set.unknown)
+      problems.emplace_back(errc::bad_argument, each.message());
+    for (absent_metric const& each : set.absent) {
+      problems.emplace_back(errc::not_supported, each.key + " cannot be counted: " + each.reason);
+    }
+    if (set.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
+    for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart))
+      host.configure_apart(group.counters, configs, problems);
+    devices.adapt(configs, problems);
+    return configs.empty() ? status{errc::not_supported, "counters: CUPTI refused every group"}
+                           : status{};
+  }
+};
+
+/// What was counted so far, one configuration after the other. The last one may be counted anew:
+/// what is there of it stands until then.
+class counted_values {
+ public:
+  /// Adds what the devices counted in the last steps, as many as the configuration has passes.
+  /// Errors: those of the devices; of several devices all or nothing is taken.
+  status take(device_profilers& devices, metric_config& config, std::size_t steps_done) {
+    forget_last();
+    auto const first = static_cast<std::uint32_t>(names_.size());
+    names_.insert(names_.end(), config.names().begin(), config.names().end());
+    auto const steps = static_cast<std::uint32_t>(config.passes());
+    origins_.resize(names_.size(), {static_cast<std::uint32_t>(steps_done) - steps, steps});
+    return devices.read(config, [&](std::uint32_t node, vec<double> const& values) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
+    });
+  }
+
+  /// The last configuration, of this many names, is counted anew.
+  void repeat(std::size_t names) {
+    again_ = names;
+    std::size_t const kept = names_.size() - names;
+    values_again_ = 0;
+    while (values_again_ < values_.size() &&
+           values_[values_.size() - values_again_ - 1].counter >= kept)
+      ++values_again_;
+  }
+
+  void copy_to(profile& to) const {
+    to.counter_names = names_;
+    to.counters = values_;
+    to.counter_origins = origins_;
+  }
+
+ private:
+  void forget_last() {
+    values_.resize(values_.size() - std::exchange(values_again_, std::size_t{0}));
+    names_.resize(names_.size() - std::exchange(again_, std::size_t{0}));
+    origins_.resize(names_.size());
+  }
+
+  vec<std::string> names_;
+  vec<counter_origin> origins_;  // of the names
+  vec<counter_value> values_;
+  std::size_t again_ = 0;         // names, the last ones, that are counted anew,
+  std::size_t values_again_ = 0;  // and their values
 };
 
 }  // namespace detail

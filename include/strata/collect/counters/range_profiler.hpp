@@ -5,10 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
-#include <strata/collect/counters/metric_config.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/counters/profiler_problem.hpp>
-#include <strata/collect/cuda/context_scope.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/status.hpp>

@@ -2,34 +2,144 @@
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_HPP
 
-#include <strata/analyse/joins.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
-#include <strata/collect/cuda/cupti_api.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
-#include <strata/collect/cuda/graph_captures.hpp>
-#include <strata/collect/cuda/recorded_periods.hpp>
-#include <strata/collect/cuda/thread_contexts.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/nvtx/nvtx_calls.hpp>
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <utility>
 
 STRATA_BEGIN
+
+namespace detail {
+
+/// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
+/// followed. Threads: any.
+class graph_captures {
+ public:
+  static constexpr std::size_t most_nodes = std::size_t{1} << 20;
+
+  void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (graph_node != 0 && has_room()) last_[graph_node] = {range, first_};
+  }
+
+  /// An instantiated graph's node stands for the node it was cloned from.
+  void copy(std::uint64_t from, std::uint64_t to) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture const* const original = last_.find(from);
+    if (original == nullptr || to == 0 || !has_room()) return;
+    std::uint32_t const range = original->range;
+    last_[to] = {range, first_};
+  }
+
+  /// From now on the node stands for another one: the executable graph was updated. Where the other
+  /// one is not known, or there is no room, it stands for none.
+  /// Units: `now` in ticks.
+  void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture const* const original = last_.find(from);
+    capture const next{original == nullptr || !has_room() ? unknown : original->range, now};
+    capture* const present = last_.find(node);
+    if (present == nullptr) {
+      if (next.range != unknown && node != 0) last_[node] = next;
+    } else if (present->range != next.range) {
+      if (has_room()) former_.push_back({node, present->range, present->since});
+      *present = next;
+    }
+  }
+
+  /// By graph node and time, in ns since the session began.
+  vec<captured_record> sorted(tick_converter const& ticks) const {
+    vec<captured_record> records;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      records = former_;
+      records.reserve(former_.size() + last_.size());
+      for (auto const& each : last_.entries())
+        records.push_back({each.first, each.second.range, each.second.since});
+    }
+    for (captured_record& each : records)
+      if (each.since != first_) each.since = ticks.to_ns(each.since);
+    std::sort(records.begin(), records.end());
+    return records;
+  }
+
+ private:
+  static constexpr std::uint32_t unknown = 0xffffffffu;  // as launch_index::none
+  static constexpr std::int64_t first_ = (std::numeric_limits<std::int64_t>::min)();
+
+  struct capture {
+    std::uint32_t range;
+    std::int64_t since;
+  };
+
+  bool has_room() const noexcept { return last_.size() + former_.size() < most_nodes; }
+
+  mutable std::mutex mutex_;
+  flat_map<std::uint64_t, capture> last_;
+  vec<captured_record> former_;
+};
+
+/// When something was recorded: what lies outside, such as our own wait at the end of a window, is
+/// left out. Units: ticks.
+class recorded_periods {
+ public:
+  bool empty() const noexcept { return all_.empty(); }
+  void clear() noexcept { all_.clear(); }
+
+  void begin(std::int64_t now) {
+    if (all_.empty() || !all_.back().open) all_.push_back({now, 0, true});
+  }
+  void end(std::int64_t now) noexcept {
+    if (all_.empty() || !all_.back().open) return;
+    all_.back().end = now;
+    all_.back().open = false;
+  }
+
+  /// Takes out the records that began outside; their times are in ns.
+  template <class Record>
+  void keep(vec<Record>& records, tick_converter const& ticks) const {
+    auto const outside = [&](Record const& r) {
+      if (r.begin == lost_time) return false;
+      for (period const& p : all_) {
+        if (r.begin >= ticks.to_ns(p.begin) && (p.open || r.begin <= ticks.to_ns(p.end)))
+          return false;
+      }
+      return true;
+    };
+    records.erase(std::remove_if(records.begin(), records.end(), outside), records.end());
+  }
+
+ private:
+  struct period {
+    std::int64_t begin;
+    std::int64_t end;
+    bool open;
+  };
+
+  vec<period> all_;
+};
+
+}  // namespace detail
 
 /// The activity of the devices: kernels, copies, allocations and waits by CUPTI, each with the
 /// range that caused it. Nothing is loaded before `open`, nothing is traced before `begin_window`.
@@ -340,7 +450,7 @@ class activity_session {
     launch.captured = detail::device_wait::capturing() ? launch_record::in_capture : 0;
     std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
-      launch.captured |= warming ? launch_record::in_warmup : detail::correlation::outside_window;
+      launch.captured |= warming ? launch_record::in_warmup : launch_record::outside_window;
     if (!own->add_launch(launch, session))
       launches_dropped_.fetch_add(1, std::memory_order_relaxed);
     callbacks_.fetch_add(2, std::memory_order_relaxed);

@@ -3,17 +3,77 @@
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/collect/cuda/context_scope.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 STRATA_BEGIN
-
 namespace detail {
+
+/// Makes a context current in the calling thread as long as it lives; null leaves all as it is.
+class context_scope {
+ public:
+  explicit context_scope(driver::context_handle context) noexcept {
+    driver::table const& api = driver_library::get().api;
+    if (context == nullptr) return;
+    pushed_ = api.context_push != nullptr && api.context_pop != nullptr &&
+              api.context_push(context) == driver::result::success;
+    ok_ = pushed_;
+  }
+  context_scope(context_scope const&) = delete;
+  context_scope& operator=(context_scope const&) = delete;
+  ~context_scope() {
+    driver::context_handle popped = nullptr;
+    if (pushed_) (void)driver_library::get().api.context_pop(&popped);
+  }
+
+  explicit operator bool() const noexcept { return ok_; }
+
+ private:
+  bool pushed_ = false;
+  bool ok_ = true;
+};
+
+/// The contexts that the calling thread put work into while a session ran. Threads: each has its
+/// own. Cost of saw(): a few ns where the context is the last one again.
+class thread_contexts {
+ public:
+  static constexpr std::size_t most = 32;
+
+  static void saw(driver::context_handle context, std::uint32_t session) noexcept {
+    list& own = mine();
+    if (own.last == context && own.session == session) return;
+    if (own.session != session) own.count = 0;
+    own.session = session;
+    own.last = context;
+    driver::context_handle* const end = own.all + own.count;
+    bool const known = std::find(own.all, end, context) != end;
+    if (context != nullptr && !known && own.count < most) own.all[own.count++] = context;
+  }
+
+  template <class Visit>
+  static void each(std::uint32_t session, Visit visit) {
+    list const& own = mine();
+    if (own.session != session) return;
+    for (std::size_t i = 0; i < own.count; ++i) visit(own.all[i]);
+  }
+
+ private:
+  struct list {
+    driver::context_handle last = nullptr;
+    std::uint32_t session = 0;
+    std::size_t count = 0;
+    driver::context_handle all[most] = {};
+  };
+  static list& mine() noexcept {
+    static thread_local list own;
+    return own;
+  }
+};
 
 /// Waiting for the devices, and when that is forbidden: a synchronisation while a stream captures a
 /// graph would break the capture. Threads: any.

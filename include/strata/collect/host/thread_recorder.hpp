@@ -4,16 +4,18 @@
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/collect/host/child_cache.hpp>
-#include <strata/collect/host/folded_sums.hpp>
-#include <strata/collect/host/inherited_sums.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
-#include <strata/collect/host/recorder_state.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +25,95 @@
 STRATA_BEGIN
 
 namespace detail {
+
+/// What the threads' recorders have in common.
+struct recorder_state {
+  tick_source clock;
+  name_table names;
+  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
+  memory_budget budget;
+  std::atomic<std::uint32_t> session{
+      0};  // number of the session that records now, 0 while none does
+  std::atomic<std::uint32_t> step{no_step};
+  std::atomic<bool> warming{false};  // calls into the driver are followed but not reported
+  std::atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
+  std::atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{
+      nullptr};  // NVTX
+  std::atomic<void (*)() noexcept> forward_end{nullptr};
+  std::atomic<std::uint64_t> ended_elsewhere{0};
+  std::atomic<std::uint64_t> pops_without_push{0};
+  std::atomic<std::uint64_t> too_many_open{0};
+
+  span_log spans{clock, names, budget, session, step};
+
+  static constexpr std::string_view other_names = "[other names]";
+};
+
+/// The calls that a full log could not keep one by one, as sums by node.
+/// Threads: one at a time.
+class folded_sums {
+ public:
+  void add(range_record const& range) { of(range.node).durations.add(range.end - range.begin); }
+
+  void add(attribute_record const& given) {
+    folded_ranges& sums = of(given.node);
+    if (!is_nan(given.flops)) sums.flops += given.flops;
+    if (!is_nan(given.bytes)) sums.bytes += given.bytes;
+    if (!is_nan(given.tokens)) sums.tokens += given.tokens;
+  }
+
+  vec<folded_ranges> const& all() const noexcept { return sums_; }
+
+  void clear() noexcept {
+    sums_.clear();
+    position_of_node_.clear();
+  }
+
+ private:
+  folded_ranges& of(std::uint32_t node) {
+    if (node >= position_of_node_.size()) position_of_node_.resize(node + std::size_t{1}, 0);
+    if (position_of_node_[node] == 0) {
+      sums_.emplace_back();
+      sums_.back().node = node;
+      position_of_node_[node] = static_cast<std::uint32_t>(sums_.size());
+    }
+    return sums_[position_of_node_[node] - 1];
+  }
+
+  vec<folded_ranges> sums_;
+  vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
+};
+
+/// The host time of one thread's calls directly below places that it inherited from others.
+/// Threads: one at a time.
+class inherited_sums {
+ public:
+  /// Units: ticks. `from` is the range that the thread itself was in.
+  void add(std::uint32_t node, std::uint32_t from, std::int64_t duration) {
+    if (node >= last_of_node_.size()) last_of_node_.resize(node + std::size_t{1}, 0);
+    std::uint32_t at = last_of_node_[node];  // position + 1
+    while (at != 0 && sums_[at - 1].from != from) at = earlier_[at - 1];
+    if (at == 0) {
+      earlier_.push_back(last_of_node_[node]);
+      sums_.push_back({node, from, 0});
+      last_of_node_[node] = at = static_cast<std::uint32_t>(sums_.size());
+    }
+    sums_[at - 1].total += duration;
+  }
+
+  void copy_to(vec<inherited_time>& to) const { to.insert(to.end(), sums_.begin(), sums_.end()); }
+
+  void clear() noexcept {
+    sums_.clear();
+    earlier_.clear();
+    last_of_node_.clear();
+  }
+
+ private:
+  vec<inherited_time> sums_;
+  vec<std::uint32_t> earlier_;  // of the same node
+  vec<std::uint32_t> last_of_node_;
+};
 
 /// What one thread records: the ranges that are open, and the logs of those that ended.
 /// Threads: the owner, except where a function says otherwise.

@@ -4,9 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/collect/nvtx/nvtx_name.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
-#include <strata/collect/nvtx/nvtx_types.hpp>
 
 #include <cstdint>
 
