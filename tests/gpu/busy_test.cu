@@ -20,7 +20,7 @@ TEST_CASE("a second subscriber keeps the host profile") {
       gpu::spin<<<1, 1>>>(100, nullptr);
       GPU_CHECK(cudaDeviceSynchronize());
     }
-    strata::profile const& p = s.result();
+    strata::profile const& p = s.profile();
     REQUIRE(p.problems.size() == 1);
     INFO(p.problems[0]);
     CHECK(p.problems[0].find("39") != std::string::npos);
@@ -33,5 +33,5 @@ TEST_CASE("a second subscriber keeps the host profile") {
   CHECK(s.start().ok());
   gpu::spin<<<1, 1>>>(100, nullptr);
   GPU_CHECK(cudaDeviceSynchronize());
-  CHECK(s.result().kernels.size() == 1);
+  CHECK(s.profile().kernels.size() == 1);
 }
