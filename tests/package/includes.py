@@ -4,7 +4,7 @@ Rooms are given for the headers that anchor them. A header that is not named her
 reaches, so a helper never opens a back door."""
 import re
 
-from common import INCLUDE, TREE, Checks, headers, includes_of
+from common import INCLUDE, TREE, Checks, headers, includes_of, run
 
 LIMIT = 400
 
@@ -16,7 +16,7 @@ ROOMS = {
     "collect": "activity counters live_counters cpu_counters detail/cupti detail/driver",
     "analyse": "call_tree roofline memory compare llm",
     "report": "report/table report/csv report/json report/trace report/html",
-    "session": "session benchmark strata",
+    "session": "session implementation benchmark strata",
 }
 # Analysis and reports are pure functions: they never reach a collector. Annotating knows nothing of profiles.
 MAY_REACH = {
@@ -36,8 +36,8 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 # Dear, or they carry static state or locales: never in a header.
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
-# The operating system is reached from detail/ and from the collector of Linux counters.
-SYSTEM_OWNERS = re.compile(r"strata/(detail/|cpu_counters\.hpp$)")
+# The operating system is reached from detail/, from the collector of Linux counters and from the header for C.
+SYSTEM_OWNERS = re.compile(r"strata/(detail/|cpu_counters\.hpp$|c\.h$)")
 
 
 def room_of(name):
@@ -103,6 +103,13 @@ def main():
             if other is not None:
                 checks.that(other in MAY_REACH[room].split(), f"{name} ({room}) does not reach {target} ({other})",
                             "  " + " -> ".join(way))
+    # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
+    told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
+    reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
+    heavy = [n for n in reached if room_of(n) in ("collect", "analyse", "report")]
+    checks.that(told.returncode == 0 and "strata/range.hpp" in reached and not heavy,
+                "strata.hpp reaches no collector, analysis or report", told.stderr + "\n".join(heavy))
+    print(f"strata.hpp: {len(reached)} headers")
     sizes = sorted((INCLUDE / n).read_text().count("\n") for n in names)
     print(f"{len(names)} headers, {sum(sizes)} lines, median {sizes[len(sizes) // 2]}, largest {sizes[-1]}")
     return checks.end()
