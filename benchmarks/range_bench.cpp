@@ -6,7 +6,7 @@
 #include "host_session.hpp"
 
 #include <benchmark/benchmark.h>
-#include <strata/detail/clock.hpp>
+#include <strata/base/clock.hpp>
 #include <strata/profile.hpp>
 #include <strata/strata.hpp>
 

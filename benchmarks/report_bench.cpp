@@ -3,14 +3,13 @@
 #include "host_session.hpp"
 
 #include <benchmark/benchmark.h>
-#include <strata/call_tree.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/duration_statistics.hpp>
-#include <strata/kernel_table.hpp>
-#include <strata/memory.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
 #include <strata/profile.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
+#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
 
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "host_session.hpp"
 
 #include <benchmark/benchmark.h>
-#include <strata/detail/clock.hpp>
+#include <strata/base/clock.hpp>
 #include <strata/strata.hpp>
 
 #include <time.h>

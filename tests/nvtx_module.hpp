@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <strata/detail/nvtx_types.hpp>
+#include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 namespace nvtx_test {
 

@@ -2,7 +2,7 @@
 // (CUDA_INJECTION64_PATH), that NVTX loads (NVTX_INJECTION64_PATH), or the dynamic linker
 // (LD_PRELOAD). The session begins when the program makes its first CUDA context, or with its first
 // range, and reports when the process ends. Without STRATA nothing begins.
-#include <strata/detail/nvtx_injection.hpp>
+#include <strata/collect/nvtx/nvtx_injection.hpp>
 #include <strata/implementation.hpp>
 
 #include <dlfcn.h>

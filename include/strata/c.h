@@ -10,7 +10,7 @@
 //
 // With STRATA_ENABLED=0 every call compiles to nothing.
 
-#include <strata/config.hpp>
+#include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
 

@@ -10,25 +10,27 @@
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
 // each of several shared objects, are harmless.
 
-#include <strata/config.hpp>
+#include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
 
-#if defined(__has_include)
+// Ranges go to NVTX's tools where NVTX's headers are, unless STRATA_WITHOUT_NVTX is defined.
+#if defined(__has_include) && !defined(STRATA_WITHOUT_NVTX)
 #if __has_include(<nvtx3/nvToolsExt.h>)
-#include <strata/detail/vec.hpp>
 #include <strata/nvtx.hpp>
 #endif
 #endif
 
 #include <strata/c.h>
-#include <strata/configuration.hpp>
-#include <strata/counters.hpp>
-#include <strata/detail/c_calls.hpp>
-#include <strata/detail/configuration_reader.hpp>
-#include <strata/detail/environment_session.hpp>
-#include <strata/detail/session_core.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/counters.hpp>
+#include <strata/options.hpp>
+#include <strata/profile.hpp>
+#include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/session/environment_session.hpp>
+#include <strata/session/options_reader.hpp>
+#include <strata/session/session_core.hpp>
 
 #include <cstddef>
 #include <string>
@@ -78,6 +80,55 @@ STRATA_DETAIL_BODY status session::report() { return core_->report(); }
 
 STRATA_END_SWITCH
 
+// The bodies of <strata/c.h>.
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Whether this thread's step is open, and counts.
+inline bool& c_step() noexcept {
+  static thread_local bool open = false;
+  return open;
+}
+
+/// A null name is a mistake that must not end the program.
+inline char const* c_name(char const* name) noexcept { return name == nullptr ? "[null]" : name; }
+
+inline void c_push(char const* name) { push(c_name(name)); }
+inline void c_push_indexed(char const* name, long long index) { push(c_name(name), index); }
+inline void c_pop() { pop(); }
+
+inline void c_step_end() {
+  if (!c_step()) return;
+  c_step() = false;
+  if (listener const* const to = active_listener()) to->step_end();
+}
+
+inline void c_step_begin() {
+  c_step_end();
+  if (listener const* const to = active_listener()) c_step() = to->step_begin();
+}
+
+inline constexpr strata_detail_c_calls c_calls{&c_push, &c_push_indexed, &c_pop, &c_step_begin,
+                                               &c_step_end};
+
+}  // namespace detail
+
+STRATA_END
+
+#if !defined(__linux__)
+extern "C" {
+STRATA_DETAIL_BODY void strata_push(char const* name) { strata::detail::c_push(name); }
+STRATA_DETAIL_BODY void strata_push_indexed(char const* name, long long index) {
+  strata::detail::c_push_indexed(name, index);
+}
+STRATA_DETAIL_BODY void strata_pop(void) { strata::detail::c_pop(); }
+STRATA_DETAIL_BODY void strata_step_begin(void) { strata::detail::c_step_begin(); }
+STRATA_DETAIL_BODY void strata_step_end(void) { strata::detail::c_step_end(); }
+}  // extern "C"
+#endif
+
 STRATA_BEGIN
 
 namespace detail {
@@ -89,7 +140,8 @@ __attribute__((constructor))
 #else
 __attribute__((constructor(102)))
 #endif
-static void register_implementation() {
+static void
+register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
 }
 
@@ -103,4 +155,5 @@ STRATA_END
 extern "C" STRATA_DETAIL_EXPORT STRATA_DETAIL_BODY void strata_implementation() {}
 
 #endif  // STRATA_ENABLED
+
 #endif  // STRATA_IMPLEMENTATION_HPP

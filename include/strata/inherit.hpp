@@ -25,13 +25,13 @@
 // of its own thread: its self time loses nothing to the workers, and its span waits for the device
 // work of its own thread alone.
 
-#include <strata/config.hpp>
+#include <strata/base/macros.hpp>
 
 #if !STRATA_ENABLED
-#include <strata/detail/off.hpp>
+#include <strata/annotate/off.hpp>
 #else
 
-#include <strata/detail/process.hpp>
+#include <strata/annotate/process.hpp>
 
 #include <cstddef>
 #include <cstdint>

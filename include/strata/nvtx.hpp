@@ -2,14 +2,14 @@
 #ifndef STRATA_NVTX_HPP
 #define STRATA_NVTX_HPP
 
-#include <strata/config.hpp>
+#include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <strata/detail/name_table.hpp>
-#include <strata/detail/process.hpp>
+#include <strata/annotate/process.hpp>
+#include <strata/base/containers.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -2,15 +2,15 @@
 #ifndef STRATA_RANGE_HPP
 #define STRATA_RANGE_HPP
 
-#include <strata/attribute.hpp>
-#include <strata/config.hpp>
+#include <strata/annotate/attributes.hpp>
+#include <strata/base/macros.hpp>
 #include <strata/inherit.hpp>
 
 #if !STRATA_ENABLED
-#include <strata/detail/off.hpp>
+#include <strata/annotate/off.hpp>
 #else
 
-#include <strata/detail/process.hpp>
+#include <strata/annotate/process.hpp>
 
 #include <atomic>
 #include <cstddef>

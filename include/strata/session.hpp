@@ -2,12 +2,12 @@
 #ifndef STRATA_SESSION_HPP
 #define STRATA_SESSION_HPP
 
-// A session in code. It is declared here; its bodies stand in <strata/implementation.hpp>, which one
-// source file of the program compiles. Reading the profile needs <strata/profile.hpp>.
+// A session in code. It is declared here; its bodies stand in <strata/implementation.hpp>, which
+// one source file of the program compiles. Reading the profile needs <strata/profile.hpp>.
 
-#include <strata/config.hpp>
-#include <strata/configuration.hpp>
-#include <strata/detail/vec.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/options.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -24,7 +24,91 @@ inline constexpr repeatable_t repeatable{};
 STRATA_END
 
 #if !STRATA_ENABLED
-#include <strata/detail/off_session.hpp>
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/options.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+// The twins of session.hpp for STRATA_ENABLED=0: they collect nothing and say so, and need no
+// implementation.
+
+STRATA_BEGIN_SWITCH
+
+/// The body of the loop, or of `replay`, runs once.
+class counter_passes {
+ public:
+  class pass {
+   public:
+    pass() = default;
+    pass(pass const&) = delete;
+    pass& operator=(pass const&) = delete;
+    ~pass() {}
+  };
+  class iterator {
+   public:
+    pass operator*() const noexcept { return {}; }
+    iterator& operator++() noexcept {
+      ran_ = true;
+      return *this;
+    }
+    bool operator!=(iterator const&) const noexcept { return !ran_; }
+
+   private:
+    bool ran_ = false;
+  };
+  iterator begin() const noexcept { return {}; }
+  iterator end() const noexcept { return {}; }
+
+  template <class Body>
+  status replay(Body&& body) {
+    body();
+    return off();
+  }
+  template <class Body>
+  status replay(Body&& body, repeatable_t) {
+    body();
+    return off();
+  }
+  std::size_t passes() const noexcept { return 0; }
+  std::size_t passes_done() const noexcept { return 0; }
+  bool done() const noexcept { return true; }
+
+  static status off() { return {errc::unavailable, "Strata is compiled out (STRATA_ENABLED=0)"}; }
+};
+
+class session {
+ public:
+  session() = default;
+  explicit session(configuration const& how) : how_(how) {}
+  session(session const&) = delete;
+  session& operator=(session const&) = delete;
+  ~session() {}
+
+  status start() { return counter_passes::off(); }
+  void stop() noexcept {}
+  bool running() const noexcept { return false; }
+  configuration const& how() const noexcept { return how_; }
+  counter_passes counters(std::string_view) const noexcept { return {}; }
+  /// An empty profile; asking for it needs <strata/profile.hpp>.
+  template <class Profile = strata::profile>
+  Profile const& result() const noexcept {
+    static Profile const empty{};
+    return empty;
+  }
+  vec<status> const& problems() const noexcept { return problems_; }
+  status report() { return start(); }
+
+ private:
+  configuration how_;
+  vec<status> problems_;
+};
+
+STRATA_END_SWITCH
+
 #else
 
 STRATA_BEGIN
@@ -39,9 +123,9 @@ STRATA_END
 
 STRATA_BEGIN_SWITCH
 
-/// Passes of hardware counters that the program drives itself: `for (auto pass : passes) step();` or
-/// `passes.replay(step)`. It stays valid as long as its session. Threads: the one whose ranges are
-/// counted.
+/// Passes of hardware counters that the program drives itself: `for (auto pass : passes) step();`
+/// or `passes.replay(step)`. It stays valid as long as its session. Threads: the one whose ranges
+/// are counted.
 class STRATA_DETAIL_EXPORT counter_passes {
  public:
   /// One pass of a loop. It ends with the body, and counts when the loop goes on: `break`, `return`

@@ -2,7 +2,7 @@
 #ifndef STRATA_STATUS_HPP
 #define STRATA_STATUS_HPP
 
-#include <strata/config.hpp>
+#include <strata/base/macros.hpp>
 
 #include <string>
 #include <utility>

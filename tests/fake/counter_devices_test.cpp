@@ -5,8 +5,8 @@
 #include <string>
 #include <thread>
 
+#include <strata/collect/host/recorder.hpp>
 #include "counter_run.hpp"
-#include <strata/detail/recorder.hpp>
 
 using fake::counted;
 using fake::counting;

@@ -5,12 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
 #include "child_process.hpp"
 #include "counter_run.hpp"
-#include <strata/detail/cupti_loader.hpp>
-#include <strata/detail/metric_host.hpp>
-#include <strata/detail/profiler_library.hpp>
-#include <strata/detail/profiler_problem.hpp>
 
 using fake::child_process;
 using fake::counted;

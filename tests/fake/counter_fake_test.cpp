@@ -3,10 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
-#include <strata/detail/cupti_loader.hpp>
-#include <strata/detail/cupti_profiler.hpp>
-#include <strata/detail/driver.hpp>
-#include <strata/detail/profiler_library.hpp>
+#include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <string>
 #include <utility>
 #include <vector>

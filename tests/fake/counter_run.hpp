@@ -6,7 +6,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <strata/counter_table.hpp>
+#include <strata/analyse/counter_table.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>

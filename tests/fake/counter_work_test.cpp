@@ -1,8 +1,8 @@
 // What the counting steps ran: single kernels of a range, other work in other steps, graphs.
 #include <doctest/doctest.h>
 
-#include <strata/detail/kernel_regions.hpp>
-#include <strata/kernel_counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/collect/counters/kernel_counters.hpp>
 #include <string>
 
 #include "counter_run.hpp"

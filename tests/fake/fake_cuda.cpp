@@ -10,7 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <strata/detail/driver.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <vector>
 
 using strata::detail::driver::attribute;

@@ -4,8 +4,8 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <strata/detail/cupti_loader.hpp>
-#include <strata/detail/driver.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <string>
 
 #if defined(__linux__)

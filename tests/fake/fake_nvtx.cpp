@@ -1,8 +1,8 @@
 // CUPTI's part for NVTX: the program's NVTX comes in by InitializeInjectionNvtx2, and every call
 // calls back in the domain of NVTX. Handles are numbers that mean nothing to the client.
 #include <atomic>
-#include <strata/detail/cupti_nvtx.hpp>
-#include <strata/detail/nvtx_types.hpp>
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
+#include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #include "fake_state.hpp"
 

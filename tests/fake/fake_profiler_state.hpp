@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <strata/detail/cupti_profiler.hpp>
+#include <strata/collect/counters/cupti_profiler.hpp>
 #include <string>
 #include <utility>
 #include <vector>

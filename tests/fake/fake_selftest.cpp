@@ -5,9 +5,8 @@
 #include <memory>
 #include <mutex>
 #include <set>
-#include <strata/detail/cupti_api.hpp>
-#include <strata/detail/cupti_loader.hpp>
-#include <strata/detail/driver.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <string>
 #include <thread>
 #include <vector>

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <strata/call_tree.hpp>
-#include <strata/detail/cupti_record.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/collect/cuda/cupti.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>

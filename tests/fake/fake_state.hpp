@@ -10,7 +10,7 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <strata/detail/cupti.hpp>
+#include <strata/collect/cuda/cupti.hpp>
 #include <string>
 #include <thread>
 #include <utility>

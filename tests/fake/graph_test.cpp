@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include <strata/collect/cuda/driver.hpp>
 #include "fake_session.hpp"
-#include <strata/detail/driver.hpp>
 
 using fake::launch;
 using fake::row;

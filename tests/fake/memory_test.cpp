@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <strata/collect/cuda/cupti_library.hpp>
 #include "fake_session.hpp"
-#include <strata/detail/cupti_loader.hpp>
 
 using fake::launch;
 using fake::row;

@@ -3,13 +3,13 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <strata/call_tree.hpp>
-#include <strata/detail/span_log.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/kernel_table.hpp>
-#include <strata/memory.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
+#include <strata/collect/host/record_log.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
+#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
 #include <string>
 #include <thread>

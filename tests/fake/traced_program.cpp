@@ -16,7 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <strata/detail/dynamic_library.hpp>
+#include <strata/base/dynamic_library.hpp>
 #include <strata/profile.hpp>
 #include <strata/strata.hpp>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <cmath>
 #include <cstdio>
-#include <strata/counter_table.hpp>
+#include <strata/analyse/counter_table.hpp>
 #include <strata/range.hpp>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // One thread that works on two devices: a range is counted on both, exactly. Needs two of one kind.
 
-#include <strata/counter_table.hpp>
+#include <strata/analyse/counter_table.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <map>
-#include <strata/counters.hpp>
+#include <strata/collect/counters/counters.hpp>
 #include <strata/range.hpp>
 
 #include "gpu/gpu_fixture.hpp"

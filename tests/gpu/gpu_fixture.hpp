@@ -9,7 +9,7 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <strata/call_tree.hpp>
+#include <strata/analyse/call_tree.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>

@@ -2,7 +2,7 @@
 
 #include <cmath>
 #include <cstdio>
-#include <strata/kernel_counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
 #include <strata/range.hpp>
 #include <string>
 #include <vector>

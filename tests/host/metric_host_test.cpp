@@ -1,7 +1,8 @@
-#include <strata/detail/metric_host.hpp>
-#include <strata/detail/profiler_library.hpp>
-#include <strata/list_metrics.hpp>
-#include <strata/metric.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/session/list_metrics.hpp>
 
 #include <doctest/doctest.h>
 

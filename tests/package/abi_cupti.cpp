@@ -1,12 +1,12 @@
-// detail/cupti.hpp against CUPTI's own headers, 12.0 to 13.x. It compiles or it does not.
+// collect/cuda/cupti.hpp against CUPTI's own headers, 12.0 to 13.x. It compiles or it does not.
 #include <cuda.h>
 #include <cupti.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <strata/detail/cupti.hpp>
-#include <strata/detail/cupti_loader.hpp>
-#include <strata/detail/launch_shape.hpp>
+#include <strata/collect/counters/pass_fingerprint.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
 
 #include "../fake/record_sizes.hpp"
 #include "abi_common.hpp"

@@ -1,8 +1,8 @@
-// detail/driver.hpp against cuda.h. It compiles or it does not.
+// collect/cuda/driver.hpp against cuda.h. It compiles or it does not.
 #include <cuda.h>
 
 #include <cstddef>
-#include <strata/detail/driver.hpp>
+#include <strata/collect/cuda/driver.hpp>
 
 #include "abi_common.hpp"
 

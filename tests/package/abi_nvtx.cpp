@@ -1,7 +1,7 @@
-// detail/nvtx_types.hpp and detail/cupti_nvtx.hpp against NVTX's and CUPTI's own headers. It
-// compiles or it does not.
-#include <strata/detail/cupti_nvtx.hpp>
-#include <strata/detail/nvtx_types.hpp>
+// collect/nvtx/nvtx_ranges.hpp and collect/nvtx/cupti_nvtx.hpp against NVTX's and CUPTI's own
+// headers. It compiles or it does not.
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
+#include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <cuda.h>

@@ -1,4 +1,5 @@
-// detail/cupti_profiler.hpp against CUPTI's own headers, 12.6U2 to 13.x: it compiles or not.
+// collect/counters/cupti_profiler.hpp against CUPTI's own headers, 12.6U2 to 13.x: it compiles or
+// not.
 #include <cuda.h>
 #include <cupti.h>
 
@@ -9,8 +10,8 @@
 #include <cupti_target.h>
 
 #include <cstddef>
-#include <strata/detail/cupti_profiler.hpp>
-#include <strata/detail/profiler_problem.hpp>
+#include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
 
 #include "abi_common.hpp"
 

@@ -51,8 +51,8 @@ def needs_nvtx(name):
 
 
 def in_mode(names, mode):
-    """detail/off*.hpp hold the twins of what off mode leaves out; in on mode they would be second definitions."""
-    return [n for n in names if mode == "off" or not n.startswith("strata/detail/off")]
+    """Headers called off*.hpp hold the twins of what off mode leaves out; in on mode they would be second definitions."""
+    return [n for n in names if mode == "off" or not n.rsplit("/", 1)[-1].startswith("off")]
 
 
 def compilers():

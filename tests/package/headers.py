@@ -37,7 +37,7 @@ def depends_on_mode(name):
         if at in seen or not (INCLUDE / at).exists():
             continue
         seen.add(at)
-        if at != "strata/config.hpp" and re.search(r"STRATA_ENABLED|_SWITCH\b", (INCLUDE / at).read_text()):
+        if at != "strata/base/macros.hpp" and re.search(r"STRATA_ENABLED|_SWITCH\b", (INCLUDE / at).read_text()):
             return True
         stack += [target for _, target in includes_of(at) if target.startswith("strata/")]
     return False

@@ -1,33 +1,48 @@
-"""Data flows one way: a header reaches only the rooms to its left. What a header may include at all; its length.
-
-Rooms are given for the headers that anchor them. A header that is not named here belongs to the rightmost room that it
-reaches, so a helper never opens a back door."""
+"""The folder of a header is its room, and data flows one way between rooms. What a header may include at all; how many
+headers there are, how long, and that a short one has more than one user."""
 import re
 
-from common import INCLUDE, TREE, Checks, headers, includes_of, run
+from common import INCLUDE, Checks, headers, includes_of, run
 
-LIMIT = 400
-
-# In the order of the flow. Profile is plain data and may be included by collectors, although it stands to their right.
-ROOMS = {
-    "base": "version config status detail/text detail/clock detail/off",
-    "annotate": "range c nvtx detail/process",
-    "profile": "record profile metric",
-    "collect": "activity counters live_counters cpu_counters detail/cupti detail/driver",
-    "analyse": "call_tree roofline memory compare llm",
-    "report": "report/table report/csv report/json report/trace report/html",
-    "session": "session implementation benchmark strata",
-}
-# Analysis and reports are pure functions: they never reach a collector. Annotating knows nothing of profiles.
-MAY_REACH = {
+# What the headers of a room may include: rooms (folders below include/strata), or single headers of another.
+MAY_INCLUDE = {
     "base": "base",
-    "annotate": "base annotate profile",  # attributes are plain records
     "profile": "base profile",
-    "collect": "base annotate profile collect",
+    "annotate": "base annotate profile/records.hpp",  # attributes are plain records
+    "collect/host": "base annotate profile collect/host",
+    "collect/nvtx": "base annotate profile collect/host collect/nvtx",
+    "collect/cuda": "base annotate profile collect/host collect/nvtx collect/cuda",
+    "collect/counters": "base annotate profile collect/host collect/cuda collect/counters",
+    "collect/cpu": "base annotate profile collect/host collect/cpu",
+    # Analysis and reports are pure functions: they reach no collector, no session, no options.
     "analyse": "base profile analyse",
     "report": "base profile analyse report",
-    "session": "base annotate profile collect analyse report session",
+    "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu analyse report session",
+    "adapters": "base annotate profile adapters",
 }
+# What users include stands on top, and nothing else does. Each belongs to a room all the same.
+PUBLIC = {
+    "version.hpp": "base", "status.hpp": "base",
+    "range.hpp": "annotate", "inherit.hpp": "annotate", "c.h": "annotate", "nvtx.hpp": "annotate",
+    "profile.hpp": "profile",
+    "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
+}
+# Each collector works without the others. The exceptions are to go: counting has to suspend tracing, which the session
+# could hand to it as two functions.
+COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
+DEPENDENT = {("collect/counters/counters", "collect/cuda/activity"), ("collect/counters/kernel_counters", "collect/cuda/activity")}
+
+MOST_HEADERS = 75
+SHORTEST, LONGEST = 60, 600
+ALONE = 100  # a header below this many lines that has one user belongs into the user
+SHORT = {  # with the reason
+    "version.hpp": "CMake and Meson read it line by line",
+    "strata.hpp": "includes only",
+    "implementation.hpp": "includes only",
+    "status.hpp": "one public type that stands by itself",
+    "base/spin_mutex.hpp": "what range.hpp includes in place of <mutex>",
+}
+
 STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charconv chrono cinttypes climits cmath
     condition_variable csignal cstdarg cstddef cstdint cstdio cstdlib cstring ctime cwchar deque exception
     initializer_list iterator limits list map memory mutex new numeric optional ostream set stdexcept string string_view
@@ -36,21 +51,21 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 # Dear, or they carry static state or locales: never in a header.
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
-# The operating system is reached from detail/, from the collector of Linux counters and from the header for C.
-SYSTEM_OWNERS = re.compile(r"strata/(detail/|cpu_counters\.hpp$|c\.h$)")
+# The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|analyse/kernel_table\.hpp$")
+
+
+def short(name):
+    return name[len("strata/"):]
 
 
 def room_of(name):
-    stem = re.sub(r"^strata/|\.(hpp|h)$", "", name)
-    if stem.startswith("adapters/"):
-        return "session"
-    for room, stems in ROOMS.items():
-        if stem in stems.split():
-            return room
-    return None
+    """The room of strata/folder/header.hpp, or None."""
+    folder, _, file = short(name).rpartition("/")
+    return folder if folder in MAY_INCLUDE else None if folder else PUBLIC.get(file)
 
 
-def reach(name, graph, seen):
+def reach(name, graph):
     """Everything that a header reaches, with the way there."""
     found = {}
     stack = [(name, [name])]
@@ -66,11 +81,12 @@ def reach(name, graph, seen):
 def main():
     checks = Checks()
     names = headers(adapters=True)
-    graph = {}
+    graph, users, sizes = {}, {}, {}
     for name in names:
+        room = room_of(name)
+        checks.that(room is not None, f"{name} stands in a room, or on top as one of {' '.join(sorted(PUBLIC))}")
         text = (INCLUDE / name).read_text()
-        lines = text.count("\n")
-        checks.that(lines <= LIMIT, f"{name} has at most {LIMIT} lines", f"  it has {lines}")
+        sizes[name] = text.count("\n")
         checks.that("#pragma once" not in text, f"{name} has a named guard, which collapses two copies")
         checks.that(".." not in "".join(n for _, n in includes_of(name)), f"{name} includes by full path")
         graph[name] = []
@@ -78,8 +94,11 @@ def main():
             what = f"{name} includes {quote}{target}"
             if target.startswith("strata/"):
                 graph[name].append(target)
+                users.setdefault(target, set()).add(name)
                 checks.that(quote == "<", what + ": own headers as <strata/...>")
                 checks.that((INCLUDE / target).exists(), what + ", which exists")
+                may = MAY_INCLUDE.get(room, "").split()
+                checks.that(room_of(target) in may or short(target) in may, what + f": the room {room} sees {', '.join(may)}")
             elif "/adapters/" in name:
                 continue
             elif target in STANDARD:
@@ -90,26 +109,29 @@ def main():
                 checks.that(name == "strata/nvtx.hpp" and target.startswith("nvtx3/"),
                             what + ": no CUDA, CUPTI or NVTX header, but NVTX's C header in nvtx.hpp")
             else:
-                checks.that(SYSTEM_OWNERS.match(name), what + ": the system's headers only in detail/")
+                checks.that(SYSTEM_OWNERS.match(short(name)), what + ": the system's headers only where it is reached")
     for name in names:
-        room = room_of(name)
-        found = reach(name, graph, set())
-        checks.that(name not in found, f"{name} does not include itself",
-                    "  " + " -> ".join(found.get(name, [])))
-        if room is None:
-            continue
+        found = reach(name, graph)
+        checks.that(name not in found, f"{name} does not include itself", "  " + " -> ".join(found.get(name, [])))
+        stem, _ = short(name).rsplit(".", 1)
         for target, way in sorted(found.items()):
-            other = room_of(target)
-            if other is not None:
-                checks.that(other in MAY_REACH[room].split(), f"{name} ({room}) does not reach {target} ({other})",
-                            "  " + " -> ".join(way))
+            other, _ = short(target).rsplit(".", 1)
+            if stem in COLLECTORS and other in COLLECTORS and (stem, other) not in DEPENDENT:
+                checks.that(other == stem, f"{name} works without {target}", "  " + " -> ".join(way))
+        if short(name) not in SHORT:
+            checks.that(sizes[name] >= SHORTEST, f"{name} has at least {SHORTEST} lines", f"  it has {sizes[name]}")
+            mine = users.get(name, set()) - {name}
+            checks.that(sizes[name] >= ALONE or short(name) in PUBLIC or len(mine) > 1,
+                        f"{name}, of {sizes[name]} lines, has more than one user", "  " + " ".join(sorted(mine)))
+        checks.that(sizes[name] <= LONGEST, f"{name} has at most {LONGEST} lines", f"  it has {sizes[name]}")
     # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
     told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
     reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
-    heavy = [n for n in reached if room_of(n) in ("collect", "analyse", "report")]
+    heavy = [n for n in reached if (room_of(n) or "").split("/")[0] in ("collect", "analyse", "report")]
     checks.that(told.returncode == 0 and "strata/range.hpp" in reached and not heavy,
-                "strata.hpp reaches no collector, analysis or report", told.stderr + "\n".join(heavy))
+                "strata.hpp reaches no collector, analysis or report", told.stderr + "  " + " ".join(heavy))
     print(f"strata.hpp: {len(reached)} headers")
-    sizes = sorted((INCLUDE / n).read_text().count("\n") for n in names)
+    checks.that(len(names) <= MOST_HEADERS, f"there are at most {MOST_HEADERS} headers", f"  there are {len(names)}")
+    sizes = sorted(sizes.values())
     print(f"{len(names)} headers, {sum(sizes)} lines, median {sizes[len(sizes) // 2]}, largest {sizes[-1]}")
     return checks.end()

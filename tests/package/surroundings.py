@@ -248,7 +248,7 @@ def fast_math(checks):
     """Under -ffast-math no number is NaN, says the compiler; yet what was not given is not in the reports."""
     for name in headers():
         uses = re.findall(r"std::is(?:nan|finite)\(", (INCLUDE / name).read_text())
-        checks.that(not uses, f"{name}: asks detail/finite.hpp, which holds under -ffast-math")
+        checks.that(not uses, f"{name}: asks base/text.hpp, which holds under -ffast-math")
     if checks.succeeds("fast math", [*GXX, "-O1", "-ffast-math", f"-I{INCLUDE}", ROOT / "examples/minimal/minimal.cpp",
                                      IMPLEMENTATION, "-ldl", "-o", "fast"]).returncode:
         return

@@ -71,19 +71,14 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 # Where a text is explained that is not a message: legends and notes belong to the tables; the catalogues of metrics are
 # themselves what list-metrics prints.
 ELSEWHERE = {
-    "report/table.hpp": "reading-the-report.md",
+    "report/table.hpp": "reading-the-report.md troubleshooting.md",
     "report/trace.hpp": "reading-the-report.md",
-    "detail/counter_view.hpp": "counters.md",
-    "detail/perf_view.hpp": "counters.md",
-    "detail/perf_table.hpp": "counters.md",
-    "counter_table.hpp": "counters.md",
-    "detail/work_consistency.hpp": "counters.md",
-    "detail/trace_events.hpp": "reading-the-report.md",
-    "detail/trace_labels.hpp": "reading-the-report.md",
-    "list_metrics.hpp": "configuration.md",
-    "detail/metric_table.hpp": None,
-    "detail/counter_rates.hpp": None,
-    "detail/perf_catalogue.hpp": None,
+    "report/counter_view.hpp": "counters.md",
+    "analyse/counter_table.hpp": "counters.md",
+    "analyse/counter_sums.hpp": "counters.md",
+    "report/trace_plan.hpp": "reading-the-report.md",
+    "session/list_metrics.hpp": "configuration.md",
+    "profile/metric_catalogue.hpp": None,
 }
 
 
@@ -91,6 +86,7 @@ def literals(source):
     """The texts of a source file. Neighbouring literals are one text; comments, includes and static_assert are none."""
     token = re.compile(LITERAL + r"|'(?:[^'\\\n]|\\.)+'|//[^\n]*|/\*.*?\*/", re.S)
     source = token.sub(lambda m: "" if m.group().startswith("/") else m.group(), source)
+    source = source.replace("\\\n", "\n")  # a macro over several lines
     source = re.sub(r"static_assert\(.*?\);|is_one_of\([^()]*\)|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
     for group in re.findall(rf"{LITERAL}(?:\s*{LITERAL})*", source):
         text = "".join(each[1:-1] for each in re.findall(LITERAL, group))
@@ -113,7 +109,7 @@ def parts(text):
 
 
 all_texts = []
-known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', read("detail/configuration_reader.hpp")))
+known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', read("session/options_reader.hpp")))
 speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
 for path in [*speaking, root / "examples/inject/inject.cpp"]:
     name = path.relative_to(root).as_posix()
@@ -122,7 +118,7 @@ for path in [*speaking, root / "examples/inject/inject.cpp"]:
     told_in = ELSEWHERE.get(name[len("include/strata/"):], "troubleshooting.md")
     for text in filter(is_sentence, texts if told_in else []):
         for part in parts(text):
-            if part not in plain(pages[told_in]):
+            if not any(part in plain(pages[page]) for page in told_in.split()):
                 fail(told_in, f'nothing on "{part}" of {name}')
 
 # Each message of the page is one that the headers have; `…` stands for what differs.
@@ -140,11 +136,11 @@ for name, title in messages + [("counters.md", "Notes")]:
 
 # --- configuration ------------------------------------------------------------------------------------------------
 
-code = read("configuration.hpp")
+code = read("options.hpp")
 NAME = "configuration.md"
 table = section(NAME, "Keys of STRATA")
 same(NAME, "key", known_keys, first_column(table))
-reader = read("detail/configuration_reader.hpp")
+reader = read("session/options_reader.hpp")
 for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', reader):
     if word != "key" and not re.search(rf"`(?:[\w-]+=)?{value}(?:\+\w+)*\**`", pages[NAME]):
         fail(NAME, f"the value {value!r} is not told")
@@ -152,7 +148,7 @@ for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', read
 fields = {}
 body = code[code.index("struct configuration {"):code.index("static configuration parse")]
 body = re.sub(r"///?[^\n]*", "", body)
-for declaration in re.findall(r"^\s*(?:std::\w+(?:<[^;]*?>)?|bool|nvtx_mode)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
+for declaration in re.findall(r"^\s*(?:std::\w+|vec<[^;]*?>|bool|nvtx_mode)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
     fields[declaration[0]] = declaration[1].strip()
 rows = [l for l in section(NAME, "In code").splitlines() if l.startswith("| `")]
 same(NAME, "field", fields, [s for l in rows for s in first_column(l)])
@@ -174,7 +170,7 @@ for path in include.rglob("*.h*"):
     for group in re.findall(r"for \(char const\* variable :\s*\{([^}]*)\}", text):
         variables |= set(re.findall(r'"(\w+)"', group))
 same(NAME, "variable", variables - {"STRATA"}, first_column(section(NAME, "Other variables")))
-for preset in re.findall(r'^    \{"(\w+)", "', read("detail/metric_table.hpp").split("presets[] = {")[-1], re.M):
+for preset in re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("presets[] = {")[-1].split("};")[0], re.M):
     if f"`{preset}`" not in section(NAME, "Counters"):
         fail(NAME, f"the preset {preset} is not told")
 
@@ -182,7 +178,7 @@ for preset in re.findall(r'^    \{"(\w+)", "', read("detail/metric_table.hpp").s
 
 NAME = "reading-the-report.md"
 golden = root / "tests/unit/golden"
-columns = read("detail/report_columns.hpp")
+columns = read("report/columns.hpp")
 
 
 def columns_in(function):
@@ -205,10 +201,10 @@ if "span_columns" in columns:
 for file, names in csv.items():
     on = "counters.md" if file == "counters.csv" else NAME
     same(on, f"column of {file}", names, first_column(section(on, file).split("\n### ")[0]))
-catalogue = re.findall(r'^    \{"(\w+)", "', read("detail/counter_rates.hpp"), re.M)
+catalogue = re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("rate_catalogue::entries[] = {")[-1].split("};")[0], re.M)
 same("counters.md", "rate", catalogue, first_column(section("counters.md", "Rates")))
-if (include / "detail/perf_catalogue.hpp").exists():
-    catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("detail/perf_catalogue.hpp"), re.M)
+if (include / "profile/metric_catalogue.hpp").exists():
+    catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("profile/metric_catalogue.hpp"), re.M)
     same("counters.md", "metric of the CPU", catalogue, first_column(section("counters.md", "Counters of the CPU")))
 for name in header_of("counters_wide.csv") & {"rank", "path_id", "path"}:
     if f"`{name}`" not in section("counters.md", "counters_wide.csv"):
@@ -245,7 +241,7 @@ for file in ("table_gpu_200.txt", "table_cpu_200.txt", "counters_300.txt"):  # t
             for title in filter(None, re.split(r" {2,}", line.strip())[1:]):
                 if f"`{title}`" not in pages[on]:
                     fail(on, f"the column '{title}' of the console has no entry")
-for view in ("detail/perf_view.hpp",):
+for view in ("report/counter_view.hpp",):
     for title in re.findall(r'^      \{"([^"]+)", \d+, "', read(view) if (include / view).exists() else "", re.M):
         if f"`{title}`" not in pages["counters.md"]:
             fail("counters.md", f"the column '{title}' of the console has no entry")

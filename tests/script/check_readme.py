@@ -16,7 +16,7 @@ if len(text.splitlines()) > 150:
 for path in re.findall(r"\b(?:examples|tests|benchmarks|include)/[\w./-]*\w", text):
     if not (root / path).exists():
         failures.append(f"{path} does not exist")
-configuration = (root / "include/strata/configuration.hpp").read_text(encoding="utf-8")
+configuration = (root / "include/strata/options.hpp").read_text(encoding="utf-8")
 keys = set(re.findall(r'key == "([a-z-]+)"', configuration)) - {"on", "off"}
 for key in sorted(keys):
     if not re.search(rf"\b{re.escape(key)}\b", text):

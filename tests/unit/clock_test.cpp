@@ -1,4 +1,4 @@
-#include <strata/detail/clock.hpp>
+#include <strata/base/clock.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
-#include <strata/configuration.hpp>
-#include <strata/detail/matches.hpp>
+#include <strata/base/text.hpp>
+#include <strata/options.hpp>
 
 #include <doctest/doctest.h>
 

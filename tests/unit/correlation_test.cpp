@@ -1,6 +1,6 @@
 #include "sample_profile.hpp"
 
-#include <strata/detail/correlation.hpp>
+#include <strata/analyse/joins.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,11 +2,12 @@
 #ifndef STRATA_TESTS_UNIT_COUNTER_SAMPLE_HPP
 #define STRATA_TESTS_UNIT_COUNTER_SAMPLE_HPP
 
-#include <strata/call_tree.hpp>
-#include <strata/counter_table.hpp>
-#include <strata/metric.hpp>
-#include <strata/report/report_input.hpp>
-#include <strata/resolve_metrics.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/report/columns.hpp>
 
 #include <cstdint>
 #include <string>

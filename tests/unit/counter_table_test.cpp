@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
-#include <strata/counter_table.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/profile/metric_catalogue.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -1,8 +1,9 @@
 #include <doctest/doctest.h>
-#include <strata/detail/report_files.hpp>
-#include <strata/report/counters_csv.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/table.hpp>
+#include <strata/session/report_files.hpp>
 
 #include <stdlib.h>
 

@@ -1,17 +1,15 @@
 // The CPU's counters against a kernel that does what the test says.
-#include <strata/call_tree.hpp>
-#include <strata/counter_table.hpp>
-#include <strata/cpu_counters.hpp>
-#include <strata/detail/perf_table.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/kernel_table.hpp>
-#include <strata/memory.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
+#include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/counters_csv.hpp>
+#include <strata/report/columns.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
-#include <strata/report/report_input.hpp>
 #include <strata/report/table.hpp>
+#include <strata/report/text_writer.hpp>
 #include <strata/strata.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 #include "sample_profile.hpp"
 
-#include <strata/duration_statistics.hpp>
+#include <strata/profile.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 #include <map>
-#include <strata/detail/flat_map.hpp>
+#include <strata/base/containers.hpp>
 #include <string>
 #include <string_view>
 

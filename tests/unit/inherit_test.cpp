@@ -1,9 +1,9 @@
 // A place in the call tree that a thread hands to others.
 #include <doctest/doctest.h>
-#include <strata/call_tree.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
 #include <strata/inherit.hpp>
-#include <strata/kernel_table.hpp>
-#include <strata/memory.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/table.hpp>
 

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <strata/detail/kernel_regions.hpp>
-#include <strata/kernel_counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/collect/counters/kernel_counters.hpp>
 #include <strata/report/csv.hpp>
 
 #include <cmath>

@@ -1,7 +1,7 @@
-#include <strata/list_metrics.hpp>
-#include <strata/metric.hpp>
-#include <strata/metric_set.hpp>
-#include <strata/resolve_metrics.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/session/list_metrics.hpp>
 
 #include <doctest/doctest.h>
 

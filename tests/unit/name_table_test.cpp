@@ -1,4 +1,4 @@
-#include <strata/detail/name_table.hpp>
+#include <strata/base/containers.hpp>
 
 #include <doctest/doctest.h>
 

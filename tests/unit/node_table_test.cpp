@@ -1,4 +1,4 @@
-#include <strata/detail/node_table.hpp>
+#include <strata/collect/host/node_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <strata/call_tree.hpp>
-#include <strata/detail/nvtx_injection.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/collect/nvtx/nvtx_injection.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include <strata/detail/output_directory.hpp>
+#include <strata/session/report_files.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <strata/detail/pass_work.hpp>
+#include <strata/collect/counters/pass_fingerprint.hpp>
 
 #include <cstdint>
 

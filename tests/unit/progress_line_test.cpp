@@ -1,7 +1,7 @@
 // The line that a terminal shows while a program is counted.
 #include <doctest/doctest.h>
 
-#include <strata/detail/progress_line.hpp>
+#include <strata/collect/counters/counters.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -8,14 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <strata/collect/host/node_table.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+#include <strata/profile.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <type_traits>
 #include <vector>
-#include <strata/detail/node_table.hpp>
-#include <strata/detail/thread_recorder.hpp>
-#include <strata/profile.hpp>
 
 using namespace strata;
 using namespace recording_test;

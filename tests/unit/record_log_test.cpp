@@ -1,4 +1,4 @@
-#include <strata/detail/record_log.hpp>
+#include <strata/collect/host/record_log.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,14 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/collect/host/record_log.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
 #include <string>
 #include <thread>
 #include <vector>
-#include <strata/call_tree.hpp>
-#include <strata/detail/record_log.hpp>
-#include <strata/detail/recorder.hpp>
-#include <strata/detail/recorder_state.hpp>
-#include <strata/detail/thread_recorder.hpp>
 
 using namespace strata;
 using namespace recording_test;

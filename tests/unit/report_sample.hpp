@@ -3,8 +3,8 @@
 #ifndef STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 #define STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 
-#include <strata/detail/text_writer.hpp>
-#include <strata/report/report_input.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

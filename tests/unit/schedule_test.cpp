@@ -1,4 +1,4 @@
-#include <strata/detail/schedule.hpp>
+#include <strata/session/schedule.hpp>
 
 #include <doctest/doctest.h>
 

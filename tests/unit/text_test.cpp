@@ -1,9 +1,7 @@
 #include <doctest/doctest.h>
-#include <strata/detail/console_table.hpp>
-#include <strata/detail/escape.hpp>
-#include <strata/detail/humanize.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/detail/utf8.hpp>
+#include <strata/base/text.hpp>
+#include <strata/report/console_table.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <cerrno>
 #include <clocale>

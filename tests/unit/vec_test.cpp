@@ -7,7 +7,7 @@
 #include <list>
 #include <memory>
 #include <new>
-#include <strata/detail/vec.hpp>
+#include <strata/base/vec.hpp>
 #include <string>
 #include <utility>
 #include <vector>

@@ -18,13 +18,220 @@
 #include <ggml-backend.h>
 #include <ggml.h>
 
-#include <strata/adapters/detail/ggml_flow.hpp>
-#include <strata/config.hpp>
+#include <strata/adapters/ggml_graph.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/spin_mutex.hpp>
 #include <strata/range.hpp>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Remembers which nodes of the graphs so far were the last of their part: a node is asked about
+/// before the one behind it is known. Threads: any. Cost: 128 kB, when the first node is learned;
+/// once it is three quarters full, later nodes stay unknown.
+class ggml_ends {
+ public:
+  enum class what : unsigned char { unknown, inside, last };
+
+  ggml_ends() = default;
+  ~ggml_ends() { delete[] keys_; }
+  ggml_ends(ggml_ends const&) = delete;
+  ggml_ends& operator=(ggml_ends const&) = delete;
+
+  /// Never 0; its lowest bit is free.
+  static std::uint64_t key_of(std::string_view name, int operation) noexcept {
+    std::uint64_t hash = 0xcbf29ce484222325u ^ static_cast<std::uint64_t>(operation);
+    for (char const c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return (hash ^ (hash >> 32)) | 2u;
+  }
+
+  /// What is known of a node: nothing until one was seen behind it, in whichever thread.
+  what known(std::uint64_t key) noexcept {
+    spin_lock lock(mutex_);
+    if (keys_ == nullptr) return what::unknown;
+    std::uint64_t const at = place_of(key);
+    if (at == 0) return what::unknown;
+    return (at & 1u) != 0 ? what::last : what::inside;
+  }
+
+  /// A node was followed by another of its part, or was the last of it. What was the last once
+  /// stays so.
+  void learn(std::uint64_t key, what is) noexcept {
+    spin_lock lock(mutex_);
+    if (keys_ == nullptr) keys_ = new (std::nothrow) std::uint64_t[size]();
+    if (keys_ == nullptr) return;
+    std::uint64_t& at = place_of(key);
+    if (at == 0) {
+      if (count_ == size / 4 * 3) return;
+      at = key & ~std::uint64_t{1};
+      ++count_;
+    }
+    if (is == what::last) at |= 1u;
+  }
+
+ private:
+  static constexpr std::size_t size = 1u << 14;
+
+  /// Where this key is, or else would be. There is always a free place.
+  std::uint64_t& place_of(std::uint64_t key) noexcept {
+    key &= ~std::uint64_t{1};
+    std::size_t at = static_cast<std::size_t>(key >> 2) % size;
+    while (keys_[at] != 0 && (keys_[at] & ~std::uint64_t{1}) != key) at = (at + 1) % size;
+    return keys_[at];
+  }
+
+  spin_mutex mutex_;
+  std::uint64_t* keys_ = nullptr;
+  std::size_t count_ = 0;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#if STRATA_ENABLED
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// How far a thread is in the graph that it computes, and the ranges that are open for it: they
+/// belong to the thread. Threads: the owner.
+class ggml_flow {
+ public:
+  /// The calling thread's. What another adapter left behind there is ended.
+  static ggml_flow& of_this_thread(std::uint64_t adapter) noexcept {
+    static thread_local ggml_flow flow;
+    if (flow.adapter_ != adapter) {
+      flow.forget();
+      flow.adapter_ = adapter;
+    }
+    return flow;
+  }
+
+  /// Takes a node that will be computed into the piece that is asked about.
+  /// Returns: whether the node is the last of its part, as far as is known.
+  bool take(ggml_tensor const* node, ggml_ends& ends) noexcept {
+    label_ = ggml_label::of(ggml_name(node));
+    std::uint64_t const key = ggml_ends::key_of(ggml_name(node), static_cast<int>(node->op));
+    bool const other_graph = before_ != 0 && key == first_;
+    ggml_place const place = ggml_place::of(node, label_, other_graph ? ggml_place{} : place_);
+    bool const other_part = other_graph || place != place_;
+    if (before_ != 0)
+      ends.learn(before_, other_part ? ggml_ends::what::last : ggml_ends::what::inside);
+    if (before_ != 0 && other_part) {
+      part_.end();
+      part_open_ = false;
+      // What was asked about in another graph, or on another device, is computed by now.
+      if (other_graph || place.device != place_.device) work_ = {};
+    }
+    if (first_ == 0) first_ = key;
+    before_ = key;
+    place_ = place;
+    double const flops = ggml_work::flops_of(node);
+    if (work_.empty() || flops > most_flops_) {  // the part that works most names the piece
+      named_ = place;
+      most_flops_ = flops;
+    }
+    work_.add(node);
+    ggml_ends::what const known = ends.known(key);
+    last_ = known == ggml_ends::what::unknown ? ggml_role::ends(label_, place.role)
+                                              : known == ggml_ends::what::last;
+    return last_;
+  }
+
+  /// The piece is computed now, as one range.
+  void begin_part() noexcept {
+    computing_ = true;
+    if (!work_.empty()) piece_.next(named_.role, named_.layer, work_);
+  }
+
+  /// The piece is computed now, as one range of its last operation within the range of its part.
+  void begin_operation(ggml_tensor const* node) noexcept {
+    computing_ = true;
+    if (work_.empty()) return;
+    if (!part_open_) part_.next(place_.role, place_.layer);
+    part_open_ = true;
+    piece_.next(ggml_operation(node, label_).name(), work_);
+  }
+
+  /// The piece was computed. `keep`: its part's range may wait for more.
+  void end_piece(bool keep) noexcept {
+    piece_.end();
+    if (!keep || last_) {
+      part_.end();
+      part_open_ = false;
+    }
+    computing_ = false;
+    work_ = {};
+  }
+
+  /// Whether a piece was begun and never ended: its computing failed.
+  bool computing() const noexcept { return computing_; }
+
+  /// Whether the program's own callback wants the node that was asked about last.
+  void want(bool theirs) noexcept { wanted_ = theirs; }
+  bool wanted() const noexcept { return wanted_; }
+
+  /// The graph is left: nothing is known of what comes next.
+  void leave() noexcept {
+    end_piece(false);
+    before_ = 0;
+  }
+
+  /// Whether a batch is open: it ends whatever is open within it.
+  bool in_batch() const noexcept { return batches_ != 0; }
+
+  /// A batch begins: what a graph that failed has left is not within it.
+  void begin_batch() noexcept {
+    forget();
+    ++batches_;
+  }
+
+  /// The batch's graphs were computed to their end, or one failed.
+  void end_batch(std::uint64_t adapter, ggml_ends& ends) noexcept {
+    if (adapter_ == adapter && before_ != 0 && !computing_)
+      ends.learn(before_, ggml_ends::what::last);
+    forget();
+    --batches_;
+  }
+
+ private:
+  void forget() noexcept {
+    leave();
+    first_ = 0;
+    place_ = {};
+  }
+
+  std::uint64_t adapter_ = 0;
+  std::uint32_t batches_ = 0;
+  bool wanted_ = false;
+  bool computing_ = false;
+  bool part_open_ = false;
+  bool last_ = false;
+  std::uint64_t first_ = 0;   // the graph's first node
+  std::uint64_t before_ = 0;  // the node that was taken last
+  ggml_label label_;
+  ggml_place place_;
+  ggml_place named_;
+  double most_flops_ = 0;
+  ggml_work work_;
+  phases part_;
+  phases piece_;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_ENABLED
 
 STRATA_BEGIN
 

@@ -2,19 +2,18 @@
 #ifndef STRATA_REPORT_TABLE_HPP
 #define STRATA_REPORT_TABLE_HPP
 
-#include <strata/config.hpp>
-#include <strata/detail/console_table.hpp>
-#include <strata/detail/counter_view.hpp>
-#include <strata/detail/humanize.hpp>
-#include <strata/detail/loss_advice.hpp>
-#include <strata/detail/perf_view.hpp>
-#include <strata/detail/range_table.hpp>
-#include <strata/detail/text_writer.hpp>
-#include <strata/detail/top_kernels.hpp>
-#include <strata/detail/vec.hpp>
-#include <strata/report/report_input.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/console_table.hpp>
+#include <strata/report/counter_view.hpp>
+#include <strata/report/range_table.hpp>
+#include <strata/report/text_writer.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +21,158 @@
 #include <utility>
 
 STRATA_BEGIN
+namespace detail {
+
+/// A power of two in MB with room for twice as much as was asked for.
+inline std::string proposed_megabytes(std::uint64_t bytes) {
+  std::uint64_t megabytes = 512;
+  while (megabytes < 65536 && megabytes << 20 < 2 * bytes) megabytes *= 2;
+  return std::to_string(megabytes);
+}
+
+/// What was lost, one text each kind: how many, what follows from it, and the cure.
+inline vec<std::string> loss_advice(profile const& source) {
+  profile_losses const& l = source.losses;
+  vec<std::string> advice;
+  auto const say = [&advice](std::uint64_t count, char const* what, std::string const& then) {
+    if (count > 0) advice.push_back(what + (": " + human_count(count).text() + ". ") + then);
+  };
+  std::uint64_t const unlogged = 32 * (l.ranges_folded + l.launches_dropped);
+  std::string const log = "log=" + proposed_megabytes(source.cost.log_bytes + unlogged) + " (MB)";
+  std::uint64_t const refused = 64 * (l.activity_dropped + l.activity_refused);
+  std::string const buffers =
+      "buffers=" + proposed_megabytes(source.cost.activity_bytes + refused) + " (MB)";
+
+  say(l.ranges_folded, "range calls kept in the sums only",
+      "They are missing in the trace: the range log was full. Raise it with " + log +
+          ", or record fewer steps.");
+  say(l.ranges_left_open, "ranges still open at the end",
+      "They are counted up to there in the thread that ended the session and missing in others. "
+      "End them "
+      "before the session.");
+  say(l.ranges_ended_elsewhere, "ranges ended by another thread than the one that began them",
+      "They are not counted. Begin and end a range in one thread.");
+  say(l.ranges_too_deep, "range calls nested too deep",
+      "They are counted in [deeper]. Check that each push has its pop.");
+  say(l.names_refused, "range calls with one name too many",
+      "They are counted in [other names]. Give a number as an index beside the name, not in it.");
+  say(l.indices_refused, "range calls with one index too many",
+      "They are counted in [*]. Use fewer distinct indices.");
+  say(l.nodes_refused, "range calls with one place in the tree too many",
+      "They are counted in [other ranges]. Use fewer distinct names and indices.");
+  say(l.pops_without_push, "pops without a push", "Nothing was ended. Check that each has one.");
+  say(l.launches_dropped, "driver calls beyond the memory limit",
+      "Their kernels are outside ranges. Raise it with " + log + ", or record fewer steps.");
+  say(l.activity_dropped, "records of device work dropped by CUPTI",
+      "Device times are too small. Give it room with " + buffers + ", or record fewer steps.");
+  say(l.activity_refused, "records of device work beyond the memory limit",
+      "Device times are too small. Raise it with " + buffers + ", or record fewer steps.");
+  say(l.buffers_refused, "buffers refused to CUPTI at the memory limit",
+      "Raise it with " + buffers + ".");
+  say(l.uncorrelated, "kernels and copies without a known launch",
+      "They are outside ranges: launched before the recording began, or by a dropped call.");
+  say(l.timestamps_lost, "kernels and copies whose times the device lost",
+      "They are counted with a time of 0 and are missing in the trace.");
+  say(l.counter_ranges_lost, "ranges that CUPTI refused or dropped while it counted",
+      "They have no values. Use fewer different range names and indices.");
+  say(l.spans_dropped, "NVTX spans beyond the memory limit",
+      "They are missing in spans.csv and in the trace. Raise it with " + log +
+          ", or leave fewer open at a time.");
+  say(l.spans_left_open, "NVTX spans still open at the end",
+      "They are missing. End them before the session.");
+  say(l.threads_refused, "threads beyond the limit",
+      "Their ranges are missing. Use a pool of threads.");
+  return advice;
+}
+
+/// What Strata itself cost the program, in one sentence.
+inline std::string cost_text(profile const& source) {
+  profile_cost const& c = source.cost;
+  auto const times = [](std::uint64_t count, double ns) {
+    return human_count(count).text() + " x " + human_time(ns).text();
+  };
+  double const ranges = static_cast<double>(c.ranges) * c.range_ns;
+  double const callbacks = static_cast<double>(c.callbacks) * c.callback_ns;
+  std::string text = times(c.ranges, c.range_ns) + " in ranges";
+  if (c.callbacks > 0) text += ", " + times(c.callbacks, c.callback_ns) + " in launch callbacks";
+  if (c.counter_reads > 0)
+    text += ", " + times(c.counter_reads, c.counter_read_ns) + " in readings of CPU counters";
+  double const readings = static_cast<double>(c.counter_reads) * c.counter_read_ns;
+  text += " = " + human_time(ranges + callbacks + readings).text();
+  std::string const share = human_percent(ranges + callbacks + readings, c.seconds_in_window * 1e9);
+  if (!share.empty()) text += " (" + share + " % of the recorded time)";
+  if (c.flush_seconds > 0.0) text += "; flush " + human_time(c.flush_seconds * 1e9).text();
+  if (c.start_seconds > 0.0) text += "; start " + human_time(c.start_seconds * 1e9).text();
+  if (c.activity_seconds > 0.0)
+    text += "; " + human_time(c.activity_seconds * 1e9).text() + " in CUPTI's threads";
+  text += "; memory " + human_bytes(static_cast<double>(c.log_bytes + c.activity_bytes)).text();
+  return text;
+}
+
+/// A kernel with all its launches in ranges of one name.
+struct top_kernel {
+  kernel_row const* row = nullptr;  ///< one of those that were folded
+  std::string path;                 ///< with every index as [*]
+  std::uint64_t count = 0;
+  std::uint64_t timed = 0;  ///< those whose times the device did not lose
+  double total_ns = 0.0;
+  double filled_ns = 0.0;  ///< gpu_utilisation times duration; NaN where it is not known
+};
+
+/// The paths of the rows of a tree with every index as [*].
+inline vec<std::string> folded_paths(vec<range_row> const& rows) {
+  vec<std::string> paths(rows.size());
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].parent < i) paths[i] = paths[rows[i].parent];
+    if (!paths[i].empty()) paths[i] += '/';
+    paths[i] += rows[i].name;
+    if (rows[i].index != no_index) paths[i] += "[*]";
+  }
+  return paths;
+}
+
+/// Kernels by name and folded range, the longest total first.
+inline vec<top_kernel> fold_kernels(report_input const& input) {
+  vec<std::string> const paths = folded_paths(input.ranges);
+  vec<std::pair<std::uint32_t, std::size_t>> rows;  // by path_id
+  for (std::size_t i = 0; i < input.ranges.size(); ++i)
+    rows.emplace_back(input.ranges[i].path_id, i);
+  std::sort(rows.begin(), rows.end());
+
+  vec<top_kernel> kernels;
+  for (kernel_row const& row : input.kernels) {
+    auto const at =
+        std::lower_bound(rows.begin(), rows.end(), std::make_pair(row.path_id, std::size_t{0}));
+    bool const known = at != rows.end() && at->first == row.path_id;
+    double const total = row.duration.sum();
+    kernels.push_back({&row, known ? paths[at->second] : row.path, row.count, row.duration.count(),
+                       total, total * row.gpu_utilisation});
+  }
+  std::sort(kernels.begin(), kernels.end(), [](top_kernel const& a, top_kernel const& b) {
+    int const difference = a.path.compare(b.path);
+    return difference != 0 ? difference < 0 : a.row->mangled < b.row->mangled;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < kernels.size(); ++i) {
+    top_kernel& to = kernels[kept];
+    if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
+      to.count += kernels[i].count;
+      to.timed += kernels[i].timed;
+      to.total_ns += kernels[i].total_ns;
+      to.filled_ns += kernels[i].filled_ns;
+    } else if (++kept != i) {
+      kernels[kept] = std::move(kernels[i]);
+    }
+  }
+  if (!kernels.empty()) kernels.resize(kept + 1);
+  std::sort(kernels.begin(), kernels.end(), [](top_kernel const& a, top_kernel const& b) {
+    if (a.total_ns != b.total_ns) return a.total_ns > b.total_ns;
+    return a.path != b.path ? a.path < b.path : a.row->mangled < b.row->mangled;
+  });
+  return kernels;
+}
+
+}  // namespace detail
 
 struct table_options {
   int width = 120;            ///< columns of the terminal, 40 or more

@@ -3,10 +3,9 @@
 #ifndef STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 #define STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 
-#include <strata/call_tree.hpp>
-#include <strata/counter_table.hpp>
-#include <strata/cpu_counters.hpp>
-#include <strata/detail/perf_table.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
 #include <strata/strata.hpp>
 

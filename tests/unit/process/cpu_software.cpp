@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <strata/detail/clock.hpp>
+#include <strata/base/clock.hpp>
 
 using namespace strata;
 using cpu_counting::counted;

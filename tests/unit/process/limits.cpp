@@ -5,9 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <strata/base/containers.hpp>
+#include <strata/collect/host/node_table.hpp>
 #include <string>
-#include <strata/detail/name_table.hpp>
-#include <strata/detail/node_table.hpp>
 
 using namespace strata;
 using namespace recording_test;

@@ -1,5 +1,5 @@
 #include <strata/adapters/ggml.hpp>
-#include <strata/detail/thread_recorder.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile.hpp>
 
 #include <doctest/doctest.h>

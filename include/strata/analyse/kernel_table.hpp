@@ -1,0 +1,483 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_KERNEL_TABLE_HPP
+#define STRATA_ANALYSE_KERNEL_TABLE_HPP
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_sums.hpp>
+#include <strata/analyse/joins.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#if defined(__GNUC__)
+#include <cxxabi.h>
+#endif
+
+// Kernel names as a person reads them.
+
+STRATA_BEGIN
+namespace detail {
+
+/// The name in C++, or nothing where it is not a mangled name or too long for the demangler.
+inline std::string demangled_text(std::string const& mangled) {
+  // Without this test the demangler takes the C name `f` for the type float.
+  if (mangled.compare(0, 2, "_Z") != 0) return {};
+#if defined(__GNUC__)
+  int status = 0;
+  char* const text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (text == nullptr) return {};
+  std::string result = status == 0 ? text : "";
+  std::free(text);
+  return result;
+#else
+  return {};
+#endif
+}
+
+/// Past the bracket that closes the one at `at`, or the end. Operators like `->` and comparisons in
+/// parentheses do not count as brackets.
+inline std::size_t past_brackets(std::string_view text, std::size_t at) {
+  std::string open;
+  for (; at < text.size(); ++at) {
+    char const each = text[at];
+    if (each == '<' || each == '(' || each == '[' || each == '{') {
+      open += each;
+    } else if (each == '>') {
+      if (open.back() == '<' && text[at - 1] != '-') open.pop_back();
+    } else if (each == ')' || each == ']' || each == '}') {
+      char const opened = each == ')' ? '(' : each == ']' ? '[' : '{';
+      while (!open.empty() && open.back() == '<') open.pop_back();
+      if (!open.empty() && open.back() == opened) open.pop_back();
+    }
+    if (open.empty()) return at + 1;
+  }
+  return text.size();
+}
+
+inline bool continues_with(std::string_view text, std::size_t at, std::string_view what) noexcept {
+  return text.compare(at, what.size(), what) == 0;
+}
+
+/// Past the name of an operator that begins at `at`, or `at` where there is none.
+inline std::size_t past_operator(std::string_view text, std::size_t at) {
+  constexpr std::string_view word = "operator";
+  constexpr std::string_view symbols = "+-*/%^&|~!=<>,";
+  if (!continues_with(text, at, word)) return at;
+  std::size_t next = at + word.size();
+  if (next >= text.size()) return at;
+  if (continues_with(text, next, "()") || continues_with(text, next, "[]")) return next + 2;
+  if (symbols.find(text[next]) != std::string_view::npos) {
+    std::size_t const end = text.find_first_not_of(symbols, next);
+    return end == std::string_view::npos ? text.size() : end;
+  }
+  if (text[next] != ' ' && text[next] != '"') return at;
+  // A conversion, new, delete or a literal: up to its arguments.
+  while (next < text.size() && text[next] != '(')
+    next = text[next] == '<' ? past_brackets(text, next) : next + 1;
+  return next;
+}
+
+/// Past what may follow the arguments of a function in whose scope a name stands.
+inline std::size_t past_qualifiers(std::string_view text, std::size_t at) noexcept {
+  for (bool more = true; more;) {
+    more = false;
+    for (std::string_view const word : {" const", " volatile", " &&", " &", " noexcept"}) {
+      if (!continues_with(text, at, word)) continue;
+      at += word.size();
+      more = true;
+    }
+  }
+  return at;
+}
+
+/// The name of a function without return type, namespaces, template arguments and arguments.
+inline std::string_view short_function_name(std::string_view text) {
+  constexpr std::string_view unnamed = "(anonymous namespace)";
+  constexpr std::size_t open_end = std::string_view::npos;
+  std::size_t begin = 0;  // of the part of the name that is being read
+  std::size_t end = open_end;
+  std::size_t at = 0;
+  auto const part = [&](std::size_t until) {
+    return text.substr(begin, (end == open_end ? until : end) - begin);
+  };
+  auto const begin_part = [&](std::size_t where) {
+    begin = at = where;
+    end = open_end;
+  };
+  while (at < text.size()) {
+    std::size_t const after_operator = at == begin ? past_operator(text, at) : at;
+    if (after_operator != at) {
+      at = after_operator;
+    } else if (continues_with(text, at, unnamed)) {
+      at += unnamed.size();
+    } else if (continues_with(text, at, "::")) {
+      begin_part(at + 2);
+    } else if (continues_with(text, at, " <")) {  // `operator<< <int>`
+      if (end == open_end) end = at;
+      ++at;
+    } else if (text[at] == ' ' && part(at) != "decltype") {
+      begin_part(at + 1);
+    } else if (text[at] == '<' || text[at] == '[') {
+      if (end == open_end) end = at;
+      at = past_brackets(text, at);
+    } else if (text[at] == '{') {
+      at = past_brackets(text, at);
+    } else if (text[at] == '(') {
+      std::string_view const name = part(at);
+      if (name == "decltype" || name == "decltype ") {
+        at = past_brackets(text, at);
+      } else if (name.empty()) {  // a function that returns a pointer to one: `void (*f(int))(int)`
+        std::size_t const inner = text.find_first_not_of("*&", at + 1);
+        begin_part(inner == open_end ? text.size() : inner);
+      } else {
+        std::size_t const next = past_qualifiers(text, past_brackets(text, at));
+        if (!continues_with(text, next, "::")) return name;
+        at = next;
+      }
+    } else {
+      ++at;
+    }
+  }
+  std::string_view const name = part(text.size());
+  return name.empty() ? text : name;
+}
+
+/// The last identifier before the first template arguments of a mangled name that cannot be
+/// demangled; the whole where there is none.
+inline std::string_view short_mangled_name(std::string_view mangled) noexcept {
+  if (mangled.substr(0, 2) != "_Z") return mangled;
+  std::string_view name = mangled;
+  std::size_t at = 2;
+  while (at < mangled.size() && (mangled[at] == 'N' || mangled[at] == 'K' || mangled[at] == 'L'))
+    ++at;
+  if (continues_with(mangled, at, "St")) at += 2;
+  for (;;) {
+    if (at < mangled.size() && mangled[at] == 'L') ++at;
+    std::size_t length = 0;
+    std::size_t next = at;
+    while (next < mangled.size() && mangled[next] >= '0' && mangled[next] <= '9' && length < 100000)
+      length = length * 10 + static_cast<std::size_t>(mangled[next++] - '0');
+    if (length == 0 || length > mangled.size() - next) return name;
+    name = mangled.substr(next, length);
+    at = next + length;
+  }
+}
+
+}  // namespace detail
+
+/// All launches of one kernel in one range.
+/// Units: ns, bytes, blocks and threads; utilisations are fractions from 0 to 1.
+struct kernel_row {
+  std::uint32_t path_id = 0;
+  std::string path;                   ///< of the range, as in range_row
+  std::uint32_t name = no_reference;  ///< 1-based in profile::kernel_names
+  std::string mangled;
+  std::string demangled;   ///< the full name; as it was where it cannot be demangled
+  std::string short_name;  ///< without namespaces, arguments and template arguments
+  std::uint64_t count = 0;
+  duration_statistics duration;
+  std::uint64_t blocks_min = 0;
+  std::uint64_t blocks_max = 0;
+  double blocks_mean = 0.0;
+  std::uint64_t blocks_median = 0;  ///< the lower of the two in the middle
+  std::uint32_t block_threads_min = 0;
+  std::uint32_t block_threads_max = 0;
+  double warps_per_block = 0.0;            ///< mean, partial warps counted whole
+  std::uint32_t registers_per_thread = 0;  ///< largest
+  std::uint32_t static_shared_bytes = 0;   ///< largest
+  std::uint32_t dynamic_shared_bytes = 0;  ///< largest
+  /// min(4, warps a block) / 4, weighted by duration.
+  double sm_utilisation = 0.0;
+  /// min(multiprocessors, blocks) / multiprocessors * sm_utilisation, weighted by duration; NaN
+  /// where the device is unknown.
+  double gpu_utilisation = 0.0;
+};
+
+namespace detail {
+
+/// Builds the rows, one for each run of kernels that are sorted by range and name.
+class kernel_table_builder {
+ public:
+  kernel_table_builder(profile const& source, call_tree const& tree)
+      : source_(source), tree_(tree), texts_(source.kernel_names.size()) {}
+
+  vec<kernel_row> build() {
+    sort_kernels();
+    vec<kernel_row> rows;
+    for (std::size_t first = 0; first < kernels_.size();) {
+      std::size_t last = first;
+      while (last < kernels_.size() && kernels_[last].first == kernels_[first].first) ++last;
+      rows.push_back(make_row(first, last));
+      first = last;
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](kernel_row const& a, kernel_row const& b) {
+      return a.duration.sum() > b.duration.sum();
+    });
+    return rows;
+  }
+
+ private:
+  struct name_texts {
+    std::string demangled;
+    std::string short_name;
+    bool known = false;
+  };
+
+  void sort_kernels() {
+    launch_index const launches(source_);
+    kernels_.reserve(source_.kernels.size());
+    for (std::size_t i = 0; i < source_.kernels.size(); ++i) {
+      kernel_record const& kernel = source_.kernels[i];
+      std::uint64_t const row = tree_.position_of(launches.node_of(kernel.correlation));
+      std::uint32_t const name =
+          kernel.name <= source_.kernel_names.size() ? kernel.name : no_reference;
+      kernels_.push_back({row << 32 | name, static_cast<std::uint32_t>(i)});
+    }
+    std::sort(kernels_.begin(), kernels_.end());
+  }
+
+  name_texts const& texts_of(std::uint32_t name) {
+    name_texts& texts = texts_[name - 1];
+    if (!texts.known) {
+      std::string const& mangled = source_.kernel_names[name - 1].mangled;
+      texts.demangled = demangled_text(mangled);
+      texts.short_name = texts.demangled.empty() ? short_mangled_name(mangled)
+                                                 : short_function_name(texts.demangled);
+      if (texts.demangled.empty()) texts.demangled = mangled;
+      texts.known = true;
+    }
+    return texts;
+  }
+
+  static std::uint64_t blocks_of(kernel_record const& kernel) noexcept {
+    return std::uint64_t{kernel.grid_x} * kernel.grid_y * kernel.grid_z;
+  }
+  static std::uint64_t threads_of(kernel_record const& kernel) noexcept {
+    return std::uint64_t{kernel.block_x} * kernel.block_y * kernel.block_z;
+  }
+
+  /// 0 where the device is unknown.
+  std::uint32_t multiprocessors_of(std::uint32_t device) const noexcept {
+    for (profile_device const& each : source_.environment.devices)
+      if (each.ordinal == device) return each.multiprocessors;
+    return 0;
+  }
+
+  kernel_row make_row(std::size_t first, std::size_t last) {
+    range_row const& range = tree_.rows()[kernels_[first].first >> 32];
+    kernel_row row;
+    row.path_id = range.path_id;
+    row.path = range.path;
+    row.name = static_cast<std::uint32_t>(kernels_[first].first);
+    row.count = last - first;
+    row.short_name = "[unknown]";
+    if (row.name != no_reference) {
+      name_texts const& texts = texts_of(row.name);
+      row.mangled = source_.kernel_names[row.name - 1].mangled;
+      row.demangled = texts.demangled;
+      row.short_name = texts.short_name;
+    }
+    for (std::size_t i = first; i < last; ++i) {
+      kernel_record const& kernel = source_.kernels[kernels_[i].second];
+      if (kernel.begin != lost_time) row.duration.add(elapsed(kernel.begin, kernel.end));
+      row.registers_per_thread =
+          (std::max)(row.registers_per_thread, std::uint32_t{kernel.registers});
+      row.static_shared_bytes =
+          (std::max)(row.static_shared_bytes, std::uint32_t{kernel.static_shared_bytes});
+      row.dynamic_shared_bytes = (std::max)(row.dynamic_shared_bytes, kernel.dynamic_shared_bytes);
+    }
+    describe_blocks(row, first, last);
+    describe_use(row, first, last);
+    return row;
+  }
+
+  void describe_blocks(kernel_row& row, std::size_t first, std::size_t last) {
+    blocks_.clear();
+    std::uint64_t threads_min = (std::numeric_limits<std::uint64_t>::max)();
+    std::uint64_t threads_max = 0;
+    double blocks = 0.0;
+    double warps = 0.0;
+    for (std::size_t i = first; i < last; ++i) {
+      kernel_record const& kernel = source_.kernels[kernels_[i].second];
+      std::uint64_t const threads = threads_of(kernel);
+      threads_min = (std::min)(threads_min, threads);
+      threads_max = (std::max)(threads_max, threads);
+      blocks_.push_back(blocks_of(kernel));
+      blocks += static_cast<double>(blocks_.back());
+      warps += static_cast<double>((threads + 31) / 32);
+    }
+    row.block_threads_min = narrowed(threads_min);
+    row.block_threads_max = narrowed(threads_max);
+    row.blocks_mean = blocks / static_cast<double>(row.count);
+    row.warps_per_block = warps / static_cast<double>(row.count);
+    std::sort(blocks_.begin(), blocks_.end());
+    row.blocks_min = blocks_.front();
+    row.blocks_max = blocks_.back();
+    row.blocks_median = blocks_[(blocks_.size() - 1) / 2];
+  }
+
+  static std::uint32_t narrowed(std::uint64_t value) noexcept {
+    constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
+    return static_cast<std::uint32_t>(value < most ? value : most);
+  }
+
+  void describe_use(kernel_row& row, std::size_t first, std::size_t last) const {
+    double weights = 0.0;
+    double placed_weights = 0.0;  // of kernels on a known device
+    double sm = 0.0;
+    double gpu = 0.0;
+    bool const timed = row.duration.sum() > 0.0;
+    for (std::size_t i = first; i < last; ++i) {
+      kernel_record const& kernel = source_.kernels[kernels_[i].second];
+      double const weight = timed ? static_cast<double>(elapsed(kernel.begin, kernel.end)) : 1.0;
+      double const warps = static_cast<double>((threads_of(kernel) + 31) / 32);
+      double const used = (warps < 4.0 ? warps : 4.0) / 4.0;
+      weights += weight;
+      sm += weight * used;
+      double const multiprocessors = multiprocessors_of(kernel.device);
+      if (!(multiprocessors > 0.0)) continue;
+      double const blocks = static_cast<double>(blocks_of(kernel));
+      placed_weights += weight;
+      gpu += weight * used * (blocks < multiprocessors ? blocks / multiprocessors : 1.0);
+    }
+    row.sm_utilisation = sm / weights;
+    row.gpu_utilisation =
+        placed_weights > 0.0 ? gpu / placed_weights : std::numeric_limits<double>::quiet_NaN();
+  }
+
+  profile const& source_;
+  call_tree const& tree_;
+  vec<name_texts> texts_;
+  /// Position of the range's row and name, position of the kernel.
+  vec<std::pair<std::uint64_t, std::uint32_t>> kernels_;
+  vec<std::uint64_t> blocks_;
+};
+
+}  // namespace detail
+
+/// Kernels by range and name, the longest total first.
+/// Cost: O(k log k) for k kernels; each name is demangled once.
+inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {
+  return detail::kernel_table_builder(source, tree).build();
+}
+
+/// Counted values of the rows of a kernel table, in its order. Values are of all launches of a row
+/// in one step; rates divide them by the mean duration of as many timed launches.
+struct kernel_counter_table {
+  vec<counter_metric> metrics;
+  vec<std::uint64_t> launches;  ///< counted, by row; 0 where a row was not
+  vec<double> values;           ///< by row and metric; NaN: no value
+  std::uint64_t unknown = 0;    ///< counted kernels that were never traced
+
+  double at(std::size_t row, std::size_t metric) const noexcept {
+    return values[row * metrics.size() + metric];
+  }
+};
+
+namespace detail {
+
+/// Fills a kernel_counter_table.
+class kernel_counter_table_builder {
+ public:
+  kernel_counter_table_builder(profile const& source, call_tree const& tree,
+                               vec<kernel_row> const& rows)
+      : source_(source), rows_(rows), set_(source.metrics) {
+    rate_resolver(set_).run();
+    for (std::size_t i = 0; i < rows.size(); ++i) places_[{rows[i].path_id, rows[i].name}] = i;
+    sums_.resize(rows.size());
+    for (counted_kernel const& each : source.counted_kernels) {
+      std::size_t const* const place =
+          places_.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
+      if (place == nullptr) {
+        ++table_.unknown;
+      } else {
+        sums_[*place].push_back(&each);
+      }
+    }
+  }
+
+  kernel_counter_table build() {
+    for (resolved_metric const& each : set_.metrics) {
+      counter_metric made;
+      made.key = each.key;
+      made.unit = each.unit;
+      made.level = each.level;
+      made.formula = each.formula;
+      table_.metrics.push_back(std::move(made));
+    }
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      std::uint64_t launches = 0;
+      bool steady = true;
+      for (counted_kernel const* const each : sums_[row]) {
+        launches += each->launches_max;
+        steady = steady && each->launches_min == each->launches_max;
+      }
+      table_.launches.push_back(launches);
+      for (resolved_metric const& metric : set_.metrics) {
+        double const value =
+            launches == 0 || !steady ? no_value : set_.value(metric, [&](auto name) {
+              return input(row, launches, std::string_view(name));
+            });
+        table_.values.push_back(detail::is_finite(value) ? value : no_value);
+      }
+    }
+    return std::move(table_);
+  }
+
+ private:
+  static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
+  double input(std::size_t row, std::uint64_t launches, std::string_view name) const {
+    if (name == timed_input)
+      return rows_[row].duration.mean() * static_cast<double>(launches) * 1e-9;
+    auto const at =
+        std::find(source_.kernel_counter_names.begin(), source_.kernel_counter_names.end(), name);
+    if (at == source_.kernel_counter_names.end()) return no_value;
+    auto const counter = static_cast<std::size_t>(at - source_.kernel_counter_names.begin());
+    metric_combine const how = combine_of(*at);
+    double value = no_value;
+    for (counted_kernel const* const each : sums_[row]) {
+      double const more = each->values[counter];
+      if (detail::is_nan(value)) {
+        value = more;
+      } else {
+        value = how == metric_combine::maximum ? (std::max)(value, more) : value + more;
+      }
+    }
+    return how == metric_combine::mean ? value / static_cast<double>(launches) : value;
+  }
+
+  profile const& source_;
+  vec<kernel_row> const& rows_;
+  metric_set set_;  ///< with the rates
+  flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places_;
+  vec<vec<counted_kernel const*>> sums_;  ///< by row
+  kernel_counter_table table_;
+};
+
+}  // namespace detail
+
+/// The counted values of single kernels by the rows of their table.
+/// Cost: O(rows x metrics).
+inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
+                                                      vec<kernel_row> const& rows) {
+  return detail::kernel_counter_table_builder(source, tree, rows).build();
+}
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_KERNEL_TABLE_HPP

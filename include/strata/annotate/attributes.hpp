@@ -1,0 +1,99 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANNOTATE_ATTRIBUTES_HPP
+#define STRATA_ANNOTATE_ATTRIBUTES_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The attributes of one range while it begins; lives on the caller's stack.
+struct range_attributes {
+  attribute_record record{std::numeric_limits<double>::quiet_NaN(),
+                          std::numeric_limits<double>::quiet_NaN(),
+                          std::numeric_limits<double>::quiet_NaN(),
+                          root_node,
+                          no_reference,
+                          0,
+                          {}};
+  std::string_view note;
+};
+
+}  // namespace detail
+
+/// The arithmetic of one call of a range.
+/// Units: floating-point operations; a fused multiply-add counts two.
+class flops {
+ public:
+  template <class Number>
+  STRATA_DETAIL_HOST_DEVICE constexpr explicit flops(Number operations) noexcept
+      : value_(static_cast<double>(operations)) {}
+  void apply(detail::range_attributes& to) const noexcept { to.record.flops = value_; }
+
+ private:
+  double value_;
+};
+
+/// The memory traffic that one call of a range cannot avoid.
+/// Units: bytes, read and written.
+class bytes {
+ public:
+  template <class Number>
+  STRATA_DETAIL_HOST_DEVICE constexpr explicit bytes(Number count) noexcept
+      : value_(static_cast<double>(count)) {}
+  void apply(detail::range_attributes& to) const noexcept { to.record.bytes = value_; }
+
+ private:
+  double value_;
+};
+
+/// The tokens that one call of a range processes.
+class tokens {
+ public:
+  template <class Number>
+  STRATA_DETAIL_HOST_DEVICE constexpr explicit tokens(Number count) noexcept
+      : value_(static_cast<double>(count)) {}
+  void apply(detail::range_attributes& to) const noexcept { to.record.tokens = value_; }
+
+ private:
+  double value_;
+};
+
+/// The dimensions that one call of a range works on, `shape(B, T, C)`.
+/// Shape: up to seven dimensions, each below 2^32.
+class shape {
+ public:
+  template <class... Numbers>
+  STRATA_DETAIL_HOST_DEVICE constexpr explicit shape(Numbers... dimensions) noexcept
+      : rank_(sizeof...(Numbers)), dimensions_{static_cast<std::uint32_t>(dimensions)...} {
+    static_assert(sizeof...(Numbers) >= 1 && sizeof...(Numbers) <= 7, "one to seven dimensions");
+  }
+  void apply(detail::range_attributes& to) const noexcept {
+    to.record.rank = rank_;
+    for (unsigned i = 0; i < 7; ++i) to.record.dimensions[i] = dimensions_[i];
+  }
+
+ private:
+  std::uint32_t rank_;
+  std::uint32_t dimensions_[7];
+};
+
+/// A word about one call of a range; the text is copied.
+class note {
+ public:
+  constexpr explicit note(std::string_view text) noexcept : text_(text) {}
+  void apply(detail::range_attributes& to) const noexcept { to.note = text_; }
+
+ private:
+  std::string_view text_;
+};
+
+STRATA_END
+
+#endif  // STRATA_ANNOTATE_ATTRIBUTES_HPP

@@ -1,0 +1,82 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANNOTATE_OFF_HPP
+#define STRATA_ANNOTATE_OFF_HPP
+
+// The twins of everything in range.hpp and inherit.hpp for STRATA_ENABLED=0: the same names, no
+// instruction.
+
+#include <strata/base/macros.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Takes the arguments of a range that is compiled out: they are compiled, never evaluated.
+template <class... Arguments>
+STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {}
+
+}  // namespace detail
+
+STRATA_END
+
+STRATA_BEGIN_SWITCH
+
+class scoped_range {
+ public:
+  template <class... Details>
+  [[nodiscard]] constexpr explicit scoped_range(std::string_view, Details const&...) noexcept {}
+  ~scoped_range() {
+  }  // not defaulted: an unused object of a class with a destructor draws no warning
+  scoped_range(scoped_range const&) = delete;
+  scoped_range& operator=(scoped_range const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+};
+
+class phases {
+ public:
+  phases() = default;
+  template <class... Details>
+  constexpr void next(std::string_view, Details const&...) noexcept {}
+  constexpr void end() noexcept {}
+  ~phases() {}
+  phases(phases const&) = delete;
+  phases& operator=(phases const&) = delete;
+};
+
+template <class... Details>
+constexpr void push(std::string_view, Details const&...) noexcept {}
+constexpr void pop() noexcept {}
+
+class scoped_step {
+ public:
+  [[nodiscard]] constexpr scoped_step() noexcept {}
+  ~scoped_step() {}
+  scoped_step(scoped_step const&) = delete;
+  scoped_step& operator=(scoped_step const&) = delete;
+};
+
+class context {};
+
+[[nodiscard]] constexpr context current() noexcept { return {}; }
+
+class inherit {
+ public:
+  [[nodiscard]] constexpr explicit inherit(context const&) noexcept {}
+  ~inherit() {}
+  inherit(inherit const&) = delete;
+  inherit& operator=(inherit const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+};
+
+STRATA_END_SWITCH
+
+#define STRATA_RANGE(...) (false ? ::strata::detail::swallow(__VA_ARGS__) : void())
+#define STRATA_FUNCTION() static_cast<void>(0)
+#define STRATA_STEP() static_cast<void>(0)
+
+#endif  // STRATA_ANNOTATE_OFF_HPP

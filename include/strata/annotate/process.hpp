@@ -1,0 +1,365 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANNOTATE_PROCESS_HPP
+#define STRATA_ANNOTATE_PROCESS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/spin_mutex.hpp>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#if defined(_WIN32)
+#include <process.h>
+#elif defined(__linux__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <dlfcn.h>
+#include <sys/auxv.h>
+#endif
+
+struct strata_detail_c_calls;
+
+STRATA_BEGIN
+
+namespace detail {
+
+struct range_attributes;
+
+struct range_owner;
+
+/// A range in progress: nothing where nobody listened when it began.
+struct range_token {
+  range_owner* owner = nullptr;
+  std::uint32_t depth = 0;
+  std::uint32_t serial = 0;  // tells it from other ranges that were at this depth
+};
+
+/// Who ends a range that it began; the first member of a thread's recorder.
+struct range_owner {
+  void (*end)(range_token range) noexcept;
+};
+
+/// The number of the name that a place in the source gave last: the low half, and in the high half
+/// the low half of the text's address, since the name may be an element of an array of names.
+using name_cache = std::atomic<std::uint64_t>;
+
+/// What listens to ranges: constant tables of functions, so that installing one is one store.
+struct listener {
+  range_token (*begin)(name_cache* cached, char const* name, std::size_t length, std::int64_t index,
+                       range_attributes const* attributes, bool pushed) noexcept;
+  void (*pop)() noexcept;
+  bool (*step_begin)() noexcept;
+  void (*step_end)() noexcept;
+  std::uint32_t (*current)() noexcept;                  // the node that the thread is in
+  range_token (*inherit)(std::uint32_t node) noexcept;  // stands below it from now on
+};
+
+/// Copies that differ in this share nothing.
+inline constexpr std::uint32_t process_abi = STRATA_DETAIL_PROCESS_ABI;
+inline constexpr std::size_t most_copies = 64;
+
+/// How the program's NVTX calls come to Strata, if they do.
+enum class nvtx_source : unsigned char { none, cupti, injection };
+
+/// What all source files and shared objects of a process have in common. One object for the whole
+/// process where the linker merges it; other copies find the first one through the environment and
+/// lend it their listener slot. It is never destroyed.
+struct process_block {
+  std::uint32_t abi = process_abi;
+  std::uint32_t size = sizeof(process_block);
+  std::atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
+  spin_mutex mutex;                                            // guards everything below
+  spin_mutex decision_mutex;  // held while the first range decides who listens
+  std::atomic<listener const*>* slots[most_copies] = {};
+  std::size_t slot_count = 0;
+  bool decided = false;  // who listens; else the next range decides
+  listener const* installed = nullptr;
+  bool (*start_session)() noexcept =
+      nullptr;  // registered by the implementation: reads STRATA, true when a session runs
+  listener const* nvtx_listener = nullptr;  // registered by nvtx.hpp
+  void (*nvtx_push)(char const* name, std::size_t length) noexcept = nullptr;
+  void (*nvtx_pop)() noexcept = nullptr;
+  bool wanted_session = false;  // STRATA was set when no session was linked in
+  std::atomic<nvtx_source> nvtx_from{nvtx_source::none};
+  std::atomic<bool> nvtx_ignored{false};  // by this session
+  void* recorder = nullptr;               // the process's one recorder
+};
+
+extern listener const bootstrap_listener;
+
+/// The one word that an idle range reads.
+STRATA_DETAIL_EXPORT inline std::atomic<listener const*> listener_slot{&bootstrap_listener};
+STRATA_DETAIL_EXPORT inline process_block own_block{};
+STRATA_DETAIL_EXPORT inline std::atomic<process_block*> adopted_block{nullptr};
+/// Another version was in the process first.
+STRATA_DETAIL_EXPORT inline std::atomic<bool> stands_back{false};
+
+inline listener const* active_listener() noexcept {
+  return listener_slot.load(std::memory_order_acquire);
+}
+
+inline unsigned long process_id() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+  return static_cast<unsigned long>(getpid());
+#elif defined(_WIN32)
+  return static_cast<unsigned long>(_getpid());
+#else
+  return 0;
+#endif
+}
+
+inline void say(char const* message) noexcept { std::fprintf(stderr, "strata: %s\n", message); }
+
+#if defined(__linux__)
+inline constexpr char const* block_variable = "STRATA_DETAIL_PROCESS";
+
+/// Tells this run of this program from others: the environment outlives an exec, and so does the
+/// number of the process. Source: the random bytes that the kernel gives to each run, hashed, since
+/// the C library keeps secrets in them; 0 where there are none.
+inline std::uint64_t run_mark() noexcept {
+  auto const* const random = reinterpret_cast<unsigned char const*>(getauxval(AT_RANDOM));
+  if (random == nullptr) return 0;
+  std::uint64_t mark = 0xcbf29ce484222325u;
+  for (int i = 0; i < 16; ++i) mark = (mark ^ random[i]) * 0x100000001b3u;
+  return mark;
+}
+
+/// One in each module, whatever the linker merges.
+__attribute__((visibility("hidden"))) inline char module_mark = 0;
+
+/// Keeps this module loaded: the process has pointers into it from now on.
+__attribute__((visibility("hidden"))) inline void pin_module() noexcept {
+  Dl_info own{};
+  Dl_info program{};
+  if (dladdr(static_cast<void*>(&module_mark), &own) == 0 || own.dli_fname == nullptr) return;
+  auto* const headers = reinterpret_cast<void*>(getauxval(AT_PHDR));
+  if (dladdr(headers, &program) != 0 && program.dli_fbase == own.dli_fbase) return;
+  (void)dlopen(own.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+#endif
+
+/// The block that another copy of Strata has published in this process, null where there is none.
+STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
+#if defined(__linux__)
+  char const* const entry = std::getenv(block_variable);
+  unsigned long long mark = 0;
+  unsigned abi = 0;
+  void* address = nullptr;
+  if (entry == nullptr || std::sscanf(entry, "%llx:%u:%p", &mark, &abi, &address) != 3 ||
+      mark == 0 || mark != run_mark())
+    return nullptr;
+  if (abi == process_abi) return static_cast<process_block*>(address);
+  listener_slot.store(nullptr, std::memory_order_release);
+  char const* const wish = std::getenv("STRATA");
+  if (stands_back.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
+  char text[200];
+  unsigned const theirs = abi % 1'000'000;
+  std::snprintf(text, sizeof text,
+                "the ranges of the parts built with Strata %d.%d are not recorded, because Strata "
+                "%u.%u is in this process already: build all parts with one version",
+                STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR, theirs / 100, theirs % 100);
+  say(text);
+#endif
+  return nullptr;
+}
+
+/// The block of the process: an older copy's where there is one, else our own.
+STRATA_DETAIL_COLD inline process_block& block() noexcept {
+  if (process_block* known = adopted_block.load(std::memory_order_acquire)) return *known;
+  process_block* found = published_block();
+  if (found == nullptr) found = &own_block;
+#if defined(__linux__)
+  if (found != &own_block) pin_module();  // it gets a pointer to our listener slot
+#endif
+  process_block* expected = nullptr;
+  if (!adopted_block.compare_exchange_strong(expected, found, std::memory_order_acq_rel))
+    return *expected;
+  spin_lock lock(found->mutex);
+  if (found->slot_count < most_copies) {
+    found->slots[found->slot_count++] = &listener_slot;
+    if (found->decided) listener_slot.store(found->installed, std::memory_order_release);
+  } else {
+    listener_slot.store(nullptr, std::memory_order_release);  // one copy too many idles
+  }
+  return *found;
+}
+
+/// Lets later copies of Strata in this process find this block, and keeps this module loaded.
+/// It writes to the environment: for the time before main, when there is one thread.
+inline void publish_block() noexcept {
+#if defined(__linux__)
+  process_block& ours = block();
+  pin_module();
+  std::uint64_t const mark = run_mark();
+  if (&ours != &own_block || mark == 0 || stands_back.load()) return;
+  char entry[96];
+  std::snprintf(entry, sizeof entry, "%llx:%u:%p", static_cast<unsigned long long>(mark),
+                process_abi, static_cast<void*>(&ours));
+  setenv(block_variable, entry, 1);
+#endif
+}
+
+/// Makes `next` hear the ranges of every copy, or nobody when null.
+inline void install_listener(listener const* next) noexcept {
+  process_block& ours = block();
+  spin_lock lock(ours.mutex);
+  ours.installed = next;
+  ours.decided = true;
+  for (std::size_t i = 0; i < ours.slot_count; ++i)
+    ours.slots[i]->store(next, std::memory_order_release);
+}
+
+/// Whether a tool, other than Strata itself, hears NVTX. libcupti is none: it passes NVTX on to its
+/// client, which is Strata, here or in the process that began this one.
+inline bool has_nvtx_tool(process_block const& ours) noexcept {
+  char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
+  return tool != nullptr && *tool != '\0' && std::strstr(tool, "libcupti.so") == nullptr &&
+         ours.nvtx_from.load(std::memory_order_relaxed) == nvtx_source::none;
+}
+
+/// What ranges listen to when no session runs: NVTX where a tool asked for it, else nobody.
+inline listener const* idle_listener(process_block const& ours) noexcept {
+  return has_nvtx_tool(ours) ? ours.nvtx_listener : nullptr;
+}
+
+inline bool& deciding_in_this_thread() noexcept {
+  static thread_local bool deciding = false;
+  return deciding;
+}
+
+inline constexpr char const* no_implementation = STRATA_DETAIL_NO_IMPLEMENTATION;
+
+/// STRATA asks for a session and no part of the program can start one yet: says so at exit, unless
+/// one comes.
+STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
+  {
+    spin_lock lock(ours.mutex);
+    ours.wanted_session = true;
+  }
+  publish_block();  // a module that can may still be loaded
+  static std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  static unsigned long const process = process_id();
+  std::atexit([] {
+    if (block().wanted_session && process == process_id()) {
+      say(no_implementation);
+    }
+  });
+}
+
+/// Lets everything idle, unless a session has begun in the meantime.
+inline void settle_idle(process_block& ours) noexcept {
+  spin_lock lock(ours.mutex);
+  if (ours.decided) return;
+  ours.installed = idle_listener(ours);
+  ours.decided = true;
+  for (std::size_t i = 0; i < ours.slot_count; ++i)
+    ours.slots[i]->store(ours.installed, std::memory_order_release);
+}
+
+/// The first range of the process comes here: starts the session that STRATA asks for, else lets
+/// everything idle. errno stays as the program has it.
+STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
+  if (deciding_in_this_thread()) return nullptr;
+  int const error = errno;
+  process_block& ours = block();
+  listener const* now = active_listener();
+  if (now != &bootstrap_listener) return now;
+  spin_lock lock(ours.decision_mutex);
+  now = active_listener();
+  if (now != &bootstrap_listener) return now;
+  deciding_in_this_thread() = true;
+  char const* wish = std::getenv("STRATA");
+  if (wish != nullptr && *wish != '\0') {
+    bool (*start)() noexcept = nullptr;
+    {
+      spin_lock reading(ours.mutex);
+      start = ours.start_session;
+    }
+    if (start == nullptr) {
+      want_session(ours);
+    } else {
+      (void)start();
+    }
+  }
+  settle_idle(ours);
+  deciding_in_this_thread() = false;
+  errno = error;
+  now = active_listener();
+  return now == &bootstrap_listener ? nullptr : now;
+}
+
+/// The text of STRATA where no range has read it yet, else null.
+inline char const* unread_wish() noexcept {
+  bool const unread = active_listener() == &bootstrap_listener && !deciding_in_this_thread();
+  char const* const wish = unread ? std::getenv("STRATA") : nullptr;
+  return wish == nullptr || *wish == '\0' ? nullptr : wish;
+}
+
+/// Called by the implementation before main: the next range may start a session.
+inline bool register_session(bool (*start)() noexcept,
+                             strata_detail_c_calls const* c_calls) noexcept {
+  publish_block();
+  process_block& ours = block();
+  ours.c_calls.store(c_calls, std::memory_order_release);
+  spin_lock lock(ours.mutex);
+  ours.start_session = start;
+  if (ours.wanted_session) {
+    ours.wanted_session = false;
+    ours.decided = false;
+    for (std::size_t i = 0; i < ours.slot_count; ++i)
+      ours.slots[i]->store(&bootstrap_listener, std::memory_order_release);
+  }
+  return true;
+}
+
+/// Called by nvtx.hpp before main.
+inline bool register_nvtx(listener const* idle,
+                          void (*push)(char const* name, std::size_t length) noexcept,
+                          void (*pop)() noexcept) noexcept {
+  publish_block();
+  process_block& ours = block();
+  spin_lock lock(ours.mutex);
+  ours.nvtx_listener = idle;
+  ours.nvtx_push = push;
+  ours.nvtx_pop = pop;
+  return true;
+}
+
+inline range_token bootstrap_begin(name_cache* cached, char const* name, std::size_t length,
+                                   std::int64_t index, range_attributes const* attributes,
+                                   bool pushed) noexcept {
+  listener const* next = decide_listener();
+  return next == nullptr ? range_token{}
+                         : next->begin(cached, name, length, index, attributes, pushed);
+}
+inline void bootstrap_pop() noexcept {
+  if (listener const* next = decide_listener()) next->pop();
+}
+inline bool bootstrap_step_begin() noexcept {
+  listener const* next = decide_listener();
+  return next != nullptr && next->step_begin();
+}
+inline void bootstrap_step_end() noexcept {
+  if (listener const* next = decide_listener()) next->step_end();
+}
+
+/// Nobody has listened yet, so there is nothing to hand on.
+inline std::uint32_t no_current() noexcept { return 0; }
+inline range_token no_inherit(std::uint32_t) noexcept { return {}; }
+
+inline constexpr listener bootstrap_listener{&bootstrap_begin,      &bootstrap_pop,
+                                             &bootstrap_step_begin, &bootstrap_step_end,
+                                             &no_current,           &no_inherit};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_ANNOTATE_PROCESS_HPP

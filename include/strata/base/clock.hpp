@@ -1,0 +1,169 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_CLOCK_HPP
+#define STRATA_BASE_CLOCK_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+
+#include <time.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#endif
+#if !defined(__linux__)
+#include <chrono>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+inline std::int64_t monotonic_ns() noexcept {
+#if defined(__linux__)
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+#endif
+}
+
+/// Units: ns since 1970; the clock that CUPTI stamps its records with on Linux.
+inline std::int64_t realtime_ns() noexcept {
+#if defined(__linux__)
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+#else
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+#endif
+}
+
+/// The processor's counter where it runs at one rate on all cores, else steady_clock.
+class tick_source {
+ public:
+  tick_source() noexcept : counter_(has_steady_counter()) {}
+
+  std::int64_t now() const noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (counter_) return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+#elif defined(__aarch64__) && defined(__GNUC__)
+    if (counter_) {
+      std::int64_t ticks;
+      asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+      return ticks;
+    }
+#endif
+    return monotonic_ns();
+  }
+
+  char const* name() const noexcept {
+#if defined(__x86_64__)
+    return counter_ ? "tsc" : "steady_clock";
+#else
+    return counter_ ? "cntvct" : "steady_clock";
+#endif
+  }
+
+ private:
+  static bool has_steady_counter() noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;  // invariant TSC
+#elif defined(__aarch64__) && defined(__GNUC__)
+    return true;
+#else
+    return false;
+#endif
+  }
+
+  bool counter_;
+};
+
+/// Ticks and a second clock read at one moment, the reads as near to each other as a few tries
+/// allow.
+struct clock_sample {
+  std::int64_t ticks = 0;
+  std::int64_t other = 0;
+};
+
+template <class Clock>
+clock_sample sample_clock(tick_source const& source, Clock const& other) noexcept {
+  clock_sample best;
+  std::int64_t narrowest = 0;
+  for (int i = 0; i < 5; ++i) {
+    std::int64_t const before = source.now();
+    std::int64_t const between = other();
+    std::int64_t const after = source.now();
+    if (i == 0 || after - before < narrowest) {
+      narrowest = after - before;
+      best = {before + narrowest / 2, between};
+    }
+  }
+  return best;
+}
+
+/// Converts ticks to ns since a moment, by the rate between two samples of CLOCK_MONOTONIC.
+class tick_converter {
+ public:
+  tick_converter() = default;
+  tick_converter(clock_sample first, clock_sample last) noexcept : origin_(first.ticks) {
+    std::int64_t const ticks = last.ticks - first.ticks;
+    if (ticks > 0)
+      ns_per_tick_ = static_cast<double>(last.other - first.other) / static_cast<double>(ticks);
+  }
+  std::int64_t to_ns(std::int64_t ticks) const noexcept {
+    double const ns = static_cast<double>(ticks - origin_) * ns_per_tick_;
+    return static_cast<std::int64_t>(ns + (ns < 0 ? -0.5 : 0.5));
+  }
+  std::int64_t duration_ns(std::int64_t ticks) const noexcept { return to_ns(origin_ + ticks); }
+  double ns_per_tick() const noexcept { return ns_per_tick_; }
+
+ private:
+  std::int64_t origin_ = 0;
+  double ns_per_tick_ = 1.0;
+};
+
+/// Converts another clock (CUPTI's) to ns since a moment, by samples taken over the run: between
+/// two samples along the line through them, outside along the nearest one.
+class clock_bridge {
+ public:
+  void add(clock_sample sample) {
+    if (samples_.empty() || sample.other > samples_.back().other) samples_.push_back(sample);
+  }
+  bool empty() const noexcept { return samples_.empty(); }
+  void clear() noexcept { samples_.clear(); }
+
+  std::int64_t to_ns(std::int64_t other, tick_converter const& ticks) const noexcept {
+    if (samples_.empty()) return other;
+    std::size_t low = 0, high = samples_.size();
+    while (high - low > 1) {
+      std::size_t const middle = low + (high - low) / 2;
+      (samples_[middle].other <= other ? low : high) = middle;
+    }
+    clock_sample const& a = samples_[low];
+    std::int64_t const a_ns = ticks.to_ns(a.ticks);
+    if (low + 1 == samples_.size() || other < a.other) return a_ns + (other - a.other);
+    clock_sample const& b = samples_[low + 1];
+    std::int64_t const b_ns = ticks.to_ns(b.ticks);
+    double const part =
+        static_cast<double>(other - a.other) / static_cast<double>(b.other - a.other);
+    return a_ns + static_cast<std::int64_t>(part * static_cast<double>(b_ns - a_ns));
+  }
+
+ private:
+  vec<clock_sample> samples_;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_BASE_CLOCK_HPP

@@ -1,0 +1,83 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_MACROS_HPP
+#define STRATA_BASE_MACROS_HPP
+
+// STRATA_ENABLED: 1 compiles the instrumentation in (the default), 0 leaves nothing of it. Set it
+// for the whole program
+// (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF); units that differ still link, because the
+// mode is part of the name of every class that depends on it.
+#ifndef STRATA_ENABLED
+#define STRATA_ENABLED 1
+#endif
+
+#if STRATA_ENABLED
+#define STRATA_DETAIL_MODE mode_on
+#else
+#define STRATA_DETAIL_MODE mode_off
+#endif
+
+// The version is part of every name, so that units built with two versions link into one program;
+// at run time the later one stands back. Patch levels share a name: they change no layout.
+#define STRATA_DETAIL_NAMED(major, minor) v##major##_##minor
+#define STRATA_DETAIL_NAME(major, minor) STRATA_DETAIL_NAMED(major, minor)
+#define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
+
+// Raised when the layout of what the copies of Strata in a process share changes within a version.
+#define STRATA_DETAIL_PROCESS_LAYOUT 3
+// Copies that differ in this share nothing.
+#define STRATA_DETAIL_PROCESS_ABI (STRATA_DETAIL_PROCESS_LAYOUT * 1000000 + STRATA_VERSION / 100)
+
+// Said at exit where STRATA is set and nothing can start a session.
+#define STRATA_DETAIL_NO_IMPLEMENTATION                                                        \
+  "STRATA is set, but this program has no implementation of Strata, so nothing was recorded: " \
+  "add a source file with #define STRATA_IMPLEMENTATION and #include <strata/strata.hpp>, "    \
+  "or run the program under libstrata_inject.so"
+
+// Types that are the same in both modes: records, tables, reports.
+#define STRATA_BEGIN \
+  namespace strata { \
+  inline namespace STRATA_DETAIL_VERSION {
+#define STRATA_END \
+  }                \
+  }
+
+// Types that differ between the modes: ranges, collectors, sessions.
+#define STRATA_BEGIN_SWITCH                \
+  namespace strata {                       \
+  inline namespace STRATA_DETAIL_VERSION { \
+  inline namespace STRATA_DETAIL_MODE {
+#define STRATA_END_SWITCH \
+  }                       \
+  }                       \
+  }
+
+// Visible across shared objects even under -fvisibility=hidden.
+#if defined(_WIN32)
+#define STRATA_DETAIL_EXPORT
+#define STRATA_DETAIL_COLD __declspec(noinline)
+#define STRATA_DETAIL_UNLIKELY(x) (x)
+#else
+#define STRATA_DETAIL_EXPORT __attribute__((visibility("default")))
+#define STRATA_DETAIL_COLD __attribute__((noinline, cold))
+#define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#endif
+
+// A body that stands in the implementation alone, for a function that the light headers declare.
+// Several implementations may meet in one program or process: the linker keeps one.
+#if defined(_WIN32)
+#define STRATA_DETAIL_BODY inline __attribute__((used))
+#else
+#define STRATA_DETAIL_BODY __attribute__((weak))
+#endif
+
+// Ranges may stand in functions that nvcc compiles for the device too; there they do nothing.
+#if defined(__CUDACC__)
+#define STRATA_DETAIL_HOST_DEVICE __host__ __device__
+#else
+#define STRATA_DETAIL_HOST_DEVICE
+#endif
+
+#define STRATA_DETAIL_CAT_(a, b) a##b
+#define STRATA_DETAIL_CAT(a, b) STRATA_DETAIL_CAT_(a, b)
+
+#endif  // STRATA_BASE_MACROS_HPP

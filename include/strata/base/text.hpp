@@ -1,0 +1,298 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_TEXT_HPP
+#define STRATA_BASE_TEXT_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+STRATA_BEGIN
+
+namespace detail {
+
+// What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
+// std::isnan and std::isfinite are constants; the bits of the number still tell. By reference:
+// compilers may also assume that no argument is NaN.
+
+/// The number without its sign, as its bits; more than those of infinity for NaN.
+inline std::uint64_t magnitude_bits(double const& value) noexcept {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits & 0x7fff'ffff'ffff'ffffu;
+}
+
+inline constexpr std::uint64_t infinity_bits = 0x7ff0'0000'0000'0000u;
+
+inline bool is_nan(double const& value) noexcept { return magnitude_bits(value) > infinity_bits; }
+inline bool is_finite(double const& value) noexcept {
+  return magnitude_bits(value) < infinity_bits;
+}
+
+}  // namespace detail
+
+STRATA_END
+
+// std::to_chars for doubles: libstdc++ 11, libc++ 14, every MSVC of C++17.
+#if defined(__cpp_lib_to_chars) || (defined(_LIBCPP_VERSION) && _LIBCPP_VERSION >= 14000)
+#define STRATA_DETAIL_DOUBLE_TO_CHARS 1
+#else
+#define STRATA_DETAIL_DOUBLE_TO_CHARS 0
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+// Numbers as text, the same in every locale. Each writes at `to`, which has room for the longest
+// result, and returns the end of what it wrote.
+
+/// Room for any integer, any time and the shortest form of any double.
+inline constexpr std::size_t longest_number = 40;
+/// Room for a double with up to 9 decimals.
+inline constexpr std::size_t longest_fixed = 344;
+
+template <class Integer>
+inline char* integer_text(char* to, Integer value) noexcept {
+  static_assert(std::is_integral<Integer>::value && !std::is_same<Integer, bool>::value &&
+                    !std::is_same<Integer, char>::value,
+                "a number");
+  return std::to_chars(to, to + longest_number, value).ptr;
+}
+
+/// ns as microseconds with three decimals: exact, no floating point.
+inline char* microseconds_text(char* to, std::int64_t ns) noexcept {
+  auto magnitude = static_cast<std::uint64_t>(ns);
+  if (ns < 0) {
+    *to++ = '-';
+    magnitude = 0 - magnitude;
+  }
+  to = integer_text(to, magnitude / 1000);
+  auto const rest = static_cast<unsigned>(magnitude % 1000);
+  *to++ = '.';
+  *to++ = static_cast<char>('0' + rest / 100);
+  *to++ = static_cast<char>('0' + rest / 10 % 10);
+  *to++ = static_cast<char>('0' + rest % 10);
+  return to;
+}
+
+/// What the C library printed, with a point where the locale has something else.
+inline char* without_locale(char* first, char* last) noexcept {
+  char* to = first;
+  for (char const* from = first; from != last;) {
+    char const c = *from;
+    if ((c >= '0' && c <= '9') || c == '-' || c == '+' || (c >= 'a' && c <= 'z')) {
+      *to++ = c;
+      ++from;
+      continue;
+    }
+    *to++ = '.';
+    while (from != last && !(*from >= '0' && *from <= '9')) ++from;
+  }
+  return to;
+}
+
+/// For standard libraries without std::to_chars for doubles: the fewest digits that read back the
+/// same.
+inline char* portable_double_text(char* to, double value) noexcept {
+  int length = 0;
+  for (int digits = 15; digits <= 17; ++digits) {
+    length = std::snprintf(to, longest_number, "%.*g", digits, value);
+    if (std::strtod(to, nullptr) == value) break;
+  }
+  return without_locale(to, to + length);
+}
+
+inline char* portable_fixed_text(char* to, double value, int decimals) noexcept {
+  int const length = std::snprintf(to, longest_fixed, "%.*f", decimals, value);
+  return without_locale(to, to + length);
+}
+
+/// The shortest text that reads back as the same double.
+inline char* double_text(char* to, double value) noexcept {
+#if STRATA_DETAIL_DOUBLE_TO_CHARS
+  return std::to_chars(to, to + longest_number, value).ptr;
+#else
+  return portable_double_text(to, value);
+#endif
+}
+
+/// Requires: 0 to 9 decimals, longest_fixed characters of room.
+inline char* fixed_text(char* to, double value, int decimals) noexcept {
+#if STRATA_DETAIL_DOUBLE_TO_CHARS
+  return std::to_chars(to, to + longest_fixed, value, std::chars_format::fixed, decimals).ptr;
+#else
+  return portable_fixed_text(to, value, decimals);
+#endif
+}
+
+/// A number as people read it; the unit apart, so that a column can align both.
+struct quantity {
+  std::string number;
+  std::string_view unit;
+
+  std::string text() const {
+    std::string result = number;
+    if (!unit.empty()) result.append(" ").append(unit);
+    return result;
+  }
+};
+
+inline std::string fixed_string(double value, int decimals) {
+  char text[longest_fixed];
+  return std::string(text, fixed_text(text, value, decimals));
+}
+
+/// `1.2.3`
+inline std::string version_text() {
+  return std::to_string(STRATA_VERSION_MAJOR) + "." + std::to_string(STRATA_VERSION_MINOR) + "." +
+         std::to_string(STRATA_VERSION_PATCH);
+}
+
+/// Three significant digits; whole numbers from 100 on.
+inline std::string significant(double value) {
+  double const magnitude = std::fabs(value);
+  if (!is_finite(value)) return {};
+  if (magnitude >= 99.95 || value == 0.0) return fixed_string(value, 0);
+  if (magnitude >= 9.995) return fixed_string(value, 1);
+  return fixed_string(value, magnitude >= 0.09995 ? 2 : 3);
+}
+
+/// The largest unit in which the rounded value is at least one. Each unit is `factor` times the one
+/// before.
+template <std::size_t Units>
+inline quantity in_units(double value, double factor, std::string_view const (&units)[Units]) {
+  if (!is_finite(value)) return {};
+  std::size_t unit = 0;
+  while (unit + 1 < Units && std::fabs(value) >= (factor > 1000.0 ? factor - 0.5 : 999.5)) {
+    value /= factor;
+    ++unit;
+  }
+  bool const whole = unit == 0 && std::floor(value) == value;
+  return {whole ? fixed_string(value, 0) : significant(value), units[unit]};
+}
+
+inline quantity human_time(double ns) {
+  constexpr std::string_view units[] = {"ns", "us", "ms", "s"};
+  return in_units(ns, 1000.0, units);
+}
+
+inline quantity human_bytes(double bytes) {
+  constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return in_units(bytes, 1024.0, units);
+}
+
+/// Operations a second.
+inline quantity human_flops(double per_second) {
+  constexpr std::string_view units[] = {"FLOP/s",  "KFLOP/s", "MFLOP/s",
+                                        "GFLOP/s", "TFLOP/s", "PFLOP/s"};
+  return in_units(per_second, 1000.0, units);
+}
+
+/// All digits with separators, up to ten million: `1,234,567`, then `12.3 M`.
+inline quantity human_count(std::uint64_t count) {
+  if (count >= 10000000) {
+    constexpr std::string_view units[] = {"M", "G", "T", "P", "E"};
+    return in_units(static_cast<double>(count) / 1e6, 1000.0, units);
+  }
+  char digits[longest_number];
+  auto const length = static_cast<std::size_t>(integer_text(digits, count) - digits);
+  std::string number;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (i > 0 && (length - i) % 3 == 0) number += ',';
+    number += digits[i];
+  }
+  return {number, {}};
+}
+
+/// A share of a whole in percent with one decimal; nothing without a whole.
+inline std::string human_percent(double part, double whole) {
+  if (!(whole > 0.0) || !is_finite(part)) return {};
+  return fixed_string(100.0 * part / whole, 1);
+}
+
+/// Insertions, deletions and replacements that make `a` of `b`.
+inline std::size_t edit_distance(std::string_view a, std::string_view b) {
+  vec<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t const replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = (std::min)({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+/// The names nearest to a misspelt one, best first.
+class nearest_names {
+ public:
+  explicit nearest_names(std::string_view wanted) : wanted_(wanted) {}
+
+  void consider(std::string_view name) {
+    std::size_t const limit = (std::max<std::size_t>)(2, wanted_.size() / 3);
+    std::size_t const shorter = (std::min)(name.size(), wanted_.size());
+    std::size_t const longer = (std::max)(name.size(), wanted_.size());
+    bool const begins = shorter >= 3 && name.substr(0, shorter) == wanted_.substr(0, shorter);
+    if (longer - shorter > limit && !begins) return;
+    std::size_t distance = edit_distance(wanted_, name);
+    if (begins) distance = (std::min)(distance, limit);
+    if (distance <= limit) found_.emplace_back(distance, std::string(name));
+  }
+
+  /// At most `count` of them.
+  vec<std::string> best(std::size_t count = 3) {
+    std::sort(found_.begin(), found_.end());
+    found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
+    vec<std::string> names;
+    for (auto& each : found_) {
+      if (names.size() == count) break;
+      names.push_back(std::move(each.second));
+    }
+    return names;
+  }
+
+ private:
+  std::string_view wanted_;
+  vec<std::pair<std::size_t, std::string>> found_;
+};
+
+/// Whether a text matches a pattern of characters, `?` (any one) and `*` (any number).
+inline bool matches(std::string_view text, std::string_view pattern) noexcept {
+  std::size_t t = 0, p = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_BASE_TEXT_HPP

@@ -1,0 +1,422 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_VEC_HPP
+#define STRATA_BASE_VEC_HPP
+
+#include <strata/base/macros.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <new>
+#include <type_traits>
+
+STRATA_BEGIN
+namespace detail {
+
+/// What the growth of a vec has to know of its elements.
+struct vec_type {
+  std::size_t size;
+  /// Moves elements to where nothing lives, or destroys them where `to` is null. Null: memcpy moves
+  /// them, and nothing is to be destroyed.
+  void (*move)(void* to, void* from, std::size_t count) noexcept;
+};
+
+/// The part of a vec that is the same for all elements: every growth, copy, erasure and insertion
+/// of the library is compiled once, here.
+class vec_base {
+ public:
+  bool empty() const noexcept { return size_ == 0; }
+  std::size_t size() const noexcept { return size_; }
+  std::size_t capacity() const noexcept { return capacity_; }
+
+ protected:
+  /// Appends copies to where there is room. Step 1 takes consecutive values, step 0 the same one.
+  using copier = void (*)(void* data, std::size_t& size, void const* from, std::size_t step,
+                          std::size_t count);
+
+  vec_base() noexcept = default;
+  vec_base(vec_base const&) = delete;
+  vec_base& operator=(vec_base const&) = delete;
+  ~vec_base() = default;
+
+  void take(vec_base& from) noexcept {
+    data_ = from.data_;
+    size_ = from.size_;
+    capacity_ = from.capacity_;
+    from.data_ = nullptr;
+    from.size_ = from.capacity_ = 0;
+  }
+
+  void swap_with(vec_base& other) noexcept {
+    vec_base former;
+    former.take(*this);
+    take(other);
+    other.take(former);
+  }
+
+  /// Room for `wanted` elements in all.
+  STRATA_DETAIL_COLD void grow(vec_type const& type, std::size_t wanted) {
+    if (wanted <= capacity_) return;
+    std::size_t capacity = capacity_ == 0 ? 4 : capacity_ * 2;
+    if (capacity < wanted) capacity = wanted;
+    if (capacity > PTRDIFF_MAX / type.size) fail();
+    if (type.move == nullptr) {
+      void* const data = std::realloc(data_, capacity * type.size);
+      if (data == nullptr) fail();
+      data_ = data;
+    } else {
+      void* const data = std::malloc(capacity * type.size);
+      if (data == nullptr) fail();
+      type.move(data, data_, size_);
+      std::free(data_);
+      data_ = data;
+    }
+    capacity_ = capacity;
+  }
+
+  /// Room for one more.
+  /// Returns: where the value lies afterwards, which moves if it is an element.
+  STRATA_DETAIL_COLD void* grow_for(vec_type const& type, void const* value) {
+    auto const offset =
+        reinterpret_cast<std::uintptr_t>(value) - reinterpret_cast<std::uintptr_t>(data_);
+    bool const own = offset < size_ * type.size;
+    grow(type, size_ + 1);
+    return own ? place(type, 0, offset) : const_cast<void*>(value);
+  }
+
+  /// Appends what `value` is moved out of.
+  STRATA_DETAIL_COLD void add_moved(vec_type const& type, void* value,
+                                    void (*construct)(void* to, void* from) noexcept) {
+    if (size_ == capacity_) value = grow_for(type, value);
+    construct(place(type, size_), value);
+    ++size_;
+  }
+
+  /// Appends copies; the values may be elements.
+  STRATA_DETAIL_COLD void add_copies(vec_type const& type, copier copy, void const* from,
+                                     std::size_t step, std::size_t count) {
+    if (count == 0) return;
+    if (count > capacity_ - size_) {
+      auto const offset =
+          reinterpret_cast<std::uintptr_t>(from) - reinterpret_cast<std::uintptr_t>(data_);
+      bool const own = offset < size_ * type.size;
+      grow(type, size_ + count);
+      if (own) from = place(type, 0, offset);
+    }
+    if (copy != nullptr) return copy(data_, size_, from, step, count);
+    if (step == 1) {
+      std::memcpy(place(type, size_), from, count * type.size);
+      size_ += count;
+    } else {
+      for (; count > 0; --count, ++size_) std::memcpy(place(type, size_), from, type.size);
+    }
+  }
+
+  STRATA_DETAIL_COLD void shrink(vec_type const& type, std::size_t size) noexcept {
+    if (type.move != nullptr) type.move(nullptr, place(type, size), size_ - size);
+    size_ = size;
+  }
+
+  STRATA_DETAIL_COLD void remove(vec_type const& type, std::size_t at, std::size_t count) noexcept {
+    if (count == 0) return;
+    std::size_t const behind = size_ - at - count;
+    if (type.move == nullptr) {
+      std::memmove(place(type, at), place(type, at + count), behind * type.size);
+    } else {
+      type.move(nullptr, place(type, at), count);
+      type.move(place(type, at), place(type, at + count), behind);
+    }
+    size_ -= count;
+  }
+
+  /// Moves the elements of another one into a gap before `at`.
+  STRATA_DETAIL_COLD void* insert_all(vec_type const& type, std::size_t at, vec_base& from) {
+    std::size_t const count = from.size_;
+    if (count > capacity_ - size_) grow(type, size_ + count);
+    if (count > 0) {
+      relocate(type, place(type, at + count), place(type, at), size_ - at);
+      relocate(type, place(type, at), from.data_, count);
+    }
+    size_ += count;
+    from.size_ = 0;
+    return place(type, at);
+  }
+
+  STRATA_DETAIL_COLD void free_all(vec_type const& type) noexcept {
+    if (data_ == nullptr) return;
+    if (type.move != nullptr) type.move(nullptr, data_, size_);
+    std::free(data_);
+  }
+
+  STRATA_DETAIL_COLD void move_from(vec_type const& type, vec_base& from) noexcept {
+    if (this == &from) return;
+    free_all(type);
+    take(from);
+  }
+
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+
+ private:
+  [[noreturn]] STRATA_DETAIL_COLD static void fail() {
+#if defined(__cpp_exceptions)
+    throw std::bad_alloc();
+#else
+    std::abort();
+#endif
+  }
+
+  void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
+    return data_ == nullptr ? nullptr
+                            : static_cast<unsigned char*>(data_) + at * type.size + offset;
+  }
+
+  static void relocate(vec_type const& type, void* to, void* from, std::size_t count) noexcept {
+    if (count == 0) return;
+    if (type.move != nullptr) return type.move(to, from, count);
+    std::memmove(to, from, count * type.size);
+  }
+};
+
+template <class Value>
+STRATA_DETAIL_COLD void move_elements(void* to, void* from, std::size_t count) noexcept {
+  static_assert(std::is_nothrow_move_constructible<Value>::value,
+                "a vec moves its elements as it grows");
+  Value* const source = static_cast<Value*>(from);
+  Value* const target = static_cast<Value*>(to);
+  bool const up = target > source;  // the places may overlap
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t const at = up ? count - 1 - i : i;
+    if (target != nullptr)
+      ::new (static_cast<void*>(target + at)) Value(static_cast<Value&&>(source[at]));
+    source[at].~Value();
+  }
+}
+
+template <class Value>
+STRATA_DETAIL_COLD void move_element(void* to, void* from) noexcept {
+  ::new (to) Value(static_cast<Value&&>(*static_cast<Value*>(from)));
+}
+
+template <class Value>
+STRATA_DETAIL_COLD void copy_elements(void* data, std::size_t& size, void const* from,
+                                      std::size_t step, std::size_t count) {
+  Value const* value = static_cast<Value const*>(from);
+  for (; count > 0; --count, value += step) {
+    ::new (static_cast<void*>(static_cast<Value*>(data) + size)) Value(*value);
+    ++size;  // one by one, so that those that were made are destroyed if the next one throws
+  }
+}
+
+/// Whether memcpy copies and moves a Value. std::pair is among them, although its assignment is not
+/// trivial.
+template <class Value>
+inline constexpr bool is_plain = std::is_trivially_copy_constructible<Value>::value&&
+    std::is_trivially_destructible<Value>::value;
+
+template <class Value>
+constexpr vec_type make_vec_type() noexcept {
+  static_assert(alignof(Value) <= alignof(std::max_align_t), "malloc aligns the elements");
+  if constexpr (is_plain<Value>) {
+    return {sizeof(Value), nullptr};
+  } else {
+    return {sizeof(Value), &move_elements<Value>};
+  }
+}
+
+template <class Value>
+inline constexpr vec_type vec_type_of = make_vec_type<Value>();
+
+}  // namespace detail
+
+/// A sequence with the interface of std::vector, as far as the library needs it. It compiles in a
+/// fraction of the time, because what is not inlined is shared by all types of elements.
+/// Differences: an iterator is a pointer, bool is an element like any other, moving an element must
+/// not throw, and no element may be aligned beyond std::max_align_t. Without memory it throws
+/// std::bad_alloc, or ends the program under -fno-exceptions.
+template <class Value>
+class vec : public detail::vec_base {
+ public:
+  using value_type = Value;
+  using reference = Value&;
+  using const_reference = Value const&;
+  using iterator = Value*;
+  using const_iterator = Value const*;
+  using size_type = std::size_t;
+  using difference_type = std::ptrdiff_t;
+
+  vec() noexcept = default;
+  explicit vec(std::size_t count) : vec() { resize(count); }
+  vec(std::size_t count, Value const& value) : vec() { resize(count, value); }
+  vec(std::initializer_list<Value> values) : vec() { append(values.begin(), 1, values.size()); }
+  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
+  vec(Iterator first, Iterator last) : vec() {
+    add_range(first, last);
+  }
+  vec(vec const& other) : vec() { append(other.data(), 1, other.size_); }
+  vec(vec&& other) noexcept { take(other); }
+  vec& operator=(vec const& other) {
+    if (this != &other) vec(other).swap(*this);
+    return *this;
+  }
+  vec& operator=(vec&& other) noexcept {
+    move_from(type(), other);
+    return *this;
+  }
+  ~vec() {
+    if constexpr (detail::is_plain<Value>) {
+      std::free(data_);
+    } else {
+      free_all(type());
+    }
+  }
+
+  Value* data() noexcept { return static_cast<Value*>(data_); }
+  Value const* data() const noexcept { return static_cast<Value const*>(data_); }
+  Value* begin() noexcept { return static_cast<Value*>(data_); }
+  Value const* begin() const noexcept { return static_cast<Value const*>(data_); }
+  Value* end() noexcept { return static_cast<Value*>(data_) + size_; }
+  Value const* end() const noexcept { return static_cast<Value const*>(data_) + size_; }
+  Value& operator[](std::size_t at) noexcept { return static_cast<Value*>(data_)[at]; }
+  Value const& operator[](std::size_t at) const noexcept {
+    return static_cast<Value const*>(data_)[at];
+  }
+  /// Like operator[]; ends the program where there is no such element.
+  Value const& at(std::size_t at) const noexcept {
+    if (at >= size_) std::abort();
+    return begin()[at];
+  }
+  Value& front() noexcept { return *static_cast<Value*>(data_); }
+  Value const& front() const noexcept { return *static_cast<Value const*>(data_); }
+  Value& back() noexcept { return static_cast<Value*>(data_)[size_ - 1]; }
+  Value const& back() const noexcept { return static_cast<Value const*>(data_)[size_ - 1]; }
+
+  void reserve(std::size_t count) { grow(type(), count); }
+
+  void push_back(Value const& value) {
+    if constexpr (detail::is_plain<Value>) {
+      add_plain(&value);
+    } else {
+      append(&value, 0, 1);
+    }
+  }
+  void push_back(Value&& value) {
+    if constexpr (detail::is_plain<Value>) {
+      add_plain(&value);
+    } else {
+      add_moved(type(), &value, &detail::move_element<Value>);
+    }
+  }
+  template <class... From>
+  Value& emplace_back(From&&... from) {
+    push_back(Value(static_cast<From&&>(from)...));
+    return back();
+  }
+  void pop_back() noexcept { cut(size_ - 1); }
+
+  void clear() noexcept { cut(0); }
+  void resize(std::size_t count) {
+    if (count <= size_) return cut(count);
+    Value const value = Value();
+    append(&value, 0, count - size_);
+  }
+  void resize(std::size_t count, Value const& value) {
+    if (count <= size_) return cut(count);
+    append(&value, 0, count - size_);
+  }
+  /// The value may not be an element.
+  void assign(std::size_t count, Value const& value) {
+    cut(0);
+    append(&value, 0, count);
+  }
+  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
+  void assign(Iterator first, Iterator last) {
+    vec(first, last).swap(*this);
+  }
+
+  Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
+  Value* erase(Value const* first, Value const* last) noexcept {
+    Value* const at = begin() + (first - begin());
+    remove(type(), static_cast<std::size_t>(first - begin()),
+           static_cast<std::size_t>(last - first));
+    return at;
+  }
+
+  Value* insert(Value const* at, Value const& value) { return insert(at, 1, value); }
+  Value* insert(Value const* at, Value&& value) {
+    vec made;
+    made.push_back(static_cast<Value&&>(value));
+    return insert_all(at, made);
+  }
+  Value* insert(Value const* at, std::size_t count, Value const& value) {
+    vec made(count, value);
+    return insert_all(at, made);
+  }
+  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
+  Value* insert(Value const* at, Iterator first, Iterator last) {
+    vec made(first, last);
+    return insert_all(at, made);
+  }
+  template <class... From>
+  Value* emplace(Value const* at, From&&... from) {
+    return insert(at, Value(static_cast<From&&>(from)...));
+  }
+
+  void swap(vec& other) noexcept { swap_with(other); }
+
+  friend bool operator==(vec const& a, vec const& b) {
+    if (a.size_ != b.size_) return false;
+    for (std::size_t i = 0; i < a.size_; ++i)
+      if (!(a[i] == b[i])) return false;
+    return true;
+  }
+  friend bool operator!=(vec const& a, vec const& b) { return !(a == b); }
+
+ private:
+  static constexpr detail::vec_type const& type() noexcept { return detail::vec_type_of<Value>; }
+
+  void append(Value const* from, std::size_t step, std::size_t count) {
+    if constexpr (detail::is_plain<Value>) {
+      add_copies(type(), nullptr, from, step, count);
+    } else {
+      add_copies(type(), &detail::copy_elements<Value>, from, step, count);
+    }
+  }
+
+  template <class Iterator>
+  void add_range(Iterator first, Iterator last) {
+    if constexpr (std::is_same<Iterator, Value*>::value ||
+                  std::is_same<Iterator, Value const*>::value) {
+      append(first, 1, static_cast<std::size_t>(last - first));
+    } else {
+      for (; first != last; ++first) emplace_back(*first);
+    }
+  }
+
+  void add_plain(Value const* value) {
+    if (STRATA_DETAIL_UNLIKELY(size_ == capacity_))
+      value = static_cast<Value const*>(grow_for(type(), value));
+    ::new (static_cast<void*>(static_cast<Value*>(data_) + size_)) Value(*value);
+    ++size_;
+  }
+
+  void cut(std::size_t size) noexcept {
+    if constexpr (detail::is_plain<Value>) {
+      size_ = size;
+    } else {
+      shrink(type(), size);
+    }
+  }
+
+  Value* insert_all(Value const* at, vec& made) {
+    return static_cast<Value*>(
+        detail::vec_base::insert_all(type(), static_cast<std::size_t>(at - begin()), made));
+  }
+};
+
+STRATA_END
+
+#endif  // STRATA_BASE_VEC_HPP

@@ -1,0 +1,397 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
+#define STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Turns wanted names into a metric_set for a chip that is known by has(name) alone.
+template <class Has>
+class metric_resolver {
+ public:
+  metric_resolver(Has& has, vec<std::string> const& chip_names)
+      : has_(has), chip_names_(chip_names) {}
+
+  metric_set run(vec<std::string> const& wanted) {
+    for (std::string const& name : wanted) {
+      if (set_.find(name) != nullptr) continue;
+      if (metric const* entry = find_metric(name)) {
+        if (std::string reason = why_absent(*entry); !reason.empty()) {
+          set_.absent.push_back({name, std::move(reason)});
+        } else {
+          add(*entry);
+        }
+      } else if (is_cupti_name(name)) {
+        add_raw(name);
+      } else {
+        set_unknown(name);
+      }
+    }
+    return std::move(set_);
+  }
+
+ private:
+  bool available(std::string_view name) {
+    if (is_cupti_name(name)) return has_(std::string(name));
+    metric const* entry = find_metric(name);
+    return entry != nullptr && !choice(*entry).empty();
+  }
+
+  /// The first of the alternatives whose names all exist; empty where there is none. One in which
+  /// everything is optional needs at least one name.
+  std::string_view choice(metric const& entry) {
+    std::string_view rest = entry.formula;
+    while (!rest.empty()) {
+      std::string_view const alternative = trimmed(take_until(rest, "|"));
+      bool complete = true;
+      bool any = false;
+      for_each_name(alternative, [&](std::string_view name, bool optional) {
+        if (!complete) return;
+        bool const there = available(name);
+        any = any || there;
+        complete = there || optional;
+      });
+      if (complete && any) return alternative;
+    }
+    return {};
+  }
+
+  /// Why a metric that is in the catalogue cannot be had; empty where it can.
+  std::string why_absent(metric const& entry) {
+    if (!choice(entry).empty()) return {};
+    vec<std::string_view> missing;
+    list_missing(entry, missing);
+    std::string reason;
+    for (std::string_view const name : missing) {
+      reason += reason.empty() ? "this chip lacks " : ", ";
+      reason += name;
+    }
+    bool const choices = entry.formula.find('|') != std::string_view::npos;
+    return reason + (choices ? " and what could stand in" : "");
+  }
+
+  /// The CUPTI names that the first alternative lacks, in itself or in what it is derived from.
+  void list_missing(metric const& entry, vec<std::string_view>& missing) {
+    std::string_view rest = entry.formula;
+    for_each_name(take_until(rest, "|"), [&](std::string_view name, bool) {
+      if (available(name)) return;
+      if (metric const* input = find_metric(name)) {
+        list_missing(*input, missing);
+      } else if (std::find(missing.begin(), missing.end(), name) == missing.end()) {
+        missing.push_back(name);
+      }
+    });
+  }
+
+  void add(metric const& entry) {
+    if (set_.find(entry.key) != nullptr) return;
+    std::string_view const formula = choice(entry);
+    resolved_metric made;
+    made.key = entry.key;
+    made.unit = entry.unit;
+    made.level = entry.level;
+    made.combine = entry.combine;
+    made.stand_in = !begins_with(entry.formula, formula);
+    made.formula = formula;
+    for_each_name(formula, [&](std::string_view name, bool) {
+      if (!available(name)) return;
+      if (is_cupti_name(name)) {
+        made.counters.emplace_back(name);
+      } else {
+        made.derived = true;
+        add(*find_metric(name));
+      }
+    });
+    set_.metrics.push_back(std::move(made));
+  }
+
+  /// A CUPTI name; one without a rollup is a sum.
+  void add_raw(std::string const& name) {
+    std::string const sum = name + ".sum";
+    std::string const& found = has_(name) ? name : has_(sum) ? sum : std::string();
+    if (found.empty()) {
+      set_unknown(name);
+      return;
+    }
+    if (set_.find(found) != nullptr) return;
+    resolved_metric made;
+    made.key = found;
+    made.formula = found;
+    made.level = level_of(found);
+    made.combine = combine_of(found);
+    made.counters.push_back(found);
+    set_.metrics.push_back(std::move(made));
+  }
+
+  void set_unknown(std::string const& name) {
+    if (is_cupti_name(name)) {
+      set_.unknown.push_back({name, nearest_counters(name)});
+      return;
+    }
+    nearest_names nearest(name);
+    for (metric const& each : metric_list()) nearest.consider(each.key);
+    for (metric_preset const& each : preset_list()) nearest.consider(each.name);
+    set_.unknown.push_back({name, nearest.best()});
+  }
+
+  /// The chip's names nearest to a CUPTI name, with its rollup or the commonest where they have it.
+  vec<std::string> nearest_counters(std::string const& name) {
+    std::size_t const dot = name.find('.', name.find("__"));
+    std::string const base = name.substr(0, dot);
+    std::string const rollup = dot == std::string::npos ? std::string() : name.substr(dot);
+    nearest_names nearest(base);
+    for (std::string const& each : chip_names_) nearest.consider(each);
+    vec<std::string> found = nearest.best();
+    for (std::string& each : found) {
+      if (has_(each + rollup)) {
+        each += rollup;
+      } else if (has_(each + ".sum")) {
+        each += ".sum";
+      }
+    }
+    return found;
+  }
+
+  Has& has_;
+  vec<std::string> const& chip_names_;
+  metric_set set_;
+};
+
+}  // namespace detail
+
+/// Resolves names against a chip: has(name) tells whether it has a CUPTI metric with its rollup.
+/// `chip_names` are what misspelt CUPTI names are compared with.
+/// Cost: has() is called several times for a name, so it should remember.
+template <class Has>
+metric_set resolve_metrics(vec<std::string> const& wanted, Has&& has,
+                           vec<std::string> const& chip_names = {}) {
+  return detail::metric_resolver<std::remove_reference_t<Has>>(has, chip_names).run(wanted);
+}
+
+namespace detail {
+
+/// What CUPTI says about a metric.
+struct metric_properties {
+  std::string description;
+  std::string hardware_unit;
+  std::string unit;  ///< as CUPTI writes it: "byte", "gpc_cycle"
+  cupti::profiler::metric_type type = cupti::profiler::metric_type::counter;
+  cupti::profiler::metric_scope scope = cupti::profiler::metric_scope::unknown;  ///< 13.1 and later
+};
+
+/// The metrics of one chip through CUPTI's Profiler Host API; needs no GPU and no driver.
+/// Threads: one at a time.
+class metric_host {
+ public:
+  /// Chips that the library knows, such as GH100.
+  static vec<std::string> chips(profiler_library const& library) {
+    vec<std::string> names;
+    cupti::profiler::supported_chips_params params;
+    if (!library.ok() || call(library.api.supported_chips, params) != cupti::result::success) {
+      return names;
+    }
+    for (std::size_t i = 0; i < params.count; ++i) names.emplace_back(params.names[i]);
+    return names;
+  }
+
+  /// Opens the chip with this name, exactly as chips() has it. `availability` is the device's
+  /// image of counters: with it, passes are those of the device (MIG, vGPU), not of the whole chip.
+  /// Errors: unavailable without libcupti, bad_argument for an unknown chip.
+  status open(profiler_library const& library, std::string chip,
+              vec<std::uint8_t> availability = {}) {
+    if (!library.ok()) return {errc::unavailable, library.problem};
+    status opened = scratch_.open(library, chip, availability);
+    if (!opened) return why_not(library, chip, std::move(opened));
+    library_ = &library;
+    chip_ = std::move(chip);
+    availability_ = std::move(availability);
+    known_.clear();
+    return {};
+  }
+
+  std::string const& chip() const noexcept { return chip_; }
+
+  /// Whether a CUPTI name, with its rollup, can be counted. One bad name would spoil a whole
+  /// configuration, so each is asked for by itself.
+  /// Cost: 10 us the first time (0.5 ms for a rare rollup), then a look-up.
+  bool has(std::string const& name) {
+    if (bool const* const known = known_.find(name)) return *known;
+    bool const found = is_cupti_name(name) && can_count(name);
+    known_[name] = found;
+    return found;
+  }
+
+  /// Errors: bad_argument for a name that the chip does not have.
+  status properties(std::string const& name, metric_properties& found) {
+    cupti::profiler::metric_properties_params params;
+    params.object = scratch_.get();
+    params.metric = name.c_str();
+    status const done = scratch_.outcome("cuptiProfilerHostGetMetricProperties",
+                                         call(library_->api.metric_properties, params));
+    if (!done) return done;
+    auto const text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+    found = {text(params.description), text(params.hardware_unit), text(params.dimension),
+             params.type, params.scope};
+    return {};
+  }
+
+  /// Names of all counters, ratios and throughputs of the chip, without rollups.
+  vec<std::string> base_metrics() {
+    using cupti::profiler::metric_type;
+    vec<std::string> names;
+    for (metric_type const type :
+         {metric_type::counter, metric_type::ratio, metric_type::throughput}) {
+      cupti::profiler::base_metrics_params params;
+      params.object = scratch_.get();
+      params.type = type;
+      if (call(library_->api.base_metrics, params) != cupti::result::success) continue;
+      for (std::size_t i = 0; i < params.count; ++i) names.emplace_back(params.names[i]);
+    }
+    return names;
+  }
+
+  /// Keys, CUPTI names, or both, as this chip has them; units of CUPTI names filled in.
+  metric_set resolve(vec<std::string> const& wanted) {
+    bool foreign = false;
+    for (std::string const& each : wanted) foreign = foreign || is_cupti_name(each);
+    metric_set set = resolve_metrics(
+        wanted, [this](std::string const& name) { return has(name); },
+        foreign ? base_metrics() : vec<std::string>());
+    for (resolved_metric& each : set.metrics) {
+      metric_properties found;
+      if (each.unit.empty() && properties(each.key, found).ok()) each.unit = found.unit;
+    }
+    return set;
+  }
+
+  /// Makes the image for counters that are counted together.
+  /// Errors: names the counters that CUPTI refuses, alone or in company.
+  status configure(vec<std::string> const& names, metric_config& made) {
+    status done = build(names, made);
+    if (done || names.size() < 2) return done;
+    std::string refused;
+    for (std::string const& each : names) {
+      metric_config alone;
+      if (!build({each}, alone)) refused += (refused.empty() ? "" : ", ") + each;
+    }
+    return {done.code(), done.message() + (refused.empty() ? " (these counters do not go together)"
+                                                           : " (refused: " + refused + ")")};
+  }
+
+  /// Like configure, but counters that refuse each other's company get configurations of their
+  /// own. `problems` takes a sentence for each that CUPTI does not count even alone.
+  /// Cost: milliseconds; where CUPTI refuses, some for each counter.
+  void configure_apart(vec<std::string> const& names, vec<metric_config>& made,
+                       vec<status>& problems) {
+    metric_config together;
+    if (build(names, together).ok()) {
+      made.push_back(std::move(together));
+      return;
+    }
+    vec<vec<std::string>> companies;
+    for (std::string const& each : names) {
+      metric_config alone;
+      status const able = build({each}, alone);
+      if (able.ok()) {
+        join(each, companies);
+      } else {
+        problems.emplace_back(able.code(), each + " is not counted: " + able.message());
+      }
+    }
+    for (vec<std::string> const& each : companies) {
+      metric_config config;
+      status const able = build(each, config);
+      if (able.ok()) {
+        made.push_back(std::move(config));
+      } else {
+        problems.push_back(able);
+      }
+    }
+  }
+
+  /// One configuration for each group of the set, in the order of group_metrics().
+  status configure(metric_set const& set, pass_layout layout, vec<metric_config>& made) {
+    made.clear();
+    for (metric_group const& group : group_metrics(set, layout)) {
+      metric_config config;
+      status const done = configure(group.counters, config);
+      if (!done) return done;
+      made.push_back(std::move(config));
+    }
+    return {};
+  }
+
+ private:
+  /// CUPTI has properties for a name without its rollup, which it cannot count, and 13.1 has them
+  /// for any rollup; so those that not every counter has are tried on an object of their own.
+  bool can_count(std::string const& name) {
+    metric_properties found;
+    if (!properties(name, found)) return false;
+    std::size_t const dot = name.find('.', name.find("__"));
+    if (dot == std::string::npos) return false;
+    if (found.type == cupti::profiler::metric_type::counter &&
+        is_one_of(std::string_view(name).substr(dot), common_rollups)) {
+      return true;
+    }
+    metric_config alone;
+    return build({name}, alone).ok();
+  }
+
+  /// Adds a name to the first company that takes it, or to one of its own.
+  void join(std::string const& name, vec<vec<std::string>>& companies) {
+    for (vec<std::string>& each : companies) {
+      metric_config config;
+      each.push_back(name);
+      if (build(each, config).ok()) return;
+      each.pop_back();
+    }
+    companies.push_back({name});
+  }
+
+  static status why_not(profiler_library const& library, std::string const& chip, status failed) {
+    vec<std::string> const known = chips(library);
+    if (known.empty() || std::find(known.begin(), known.end(), chip) != known.end()) return failed;
+    std::string text = library.path + " does not know chip '" + chip + "'; it knows";
+    for (std::string const& each : known) text += ' ' + each;
+    return {errc::bad_argument, std::move(text)};
+  }
+
+  status build(vec<std::string> const& names, metric_config& made) {
+    profiler_host fresh;
+    status opened = fresh.open(*library_, chip_, availability_);
+    if (!opened) return opened;
+    made = metric_config(std::move(fresh), names);
+    return made.build();
+  }
+
+  static constexpr std::string_view common_rollups =
+      ".sum .avg .sum.peak_sustained .avg.peak_sustained";
+
+  profiler_library const* library_ = nullptr;
+  std::string chip_;
+  vec<std::uint8_t> availability_;
+  profiler_host scratch_;  // for questions only: nothing is added to it
+  flat_map<std::string, bool> known_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_CHIP_METRICS_HPP

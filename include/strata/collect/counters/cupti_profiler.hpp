@@ -1,0 +1,353 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP
+#define STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// The Profiler Host API and the Range Profiler, declared here so that no CUPTI header is needed.
+// tests/package/abi_profiler.cpp holds every size, offset and value against the headers of CUPTI
+// 12.6 to 13.5. Each parameter structure begins with its size, which CUPTI compares for equality
+// with the sizes that it knows: `sizes` lists them, newest first (end of the last field, not
+// sizeof), and call() goes down that ladder.
+
+STRATA_BEGIN
+namespace detail {
+namespace cupti {
+namespace profiler {
+
+enum class metric_type : int { counter = 0, ratio = 1, throughput = 2 };
+enum class metric_scope : int { context = 0, device = 1, unknown = 2 };  // 13.1 and later
+enum class profiler_type : int { range = 0, pm_sampling = 1 };
+enum class range_mode : int { automatic = 1, user = 2 };                  // CUpti_ProfilerRange
+enum class replay_mode : int { application = 1, kernel = 2, user = 3 };   // ...ReplayMode
+enum class api_kind : int { range = 0, pc_sampling, sass, pm_sampling };  // CUpti_Profiler_API
+enum class support : int { unknown = 0, no, disabled, yes, limited };     // limited: 13.3
+enum class cache_control : int { none = 0, invalidate_all = 1, l2 = 2 };  // 13.4 and later
+
+struct host_object;   // CUpti_Profiler_Host_Object
+struct range_object;  // CUpti_RangeProfiler_Object
+
+// ---- the process and the device ----
+
+struct initialize_params {
+  static constexpr std::size_t sizes[] = {16};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+};
+
+struct deinitialize_params {
+  static constexpr std::size_t sizes[] = {16};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+};
+
+struct device_supported_params {
+  static constexpr std::size_t sizes[] = {56, 52};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  int device = 0;
+  support supported = support::unknown;  // out, as all below but `api`
+  support architecture = support::unknown;
+  support sli = support::unknown;
+  support virtual_gpu = support::unknown;
+  support confidential_computing = support::unknown;
+  support cmp = support::unknown;
+  support wsl = support::unknown;
+  api_kind api = api_kind::range;
+  support sku = support::unknown;  // 13.1
+};
+
+struct chip_name_params {
+  static constexpr std::size_t sizes[] = {32};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  std::size_t device_index = 0;
+  const char* name = nullptr;  // out
+};
+
+/// First with a null image, which gives the size; then with one.
+struct counter_availability_params {
+  static constexpr std::size_t sizes[] = {41, 40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  context_handle context = nullptr;
+  std::size_t image_size = 0;
+  std::uint8_t* image = nullptr;
+  std::uint8_t device_wide_counters = 0;  // 13.1: also the links' counters
+};
+
+// ---- the host API: works without a driver ----
+
+struct host_initialize_params {
+  static constexpr std::size_t sizes[] = {56, 48};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  profiler_type type = profiler_type::range;
+  const char* chip = nullptr;
+  const std::uint8_t* availability = nullptr;
+  host_object* object = nullptr;          // out
+  const char* single_pass_set = nullptr;  // 13.2; PM sampling only
+};
+
+struct host_deinitialize_params {
+  static constexpr std::size_t sizes[] = {24};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+};
+
+struct supported_chips_params {
+  static constexpr std::size_t sizes[] = {32};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  std::size_t count = 0;               // out
+  const char* const* names = nullptr;  // out
+};
+
+struct base_metrics_params {
+  static constexpr std::size_t sizes[] = {48};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  metric_type type = metric_type::counter;
+  const char** names = nullptr;  // out
+  std::size_t count = 0;         // out
+};
+
+struct sub_metrics_params {
+  static constexpr std::size_t sizes[] = {56};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  metric_type type = metric_type::counter;
+  const char* metric = nullptr;
+  std::size_t count = 0;         // out
+  const char** names = nullptr;  // out
+};
+
+struct metric_properties_params {
+  static constexpr std::size_t sizes[] = {64, 60};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  const char* metric = nullptr;
+  const char* description = nullptr;  // out, as all below
+  const char* hardware_unit = nullptr;
+  const char* dimension = nullptr;
+  metric_type type = metric_type::counter;
+  metric_scope scope = metric_scope::unknown;  // 13.1
+};
+
+struct add_metrics_params {
+  static constexpr std::size_t sizes[] = {40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  const char** names = nullptr;
+  std::size_t count = 0;
+};
+
+struct config_image_size_params {
+  static constexpr std::size_t sizes[] = {32};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  std::size_t size = 0;  // out
+};
+
+struct config_image_params {
+  static constexpr std::size_t sizes[] = {40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  std::size_t size = 0;
+  std::uint8_t* image = nullptr;
+};
+
+struct pass_count_params {
+  static constexpr std::size_t sizes[] = {40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  std::size_t size = 0;
+  std::uint8_t* image = nullptr;
+  std::size_t passes = 0;  // out
+};
+
+struct evaluate_params {
+  static constexpr std::size_t sizes[] = {72};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  host_object* object = nullptr;
+  const std::uint8_t* counter_data = nullptr;
+  std::size_t counter_data_size = 0;
+  std::size_t range = 0;
+  const char** names = nullptr;
+  std::size_t count = 0;
+  double* values = nullptr;  // out: one a name
+};
+
+// ---- the Range Profiler: needs a driver and a context ----
+
+struct enable_params {
+  static constexpr std::size_t sizes[] = {36, 32};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  context_handle context = nullptr;
+  range_object* object = nullptr;              // out
+  cache_control caches = cache_control::none;  // 13.4
+};
+
+/// Disable, start, and pop take nothing but the object.
+struct disable_params {
+  static constexpr std::size_t sizes[] = {24};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+};
+struct start_params : disable_params {};
+struct pop_range_params : disable_params {};
+
+struct stop_params {
+  static constexpr std::size_t sizes[] = {41};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+  std::size_t pass_index = 0;  // out, as all below
+  std::size_t target_nesting_level = 0;
+  std::uint8_t all_passes_submitted = 0;
+};
+
+struct push_range_params {
+  static constexpr std::size_t sizes[] = {32};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+  const char* name = nullptr;
+};
+
+/// The number of levels precedes the first one: the old profiling API had them the other way round.
+struct set_config_params {
+  static constexpr std::size_t sizes[] = {90};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+  std::size_t config_size = 0;
+  const std::uint8_t* config = nullptr;
+  std::size_t counter_data_size = 0;
+  std::uint8_t* counter_data = nullptr;
+  range_mode range = range_mode::user;
+  replay_mode replay = replay_mode::user;
+  std::size_t max_ranges_per_pass = 0;
+  std::uint16_t nesting_levels = 1;
+  std::uint16_t min_nesting_level = 1;
+  std::size_t pass_index = 0;
+  std::uint16_t target_nesting_level = 1;
+};
+
+struct decode_params {
+  static constexpr std::size_t sizes[] = {32};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+  std::size_t ranges_dropped = 0;  // out
+};
+
+struct counter_data_size_params {
+  static constexpr std::size_t sizes[] = {64};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+  const char** names = nullptr;
+  std::size_t count = 0;
+  std::size_t max_ranges = 0;
+  std::uint32_t max_tree_nodes = 0;  // at least max_ranges
+  std::size_t size = 0;              // out
+};
+
+struct counter_data_initialize_params {
+  static constexpr std::size_t sizes[] = {40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  range_object* object = nullptr;
+  std::size_t size = 0;
+  std::uint8_t* image = nullptr;
+};
+
+struct counter_data_info_params {
+  static constexpr std::size_t sizes[] = {40};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  const std::uint8_t* image = nullptr;
+  std::size_t size = 0;
+  std::size_t ranges = 0;  // out
+};
+
+struct range_info_params {
+  static constexpr std::size_t sizes[] = {56};
+  std::size_t struct_size = 0;
+  void* reserved = nullptr;
+  const std::uint8_t* image = nullptr;
+  std::size_t size = 0;
+  std::size_t range = 0;
+  const char* delimiter = nullptr;
+  const char* name = nullptr;  // out
+};
+
+/// The functions in use; a null one is absent from the library.
+struct table {
+  result (*initialize)(initialize_params*) = nullptr;
+  result (*deinitialize)(deinitialize_params*) = nullptr;
+  result (*device_supported)(device_supported_params*) = nullptr;
+  result (*chip_name)(chip_name_params*) = nullptr;  // crashes without a driver
+  result (*counter_availability)(counter_availability_params*) = nullptr;  // and so does this
+
+  result (*host_initialize)(host_initialize_params*) = nullptr;
+  result (*host_deinitialize)(host_deinitialize_params*) = nullptr;
+  result (*supported_chips)(supported_chips_params*) = nullptr;
+  result (*base_metrics)(base_metrics_params*) = nullptr;
+  result (*sub_metrics)(sub_metrics_params*) = nullptr;
+  result (*metric_properties)(metric_properties_params*) = nullptr;
+  result (*add_metrics)(add_metrics_params*) = nullptr;
+  result (*config_image_size)(config_image_size_params*) = nullptr;
+  result (*config_image)(config_image_params*) = nullptr;
+  result (*pass_count)(pass_count_params*) = nullptr;
+  result (*evaluate)(evaluate_params*) = nullptr;
+
+  result (*enable)(enable_params*) = nullptr;  // crashes without a driver
+  result (*disable)(disable_params*) = nullptr;
+  result (*start)(start_params*) = nullptr;
+  result (*stop)(stop_params*) = nullptr;
+  result (*push_range)(push_range_params*) = nullptr;
+  result (*pop_range)(pop_range_params*) = nullptr;
+  result (*set_config)(set_config_params*) = nullptr;
+  result (*decode)(decode_params*) = nullptr;
+  result (*counter_data_size)(counter_data_size_params*) = nullptr;
+  result (*counter_data_initialize)(counter_data_initialize_params*) = nullptr;
+  result (*counter_data_info)(counter_data_info_params*) = nullptr;
+  result (*range_info)(range_info_params*) = nullptr;
+};
+
+/// Calls `function` with the newest size that the library knows.
+/// Errors: not_implemented where the function is absent.
+template <class Params>
+result call(result (*function)(Params*), Params& params) noexcept {
+  if (function == nullptr) return result::not_implemented;
+  result code = result::invalid_parameter;
+  for (std::size_t const size : Params::sizes) {
+    params.struct_size = size;
+    code = function(&params);
+    if (code != result::invalid_parameter) break;
+  }
+  return code;
+}
+
+}  // namespace profiler
+}  // namespace cupti
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_CUPTI_PROFILER_HPP

@@ -1,0 +1,464 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
+#define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/counters/range_profiler.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The range profilers of all devices that the thread which drives the steps works on, driven as
+/// one: a range is pushed on each of them. Devices of other threads are left alone: to wait for one
+/// in the middle of a step could wait for ever, say for a collective that needs this thread.
+/// Threads: as range_profiler.
+class device_profilers {
+ public:
+  enum class which : unsigned char { current, all };
+
+  /// The device of the current context, and with `all` every other of the same chip that this
+  /// thread put work on in this session. `problems` takes a sentence for each device that is left
+  /// out. Errors: those of the current device.
+  status open(profiler_library const& library, which devices, std::uint32_t session,
+              vec<status>& problems) {
+    driver_library const& driver = driver_library::get();
+    driver::context_handle context = nullptr;
+    driver::device_handle device = 0;
+    if (driver.api.context_current == nullptr || driver.api.context_device == nullptr ||
+        driver.api.context_current(&context) != driver::result::success || context == nullptr ||
+        driver.api.context_device(&device) != driver::result::success) {
+      return {errc::unavailable,
+              "counters: the thread that drives the steps has no CUDA context; call the CUDA "
+              "runtime in it before"};
+    }
+    close();
+    members_.clear();
+    members_.emplace_back(context, device);
+    device_wait::saw(context);  // so that its end is seen
+    status const done = members_[0].profiler.open(library, context, device);
+    if (!done) return done;
+    thread_contexts::each(session, [&](driver::context_handle other) {
+      if (other == context || !device_wait::lives(other)) return;
+      left_out_.push_back(other);
+      if (devices == which::all && open_other(library, other, problems)) left_out_.pop_back();
+    });
+    return {};
+  }
+
+  bool is_open() const noexcept { return !members_.empty() && members_[0].profiler.is_open(); }
+  bool several() const noexcept { return members_.size() > 1; }
+  std::string const& chip() const noexcept {
+    static std::string const none;
+    return members_.empty() ? none : members_[0].profiler.chip();
+  }
+  vec<std::uint8_t> const& availability() const noexcept {
+    return members_[0].profiler.availability();
+  }
+  /// As the driver numbers them.
+  vec<std::uint32_t> devices() const {
+    vec<std::uint32_t> all;
+    for (member const& each : members_) all.push_back(static_cast<std::uint32_t>(each.device));
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  /// Makes what the first device counts with for the others too, since CUPTI's host object has
+  /// values of one device: those of another's SMs are NaN (H200, CUDA 13.0). `problems` takes a
+  /// sentence for each device that cannot count so: it is left out.
+  void adapt(vec<metric_config> const& configs, vec<status>& problems) {
+    std::string const chip_name = chip();
+    vec<member> able;
+    for (member& each : members_) {
+      status const done = able.empty() ? status() : adapt(configs, chip_name, each);
+      if (done.ok()) {
+        able.push_back(std::move(each));
+        continue;
+      }
+      problems.emplace_back(done.code(), "counters: device " + std::to_string(each.device) +
+                                             " is not counted: " + done.message());
+      left_out_.push_back(each.context);
+      close(each);
+    }
+    members_ = std::move(able);
+  }
+
+  /// As range_profiler::configure, on each.
+  status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
+    return on_all([&](member& each) {
+      each.worked.clear();
+      return each.profiler.configure(each.its(config), most_ranges, by_kernel);
+    });
+  }
+  /// Starts all or none.
+  status start() {
+    std::size_t started = 0;
+    status const done = on_all([&](member& each) {
+      status const its = each.profiler.start();
+      started += its.ok() ? 1 : 0;
+      return its;
+    });
+    bool complete = false;
+    if (!done) (void)stop(complete, started);
+    return done;
+  }
+  /// Stops all, also where one fails.
+  status stop(bool& complete) { return stop(complete, members_.size()); }
+
+  void push(std::uint32_t range) noexcept {
+    on_living([&](range_profiler& each) { each.push(range); });
+  }
+  void pop() noexcept {
+    on_living([](range_profiler& each) { each.pop(); });
+  }
+
+  /// The program puts work on a device while a range is counted. Work of graphs and of copies
+  /// between devices is another device's too.
+  void launched(std::uint32_t range, api_kind kind, cupti::api_data const& call) {
+    if (!several()) return;
+    bool const peer = kind == api_kind::copy && call.function_name != nullptr &&
+                      std::strstr(call.function_name, "Peer") != nullptr;
+    for (member& each : members_)
+      if (each.context == call.context || peer || kind == api_kind::graph_launch) each.mark(range);
+  }
+  /// Goes on with the current device alone.
+  void leave_out_others() noexcept {
+    while (several()) {
+      left_out_.push_back(members_.back().context);
+      close(members_.back());
+      members_.pop_back();
+    }
+  }
+  /// Nobody will say what is launched: every device counts in every range.
+  void launches_are_unknown() noexcept { blind_ = true; }
+
+  /// Whether this context's work is known to be another device's than those that are counted.
+  bool leaves_out(driver::context_handle context) const noexcept {
+    return std::find(left_out_.begin(), left_out_.end(), context) != left_out_.end();
+  }
+  /// Whether this context was there when the profilers were opened, counted or left out.
+  bool knows(driver::context_handle context) const noexcept {
+    for (member const& each : members_)
+      if (each.context == context) return true;
+    return leaves_out(context);
+  }
+
+  /// Whether the passes should be made again, with more room on one of them.
+  bool should_repeat() noexcept {
+    bool again = false;
+    for (member const& each : members_) again = again || each.profiler.should_repeat();
+    for (member& each : members_) again ? each.profiler.repeat() : each.profiler.accept();
+    return again;
+  }
+  /// On the device that lost most.
+  std::uint64_t lost() const noexcept {
+    std::uint64_t most = 0;
+    for (member const& each : members_) most = (std::max)(most, each.profiler.lost());
+    return most;
+  }
+  status trouble() const {
+    for (member const& each : members_) {
+      status const its = each.profiler.trouble();
+      if (!its.ok()) return its;
+    }
+    return {};
+  }
+
+  /// As range_profiler::read: the values of one device after those of another, and none where one
+  /// device fails. A device on which a
+  /// range had no work is not in it; a range of which a device lost a part is left out.
+  template <class Sink>
+  status read(metric_config& config, Sink sink) {
+    if (!several()) return members_[0].profiler.read(config, sink);
+    struct counted {
+      std::uint32_t range;
+      vec<double> values;
+    };
+    vec<vec<counted>> all;
+    vec<std::size_t> parts;  // by range
+    status const done = on_all([&](member& each) {
+      vec<counted>& own = all.emplace_back();
+      return each.profiler.read(each.its(config), [&](std::uint32_t range, vec<double> const& v) {
+        if (!has_work_in(each, range)) return;
+        if (range >= parts.size()) parts.resize(range + std::size_t{1});
+        ++parts[range];
+        own.push_back({range, v});
+      });
+    });
+    if (!done) return done;
+    for (vec<counted> const& own : all) {
+      for (counted const& each : own) {
+        std::size_t wanted = 0;
+        for (member const& m : members_) wanted += has_work_in(m, each.range) ? 1 : 0;
+        if (parts[each.range] == wanted) sink(each.range, each.values);
+      }
+    }
+    return {};
+  }
+
+  void abandon() {
+    for (member& each : members_) each.profiler.abandon();
+  }
+  void close() noexcept {
+    for (member& each : members_) close(each);
+  }
+
+ private:
+  struct member {
+    member(driver::context_handle in, driver::device_handle of) : context(in), device(of) {}
+
+    void mark(std::uint32_t range) {
+      if (range >= worked.size()) worked.resize(range + std::size_t{1});
+      worked[range] = true;
+    }
+
+    /// What stands here for a configuration of the first device.
+    metric_config& its(metric_config& first) noexcept {
+      for (metric_config& each : own)
+        if (each.names() == first.names()) return each;
+      return first;
+    }
+
+    driver::context_handle context;
+    driver::device_handle device;
+    range_profiler profiler;
+    vec<metric_config> own;  // of every device but the first
+    vec<bool> worked;        // by range, since `configure`
+  };
+
+  static status adapt(vec<metric_config> const& configs, std::string const& chip, member& to) {
+    for (metric_config const& first : configs) {
+      profiler_host host;
+      status done = host.open(profiler_library::get(), chip, to.profiler.availability());
+      if (!done) return done;
+      done = to.own.emplace_back(std::move(host), first.names()).build();
+      if (!done) return done;
+      if (to.own.back().passes() != first.passes())
+        return {errc::not_supported, "it takes another number of passes than the first one"};
+    }
+    return {};
+  }
+
+  /// To be made current; null where the only one is used, as it is.
+  driver::context_handle context_of(member const& each) const noexcept {
+    return several() ? each.context : nullptr;
+  }
+
+  bool has_work_in(member const& each, std::uint32_t range) const noexcept {
+    return blind_ || (range < each.worked.size() && each.worked[range]);
+  }
+
+  /// Whether the program destroyed the context, and with it what CUPTI had there.
+  static bool is_gone(member& each) noexcept {
+    if (device_wait::lives(each.context)) return false;
+    each.profiler.forget();
+    return true;
+  }
+
+  void close(member& each) noexcept {
+    if (is_gone(each)) return;
+    context_scope const here(context_of(each));
+    if (here) each.profiler.close();
+  }
+
+  /// For ranges: what fails is told by the profiler when the pass ends.
+  template <class Action>
+  void on_living(Action action) noexcept {
+    for (member& each : members_) {
+      if (several() && is_gone(each)) continue;
+      context_scope const here(context_of(each));
+      if (here) action(each.profiler);
+    }
+  }
+
+  status stop(bool& complete, std::size_t count) {
+    status first;
+    complete = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      bool ended = false;
+      status const done = on(members_[i], [&](member& each) { return each.profiler.stop(ended); });
+      complete = complete && ended;
+      if (first.ok()) first = done;
+    }
+    return first;
+  }
+
+  template <class Action>
+  status on(member& each, Action action) {
+    if (is_gone(each)) {
+      return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
+                                     " was destroyed while it was counted"};
+    }
+    context_scope const here(context_of(each));
+    if (here) return action(each);
+    return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
+                                   " cannot be made current"};
+  }
+
+  template <class Action>
+  status on_all(Action action) {
+    for (member& each : members_) {
+      status done = on(each, action);
+      if (!done) return done;
+    }
+    return {};
+  }
+
+  bool open_other(profiler_library const& library, driver::context_handle context,
+                  vec<status>& problems) {
+    context_scope const here(context);
+    driver::device_handle device = 0;
+    if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
+      return false;
+    std::string const name = "counters: device " + std::to_string(device);
+    for (member const& each : members_) {
+      if (each.device != device) continue;
+      problems.emplace_back(errc::not_supported,
+                            name +
+                                " has several contexts, of which one is counted: the one of "
+                                "the thread that drives the steps, if it is of this device");
+      return false;
+    }
+    member made(context, device);
+    status const done = made.profiler.open(library, context, device);
+    if (!done) {
+      problems.emplace_back(done.code(), name + " is not counted: " + done.message());
+      return false;
+    }
+    if (made.profiler.chip() != chip()) {
+      problems.emplace_back(errc::not_supported, name + " is not counted: it is a " +
+                                                     made.profiler.chip() + ", the first one a " +
+                                                     chip() + "; run on devices of one kind");
+      made.profiler.close();
+      return false;
+    }
+    members_.push_back(std::move(made));
+    return true;
+  }
+
+  vec<member> members_;
+  vec<driver::context_handle> left_out_;  // of this thread's contexts
+  bool blind_ = false;
+};
+
+/// What to count, and the profilers that do it.
+struct counting_plan {
+  device_profilers devices;
+  metric_host host;
+  metric_set set;
+  vec<metric_config> configs;  ///< each counted apart
+
+  /// Whether this configuration counts by instrumented code (SASS), which does not go with CUDA
+  /// graphs: their kernels count 0, and one that is captured within a counted range may end in an
+  /// illegal address, which would break the program (seen on an H200, CUDA 13.0).
+  bool breaks_graphs(std::size_t config) const noexcept {
+    for (std::string const& name : configs[config].names())
+      if (name.find("__sass_") != std::string::npos) return true;
+    return false;
+  }
+  static status no_sass_beside_graphs() {
+    return {
+        errc::not_supported,
+        "counters: exact instruction counts (flops, instructions) are left out, since they "
+        "instrument kernels and this program uses CUDA graphs, which that breaks: switch graphs "
+        "off to count them (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
+  }
+
+  /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
+  /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
+  /// be counted.
+  status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
+              vec<status>& problems) {
+    driver_library const& driver = driver_library::get();
+    if (!driver.ok()) return {errc::unavailable, driver.problem};
+    profiler_library const& library = profiler_library::get();
+    if (!library.ok()) return {errc::unavailable, library.problem};
+    status done = devices.open(library, counted, session, problems);
+    if (!done) return done;
+    done = host.open(library, devices.chip(), devices.availability());
+    if (!done) return done;
+    set = host.resolve(expand_metrics(request));
+    for (unknown_metric const& each : set.unknown)
+      problems.emplace_back(errc::bad_argument, each.message());
+    for (absent_metric const& each : set.absent) {
+      problems.emplace_back(errc::not_supported, each.key + " cannot be counted: " + each.reason);
+    }
+    if (set.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
+    for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart))
+      host.configure_apart(group.counters, configs, problems);
+    devices.adapt(configs, problems);
+    return configs.empty() ? status{errc::not_supported, "counters: CUPTI refused every group"}
+                           : status{};
+  }
+};
+
+/// What was counted so far, one configuration after the other. The last one may be counted anew:
+/// what is there of it stands until then.
+class counted_values {
+ public:
+  /// Adds what the devices counted in the last steps, as many as the configuration has passes.
+  /// Errors: those of the devices; of several devices all or nothing is taken.
+  status take(device_profilers& devices, metric_config& config, std::size_t steps_done) {
+    forget_last();
+    auto const first = static_cast<std::uint32_t>(names_.size());
+    names_.insert(names_.end(), config.names().begin(), config.names().end());
+    auto const steps = static_cast<std::uint32_t>(config.passes());
+    origins_.resize(names_.size(), {static_cast<std::uint32_t>(steps_done) - steps, steps});
+    return devices.read(config, [&](std::uint32_t node, vec<double> const& values) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
+    });
+  }
+
+  /// The last configuration, of this many names, is counted anew.
+  void repeat(std::size_t names) {
+    again_ = names;
+    std::size_t const kept = names_.size() - names;
+    values_again_ = 0;
+    while (values_again_ < values_.size() &&
+           values_[values_.size() - values_again_ - 1].counter >= kept)
+      ++values_again_;
+  }
+
+  void copy_to(profile& to) const {
+    to.counter_names = names_;
+    to.counters = values_;
+    to.counter_origins = origins_;
+  }
+
+ private:
+  void forget_last() {
+    values_.resize(values_.size() - std::exchange(values_again_, std::size_t{0}));
+    names_.resize(names_.size() - std::exchange(again_, std::size_t{0}));
+    origins_.resize(names_.size());
+  }
+
+  vec<std::string> names_;
+  vec<counter_origin> origins_;  // of the names
+  vec<counter_value> values_;
+  std::size_t again_ = 0;         // names, the last ones, that are counted anew,
+  std::size_t values_again_ = 0;  // and their values
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP

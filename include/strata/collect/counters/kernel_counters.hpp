@@ -1,0 +1,375 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
+#define STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/device_profilers.hpp>
+#include <strata/collect/counters/pass_fingerprint.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/cuda/activity.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/host/node_table.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The ranges whose kernels are counted one by one, what they launch in a step, in order, and the
+/// sums by range and kernel (of maxima and of the device's constants: the largest). Threads: the
+/// one that drives the steps; `add` comes from any, one call at a time.
+class kernel_regions {
+ public:
+  /// Patterns of range names; what lies below them belongs to them.
+  void choose(vec<std::string> patterns) { patterns_ = std::move(patterns); }
+
+  bool contains(std::uint32_t node) {
+    if (node >= known_.size()) learn();
+    return node < known_.size() && known_[node];
+  }
+
+  /// Begins a step of the thread with this recorder.
+  void begin(thread_recorder const* counted) {
+    launches_.clear();
+    foreign_ = 0;
+    counted_ = counted;
+  }
+  /// The thread is in this range now, inside a region or not.
+  void enter(std::uint32_t node, bool inside) noexcept {
+    node_.store(inside ? node : no_reference, std::memory_order_relaxed);
+  }
+  /// One call into the driver.
+  void add(api_kind kind, cupti::api_data const& call) {
+    if (counted_ == nullptr || (kind != api_kind::launch && kind != api_kind::graph_launch)) return;
+    std::uint32_t const node = node_.load(std::memory_order_relaxed);
+    if (thread_recorder::current() != counted_) {
+      ++foreign_;
+      return;
+    }
+    if (kind == api_kind::graph_launch) {
+      launches_.push_back({node, "[graph]", 0.0});
+    } else {
+      char const* const name = call.symbol_name == nullptr ? "" : call.symbol_name;
+      launches_.push_back({node, name, launch_shape::of(call).warps()});
+    }
+  }
+  void end() noexcept { counted_ = nullptr; }
+
+  /// Launches within the regions.
+  std::size_t launches() const noexcept {
+    return static_cast<std::size_t>(std::count_if(launches_.begin(), launches_.end(), is_inside));
+  }
+
+  /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
+  /// own.
+  static constexpr char const* mark = "smsp__warps_launched.sum";
+
+  /// Takes what CUPTI counted for one kernel after the other, in the order of `names`, one of which
+  /// is the mark. Errors: not_supported where launches and kernels cannot be joined for certain:
+  /// nothing is taken.
+  status take(vec<std::string> const& names, vec<vec<double>> const& kernels) {
+    if (foreign_ != 0) {
+      return {errc::not_supported,
+              "kernels=: another thread launched kernels while single kernels were counted, so "
+              "counts cannot be told apart; choose a range in which one thread works"};
+    }
+    // CUPTI was seen to count what lies outside of push and pop as well, so all launches are tried
+    // before those inside.
+    vec<std::size_t> places = places_of(names, kernels);
+    if (places.size() != launches_.size() || kernels.size() != launches_.size()) {
+      launches_.erase(std::remove_if(launches_.begin(), launches_.end(),
+                                     [](launch const& each) { return !is_inside(each); }),
+                      launches_.end());
+      places = places_of(names, kernels);
+    }
+    if (places.size() != launches_.size()) {
+      return {errc::not_supported, "kernels=: CUPTI counted " + std::to_string(kernels.size()) +
+                                       " kernels for " + std::to_string(launches_.size()) +
+                                       " launches, which cannot be joined for certain: choose a "
+                                       "range without CUDA graphs"};
+    }
+    std::size_t const first = names_.size();
+    names_.insert(names_.end(), names.begin(), names.end());
+    flat_map<key, std::uint64_t> counts;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (!is_inside(launches_[i])) continue;
+      key const at{launches_[i].node, launches_[i].name};
+      add_values(sums_[at], names, first, kernels[places[i]], ++counts[at] > 1);
+    }
+    for (auto const& each : counts.entries()) {
+      entry& to = sums_[each.first];
+      to.launches_min =
+          to.launches_max == 0 ? each.second : (std::min)(to.launches_min, each.second);
+      to.launches_max = (std::max)(to.launches_max, each.second);
+    }
+    return {};
+  }
+
+  /// Adds the sums to a profile that has its kernels.
+  void copy_to(profile& to) const {
+    flat_map<std::string, std::uint32_t> numbers;
+    for (std::size_t i = 0; i < to.kernel_names.size(); ++i)
+      numbers[to.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
+    to.kernel_counter_names = names_;
+    for (auto const& each : sums_.entries()) {
+      std::uint32_t& name = numbers[each.first.second];
+      if (name == 0) {
+        to.kernel_names.push_back({each.first.second});
+        name = static_cast<std::uint32_t>(to.kernel_names.size());
+      }
+      counted_kernel made{each.first.first, name, each.second.launches_min,
+                          each.second.launches_max, each.second.values};
+      made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
+      to.counted_kernels.push_back(std::move(made));
+    }
+  }
+
+ private:
+  struct launch {
+    std::uint32_t node;
+    std::string name;
+    double warps;  // 0: unknown
+  };
+  static bool is_inside(launch const& which) noexcept { return which.node != no_reference; }
+  struct entry {
+    std::uint64_t launches_min = 0;
+    std::uint64_t launches_max = 0;
+    vec<double> values;
+  };
+  using key = std::pair<std::uint32_t, std::string>;
+
+  /// Which kernel each launch became; fewer than launches where that is not certain.
+  vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
+    auto const marked =
+        static_cast<std::size_t>(std::find(names.begin(), names.end(), mark) - names.begin());
+    auto const fits = [&](std::size_t which, std::size_t kernel) {
+      return marked < kernels[kernel].size() &&
+             !(kernels[kernel][marked] < launches_[which].warps) &&
+             !(kernels[kernel][marked] > launches_[which].warps);
+    };
+    // The first kernels that fit, and the last ones: where they are not the same, some launch could
+    // be either of two.
+    vec<std::size_t> first;
+    for (std::size_t k = 0; k < kernels.size() && first.size() < launches_.size(); ++k) {
+      if (fits(first.size(), k)) first.push_back(k);
+    }
+    vec<std::size_t> last(launches_.size());
+    std::size_t left = launches_.size();
+    for (std::size_t k = kernels.size(); k-- > 0 && left > 0;) {
+      if (fits(left - 1, k)) last[--left] = k;
+    }
+    if (first.size() != launches_.size() || left != 0 || first != last) first.clear();
+    return first;
+  }
+
+  static void add_values(entry& to, vec<std::string> const& names, std::size_t first,
+                         vec<double> const& values, bool again) {
+    to.values.resize(first + names.size(), std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t k = 0; k < names.size() && k < values.size(); ++k) {
+      double& sum = to.values[first + k];
+      bool const largest = combine_of(names[k]) == metric_combine::maximum;
+      if (!again) {
+        sum = values[k];
+      } else {
+        sum = largest ? (std::max)(sum, values[k]) : sum + values[k];
+      }
+    }
+  }
+
+  void learn() {
+    recorder_state& state = recorder::instance().state();
+    vec<node_table::node> const nodes = state.nodes.nodes();
+    vec<std::string> const texts = state.names.texts();
+    for (std::size_t i = known_.size(); i < nodes.size(); ++i) {
+      bool inside = i != root_node && nodes[i].parent < i && known_[nodes[i].parent];
+      for (std::string const& pattern : patterns_)
+        inside = inside || (i != root_node && matches(texts[nodes[i].name], pattern));
+      known_.push_back(inside);
+    }
+  }
+
+  vec<std::string> patterns_;
+  vec<bool> known_;  // by node: inside a region
+  thread_recorder const* counted_ = nullptr;
+  std::atomic<std::uint32_t> node_{no_reference};
+  vec<launch> launches_;
+  std::uint64_t foreign_ = 0;
+  vec<std::string> names_;
+  flat_map<key, entry> sums_;
+};
+
+}  // namespace detail
+
+/// Hardware counters of single kernels within chosen ranges: CUPTI saves the device's memory,
+/// replays each kernel until all is counted, and restores it. Exact and slow: for one range of a
+/// step, not for a run. One step counts what can be counted together. Threads: the one that drives
+/// the steps.
+class kernel_counter_session {
+ public:
+  kernel_counter_session() = default;
+  kernel_counter_session(kernel_counter_session const&) = delete;
+  kernel_counter_session& operator=(kernel_counter_session const&) = delete;
+  ~kernel_counter_session() { close(); }
+
+  /// Plans the counters of `request` for kernels in ranges with these names (`*`, `?`) and below
+  /// them. Requires: no counter_session is open. Errors: as counter_session::open.
+  status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
+    regions_.choose(std::move(ranges));
+    status planned = plan_.open(request, detail::device_profilers::which::current,
+                                detail::recorder::instance().session(), problems);
+    open_ = plan_.devices.is_open();
+    for (detail::metric_config& each : plan_.configs) {
+      vec<std::string> names = each.names();
+      if (std::find(names.begin(), names.end(), detail::kernel_regions::mark) == names.end())
+        names.emplace_back(detail::kernel_regions::mark);
+      if (planned.ok()) planned = plan_.host.configure(names, each);
+    }
+    return planned;
+  }
+
+  bool is_open() const noexcept { return open_; }
+  /// How many steps the counting takes.
+  std::size_t steps() const noexcept { return plan_.configs.size(); }
+  std::size_t steps_done() const noexcept { return taken_; }
+  bool done() const noexcept { return !open_ || at_ >= plan_.configs.size(); }
+
+  /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
+  /// counting steps saw. Neither times nor device activity are recorded meanwhile.
+  status begin_step(vec<counted_work> const& seen) {
+    if (activity_session::instance().saw_graphs()) {
+      while (!done() && plan_.breaks_graphs(at_)) {
+        ++at_;
+        ++taken_;
+      }
+    }
+    if (done() || counting_) return {};
+    activity_session& activity = activity_session::instance();
+    if (!detail::device_wait::allowed() || !activity.end_window()) return {};  // a stream captures
+    detail::recorder& recorder = detail::recorder::instance();
+    recorder.record(false);
+    status ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
+    if (ready.ok()) ready = plan_.devices.start();
+    if (!ready.ok()) return give_up(ready);
+    counting_ = true;
+    detail::thread_recorder const* const own = recorder.of_this_thread();
+    regions_.begin(own);
+    if (!activity.watch_launches(&launched, this)) {
+      (void)end_step();
+      return give_up(
+          {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});
+    }
+    moved(this, own == nullptr ? root_node : own->node());
+    recorder.watch_this_thread(&moved, this);
+    return {};
+  }
+
+  /// Ends the step and takes what was counted.
+  status end_step() {
+    if (!counting_) return {};
+    counting_ = false;
+    detail::recorder::instance().watch_this_thread(nullptr, nullptr);
+    leave();
+    (void)activity_session::instance().watch_launches(nullptr, nullptr);
+    regions_.end();
+    bool complete = false;
+    status done = plan_.devices.stop(complete);
+    if (!done.ok()) return give_up(done);
+    detail::metric_config& config = plan_.configs[at_++];
+    vec<vec<double>> counted;
+    done = plan_.devices.read(
+        config, [&](std::uint32_t, vec<double> const& values) { counted.push_back(values); });
+    if (done.ok()) done = regions_.take(config.names(), counted);
+    if (!done.ok()) return give_up(done);
+    ++taken_;
+    return done;
+  }
+
+  /// Lets CUPTI go; what was counted stays.
+  void close() noexcept {
+    if (!open_) return;
+    if (counting_) {
+      at_ = plan_.configs.size();
+      detail::recorder::instance().watch_this_thread(nullptr, nullptr);
+      leave();
+      (void)activity_session::instance().watch_launches(nullptr, nullptr);
+      bool complete = false;
+      (void)plan_.devices.stop(complete);
+      counting_ = false;
+    }
+    plan_.devices.close();
+    open_ = false;
+  }
+
+  /// What went wrong in steps.
+  vec<status> const& troubles() const noexcept { return troubles_; }
+
+  /// Adds what was counted to a profile that has its kernels.
+  void copy_to(profile& to) const { regions_.copy_to(to); }
+
+ private:
+  /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
+  std::size_t expected(vec<counted_work> const& seen) {
+    std::size_t most = 0;
+    std::size_t now = 0;
+    std::uint32_t pass = 0;
+    for (counted_work const& each : seen) {
+      if (each.pass != pass) now = 0;
+      pass = each.pass;
+      most = (std::max)(most, now += each.launches);  // also outside of the regions: see take()
+    }
+    return seen.empty() ? 1024 : most + most / 4 + 32;
+  }
+
+  static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
+    auto& self = *static_cast<kernel_counter_session*>(context);
+    if (!self.plan_.devices.leaves_out(call.context)) self.regions_.add(kind, call);
+  }
+
+  static void moved(void* context, std::uint32_t node) noexcept {
+    auto& self = *static_cast<kernel_counter_session*>(context);
+    bool const inside = self.regions_.contains(node);
+    self.regions_.enter(node, inside);
+    if (!inside) return self.leave();
+    if (!std::exchange(self.pushed_, true)) self.plan_.devices.push(0);
+  }
+
+  void leave() noexcept {
+    if (std::exchange(pushed_, false)) plan_.devices.pop();
+  }
+
+  status give_up(status why) {
+    at_ = plan_.configs.size();
+    troubles_.push_back(why);
+    return why;
+  }
+
+  detail::counting_plan plan_;
+  detail::kernel_regions regions_;
+  vec<status> troubles_;
+  std::size_t at_ = 0;
+  std::size_t taken_ = 0;
+  bool open_ = false;
+  bool counting_ = false;
+  bool pushed_ = false;
+};
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP

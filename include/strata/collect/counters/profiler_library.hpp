@@ -1,0 +1,366 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
+#define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
+
+#include <strata/base/dynamic_library.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// What a CUPTI code means where counters are concerned.
+struct profiler_problem {
+  cupti::result code;
+  errc kind;
+  const char* cure;  ///< one sentence without a full stop; null: cupti::cure has it
+};
+
+/// The codes that the profiler's functions give. Source: CUptiResult.
+inline constexpr profiler_problem profiler_problems[] = {
+    {cupti::result::success, errc::ok, nullptr},
+    {cupti::result::invalid_parameter, errc::internal,
+     "CUPTI refused a value: use the libcupti of CUDA 12.6U2 or later that came with the driver's "
+     "CUDA version (STRATA_CUPTI=<path>)"},
+    {cupti::result::invalid_device, errc::not_supported, nullptr},
+    {cupti::result::invalid_context, errc::unavailable,
+     "the thread that drives the steps has no CUDA context: call the CUDA runtime in it before"},
+    {cupti::result::invalid_operation, errc::internal,
+     "CUPTI's profiler is in another state than expected: is another part of the program "
+     "profiling? Run with one profiler at a time"},
+    {cupti::result::out_of_memory, errc::limit, nullptr},
+    {cupti::result::size_not_sufficient, errc::limit,
+     "CUPTI wants a larger image: count fewer ranges or fewer counters at a time"},
+    {cupti::result::not_implemented, errc::unavailable,
+     "this libcupti lacks the function: counters need the libcupti of CUDA 12.6U2 or later "
+     "(STRATA_CUPTI=<path>)"},
+    {cupti::result::max_limit_reached, errc::limit,
+     "CUPTI has no more room: count fewer ranges or fewer counters at a time"},
+    {cupti::result::not_ready, errc::busy,
+     "CUPTI is not ready: run without other profilers, and try again"},
+    {cupti::result::not_compatible, errc::not_supported, nullptr},
+    {cupti::result::not_initialized, errc::unavailable, nullptr},
+    {cupti::result::invalid_metric_name, errc::bad_argument,
+     "this chip has no such metric: STRATA=list-metrics lists what it has"},
+    {cupti::result::disabled, errc::not_supported, nullptr},
+    {cupti::result::hardware_busy, errc::busy, nullptr},
+    {cupti::result::not_supported, errc::not_supported,
+     "the GPU or the driver does not count this, or not in this company: ask for fewer counters at "
+     "a time"},
+    {cupti::result::virtualized_device_not_supported, errc::not_supported, nullptr},
+    {cupti::result::insufficient_privileges, errc::not_permitted, nullptr},
+    {cupti::result::old_profiler_api_initialized, errc::busy,
+     "the old profiling API (cuptiProfilerBeginSession, events) is in use in this process: stop "
+     "its user, and profile again"},
+    {cupti::result::legacy_profiler_not_supported, errc::not_supported,
+     "this libcupti is too old for the GPU: set STRATA_CUPTI to that of CUDA 13 or later"},
+    {cupti::result::multiple_subscribers_not_supported, errc::busy, nullptr},
+    {cupti::result::virtualized_device_insufficient_privileges, errc::not_permitted, nullptr},
+    {cupti::result::confidential_computing_not_supported, errc::not_supported, nullptr},
+    {cupti::result::cmp_device_not_supported, errc::not_supported, nullptr},
+    {cupti::result::mig_device_not_supported, errc::not_supported, nullptr},
+    {cupti::result::sli_device_not_supported, errc::not_supported, nullptr},
+    {cupti::result::wsl_device_not_supported, errc::not_supported, nullptr},
+    {cupti::result::invalid_chip_name, errc::bad_argument, nullptr},
+    {cupti::result::unknown, errc::internal, nullptr}};
+
+/// The entry of a code; what is not in the table is not supported.
+constexpr profiler_problem problem_of(cupti::result code) noexcept {
+  for (profiler_problem const& each : profiler_problems) {
+    if (each.code == code) return each;
+  }
+  return {code, errc::not_supported, nullptr};
+}
+
+/// Whether a device is shared through MPS, under which CUPTI counts nothing.
+inline constexpr auto mps_enabled = static_cast<driver::attribute>(133);
+
+/// Which kind of failure a CUPTI code is.
+constexpr errc errc_of(cupti::result code) noexcept { return problem_of(code).kind; }
+
+/// One sentence on what a code of the profiler means for the user and how to cure it.
+inline const char* profiler_cure(cupti::result code) noexcept {
+  profiler_problem const found = problem_of(code);
+  return found.cure != nullptr ? found.cure : cupti::cure(code);
+}
+
+/// CUPTI's profiling functions, from the same libcupti as everything else, also without a driver.
+///
+/// The host API (names of metrics, passes, evaluation) works without a driver and a GPU up to
+/// 13.1: 13.2 recurses without end then, whatever is called, and later ones answer with an error.
+/// The other functions must not be called unless `initialize` returned success. libcupti opens
+/// libnvperf_host.so by its bare name, which fails where libcupti came by a path; so the one beside
+/// it is opened before.
+/// Cost: 32 MB of address space and 10 to 60 ms at the first get().
+/// Threads: get() from any; the members are constant afterwards.
+struct profiler_library {
+  cupti::profiler::table api;
+  std::uint32_t version = 0;  // CUPTI_API_VERSION of the library
+  std::string path;           // file that was loaded
+  std::string problem;        // why nothing can be counted; empty when it can
+  bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
+
+  [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
+
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
+    const char* name = nullptr;
+    if (get_result_string_ != nullptr) (void)get_result_string_(code, &name);
+    std::string text = std::string(call) + ": " + (name != nullptr ? name : "CUPTI error") + " (" +
+                       std::to_string(static_cast<int>(code)) + "): ";
+    if (code == cupti::result::not_initialized && !host_library) {
+      return text + "libnvperf_host.so was not found beside " + path + ": install all of CUPTI";
+    }
+    return text + profiler_cure(code);
+  }
+
+  /// Opens libcupti by the search of cupti_library.
+  /// `driver_major` is 0 without a driver: then the newest library is taken.
+  void load(int driver_major) {
+    cupti_library search;
+    dynamic_library library;
+    if (!search.open(library, driver_major)) {
+      problem = search.problem;
+      return;
+    }
+    path = library.path_of("cuptiGetVersion");
+    open_host_library();
+    if (const char* missing = bind(library)) {
+      problem = path + " lacks " + missing + ": counters need the libcupti of CUDA 12.6U2 or later";
+      return;
+    }
+    if (driver_major == 0 && needs_driver(library)) {
+      problem = path +
+                " is from CUDA 13.2 or later, which knows no metrics without a driver: set "
+                "STRATA_CUPTI to the libcupti of CUDA 12.6U2 to 13.1";
+      return;
+    }
+    cupti::result (*get_version)(std::uint32_t*) = nullptr;
+    library.bind("cuptiGetResultString", get_result_string_);
+    if (library.bind("cuptiGetVersion", get_version)) (void)get_version(&version);
+  }
+
+  STRATA_DETAIL_EXPORT static profiler_library& get() {
+    static profiler_library& library = []() -> profiler_library& {
+      auto* fresh = new profiler_library;
+      driver_library const& driver = driver_library::get();
+      fresh->load(driver.ok() ? driver.major() : 0);
+      return *fresh;
+    }();
+    return library;
+  }
+
+ private:
+  /// Whether it is 13.2 or later, by a function that came then.
+  static bool needs_driver(const dynamic_library& library) noexcept {
+    void (*newer)() = nullptr;
+    return library.bind("cuptiProfilerHostGetSinglePassSets", newer);
+  }
+
+  void open_host_library() {
+    dynamic_library host;
+    std::size_t const slash = path.rfind('/');
+    std::string const beside =
+        slash == std::string::npos ? std::string{} : path.substr(0, slash + 1);
+    host_library =
+        host.open((beside + "libnvperf_host.so").c_str()) || host.open("libnvperf_host.so");
+  }
+
+  /// Fills the table. Returns the name of a function that must be there and is not, or null.
+  const char* bind(const dynamic_library& library) {
+    const char* missing = nullptr;
+    const auto need = [&](const char* name, auto*& function) {
+      if (!library.bind(name, function)) missing = name;
+    };
+    need("cuptiProfilerInitialize", api.initialize);
+    need("cuptiProfilerDeInitialize", api.deinitialize);
+    need("cuptiProfilerDeviceSupported", api.device_supported);
+    need("cuptiDeviceGetChipName", api.chip_name);
+    need("cuptiProfilerGetCounterAvailability", api.counter_availability);
+    need("cuptiProfilerHostInitialize", api.host_initialize);
+    need("cuptiProfilerHostDeinitialize", api.host_deinitialize);
+    need("cuptiProfilerHostGetSupportedChips", api.supported_chips);
+    need("cuptiProfilerHostGetBaseMetrics", api.base_metrics);
+    need("cuptiProfilerHostGetSubMetrics", api.sub_metrics);
+    need("cuptiProfilerHostGetMetricProperties", api.metric_properties);
+    need("cuptiProfilerHostConfigAddMetrics", api.add_metrics);
+    need("cuptiProfilerHostGetConfigImageSize", api.config_image_size);
+    need("cuptiProfilerHostGetConfigImage", api.config_image);
+    need("cuptiProfilerHostGetNumOfPasses", api.pass_count);
+    need("cuptiProfilerHostEvaluateToGpuValues", api.evaluate);
+    need("cuptiRangeProfilerEnable", api.enable);
+    need("cuptiRangeProfilerDisable", api.disable);
+    need("cuptiRangeProfilerStart", api.start);
+    need("cuptiRangeProfilerStop", api.stop);
+    need("cuptiRangeProfilerPushRange", api.push_range);
+    need("cuptiRangeProfilerPopRange", api.pop_range);
+    need("cuptiRangeProfilerSetConfig", api.set_config);
+    need("cuptiRangeProfilerDecodeData", api.decode);
+    need("cuptiRangeProfilerGetCounterDataSize", api.counter_data_size);
+    need("cuptiRangeProfilerCounterDataImageInitialize", api.counter_data_initialize);
+    need("cuptiRangeProfilerGetCounterDataInfo", api.counter_data_info);
+    need("cuptiRangeProfilerCounterDataGetRangeInfo", api.range_info);
+    return missing;
+  }
+
+  cupti::result (*get_result_string_)(cupti::result code, const char** text) = nullptr;
+};
+
+/// CUPTI's name for the chip of this machine's first device, such as GH100; empty without one.
+/// Source: cuptiDeviceGetChipName.
+inline std::string chip_of_device() {
+  if (!driver_library::get().ok() || !profiler_library::get().ok()) return {};
+  cupti::profiler::table const& api = profiler_library::get().api;
+  cupti::profiler::initialize_params initialize;
+  if (call(api.initialize, initialize) != cupti::result::success) return {};
+  cupti::profiler::chip_name_params chip;
+  if (call(api.chip_name, chip) != cupti::result::success || chip.name == nullptr) return {};
+  return chip.name;
+}
+
+/// One object of CUPTI's Profiler Host API: the knowledge of a chip, and the metrics added to it.
+/// A metric that is refused spoils the object: it must not be used again then.
+/// Cost: 0.5 to 5 ms to open.
+class profiler_host {
+ public:
+  profiler_host() = default;
+  profiler_host(profiler_host&& from) noexcept
+      : library_(from.library_), object_(std::exchange(from.object_, nullptr)) {}
+  profiler_host& operator=(profiler_host&& from) noexcept {
+    std::swap(library_, from.library_);
+    std::swap(object_, from.object_);
+    return *this;
+  }
+  ~profiler_host() {
+    if (object_ == nullptr) return;
+    cupti::profiler::host_deinitialize_params params;
+    params.object = object_;
+    (void)call(library_->api.host_deinitialize, params);
+  }
+
+  /// `availability` is the device's image of counters, or empty: then the chip counts as whole.
+  /// Errors: bad_argument where the library does not know the chip.
+  status open(profiler_library const& library, std::string const& chip,
+              vec<std::uint8_t> const& availability) {
+    cupti::profiler::host_initialize_params params;
+    params.chip = chip.c_str();
+    params.availability = availability.empty() ? nullptr : availability.data();
+    cupti::result const code = call(library.api.host_initialize, params);
+    if (code != cupti::result::success) {
+      return {errc_of(code), library.describe("cuptiProfilerHostInitialize", code)};
+    }
+    library_ = &library;
+    object_ = params.object;
+    return {};
+  }
+
+  cupti::profiler::host_object* get() const noexcept { return object_; }
+  profiler_library const& library() const noexcept { return *library_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+  status add(vec<const char*>& names) {
+    cupti::profiler::add_metrics_params params;
+    params.object = object_;
+    params.names = names.data();
+    params.count = names.size();
+    return outcome("cuptiProfilerHostConfigAddMetrics", call(library_->api.add_metrics, params));
+  }
+
+  /// The image with which a device is configured, and the passes that it takes.
+  status make_image(vec<std::uint8_t>& image, std::size_t& passes) {
+    cupti::profiler::config_image_size_params size;
+    size.object = object_;
+    status made =
+        outcome("cuptiProfilerHostGetConfigImageSize", call(library_->api.config_image_size, size));
+    if (!made) return made;
+    image.assign(size.size, 0);
+    cupti::profiler::config_image_params fill;
+    fill.object = object_;
+    fill.size = image.size();
+    fill.image = image.data();
+    made = outcome("cuptiProfilerHostGetConfigImage", call(library_->api.config_image, fill));
+    if (!made) return made;
+    cupti::profiler::pass_count_params count;
+    count.size = image.size();
+    count.image = image.data();
+    made = outcome("cuptiProfilerHostGetNumOfPasses", call(library_->api.pass_count, count));
+    passes = count.passes;
+    return made;
+  }
+
+  status outcome(const char* what, cupti::result code) const {
+    if (code == cupti::result::success) return {};
+    return {errc_of(code), library_->describe(what, code)};
+  }
+
+ private:
+  profiler_library const* library_ = nullptr;
+  cupti::profiler::host_object* object_ = nullptr;
+};
+
+/// Counters in the form that CUPTI takes: their image, their passes, and the way back to values.
+/// The names have stable addresses as long as the object lives, also when it is moved.
+class metric_config {
+ public:
+  metric_config() = default;
+  metric_config(profiler_host host, vec<std::string> names)
+      : host_(std::move(host)), names_(std::move(names)) {
+    for (std::string const& each : names_) pointers_.push_back(each.c_str());
+  }
+
+  vec<std::string> const& names() const noexcept { return names_; }
+  /// The names as CUPTI takes them, names().size() of them.
+  const char** c_names() noexcept { return pointers_.data(); }
+  vec<std::uint8_t> const& image() const noexcept { return image_; }
+  std::size_t passes() const noexcept { return passes_; }
+
+  /// Values of all names for one range of a decoded counter-data image.
+  /// Units: of the names. Errors: `values` is NaN throughout.
+  /// Cost: 1 to 10 us a name.
+  status evaluate(vec<std::uint8_t> const& counter_data, std::size_t range, vec<double>& values) {
+    values.assign(names_.size(), std::numeric_limits<double>::quiet_NaN());
+    if (!host_ || counter_data.empty()) return {errc::bad_argument, "no counter data to evaluate"};
+    cupti::profiler::evaluate_params params;
+    params.object = host_.get();
+    params.counter_data = counter_data.data();
+    params.counter_data_size = counter_data.size();
+    params.range = range;
+    params.names = pointers_.data();
+    params.count = pointers_.size();
+    params.values = values.data();
+    status done = host_.outcome("cuptiProfilerHostEvaluateToGpuValues",
+                                call(host_.library().api.evaluate, params));
+    if (!done) values.assign(names_.size(), std::numeric_limits<double>::quiet_NaN());
+    return done;
+  }
+
+  /// Adds all names in one call, since only that lets them share passes, and makes the image.
+  status build() {
+    if (names_.empty()) return {errc::bad_argument, "no counters to configure"};
+    status done = host_.add(pointers_);
+    return done ? host_.make_image(image_, passes_) : done;
+  }
+
+ private:
+  profiler_host host_;
+  vec<std::string> names_;
+  vec<const char*> pointers_;
+  vec<std::uint8_t> image_;
+  std::size_t passes_ = 0;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP

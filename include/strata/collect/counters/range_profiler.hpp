@@ -1,0 +1,380 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
+#define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/cupti_profiler.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// CUPTI's Range Profiler on one context, in user ranges and user replay: the program's own steps
+/// are the passes. Ranges are named by numbers; equal numbers add up in the image. Threads: the one
+/// whose ranges are counted. Source: cuptiRangeProfilerEnable, -SetConfig, -Start, -PushRange,
+/// -PopRange, -Stop, -DecodeData.
+class range_profiler {
+ public:
+  /// Prepares the profiling of a context that is current; learns the chip and what may be counted
+  /// on it. Errors: not_permitted without the privilege, busy where another profiler has the
+  /// counters, not_supported.
+  status open(profiler_library const& library, cupti::context_handle context, int device) {
+    library_ = &library;
+    device_ = device;
+    std::string const old = too_old();
+    if (!old.empty()) return {errc::not_supported, old};
+    close_abandoned();
+    cupti::profiler::initialize_params initialize;
+    status done = outcome("cuptiProfilerInitialize", call(library.api.initialize, initialize));
+    if (!done) return done;
+    cupti::profiler::device_supported_params supported;
+    supported.device = device;
+    if (call(library.api.device_supported, supported) == cupti::result::success &&
+        supported.supported == cupti::profiler::support::no) {
+      return {errc::not_supported, why_not(supported)};
+    }
+    cupti::profiler::chip_name_params chip;
+    chip.device_index = static_cast<std::size_t>(device);
+    done = outcome("cuptiDeviceGetChipName", call(library.api.chip_name, chip));
+    if (!done) return done;
+    chip_ = chip.name == nullptr ? "" : chip.name;
+    cupti::profiler::counter_availability_params available;
+    available.context = context;
+    done = outcome("cuptiProfilerGetCounterAvailability",
+                   call(library.api.counter_availability, available));
+    if (!done) return done;
+    availability_.assign(available.image_size, 0);
+    available.image = availability_.data();
+    done = outcome("cuptiProfilerGetCounterAvailability",
+                   call(library.api.counter_availability, available));
+    if (!done) return done;
+    context_ = context;
+    return enable();
+  }
+
+  bool is_open() const noexcept { return object_ != nullptr; }
+  std::string const& chip() const noexcept { return chip_; }
+  vec<std::uint8_t> const& availability() const noexcept { return availability_; }
+
+  /// Sets the counters of the next passes, with room for this many different ranges, or for those
+  /// that were seen to need it. `by_kernel`: a range is a kernel that is launched between push and
+  /// pop, replayed until all is counted. CUPTI keeps the first configuration of an object: another
+  /// one needs a new object.
+  status configure(metric_config& config, std::size_t most_ranges, bool by_kernel = false) {
+    if (configured_) {
+      close();
+      status const enabled = enable();
+      if (!enabled) return enabled;
+    }
+    configured_ = true;
+    by_kernel_ = by_kernel;
+    most_ranges = room_ = (std::max)(most_ranges, needed_);
+    if (!repeating_) lost_ += refused_ + unfit_;
+    repeating_ = false;
+    seen_.clear();
+    names_ = most_pushes_ = unfit_ = refused_ = 0;
+    cupti::profiler::counter_data_size_params size;
+    size.object = object_;
+    size.names = config.c_names();
+    size.count = config.names().size();
+    size.max_ranges = most_ranges;
+    size.max_tree_nodes = static_cast<std::uint32_t>(most_ranges + 1);
+    status done = outcome("cuptiRangeProfilerGetCounterDataSize",
+                          call(library_->api.counter_data_size, size));
+    if (!done) return done;
+    data_.assign(size.size, 0);
+    cupti::profiler::counter_data_initialize_params clear;
+    clear.object = object_;
+    clear.size = data_.size();
+    clear.image = data_.data();
+    done = outcome("cuptiRangeProfilerCounterDataImageInitialize",
+                   call(library_->api.counter_data_initialize, clear));
+    if (!done) return done;
+    cupti::profiler::set_config_params set;
+    set.object = object_;
+    config_ = config.image();
+    set.config = config_.data();
+    set.config_size = config_.size();
+    set.counter_data = data_.data();
+    set.counter_data_size = data_.size();
+    set.range =
+        by_kernel ? cupti::profiler::range_mode::automatic : cupti::profiler::range_mode::user;
+    set.replay =
+        by_kernel ? cupti::profiler::replay_mode::kernel : cupti::profiler::replay_mode::user;
+    set.max_ranges_per_pass = most_ranges;
+    return outcome("cuptiRangeProfilerSetConfig", call(library_->api.set_config, set));
+  }
+
+  status start() {
+    cupti::profiler::start_params params;
+    params.object = object_;
+    pushes_ = refused_now_ = 0;
+    open_ = broken_ = false;
+    return outcome("cuptiRangeProfilerStart", call(library_->api.start, params));
+  }
+
+  /// Ends a pass; `complete` tells whether it was the last one of the configuration. Errors: also
+  /// where CUPTI refused every range of the pass, or to end one.
+  status stop(bool& complete) {
+    cupti::profiler::stop_params params;
+    params.object = object_;
+    status const done = outcome("cuptiRangeProfilerStop", call(library_->api.stop, params));
+    complete = params.all_passes_submitted != 0;
+    most_pushes_ = (std::max)(most_pushes_, pushes_);
+    if (!done) return done;
+    if (broken_) return outcome("cuptiRangeProfilerPopRange", refusal_);
+    if (refused_now_ != 0 && refused_now_ == pushes_)
+      return outcome("cuptiRangeProfilerPushRange", refusal_);
+    return {};
+  }
+
+  void push(std::uint32_t range) noexcept {
+    if (broken_) return;
+    if (range >= seen_.size()) seen_.resize(range + std::size_t{1});
+    use& known = seen_[range];
+    if (known.last == 0) ++names_;
+    known.last = (std::max)(known.last, ++pushes_);
+    char name[16];
+    *std::to_chars(name, name + sizeof name - 1, range).ptr = '\0';
+    cupti::profiler::push_range_params params;
+    params.object = object_;
+    params.name = name;
+    cupti::result const code = call(library_->api.push_range, params);
+    open_ = code == cupti::result::success;
+    if (open_) return;
+    known.refused = true;
+    if (code == cupti::result::max_limit_reached) {
+      ++unfit_;
+    } else {
+      ++refused_;
+      ++refused_now_;
+      refusal_ = code;
+    }
+  }
+
+  /// Ends the range that is pushed, if one is.
+  void pop() noexcept {
+    if (!open_) return;
+    open_ = false;
+    cupti::profiler::pop_range_params params;
+    params.object = object_;
+    cupti::result const code = call(library_->api.pop_range, params);
+    if (code == cupti::result::success) return;
+    broken_ = true;  // whatever is pushed now would lie within the range that did not end
+    ++refused_;
+    refusal_ = code;
+  }
+
+  /// Whether the passes since `configure` had more ranges than room: they should be made again,
+  /// after `configure`, which makes the room. Not for ever: a program may have new ranges in every
+  /// step.
+  bool should_repeat() const noexcept { return is_full() && repeats_ < most_repeats; }
+  /// They will be.
+  void repeat() noexcept {
+    ++repeats_;
+    repeating_ = true;
+    if (is_full()) needed_ = (std::max)(2 * room_, most_pushes_ + 32);
+  }
+  /// They will not.
+  void accept() noexcept { repeats_ = 0; }
+
+  /// Pushes and pops that CUPTI refused, and ranges that had no room and were not repeated.
+  std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
+
+  /// One sentence on what was lost since `configure`; ok where nothing was.
+  status trouble() const {
+    if (unfit_ != 0) {
+      return {errc::limit,
+              "counters: CUPTI dropped " + std::to_string(unfit_) +
+                  " ranges of a pass, with room for " + std::to_string(room_) +
+                  ": they have no values; use fewer different range names and indices"};
+    }
+    if (refused_ == 0) return {};
+    status const why = outcome("cuptiRangeProfilerPushRange", refusal_);
+    return {why.code(), "counters: " + std::to_string(refused_) +
+                            " ranges have no values, since CUPTI refused them: " + why.message()};
+  }
+
+  /// Hands the values of every counted range to `sink(range, values)`, in the order of the
+  /// configuration's names; kernels are numbered as they were launched. A range of which a part may
+  /// be missing is left out.
+  template <class Sink>
+  status read(metric_config& config, Sink sink) {
+    cupti::profiler::decode_params decode;
+    decode.object = object_;
+    status done = outcome("cuptiRangeProfilerDecodeData", call(library_->api.decode, decode));
+    if (!done) return done;
+    unfit_ += decode.ranges_dropped;
+    // Pushes beyond the room count for nothing, even of a known name, and CUPTI does not tell
+    // (H200, CUDA 13.0).
+    if (most_pushes_ > room_) unfit_ = (std::max)(unfit_, std::uint64_t{most_pushes_ - room_});
+    cupti::profiler::counter_data_info_params info;
+    info.image = data_.data();
+    info.size = data_.size();
+    done = outcome("cuptiRangeProfilerGetCounterDataInfo",
+                   call(library_->api.counter_data_info, info));
+    vec<double> values;
+    for (std::size_t i = 0; done && i < info.ranges; ++i) {
+      cupti::profiler::range_info_params range;
+      range.image = data_.data();
+      range.size = data_.size();
+      range.range = i;
+      range.delimiter = "/";
+      done = outcome("cuptiRangeProfilerCounterDataGetRangeInfo",
+                     call(library_->api.range_info, range));
+      if (done) done = config.evaluate(data_, i, values);
+      std::uint32_t number = 0;
+      char const* const name = range.name == nullptr ? "" : range.name;
+      bool const named =
+          done && std::from_chars(name, name + std::strlen(name), number).ec == std::errc{};
+      if (by_kernel_) {
+        if (done) sink(static_cast<std::uint32_t>(i), values);
+      } else if (named && whole(number)) {
+        sink(number, values);
+      }
+    }
+    return done;
+  }
+
+  /// Leaves CUPTI alone, also its pass that is under way, until a profiler is opened again: for a
+  /// moment at which a stream captures, since to stop would wait for the device.
+  void abandon() {
+    if (object_ == nullptr) return;
+    abandoned().push_back(new range_profiler(std::move(*this)));
+    object_ = nullptr;
+  }
+
+  /// Its context is gone, and with it all that CUPTI had there.
+  void forget() noexcept { object_ = nullptr; }
+
+  void close() noexcept {
+    if (object_ == nullptr) return;
+    cupti::profiler::disable_params params;
+    params.object = object_;
+    (void)call(library_->api.disable, params);
+    object_ = nullptr;
+  }
+
+ private:
+  static constexpr unsigned most_repeats = 2;
+
+  /// CUPTI writes into their images until they are closed.
+  static vec<range_profiler*>& abandoned() {
+    static auto& all = *new vec<range_profiler*>;
+    return all;
+  }
+
+  static void close_abandoned() {
+    for (range_profiler* const each : abandoned()) {
+      if (device_wait::lives(each->context_)) {
+        context_scope const here(each->context_);
+        each->pop();
+        bool complete = false;
+        (void)each->stop(complete);
+        each->close();
+      }
+      delete each;
+    }
+    abandoned().clear();
+  }
+
+  status enable() {
+    cupti::profiler::enable_params params;
+    params.context = context_;
+    status const done = outcome("cuptiRangeProfilerEnable", call(library_->api.enable, params));
+    object_ = params.object;
+    return done;
+  }
+
+  /// What is known of a range's pushes.
+  struct use {
+    std::size_t last = 0;  // its last place in a pass; from 1 on, 0: never
+    bool refused = false;
+  };
+
+  bool is_full() const noexcept { return names_ > room_ || unfit_ != 0; }
+
+  /// Whether every part of the range was counted. CUPTI does not tell what it dropped; where it
+  /// dropped anything, only what came while there was room is sure.
+  bool whole(std::uint32_t range) const noexcept {
+    if (range >= seen_.size()) return false;
+    return !seen_[range].refused && (unfit_ == 0 || seen_[range].last <= room_);
+  }
+
+  status outcome(char const* what, cupti::result code) const {
+    if (code == cupti::result::success) return {};
+    std::string text = library_->describe(what, code);
+    if (driver_library::get().attribute(device_, mps_enabled) != 0)
+      text += "; this GPU is shared through MPS, under which counters do not work: stop it";
+    return {errc_of(code), std::move(text)};
+  }
+
+  /// Why a device is too old; empty when it is not.
+  std::string too_old() const {
+    driver_library const& driver = driver_library::get();
+    int const major = driver.attribute(device_, driver::attribute::compute_capability_major, 99);
+    int const minor = driver.attribute(device_, driver::attribute::compute_capability_minor);
+    if (major > 7 || (major == 7 && minor >= 5)) return {};
+    return "counters need a GPU of compute capability 7.5 or later; this one has " +
+           std::to_string(major) + '.' + std::to_string(minor);
+  }
+
+  static std::string why_not(cupti::profiler::device_supported_params const& p) {
+    using cupti::profiler::support;
+    auto const bad = [](support s) { return s == support::no || s == support::disabled; };
+    char const* reason = "this device";
+    if (bad(p.architecture))
+      reason = "this device's architecture: counters need compute capability 7.5 or later";
+    if (bad(p.virtual_gpu)) reason = "this virtual GPU: enable profiling in its settings";
+    if (bad(p.confidential_computing)) reason = "confidential computing";
+    if (bad(p.cmp)) reason = "CMP mining GPUs";
+    if (bad(p.wsl)) reason = "this WSL";
+    if (bad(p.sli)) reason = "SLI";
+    return std::string("the Range Profiler does not support ") + reason;
+  }
+
+  profiler_library const* library_ = nullptr;
+  cupti::context_handle context_ = nullptr;
+  cupti::profiler::range_object* object_ = nullptr;
+  bool configured_ = false;
+  bool by_kernel_ = false;
+  std::string chip_;
+  vec<std::uint8_t> availability_;
+  vec<std::uint8_t> config_;
+  vec<std::uint8_t> data_;
+  vec<use> seen_;                // by range
+  std::size_t room_ = 0;         // different ranges in an image
+  std::size_t needed_ = 0;       // that were seen
+  std::size_t names_ = 0;        // different ranges since `configure`
+  std::size_t pushes_ = 0;       // of this pass
+  std::size_t most_pushes_ = 0;  // of a pass since `configure`
+  std::size_t refused_now_ = 0;  // of this pass
+  std::uint64_t refused_ = 0;    // since `configure`
+  std::uint64_t unfit_ = 0;      // without room, since `configure`
+  std::uint64_t lost_ = 0;       // before
+  unsigned repeats_ = 0;
+  bool repeating_ = false;
+  int device_ = 0;
+  cupti::result refusal_ = cupti::result::success;  // the last one
+  bool open_ = false;                               // a range is pushed
+  bool broken_ = false;                             // a range did not end
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP

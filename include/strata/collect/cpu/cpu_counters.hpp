@@ -1,0 +1,386 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
+#define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cpu/perf_events.hpp>
+#include <strata/collect/cpu/perf_request.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/status.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#if defined(__linux__)
+#include <pthread.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Opens the events of a request for a thread, 0: the calling one.
+class perf_opener {
+ public:
+  struct opened {
+    vec<perf_group> groups;    ///< the receiver closes them
+    vec<std::string> columns;  ///< names of what they give, in order: times, then values
+    perf_group::reach who = perf_group::reach::threads;
+  };
+
+  explicit perf_opener(perf_system const& system, int thread = 0) noexcept
+      : system_(system), thread_(thread) {}
+
+  /// Opens all that can be had, set by set. Events that do not fit into one group together make
+  /// another one.
+  opened open(vec<perf_wish>& wishes) {
+    opened made;
+    for (perf_set const set : {perf_set::core, perf_set::cache, perf_set::software}) {
+      vec<perf_wish*> members;
+      for (perf_wish& each : wishes) {
+        if (each.event->set == set) members.push_back(&each);
+      }
+      for (std::size_t number = 1; !members.empty(); ++number) {
+        std::string const name = std::string(time_names[static_cast<std::size_t>(set)]) +
+                                 (number == 1 ? "" : std::to_string(number));
+        members = open_group(members, name, made);
+      }
+    }
+    bool some_hardware = false;
+    for (perf_wish const& each : wishes)
+      some_hardware |= each.error == 0 && each.event->set != perf_set::software;
+    for (perf_wish& each : wishes) {
+      each.refused = {};
+      if (each.error != 0)
+        each.refused = perf_reason::of(each.error, *each.event, some_hardware, system_);
+    }
+    return made;
+  }
+
+ private:
+  static constexpr std::string_view time_names[] = {"core", "cache", "software"};
+
+  /// Returns: the members that wait for a group of their own.
+  vec<perf_wish*> open_group(vec<perf_wish*> const& members, std::string const& name, opened& to) {
+    perf_group group(thread_);
+    vec<perf_wish*> joined;
+    vec<perf_wish*> waiting;
+    for (perf_wish* const each : members) {
+      each->error = group.add(system_, *each->event, to.who);
+      if (each->error == EINVAL && !joined.empty()) {
+        waiting.push_back(each);
+      } else if (each->error == 0) {
+        joined.push_back(each);
+      }
+    }
+    if (joined.empty()) return waiting;
+    if (int const error = group.enable(system_)) {
+      group.close(system_);
+      for (perf_wish* const each : joined) each->error = error;
+      return waiting;
+    }
+    to.columns.push_back("perf__" + name + "_enabled.sum");
+    to.columns.push_back("perf__" + name + "_running.sum");
+    for (perf_wish* const each : joined) {
+      bool const scaled = each->event->set != perf_set::software;
+      each->time_names = scaled ? name : std::string();
+      to.columns.emplace_back(each->event->counter);
+    }
+    to.groups.push_back(group);
+    return waiting;
+  }
+
+  perf_system const& system_;
+  int thread_;
+};
+
+}  // namespace detail
+
+/// Hardware counters of the CPU by range, over Linux's perf_event_open: cycles, instructions,
+/// caches, branches, page faults, in user code. They count while the program runs as ever, in the
+/// steps that are timed. Where the kernel gives fewer events counters than were asked for, it lets
+/// them take turns; their values are scaled to the whole time, and marked.
+/// Threads: ranges of the thread that begins the counting; what all other threads of the process do
+/// counts for the range that it is in. One thread calls.
+/// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
+/// ends; `profile::cost` has what it took. A range's own time is without them, its parent's with.
+class cpu_counter_session {
+ public:
+  explicit cpu_counter_session(
+      detail::perf_system const& system = detail::perf_system::real()) noexcept
+      : system_(&system) {}
+  cpu_counter_session(cpu_counter_session const&) = delete;
+  cpu_counter_session& operator=(cpu_counter_session const&) = delete;
+  ~cpu_counter_session() {
+    close();
+    for (std::unique_ptr<bout>& each : bouts_) {
+      if (each->watched) keep_for_good(std::move(each));
+    }
+  }
+
+  /// Opens what the request names (`cpu`: everything; or keys joined by `+`) in the calling thread.
+  /// `problems` takes what cannot be counted; the rest is. Errors: not_permitted, not_supported,
+  /// unavailable, limit, busy: nothing can be counted.
+  status open(std::string_view request, vec<status>& problems) {
+    hear_forks();
+    close();
+    bouts_.clear();
+    detail::perf_request asked(request);
+    bouts_.push_back(std::make_unique<bout>(*system_, asked.wishes()));
+    bout const& first = *bouts_.back();
+    set_ = asked.resolve();
+    for (unknown_metric const& each : set_.unknown)
+      problems.emplace_back(errc::bad_argument, "counters: " + each.message());
+    if (first.columns.empty()) {
+      bouts_.clear();
+      if (asked.wishes().empty())
+        return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
+      return refusal(asked.wishes());
+    }
+    for (status& each : refusals(asked)) problems.push_back(std::move(each));
+    wanted_.clear();
+    for (detail::perf_wish const& each : asked.wishes()) {
+      if (each.refused.code == errc::ok) wanted_.push_back({each.event});
+    }
+    for (status const& each : {one_thread_only(first), missed_threads(first)}) {
+      if (!each.ok()) problems.push_back(each);
+    }
+    return {};
+  }
+
+  bool is_open() const noexcept { return !bouts_.empty(); }
+
+  /// From now on the ranges of this thread are counted. Errors: in another thread than the one that
+  /// opened, those of `open`; limit: threads are missing.
+  status begin() {
+    if (bouts_.empty() || running_ != nullptr) return {};
+    detail::recorder& recorder = detail::recorder::instance();
+    std::uint64_t const thread = detail::recorder::thread_id();
+    for (std::unique_ptr<bout>& each : bouts_) {
+      if (each->thread == thread) running_ = each.get();
+    }
+    status told;
+    if (running_ == nullptr) {
+      if (std::exchange(refused_, true)) return {};
+      auto made = std::make_unique<bout>(*system_, wanted_);
+      if (made->columns.empty()) return refusal(wanted_);
+      refused_ = false;
+      running_ = made.get();
+      bouts_.push_back(std::move(made));
+      told = missed_threads(*running_);
+    }
+    detail::thread_recorder const* const own = recorder.of_this_thread();
+    running_->meter.begin(own == nullptr ? root_node : own->node());
+    recorder.watch_this_thread(&range_changes, &running_->meter);
+    running_->watched = true;
+    return told;
+  }
+
+  void end() noexcept {
+    bout* const ended = std::exchange(running_, nullptr);
+    if (ended == nullptr) return;
+    ended->meter.end();
+    if (ended->thread != detail::recorder::thread_id()) return;  // it hears in vain from now on
+    detail::recorder::instance().watch_this_thread(nullptr, nullptr);
+    ended->watched = false;
+  }
+
+  /// Gives the counters back; what was counted stays.
+  void close() noexcept {
+    end();
+    for (std::unique_ptr<bout>& each : bouts_) each->meter.close();
+  }
+
+  /// Adds what was counted to the profile. `problems` takes what was lost on the way.
+  void copy_to(profile& to, vec<status>& problems) const {
+    to.cpu_metrics = set_;
+    std::uint64_t failures = 0;
+    std::int64_t spent_ns = 0;
+    for (std::unique_ptr<bout> const& each : bouts_) {
+      copy(*each, to);
+      failures += each->meter.failures();
+      to.cost.counter_reads += each->meter.reads();
+      spent_ns += each->meter.spent_ns();
+    }
+    if (to.cost.counter_reads != 0) {
+      to.cost.counter_read_ns =
+          static_cast<double>(spent_ns) / static_cast<double>(to.cost.counter_reads);
+    }
+    if (status const told = never_scheduled(to); !told.ok()) problems.push_back(told);
+    if (failures != 0) {
+      problems.emplace_back(errc::internal,
+                            "counters: " + std::to_string(failures) + " of " +
+                                std::to_string(to.cost.counter_reads) +
+                                " readings of the CPU's counters failed; what was counted around "
+                                "them is in no range");
+    }
+  }
+
+ private:
+  /// The counting of one thread.
+  struct bout {
+    /// The threads that are there already are counted one by one.
+    bout(detail::perf_system const& system, vec<detail::perf_wish>& wishes)
+        : meter(system), thread(detail::recorder::thread_id()) {
+      vec<int> const others = system.threads();
+      detail::perf_opener::opened made = detail::perf_opener(system).open(wishes);
+      columns = std::move(made.columns);
+      who = made.who;
+      meter.take(made.groups);
+      if (columns.empty()) return;
+      vec<detail::perf_wish> same;
+      for (detail::perf_wish const& each : wishes) {
+        if (each.error == 0) same.push_back({each.event});
+      }
+      for (int const other : others) {
+        made = detail::perf_opener(system, other).open(same);
+        bool const ended = std::all_of(same.begin(), same.end(),
+                                       [](auto const& each) { return each.error == ESRCH; });
+        if (made.columns == columns) {
+          meter.take(made.groups);
+        } else {
+          for (detail::perf_group& each : made.groups) each.close(system);
+          missed += !ended;
+        }
+      }
+    }
+
+    detail::perf_meter meter;
+    vec<std::string> columns;  ///< of the meter's slots, but for the first
+    std::uint64_t thread;
+    detail::perf_group::reach who = detail::perf_group::reach::threads;
+    std::size_t missed = 0;  ///< other threads that could not be counted
+    bool watched = false;
+    bout* kept = nullptr;  ///< the next one that outlives its session
+  };
+
+  /// Keeps what another thread has the address of.
+  static void keep_for_good(std::unique_ptr<bout> which) noexcept {
+    static std::atomic<bout*> first{nullptr};
+    bout* const added = which.release();
+    added->kept = first.load();
+    while (!first.compare_exchange_weak(added->kept, added)) {
+    }
+  }
+
+  /// One sentence for each reason, with the metrics that it concerns.
+  vec<status> refusals(detail::perf_request& asked) const {
+    vec<status> told;
+    vec<std::string> reasons;
+    for (detail::perf_wish const& wish : asked.wishes()) {
+      std::string const& reason = wish.refused.text;
+      if (wish.error == 0 || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
+        continue;
+      reasons.push_back(reason);
+      std::string keys;
+      for (absent_metric const& each : set_.absent) {
+        bool const derived = detail::find_perf_metric(each.key)->combine == metric_combine::ratio;
+        if (each.reason == reason && !derived) keys += (keys.empty() ? "" : ", ") + each.key;
+      }
+      told.emplace_back(wish.refused.code, "counters: " + keys + " cannot be counted: " + reason);
+    }
+    return told;
+  }
+
+  /// Nothing can be counted: why not the first.
+  static status refusal(vec<detail::perf_wish> const& wishes) {
+    for (detail::perf_wish const& each : wishes) {
+      if (each.refused.code != errc::ok) {
+        return {each.refused.code, "counters: the CPU's cannot be counted: " + each.refused.text};
+      }
+    }
+    return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
+  }
+
+  status one_thread_only(bout const& of) const {
+    if (of.who != detail::perf_group::reach::alone) return {};
+    return {errc::not_supported,
+            "counters: this kernel counts the CPU's in one thread only: the work of other threads "
+            "is missing; Linux 4.13 or later counts it"};
+  }
+
+  static status missed_threads(bout const& of) {
+    if (of.missed == 0) return {};
+    return {errc::limit,
+            "counters: " + std::to_string(of.missed) + (of.missed == 1 ? " thread" : " threads") +
+                " of the program could not be counted: a thread needs a file descriptor for each "
+                "counter, so raise the limit (ulimit -n), or ask for fewer"};
+  }
+
+  /// The metrics that never had a counter of the hardware.
+  status never_scheduled(profile const& data) const {
+    vec<double> sums(data.cpu_counter_names.size(), 0.0);
+    for (counter_value const& each : data.cpu_counters) sums[each.counter] += each.value;
+    std::string keys;
+    for (resolved_metric const& each : set_.metrics) {
+      if (each.counters.size() != 3) continue;  // itself, and the times that scale it
+      auto const sum = [&](std::string const& name) {
+        auto const at =
+            std::find(data.cpu_counter_names.begin(), data.cpu_counter_names.end(), name);
+        return sums[static_cast<std::size_t>(at - data.cpu_counter_names.begin())];
+      };
+      if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
+        keys += (keys.empty() ? "" : ", ") + each.key;
+    }
+    if (keys.empty()) return {};
+    return {errc::busy,
+            "counters: the hardware had no counter free for " + keys +
+                ": ask for fewer at once, or end what else counts (sysctl kernel.nmi_watchdog=0, "
+                "other profilers)"};
+  }
+
+  static void copy(bout const& of, profile& to) {
+    vec<std::uint32_t> positions;
+    for (std::string const& name : of.columns) {
+      auto const found = std::find(to.cpu_counter_names.begin(), to.cpu_counter_names.end(), name);
+      positions.push_back(static_cast<std::uint32_t>(found - to.cpu_counter_names.begin()));
+      if (found == to.cpu_counter_names.end()) to.cpu_counter_names.push_back(name);
+    }
+    of.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
+      for (std::size_t i = 0; i < positions.size(); ++i)
+        to.cpu_counters.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
+    });
+  }
+
+  static void range_changes(void* context, std::uint32_t node) noexcept {
+    if (forked().load(std::memory_order_relaxed)) return;
+    static_cast<detail::perf_meter*>(context)->change(node);
+  }
+
+  /// A forked child has the parent's counters: it leaves them alone.
+  static std::atomic<bool>& forked() noexcept {
+    static std::atomic<bool> is{false};
+    return is;
+  }
+  static void hear_forks() noexcept {
+#if defined(__linux__)
+    static bool const heard = pthread_atfork(nullptr, nullptr, [] {
+                                forked().store(true, std::memory_order_relaxed);
+                              }) == 0;
+    (void)heard;
+#endif
+  }
+
+  detail::perf_system const* system_;
+  metric_set set_;
+  vec<detail::perf_wish> wanted_;  ///< in every thread that counts
+  vec<std::unique_ptr<bout>> bouts_;
+  bout* running_ = nullptr;
+  bool refused_ = false;  ///< in another thread than the one that opened
+};
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_CPU_CPU_COUNTERS_HPP

@@ -1,0 +1,373 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
+#define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
+
+#include <strata/base/dynamic_library.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#include <link.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+namespace cupti {
+
+/// Oldest version whose records Strata reads: CUPTI 12.0.
+inline constexpr std::uint32_t oldest_version = 18;
+
+/// From this version on a buffer request may be declined with a null buffer; before, CUPTI crashes.
+inline constexpr std::uint32_t null_buffer_version = 27;
+
+/// Major CUDA version of a CUPTI_API_VERSION: 18 to 28 are 12.x, then 130001 is 13.0 update 1.
+constexpr int major_of(std::uint32_t version) noexcept {
+  if (version >= 100000) return static_cast<int>(version / 10000);
+  return version >= oldest_version ? 12 : 11;
+}
+
+#if defined(__linux__)
+/// Folder of a loaded shared object whose file name begins with `prefix`, or an empty string.
+inline std::string folder_of_loaded(const char* prefix) {
+  struct search {
+    std::string_view prefix;
+    std::string folder;
+  };
+  search wanted{prefix, {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) -> int {
+        auto& into = *static_cast<search*>(data);
+        const std::string_view path = info->dlpi_name != nullptr ? info->dlpi_name : "";
+        const std::size_t slash = path.rfind('/');
+        if (path.empty() || path[0] != '/') return 0;
+        if (path.substr(slash + 1, into.prefix.size()) != into.prefix) return 0;
+        into.folder = std::string(path.substr(0, slash));
+        return 1;
+      },
+      &wanted);
+  return std::move(wanted.folder);
+}
+#endif
+
+/// Folders that may hold a libcupti, best first. All are absolute.
+inline vec<std::string> folders() {
+  vec<std::string> list;
+#if defined(__linux__)
+  const std::string runtime = folder_of_loaded("libcudart.so");
+  if (!runtime.empty()) {
+    list.push_back(runtime);
+    list.push_back(runtime + "/../extras/CUPTI/lib64");
+    list.push_back(runtime + "/../../../extras/CUPTI/lib64");
+    list.push_back(runtime + "/../../cuda_cupti/lib");
+  }
+#if defined(__aarch64__)
+  const char* const target = "/targets/sbsa-linux/lib";
+#else
+  const char* const target = "/targets/x86_64-linux/lib";
+#endif
+  for (const char* root : {trusted_env("CUDA_HOME"), trusted_env("CUDA_PATH"),
+                           static_cast<const char*>("/usr/local/cuda")}) {
+    if (root == nullptr || *root != '/') continue;
+    list.push_back(std::string(root) + "/extras/CUPTI/lib64");
+    list.push_back(std::string(root) + "/lib64");
+    list.push_back(std::string(root) + target);
+  }
+  list.push_back("/opt/cuda/extras/CUPTI/lib64");
+  list.push_back("/opt/cuda/lib64");
+#endif
+  return list;
+}
+
+/// File names for a driver of this major version: its own CUPTI, then older ones, then newer.
+inline vec<std::string> file_names(int driver_major) {
+  vec<std::string> list;
+  const auto add = [&](int major) { list.push_back("libcupti.so." + std::to_string(major)); };
+  if (driver_major > 13) add(driver_major);
+  if (driver_major != 12) add(13);
+  add(12);
+  if (driver_major == 12) add(13);
+  list.push_back("libcupti.so");
+  return list;
+}
+
+}  // namespace cupti
+
+/// CUPTI: found and opened at first use, once a process, never closed.
+///
+/// Nothing of it is called unless the driver works and has a device. A libcupti that the process
+/// has already is taken, since two in one process collide; then the library of the driver's own
+/// major version is preferred, wherever it lies. The working directory is never searched by Strata.
+/// Environment: STRATA_CUPTI is a file or folder (absolute) or a bare file name; CUDA_HOME and
+/// CUDA_PATH are toolkits. All are ignored when setuid.
+/// Threads: get() from any; the members are constant afterwards.
+struct cupti_library {
+  cupti::table api;
+  std::uint32_t version = 0;  // CUPTI_API_VERSION of the library
+  std::string path;           // file that was loaded
+  std::string problem;        // why there is no CUPTI to use; empty when there is
+
+  [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
+  [[nodiscard]] int major() const noexcept { return cupti::major_of(version); }
+
+  /// Whether a buffer request may be answered with a null buffer.
+  [[nodiscard]] bool takes_null_buffers() const noexcept {
+    return version >= cupti::null_buffer_version;
+  }
+
+  /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
+  [[nodiscard]] std::uint64_t graph_node_id(cupti::graph_node_handle node) const noexcept {
+    std::uint64_t id = 0;
+    bool const told = api.get_graph_node_id != nullptr &&
+                      api.get_graph_node_id(node, &id) == cupti::result::success;
+    return told ? id : 0;
+  }
+
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
+    const char* name = nullptr;
+    if (api.get_result_string != nullptr) (void)api.get_result_string(code, &name);
+    return std::string(call) + ": " + (name != nullptr ? name : "CUPTI error") + " (" +
+           std::to_string(static_cast<int>(code)) + "): " + cupti::cure(code);
+  }
+
+  /// Name of the client that owns CUPTI, or an empty string when CUPTI does not tell (before 13.0).
+  ///
+  /// To be called once, after `subscribe` returned multiple_subscribers_not_supported.
+  [[nodiscard]] std::string other_client() const {
+    if (api.subscribe_v2 == nullptr) return {};
+    char name[128] = {};
+    for (const std::size_t size : {std::size_t{40}, std::size_t{32}}) {
+      cupti::subscriber_params params{};
+      params.struct_size = size;
+      params.subscriber_name = "Strata";
+      params.old_subscriber_name = name;
+      params.old_subscriber_capacity = sizeof(name) - 1;
+      cupti::subscriber_handle mine = nullptr;
+      const auto ignore = [](void*, cupti::domain, std::uint32_t, const void*) {};
+      const cupti::result code = api.subscribe_v2(&mine, ignore, nullptr, &params);
+      if (code == cupti::result::success) (void)api.unsubscribe(mine);
+      if (code != cupti::result::invalid_parameter) break;
+    }
+    return name;
+  }
+
+  void load(const driver_library& driver) {
+    problem.clear();
+    if (!driver.ok()) {
+      problem = driver.problem;
+      return;
+    }
+    dynamic_library library;
+    if (!open(library, driver.major())) return;
+    if (const char* missing = bind(library)) {
+      problem = path + " lacks " + missing + ": use the libcupti of CUDA 12.0 or later";
+      return;
+    }
+    const cupti::result code = api.get_version(&version);
+    if (code != cupti::result::success) {
+      problem = describe("cuptiGetVersion", code);
+    } else if (version < cupti::oldest_version) {
+      problem = path + " is from CUDA 11 or earlier: Strata needs CUPTI 12.0 or later";
+    }
+  }
+
+  STRATA_DETAIL_EXPORT static cupti_library& get() {
+    static cupti_library& library = []() -> cupti_library& {
+      auto* fresh = new cupti_library;
+      fresh->load(driver_library::get());
+      return *fresh;
+    }();
+    return library;
+  }
+
+  /// Opens libcupti: by name, by STRATA_CUPTI, by folder. Needs no driver.
+  /// Errors: false, and `problem` says why.
+  bool open(dynamic_library& library, int driver_major) {
+#if defined(__linux__)
+    const vec<std::string> names = cupti::file_names(driver_major);
+    if (open_loaded(library, names) || open_chosen(library, names)) return true;
+    if (!problem.empty()) return false;
+    const vec<std::string> places = cupti::folders();
+    for (const std::string& name : names) {
+      if (library.open(name.c_str())) return true;
+      for (const std::string& place : places) {
+        if (library.open((place + '/' + name).c_str())) return true;
+      }
+    }
+    problem =
+        "libcupti was not found: install CUPTI (CUDA toolkit, or the wheel nvidia-cuda-cupti), or "
+        "set STRATA_CUPTI to the library or its folder";
+#else
+    (void)library;
+    (void)driver_major;
+    problem = "GPU measurements are not supported on this platform";
+#endif
+    return false;
+  }
+
+ private:
+#if defined(__linux__)
+  bool open_loaded(dynamic_library& library, const vec<std::string>& names) {
+    for (const std::string& name : names) {
+      if (library.open_loaded(name.c_str())) return true;
+    }
+    for (const char* minor : {"8", "7", "6", "5", "4", "3", "2"}) {
+      const std::string name = std::string("libcupti.so.11.") + minor;
+      if (library.open_loaded(name.c_str())) return true;
+    }
+    return false;
+  }
+
+  /// STRATA_CUPTI, if set: it is this library or none.
+  bool open_chosen(dynamic_library& library, const vec<std::string>& names) {
+    const char* chosen = trusted_env("STRATA_CUPTI");
+    if (chosen == nullptr) return false;
+    const std::string setting = std::string("STRATA_CUPTI=") + chosen + ": ";
+    if (!dynamic_library::acceptable(chosen)) {
+      problem = setting + "give an absolute path or a bare file name";
+      return false;
+    }
+    if (library.open(chosen)) return true;
+    const std::string reason = dynamic_library::last_error();
+    if (*chosen == '/') {
+      for (const std::string& name : names) {
+        if (library.open((std::string(chosen) + '/' + name).c_str())) return true;
+      }
+    }
+    problem = setting + reason;
+    return false;
+  }
+
+#endif
+
+  /// Fills the table. Returns the name of a function that must be there and is not, or null.
+  const char* bind(const dynamic_library& library) {
+    const char* missing = nullptr;
+    const auto need = [&](const char* name, auto*& function) {
+      if (!library.bind(name, function)) missing = name;
+    };
+    need("cuptiActivityFlushAll", api.flush_all);
+    need("cuptiActivityGetNextRecord", api.get_next_record);
+    need("cuptiActivityDisable", api.activity_disable);
+    need("cuptiActivityEnable", api.activity_enable);
+    need("cuptiActivityRegisterCallbacks", api.register_callbacks);
+    need("cuptiGetCallbackName", api.get_callback_name);
+    need("cuptiEnableCallback", api.enable_callback);
+    need("cuptiUnsubscribe", api.unsubscribe);
+    need("cuptiSubscribe", api.subscribe);
+    need("cuptiGetVersion", api.get_version);
+    library.bind("cuptiSubscribe_v2", api.subscribe_v2);
+    library.bind("cuptiEnableDomain", api.enable_domain);
+    library.bind("cuptiGetResultString", api.get_result_string);
+    library.bind("cuptiGetTimestamp", api.get_timestamp);
+    library.bind("cuptiActivityGetNumDroppedRecords", api.get_dropped_records);
+    library.bind("cuptiActivityFlushPeriod", api.flush_period);
+    library.bind("cuptiActivitySetAttribute", api.set_attribute);
+    library.bind("cuptiActivityGetAttribute", api.get_attribute);
+    library.bind("cuptiSetThreadIdType", api.set_thread_id_type);
+    library.bind("cuptiGetGraphNodeId", api.get_graph_node_id);
+    library.bind("cuptiGetGraphId", api.get_graph_id);
+    library.bind("cuptiGetGraphExecId", api.get_graph_exec_id);
+    library.bind("cuptiGetStreamIdEx", api.get_stream_id);
+    library.bind("cuptiGetContextId", api.get_context_id);
+    library.bind("cuptiGetDeviceId", api.get_device_id);
+    path = library.path_of("cuptiGetVersion");
+    return missing;
+  }
+};
+
+namespace cupti {
+
+using strata::api_kind;
+
+/// Kind of the driver function with this name; its suffixes (_v2, _ptsz, ...) do not matter.
+constexpr api_kind classify_api(std::string_view name) noexcept {
+  struct rule {
+    std::string_view prefix;
+    api_kind kind;
+  };
+  constexpr rule rules[] = {
+      {"cuLaunchKernel", api_kind::launch},  // cuLaunchKernelEx too
+      {"cuLaunchCooperativeKernel", api_kind::launch},
+      {"cuLaunchGrid", api_kind::launch},
+      {"cuGraphLaunch", api_kind::graph_launch},
+      {"cuMemcpy", api_kind::copy},
+      {"cuMemset", api_kind::set},
+      {"cuMemAlloc", api_kind::allocate},  // ...Host, ...Pitch, ...Managed, ...Async, ...FromPool
+      {"cuMemHostAlloc", api_kind::allocate},
+      {"cuMemFree", api_kind::release},  // ...Host, ...Async
+      {"cuCtxSynchronize", api_kind::wait},
+      {"cuStreamSynchronize", api_kind::wait},
+      {"cuEventSynchronize", api_kind::wait},
+      {"cuStreamBeginCapture", api_kind::begin_capture},
+      {"cuStreamEndCapture", api_kind::end_capture},
+  };
+  if (name == "cuLaunch") return api_kind::launch;  // cuLaunchHostFunc launches nothing
+  for (const rule& each : rules) {
+    if (name.substr(0, each.prefix.size()) == each.prefix) return each.kind;
+  }
+  return api_kind::none;
+}
+
+struct api_call {
+  std::uint32_t id;
+  api_kind kind;
+};
+
+/// The driver functions worth a callback, and what each of them does.
+class api_list {
+ public:
+  /// Asks CUPTI for the name of every driver callback id. Cost: some 900 calls, once a process.
+  static api_list read(const table& api) {
+    constexpr std::uint32_t last_id = 4096;  // 876 in CUPTI 13.5
+    constexpr int patience = 32;             // ids end where this many in a row have no name
+    api_list list;
+    int nameless = 0;
+    for (std::uint32_t id = 1; id <= last_id && nameless < patience; ++id) {
+      const char* name = nullptr;
+      if (api.get_callback_name(domain::driver_api, id, &name) != result::success ||
+          name == nullptr) {
+        ++nameless;
+        continue;
+      }
+      nameless = 0;
+      if (const api_kind kind = classify_api(name); kind != api_kind::none) list.add(id, kind);
+    }
+    return list;
+  }
+
+  /// Kind of a driver callback id. Cost: one load; fit for a callback.
+  [[nodiscard]] api_kind kind_of(std::uint32_t id) const noexcept {
+    return id < kinds_.size() ? kinds_[id] : api_kind::none;
+  }
+
+  [[nodiscard]] const vec<api_call>& calls() const& noexcept { return calls_; }
+  const vec<api_call>& calls() && = delete;
+  [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
+
+ private:
+  void add(std::uint32_t id, api_kind kind) {
+    kinds_.resize(std::size_t{id} + 1, api_kind::none);
+    kinds_[id] = kind;
+    calls_.push_back({id, kind});
+  }
+
+  vec<api_call> calls_;
+  vec<api_kind> kinds_;
+};
+
+}  // namespace cupti
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP

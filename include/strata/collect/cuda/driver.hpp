@@ -1,0 +1,237 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_DRIVER_HPP
+#define STRATA_COLLECT_CUDA_DRIVER_HPP
+
+#include <strata/base/macros.hpp>
+
+#include <strata/base/dynamic_library.hpp>
+
+#include <cstddef>
+#include <string>
+
+STRATA_BEGIN
+namespace detail {
+
+namespace driver {
+
+using device_handle = int;     // CUdevice
+using context_handle = void*;  // CUcontext
+using stream_handle = void*;   // CUstream
+using uuid = unsigned char[16];
+
+/// The CUresult values that Strata tells apart.
+enum class result : int {
+  success = 0,
+  invalid_value = 1,
+  out_of_memory = 2,
+  not_initialized = 3,
+  deinitialized = 4,
+  stub_library = 34,
+  no_device = 100,
+  invalid_device = 101,
+  invalid_context = 201,
+  not_permitted = 800,
+  not_supported = 801,
+  system_not_ready = 802,
+  system_driver_mismatch = 803,
+  compat_not_supported_on_device = 804,
+  stream_capture_unsupported = 900,
+  stream_capture_invalidated = 901,
+  stream_capture_implicit = 906,
+  stream_capture_wrong_thread = 908,
+  unknown = 999
+};
+
+/// Device attribute codes. Units: clocks in kHz, bus width in bits, sizes in bytes.
+enum class attribute : int {
+  warp_size = 10,
+  clock_rate_khz = 13,
+  multiprocessor_count = 16,
+  integrated = 18,
+  ecc_enabled = 32,
+  pci_bus_id = 33,
+  pci_device_id = 34,
+  memory_clock_rate_khz = 36,
+  memory_bus_width_bits = 37,
+  l2_cache_size_bytes = 38,
+  max_threads_per_multiprocessor = 39,
+  pci_domain_id = 50,
+  compute_capability_major = 75,
+  compute_capability_minor = 76,
+  max_shared_memory_per_multiprocessor_bytes = 81,
+  max_registers_per_multiprocessor = 82,
+  max_blocks_per_multiprocessor = 106
+};
+
+enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
+
+/// The driver functions in use; any of them may be null.
+struct table {
+  result (*init)(unsigned flags) = nullptr;
+  result (*driver_version)(int* version) = nullptr;
+  result (*device_count)(int* count) = nullptr;
+  result (*device_get)(device_handle* out, int ordinal) = nullptr;
+  result (*device_name)(char* name, int capacity, device_handle of) = nullptr;
+  result (*device_attribute)(int* value, attribute code, device_handle of) = nullptr;
+  result (*device_total_memory)(std::size_t* bytes, device_handle of) = nullptr;
+  result (*device_uuid)(uuid* out, device_handle of) = nullptr;
+  result (*primary_context_state)(device_handle of, unsigned* flags, int* active) = nullptr;
+  result (*context_current)(context_handle* out) = nullptr;
+  result (*context_device)(device_handle* out) = nullptr;
+  result (*context_push)(context_handle which) = nullptr;
+  result (*context_pop)(context_handle* out) = nullptr;
+  result (*context_synchronize)() = nullptr;
+  result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
+  result (*error_name)(result code, const char** text) = nullptr;
+  result (*error_string)(result code, const char** text) = nullptr;
+};
+
+/// One sentence on what a code means for the user and how to cure it.
+inline const char* cure(result code) noexcept {
+  switch (code) {
+    case result::success:
+      return "no error";
+    case result::out_of_memory:
+      return "the GPU or the host is out of memory";
+    case result::deinitialized:
+      return "the CUDA driver is shutting down";
+    case result::stub_library:
+      return "the libcuda.so.1 that was found is the link-time stub: remove the toolkit's stubs "
+             "folder from "
+             "LD_LIBRARY_PATH";
+    case result::no_device:
+      return "no CUDA device is visible: check nvidia-smi, CUDA_VISIBLE_DEVICES, and, in a "
+             "container, --gpus";
+    case result::invalid_device:
+      return "CUDA_VISIBLE_DEVICES names a device that does not exist";
+    case result::not_permitted:
+      return "the system does not permit the operation";
+    case result::system_not_ready:
+      return "the system is not ready for CUDA: start the fabric manager or wait until it is up";
+    case result::system_driver_mismatch:
+      return "libcuda and the kernel module have different versions: reload the module or reboot";
+    case result::compat_not_supported_on_device:
+      return "the forward-compatibility libcuda does not serve this GPU: remove the compat folder "
+             "from "
+             "LD_LIBRARY_PATH";
+    case result::stream_capture_unsupported:
+    case result::stream_capture_invalidated:
+    case result::stream_capture_implicit:
+    case result::stream_capture_wrong_thread:
+      return "a stream is being captured into a graph";
+    default:
+      return "the CUDA driver refused the call";
+  }
+}
+
+}  // namespace driver
+
+/// The CUDA driver: opened and initialised at first use, once a process, never closed.
+///
+/// Environment: STRATA_LIBCUDA names another library (a bare name or an absolute path); ignored
+/// when setuid. Threads: get() from any; the members are constant afterwards.
+struct driver_library {
+  driver::table api;
+  int version = 0;       // CUDA_VERSION of the driver: 1000 * major + 10 * minor
+  int device_count = 0;  // visible devices
+  std::string problem;   // why there is no driver to use; empty when there is
+
+  [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
+  [[nodiscard]] int major() const noexcept { return version / 1000; }
+
+  /// The attribute of the device with this ordinal, or `otherwise` if it cannot be had.
+  [[nodiscard]] int attribute(int ordinal, driver::attribute code,
+                              int otherwise = 0) const noexcept {
+    driver::device_handle of = 0;
+    int value = 0;
+    if (!ok() || api.device_get == nullptr || api.device_attribute == nullptr) return otherwise;
+    if (api.device_get(&of, ordinal) != driver::result::success) return otherwise;
+    return api.device_attribute(&value, code, of) == driver::result::success ? value : otherwise;
+  }
+
+  /// "<call>: <CUDA_ERROR_...> (<code>): <cure>".
+  [[nodiscard]] std::string describe(const char* call, driver::result code) const {
+    const char* name = nullptr;
+    if (api.error_name != nullptr) (void)api.error_name(code, &name);
+    return std::string(call) + ": " + (name != nullptr ? name : "CUDA error") + " (" +
+           std::to_string(static_cast<int>(code)) + "): " + driver::cure(code);
+  }
+
+  /// Opens libcuda and calls cuInit. Cost: 0.1 to 1 s in a process that has not used CUDA yet.
+  void load() {
+    problem.clear();
+    dynamic_library library;
+    if (!open(library)) return;
+    bind(library);
+    if (api.init == nullptr || api.driver_version == nullptr || api.device_count == nullptr) {
+      problem = "libcuda lacks basic functions: is it NVIDIA's?";
+      return;
+    }
+    driver::result code = api.init(0);
+    if (code != driver::result::success) {
+      problem = describe("cuInit", code);
+    } else if ((code = api.driver_version(&version)) != driver::result::success) {
+      problem = describe("cuDriverGetVersion", code);
+    } else if ((code = api.device_count(&device_count)) != driver::result::success) {
+      problem = describe("cuDeviceGetCount", code);
+    } else if (device_count < 1) {
+      problem = describe("cuDeviceGetCount", driver::result::no_device);
+    }
+  }
+
+  STRATA_DETAIL_EXPORT static driver_library& get() {
+    static driver_library& library = []() -> driver_library& {
+      auto* fresh = new driver_library;
+      fresh->load();
+      return *fresh;
+    }();
+    return library;
+  }
+
+ private:
+  bool open(dynamic_library& library) {
+#if defined(__linux__)
+    if (const char* chosen = trusted_env("STRATA_LIBCUDA")) {
+      if (!dynamic_library::acceptable(chosen)) {
+        problem =
+            std::string("STRATA_LIBCUDA=") + chosen + ": give a bare name or an absolute path";
+      } else if (!library.open(chosen)) {
+        problem = std::string("STRATA_LIBCUDA=") + chosen + ": " + dynamic_library::last_error();
+      }
+      return library.is_open();
+    }
+    if (library.open("libcuda.so.1") || library.open("/usr/lib/wsl/lib/libcuda.so.1")) return true;
+    problem =
+        "no NVIDIA driver: libcuda.so.1 was not found (in a container, start it with --gpus all)";
+#else
+    (void)library;
+    problem = "GPU measurements are not supported on this platform";
+#endif
+    return false;
+  }
+
+  void bind(const dynamic_library& library) noexcept {
+    library.bind("cuInit", api.init);
+    library.bind("cuDriverGetVersion", api.driver_version);
+    library.bind("cuDeviceGetCount", api.device_count);
+    library.bind("cuDeviceGet", api.device_get);
+    library.bind("cuDeviceGetName", api.device_name);
+    library.bind("cuDeviceGetAttribute", api.device_attribute);
+    library.bind("cuDeviceTotalMem_v2", api.device_total_memory);
+    library.bind("cuDeviceGetUuid_v2", api.device_uuid);
+    library.bind("cuDevicePrimaryCtxGetState", api.primary_context_state);
+    library.bind("cuCtxGetCurrent", api.context_current);
+    library.bind("cuCtxGetDevice", api.context_device);
+    library.bind("cuCtxPushCurrent_v2", api.context_push);
+    library.bind("cuCtxPopCurrent_v2", api.context_pop);
+    library.bind("cuCtxSynchronize", api.context_synchronize);
+    library.bind("cuStreamIsCapturing", api.stream_is_capturing);
+    library.bind("cuGetErrorName", api.error_name);
+    library.bind("cuGetErrorString", api.error_string);
+  }
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_CUDA_DRIVER_HPP

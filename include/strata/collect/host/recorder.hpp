@@ -1,0 +1,417 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_HOST_RECORDER_HPP
+#define STRATA_COLLECT_HOST_RECORDER_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/host/record_log.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <mutex>
+#include <new>
+#include <string_view>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// What recording costs on this machine, measured in a few microseconds on a log of its own.
+struct instrumentation_cost {
+  double range_ns = 0.0;  ///< two clock reads and a record
+  double callback_ns =
+      0.0;  ///< half of a launch's two callbacks: a clock read each, and one record
+
+  static instrumentation_cost measure() noexcept {
+    constexpr int tries = 1000;
+    tick_source const clock;
+    memory_budget budget;
+    budget.set(std::int64_t{1} << 20);
+    record_log<range_record> log(budget);
+    std::int64_t const begin = monotonic_ns();
+    for (int i = 0; i < tries; ++i) {
+      std::int64_t const first = clock.now();
+      (void)log.push({first, clock.now(), 0, 0, 0, 0});
+    }
+    double const each = static_cast<double>(monotonic_ns() - begin) / tries;
+    return {each, each / 2};
+  }
+};
+
+/// The host log: hears the ranges of all threads and keeps them until a session copies them into a
+/// profile. There is one in a process; it is made when first needed and never destroyed, since
+/// ranges may end at any time.
+class recorder {
+ public:
+  /// What the session does at the ends of a step.
+  struct step_hooks {
+    void (*begin)(void* context, std::uint32_t step) noexcept = nullptr;
+    void (*end)(void* context, std::uint32_t step) noexcept = nullptr;
+    void* context = nullptr;
+  };
+
+  static constexpr std::size_t most_threads = 65'536;
+
+  static recorder& instance() noexcept {
+    static recorder& only = of_process();
+    return only;
+  }
+
+  recorder_state& state() noexcept { return state_; }
+  tick_source const& clock() const noexcept { return state_.clock; }
+
+  /// Begins a session: its number. Ranges are heard from `listen` on, and recorded while
+  /// `record(true)` holds. Threads: sessions begin and end in one thread at a time.
+  std::uint32_t begin_session(std::int64_t log_bytes) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    state_.budget.set(log_bytes);
+    std::uint32_t const number = session_.fetch_add(1) + 1;
+    steps_.clear();
+    steps_begun_.store(0, std::memory_order_relaxed);
+    state_.step.store(no_step, std::memory_order_relaxed);
+    state_.ended_elsewhere.store(0, std::memory_order_relaxed);
+    state_.pops_without_push.store(0, std::memory_order_relaxed);
+    state_.too_many_open.store(0, std::memory_order_relaxed);
+    names_refused_before_ = state_.names.refused();
+    nodes_refused_before_ = state_.nodes.refused();
+    threads_refused_ = 0;
+    left_open_ = 0;
+    recorded_ns_ = 0;
+    state_.spans.clear();
+    for (thread_recorder* const t : free_) t->forget();
+    keep_living_threads();
+    first_ = sample_clock(state_.clock, monotonic_ns);
+    return number;
+  }
+
+  /// From now on ranges are heard, and steps counted.
+  void listen(step_hooks hooks) noexcept {
+    {
+      std::lock_guard<std::mutex> lock(step_mutex_);
+      hooks_ = hooks;
+      stepping_ = true;
+    }
+    install_listener(&hears);
+  }
+
+  /// Whether ranges that begin from now on are recorded.
+  void record(bool on) noexcept {
+    if (on == recording()) return;
+    recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
+    state_.session.store(on ? session() : 0, std::memory_order_release);
+  }
+  bool recording() const noexcept { return state_.session.load(std::memory_order_relaxed) != 0; }
+  std::uint32_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
+  /// For how long this session has recorded. Requires: it does not now.
+  std::int64_t recorded_ns() const noexcept { return recorded_ns_; }
+
+  /// Whether the logs have all ranges and launches of the session so far.
+  bool logs_are_whole() const noexcept { return !state_.budget.exhausted(); }
+  /// Steps of the session that were recorded.
+  std::size_t steps_recorded() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return steps_.size();
+  }
+  /// Hands every range of the session so far to `ranges`, every call into the driver to `launches`.
+  template <class Ranges, class Launches>
+  void each_record(Ranges ranges, Launches launches) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (thread_recorder* const t : threads_) {
+      t->each_range(session_, ranges);
+      t->each_launch(session_, launches);
+    }
+  }
+
+  /// Tells `watcher` the range that the calling thread is in whenever it changes; null ends it.
+  void watch_this_thread(void (*watcher)(void* context, std::uint32_t node) noexcept,
+                         void* context) noexcept {
+    if (thread_recorder* const own = of_this_thread()) own->watch(watcher, context);
+  }
+
+  /// Whether a session has this recorder; sessions take it by turns.
+  std::atomic<bool>& owned() noexcept { return owned_; }
+
+  /// When the session ended (or now), in ns since it began.
+  std::int64_t ended_ns(tick_converter const& ticks) const noexcept {
+    return ticks.to_ns(last_.ticks);
+  }
+
+  /// Ends the session: the calling thread's open ranges are recorded until now, those of other
+  /// threads are counted.
+  void end_session() noexcept {
+    {
+      std::lock_guard<std::mutex> lock(step_mutex_);  // no hook runs any more
+      hooks_ = {};
+      stepping_ = false;
+      step_thread_.store(0, std::memory_order_relaxed);
+    }
+    thread_recorder* const own = thread_recorder::current();
+    std::uint64_t const own_open = own == nullptr ? 0 : own->cut();
+    record(false);
+    install_listener(idle_listener(block()));
+    std::lock_guard<std::mutex> lock(mutex_);
+    left_open_ += own_open;
+    for (thread_recorder* const t : threads_) {
+      if (t != own) left_open_ += t->depth();
+    }
+    last_ = sample_clock(state_.clock, monotonic_ns);
+  }
+
+  /// Copies everything that this session recorded, in ticks; `converter()` makes ns of them.
+  void copy_to(profile& to) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (thread_recorder* const t : threads_) t->copy_to(to, session());
+    state_.spans.copy_to(to);
+    to.steps = steps_;
+    to.has_steps = steps_begun() != 0;
+    to.threads = threads_in(to);
+    to.names = state_.names.texts();
+    for (node_table::node const& n : state_.nodes.nodes()) {
+      to.nodes.push_back({n.parent, n.name, n.index, n.depth, true});
+    }
+    node_table::refusals const refused = state_.nodes.refused();
+    to.losses.nodes_refused = refused.nodes - nodes_refused_before_.nodes;
+    to.losses.indices_refused = refused.indices - nodes_refused_before_.indices;
+    to.losses.ranges_too_deep = refused.depth - nodes_refused_before_.depth +
+                                state_.too_many_open.load(std::memory_order_relaxed);
+    to.losses.names_refused = state_.names.refused() - names_refused_before_;
+    to.losses.ranges_left_open = left_open_;
+    to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(std::memory_order_relaxed);
+    to.losses.pops_without_push = state_.pops_without_push.load(std::memory_order_relaxed);
+    to.losses.threads_refused = threads_refused_;
+    to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used());
+  }
+
+  /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
+  /// end).
+  tick_converter converter() noexcept {
+    clock_sample last = recording() || last_.ticks <= first_.ticks
+                            ? sample_clock(state_.clock, monotonic_ns)
+                            : last_;
+    while (last.other - first_.other < 2'000'000) last = sample_clock(state_.clock, monotonic_ns);
+    return {first_, last};
+  }
+
+  /// The recorder of this thread, made on its first range; null beyond the limit of threads.
+  thread_recorder* of_this_thread() noexcept {
+    thread_recorder* const known = thread_recorder::current();
+    return known != nullptr ? known : adopt_thread();
+  }
+
+  bool begin_step() noexcept {
+    std::uint64_t const self = thread_id();
+    std::uint64_t nobody = 0;
+    if (!step_thread_.compare_exchange_strong(nobody, self, std::memory_order_acq_rel))
+      return false;
+    std::lock_guard<std::mutex> lock(step_mutex_);
+    if (!stepping_) {
+      std::uint64_t expected = self;
+      step_thread_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+      return false;
+    }
+    std::uint32_t const step = steps_begun_.fetch_add(1, std::memory_order_relaxed);
+    if (hooks_.begin != nullptr) hooks_.begin(hooks_.context, step);
+    state_.step.store(step, std::memory_order_relaxed);
+    step_begin_ = state_.clock.now();
+    return true;
+  }
+
+  /// Ends the step of this thread; a step that its session did not outlive is no more.
+  void end_step() noexcept {
+    std::int64_t const now = state_.clock.now();
+    if (step_thread_.load(std::memory_order_relaxed) != thread_id()) return;
+    thread_recorder const* const own = of_this_thread();
+    std::lock_guard<std::mutex> lock(step_mutex_);
+    if (!stepping_) return;
+    std::uint32_t const step = state_.step.exchange(no_step, std::memory_order_relaxed);
+    if (recording()) {
+      std::lock_guard<std::mutex> adding(mutex_);
+      if (steps_.size() < most_steps) {
+        steps_.push_back({step_begin_, now, step, own == nullptr ? 0 : own->ordinal()});
+      }
+    }
+    if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
+    step_thread_.store(0, std::memory_order_release);
+  }
+
+  std::uint32_t steps_begun() const noexcept {
+    return steps_begun_.load(std::memory_order_relaxed);
+  }
+
+  static std::uint64_t thread_id() noexcept {
+#if defined(__linux__)
+    return static_cast<std::uint64_t>(syscall(SYS_gettid));
+#else
+    static std::atomic<std::uint64_t> next{1};
+    static thread_local std::uint64_t const id = next.fetch_add(1);
+    return id;
+#endif
+  }
+
+ private:
+  static constexpr std::size_t most_steps = 1'000'000;
+
+  recorder() = default;
+
+  static recorder& of_process() {
+    process_block& ours = block();
+    spin_lock lock(ours.mutex);
+    if (ours.recorder == nullptr) ours.recorder = new recorder;
+    return *static_cast<recorder*>(ours.recorder);
+  }
+
+  /// Gives the thread's recorder back when the thread ends; its records stay. The main thread comes
+  /// here before the functions of atexit.
+  struct thread_end {
+    recorder* owner = nullptr;
+    thread_recorder* own = nullptr;
+    ~thread_end() {
+      if (owner == nullptr) return;
+      std::uint32_t const open = own->cut();
+      own->abandon();
+      thread_recorder::current() = nullptr;
+      std::lock_guard<std::mutex> lock(owner->mutex_);
+      owner->left_open_ += open;
+      own->leave();
+      owner->free_.push_back(own);
+    }
+  };
+
+  /// The threads that ended before this session are no part of it.
+  void keep_living_threads() {
+    vec<bool> lives(next_ordinal_, false);
+    next_ordinal_ = 0;
+    for (thread_recorder* const t : threads_) {
+      if (!t->owned()) continue;
+      lives[t->ordinal()] = true;
+      next_ordinal_ = (std::max)(next_ordinal_, t->ordinal() + 1);
+    }
+    auto const ended = [&](profile_thread const& t) { return !lives[t.ordinal]; };
+    profile_threads_.erase(std::remove_if(profile_threads_.begin(), profile_threads_.end(), ended),
+                           profile_threads_.end());
+  }
+
+  /// The threads that have a part in a profile.
+  vec<profile_thread> threads_in(profile const& data) const {
+    vec<bool> has_part(next_ordinal_, false);
+    auto const mark = [&](auto const& records) {
+      for (auto const& r : records) {
+        if (r.thread < has_part.size()) has_part[r.thread] = true;
+      }
+    };
+    mark(data.ranges);
+    mark(data.steps);
+    mark(data.launches);
+    mark(data.spans);
+    for (span_record const& s : data.spans) {
+      if (s.end_thread < has_part.size()) has_part[s.end_thread] = true;
+    }
+    vec<profile_thread> found;
+    for (profile_thread const& t : profile_threads_) {
+      if (has_part[t.ordinal]) found.push_back(t);
+    }
+    return found;
+  }
+
+  STRATA_DETAIL_COLD thread_recorder* adopt_thread() noexcept {
+    static thread_local thread_end guard;
+    if (guard.owner != nullptr) return nullptr;  // the thread is ending
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (profile_threads_.size() >= most_threads) {
+      ++threads_refused_;
+      return nullptr;
+    }
+    thread_recorder* own = nullptr;
+    if (!free_.empty()) {
+      own = free_.back();
+      free_.pop_back();
+    } else {
+      own = new (std::nothrow) thread_recorder(state_);
+      if (own == nullptr) return nullptr;
+      threads_.push_back(own);
+    }
+    profile_thread thread;
+    thread.ordinal = next_ordinal_++;
+    thread.os_id = thread_id();
+#if defined(__linux__)
+    char name[32] = {};
+    if (pthread_getname_np(pthread_self(), name, sizeof name) == 0) thread.name = name;
+#endif
+    own->adopt(thread.ordinal, thread.os_id);
+    profile_threads_.push_back(thread);
+    guard.owner = this;
+    guard.own = own;
+    thread_recorder::current() = own;
+    return own;
+  }
+
+  static range_token hear_begin(name_cache* cached, char const* name, std::size_t length,
+                                std::int64_t index, range_attributes const* attributes,
+                                bool pushed) noexcept {
+    thread_recorder* own = thread_recorder::current();
+    if (STRATA_DETAIL_UNLIKELY(own == nullptr)) {
+      own = instance().of_this_thread();
+      if (own == nullptr) return {};
+    }
+    return own->begin(cached, std::string_view(name, length), index, attributes, pushed);
+  }
+  static void hear_pop() noexcept {
+    if (thread_recorder* const own = instance().of_this_thread()) own->pop();
+  }
+  static bool hear_step_begin() noexcept { return instance().begin_step(); }
+  static void hear_step_end() noexcept { instance().end_step(); }
+  static std::uint32_t hear_current() noexcept {
+    thread_recorder const* const own = thread_recorder::current();
+    return own == nullptr ? root_node : own->node();
+  }
+  static range_token hear_inherit(std::uint32_t node) noexcept {
+    thread_recorder* const own = instance().of_this_thread();
+    return own == nullptr ? range_token{} : own->inherit(node);
+  }
+
+  static constexpr listener hears{&hear_begin,    &hear_pop,     &hear_step_begin,
+                                  &hear_step_end, &hear_current, &hear_inherit};
+
+  recorder_state state_;
+  std::mutex mutex_;
+  vec<thread_recorder*> threads_;
+  vec<thread_recorder*> free_;
+  vec<profile_thread> profile_threads_;
+  std::uint32_t next_ordinal_ = 0;
+  vec<step_record> steps_;
+  std::atomic<bool> owned_{false};
+  std::atomic<std::uint32_t> session_{0};
+  std::mutex step_mutex_;  // held while hooks run; taken before mutex_
+  step_hooks hooks_;
+  bool stepping_ = false;
+  std::atomic<std::uint32_t> steps_begun_{0};
+  std::atomic<std::uint64_t> step_thread_{0};
+  std::int64_t step_begin_ = 0;
+  clock_sample first_;
+  clock_sample last_;
+  std::int64_t recorded_ns_ = 0;
+  std::uint64_t left_open_ = 0;
+  std::uint64_t threads_refused_ = 0;
+  std::uint64_t names_refused_before_ = 0;
+  node_table::refusals nodes_refused_before_;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_HOST_RECORDER_HPP

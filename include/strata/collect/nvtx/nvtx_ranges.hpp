@@ -1,0 +1,415 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
+#define STRATA_COLLECT_NVTX_NVTX_RANGES_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/collect/host/record_log.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/profile/records.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+
+// The part of NVTX's tool interface that Strata uses, declared here so that no NVTX header is
+// needed. tests/package/abi_nvtx.cpp holds every number against the toolkit's headers.
+
+STRATA_BEGIN
+namespace detail {
+namespace nvtx {
+
+using range_id = std::uint64_t;  // nvtxRangeId_t
+
+/// nvtxMessageType_t.
+enum class message_kind : std::int32_t { none = 0, text = 1, wide_text = 2, registered = 3 };
+
+/// nvtxEventAttributes_t: what is said of a range.
+struct event {
+  std::uint16_t version;
+  std::uint16_t size;
+  std::uint32_t category;
+  std::int32_t color_kind;
+  std::uint32_t color;
+  std::int32_t payload_kind;
+  std::int32_t reserved;
+  std::uint64_t payload;
+  message_kind kind;
+  void const* message;  // char const*, wchar_t const* or the handle of a registered string
+};
+
+/// What a range without a level is told: NVTX_NO_PUSH_POP_TRACKING.
+inline constexpr int no_level = -2;
+
+/// NvtxExportTableID and NvtxCallbackModule.
+inline constexpr std::uint32_t callbacks_table = 1;
+enum class module_id : int { core = 1, core2 = 5 };
+
+/// NvtxCallbackIdCore.
+enum class core_id : unsigned {
+  mark_event = 1,
+  mark = 2,
+  mark_wide = 3,
+  start_event = 4,
+  start = 5,
+  start_wide = 6,
+  end = 7,
+  push_event = 8,
+  push = 9,
+  push_wide = 10,
+  pop = 11
+};
+
+/// NvtxCallbackIdCore2.
+enum class core2_id : unsigned {
+  domain_mark = 1,
+  domain_start = 2,
+  domain_end = 3,
+  domain_push = 4,
+  domain_pop = 5,
+  register_string = 10,
+  register_string_wide = 11,
+  create_domain = 12,
+  create_domain_wide = 13,
+  destroy_domain = 14
+};
+
+using function = void (*)();
+
+/// NvtxExportTableCallbacks: where one module of the program keeps its pointers to the tool.
+struct export_callbacks {
+  std::size_t struct_size;
+  int (*get_module_table)(module_id module, function*** table, unsigned* last);
+};
+
+/// NvtxGetExportTableFunc_t.
+using export_table_function = void const*(std::uint32_t table);
+
+}  // namespace nvtx
+
+/// A named domain of the program's NVTX calls; the default one has none.
+struct nvtx_domain {
+  std::string name;
+  bool own;  // Strata's: its ranges are known already
+};
+
+/// A string that the program registered: its name is looked up once.
+struct nvtx_string {
+  std::string full;      // with the domain's name in front
+  std::size_t text = 0;  // where the program's own text begins
+  name_cache number{0};
+};
+
+/// The name of one range, made of what NVTX was given: the text, behind the name of a named domain
+/// as `NCCL:ncclAllReduce`. Texts that have to be put together are cut behind 1,000 bytes.
+class nvtx_name {
+ public:
+  static constexpr std::string_view no_text = "[no text]";
+
+  nvtx_name(nvtx_domain const* domain, char const* text) noexcept : domain_(domain) { read(text); }
+  nvtx_name(nvtx_domain const* domain, wchar_t const* text) noexcept : domain_(domain) {
+    read(text);
+  }
+  /// `find` knows the string of a handle.
+  template <class Find>
+  nvtx_name(nvtx_domain const* domain, nvtx::event const* event, Find find) noexcept
+      : domain_(domain) {
+    bool const known = event != nullptr && event->size >= sizeof(nvtx::event);
+    switch (known ? event->kind : nvtx::message_kind::none) {
+      case nvtx::message_kind::text:
+        read(static_cast<char const*>(event->message));
+        return;
+      case nvtx::message_kind::wide_text:
+        read(static_cast<wchar_t const*>(event->message));
+        return;
+      case nvtx::message_kind::registered:
+        if (nvtx_string* const string = find(event->message)) {
+          full_ = string->full;
+          text_ = string->text;
+          number_ = &string->number;
+          return;
+        }
+        break;
+      default:
+        break;
+    }
+    read(static_cast<char const*>(nullptr));
+  }
+  nvtx_name(nvtx_name const&) = delete;
+  nvtx_name& operator=(nvtx_name const&) = delete;
+
+  std::string_view full() const noexcept { return full_; }
+  std::string_view text() const noexcept { return full_.substr(text_); }
+  name_cache* number() const noexcept { return number_; }
+  std::string_view domain() const noexcept {
+    return domain_ == nullptr ? std::string_view() : std::string_view(domain_->name);
+  }
+  nvtx_domain const* where() const noexcept { return domain_; }
+  bool own() const noexcept { return domain_ != nullptr && domain_->own; }
+
+ private:
+  static constexpr std::size_t most = 1'000;
+
+  void read(char const* text) noexcept {
+    std::string_view const given = text == nullptr ? no_text : std::string_view(text);
+    if (domain_ == nullptr) {
+      full_ = given;
+      return;
+    }
+    begin();
+    add(given);
+  }
+
+  void read(wchar_t const* text) noexcept {
+    if (text == nullptr) return read(static_cast<char const*>(nullptr));
+    begin();
+    while (*text != 0 && size_ + 4 <= most) {
+      auto value = static_cast<std::uint32_t>(*text++);
+      if (sizeof(wchar_t) == 2 && value >= 0xD800 && value < 0xDC00 && *text >= 0xDC00 &&
+          *text < 0xE000) {
+        value = 0x10000 + ((value - 0xD800) << 10) + (static_cast<std::uint32_t>(*text++) - 0xDC00);
+      }
+      add_character(value);
+    }
+    full_ = {buffer_, size_};
+  }
+
+  /// The domain's name, and what parts it from the text.
+  void begin() noexcept {
+    if (domain_ == nullptr) return;
+    add(domain_->name);
+    add(":");
+    text_ = size_;
+  }
+
+  void add(std::string_view part) noexcept {
+    std::size_t const room = most - size_;
+    std::size_t length = part.size() < room ? part.size() : room;
+    // Never a part of a character.
+    if (length < part.size())
+      while (length > 0 && (static_cast<unsigned char>(part[length]) & 0xC0) == 0x80) --length;
+    part.copy(buffer_ + size_, length);
+    size_ += length;
+    full_ = {buffer_, size_};
+  }
+
+  void add_character(std::uint32_t value) noexcept {
+    if (value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) value = 0xFFFD;
+    auto const put = [this](std::uint32_t byte) { buffer_[size_++] = static_cast<char>(byte); };
+    if (value < 0x80) return put(value);
+    if (value < 0x800) {
+      put(0xC0 | value >> 6);
+    } else {
+      if (value < 0x10000) {
+        put(0xE0 | value >> 12);
+      } else {
+        put(0xF0 | value >> 18);
+        put(0x80 | (value >> 12 & 0x3F));
+      }
+      put(0x80 | (value >> 6 & 0x3F));
+    }
+    put(0x80 | (value & 0x3F));
+  }
+
+  nvtx_domain const* domain_;
+  std::string_view full_;
+  std::size_t text_ = 0;
+  name_cache* number_ = nullptr;
+  std::size_t size_ = 0;
+  char buffer_[most];
+};
+
+/// The domains and registered strings of the program. Equal ones are one; none is ever given back,
+/// since ranges may be open in it. Threads: any.
+class nvtx_registry {
+ public:
+  static constexpr std::size_t most_strings = 65'536;
+  static constexpr std::size_t most_domains = 4'096;
+
+  static nvtx_registry& instance() noexcept {
+    static nvtx_registry& only = *new nvtx_registry;
+    return only;
+  }
+
+  /// Null, the default domain, where there are too many.
+  nvtx_domain* domain(std::string_view name) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (nvtx_domain** const known = domains_.find(name)) return *known;
+    if (domains_.size() >= most_domains) return nullptr;
+    auto* const made = new (std::nothrow) nvtx_domain{std::string(name), name == own_domain};
+    if (made != nullptr) domains_[made->name] = made;
+    return made;
+  }
+
+  /// A string as it is in a name's domain; null where there are too many.
+  nvtx_string* string(nvtx_name const& name) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (nvtx_string** const known = strings_.find(name.full())) return *known;
+    if (strings_.size() >= most_strings) return nullptr;
+    auto* const made = new (std::nothrow) nvtx_string;
+    if (made == nullptr) return nullptr;
+    made->full = name.full();
+    made->text = name.full().size() - name.text().size();
+    strings_[made->full] = made;
+    return made;
+  }
+
+ private:
+  static constexpr std::string_view own_domain = "strata";
+
+  nvtx_registry() = default;
+
+  std::mutex mutex_;
+  flat_map<std::string, nvtx_domain*> domains_;
+  flat_map<std::string, nvtx_string*> strings_;
+};
+
+/// The push/pop ranges of NVTX that one thread has open, of all domains, also those that nobody
+/// heard: pops and pushes stay in step.
+class nvtx_stack {
+ public:
+  struct entry {
+    range_token range;
+    nvtx_domain const* domain;
+  };
+
+  nvtx_stack() = default;
+  nvtx_stack(nvtx_stack const&) = delete;
+  nvtx_stack& operator=(nvtx_stack const&) = delete;
+  ~nvtx_stack() {
+    std::free(entries_);
+    entries_ = nullptr;
+    count_ = capacity_ = 0;
+    refused_ = gone;
+  }
+
+  static nvtx_stack& of_this_thread() noexcept {
+    static thread_local nvtx_stack own;
+    return own;
+  }
+
+  /// False where the thread ends, or has too many open.
+  bool has_room() noexcept {
+    if (refused_ == gone) return false;
+    if (refused_ == 0 && (count_ < capacity_ || grow())) return true;
+    ++refused_;
+    return false;
+  }
+  /// Requires: has_room. Its level, from 0.
+  int push(entry const& opened) noexcept {
+    entries_[count_] = opened;
+    return static_cast<int>(count_++);
+  }
+  /// Takes the innermost range of this domain out; its level, or no_level.
+  int pop(nvtx_domain const* domain, range_token& range) noexcept {
+    if (refused_ != 0) {
+      if (refused_ != gone) --refused_;
+      return nvtx::no_level;
+    }
+    for (std::size_t at = count_; at-- > 0;) {
+      if (entries_[at].domain != domain) continue;
+      range = entries_[at].range;
+      for (std::size_t i = at + 1; i < count_; ++i) entries_[i - 1] = entries_[i];
+      --count_;
+      return static_cast<int>(at);
+    }
+    return nvtx::no_level;
+  }
+
+ private:
+  static constexpr std::size_t most = std::size_t{1} << 20;
+  static constexpr std::size_t gone = ~std::size_t{0};
+
+  STRATA_DETAIL_COLD bool grow() noexcept {
+    if (capacity_ >= most) return false;
+    std::size_t const capacity = capacity_ == 0 ? 64 : capacity_ * 2;
+    auto* const grown = static_cast<entry*>(std::realloc(entries_, capacity * sizeof(entry)));
+    if (grown == nullptr) return false;
+    entries_ = grown;
+    capacity_ = capacity;
+    return true;
+  }
+
+  entry* entries_ = nullptr;
+  std::size_t count_ = 0;
+  std::size_t capacity_ = 0;
+  std::size_t refused_ = 0;  // pushes beyond the limit, whose pops end nothing
+};
+
+/// The program's NVTX calls as ranges, wherever they come from. Push/pop ranges are ranges like any
+/// other, nested with Strata's own in their thread; start/end ranges, which need not nest and may
+/// end in another thread, become spans, and marks spans without a length. Ranges that Strata itself
+/// sends to NVTX are left alone. Threads: any. Cost: that of a range whose name is not constant.
+class nvtx_ranges {
+ public:
+  static int push(nvtx_name const& name) noexcept {
+    if (name.own()) return nvtx::no_level;
+    nvtx_stack& open = nvtx_stack::of_this_thread();
+    if (!open.has_room()) return nvtx::no_level;
+    range_token range;
+    if (listener const* const to = listening()) {
+      std::string_view const full = name.full();
+      range = to->begin(name.number(), full.data(), full.size(), no_index, nullptr, false);
+    }
+    return open.push({range, name.where()});
+  }
+
+  static int pop(nvtx_domain const* domain) noexcept {
+    if (domain != nullptr && domain->own) return nvtx::no_level;
+    range_token range;
+    int const level = nvtx_stack::of_this_thread().pop(domain, range);
+    if (range.owner != nullptr) range.owner->end(range);
+    return level;
+  }
+
+  /// A number for a range to start, where nobody else gives one.
+  static nvtx::range_id next_id() noexcept {
+    static std::atomic<nvtx::range_id> next{1};
+    return next.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  static void start(nvtx_name const& name, nvtx::range_id id) noexcept {
+    if (name.own() || listening() == nullptr) return;
+    recorder& to = recorder::instance();
+    thread_recorder const* const own = to.of_this_thread();
+    if (own != nullptr) to.state().spans.start(id, name.text(), name.domain(), own->ordinal());
+  }
+  static void end(nvtx::range_id id) noexcept {
+    if (listening() == nullptr) return;
+    recorder& to = recorder::instance();
+    thread_recorder const* const own = to.of_this_thread();
+    if (own != nullptr) to.state().spans.end(id, own->ordinal());
+  }
+  static void mark(nvtx_name const& name) noexcept {
+    if (name.own() || listening() == nullptr) return;
+    recorder& to = recorder::instance();
+    thread_recorder const* const own = to.of_this_thread();
+    if (own != nullptr) to.state().spans.mark(name.text(), name.domain(), own->ordinal());
+  }
+
+  /// Whether anything was heard since this was called last.
+  static bool heard() noexcept { return heard_.exchange(false, std::memory_order_relaxed); }
+
+ private:
+  /// Who hears ranges; the first range starts the session that STRATA asks for.
+  static listener const* listening() noexcept {
+    static process_block const& ours = block();
+    if (!heard_.load(std::memory_order_relaxed)) heard_.store(true, std::memory_order_relaxed);
+    listener const* to = active_listener();
+    if (STRATA_DETAIL_UNLIKELY(to == &bootstrap_listener)) to = decide_listener();
+    return ours.nvtx_ignored.load(std::memory_order_relaxed) ? nullptr : to;
+  }
+
+  static inline std::atomic<bool> heard_{false};
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_NVTX_NVTX_RANGES_HPP

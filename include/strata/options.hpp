@@ -1,0 +1,77 @@
+#include <strata/version.hpp>
+#ifndef STRATA_OPTIONS_HPP
+#define STRATA_OPTIONS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN_SWITCH
+
+/// What a session does: the fields that STRATA=... sets, or code.
+struct configuration {
+  enum class nvtx_mode : unsigned char { automatic, out, in, in_and_out, off };
+
+  bool enabled = true;  ///< `off` clears it
+  bool trace = true;    ///< device activity by CUPTI; `host` clears it: ranges and host times only
+  std::string out =
+      "strata-out";   ///< directory of the files; a used one is never overwritten, `-2` is appended
+  bool table = true;  ///< `formats=table+csv+json+trace`
+  bool csv = true;
+  bool json = true;
+  bool chrome_trace = true;
+  std::uint32_t skip = 0;    ///< steps to leave alone before each window
+  std::uint32_t warmup = 0;  ///< steps to collect and drop
+  std::uint32_t active = 0;  ///< steps to keep; 0: all that follow
+  std::uint32_t repeat = 1;  ///< windows; 0: until the program ends
+  vec<std::string> only;     ///< patterns (`*`, `?`) of range names: these and what is below them
+  bool synchronize =
+      false;  ///< wait for the device at the end of every range, for wall-clock comparisons
+  nvtx_mode nvtx =
+      nvtx_mode::automatic;  ///< ranges to NVTX tools as well; `in`: the program's NVTX calls too
+  bool verbose = false;
+  bool strict = false;             ///< exit code 3 when something could not be measured
+  std::uint32_t log_mb = 256;      ///< memory limit of ranges and launches
+  std::uint32_t buffers_mb = 512;  ///< memory limit of device activity
+  /// Hardware counters: presets (hbm, l1, memory, ...), keys and CUPTI names joined by `+`; counted
+  /// in the steps after the timed ones.
+  std::string counters;
+  /// The CPU's counters by perf: `cpu` for all, or keys such as cpu_instructions joined by `+`;
+  /// they count in the timed steps.
+  std::string cpu_counters;
+  /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
+  /// slow.
+  vec<std::string> kernels;
+  bool list_metrics = false;  ///< print what can be counted, record nothing
+  std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
+  std::string text;  ///< as given
+
+  /// Reads `key[=value[+value...]],...`. What is wrong is said in `problems`, one sentence each;
+  /// the rest applies.
+#if STRATA_ENABLED
+  STRATA_DETAIL_EXPORT static configuration parse(std::string_view text,
+                                                  vec<std::string>& problems);
+#else
+  static configuration parse(std::string_view text, vec<std::string>&) {
+    configuration made;
+    made.enabled = false;
+    made.text = std::string(text);
+    return made;
+  }
+#endif
+
+  /// Whether the program's NVTX calls become ranges, and ranges NVTX calls, where that was asked
+  /// for.
+  bool nvtx_in() const noexcept { return nvtx == nvtx_mode::in || nvtx == nvtx_mode::in_and_out; }
+  bool nvtx_out() const noexcept { return nvtx == nvtx_mode::out || nvtx == nvtx_mode::in_and_out; }
+
+  /// Whether the steps are recorded in windows rather than all.
+  bool has_schedule() const noexcept { return skip != 0 || warmup != 0 || active != 0; }
+};
+
+STRATA_END_SWITCH
+
+#endif  // STRATA_OPTIONS_HPP

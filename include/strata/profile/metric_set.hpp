@@ -1,0 +1,441 @@
+#include <strata/version.hpp>
+#ifndef STRATA_PROFILE_METRIC_SET_HPP
+#define STRATA_PROFILE_METRIC_SET_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+/// Where in the memory hierarchy a metric is taken.
+enum class metric_level : std::uint8_t { sm, l1, l2, hbm, link, device, cpu };
+
+/// How values of several ranges, calls or steps become one.
+enum class metric_combine : std::uint8_t {
+  sum,      ///< they are added
+  maximum,  ///< a constant of the device: the largest
+  ratio,    ///< from the combined values of the metrics in the formula
+  mean      ///< a ratio that CUPTI made itself: only a mean is possible, which is not exact
+};
+
+/// An entry of the catalogue.
+struct metric {
+  std::string_view key;
+  std::string_view unit;
+  metric_level level;
+  metric_combine combine;
+  /// Formulas over CUPTI names (they contain `__`) or over keys, separated by `|`: the first whose
+  /// names all exist on the chip holds. `?name` counts as 0 where it does not exist.
+  std::string_view formula;
+  std::string_view meaning;
+};
+
+/// A named set of metrics.
+struct metric_preset {
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view items;  ///< keys and presets, separated by blanks
+};
+
+namespace detail {
+
+/// Part of `text` before the first `mark`; `text` becomes what follows it.
+inline std::string_view take_until(std::string_view& text, std::string_view marks) noexcept {
+  std::size_t const at = text.find_first_of(marks);
+  std::string_view const head = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+  return head;
+}
+
+inline std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return text;
+}
+
+/// Calls f(name, optional) for each name in a formula.
+template <class Function>
+void for_each_name(std::string_view formula, Function&& f) {
+  std::size_t i = 0;
+  bool optional = false;
+  while (i < formula.size()) {
+    char const c = formula[i];
+    bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    bool const digit = (c >= '0' && c <= '9') || c == '.';
+    std::size_t end = i + 1;
+    if (letter || digit) {
+      end = formula.find_first_of(" +*/()?|", i);
+      if (end == std::string_view::npos) end = formula.size();
+    }
+    if (letter) f(formula.substr(i, end - i), optional);
+    optional = c == '?';
+    i = end;
+  }
+}
+
+/// Evaluates sums, products and quotients of numbers and names: `100 * (a + 2 * b) / c`.
+/// value_of(name) gives a name's value, NaN where there is none. NaN is the result then, except
+/// that `?name` counts as 0, and where a divisor is 0.
+/// Cost: linear in the text; nothing is allocated.
+template <class Value>
+class formula_evaluator {
+ public:
+  formula_evaluator(std::string_view text, Value value_of)
+      : text_(text), value_of_(std::move(value_of)) {}
+
+  double run() {
+    double const result = sum();
+    skip();
+    return text_.empty() ? result : none();
+  }
+
+ private:
+  static double none() { return std::numeric_limits<double>::quiet_NaN(); }
+
+  void skip() {
+    while (!text_.empty() && text_.front() == ' ') text_.remove_prefix(1);
+  }
+
+  bool take(char wanted) {
+    skip();
+    if (text_.empty() || text_.front() != wanted) return false;
+    text_.remove_prefix(1);
+    return true;
+  }
+
+  double sum() {
+    double result = product();
+    while (take('+')) result += product();
+    return result;
+  }
+
+  double product() {
+    double result = factor();
+    for (;;) {
+      if (take('*')) {
+        result *= factor();
+      } else if (take('/')) {
+        double const divisor = factor();
+        result = divisor == 0.0 ? none() : result / divisor;
+      } else {
+        return result;
+      }
+    }
+  }
+
+  double factor() {
+    if (take('(')) {
+      double const result = sum();
+      return take(')') ? result : none();
+    }
+    bool const optional = take('?');
+    skip();
+    std::size_t const end = text_.find_first_of(" +*/()?|");
+    std::string_view const word = text_.substr(0, end);
+    text_.remove_prefix(word.size());
+    if (word.empty()) return none();
+    if (word[0] >= '0' && word[0] <= '9') return number(word);
+    double const value = value_of_(word);
+    return optional && value != value ? 0.0 : value;
+  }
+
+  /// Digits with an optional power of ten, as 32 or 1e9.
+  static double number(std::string_view word) {
+    double result = 0.0;
+    int exponent = 0;
+    bool in_exponent = false;
+    for (char const c : word) {
+      if (c == 'e' && !in_exponent) {
+        in_exponent = true;
+      } else if (c < '0' || c > '9') {
+        return none();
+      } else if (in_exponent) {
+        exponent = exponent < 400 ? exponent * 10 + (c - '0') : 400;
+      } else {
+        result = result * 10 + (c - '0');
+      }
+    }
+    for (int i = 0; i < exponent; ++i) result *= 10;
+    return result;
+  }
+
+  std::string_view text_;
+  Value value_of_;
+};
+
+template <class Value>
+double evaluate_formula(std::string_view formula, Value value_of) {
+  return formula_evaluator<Value>(formula, std::move(value_of)).run();
+}
+
+}  // namespace detail
+
+/// What a CUPTI counter is read from: it decides what can share a pass and what a range costs.
+enum class metric_place : std::uint8_t {
+  memory,       ///< DRAM, L2, clocks of the device: cheap to read
+  sm,           ///< SMs and L1: ten times dearer a range
+  sass,         ///< instrumented code: exact, in a pass of its own
+  device_wide,  ///< links: never together with any other place
+  anywhere      ///< GPU time and constants of the device: with what else is counted
+};
+
+constexpr std::string_view to_string(metric_level level) noexcept {
+  switch (level) {
+    case metric_level::sm:
+      return "sm";
+    case metric_level::l1:
+      return "l1";
+    case metric_level::l2:
+      return "l2";
+    case metric_level::hbm:
+      return "hbm";
+    case metric_level::link:
+      return "link";
+    case metric_level::cpu:
+      return "cpu";
+    default:
+      return "device";
+  }
+}
+
+constexpr std::string_view to_string(metric_place place) noexcept {
+  switch (place) {
+    case metric_place::memory:
+      return "memory";
+    case metric_place::sm:
+      return "sm";
+    case metric_place::sass:
+      return "sass";
+    case metric_place::device_wide:
+      return "device_wide";
+    default:
+      return "anywhere";
+  }
+}
+
+namespace detail {
+
+constexpr bool begins_with(std::string_view text, std::string_view with) noexcept {
+  return text.substr(0, with.size()) == with;
+}
+
+constexpr bool ends_with(std::string_view text, std::string_view with) noexcept {
+  return text.size() >= with.size() && text.substr(text.size() - with.size()) == with;
+}
+
+/// Whether a name is CUPTI's: unit__counter.rollup.
+constexpr bool is_cupti_name(std::string_view name) noexcept {
+  return name.find("__") != std::string_view::npos;
+}
+
+/// The unit of a CUPTI name, without the group before it: `l1tex` of "X.Triage.l1tex__t_bytes.sum".
+constexpr std::string_view unit_of(std::string_view name) noexcept {
+  std::string_view const before = name.substr(0, name.find("__"));
+  std::size_t const dot = before.rfind('.');
+  return dot == std::string_view::npos ? before : before.substr(dot + 1);
+}
+
+inline bool is_one_of(std::string_view word, std::string_view words) noexcept {
+  while (!words.empty()) {
+    if (take_until(words, " ") == word) return true;
+  }
+  return false;
+}
+
+}  // namespace detail
+
+/// Where a CUPTI counter is read.
+inline metric_place place_of(std::string_view cupti_name) noexcept {
+  if (detail::ends_with(cupti_name, ".peak_sustained")) return metric_place::anywhere;
+  if (cupti_name.find("_sass_") != std::string_view::npos) return metric_place::sass;
+  std::string_view const unit = detail::unit_of(cupti_name);
+  if (detail::is_one_of(unit, "sm smsp l1tex tex tpc idc gcc sm_sub")) return metric_place::sm;
+  if (detail::is_one_of(unit, "pcie nvlrx nvltx nvl ctc c2c")) return metric_place::device_wide;
+  if (detail::begins_with(cupti_name, "gpu__time_duration")) return metric_place::anywhere;
+  return metric_place::memory;
+}
+
+/// Level of a CUPTI counter, by its unit.
+inline metric_level level_of(std::string_view cupti_name) noexcept {
+  std::string_view const unit = detail::unit_of(cupti_name);
+  if (detail::is_one_of(unit, "dram fbpa mcc")) return metric_level::hbm;
+  if (detail::is_one_of(unit, "lts ltc lrc l2 syslts")) return metric_level::l2;
+  if (detail::is_one_of(unit, "l1tex tex")) return metric_level::l1;
+  if (place_of(cupti_name) == metric_place::device_wide) return metric_level::link;
+  if (detail::is_one_of(unit, "sm smsp tpc gpc idc gcc")) return metric_level::sm;
+  return metric_level::device;
+}
+
+/// How values of a CUPTI name combine, by its rollup: counts add up, what CUPTI divided does not.
+inline metric_combine combine_of(std::string_view cupti_name) noexcept {
+  if (detail::ends_with(cupti_name, ".sum") || detail::ends_with(cupti_name, ".avg")) {
+    return metric_combine::sum;
+  }
+  if (detail::ends_with(cupti_name, ".max") || detail::ends_with(cupti_name, ".peak_sustained")) {
+    return metric_combine::maximum;
+  }
+  return metric_combine::mean;
+}
+
+/// A metric as one chip has it.
+struct resolved_metric {
+  std::string key;      ///< of the catalogue, or the CUPTI name as it was given
+  std::string formula;  ///< over CUPTI names, or over keys of the same set
+  std::string unit;     ///< empty where only CUPTI knows it
+  metric_level level = metric_level::device;
+  metric_combine combine = metric_combine::sum;
+  bool derived = false;   ///< from other metrics of the set
+  bool stand_in = false;  ///< by another counter than the first choice: the formula tells which
+
+  /// The CUPTI names to be counted for it; none where it is derived.
+  vec<std::string> counters;
+};
+
+/// A metric that the chip does not have.
+struct absent_metric {
+  std::string key;
+  std::string reason;  ///< one sentence without a full stop
+};
+
+/// A name that means nothing.
+struct unknown_metric {
+  std::string name;
+  vec<std::string> suggestions;  ///< nearest first
+
+  /// "unknown metric 'l1_hit': did you mean l1_hit_rate?"
+  std::string message() const {
+    std::string text = "unknown metric '" + name + '\'';
+    for (std::size_t i = 0; i < suggestions.size(); ++i) {
+      text += (i == 0 ? ": did you mean " : i + 1 == suggestions.size() ? " or " : ", ");
+      text += suggestions[i];
+    }
+    return text + (suggestions.empty() ? "" : "?");
+  }
+};
+
+/// Counters that are configured with one call, since only those can share a pass.
+struct metric_group {
+  metric_place place = metric_place::memory;
+  vec<std::string> counters;
+};
+
+/// What a request comes to on one chip.
+struct metric_set {
+  vec<resolved_metric> metrics;  ///< inputs stand before what is derived from them
+  vec<absent_metric> absent;
+  vec<unknown_metric> unknown;
+
+  resolved_metric const* find(std::string_view key) const noexcept {
+    for (resolved_metric const& each : metrics) {
+      if (each.key == key) return &each;
+    }
+    return nullptr;
+  }
+
+  /// Every CUPTI name that is needed, once.
+  vec<std::string> counters() const {
+    vec<std::string> names;
+    for (resolved_metric const& each : metrics) {
+      for (std::string const& name : each.counters) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  /// The value of a metric; sum_of(name) gives the combined value of a CUPTI name, NaN where there
+  /// is none.
+  /// Units: of the metric. NaN where an input is missing or a divisor is 0.
+  template <class Counter>
+  double value(resolved_metric const& of, Counter&& sum_of) const {
+    return value_at_depth(of, sum_of, 0);
+  }
+
+ private:
+  template <class Counter>
+  double value_at_depth(resolved_metric const& of, Counter& sum_of, int depth) const {
+    return detail::evaluate_formula(of.formula, [&](std::string_view name) -> double {
+      if (detail::is_cupti_name(name)) return sum_of(name);
+      resolved_metric const* input = find(name);
+      if (input == nullptr || depth > 8) return std::numeric_limits<double>::quiet_NaN();
+      return value_at_depth(*input, sum_of, depth + 1);
+    });
+  }
+};
+
+/// Whether counters of the SMs and of L1 get passes of their own.
+enum class pass_layout : unsigned char {
+  fewest_passes,      ///< whatever fits together is counted together
+  cheap_ranges_apart  ///< memory counters apart from the SMs': one pass more, far cheaper ranges
+};
+
+namespace detail {
+
+/// Puts counters into groups by their places.
+class metric_grouper {
+ public:
+  explicit metric_grouper(pass_layout layout) : layout_(layout) {}
+
+  vec<metric_group> run(vec<std::string> const& names) {
+    for (metric_place const place :
+         {metric_place::memory, metric_place::sm, metric_place::device_wide, metric_place::sass}) {
+      for (std::string const& name : names) {
+        if (place_of(name) == place) group_for(place).counters.push_back(name);
+      }
+    }
+    for (std::string const& name : names) {
+      if (place_of(name) == metric_place::anywhere) company_of(name).counters.push_back(name);
+    }
+    return std::move(groups_);
+  }
+
+ private:
+  metric_group* at(metric_place place) noexcept {
+    for (metric_group& each : groups_) {
+      if (each.place == place) return &each;
+    }
+    return nullptr;
+  }
+
+  metric_group& group_for(metric_place place) {
+    bool const joins = place == metric_place::sm && layout_ == pass_layout::fewest_passes;
+    metric_group* found = joins ? at(metric_place::memory) : nullptr;
+    if (found == nullptr) found = at(place);
+    if (found != nullptr) return *found;
+    groups_.push_back({place, {}});
+    return groups_.back();
+  }
+
+  /// GPU time costs SASS counters a pass more, and links refuse constants.
+  metric_group& company_of(std::string_view name) {
+    bool const constant = ends_with(name, ".peak_sustained");
+    metric_place const last = constant ? metric_place::sass : metric_place::device_wide;
+    for (metric_place const place : {metric_place::memory, metric_place::sm, last}) {
+      if (metric_group* found = at(place)) return *found;
+    }
+    return *groups_.insert(groups_.begin(), metric_group{metric_place::memory, {}});
+  }
+
+  pass_layout layout_;
+  vec<metric_group> groups_;
+};
+
+}  // namespace detail
+
+/// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
+/// and constants of the device join the cheapest.
+inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
+  return detail::metric_grouper(layout).run(set.counters());
+}
+
+STRATA_END
+
+#endif  // STRATA_PROFILE_METRIC_SET_HPP

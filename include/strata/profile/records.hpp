@@ -1,0 +1,257 @@
+#include <strata/version.hpp>
+#ifndef STRATA_PROFILE_RECORDS_HPP
+#define STRATA_PROFILE_RECORDS_HPP
+
+#include <strata/base/macros.hpp>
+
+#include <cstdint>
+#include <limits>
+
+STRATA_BEGIN
+
+/// The index of a range that has none.
+inline constexpr std::int64_t no_index = (std::numeric_limits<std::int64_t>::min)();
+/// The index that stands for all indices beyond the limit of a node, written `[*]`.
+inline constexpr std::int64_t any_index = no_index + 1;
+/// The node of everything outside any range: the root of the call tree.
+inline constexpr std::uint32_t root_node = 0;
+/// No attribute, no note, no kernel name: references are counted from one.
+inline constexpr std::uint32_t no_reference = 0;
+/// The step of what happens outside any step.
+inline constexpr std::uint32_t no_step = 0xffffffffu;
+
+/// One completed range.
+/// Units: clock ticks while it is collected, ns since the session began in a profile.
+struct range_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t node;
+  std::uint32_t attribute;  ///< 1-based position in the attributes, no_reference without
+  std::uint32_t step;
+  std::uint32_t thread;
+};
+
+/// What a range said about its work.
+/// Units: flops in operations, bytes in bytes; NaN where a value was not given.
+struct attribute_record {
+  double flops;
+  double bytes;
+  double tokens;
+  std::uint32_t node;
+  std::uint32_t note;  ///< 1-based position in the names
+  std::uint32_t rank;  ///< how many of the dimensions are given
+  std::uint32_t dimensions[7];
+};
+
+/// One step of the program's loop.
+struct step_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t step;
+  std::uint32_t thread;
+};
+
+enum class span_kind : std::uint8_t { range, mark };
+
+/// A time that the program named apart from its ranges: it may overlap them and end in another
+/// thread. A mark has no length.
+struct span_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t name;    ///< position in the names
+  std::uint32_t domain;  ///< position in the names; 0: none
+  std::uint32_t step;    ///< that it began in
+  std::uint32_t thread;  ///< that it began in
+  std::uint32_t end_thread;
+  span_kind kind;
+  std::uint8_t reserved[3];
+};
+
+/// What a call into the driver does.
+enum class api_kind : std::uint8_t {
+  none,
+  launch,
+  graph_launch,
+  copy,
+  set,
+  allocate,
+  release,
+  begin_capture,
+  end_capture,
+  wait  ///< of the host for the device
+};
+
+/// Whether such a call puts work on the device.
+constexpr bool is_work(api_kind kind) noexcept {
+  return kind == api_kind::launch || kind == api_kind::graph_launch || kind == api_kind::copy ||
+         kind == api_kind::set;
+}
+
+/// One call of the program into the driver that may cause work on the device, on the host's clock.
+struct launch_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t correlation;
+  std::uint32_t node;
+  std::uint32_t step;
+  std::uint16_t thread;
+  api_kind kind;
+  std::uint8_t captured;  ///< in_capture, in_warmup, outside_window, or 0
+
+  /// A stream was capturing a graph and no work followed from this call.
+  static constexpr std::uint8_t in_capture = 1;
+  /// Made in a warm-up step: it and its work are left out of the profile.
+  static constexpr std::uint8_t in_warmup = 2;
+  /// Made while nothing was recorded, as between two windows: it and its work are left out.
+  static constexpr std::uint8_t outside_window = 4;
+};
+
+/// The range that captured a node of a graph. An executable graph that is updated keeps its nodes:
+/// their ranges are then those of the graph that it was updated from.
+/// Units: clock ticks while it is collected, ns since the session began in a profile.
+struct captured_record {
+  std::uint64_t graph_node;
+  std::uint32_t node;
+  std::int64_t since = (std::numeric_limits<std::int64_t>::min)();
+
+  friend bool operator<(captured_record const& a, captured_record const& b) noexcept {
+    return a.graph_node != b.graph_node ? a.graph_node < b.graph_node : a.since < b.since;
+  }
+};
+
+/// One kernel on the device.
+/// Units: ns since the session began; begin == end == lost_time where the device lost the time
+/// stamps.
+struct kernel_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint64_t graph_node;  ///< 0 outside a graph
+  std::uint32_t correlation;
+  std::uint32_t name;  ///< 1-based position in the kernel names
+  std::uint32_t stream;
+  std::uint32_t context;
+  std::uint32_t grid_x;
+  std::uint16_t grid_y, grid_z;
+  std::uint16_t block_x, block_y, block_z;
+  std::uint16_t registers;  ///< a thread
+  std::uint32_t dynamic_shared_bytes;
+  std::uint16_t static_shared_bytes;
+  std::uint16_t device;
+};
+
+/// The time stamp of work whose times the device lost.
+inline constexpr std::int64_t lost_time = (std::numeric_limits<std::int64_t>::min)();
+
+enum class copy_kind : std::uint8_t {
+  unknown,
+  host_to_device,
+  device_to_host,
+  device_to_device,
+  host_to_host,
+  peer,
+  set
+};
+
+/// One copy or fill on the device.
+struct copy_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint64_t bytes;
+  std::uint64_t graph_node;
+  std::uint32_t correlation;
+  std::uint32_t stream;
+  std::uint32_t context;
+  std::uint16_t device;
+  copy_kind kind;
+  std::uint8_t reserved;
+};
+
+enum class memory_kind : std::uint8_t {
+  unknown,
+  device,
+  managed,
+  pinned,
+  pageable,
+  array,
+  device_static,
+  managed_static
+};
+
+/// One allocation or release of memory through the CUDA API.
+struct memory_record {
+  std::int64_t time;
+  std::uint64_t address;
+  std::uint64_t bytes;
+  std::uint32_t correlation;
+  std::uint32_t stream;
+  std::uint16_t device;
+  memory_kind kind;
+  std::uint8_t allocates;     ///< 1 allocation, 0 release
+  std::uint8_t asynchronous;  ///< 1 stream ordered
+  std::uint8_t reserved[3];
+};
+
+enum class synchronization_kind : std::uint8_t {
+  unknown,
+  event,
+  stream_wait_event,
+  stream,
+  context
+};
+
+/// One wait of the host (or of a stream) for the device.
+struct synchronization_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t correlation;
+  std::uint32_t stream;
+  synchronization_kind kind;
+  std::uint8_t reserved[7];
+};
+
+/// Time that the tracing library itself reported as spent.
+struct overhead_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t kind;  ///< CUPTI's CUpti_ActivityOverheadKind
+  std::uint32_t reserved;
+};
+
+static_assert(sizeof(range_record) == 32 && sizeof(launch_record) == 32,
+              "an event or a launch takes 32 bytes");
+static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,
+              "a kernel or an attribute takes 64 bytes");
+
+namespace detail {
+
+inline constexpr std::int64_t latest_time = (std::numeric_limits<std::int64_t>::max)();
+
+/// ns from begin to end; 0 where time runs backwards or the device lost it.
+constexpr std::int64_t elapsed(std::int64_t begin, std::int64_t end) noexcept {
+  if (begin == lost_time || end <= begin) return 0;
+  std::uint64_t const length = static_cast<std::uint64_t>(end) - static_cast<std::uint64_t>(begin);
+  return length > static_cast<std::uint64_t>(latest_time) ? latest_time
+                                                          : static_cast<std::int64_t>(length);
+}
+
+/// The sum of two numbers that are not negative, at most the largest number.
+constexpr std::int64_t add_saturated(std::int64_t sum, std::int64_t more) noexcept {
+  return more > latest_time - sum ? latest_time : sum + more;
+}
+
+/// A size as a signed number, at most the largest.
+constexpr std::int64_t signed_bytes(std::uint64_t bytes) noexcept {
+  return bytes > static_cast<std::uint64_t>(latest_time) ? latest_time
+                                                         : static_cast<std::int64_t>(bytes);
+}
+
+/// A sum of durations as whole ns.
+constexpr std::int64_t whole_ns(double sum) noexcept {
+  if (!(sum > 0.0)) return 0;
+  return sum >= 9.2e18 ? latest_time : static_cast<std::int64_t>(sum + 0.5);
+}
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_PROFILE_RECORDS_HPP

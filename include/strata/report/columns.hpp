@@ -1,0 +1,265 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_COLUMNS_HPP
+#define STRATA_REPORT_COLUMNS_HPP
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_sums.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_set.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// What every report is made from. It refers to its parts: they outlive it.
+struct report_input {
+  report_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
+               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
+      : report_input(p, tree.rows(), folded_tree.rows(), kernel_rows, memory_rows) {}
+
+  report_input(profile const& p, vec<range_row> const& tree, vec<range_row> const& folded_tree,
+               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
+      : source(p), ranges(tree), folded(folded_tree), kernels(kernel_rows), memory(memory_rows) {}
+
+  profile const& source;
+  vec<range_row> const& ranges;  ///< of the call tree, one a path and index
+  vec<range_row> const& folded;  ///< the same with indices folded
+  vec<kernel_row> const& kernels;
+  memory_table const& memory;
+  counter_table const* counters = nullptr;         ///< of `ranges`; null where nothing was counted
+  counter_table const* folded_counters = nullptr;  ///< of `folded`
+  kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
+  counter_table const* cpu_counters = nullptr;  ///< of `ranges`; null where none were counted
+  counter_table const* folded_cpu_counters = nullptr;
+};
+
+namespace detail {
+
+// The columns of the CSV files and the keys of profile.json, told once. `Cells` takes them in
+// order: text(key, text), integer(key, integer), number(key, double; NaN is absent), absent(key),
+// and exact(key, text) for text that only fits where nothing is cut.
+
+inline double standard_deviation(duration_statistics const& of) noexcept {
+  if (of.count() < 2) return std::numeric_limits<double>::quiet_NaN();
+  auto const n = static_cast<double>(of.count());
+  double const squares = of.sum_of_squares() - of.sum() * of.sum() / n;
+  return std::sqrt((squares > 0.0 ? squares : 0.0) / (n - 1.0));
+}
+
+template <class Cells>
+inline void rank_column(Cells& cells, profile const& source) {
+  if (source.environment.rank < 0) {
+    cells.absent("rank");
+  } else {
+    cells.integer("rank", source.environment.rank);
+  }
+}
+
+template <class Cells>
+inline void range_columns(Cells& cells, report_input const& input, range_row const& row) {
+  bool const root = row.depth == 0;
+  bool const called = row.host.count() > 0;
+  auto const host = [&](std::string_view key, std::int64_t value) {
+    called ? cells.integer(key, value) : cells.absent(key);
+  };
+  auto const device = [&](std::string_view key, auto value) {
+    input.source.traced ? cells.integer(key, value) : cells.absent(key);
+  };
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  if (root || row.parent >= input.ranges.size()) {
+    cells.absent("parent_path_id");
+  } else {
+    cells.integer("parent_path_id", input.ranges[row.parent].path_id);
+  }
+  cells.text("path", row.path);
+  cells.text("name", row.name);
+  if (row.index == no_index) {
+    cells.absent("index");
+  } else if (row.index == any_index) {
+    cells.text("index", "*");
+  } else {
+    cells.integer("index", row.index);
+  }
+  cells.integer("depth", row.depth);
+  cells.integer("calls", row.host.count());
+  cells.integer("host_total_ns", row.host_total_ns);
+  cells.integer("host_self_ns", row.host_self_ns);
+  host("host_min_ns", row.host.minimum());
+  host("host_p50_ns", row.host.quantile(0.5));
+  host("host_p95_ns", row.host.quantile(0.95));
+  host("host_max_ns", row.host.maximum());
+  cells.number("host_mean_ns", called ? row.host.mean() : std::numeric_limits<double>::quiet_NaN());
+  cells.number("host_stddev_ns", standard_deviation(row.host));
+  cells.integer("first_step_calls", row.first_step_calls);
+  cells.integer("first_step_host_ns", row.first_step_host_ns);
+
+  device_work const& self = row.self;
+  device_work const& total = row.total;
+  device("launches_self", self.launches);
+  device("launches", total.launches);
+  device("launch_self_ns", self.launch_ns);
+  device("launch_ns", total.launch_ns);
+  device("kernels_self", self.kernels);
+  device("kernels", total.kernels);
+  device("gpu_kernel_self_ns", self.kernel_ns);
+  device("gpu_kernel_ns", total.kernel_ns);
+  device("gpu_busy_ns", row.gpu_busy_ns);
+  device("span_ns", row.span_ns);
+  device("copies_self", self.copies);
+  device("copies", total.copies);
+  device("gpu_copy_self_ns", self.copy_ns);
+  device("gpu_copy_ns", total.copy_ns);
+  device("h2d_bytes", total.host_to_device_bytes);
+  device("d2h_bytes", total.device_to_host_bytes);
+  device("d2d_bytes", total.device_to_device_bytes);
+  device("other_copy_bytes", total.other_bytes);
+  device("set_bytes", total.set_bytes);
+  device("synchronizations", total.synchronizations);
+  device("synchronization_ns", total.synchronization_ns);
+  device("allocations", total.allocations);
+  device("allocated_bytes", total.allocated_bytes);
+  device("releases", total.releases);
+  device("released_bytes", total.released_bytes);
+  device("peak_bytes", row.peak_bytes);
+  device("graph_kernels", total.graph_kernels);
+  device("graph_kernel_ns", total.graph_kernel_ns);
+  cells.number("flops", row.flops);
+  cells.number("bytes", row.bytes);
+  cells.number("tokens", row.tokens);
+  cells.text("shape", row.shape);
+  cells.text("note", row.note);
+}
+
+template <class Cells>
+inline void kernel_columns(Cells& cells, report_input const& input, kernel_row const& row) {
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  cells.text("path", row.path);
+  cells.text("kernel", row.short_name);
+  cells.text("demangled", row.demangled);
+  cells.exact("mangled", row.mangled);
+  cells.integer("count", row.count);
+  cells.integer("total_ns", static_cast<std::int64_t>(row.duration.sum()));
+  cells.integer("min_ns", row.duration.minimum());
+  cells.integer("p50_ns", row.duration.quantile(0.5));
+  cells.integer("p95_ns", row.duration.quantile(0.95));
+  cells.integer("max_ns", row.duration.maximum());
+  cells.number("mean_ns", row.duration.mean());
+  cells.number("stddev_ns", standard_deviation(row.duration));
+  cells.integer("blocks_min", row.blocks_min);
+  cells.integer("blocks_median", row.blocks_median);
+  cells.number("blocks_mean", row.blocks_mean);
+  cells.integer("blocks_max", row.blocks_max);
+  cells.integer("block_threads_min", row.block_threads_min);
+  cells.integer("block_threads_max", row.block_threads_max);
+  cells.number("warps_per_block", row.warps_per_block);
+  cells.integer("registers_per_thread", row.registers_per_thread);
+  cells.integer("static_shared_bytes", row.static_shared_bytes);
+  cells.integer("dynamic_shared_bytes", row.dynamic_shared_bytes);
+  cells.number("sm_utilisation", row.sm_utilisation);
+  cells.number("gpu_utilisation", row.gpu_utilisation);
+}
+
+template <class Cells>
+inline void allocation_columns(Cells& cells, report_input const& input, allocation_row const& row) {
+  char address[20] = {'0', 'x'};
+  char const* const end = std::to_chars(address + 2, address + sizeof address, row.address, 16).ptr;
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  cells.text("path", row.path);
+  cells.text("address", {address, static_cast<std::size_t>(end - address)});
+  cells.integer("bytes", row.bytes);
+  cells.text("kind", to_string(row.kind));
+  cells.integer("asynchronous", row.asynchronous ? 1 : 0);
+  cells.integer("device", row.device);
+  cells.integer("stream", row.stream);
+  cells.integer("allocated_at_ns", row.allocated_at);
+  bool const released = row.released_at >= 0;
+  released ? cells.integer("released_at_ns", row.released_at) : cells.absent("released_at_ns");
+  cells.text("released_in", row.released_in);
+}
+
+/// A text of the profile; empty where there is none.
+inline std::string_view name_text(profile const& source, std::uint32_t name) noexcept {
+  return name < source.names.size() ? std::string_view(source.names[name]) : std::string_view();
+}
+
+template <class Cells>
+inline void span_columns(Cells& cells, report_input const& input, span_record const& span) {
+  rank_column(cells, input.source);
+  cells.text("kind", span.kind == span_kind::mark ? "mark" : "range");
+  cells.text("domain", name_text(input.source, span.domain));
+  cells.text("name", name_text(input.source, span.name));
+  span.step == no_step ? cells.absent("step") : cells.integer("step", span.step);
+  cells.integer("thread", span.thread);
+  cells.integer("end_thread", span.end_thread);
+  cells.integer("begin_ns", span.begin);
+  cells.integer("end_ns", span.end);
+  cells.integer("duration_ns", span.end - span.begin);
+}
+
+/// A unit as part of a column name: `bytes_per_second`.
+inline std::string unit_words(std::string_view unit) {
+  if (unit == "%") return "pct";
+  std::string words;
+  while (!unit.empty()) {
+    if (!words.empty()) words += "_per_";
+    std::string_view const part = take_until(unit, "/");
+    if (part == "B") {
+      words += words.empty() ? "bytes" : "byte";
+    } else if (part == "s") {
+      words += words.empty() ? "seconds" : "second";
+    } else {
+      for (char const c : part)
+        words += c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  return words;
+}
+
+/// The name of a metric with its unit, of which nothing is said that the name says:
+/// `l1_hit_rate_pct`, `hbm_bytes_per_second`.
+inline std::string metric_column(counter_metric const& metric) {
+  std::string const unit = unit_words(metric.unit);
+  bool said = true;
+  for (std::string_view rest = unit; !rest.empty();) {
+    std::string_view const word = take_until(rest, "_");
+    bool found = false;
+    for (std::string_view key = metric.key; !key.empty() && !found;)
+      found = take_until(key, "_") == word;
+    said = said && found;
+  }
+  return said ? metric.key : metric.key + '_' + unit;
+}
+
+/// What was counted of a kernel; nothing where no kernels were counted.
+template <class Cells>
+inline void kernel_counter_columns(Cells& cells, report_input const& input, kernel_row const& row) {
+  if (input.kernel_counters == nullptr) return;
+  kernel_counter_table const& table = *input.kernel_counters;
+  // A header asks for a row that is none.
+  auto const offset = reinterpret_cast<std::uintptr_t>(&row) -
+                      reinterpret_cast<std::uintptr_t>(input.kernels.data());
+  std::size_t const at = offset / sizeof(kernel_row);
+  bool const known = at < input.kernels.size();
+  cells.integer("counted_launches", known ? table.launches[at] : 0);
+  for (std::size_t i = 0; i < table.metrics.size(); ++i)
+    cells.number(metric_column(table.metrics[i]), known ? table.at(at, i) : 0.0);
+}
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_REPORT_COLUMNS_HPP

@@ -1,0 +1,404 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_TEXT_WRITER_HPP
+#define STRATA_REPORT_TEXT_WRITER_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+
+#include <cerrno>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+namespace detail {
+
+/// What stands for bytes that are not UTF-8: U+FFFD.
+inline constexpr std::string_view replacement = "\xEF\xBF\xBD";
+inline constexpr std::string_view ellipsis = "\xE2\x80\xA6";
+
+/// One character of a text; not valid: the bytes that one replacement stands for.
+struct utf8_character {
+  char32_t value;
+  unsigned length;
+  bool valid;
+};
+
+/// Requires: at < text.size().
+inline utf8_character decode_utf8(std::string_view text, std::size_t at) noexcept {
+  auto const byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
+  };
+  unsigned const lead = byte(at);
+  if (lead < 0x80) return {lead, 1, true};
+  unsigned const length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4) return {0, 1, false};
+  // The second byte excludes overlong forms, surrogates and what lies beyond U+10FFFF.
+  unsigned const lowest = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  unsigned const highest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  char32_t value = lead & (0x7Fu >> length);
+  for (unsigned i = 1; i < length; ++i) {
+    unsigned const next = byte(at + i);
+    if (next < (i == 1 ? lowest : 0x80) || next > (i == 1 ? highest : 0xBF)) return {0, i, false};
+    value = value << 6 | (next & 0x3F);
+  }
+  return {value, length, true};
+}
+
+/// Columns of a terminal that a character takes: 0, 1 or 2; right for what names are made of.
+inline unsigned width_of(char32_t c) noexcept {
+  struct span {
+    char32_t first, last;
+  };
+  constexpr span none[] = {
+      {0x0300, 0x036F},   {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},
+      {0x0900, 0x0902},   {0x093C, 0x093C},  {0x0941, 0x0948}, {0x094D, 0x094D}, {0x0E31, 0x0E31},
+      {0x0E34, 0x0E3A},   {0x0E47, 0x0E4E},  {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF}, {0x200B, 0x200F},
+      {0x2060, 0x2064},   {0x20D0, 0x20FF},  {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}, {0xFEFF, 0xFEFF},
+      {0x1F3FB, 0x1F3FF}, {0xE0100, 0xE01EF}};
+  constexpr span two[] = {
+      {0x1100, 0x115F},   {0x231A, 0x231B},   {0x2329, 0x232A},   {0x23E9, 0x23EC},
+      {0x2614, 0x2615},   {0x26A1, 0x26A1},   {0x2705, 0x2705},   {0x274C, 0x274C},
+      {0x2B50, 0x2B50},   {0x2E80, 0x303E},   {0x3041, 0x33FF},   {0x3400, 0x4DBF},
+      {0x4E00, 0xA4CF},   {0xA960, 0xA97F},   {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},
+      {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},   {0xFFE0, 0xFFE6},   {0x1F300, 0x1F64F},
+      {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x1FA70, 0x1FAFF}, {0x20000, 0x3FFFD}};
+  if (c < 0x300) return 1;
+  for (span const& s : none)
+    if (c >= s.first && c <= s.last) return 0;
+  for (span const& s : two)
+    if (c >= s.first && c <= s.last) return 2;
+  return 1;
+}
+
+inline std::size_t display_width(std::string_view text) noexcept {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    utf8_character const c = decode_utf8(text, at);
+    width += c.valid ? width_of(c.value) : 1;
+    at += c.length;
+  }
+  return width;
+}
+
+/// A name that does no harm on a terminal: control characters and those that change the direction
+/// of writing as escapes, bytes that are not UTF-8 replaced.
+inline std::string console_text(std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    utf8_character const c = decode_utf8(text, at);
+    std::string_view const bytes = text.substr(at, c.length);
+    at += c.length;
+    char32_t const v = c.value;
+    if (!c.valid) {
+      result += replacement;
+    } else if (v == '\n' || v == '\t' || v == '\r') {
+      result += '\\';
+      result += v == '\n' ? 'n' : v == '\t' ? 't' : 'r';
+    } else if (v < 0x20 || (v >= 0x7F && v < 0xA0)) {
+      result += "\\x";
+      result += digits[v >> 4];
+      result += digits[v & 15];
+    } else if ((v >= 0x200E && v <= 0x200F) || (v >= 0x2028 && v <= 0x202E) ||
+               (v >= 0x2066 && v <= 0x2069)) {
+      result += "\\u20";
+      result += digits[v >> 4 & 15];
+      result += digits[v & 15];
+    } else {
+      result += bytes;
+    }
+  }
+  return result;
+}
+
+/// The text within `width` columns; where it is longer, its middle becomes an ellipsis.
+inline std::string shortened(std::string_view text, std::size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return {};
+  std::size_t const tail_width = (width - 1) / 2;
+  std::size_t const head_width = width - 1 - tail_width;
+  std::size_t head = 0;
+  for (std::size_t used = 0; head < text.size();) {
+    utf8_character const c = decode_utf8(text, head);
+    used += c.valid ? width_of(c.value) : 1;
+    if (used > head_width) break;
+    head += c.length;
+  }
+  // The longest end that fits; it begins at a character that takes columns.
+  std::size_t tail = head;
+  for (std::size_t rest = display_width(text.substr(head)); tail < text.size();) {
+    utf8_character const c = decode_utf8(text, tail);
+    unsigned const taken = c.valid ? width_of(c.value) : 1;
+    if (rest <= tail_width && taken > 0) break;
+    rest -= taken;
+    tail += c.length;
+  }
+  std::string result(text.substr(0, head));
+  result += ellipsis;
+  result += text.substr(tail);
+  return result;
+}
+
+/// Text to a file or a string through one large buffer; numbers do not depend on the locale.
+/// The first error is remembered, after it nothing is written. Complete after flush().
+class text_writer {
+ public:
+  explicit text_writer(std::FILE* file) noexcept : file_(file) {}
+  explicit text_writer(std::string& text) noexcept : text_(&text) {}
+  ~text_writer() { flush(); }
+
+  text_writer(text_writer const&) = delete;
+  text_writer& operator=(text_writer const&) = delete;
+
+  void write(std::string_view text) {
+    if (text.size() > capacity_ - used_) {
+      write_long(text);
+    } else if (!text.empty()) {
+      std::memcpy(buffer_ + used_, text.data(), text.size());
+      used_ += text.size();
+    }
+  }
+
+  void put(char c) { *room(1) = c, ++used_; }
+
+  void repeat(std::string_view text, std::size_t times) {
+    for (; times > 0; --times) write(text);
+  }
+
+  template <class Integer>
+  void integer(Integer value) {
+    end_at(integer_text(room(longest_number), value));
+  }
+
+  /// The shortest text that reads back as the same number.
+  void number(double value) { end_at(double_text(room(longest_number), value)); }
+
+  void fixed(double value, int decimals) {
+    char text[longest_fixed];
+    write({text, static_cast<std::size_t>(fixed_text(text, value, decimals) - text)});
+  }
+
+  /// ns as microseconds with three decimals, exactly.
+  void microseconds(std::int64_t ns) { end_at(microseconds_text(room(longest_number), ns)); }
+
+  /// Returns: whether everything has arrived so far.
+  bool flush() {
+    drain();
+    if (file_ != nullptr && error_ == 0 && std::fflush(file_) != 0) remember();
+    return error_ == 0;
+  }
+
+  /// errno of the first failure, 0 without one.
+  int error() const noexcept { return error_; }
+  /// Bytes that were written, or would have been without an error.
+  std::uint64_t bytes() const noexcept { return drained_ + used_; }
+
+ private:
+  static constexpr std::size_t large = std::size_t{256} << 10;
+
+  char* room(std::size_t size) {
+    if (capacity_ - used_ < size) make_room();
+    return buffer_ + used_;
+  }
+
+  void end_at(char const* end) noexcept { used_ = static_cast<std::size_t>(end - buffer_); }
+
+  /// Short texts stay in the writer itself. Without memory for the large buffer it is slower, but
+  /// it works.
+  STRATA_DETAIL_COLD void make_room() {
+    drain();
+    if (large_ != nullptr) return;
+    large_.reset(new (std::nothrow) char[large]);
+    if (large_ == nullptr) return;
+    buffer_ = large_.get();
+    capacity_ = large;
+  }
+
+  STRATA_DETAIL_COLD void write_long(std::string_view text) {
+    make_room();
+    if (text.size() <= capacity_) return write(text);
+    drained_ += text.size();
+    pass_on(text);
+  }
+
+  void drain() {
+    drained_ += used_;
+    pass_on({buffer_, used_});
+    used_ = 0;
+  }
+
+  void pass_on(std::string_view text) {
+    if (text.empty() || error_ != 0) return;
+    if (text_ != nullptr) {
+      text_->append(text);
+    } else if (errno = 0; std::fwrite(text.data(), 1, text.size(), file_) != text.size()) {
+      remember();
+    }
+  }
+
+  void remember() noexcept { error_ = errno != 0 ? errno : EIO; }
+
+  std::FILE* file_ = nullptr;
+  std::string* text_ = nullptr;
+  std::unique_ptr<char[]> large_;
+  char first_[512];
+  char* buffer_ = first_;
+  std::size_t capacity_ = sizeof first_;
+  std::size_t used_ = 0;
+  std::uint64_t drained_ = 0;
+  int error_ = 0;
+};
+
+/// A JSON string with its quotes. Valid UTF-8 is kept, what is not becomes U+FFFD.
+inline void write_json_string(text_writer& out, std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  out.put('"');
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    auto const c = static_cast<unsigned char>(text[at]);
+    if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+      ++at;
+      continue;
+    }
+    utf8_character const character = decode_utf8(text, at);
+    if (character.valid && c >= 0x80) {
+      at += character.length;
+      continue;
+    }
+    out.write(text.substr(done, at - done));
+    at += character.length;
+    done = at;
+    if (!character.valid) {
+      out.write(replacement);
+    } else if (c == '"' || c == '\\') {
+      out.put('\\');
+      out.put(static_cast<char>(c));
+    } else if (c == '\n' || c == '\t' || c == '\r') {
+      out.write(c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
+    } else {
+      out.write("\\u00");
+      out.put(digits[c >> 4]);
+      out.put(digits[c & 15]);
+    }
+  }
+  out.write(text.substr(done));
+  out.put('"');
+}
+
+/// JSON has no NaN and no infinity: null.
+inline void write_json_number(text_writer& out, double value) {
+  if (is_finite(value)) {
+    out.number(value);
+  } else {
+    out.write("null");
+  }
+}
+
+/// One cell of text as in RFC 4180. What a spreadsheet would run as a formula gets a leading ';
+/// bytes that are not UTF-8, and NUL, which many readers refuse, become U+FFFD.
+inline void write_csv_cell(text_writer& out, std::string_view text) {
+  constexpr std::string_view formula = "=+-@\t\r";
+  bool const guarded = !text.empty() && formula.find(text.front()) != std::string_view::npos;
+  bool const quoted = text.find_first_of(",\"\r\n") != std::string_view::npos;
+  if (quoted) out.put('"');
+  if (guarded) out.put('\'');
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    auto const c = static_cast<unsigned char>(text[at]);
+    if (c < 0x80 && c != '"' && c != 0) {
+      ++at;
+      continue;
+    }
+    utf8_character const character = decode_utf8(text, at);
+    std::size_t const end = at + character.length;
+    if (c == '"') {
+      out.write(text.substr(done, end - done));
+      out.put('"');
+      done = end;
+    } else if (!character.valid || c == 0) {
+      out.write(text.substr(done, at - done));
+      out.write(replacement);
+      done = end;
+    }
+    at = end;
+  }
+  out.write(text.substr(done));
+  if (quoted) out.put('"');
+}
+
+/// JSON values with their commas. Keys are written as they are; an empty key is no key, as in an
+/// array.
+class json_writer {
+ public:
+  explicit json_writer(text_writer& out) noexcept : out_(out) {}
+
+  void object(std::string_view key = {}) { open(key, '{'); }
+  void end_object() { close('}'); }
+  void array(std::string_view key = {}) { open(key, '['); }
+  void end_array() { close(']'); }
+  /// The next value begins on a line of its own.
+  void line() { line_ = true; }
+
+  void text(std::string_view key, std::string_view value) {
+    begin(key);
+    write_json_string(out_, value);
+  }
+  void exact(std::string_view key, std::string_view value) { text(key, value); }
+  template <class Integer>
+  void integer(std::string_view key, Integer value) {
+    begin(key);
+    out_.integer(value);
+  }
+  void number(std::string_view key, double value) {
+    begin(key);
+    write_json_number(out_, value);
+  }
+  void boolean(std::string_view key, bool value) {
+    begin(key);
+    out_.write(value ? "true" : "false");
+  }
+  void absent(std::string_view key) {
+    begin(key);
+    out_.write("null");
+  }
+
+ private:
+  void begin(std::string_view key) {
+    if (!first_) out_.put(',');
+    first_ = false;
+    if (line_) out_.put('\n');
+    line_ = false;
+    if (key.empty()) return;
+    out_.put('"');
+    out_.write(key);
+    out_.write("\":");
+  }
+  void open(std::string_view key, char bracket) {
+    begin(key);
+    out_.put(bracket);
+    first_ = true;
+  }
+  void close(char bracket) {
+    if (line_) out_.put('\n');
+    line_ = false;
+    out_.put(bracket);
+    first_ = false;
+  }
+
+  text_writer& out_;
+  bool first_ = true;
+  bool line_ = false;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_REPORT_TEXT_WRITER_HPP

@@ -1,0 +1,144 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_MACHINE_HPP
+#define STRATA_SESSION_MACHINE_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/profile.hpp>
+
+#include <time.h>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Facts about the host, the command and the devices, for the head of every report.
+class machine {
+ public:
+  static void describe(profile_environment& to) {
+    to.host = host();
+    to.command = command();
+    to.cpu = cpu();
+    to.rank = rank();
+    to.process_id = process_id();
+  }
+
+  /// The visible devices. Cost: starts the driver if it is not running; for a session that traces.
+  static void describe_devices(profile_environment& to) {
+    driver_library const& driver = driver_library::get();
+    if (!driver.ok()) return;
+    to.driver_version = static_cast<std::uint32_t>(driver.version);
+    for (int i = 0; i < driver.device_count; ++i) {
+      profile_device device;
+      device.ordinal = static_cast<std::uint32_t>(i);
+      driver::device_handle handle = 0;
+      char name[256] = {};
+      if (driver.api.device_get != nullptr &&
+          driver.api.device_get(&handle, i) == driver::result::success) {
+        if (driver.api.device_name != nullptr &&
+            driver.api.device_name(name, sizeof name - 1, handle) == driver::result::success) {
+          device.name = name;
+        }
+        std::size_t bytes = 0;
+        if (driver.api.device_total_memory != nullptr &&
+            driver.api.device_total_memory(&bytes, handle) == driver::result::success) {
+          device.memory_bytes = bytes;
+        }
+      }
+      auto const get = [&](driver::attribute code) {
+        return static_cast<std::uint32_t>(driver.attribute(i, code));
+      };
+      device.multiprocessors = get(driver::attribute::multiprocessor_count);
+      device.compute_capability_major = get(driver::attribute::compute_capability_major);
+      device.compute_capability_minor = get(driver::attribute::compute_capability_minor);
+      device.clock_khz = get(driver::attribute::clock_rate_khz);
+      device.memory_clock_khz = get(driver::attribute::memory_clock_rate_khz);
+      device.memory_bus_bits = get(driver::attribute::memory_bus_width_bits);
+      device.l2_bytes = get(driver::attribute::l2_cache_size_bytes);
+      to.devices.push_back(device);
+    }
+  }
+
+  /// The rank of this process in a distributed run, -1 where there is one process.
+  static int rank() noexcept {
+    for (char const* variable :
+         {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"}) {
+      char const* const value = std::getenv(variable);
+      if (value == nullptr || *value < '0' || *value > '9') continue;
+      return std::atoi(value);
+    }
+    return -1;
+  }
+
+  /// UTC, ISO 8601.
+  static std::string time_text(std::int64_t unix_ns) {
+    auto const seconds = static_cast<time_t>(unix_ns / 1'000'000'000);
+    tm parts{};
+#if defined(_WIN32)
+    gmtime_s(&parts, &seconds);
+#else
+    gmtime_r(&seconds, &parts);
+#endif
+    char text[32];
+    std::size_t const length = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return std::string(text, length);
+  }
+
+ private:
+  static std::string host() {
+#if defined(__linux__) || defined(__APPLE__)
+    char name[256] = {};
+    if (gethostname(name, sizeof name - 1) == 0) return name;
+#elif defined(_WIN32)
+    if (char const* const name = std::getenv("COMPUTERNAME")) return name;
+#endif
+    return {};
+  }
+
+  /// The command line as the process has it; blanks stand between the arguments.
+  static std::string command() {
+    std::string text = read("/proc/self/cmdline", 65'536);
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    for (char& c : text) {
+      if (c == '\0') c = ' ';
+    }
+    return text;
+  }
+
+  static std::string cpu() {
+    std::string const text = read("/proc/cpuinfo", 4'096);
+    for (char const* key : {"model name", "Model", "CPU part"}) {
+      std::size_t const at = text.find(key);
+      if (at == std::string::npos) continue;
+      std::size_t const colon = text.find(':', at);
+      std::size_t const end = text.find('\n', at);
+      if (colon != std::string::npos && colon + 2 < end)
+        return text.substr(colon + 2, end - colon - 2);
+    }
+    return {};
+  }
+
+  static std::string read(char const* path, std::size_t most) {
+    std::string text;
+    std::FILE* const file = std::fopen(path, "rb");
+    if (file == nullptr) return text;
+    text.resize(most);
+    text.resize(std::fread(&text[0], 1, most, file));
+    std::fclose(file);
+    return text;
+  }
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_SESSION_MACHINE_HPP
