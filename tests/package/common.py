@@ -11,6 +11,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 INCLUDE = ROOT / "include"
 TREE = INCLUDE / "strata"
+IMPLEMENTATION = TREE / "implementation.cpp"  # all bodies: what a program compiles once, and dear
 FULL = os.environ.get("STRATA_TEST_FULL") == "1"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
 MODES = {"on": "-DSTRATA_ENABLED=1", "off": "-DSTRATA_ENABLED=0"}

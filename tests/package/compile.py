@@ -1,9 +1,12 @@
-"""One compiler against the language levels, both modes, and the flags that LLM code is built with; warnings are errors."""
+"""One compiler against the language levels, both modes, and the flags that LLM code is built with; warnings are errors.
+
+The annotations go through all of it. The implementation is dear: the language levels see its syntax, and it is compiled
+once optimised, for the warnings of the optimiser, and once without exceptions; all flags are for STRATA_TEST_FULL=1."""
 import glob
 import os
 import shutil
 
-from common import FULL, HERE, INCLUDE, MODES, WARNINGS, Checks, run, skip
+from common import FULL, HERE, IMPLEMENTATION, INCLUDE, MODES, WARNINGS, Checks, run, skip
 
 PARITY = HERE / "parity.cpp"
 STANDARDS = ("c++17", "c++20", "c++2b")
@@ -21,24 +24,37 @@ LLMC_NVCC = "--threads=0 -t=0 --use_fast_math -std=c++17 -O3".split()
 def host(checks, compiler):
     base = [compiler, f"-I{INCLUDE}", *WARNINGS]
     jobs = []
+    builds = [("plain", ["-O2"]), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"]),
+              ("fast", ["-O3", "-ffast-math", "-march=native", "-flto"])]
+    for name, flags in builds:  # first what takes longest
+        if FULL or name != "fast":
+            jobs.append((f"implementation, {name}", base + ["-std=c++17", MODES["on"], *flags, "-c", IMPLEMENTATION, "-o",
+                                                            f"implementation-{name}.o"], None))
     for mode, define in MODES.items():
-        for standard in STANDARDS:
-            jobs.append((f"{standard} {mode}", base + [f"-std={standard}", define, "-fsyntax-only", PARITY], None))
         llama = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", *LLAMA, *LLAMA_OWN.get(compiler, []), define]
-        jobs.append((f"llama.cpp's flags, {mode}", llama + ["-fsyntax-only", PARITY], None))
-        if FULL or mode == "off":  # some warnings need the optimiser
-            jobs.append((f"llama.cpp's flags, optimised, {mode}", llama + ["-O3", "-c", PARITY, "-o", os.devnull], None))
-            jobs.append((f"llm.c's flags, {mode}", [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", "-Wall", *LLMC,
-                                                    define, "-c", PARITY, "-o", os.devnull], None))
-        # Some warnings need the optimiser; and the program has to link and stay silent.
-        builds = [("plain", ["-O2"]), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"])]
-        if FULL or mode == "off":
-            builds.append(("fast", ["-O3", "-ffast-math", "-march=native", "-flto"]))
+        llmc = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", "-Wall", *LLMC, define]
+        for source in (IMPLEMENTATION, PARITY):
+            for standard in STANDARDS:
+                jobs.append((f"{source.stem}, {standard} {mode}",
+                             base + [f"-std={standard}", define, "-fsyntax-only", source], None))
+            jobs.append((f"{source.stem}, llama.cpp's flags, {mode}", llama + ["-fsyntax-only", source], None))
+            if FULL or source == PARITY:  # some warnings need the optimiser
+                jobs.append((f"{source.stem}, llama.cpp's flags, optimised, {mode}",
+                             llama + ["-O3", "-c", source, "-o", os.devnull], None))
+                jobs.append((f"{source.stem}, llm.c's flags, {mode}", llmc + ["-c", source, "-o", os.devnull], None))
         for name, flags in builds:
-            jobs.append((f"c++17 {mode} {name}",
-                         base + ["-std=c++17", define, *flags, PARITY, "-ldl", "-o", f"parity-{mode}-{name}"], None))
-    for program in glob.glob("parity-*"):
+            jobs.append((f"parity, {mode} {name}", base + ["-std=c++17", define, *flags, "-c", PARITY, "-o",
+                                                           f"parity-{mode}-{name}.o"], None))
+    for program in glob.glob("parity-*") + glob.glob("implementation-*"):
         os.unlink(program)
+    checks.all_succeed(jobs)
+    # The program has to link and stay silent; where the implementation was not built so, it stands beside another one.
+    jobs = []
+    for mode in MODES:
+        for name, flags in builds:
+            beside = [f"implementation-{name if FULL or name != 'fast' else 'plain'}.o"] if mode == "on" else []
+            jobs.append((f"{mode} {name}: links", [compiler, "-std=c++17", *flags, f"parity-{mode}-{name}.o", *beside,
+                                                   "-ldl", "-o", f"parity-{mode}-{name}"], None))
     checks.all_succeed(jobs)
     for mode in MODES:
         for name in ("plain", "bare", "fast"):
@@ -53,14 +69,15 @@ def device(checks, nvcc):
     base = [nvcc, f"-I{INCLUDE}", "-arch=sm_80", "-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra,-Werror", "-c"]
     jobs = []
     for mode, define in MODES.items():
-        for standard in ("c++17", "c++20") if FULL else ("c++17",):
-            for source in (PARITY, HERE / "device.cu"):
+        for standard in ("c++17", "c++20"):
+            for source in (IMPLEMENTATION, PARITY, HERE / "device.cu"):
+                if source == IMPLEMENTATION and not FULL and (mode, standard) != ("on", "c++17"):
+                    continue
                 jobs.append((f"{source.name} {standard} {mode}",
                              base + [f"-std={standard}", define, "-x", "cu", source, "-o",
                                      f"{source.stem}-{standard}-{mode}.o"], None))
-        if FULL or mode == "off":
-            jobs.append((f"llm.c's flags, {mode}", [nvcc, f"-I{INCLUDE}", *LLMC_NVCC, define, "-c", HERE / "device.cu",
-                                                    "-o", f"llmc-{mode}.o"], None))
+        jobs.append((f"llm.c's flags, {mode}", [nvcc, f"-I{INCLUDE}", *LLMC_NVCC, define, "-c", HERE / "device.cu",
+                                                "-o", f"llmc-{mode}.o"], None))
     checks.all_succeed(jobs)
 
 

@@ -22,7 +22,7 @@ BARS = [
     ("heavy", "g++ -g -O3", "heavy", "g++ -O2", 1.3, None),
 ]
 MARGIN = 1.15  # above the bar by more than this is a failure
-ATTEMPTS, HOPELESS = 3, 1.5  # a miss by more than this is no noise, and not measured again
+ATTEMPTS, HOPELESS = 3, 1.3  # a miss by more than this is no noise, and not measured again
 ROUNDS, ROUNDS_OF_HEAVY = 5, 1
 
 UNITS = {

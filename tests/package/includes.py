@@ -2,7 +2,7 @@
 headers there are, how long, and that a short one has more than one user."""
 import re
 
-from common import INCLUDE, Checks, headers, includes_of
+from common import INCLUDE, Checks, headers, includes_of, run
 
 # What the headers of a room may include: rooms (folders below include/strata), or single headers of another.
 MAY_INCLUDE = {
@@ -52,7 +52,7 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
 # The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
-SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|analyse/kernel_table\.hpp$")
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|analyse/kernel_table\.hpp$")
 
 
 def short(name):
@@ -124,6 +124,13 @@ def main():
             checks.that(sizes[name] >= ALONE or short(name) in PUBLIC or len(mine) > 1,
                         f"{name}, of {sizes[name]} lines, has more than one user", "  " + " ".join(sorted(mine)))
         checks.that(sizes[name] <= LONGEST, f"{name} has at most {LONGEST} lines", f"  it has {sizes[name]}")
+    # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
+    told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
+    reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
+    heavy = [n for n in reached if (room_of(n) or "").split("/")[0] in ("collect", "analyse", "report")]
+    checks.that(told.returncode == 0 and "strata/range.hpp" in reached and not heavy,
+                "strata.hpp reaches no collector, analysis or report", told.stderr + "  " + " ".join(heavy))
+    print(f"strata.hpp: {len(reached)} headers")
     checks.that(len(names) <= MOST_HEADERS, f"there are at most {MOST_HEADERS} headers", f"  there are {len(names)}")
     sizes = sorted(sizes.values())
     print(f"{len(names)} headers, {sum(sizes)} lines, median {sizes[len(sizes) // 2]}, largest {sizes[-1]}")

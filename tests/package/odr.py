@@ -3,7 +3,7 @@ import csv
 import pathlib
 import shutil
 
-from common import HERE, INCLUDE, MODES, Checks, clean_environment, compilers, run
+from common import HERE, IMPLEMENTATION, INCLUDE, MODES, Checks, clean_environment, compilers, run
 
 SOURCE = HERE / "odr"
 WORDS = ("range", "scope", "phase", "push")
@@ -57,15 +57,17 @@ def main():
             return (f"{folder.name}: {output}", [*variant, "-std=c++17", f"-I{INCLUDE}", MODES[mode], *flags, "-c",
                                                  SOURCE / source, "-o", folder / output], None)
 
-        # The first unit has the umbrella too, the second only what it needs; the second exists in both modes.
+        # The first unit has the umbrella too, the second only what it needs; the second exists in both modes. The
+        # program has the implementation, and in one variant the first shared object has its own copy too.
         checks.all_succeed([
+            compile_unit("bodies.o", "on", IMPLEMENTATION, "-O0"),
             compile_unit("main.o", "on", "main.cpp"),
             compile_unit("first.o", "on", "unit.cpp", "-DUNIT=first", *["-DUMBRELLA"] * (number == 0)),
             compile_unit("second_on.o", "on", "unit.cpp", "-DUNIT=second"),
             compile_unit("second_off.o", "off", "unit.cpp", "-DUNIT=second", "-DUMBRELLA")])
 
         # One program of both modes, linked in both orders.
-        for order in (["first.o", "second_off.o"], ["second_off.o", "first.o"]):
+        for order in (["first.o", "second_off.o", "bodies.o"], ["second_off.o", "bodies.o", "first.o"]):
             program = folder / f"static-{order[0][:-2]}-first"
             if checks.succeeds(f"{program.name}: links", [compiler, *order, "main.o", "-ldl", "-o", program],
                                cwd=folder).returncode == 0:
@@ -73,14 +75,15 @@ def main():
                         {"main": "on", "first": "on", "second": "off"})
 
         # Two shared objects and the executable: linked, loaded with RTLD_LOCAL, and loaded with exported symbols.
-        checks.succeeds("libfirst.so", [compiler, "-shared", "first.o", "-ldl", "-o", "libfirst.so"], cwd=folder)
+        checks.succeeds("libfirst.so", [compiler, "-shared", "first.o", *["bodies.o"] * (number == 0), "-ldl", "-o",
+                                        "libfirst.so"], cwd=folder)
         for second in ("on", "off"):
             checks.succeeds(f"libsecond.so {second}",
                             [compiler, "-shared", f"second_{second}.o", "-ldl", "-o", "libsecond.so"], cwd=folder)
             for kind, flags in (("linked", ["-Wl,--no-as-needed", "-L.", "-lfirst", "-lsecond", "-Wl,-rpath,$ORIGIN"]),
                                 ("loaded", []), ("exported", ["-rdynamic"])):
                 program = folder / kind
-                if checks.succeeds(f"{kind}: links", [compiler, "main.o", *flags, "-ldl", "-o", program],
+                if checks.succeeds(f"{kind}: links", [compiler, "main.o", "bodies.o", *flags, "-ldl", "-o", program],
                                    cwd=folder).returncode == 0:
                     behaves(checks, f"{folder.name} {kind}, second {second}", program,
                             {"main": "on", "first": "on", "second": second})

@@ -9,14 +9,14 @@ import pathlib
 import re
 import shutil
 
-from common import HERE, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, left_out, run
+from common import HERE, IMPLEMENTATION, INCLUDE, ROOT, Checks, clean_environment, compilers, headers, left_out, run
 from headers import hostile
 from odr import ranges
 
 SOURCE = HERE / "surroundings"
 LEAVES_OUT = re.compile(r"strata: the ranges of the parts built with Strata \d+\.\d+ are not recorded, because Strata "
                         r"\d+\.\d+ is in this process already: build all parts with one version\n")
-NOT_LINKED = "STRATA is set, but no source file of this program includes <strata/strata.hpp>"
+NOT_LINKED = "STRATA is set, but this program has no implementation of Strata"
 GXX = ["g++", "-O0", "-std=c++17"]
 
 
@@ -62,51 +62,60 @@ def nvcc():
     return shutil.which("nvcc") or shutil.which("/usr/local/cuda/bin/nvcc")
 
 
-# name of the object: the compiler and its flags, and what it defines; `u` holds the umbrella header
+# name of the object: the compiler and its flags, and what it defines; `bodies` are the implementation, which is dear
 def objects():
     own, same, other = (f"-I{folder}" for folder in (INCLUDE, copy_of("same"), copy_of("other", (0, 9, 0))))
     table = {
         "first_17": GXX + [own, "-DUNIT=first"],
         "second_20": GXX + [own, "-DUNIT=second", "-std=c++20"],
-        "third_23u": GXX + [own, "-DUNIT=third", "-std=c++2b", "-DUMBRELLA"],
+        "third_23": GXX + [own, "-DUNIT=third", "-std=c++2b", "-DUMBRELLA"],
         "first_lto": GXX + [own, "-DUNIT=first", "-O2", "-flto"],
-        "third_ltou": GXX + [own, "-DUNIT=third", "-O1", "-flto", "-DUMBRELLA"],
+        "third_lto": GXX + [own, "-DUNIT=third", "-O1", "-flto", "-DUMBRELLA"],
         "second_same": GXX + [same, "-DUNIT=second", "-fvisibility=hidden"],
         "second_other": GXX + [other, "-DUNIT=second"],
-        "second_otheru": GXX + [other, "-DUNIT=second", "-DUMBRELLA"],
+    }
+    bodies = {
+        "bodies_lto": GXX + [own, "-O1", "-flto"],
+        "bodies": GXX + [own],
+        "bodies_other": GXX + [other],
     }
     if "clang++" in compilers():
         table["first_clang"] = ["clang++", "-std=c++20", "-O1", "-fno-exceptions", "-fno-rtti", own, "-DUNIT=first"]
     if nvcc():
         table["first_cu"] = [nvcc(), "-std=c++17", "-arch=sm_80", own, "-DUNIT=first", "-x", "cu"]
-    return table
+    return bodies, table
 
 
 ALL = {"first": 1, "second": 1, "third": 1}
 # (what, what is linked, the units, flags of the linker, the ranges, what is said besides)
 PROGRAMS = [
-    ("C++17, C++20 and C++23", "first_17.o second_20.o third_23u.o", "first second third", [], ALL, quiet),
-    ("a unit of clang++ without exceptions", "first_clang.o second_20.o third_23u.o", "first second third", [], ALL,
-     quiet),
-    ("a unit of nvcc", "first_cu.o second_20.o third_23u.o", "first second third", ["nvcc"], ALL, quiet),
-    ("static libraries", "libthird.a libsecond.a libfirst.a", "first second third", [], ALL, quiet),
-    ("the umbrella in a library that nobody needs", "libfirst.a libthird.a", "first", [], None,
+    ("C++17, C++20 and C++23", "first_17.o second_20.o third_23.o bodies.o", "first second third", [], ALL, quiet),
+    ("a unit of clang++ without exceptions", "first_clang.o second_20.o third_23.o bodies.o", "first second third", [],
+     ALL, quiet),
+    ("a unit of nvcc", "first_cu.o second_20.o third_23.o bodies.o", "first second third", ["nvcc"], ALL, quiet),
+    ("static libraries", "libthird.a libsecond.a libfirst.a libstrata.a", "first second third",
+     ["-Wl,-u,strata_implementation"], ALL, quiet),
+    ("the implementation in a library that nobody needs", "libfirst.a libstrata.a", "first", [], None,
      lambda text: NOT_LINKED in text and text.count("\n") == 1),
-    ("LTO but for the umbrella", "first_lto.o second_20.o third_23u.o", "first second third", ["-O2", "-flto"], ALL,
-     quiet),
-    ("LTO of the umbrella alone", "first_17.o second_20.o third_ltou.o", "first second third", ["-O1", "-flto"], ALL,
-     quiet),
-    ("LTO of a unit and the umbrella", "first_lto.o third_ltou.o", "first third", ["-O1", "-flto"],
+    ("no implementation", "first_17.o third_23.o", "first third", [], None,
+     lambda text: NOT_LINKED in text and text.count("\n") == 1),
+    ("LTO but for the implementation", "first_lto.o second_20.o third_23.o bodies.o", "first second third",
+     ["-O2", "-flto"], ALL, quiet),
+    ("LTO of the implementation alone", "first_17.o second_20.o third_23.o bodies_lto.o", "first second third",
+     ["-O1", "-flto"], ALL, quiet),
+    ("LTO of units and the implementation", "first_lto.o third_lto.o bodies_lto.o", "first third", ["-O1", "-flto"],
      {"first": 1, "third": 1}, quiet),
-    ("two copies of one version", "first_17.o second_same.o third_23u.o", "first second third", [], ALL, quiet),
-    ("two versions", "first_17.o second_other.o third_23u.o", "first second third", [], {"first": 1, "third": 1},
-     other_version_said),
-    ("two versions, linked the other way round", "second_other.o third_23u.o first_17.o", "second first third", [],
+    ("two copies of one version", "first_17.o second_same.o third_23.o bodies.o", "first second third", [], ALL, quiet),
+    ("the implementation twice", "bodies.o first_17.o second_20.o third_23.o bodies_again.o", "first second third", [],
+     ALL, quiet),
+    ("two versions", "first_17.o second_other.o third_23.o bodies.o", "first second third", [],
      {"first": 1, "third": 1}, other_version_said),
-    ("two versions, each with the umbrella", "first_17.o third_23u.o second_otheru.o", "first second third", [],
-     {"first": 1, "third": 1}, other_version_said),
-    ("two versions, the other with its umbrella first", "second_otheru.o first_17.o third_23u.o",
-     "first second third", [], {"second": 1}, other_version_said),
+    ("two versions, linked the other way round", "second_other.o bodies.o third_23.o first_17.o", "second first third",
+     [], {"first": 1, "third": 1}, other_version_said),
+    ("two versions, each with an implementation", "first_17.o third_23.o bodies.o second_other.o bodies_other.o",
+     "first second third", [], {"first": 1, "third": 1}, other_version_said),
+    ("two versions, the other with its implementation first", "second_other.o bodies_other.o first_17.o third_23.o "
+     "bodies.o", "first second third", [], {"second": 1}, other_version_said),
 ]
 
 
@@ -118,12 +127,15 @@ def link(number, linked, units, flags):
 
 
 def programs(checks):
-    table = objects()
-    built = checks.all_succeed([(f"{name}.o", [*flags, "-c", SOURCE / "unit.cpp", "-o", f"{name}.o"], None)
-                                for name, flags in table.items()])
+    bodies, table = objects()
+    sources = [(name, IMPLEMENTATION, flags) for name, flags in bodies.items()]  # first what takes longest
+    sources += [(name, SOURCE / "unit.cpp", flags) for name, flags in table.items()]
+    built = checks.all_succeed([(f"{name}.o", [*flags, "-c", source, "-o", f"{name}.o"], None)
+                                for name, source, flags in sources])
     if any(b.returncode for b in built):
         return
-    for unit, name in (("first", "first_17"), ("second", "second_20"), ("third", "third_23u")):
+    shutil.copy("bodies.o", "bodies_again.o")
+    for unit, name in (("first", "first_17"), ("second", "second_20"), ("third", "third_23"), ("strata", "bodies")):
         run(["ar", "rcs", f"lib{unit}.a", f"{name}.o"])
     rows = list(enumerate(PROGRAMS))
     for missing, tool in (("first_clang", "clang++"), ("first_cu", "nvcc")):
@@ -153,6 +165,13 @@ def one_unit(checks):
                     stdin=f'#include <strata/strata.hpp>\n{hostile()}#include "{HERE}/parity.cpp"\n')
 
 
+def bodies(checks):
+    """The plain implementation, compiled if another part has not."""
+    if not os.path.exists("bodies.o"):
+        checks.succeeds("bodies.o", [*GXX, f"-I{INCLUDE}", "-c", IMPLEMENTATION, "-o", "bodies.o"])
+    return "bodies.o"
+
+
 def openmp(checks):
     for compiler in compilers():
         name = f"openmp-{compiler}"
@@ -161,7 +180,8 @@ def openmp(checks):
             left_out(f"OpenMP of {compiler}", "it is not here")
             continue
         if checks.succeeds(name, [compiler, "-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", f"-I{INCLUDE}",
-                                  "-fopenmp", SOURCE / "openmp.cpp", "-ldl", "-pthread", "-o", name]).returncode:
+                                  "-fopenmp", SOURCE / "openmp.cpp", bodies(checks), "-ldl", "-pthread", "-o",
+                                  name]).returncode:
             continue
         behaves(checks, name, name, 42, {"attention": 1, "head": 32, "load": 1}, quiet)
         with open(pathlib.Path(f"out-{name}", "ranges.csv"), newline="") as file:
@@ -192,8 +212,8 @@ def ranks(checks):
 
 
 def range_free(checks):
-    """The umbrella header alone: what it leaves behind in a program without ranges."""
-    for name, flags in (("without", []), ("with", ["-DUMBRELLA"])):
+    """The umbrella header and the implementation: what they leave behind in a program without ranges."""
+    for name, flags in (("without", []), ("with", ["-DUMBRELLA", bodies(checks)])):
         checks.succeeds(f"range-free, {name}", ["g++", "-std=c++17", "-O0", f"-I{INCLUDE}", *flags,
                                                 SOURCE / "range_free.cpp", "-ldl", "-o", f"free-{name}"])
     told = {}
@@ -230,7 +250,7 @@ def fast_math(checks):
         uses = re.findall(r"std::is(?:nan|finite)\(", (INCLUDE / name).read_text())
         checks.that(not uses, f"{name}: asks base/text.hpp, which holds under -ffast-math")
     if checks.succeeds("fast math", [*GXX, "-O1", "-ffast-math", f"-I{INCLUDE}", ROOT / "examples/minimal/minimal.cpp",
-                                     "-ldl", "-o", "fast"]).returncode:
+                                     IMPLEMENTATION, "-ldl", "-o", "fast"]).returncode:
         return
     out = pathlib.Path("out-fast").absolute()
     shutil.rmtree(out, ignore_errors=True)
@@ -246,6 +266,8 @@ def fast_math(checks):
 
 def main(*only):
     checks = Checks()
+    if os.path.exists("bodies.o"):
+        os.unlink("bodies.o")  # of an earlier run
     for part in only or ("programs", "one_unit", "openmp", "ranks", "range_free", "fast_math"):
         globals()[part](checks)
     return checks.end()
