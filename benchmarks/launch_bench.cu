@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 
 #include <benchmark/benchmark.h>
 #include <strata/base/clock.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <time.h>

@@ -1,6 +1,7 @@
 // Another CUPTI client was there first: Strata says so, calls CUPTI no more, and keeps the host's
 // times.
 
+#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
 
 #include "gpu/gpu_fixture.hpp"

@@ -3,6 +3,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdlib>
+#include <strata/base/clock.hpp>
 #include <strata/nvtx.hpp>
 #include <strata/range.hpp>
 #include <thread>
