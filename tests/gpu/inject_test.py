@@ -178,8 +178,8 @@ def main():
         made = [pool.submit(subprocess.run, [nvcc, "-O1", "-arch=sm_80", "binary.cu", "-o", "binary"], check=True),
                 pool.submit(injection), pool.submit(bare_client)]
         has_torch = pool.submit(run, [sys.executable, "-c", "import torch; assert torch.cuda.is_available()"])
-        library, client = made[1].profile(), made[2].profile()
-        made[0].profile()
+        library, client = made[1].result(), made[2].profile()
+        made[0].result()
 
     binary = ["./binary"]
     if run(binary).returncode != 3:
@@ -188,14 +188,14 @@ def main():
     jobs = {"binary": (binary, {}), "binary by the driver": (binary, {"CUDA_INJECTION64_PATH": library}),
             "binary preloaded": (binary, {"LD_PRELOAD": library}),
             "binary, bare": (binary, {"CUDA_INJECTION64_PATH": client})}
-    if has_torch.profile().returncode == 0:
+    if has_torch.result().returncode == 0:
         jobs.update({"torch": (script, {}), "torch by the driver": (script, {"CUDA_INJECTION64_PATH": library}),
                      "torch preloaded": (script, {"LD_PRELOAD": library}),
                      "torch, bare": (script, {"CUDA_INJECTION64_PATH": client}),
                      "torch.profiler": (script + ["profiler"], {}),
                      "torch.profiler by the driver": (script + ["profiler"], {"CUDA_INJECTION64_PATH": library})})
     else:
-        print("LEFT OUT: PyTorch:", has_torch.profile().stderr.strip().splitlines()[-1:])
+        print("LEFT OUT: PyTorch:", has_torch.result().stderr.strip().splitlines()[-1:])
 
     def start(name):
         command, more = jobs[name]
