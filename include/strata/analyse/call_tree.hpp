@@ -219,11 +219,9 @@ class call_tree_builder {
   }
 
   void sum_busy_time() {
-    std::sort(intervals_.begin(), intervals_.end(),
-              [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    intervals_.sort([](interval const& a, interval const& b) { return a.begin < b.begin; });
     add_union(0, intervals_.size(), &range_row::gpu_busy_ns);
-    bool const sorted = std::is_sorted(intervals_.begin(), intervals_.end(), by_device);
-    if (!sorted) std::stable_sort(intervals_.begin(), intervals_.end(), by_device);
+    intervals_.sort(by_device);
     if (intervals_.empty()) return;
     if (intervals_.front().device == intervals_.back().device && is_counted(intervals_[0].device)) {
       for (range_row& row : rows_) row.device_busy_ns = row.gpu_busy_ns;
@@ -239,7 +237,7 @@ class call_tree_builder {
   }
   bool is_counted(std::uint32_t device) const noexcept {
     vec<std::uint32_t> const& all = source_.counted_devices;
-    return all.empty() || std::find(all.begin(), all.end(), device) != all.end();
+    return all.empty() || all.contains(device);
   }
   /// The time that these intervals, in the order of their beginnings, cover together.
   void add_union(std::size_t first, std::size_t last, std::int64_t range_row::*sum) {

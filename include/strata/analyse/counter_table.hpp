@@ -168,12 +168,11 @@ class counter_table_builder {
       } else if (!is_cupti_name(name)) {
         resolved_metric const* const input = set_.find(name);
         if (input != nullptr && depth <= 8) collect_inputs(*input, to, depth + 1);
-      } else if (std::find(of.counters.begin(), of.counters.end(), name) != of.counters.end()) {
+      } else if (of.counters.contains(name)) {
         std::size_t const counter = sums_.find(name);
         if (counter == counter_sums::none) {
           if (to.uncounted.empty()) to.uncounted = name;
-        } else if (std::find(to.counters.begin(), to.counters.end(), counter) ==
-                   to.counters.end()) {
+        } else if (!to.counters.contains(counter)) {
           to.counters.push_back(counter);
         }
       }

@@ -224,7 +224,7 @@ class kernel_table_builder {
       rows.push_back(make_row(first, last));
       first = last;
     }
-    std::stable_sort(rows.begin(), rows.end(), [](kernel_row const& a, kernel_row const& b) {
+    rows.sort([](kernel_row const& a, kernel_row const& b) {
       return a.duration.sum() > b.duration.sum();
     });
     return rows;
@@ -247,7 +247,7 @@ class kernel_table_builder {
           kernel.name <= source_.kernel_names.size() ? kernel.name : no_reference;
       kernels_.push_back({row << 32 | name, static_cast<std::uint32_t>(i)});
     }
-    std::sort(kernels_.begin(), kernels_.end());
+    kernels_.sort();
   }
 
   name_texts const& texts_of(std::uint32_t name) {
@@ -324,7 +324,7 @@ class kernel_table_builder {
     row.block_threads_max = narrowed(threads_max);
     row.blocks_mean = blocks / static_cast<double>(row.count);
     row.warps_per_block = warps / static_cast<double>(row.count);
-    std::sort(blocks_.begin(), blocks_.end());
+    blocks_.sort();
     row.blocks_min = blocks_.front();
     row.blocks_max = blocks_.back();
     row.blocks_median = blocks_[(blocks_.size() - 1) / 2];
@@ -444,11 +444,9 @@ class kernel_counter_table_builder {
   double input(std::size_t row, std::uint64_t launches, std::string_view name) const {
     if (name == timed_input)
       return rows_[row].duration.mean() * static_cast<double>(launches) * 1e-9;
-    auto const at =
-        std::find(source_.kernel_counter_names.begin(), source_.kernel_counter_names.end(), name);
-    if (at == source_.kernel_counter_names.end()) return no_value;
-    auto const counter = static_cast<std::size_t>(at - source_.kernel_counter_names.begin());
-    metric_combine const how = combine_of(*at);
+    std::size_t const counter = source_.kernel_counter_names.index_of(name);
+    if (counter == source_.kernel_counter_names.size()) return no_value;
+    metric_combine const how = combine_of(source_.kernel_counter_names[counter]);
     double value = no_value;
     for (counted_kernel const* const each : sums_[row]) {
       double const more = each->values[counter];

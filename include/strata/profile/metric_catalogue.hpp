@@ -501,7 +501,7 @@ inline void expand_into(std::string_view request, vec<std::string>& names) {
     if (item.empty()) continue;
     if (metric_preset const* preset = find_preset(item)) {
       expand_into(preset->items, names);
-    } else if (std::find(names.begin(), names.end(), item) == names.end()) {
+    } else if (!names.contains(item)) {
       names.emplace_back(item);
     }
   }

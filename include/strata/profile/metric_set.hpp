@@ -5,7 +5,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -345,7 +344,7 @@ struct metric_set {
     vec<std::string> names;
     for (resolved_metric const& each : metrics) {
       for (std::string const& name : each.counters) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (!names.contains(name)) names.push_back(name);
       }
     }
     return names;

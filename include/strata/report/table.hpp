@@ -137,18 +137,18 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
   vec<std::pair<std::uint32_t, std::size_t>> rows;  // by path_id
   for (std::size_t i = 0; i < input.ranges.size(); ++i)
     rows.emplace_back(input.ranges[i].path_id, i);
-  std::sort(rows.begin(), rows.end());
+  rows.sort();
 
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
-    auto const at =
-        std::lower_bound(rows.begin(), rows.end(), std::make_pair(row.path_id, std::size_t{0}));
+    auto const* const at =
+        rows.begin() + rows.count_first([&](auto const& each) { return each.first < row.path_id; });
     bool const known = at != rows.end() && at->first == row.path_id;
     double const total = row.duration.sum();
     kernels.push_back({&row, known ? paths[at->second] : row.path, row.count, row.duration.count(),
                        total, total * row.gpu_utilisation});
   }
-  std::sort(kernels.begin(), kernels.end(), [](top_kernel const& a, top_kernel const& b) {
+  kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);
     return difference != 0 ? difference < 0 : a.row->mangled < b.row->mangled;
   });
@@ -165,7 +165,7 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
     }
   }
   if (!kernels.empty()) kernels.resize(kept + 1);
-  std::sort(kernels.begin(), kernels.end(), [](top_kernel const& a, top_kernel const& b) {
+  kernels.sort([](top_kernel const& a, top_kernel const& b) {
     if (a.total_ns != b.total_ns) return a.total_ns > b.total_ns;
     return a.path != b.path ? a.path < b.path : a.row->mangled < b.row->mangled;
   });
@@ -223,10 +223,10 @@ inline void write_heading(text_writer& out, report_input const& input,
     vec<std::int64_t> durations;
     for (step_record const& step : source.steps) durations.push_back(step.end - step.begin);
     std::int64_t const first = durations.front();
-    auto const middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
-    std::nth_element(durations.begin(), middle, durations.end());
+    durations.sort();
+    std::int64_t const middle = durations[durations.size() / 2];
     line = human_count(durations.size()).text() + (durations.size() == 1 ? " step" : " steps") +
-           ", median " + human_time(static_cast<double>(*middle)).text();
+           ", median " + human_time(static_cast<double>(middle)).text();
     if (durations.size() > 1) line += ", first " + human_time(static_cast<double>(first)).text();
   }
   double const window = source.cost.seconds_in_window > 0.0 ? source.cost.seconds_in_window * 1e9

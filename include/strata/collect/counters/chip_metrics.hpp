@@ -11,7 +11,6 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -94,7 +93,7 @@ class metric_resolver {
       if (available(name)) return;
       if (metric const* input = find_metric(name)) {
         list_missing(*input, missing);
-      } else if (std::find(missing.begin(), missing.end(), name) == missing.end()) {
+      } else if (!missing.contains(name)) {
         missing.push_back(name);
       }
     });
@@ -367,7 +366,7 @@ class chip_metrics {
 
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {
     vec<std::string> const known = chips(library);
-    if (known.empty() || std::find(known.begin(), known.end(), chip) != known.end()) return failed;
+    if (known.empty() || known.contains(chip)) return failed;
     std::string text = library.path + " does not know chip '" + chip + "'; it knows";
     for (std::string const& each : known) text += ' ' + each;
     return {errc::bad_argument, std::move(text)};

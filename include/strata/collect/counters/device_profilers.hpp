@@ -77,7 +77,7 @@ class device_profilers {
   vec<std::uint32_t> devices() const {
     vec<std::uint32_t> all;
     for (member const& each : members_) all.push_back(static_cast<std::uint32_t>(each.device));
-    std::sort(all.begin(), all.end());
+    all.sort();
     return all;
   }
 
@@ -152,7 +152,7 @@ class device_profilers {
 
   /// Whether this context's work is known to be another device's than those that are counted.
   bool leaves_out(driver::context_handle context) const noexcept {
-    return std::find(left_out_.begin(), left_out_.end(), context) != left_out_.end();
+    return left_out_.contains(context);
   }
   /// Whether this context was there when the profilers were opened, counted or left out.
   bool knows(driver::context_handle context) const noexcept {

@@ -74,7 +74,9 @@ class kernel_regions {
 
   /// Launches within the regions.
   std::size_t launches() const noexcept {
-    return static_cast<std::size_t>(std::count_if(launches_.begin(), launches_.end(), is_inside));
+    std::size_t count = 0;
+    for (launch const& each : launches_) count += is_inside(each);
+    return count;
   }
 
   /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
@@ -94,9 +96,7 @@ class kernel_regions {
     // before those inside.
     vec<std::size_t> places = places_of(names, kernels);
     if (places.size() != launches_.size() || kernels.size() != launches_.size()) {
-      launches_.erase(std::remove_if(launches_.begin(), launches_.end(),
-                                     [](launch const& each) { return !is_inside(each); }),
-                      launches_.end());
+      launches_.keep_if(is_inside);
       places = places_of(names, kernels);
     }
     if (places.size() != launches_.size()) {
@@ -157,8 +157,7 @@ class kernel_regions {
 
   /// Which kernel each launch became; fewer than launches where that is not certain.
   vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
-    auto const marked =
-        static_cast<std::size_t>(std::find(names.begin(), names.end(), mark) - names.begin());
+    auto const marked = names.index_of(mark);
     auto const fits = [&](std::size_t which, std::size_t kernel) {
       return marked < kernels[kernel].size() &&
              !(kernels[kernel][marked] < launches_[which].warps) &&
@@ -237,7 +236,7 @@ class kernel_counter_collector {
     open_ = plan_.devices.is_open();
     for (detail::metric_config& each : plan_.configs) {
       vec<std::string> names = each.names();
-      if (std::find(names.begin(), names.end(), detail::kernel_regions::mark) == names.end())
+      if (!names.contains(detail::kernel_regions::mark))
         names.emplace_back(detail::kernel_regions::mark);
       if (planned.ok()) planned = plan_.host.configure(names, each);
     }

@@ -13,7 +13,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -246,8 +245,8 @@ class cpu_counter_collector {
       }
       for (int const other : others) {
         made = detail::perf_opener(system, other).open(same);
-        bool const ended = std::all_of(same.begin(), same.end(),
-                                       [](auto const& each) { return each.error == ESRCH; });
+        bool ended = true;
+        for (detail::perf_wish const& each : same) ended = ended && each.error == ESRCH;
         if (made.columns == columns) {
           meter.take(made.groups);
         } else {
@@ -281,8 +280,7 @@ class cpu_counter_collector {
     vec<std::string> reasons;
     for (detail::perf_wish const& wish : asked.wishes()) {
       std::string const& reason = wish.refused.text;
-      if (wish.error == 0 || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
-        continue;
+      if (wish.error == 0 || reasons.contains(reason)) continue;
       reasons.push_back(reason);
       std::string keys;
       for (absent_metric const& each : set_.absent) {
@@ -327,9 +325,7 @@ class cpu_counter_collector {
     for (resolved_metric const& each : set_.metrics) {
       if (each.counters.size() != 3) continue;  // itself, and the times that scale it
       auto const sum = [&](std::string const& name) {
-        auto const at =
-            std::find(data.cpu_counter_names.begin(), data.cpu_counter_names.end(), name);
-        return sums[static_cast<std::size_t>(at - data.cpu_counter_names.begin())];
+        return sums[data.cpu_counter_names.index_of(name)];
       };
       if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
         keys += (keys.empty() ? "" : ", ") + each.key;
@@ -344,9 +340,9 @@ class cpu_counter_collector {
   static void copy(bout const& of, profile& to) {
     vec<std::uint32_t> positions;
     for (std::string const& name : of.columns) {
-      auto const found = std::find(to.cpu_counter_names.begin(), to.cpu_counter_names.end(), name);
-      positions.push_back(static_cast<std::uint32_t>(found - to.cpu_counter_names.begin()));
-      if (found == to.cpu_counter_names.end()) to.cpu_counter_names.push_back(name);
+      std::size_t const found = to.cpu_counter_names.index_of(name);
+      positions.push_back(static_cast<std::uint32_t>(found));
+      if (found == to.cpu_counter_names.size()) to.cpu_counter_names.push_back(name);
     }
     of.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)

@@ -10,7 +10,6 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <string>
@@ -172,7 +171,7 @@ class perf_request {
 
  private:
   void want(metric const& entry) {
-    if (std::find(wanted_.begin(), wanted_.end(), &entry) != wanted_.end()) return;
+    if (wanted_.contains(&entry)) return;
     if (perf_event const* const event = find_perf_event(entry.formula)) {
       wishes_.push_back({event});
     } else {

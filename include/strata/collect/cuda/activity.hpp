@@ -18,7 +18,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -79,7 +78,7 @@ class graph_captures {
     }
     for (captured_record& each : records)
       if (each.since != first_) each.since = ticks.to_ns(each.since);
-    std::sort(records.begin(), records.end());
+    records.sort();
     return records;
   }
 
@@ -118,15 +117,15 @@ class recorded_periods {
   /// Takes out the records that began outside; their times are in ns.
   template <class Record>
   void keep(vec<Record>& records, tick_converter const& ticks) const {
-    auto const outside = [&](Record const& r) {
-      if (r.begin == lost_time) return false;
+    auto const inside = [&](Record const& r) {
+      if (r.begin == lost_time) return true;
       for (period const& p : all_) {
         if (r.begin >= ticks.to_ns(p.begin) && (p.open || r.begin <= ticks.to_ns(p.end)))
-          return false;
+          return true;
       }
-      return true;
+      return false;
     };
-    records.erase(std::remove_if(records.begin(), records.end(), outside), records.end());
+    records.keep_if(inside);
   }
 
  private:
@@ -329,7 +328,7 @@ class activity_collector {
     return detail::recorder::instance().clock();
   }
 
-  static bool is_capture(api_kind kind) noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE static bool is_capture(api_kind kind) noexcept {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
   }
 
@@ -391,6 +390,7 @@ class activity_collector {
     }));
   }
 
+  STRATA_DETAIL_HOT_CODE
   static void on_callback(void*, detail::cupti::domain where, std::uint32_t id,
                           void const* data) noexcept {
     activity_collector& self = instance();
@@ -461,6 +461,8 @@ class activity_collector {
     if (call.function_params == nullptr) return nullptr;
     return *static_cast<detail::driver::stream_handle const*>(call.function_params);
   }
+
+  STRATA_DETAIL_END_CODE
 
   void on_resource(resource_id id, detail::cupti::resource_data const& data) noexcept {
     if (id == resource_id::context_destroy_starting) {

@@ -300,9 +300,7 @@ class recorder {
       lives[t->ordinal()] = true;
       next_ordinal_ = (std::max)(next_ordinal_, t->ordinal() + 1);
     }
-    auto const ended = [&](profile_thread const& t) { return !lives[t.ordinal]; };
-    profile_threads_.erase(std::remove_if(profile_threads_.begin(), profile_threads_.end(), ended),
-                           profile_threads_.end());
+    profile_threads_.keep_if([&](profile_thread const& t) { return lives[t.ordinal]; });
   }
 
   /// The threads that have a part in a profile.
