@@ -395,11 +395,10 @@ class kernel_counter_table_builder {
  public:
   kernel_counter_table_builder(profile const& source, call_tree const& tree,
                                vec<kernel_row> const& rows)
-      : source_(source), rows_(rows), set_(source.metrics) {
-    rate_resolver(set_).run();
+      : counted_(source.counters(counter_set::gpu_kernels)), rows_(rows), formulas_(counted_) {
     for (std::size_t i = 0; i < rows.size(); ++i) places_[{rows[i].path_id, rows[i].name}] = i;
     sums_.resize(rows.size());
-    for (counted_kernel const& each : source.counted_kernels) {
+    for (counted_kernel const& each : counted_.kernels) {
       std::size_t const* const place =
           places_.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
       if (place == nullptr) {
@@ -411,7 +410,7 @@ class kernel_counter_table_builder {
   }
 
   kernel_counter_table build() {
-    for (resolved_metric const& each : set_.metrics) {
+    for (resolved_metric const& each : formulas_.set().metrics) {
       counter_metric made;
       made.key = each.key;
       made.unit = each.unit;
@@ -427,12 +426,14 @@ class kernel_counter_table_builder {
         steady = steady && each->launches_min == each->launches_max;
       }
       table_.launches.push_back(launches);
-      for (resolved_metric const& metric : set_.metrics) {
-        double const value =
-            launches == 0 || !steady ? no_value : set_.value(metric, [&](auto name) {
-              return input(row, launches, std::string_view(name));
-            });
-        table_.values.push_back(detail::is_finite(value) ? value : no_value);
+      given_.clear();
+      for (std::size_t i = 0; i < counted_.names.size(); ++i)
+        given_.push_back(input(row, launches, i));
+      double const seconds = rows_[row].duration.mean() * static_cast<double>(launches) * 1e-9;
+      formulas_.evaluate(given_.data(), seconds, results_);
+      for (double const value : results_) {
+        bool const known = launches != 0 && steady && is_finite(value);
+        table_.values.push_back(known ? value : no_value);
       }
     }
     return std::move(table_);
@@ -441,14 +442,8 @@ class kernel_counter_table_builder {
  private:
   static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
-  double input(std::size_t row, std::uint64_t launches, std::string_view name) const {
-    if (name == timed_input)
-      return rows_[row].duration.mean() * static_cast<double>(launches) * 1e-9;
-    auto const at =
-        std::find(source_.kernel_counter_names.begin(), source_.kernel_counter_names.end(), name);
-    if (at == source_.kernel_counter_names.end()) return no_value;
-    auto const counter = static_cast<std::size_t>(at - source_.kernel_counter_names.begin());
-    metric_combine const how = combine_of(*at);
+  double input(std::size_t row, std::uint64_t launches, std::size_t counter) const {
+    metric_combine const how = combine_of(counted_.names[counter]);
     double value = no_value;
     for (counted_kernel const* const each : sums_[row]) {
       double const more = each->values[counter];
@@ -461,9 +456,11 @@ class kernel_counter_table_builder {
     return how == metric_combine::mean ? value / static_cast<double>(launches) : value;
   }
 
-  profile const& source_;
+  counter_set const& counted_;
   vec<kernel_row> const& rows_;
-  metric_set set_;  ///< with the rates
+  metric_formulas formulas_;
+  vec<double> given_;    ///< values of the counters in one row
+  vec<double> results_;  ///< values of the metrics there
   flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places_;
   vec<vec<counted_kernel const*>> sums_;  ///< by row
   kernel_counter_table table_;

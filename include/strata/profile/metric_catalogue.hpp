@@ -485,6 +485,20 @@ inline metric const* find_metric(std::string_view key) noexcept {
   return nullptr;
 }
 
+namespace detail {
+
+/// The entry with this key in any catalogue, or null.
+inline metric const* find_entry(std::string_view key) noexcept {
+  if (metric const* const entry = find_metric(key)) return entry;
+  if (metric const* const entry = find_perf_metric(key)) return entry;
+  for (metric const& each : rate_catalogue::entries) {
+    if (each.key == key) return &each;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+
 /// The preset with this name, or null.
 inline metric_preset const* find_preset(std::string_view name) noexcept {
   for (metric_preset const& each : preset_list()) {

@@ -205,11 +205,20 @@ class cpu_counter_collector {
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
   void copy_to(profile& to, vec<status>& problems) const {
-    to.cpu_metrics = set_;
+    if (bouts_.empty()) return;
+    counter_set& set = to.add_counters(counter_set::cpu);
+    set.method = counting::while_running;
+    set.where = to.environment.cpu;
+    set.about =
+        "CPU counters by perf, in user code: sums over all calls, with the ranges below. They "
+        "follow the ranges of one thread; what other threads do counts for the range that it is "
+        "in. ";
+    set.metrics = set_;
+    set.passes = set.passes_done = 1;
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
     for (std::unique_ptr<bout> const& each : bouts_) {
-      copy(*each, to);
+      copy(*each, set);
       failures += each->meter.failures();
       to.cost.counter_reads += each->meter.reads();
       spent_ns += each->meter.spent_ns();
@@ -218,7 +227,7 @@ class cpu_counter_collector {
       to.cost.counter_read_ns =
           static_cast<double>(spent_ns) / static_cast<double>(to.cost.counter_reads);
     }
-    if (status const told = never_scheduled(to); !told.ok()) problems.push_back(told);
+    if (status const told = never_scheduled(set); !told.ok()) problems.push_back(told);
     if (failures != 0) {
       problems.emplace_back(errc::internal,
                             "counters: " + std::to_string(failures) + " of " +
@@ -320,16 +329,15 @@ class cpu_counter_collector {
   }
 
   /// The metrics that never had a counter of the hardware.
-  status never_scheduled(profile const& data) const {
-    vec<double> sums(data.cpu_counter_names.size(), 0.0);
-    for (counter_value const& each : data.cpu_counters) sums[each.counter] += each.value;
+  status never_scheduled(counter_set const& data) const {
+    vec<double> sums(data.names.size(), 0.0);
+    for (counter_value const& each : data.values) sums[each.counter] += each.value;
     std::string keys;
     for (resolved_metric const& each : set_.metrics) {
       if (each.counters.size() != 3) continue;  // itself, and the times that scale it
       auto const sum = [&](std::string const& name) {
-        auto const at =
-            std::find(data.cpu_counter_names.begin(), data.cpu_counter_names.end(), name);
-        return sums[static_cast<std::size_t>(at - data.cpu_counter_names.begin())];
+        auto const at = std::find(data.names.begin(), data.names.end(), name);
+        return sums[static_cast<std::size_t>(at - data.names.begin())];
       };
       if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
         keys += (keys.empty() ? "" : ", ") + each.key;
@@ -341,16 +349,16 @@ class cpu_counter_collector {
                 "other profilers)"};
   }
 
-  static void copy(bout const& of, profile& to) {
+  static void copy(bout const& of, counter_set& to) {
     vec<std::uint32_t> positions;
     for (std::string const& name : of.columns) {
-      auto const found = std::find(to.cpu_counter_names.begin(), to.cpu_counter_names.end(), name);
-      positions.push_back(static_cast<std::uint32_t>(found - to.cpu_counter_names.begin()));
-      if (found == to.cpu_counter_names.end()) to.cpu_counter_names.push_back(name);
+      auto const found = std::find(to.names.begin(), to.names.end(), name);
+      positions.push_back(static_cast<std::uint32_t>(found - to.names.begin()));
+      if (found == to.names.end()) to.names.push_back(name);
     }
     of.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)
-        to.cpu_counters.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
+        to.values.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
     });
   }
 
