@@ -273,29 +273,18 @@ inline void write_ranges(text_writer& out, report_input const& input,
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }
 
-/// The counted values of the ranges; nothing where none were counted.
-inline void write_counter_table(text_writer& out, report_input const& input,
-                                table_options const& options) {
-  if (input.folded_counters == nullptr) return;
-  range_table const ranges(input, options.max_rows);
-  counter_view view(ranges, *input.folded_counters);
-  if (view.empty()) return;
-  out.put('\n');
-  view.table().fit(usable_width(options));
-  view.table().write(out, options.color);
-  write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
-}
-
-inline void write_cpu_counter_table(text_writer& out, report_input const& input,
-                                    table_options const& options) {
-  if (input.folded_cpu_counters == nullptr) return;
-  range_table const ranges(input, options.max_rows);
-  perf_view view(ranges, *input.folded_cpu_counters);
-  if (view.empty()) return;
-  out.put('\n');
-  view.table().fit(usable_width(options));
-  view.table().write(out, options.color);
-  write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+/// The counted values of the ranges, a table for each counter_set.
+inline void write_counter_tables(text_writer& out, report_input const& input,
+                                 table_options const& options) {
+  for (counter_tables const& each : input.counters) {
+    range_table const ranges(input, options.max_rows);
+    counter_view view(ranges, each.folded);
+    if (view.empty()) continue;
+    out.put('\n');
+    view.table().fit(usable_width(options));
+    view.table().write(out, options.color);
+    write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+  }
 }
 
 inline void write_top_kernels(text_writer& out, report_input const& input,
@@ -355,8 +344,7 @@ inline void write_table(detail::text_writer& out, report_input const& input,
   std::size_t const width = detail::usable_width(options);
   detail::write_heading(out, input, options);
   detail::write_ranges(out, input, options);
-  detail::write_counter_table(out, input, options);
-  detail::write_cpu_counter_table(out, input, options);
+  detail::write_counter_tables(out, input, options);
   detail::write_top_kernels(out, input, options);
   out.put('\n');
   for (std::string const& loss : detail::loss_advice(input.source))

@@ -331,14 +331,16 @@ class counter_collector {
 
   /// Adds what was counted to the profile.
   void copy_to(profile& to) const {
-    to.metrics = plan_.set;
-    values_.copy_to(to);
-    to.chip = plan_.devices.chip();
-    to.counted_devices = plan_.devices.devices();
-    if (followed_) to.work = work_.passes();
-    to.counter_passes = passes_;
-    to.counter_passes_done = passes_done_;
     to.losses.counter_ranges_lost += plan_.devices.lost();
+    if (plan_.set.metrics.empty()) return;
+    counter_set& set = to.add_counters(counter_set::gpu);
+    set.metrics = plan_.set;
+    values_.copy_to(set);
+    set.where = plan_.devices.chip();
+    set.devices = plan_.devices.devices();
+    if (followed_) set.work = work_.passes();
+    set.passes = passes_;
+    set.passes_done = passes_done_;
   }
 
  private:

@@ -438,10 +438,10 @@ class counter_readout {
       ++values_again_;
   }
 
-  void copy_to(profile& to) const {
-    to.counter_names = names_;
-    to.counters = values_;
-    to.counter_origins = origins_;
+  void copy_to(counter_set& to) const {
+    to.names = names_;
+    to.values = values_;
+    to.origins = origins_;
   }
 
  private:

@@ -127,7 +127,8 @@ class kernel_regions {
     flat_map<std::string, std::uint32_t> numbers;
     for (std::size_t i = 0; i < to.kernel_names.size(); ++i)
       numbers[to.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
-    to.kernel_counter_names = names_;
+    counter_set& set = to.add_counters(counter_set::gpu_kernels);
+    set.names = names_;
     for (auto const& each : sums_.entries()) {
       std::uint32_t& name = numbers[each.first.second];
       if (name == 0) {
@@ -137,7 +138,7 @@ class kernel_regions {
       counted_kernel made{each.first.first, name, each.second.launches_min,
                           each.second.launches_max, each.second.values};
       made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
-      to.counted_kernels.push_back(std::move(made));
+      set.kernels.push_back(std::move(made));
     }
   }
 
@@ -321,7 +322,11 @@ class kernel_counter_collector {
   vec<status> const& troubles() const noexcept { return troubles_; }
 
   /// Adds what was counted to a profile that has its kernels.
-  void copy_to(profile& to) const { regions_.copy_to(to); }
+  void copy_to(profile& to) const {
+    if (plan_.set.metrics.empty()) return;
+    regions_.copy_to(to);
+    to.add_counters(counter_set::gpu_kernels).metrics = plan_.set;
+  }
 
  private:
   /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
