@@ -273,8 +273,9 @@ class range_profiler {
 
   /// CUPTI writes into their images until they are closed.
   static vec<range_profiler*>& abandoned() {
-    static auto& all = *new vec<range_profiler*>;
-    return all;
+    static auto* const all = static_cast<vec<range_profiler*>*>(shared_object(
+        process_object::abandoned_profilers, []() -> void* { return new vec<range_profiler*>; }));
+    return *all;
   }
 
   static void close_abandoned() {
