@@ -36,7 +36,7 @@ inline std::string session_around(void (*body)()) {
   }
   std::size_t captured = 0;
   for (strata::launch_record const& each : p.launches)
-    captured += (each.captured & strata::launch_record::in_capture) != 0;
+    captured += (each.flags & strata::launch_record::in_capture) != 0;
   return text + "captured " + std::to_string(captured) + '\n';
 }
 

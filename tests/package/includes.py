@@ -29,10 +29,8 @@ PUBLIC = {
     "profile.hpp": "profile",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
 }
-# Each collector works without the others. The exceptions are to go: counting has to suspend tracing, which the session
-# could hand to it as two functions.
+# Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
-DEPENDENT = {("collect/counters/counters", "collect/cuda/activity"), ("collect/counters/kernel_counters", "collect/cuda/activity")}
 
 MOST_HEADERS = 75
 SHORTEST, LONGEST = 60, 600
@@ -118,7 +116,7 @@ def main():
         stem, _ = short(name).rsplit(".", 1)
         for target, way in sorted(found.items()):
             other, _ = short(target).rsplit(".", 1)
-            if stem in COLLECTORS and other in COLLECTORS and (stem, other) not in DEPENDENT:
+            if stem in COLLECTORS and other in COLLECTORS:
                 checks.that(other == stem, f"{name} works without {target}", "  " + " -> ".join(way))
         if short(name) not in SHORT:
             checks.that(sizes[name] >= SHORTEST, f"{name} has at least {SHORTEST} lines", f"  it has {sizes[name]}")

@@ -195,7 +195,7 @@ class range_profiler {
   std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
 
   /// One sentence on what was lost since `configure`; ok where nothing was.
-  status trouble() const {
+  status problem() const {
     if (unfit_ != 0) {
       return {errc::limit,
               "counters: CUPTI dropped " + std::to_string(unfit_) +

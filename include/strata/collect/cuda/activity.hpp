@@ -455,10 +455,10 @@ class activity_collector {
     launch.end = end;
     launch.correlation = call.correlation_id;
     launch.kind = kind;
-    launch.captured = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
+    launch.flags = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
     std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
-      launch.captured |= warming ? launch_record::in_warmup : launch_record::outside_window;
+      launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
     if (!own->add_launch(launch, session))
       launches_dropped_.fetch_add(1, std::memory_order_relaxed);
     callbacks_.fetch_add(2, std::memory_order_relaxed);
