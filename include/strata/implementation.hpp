@@ -157,6 +157,8 @@ STRATA_DETAIL_BODY void strata_step_end(void) { strata::detail::c_step_end(); }
 }  // extern "C"
 #endif
 
+#if !defined(STRATA_DETAIL_INJECTION)  // an injected library registers itself
+
 STRATA_BEGIN
 
 namespace detail {
@@ -178,6 +180,8 @@ inline bool const nvtx_session_started = environment_session::start_for_nvtx();
 }  // namespace detail
 
 STRATA_END
+
+#endif
 
 /// What a linker option names to keep this unit: `-u strata_implementation`.
 extern "C" STRATA_DETAIL_EXPORT void strata_implementation();

@@ -60,13 +60,13 @@ class correlation {
   }
 
   bool left_out(std::size_t at) const noexcept {
-    return (data_->launches[at].captured &
+    return (data_->launches[at].flags &
             (launch_record::in_warmup | launch_record::outside_window)) != 0;
   }
 
   void note_warmup_times() {
     for (launch_record const& l : data_->launches) {
-      if ((l.captured & launch_record::in_warmup) != 0) warmup_times_.push_back(l.begin);
+      if ((l.flags & launch_record::in_warmup) != 0) warmup_times_.push_back(l.begin);
     }
     warmup_times_.sort();
   }
@@ -112,7 +112,7 @@ class correlation {
     for (std::size_t i = 0; i < data_->launches.size(); ++i) {
       launch_record launch = data_->launches[i];
       if (left_out(i)) continue;
-      if (worked_[i]) launch.captured = 0;
+      if (worked_[i]) launch.flags = 0;
       data_->launches[kept++] = launch;
     }
     data_->launches.resize(kept);
@@ -133,7 +133,7 @@ class launch_index {
     launches_.reserve(source.launches.size());
     for (std::size_t i = 0; i < source.launches.size(); ++i) {
       launch_record const& launch = source.launches[i];
-      if (launch.captured == 0)
+      if (launch.flags == 0)
         launches_.push_back({launch.correlation, static_cast<std::uint32_t>(i)});
     }
     launches_.sort();
@@ -184,13 +184,13 @@ class captured_calls {
  public:
   explicit captured_calls(profile const& source) {
     for (launch_record const& launch : source.launches)
-      if (launch.captured == launch_record::in_capture && is_work(launch.kind))
+      if (launch.flags == launch_record::in_capture && is_work(launch.kind))
         captured_.push_back(moment_of(launch));
     if (captured_.empty()) return;
     for (launch_record const& launch : source.launches)
-      if (launch.captured == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));
-    captured_.sort();
-    worked_.sort();
+      if (launch.flags == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));
+    std::sort(captured_.begin(), captured_.end());
+    std::sort(worked_.begin(), worked_.end());
   }
 
   bool only_captured(range_record const& range) const noexcept {

@@ -9,7 +9,6 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -223,7 +222,8 @@ class kernel_regions {
 /// the steps.
 class kernel_counter_collector {
  public:
-  kernel_counter_collector() = default;
+  explicit kernel_counter_collector(detail::trace_control const& trace = {}) noexcept
+      : step_(trace) {}
   kernel_counter_collector(kernel_counter_collector const&) = delete;
   kernel_counter_collector& operator=(kernel_counter_collector const&) = delete;
   ~kernel_counter_collector() { close(); }
@@ -253,31 +253,29 @@ class kernel_counter_collector {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) {
-    if (activity_collector::instance().saw_graphs()) {
+    if (step_.saw_graphs()) {
       while (!done() && plan_.breaks_graphs(at_)) {
         ++at_;
         ++taken_;
       }
     }
     if (done() || counting_) return {};
-    activity_collector& activity = activity_collector::instance();
-    if (!detail::capture_guard::allowed() || !activity.end_window())
-      return {};  // a stream captures
-    detail::recorder& recorder = detail::recorder::instance();
-    recorder.record(false);
+    if (!step_.suspend()) return {};  // a stream captures
     status ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
     if (ready.ok()) ready = plan_.devices.start();
-    if (!ready.ok()) return give_up(ready);
+    if (!ready.ok()) {
+      step_.resume();
+      return give_up(ready);
+    }
     counting_ = true;
-    detail::thread_recorder const* const own = recorder.of_this_thread();
+    detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
     regions_.begin(own);
-    if (!activity.watch_launches(&launched, this)) {
+    if (!step_.watch(&launched, &moved, this)) {
       (void)end_step();
       return give_up(
           {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});
     }
     moved(this, own == nullptr ? root_node : own->node());
-    recorder.watch_this_thread(&moved, this);
     return {};
   }
 
@@ -285,12 +283,8 @@ class kernel_counter_collector {
   status end_step() {
     if (!counting_) return {};
     counting_ = false;
-    detail::recorder::instance().watch_this_thread(nullptr, nullptr);
-    leave();
-    (void)activity_collector::instance().watch_launches(nullptr, nullptr);
-    regions_.end();
     bool complete = false;
-    status done = plan_.devices.stop(complete);
+    status done = stop(complete);
     if (!done.ok()) return give_up(done);
     detail::metric_config& config = plan_.configs[at_++];
     vec<vec<double>> counted;
@@ -307,11 +301,8 @@ class kernel_counter_collector {
     if (!open_) return;
     if (counting_) {
       at_ = plan_.configs.size();
-      detail::recorder::instance().watch_this_thread(nullptr, nullptr);
-      leave();
-      (void)activity_collector::instance().watch_launches(nullptr, nullptr);
       bool complete = false;
-      (void)plan_.devices.stop(complete);
+      (void)stop(complete);
       counting_ = false;
     }
     plan_.devices.close();
@@ -319,7 +310,7 @@ class kernel_counter_collector {
   }
 
   /// What went wrong in steps.
-  vec<status> const& troubles() const noexcept { return troubles_; }
+  vec<status> const& problems() const noexcept { return problems_; }
 
   /// Adds what was counted to a profile that has its kernels.
   void copy_to(profile& to) const {
@@ -329,6 +320,15 @@ class kernel_counter_collector {
   }
 
  private:
+  status stop(bool& complete) noexcept {
+    step_.unwatch();
+    leave();
+    regions_.end();
+    status done = plan_.devices.stop(complete);
+    step_.resume();
+    return done;
+  }
+
   /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
   std::size_t expected(vec<counted_work> const& seen) {
     std::size_t most = 0;
@@ -361,13 +361,14 @@ class kernel_counter_collector {
 
   status give_up(status why) {
     at_ = plan_.configs.size();
-    troubles_.push_back(why);
+    problems_.push_back(why);
     return why;
   }
 
+  detail::counting_step step_;
   detail::pass_plan plan_;
   detail::kernel_regions regions_;
-  vec<status> troubles_;
+  vec<status> problems_;
   std::size_t at_ = 0;
   std::size_t taken_ = 0;
   bool open_ = false;

@@ -268,10 +268,8 @@ class recorder {
   recorder() = default;
 
   static recorder& of_process() {
-    process_block& ours = block();
-    spin_lock lock(ours.mutex);
-    if (ours.recorder == nullptr) ours.recorder = new recorder;
-    return *static_cast<recorder*>(ours.recorder);
+    return *static_cast<recorder*>(
+        shared_object(process_object::recorder, []() -> void* { return new recorder; }));
   }
 
   /// Gives the thread's recorder back when the thread ends; its records stay. The main thread comes
