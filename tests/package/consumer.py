@@ -116,6 +116,34 @@ def fetch_content(checks, prefix):
     checks.that(tree("prefix") == ["bin/consumer"], "installs nothing into its parent", "\n".join(tree("prefix")))
 
 
+def many(checks, prefix):
+    """A large program in two folders that each ask for Strata: one compile of the implementation, which a static library
+    brings into programs that do not name it."""
+    cuda = shutil.which("nvcc") is not None or os.path.exists("/usr/local/cuda/bin/nvcc")
+    if not cuda:
+        left_out("CUDA", "no nvcc here")
+    for way, units in (("find_package", 50), ("add_subdirectory", 2), ("fetch_content", 2)):
+        build = pathlib.Path(way).absolute()
+        shutil.rmtree(build, ignore_errors=True)
+        with_cuda = cuda and units == 50
+        env = clean_environment()
+        if with_cuda and not shutil.which("nvcc"):
+            env["CUDACXX"] = "/usr/local/cuda/bin/nvcc"
+        checks.succeeds(f"{way}: configures", ["cmake", "-S", SOURCE / "many", "-B", build, *generator(), f"-DWAY={way}",
+                                               f"-DCOUNT={units}", f"-DWITH_CUDA={with_cuda}", f"-DSTRATA_SOURCE={ROOT}",
+                                               f"-DCMAKE_PREFIX_PATH={prefix}"], env=env)
+        built = checks.succeeds(f"{way}: builds", ["cmake", "--build", build, "--verbose"])
+        compiled = sum(line.count(" -c ") for line in built.stdout.splitlines() if "implementation.cpp" in line)
+        checks.that(compiled == 1, f"{way}: the implementation is compiled once", f"  {compiled} times")
+        units += 2 * with_cuda
+        for program in ("consumer", "trimmed", "direct"):
+            runs(checks, build / "app" / program, f"{way}, {program}: ")
+            with open(next(pathlib.Path("run").rglob("ranges.csv")), newline="", encoding="utf-8") as file:
+                found = {row["path"] for row in csv.DictReader(file) if row["path"]}
+            checks.that(found == {"work", *(f"work/unit{i}" for i in range(units))},
+                        f"{way}, {program}: the ranges of all {units} units", str(sorted(found)))
+
+
 def meson(checks, prefix):
     source = pathlib.Path("source").absolute()
     shutil.rmtree(source, ignore_errors=True)

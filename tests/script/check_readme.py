@@ -16,8 +16,10 @@ if len(text.splitlines()) > 150:
 for path in re.findall(r"\b(?:examples|tests|benchmarks|include)/[\w./-]*\w", text):
     if not (root / path).exists():
         failures.append(f"{path} does not exist")
-configuration = (root / "include/strata/options.hpp").read_text(encoding="utf-8")
-keys = set(re.findall(r'key == "([a-z-]+)"', configuration)) - {"on", "off"}
+reader = (root / "include/strata/session/options_reader.hpp").read_text(encoding="utf-8")
+keys = set(re.findall(r'key == "([a-z-]+)"', reader)) - {"on", "off"}
+if not keys:
+    failures.append("options_reader.hpp has no keys that could be compared")
 for key in sorted(keys):
     if not re.search(rf"\b{re.escape(key)}\b", text):
         failures.append(f"the key {key} of STRATA= is not described")

@@ -393,6 +393,7 @@ class activity_collector {
   }
 
   /// CUPTI's callback, of the module that subscribed: calls the module of the last session.
+  STRATA_DETAIL_HOT_CODE
   static void on_callback(void* user, detail::cupti::domain where, std::uint32_t id,
                           void const* data) noexcept {
     instance().handler_.load(std::memory_order_relaxed)(user, where, id, data);

@@ -1,0 +1,73 @@
+"""One small example: it ends well, is silent without STRATA, and its rows and words are those that its comment promises.
+
+_example.py NAME PROGRAM
+"""
+
+import csv
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+name, program = sys.argv[1], str(pathlib.Path(sys.argv[2]).resolve())
+environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def run(**variables):
+    done = subprocess.run([program], env={**environment, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
+    that(done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def calls_in(folder):
+    """The calls of every row by its path; the root's row is left out."""
+    with open(pathlib.Path(folder, "ranges.csv"), newline="", encoding="utf-8") as file:
+        return {row["path"]: int(row["calls"]) for row in csv.DictReader(file) if row["path"]}
+
+
+def below(parents, calls, *children):
+    """What calls_in says of ranges and of the same children in each."""
+    return {f"{parent}{child}": calls for parent in parents for child in ("", *(f"/{c}" for c in children))}
+
+
+for folder in pathlib.Path().glob("*out*"):
+    shutil.rmtree(folder)
+quiet = run()
+if name == "session":
+    that(quiet.stdout == "recorded 3 of 5 requests\n", f"it says: {quiet.stdout}")
+    that(re.search(r"^request +3 ", quiet.stderr, re.M), f"no row for three requests:\n{quiet.stderr}")
+    that(calls_in("session-out") == {"request": 3}, "ranges.csv has other rows")
+    that(not pathlib.Path("session-out/trace.json").exists(), "trace.json was written")
+elif name == "counters":
+    said = re.fullmatch(r"(\d+) runs, (\d+) passes counted\n", quiet.stdout)
+    that(said and int(said.group(1)) == 1 + max(1, int(said.group(2))), f"it says: {quiet.stdout}")
+    that(calls_in("counters-out").get("forward", 0) >= 1, "ranges.csv has no row for the piece")
+    counted = pathlib.Path("counters-out/counters.csv").exists()
+    that(counted or re.search(r"^problem: ", quiet.stderr, re.M), f"no counters, and no reason:\n{quiet.stderr}")
+else:
+    that(not quiet.stdout + quiet.stderr, f"it speaks without STRATA:\n{quiet.stdout}{quiet.stderr}")
+    that(not list(pathlib.Path().iterdir()), "it writes without STRATA")
+    told = run(STRATA="host,out=out,formats=table+csv")
+    layers = range(4 if name == "minimal" else 2)
+    expected = {
+        "minimal": below([f"block[{i}]" for i in layers], 10, "attention"),
+        "phases": below([f"block[{i}]" for i in layers], 3, "norm", "attention", "mlp"),
+        "threads": below([f"attention[{i}]" for i in layers], 1, "head[0]", "head[1]", "head[2]"),
+        "c": below([f"block[{i}]" for i in layers], 3, "attention"),
+    }[name]
+    found = calls_in("out")
+    that(found == expected, f"rows: {found}")
+    that(re.search(r"^(block|attention)\[\*\] ", told.stderr, re.M), f"the table does not fold indices:\n{told.stderr}")
+
+for failure in failures:
+    print("FAILED:", name + ":", failure)
+sys.exit(1 if failures else 0)
