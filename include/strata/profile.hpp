@@ -266,7 +266,7 @@ struct counted_work {
   std::uint32_t foreign;   ///< by other threads while this range was counted
   std::uint64_t what;      ///< hash of the kernels' names, in any order
   std::uint64_t shapes;    ///< hash of the names with their grids and blocks
-  double threads;          ///< of the kernels, where the calls tell
+  double threads;          ///< of the kernels whose launch parameters are known
 };
 
 /// What the launches of one kernel in one range counted in a step, summed up.
@@ -339,7 +339,7 @@ struct profile {
 
   /// The counter set with this name; an empty one where there is none.
   counter_set const& counters(std::string_view name = counter_set::gpu) const {
-    static counter_set const none;
+    static counter_set const none{};
     for (counter_set const& each : counter_sets) {
       if (each.name == name) return each;
     }

@@ -367,7 +367,7 @@ TEST_CASE("damaged and empty profiles") {
 
 TEST_CASE("rates are well made") {
   std::set<std::string_view> keys;
-  for (metric const& each : detail::rate_catalogue::entries) {
+  for (metric const& each : metric_list{metric_source::rates}) {
     CAPTURE(each.key);
     CHECK(keys.insert(each.key).second);
     CHECK(find_metric(each.key) == nullptr);

@@ -255,7 +255,7 @@ TEST_CASE("the attributes are the kernel's") {
       {"perf__page_faults.sum", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS}},
       {"perf__context_switches.sum", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES}}};
   std::size_t known = 0;
-  for (detail::perf_event const& each : detail::perf_catalogue::events) {
+  for (detail::perf_event const& each : detail::metric_catalogue::events) {
     auto const found = expected.find(std::string(each.counter));
     REQUIRE_MESSAGE(found != expected.end(), each.counter);
     CHECK(found->second == event_id(each.type, each.config));

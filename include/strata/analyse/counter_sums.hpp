@@ -8,6 +8,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 
 #include <algorithm>
@@ -71,44 +72,15 @@ struct counter_cell {
 
 namespace detail {
 
-/// Adds the entries whose inputs a set has, so that set.value() gives them too.
-class rate_resolver {
- public:
-  explicit rate_resolver(metric_set& set) : set_(set) {}
-
-  void run() {
-    if (set_.metrics.empty()) return;
-    for (metric const& entry : rate_catalogue::entries) {
-      if (set_.find(entry.key) != nullptr) continue;
-      std::string_view const formula = choice(entry.formula);
-      if (formula.empty()) continue;
-      resolved_metric made;
-      made.key = entry.key;
-      made.formula = formula;
-      made.unit = entry.unit;
-      made.level = entry.level;
-      made.combine = entry.combine;
-      made.derived = formula != timed_input;
-      if (!made.derived) made.counters.emplace_back(timed_input);
-      set_.metrics.push_back(std::move(made));
-    }
-  }
-
- private:
-  std::string_view choice(std::string_view formulas) const {
-    while (!formulas.empty()) {
-      std::string_view const alternative = trimmed(take_until(formulas, "|"));
-      bool complete = true;
-      for_each_name(alternative, [&](std::string_view name, bool optional) {
-        complete = complete && (optional || name == timed_input || set_.find(name) != nullptr);
-      });
-      if (complete) return alternative;
-    }
-    return {};
-  }
-
-  metric_set& set_;
-};
+/// The column of a metric that can be counted.
+inline counter_metric described(resolved_metric const& of) {
+  counter_metric made;
+  made.key = of.key;
+  made.unit = of.unit;
+  made.level = of.level;
+  made.formula = of.formula;
+  return made;
+}
 
 /// The metrics of a counter_set and the rates that follow from them, with compiled formulas: names
 /// became positions.
@@ -122,7 +94,7 @@ class metric_formulas {
   };
 
   explicit metric_formulas(counter_set const& of) : names_(of.names), set_(of.metrics) {
-    if (of.method == counting::passes) rate_resolver(set_).run();
+    if (of.method == counting::passes) metric_resolver::add_rates(set_);
     for (resolved_metric const& each : set_.metrics) compile(each);
   }
 
@@ -232,7 +204,7 @@ class counter_sums {
       if (how != metric_combine::maximum) {
         value_ += more.value_;
       } else if (is_nan(value_) || is_nan(more.value_)) {
-        // One range tells a constant of the device for all.
+        // A constant of the device: the value of any range is valid for all.
         bool const keep = constant == is_nan(more.value_);
         value_ = keep ? value_ : more.value_;
       } else {
@@ -370,26 +342,24 @@ class pass_agreement {
     for (counted_work const& each : source.work)
       passes_ = (std::max)(passes_, std::size_t{each.pass} + 1);
     if (rows.empty() || passes_ == 0) return;
-    for (vec<sum>& sums : sums_) sums.resize(rows.size() * passes_);
-    for (counted_work const& each : source.work) {
-      sum& to = sums_[0][tree.position_of(each.node) * passes_ + each.pass];
-      to.add({each.launches, each.foreign, each.what, each.shapes, each.threads});
-    }
+    for (vec<counted_work>& sums : sums_) sums.resize(rows.size() * passes_);
+    for (counted_work const& each : source.work)
+      add(sums_[0][tree.position_of(each.node) * passes_ + each.pass], each);
     sums_[1] = sums_[0];
     for (std::size_t row = rows.size(); --row > 0;) {
       for (std::size_t pass = 0; pass < passes_; ++pass)
-        sums_[1][rows[row].parent * passes_ + pass].add(sums_[1][row * passes_ + pass]);
+        add(sums_[1][rows[row].parent * passes_ + pass], sums_[1][row * passes_ + pass]);
     }
   }
 
   /// Requires: `passes` in ascending order.
   verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
     verdict made;
-    vec<sum> const& sums = sums_[static_cast<std::size_t>(scope)];
-    sum const* first = nullptr;
+    vec<counted_work> const& sums = sums_[static_cast<std::size_t>(scope)];
+    counted_work const* first = nullptr;
     for (std::uint32_t const pass : passes) {
       if (pass >= passes_ || sums.empty()) continue;
-      sum const& now = sums[row * passes_ + pass];
+      counted_work const& now = sums[row * passes_ + pass];
       made.foreign += now.foreign;
       if (first == nullptr) {
         first = &now;
@@ -412,24 +382,16 @@ class pass_agreement {
   }
 
  private:
-  struct sum {
-    std::uint32_t launches = 0;
-    std::uint32_t foreign = 0;
-    std::uint64_t what = 0;
-    std::uint64_t shapes = 0;
-    double threads = 0.0;
-
-    void add(sum const& more) noexcept {
-      launches += more.launches;
-      foreign += more.foreign;
-      what += more.what;
-      shapes += more.shapes;
-      threads += more.threads;
-    }
-  };
+  static void add(counted_work& to, counted_work const& more) noexcept {
+    to.launches += more.launches;
+    to.foreign += more.foreign;
+    to.what += more.what;
+    to.shapes += more.shapes;
+    to.threads += more.threads;
+  }
 
   std::size_t passes_ = 0;
-  vec<sum> sums_[2];  ///< by scope; of all rows and passes
+  vec<counted_work> sums_[2];  ///< by scope; of all rows and passes
 };
 
 }  // namespace detail

@@ -22,26 +22,6 @@
 #include <utility>
 
 STRATA_BEGIN
-namespace detail {
-
-/// Numbers for the notes of a counter_table: equal texts have one, the empty text has 0.
-class note_list {
- public:
-  /// The position of a text in `notes`, whose position 0 is empty.
-  std::uint32_t number_of(std::string const& text, vec<std::string>& notes) {
-    if (text.empty()) return 0;
-    if (std::uint32_t const* const known = numbers_.find(text)) return *known;
-    auto const made = static_cast<std::uint32_t>(notes.size());
-    notes.push_back(text);
-    return numbers_[text] = made;
-  }
-
- private:
-  flat_map<std::string, std::uint32_t> numbers_;
-};
-
-}  // namespace detail
-
 /// The values of a counter_set for every row of a call tree, in its order. Values counted in passes
 /// are of one step: its calls of a range can be more or fewer than in a timed step.
 struct counter_table {
@@ -132,13 +112,10 @@ class counter_table_builder {
     for (std::size_t i = 0; i < set.metrics.size(); ++i) {
       resolved_metric const& each = set.metrics[i];
       inputs const& from = formulas_.inputs_of(i);
-      counter_metric made;
-      made.key = each.key;
-      made.unit = each.unit;
-      made.level = each.level;
+      counter_metric made = described(each);
       made.method = method_of(each, from);
       if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning;
-      made.formula = from.time && !each.derived ? std::string() : each.formula;
+      if (from.time && !each.derived) made.formula.clear();
       made.passes = passes_of(from);
       made.stand_in = each.stand_in;
       table_.metrics.push_back(std::move(made));
@@ -160,7 +137,7 @@ class counter_table_builder {
 
   bool while_running() const noexcept { return counted_.method == counting::while_running; }
 
-  /// All steps where the source does not tell.
+  /// The counting steps of the inputs, from 0; all steps where origins are unknown.
   vec<std::uint32_t> passes_of(inputs const& from) const {
     if (from.counters.empty() && from.time) return {};
     vec<bool> used(counted_.passes_done, counted_.origins.empty());
@@ -330,7 +307,16 @@ class counter_table_builder {
     return text;
   }
 
-  std::uint32_t note(std::string const& text) { return noted_.number_of(text, table_.notes); }
+  /// The position of a text in the table's notes; equal texts have one, the empty text has 0.
+  std::uint32_t note(std::string const& text) {
+    if (text.empty()) return 0;
+    std::uint32_t& number = noted_[text];
+    if (number == 0) {
+      number = static_cast<std::uint32_t>(table_.notes.size());
+      table_.notes.push_back(text);
+    }
+    return number;
+  }
 
   static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
@@ -342,7 +328,7 @@ class counter_table_builder {
   metric_formulas formulas_;
   vec<double> given_;    ///< values of the counters in one row and scope
   vec<double> results_;  ///< values of the metrics there
-  note_list noted_;
+  flat_map<std::string, std::uint32_t> noted_;
   counter_table table_;
 };
 

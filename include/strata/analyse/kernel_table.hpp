@@ -388,91 +388,51 @@ struct kernel_counter_table {
   }
 };
 
-namespace detail {
-
-/// Fills a kernel_counter_table.
-class kernel_counter_table_builder {
- public:
-  kernel_counter_table_builder(profile const& source, call_tree const& tree,
-                               vec<kernel_row> const& rows)
-      : counted_(source.counters(counter_set::gpu_kernels)), rows_(rows), formulas_(counted_) {
-    for (std::size_t i = 0; i < rows.size(); ++i) places_[{rows[i].path_id, rows[i].name}] = i;
-    sums_.resize(rows.size());
-    for (counted_kernel const& each : counted_.kernels) {
-      std::size_t const* const place =
-          places_.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
-      if (place == nullptr) {
-        ++table_.unknown;
-      } else {
-        sums_[*place].push_back(&each);
-      }
-    }
-  }
-
-  kernel_counter_table build() {
-    for (resolved_metric const& each : formulas_.set().metrics) {
-      counter_metric made;
-      made.key = each.key;
-      made.unit = each.unit;
-      made.level = each.level;
-      made.formula = each.formula;
-      table_.metrics.push_back(std::move(made));
-    }
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      std::uint64_t launches = 0;
-      bool steady = true;
-      for (counted_kernel const* const each : sums_[row]) {
-        launches += each->launches_max;
-        steady = steady && each->launches_min == each->launches_max;
-      }
-      table_.launches.push_back(launches);
-      given_.clear();
-      for (std::size_t i = 0; i < counted_.names.size(); ++i)
-        given_.push_back(input(row, launches, i));
-      double const seconds = rows_[row].duration.mean() * static_cast<double>(launches) * 1e-9;
-      formulas_.evaluate(given_.data(), seconds, results_);
-      for (double const value : results_) {
-        bool const known = launches != 0 && steady && is_finite(value);
-        table_.values.push_back(known ? value : no_value);
-      }
-    }
-    return std::move(table_);
-  }
-
- private:
-  static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
-
-  double input(std::size_t row, std::uint64_t launches, std::size_t counter) const {
-    metric_combine const how = combine_of(counted_.names[counter]);
-    double value = no_value;
-    for (counted_kernel const* const each : sums_[row]) {
-      double const more = each->values[counter];
-      if (detail::is_nan(value)) {
-        value = more;
-      } else {
-        value = how == metric_combine::maximum ? (std::max)(value, more) : value + more;
-      }
-    }
-    return how == metric_combine::mean ? value / static_cast<double>(launches) : value;
-  }
-
-  counter_set const& counted_;
-  vec<kernel_row> const& rows_;
-  metric_formulas formulas_;
-  vec<double> given_;    ///< values of the counters in one row
-  vec<double> results_;  ///< values of the metrics there
-  flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places_;
-  vec<vec<counted_kernel const*>> sums_;  ///< by row
-  kernel_counter_table table_;
-};
-
-}  // namespace detail
-
 /// The counted values of single kernels by the rows of their table.
 /// Cost: O(rows x metrics).
 inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
                                                       vec<kernel_row> const& rows) {
-  return detail::kernel_counter_table_builder(source, tree, rows).build();
+  constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+  counter_set const& set = source.counters(counter_set::gpu_kernels);
+  detail::metric_formulas const formulas(set);
+  std::size_t const counters = set.names.size();
+  kernel_counter_table table;
+  for (resolved_metric const& each : formulas.set().metrics)
+    table.metrics.push_back(detail::described(each));
+  table.launches.resize(rows.size(), 0);
+  detail::flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) places[{rows[i].path_id, rows[i].name}] = i;
+  vec<bool> steady(rows.size(), true);  // each step launched the same number
+  vec<double> sums(rows.size() * counters, no_value);
+  for (counted_kernel const& each : set.kernels) {
+    std::size_t const* const row =
+        places.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
+    if (row == nullptr) {
+      ++table.unknown;
+      continue;
+    }
+    table.launches[*row] += each.launches_max;
+    steady[*row] = steady[*row] && each.launches_min == each.launches_max;
+    for (std::size_t i = 0; i < counters; ++i) {
+      double& sum = sums[*row * counters + i];
+      bool const maximum = combine_of(set.names[i]) == metric_combine::maximum;
+      double const more = each.values[i];
+      sum = detail::is_nan(sum) ? more : maximum ? (std::max)(sum, more) : sum + more;
+    }
+  }
+  vec<double> results;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    auto const launches = static_cast<double>(table.launches[row]);
+    double* const values = sums.data() + row * counters;
+    for (std::size_t i = 0; i < counters; ++i) {
+      if (combine_of(set.names[i]) == metric_combine::mean) values[i] /= launches;
+    }
+    formulas.evaluate(values, rows[row].duration.mean() * launches * 1e-9, results);
+    bool const counted = launches > 0.0 && steady[row];
+    for (double const value : results)
+      table.values.push_back(counted && detail::is_finite(value) ? value : no_value);
+  }
+  return table;
 }
 
 STRATA_END

@@ -222,15 +222,6 @@ class formula {
   vec<std::string_view> names_;
 };
 
-/// The value of a formula; value_of(name) gives that of a name, NaN where there is none.
-template <class Value>
-double evaluate_formula(std::string_view text, Value&& value_of) {
-  formula const compiled(text);
-  vec<double> inputs;
-  for (std::string_view const name : compiled.names()) inputs.push_back(value_of(name));
-  return compiled.value(inputs.data());
-}
-
 }  // namespace detail
 
 /// What a CUPTI counter is read from: it decides what can share a pass and what a range costs.
@@ -348,7 +339,7 @@ struct resolved_metric {
   metric_level level = metric_level::device;
   metric_combine combine = metric_combine::sum;
   bool derived = false;   ///< from other metrics of the set
-  bool stand_in = false;  ///< by another counter than the first choice: the formula tells which
+  bool stand_in = false;  ///< formula is not the first alternative of the catalogue
 
   /// The CUPTI names to be counted for it; none where it is derived.
   vec<std::string> counters;
@@ -384,7 +375,7 @@ struct metric_group {
 
 /// What a request comes to on one chip.
 struct metric_set {
-  vec<resolved_metric> metrics;  ///< inputs stand before what is derived from them
+  vec<resolved_metric> metrics;  ///< inputs come before what is derived from them
   vec<absent_metric> absent;
   vec<unknown_metric> unknown;
 
@@ -404,25 +395,6 @@ struct metric_set {
       }
     }
     return names;
-  }
-
-  /// The value of a metric; sum_of(name) gives the combined value of a CUPTI name, NaN where there
-  /// is none.
-  /// Units: of the metric. NaN where an input is missing or a divisor is 0.
-  template <class Counter>
-  double value(resolved_metric const& of, Counter&& sum_of) const {
-    return value_at_depth(of, sum_of, 0);
-  }
-
- private:
-  template <class Counter>
-  double value_at_depth(resolved_metric const& of, Counter& sum_of, int depth) const {
-    return detail::evaluate_formula(of.formula, [&](std::string_view name) -> double {
-      if (detail::is_cupti_name(name)) return sum_of(name);
-      resolved_metric const* input = find(name);
-      if (input == nullptr || depth > 8) return std::numeric_limits<double>::quiet_NaN();
-      return value_at_depth(*input, sum_of, depth + 1);
-    });
   }
 };
 

@@ -49,7 +49,7 @@ struct report_input {
 
 namespace detail {
 
-// The columns of the CSV files and the keys of profile.json, told once. `Cells` takes them in
+// The columns of the CSV files and the keys of profile.json, in one place. `Cells` takes them in
 // order: text(key, text), integer(key, integer), number(key, double; NaN is absent), absent(key),
 // and exact(key, text) for text that only fits where nothing is cut.
 
@@ -232,7 +232,7 @@ inline std::string unit_words(std::string_view unit) {
   return words;
 }
 
-/// The name of a metric with its unit, of which nothing is said that the name says:
+/// The name of a metric, with the words of its unit that are not in the name:
 /// `l1_hit_rate_pct`, `hbm_bytes_per_second`.
 inline std::string metric_column(counter_metric const& metric) {
   std::string const unit = unit_words(metric.unit);

@@ -70,7 +70,7 @@ class csv_line {
   bool first_ = true;
 };
 
-/// A line of names, then one a row. `columns(cells, row)` tells the cells of a row.
+/// A line of names, then one a row. `columns(cells, row)` gives the cells of a row.
 template <class Row, class Columns>
 inline void write_csv(text_writer& out, vec<Row> const& rows, Columns columns) {
   csv_header header(out);
@@ -160,8 +160,8 @@ inline void write_counters_csv(detail::text_writer& out, report_input const& inp
   }
 }
 
-/// counters_wide.csv: one row a path, with everything below it; a column a metric. Why a cell is
-/// empty is told by counters.csv.
+/// counters_wide.csv: one row a path, with everything below it; a column a metric. The reason of an
+/// empty cell is in counters.csv.
 inline void write_counters_wide_csv(detail::text_writer& out, report_input const& input,
                                     counter_table const& table) {
   detail::csv_header header(out);
