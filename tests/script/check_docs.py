@@ -202,7 +202,7 @@ if "span_columns" in columns:
 for file, names in csv.items():
     on = "counters.md" if file == "counters.csv" else NAME
     same(on, f"column of {file}", names, first_column(section(on, file).split("\n### ")[0]))
-catalogue = re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("rate_catalogue::entries[] = {")[-1].split("};")[0], re.M)
+catalogue = re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
 same("counters.md", "rate", catalogue, first_column(section("counters.md", "Rates")))
 if (include / "profile/metric_catalogue.hpp").exists():
     catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("profile/metric_catalogue.hpp"), re.M)
