@@ -54,11 +54,11 @@ STRATA_DETAIL_BODY bool counter_passes::done() const noexcept { return of_->done
 STRATA_DETAIL_BODY void counter_passes::begin_pass() { (void)of_->begin_pass(); }
 STRATA_DETAIL_BODY void counter_passes::end_pass() noexcept { of_->stop_pass(); }
 STRATA_DETAIL_BODY void counter_passes::accept_pass() { (void)of_->accept_pass(); }
-STRATA_DETAIL_BODY status counter_passes::replay_once(body_function* run, void* body) {
-  return of_->replay_once(run, body);
+STRATA_DETAIL_BODY status counter_passes::replay_once(body_function* call, void* body) {
+  return of_->replay_once(call, body);
 }
-STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* run, void* body) {
-  return of_->replay_all(run, body);
+STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* call, void* body) {
+  return of_->replay_all(call, body);
 }
 
 STRATA_DETAIL_BODY session::session() : session(configuration()) {}
@@ -152,7 +152,8 @@ inline bool const nvtx_session_started = environment_session::start_for_nvtx();
 STRATA_END
 
 /// What a linker option names to keep this unit: `-u strata_implementation`.
-extern "C" STRATA_DETAIL_EXPORT STRATA_DETAIL_BODY void strata_implementation() {}
+extern "C" STRATA_DETAIL_EXPORT void strata_implementation();
+extern "C" STRATA_DETAIL_BODY void strata_implementation() {}
 
 #endif  // STRATA_ENABLED
 
