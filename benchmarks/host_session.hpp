@@ -25,11 +25,11 @@ inline constexpr char const* compiler = "unknown";
 #endif
 
 /// Nothing but the host log, with room for everything that a benchmark records.
-inline strata::configuration host_only() {
-  strata::configuration how;
+inline strata::options host_only() {
+  strata::options how;
   how.trace = false;
   how.table = how.csv = how.json = how.chrome_trace = false;
-  how.nvtx = strata::configuration::nvtx_mode::off;
+  how.nvtx = strata::options::nvtx_mode::off;
   how.log_mb = 2048;
   return how;
 }

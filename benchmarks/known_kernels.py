@@ -90,7 +90,7 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     program = out / "known_kernels"
     run([os.environ.get("CUDACXX", "nvcc"), "-std=c++17", "-O2", "-arch=native", f"-I{ROOT}/include", f"-I{ROOT}/tests",
-         ROOT / "benchmarks/known_kernels.cu", "-o", program])
+         ROOT / "benchmarks/known_kernels.cu", ROOT / "include/strata/implementation.cpp", "-o", program])
     ours, theirs = counted_by_strata(program, out / "run"), counted_by_ncu(program)
     shutil.rmtree(out / "run")
     program.unlink()

@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 #include <cupti.h>
 #include <dlfcn.h>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <algorithm>
@@ -284,11 +285,11 @@ double resident_mb() {
   return kb / 1024.0;
 }
 
-strata::configuration trace_only(bool with_files, std::string const& out) {
-  strata::configuration how;
+strata::options trace_only(bool with_files, std::string const& out) {
+  strata::options how;
   how.table = how.csv = how.json = how.chrome_trace = with_files;
   how.out = out;
-  how.nvtx = strata::configuration::nvtx_mode::off;
+  how.nvtx = strata::options::nvtx_mode::off;
   return how;
 }
 
@@ -345,7 +346,7 @@ int main(int argc, char** argv) {
     if (traced) (void)session.report();
     double const report_s = seconds_since(begin);
     std::size_t const kernels = bare     ? bare_client::instance().kernels()
-                                : traced ? session.result().kernels.size()
+                                : traced ? session.profile().kernels.size()
                                          : 0;
     std::printf(
         "{\"bench\":\"report\",\"mode\":\"%s\",\"kernels\":%zu,\"before_mb\":%.1f,\"traced_mb\":%."
@@ -363,7 +364,7 @@ int main(int argc, char** argv) {
     bare_client::instance().stop();
     kernels = bare_client::instance().kernels();
   }
-  if (traced) kernels = session.result().kernels.size();
+  if (traced) kernels = session.profile().kernels.size();
   std::size_t const expected =
       static_cast<std::size_t>(windows) * 3 * static_cast<std::size_t>(launches);
   if ((bare || traced) && kernels < expected) {

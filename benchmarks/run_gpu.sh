@@ -21,8 +21,8 @@ failed=0
 note() { echo "run_gpu.sh: $*"; }
 
 # ---- builds, side by side ----
-(nvcc -std=c++17 -O2 -arch=native -I"$root/include" -o "$build/launch_bench" "$here/launch_bench.cu" -ldl) \
-  >"$build/launch.log" 2>&1 &
+(nvcc -std=c++17 -O2 -arch=native -I"$root/include" -o "$build/launch_bench" "$here/launch_bench.cu" \
+  "$root/include/strata/implementation.cpp" -ldl) >"$build/launch.log" 2>&1 &
 (cmake -S "$root" -B "$build/cmake" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_BENCHMARKS=OFF \
   -DSTRATA_BUILD_EXAMPLES=ON && cmake --build "$build/cmake" --target gpt2 --parallel "$(nproc)") \
   >"$build/gpt2.log" 2>&1 &
@@ -33,9 +33,11 @@ if [ -n "$library" ]; then flags+=(-isystem "$library/include"); fi
 if echo '#include <benchmark/benchmark.h>' | g++ "${flags[@]}" -x c++ -fsyntax-only - 2>/dev/null; then
   links=(-pthread -ldl)
   if [ -n "$library" ]; then links=(-L"$library/lib" -Wl,-rpath,"$library/lib" -lbenchmark "${links[@]}"); else links=(-lbenchmark "${links[@]}"); fi
-  g++ "${flags[@]}" -o "$build/range_bench" "$here/range_bench.cpp" "$here/range_off.cpp" "${links[@]}" >"$build/range.log" 2>&1 &
-  g++ "${flags[@]}" -o "$build/thread_bench" "$here/thread_bench.cpp" "${links[@]}" >"$build/thread.log" 2>&1 &
-  g++ "${flags[@]}" -o "$build/report_bench" "$here/report_bench.cpp" "${links[@]}" >"$build/report.log" 2>&1 &
+  bodies=$build/implementation.o
+  g++ "${flags[@]}" -c -o "$bodies" "$root/include/strata/implementation.cpp" >"$build/implementation.log" 2>&1
+  g++ "${flags[@]}" -o "$build/range_bench" "$here/range_bench.cpp" "$here/range_off.cpp" "$bodies" "${links[@]}" >"$build/range.log" 2>&1 &
+  g++ "${flags[@]}" -o "$build/thread_bench" "$here/thread_bench.cpp" "$bodies" "${links[@]}" >"$build/thread.log" 2>&1 &
+  g++ "${flags[@]}" -o "$build/report_bench" "$here/report_bench.cpp" "$bodies" "${links[@]}" >"$build/report.log" 2>&1 &
 else
   note "SKIPPED range, thread and report: there is no Google Benchmark here (STRATA_BENCHMARK_ROOT)"
 fi

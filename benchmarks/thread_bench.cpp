@@ -5,6 +5,7 @@
 
 #include <benchmark/benchmark.h>
 #include <strata/base/clock.hpp>
+#include <strata/profile.hpp>
 #include <strata/strata.hpp>
 
 #include <time.h>
@@ -60,7 +61,7 @@ void recording(benchmark::State& state) {
   (void)s.start();
   for (auto _ : state) state.SetIterationTime(in_threads(count, work));
   auto const expected = static_cast<std::size_t>((ranges_a_thread + 1) * count);
-  if (s.result().ranges.size() != expected) state.SkipWithError("not every range was recorded");
+  if (s.profile().ranges.size() != expected) state.SkipWithError("not every range was recorded");
   state.counters["ranges"] = static_cast<double>(ranges_a_thread);
 }
 

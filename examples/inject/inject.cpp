@@ -42,11 +42,10 @@ early_subscriber& early() noexcept {
   return only;
 }
 
-strata::configuration wanted() {
+strata::options wanted() {
   char const* const text = std::getenv("STRATA");
   strata::vec<std::string> told_by_the_session;
-  strata::configuration how =
-      strata::configuration::parse(text == nullptr ? "" : text, told_by_the_session);
+  strata::options how = strata::options::parse(text == nullptr ? "" : text, told_by_the_session);
   how.enabled = how.enabled && text != nullptr && *text != '\0';
   return how;
 }
@@ -200,7 +199,7 @@ bool is_ours() {
 
 /// Called by the driver within cuInit.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
-  strata::configuration const how = wanted();
+  strata::options const how = wanted();
   if (!how.enabled || now.load() != stage::idle || !is_ours()) return 1;
   if (how.trace || how.list_metrics) {
     subscribe();

@@ -38,11 +38,10 @@
 
 STRATA_BEGIN_SWITCH
 
-STRATA_DETAIL_BODY configuration configuration::parse(std::string_view text,
-                                                      vec<std::string>& problems) {
-  configuration made;
+STRATA_DETAIL_BODY options options::parse(std::string_view text, vec<std::string>& problems) {
+  options made;
   made.text = std::string(text);
-  detail::configuration_reader(made, problems).read(text);
+  detail::options_reader(made, problems).read(text);
   return made;
 }
 
@@ -61,18 +60,20 @@ STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* call, void* 
   return of_->replay_all(call, body);
 }
 
-STRATA_DETAIL_BODY session::session() : session(configuration()) {}
-STRATA_DETAIL_BODY session::session(configuration const& how)
-    : core_(new detail::session_core(how)) {}
+STRATA_DETAIL_BODY session::session() : session(strata::options()) {}
+STRATA_DETAIL_BODY session::session(strata::options const& wanted)
+    : core_(new detail::session_core(wanted)) {}
 STRATA_DETAIL_BODY session::~session() { delete core_; }
 STRATA_DETAIL_BODY status session::start() { return core_->start(); }
 STRATA_DETAIL_BODY void session::stop() { core_->stop(); }
 STRATA_DETAIL_BODY bool session::running() const noexcept { return core_->running(); }
-STRATA_DETAIL_BODY configuration const& session::how() const noexcept { return core_->how(); }
+STRATA_DETAIL_BODY strata::options const& session::options() const noexcept {
+  return core_->options();
+}
 STRATA_DETAIL_BODY counter_passes session::counters(std::string_view request) {
   return counter_passes(core_->counters(request));
 }
-STRATA_DETAIL_BODY profile const& session::result() { return core_->result(); }
+STRATA_DETAIL_BODY strata::profile const& session::profile() { return core_->profile(); }
 STRATA_DETAIL_BODY vec<status> const& session::problems() const noexcept {
   return core_->problems();
 }

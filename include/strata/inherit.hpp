@@ -5,7 +5,7 @@
 // A range hands its place in the call tree to other threads:
 //
 //   STRATA_RANGE("attention", layer);
-//   strata::context const here = strata::current();
+//   strata::range_handle const here = strata::current();
 //
 //   #pragma omp parallel for
 //   for (int head = 0; head < heads; ++head) {
@@ -42,31 +42,31 @@ class inherit;
 
 /// A place in the call tree, to hand to another thread; it stays valid as long as the process
 /// lives. Threads: any; it is a plain value.
-class context {
+class range_handle {
  public:
-  constexpr context() noexcept = default;
+  constexpr range_handle() noexcept = default;
 
  private:
   friend class inherit;
-  friend context current() noexcept;
-  explicit constexpr context(std::uint32_t node) noexcept : node_(node) {}
+  friend range_handle current() noexcept;
+  explicit constexpr range_handle(std::uint32_t node) noexcept : node_(node) {}
 
   std::uint32_t node_ = 0;
 };
 
 /// The innermost range that the calling thread is in; nothing where there is none, or where nobody
 /// listens. Cost: one load and one branch while nobody listens.
-[[nodiscard]] inline context current() noexcept {
+[[nodiscard]] inline range_handle current() noexcept {
   detail::listener const* to = detail::active_listener();
-  return STRATA_DETAIL_UNLIKELY(to != nullptr) ? context(to->current()) : context();
+  return STRATA_DETAIL_UNLIKELY(to != nullptr) ? range_handle(to->current()) : range_handle();
 }
 
 /// As long as this object lives, what the calling thread does stands below another thread's range.
-/// An empty context, or the place where the thread is already, changes nothing. Threads: any; it
+/// An empty handle, or the place where the thread is already, changes nothing. Threads: any; it
 /// ends in the thread that began it. Cost: one load and one branch while nobody listens.
 class inherit {
  public:
-  [[nodiscard]] explicit inherit(context const& from) noexcept {
+  [[nodiscard]] explicit inherit(range_handle const& from) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr) && from.node_ != 0) token_ = to->inherit(from.node_);
   }

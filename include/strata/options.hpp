@@ -12,7 +12,7 @@
 STRATA_BEGIN_SWITCH
 
 /// What a session does: the fields that STRATA=... sets, or code.
-struct configuration {
+struct options {
   enum class nvtx_mode : unsigned char { automatic, out, in, in_and_out, off };
 
   bool enabled = true;  ///< `off` clears it
@@ -52,11 +52,10 @@ struct configuration {
   /// Reads `key[=value[+value...]],...`. What is wrong is said in `problems`, one sentence each;
   /// the rest applies.
 #if STRATA_ENABLED
-  STRATA_DETAIL_EXPORT static configuration parse(std::string_view text,
-                                                  vec<std::string>& problems);
+  STRATA_DETAIL_EXPORT static options parse(std::string_view text, vec<std::string>& problems);
 #else
-  static configuration parse(std::string_view text, vec<std::string>&) {
-    configuration made;
+  static options parse(std::string_view text, vec<std::string>&) {
+    options made;
     made.enabled = false;
     made.text = std::string(text);
     return made;

@@ -144,7 +144,7 @@ struct profile_node {
 };
 
 /// The calls of one node that the log could not keep one by one: sums never drop.
-struct folded_ranges {
+struct overflow_sums {
   std::uint32_t node = root_node;
   duration_statistics durations;
   double flops = 0.0;
@@ -290,7 +290,7 @@ struct profile {
   vec<step_record> steps;
   vec<range_record> ranges;
   vec<attribute_record> attributes;
-  vec<folded_ranges> folded;
+  vec<overflow_sums> folded;
   vec<span_record> spans;  ///< start/end ranges and marks of NVTX
   vec<inherited_time> inherited;
 

@@ -83,7 +83,7 @@ class counter_passes {
 class session {
  public:
   session() = default;
-  explicit session(configuration const& how) : how_(how) {}
+  explicit session(strata::options const& wanted) : options_(wanted) {}
   session(session const&) = delete;
   session& operator=(session const&) = delete;
   ~session() {}
@@ -91,11 +91,11 @@ class session {
   status start() { return counter_passes::off(); }
   void stop() noexcept {}
   bool running() const noexcept { return false; }
-  configuration const& how() const noexcept { return how_; }
+  strata::options const& options() const noexcept { return options_; }
   counter_passes counters(std::string_view) const noexcept { return {}; }
   /// An empty profile; asking for it needs <strata/profile.hpp>.
   template <class Profile = strata::profile>
-  Profile const& result() const noexcept {
+  Profile const& profile() const noexcept {
     static Profile const empty{};
     return empty;
   }
@@ -103,7 +103,7 @@ class session {
   status report() { return start(); }
 
  private:
-  configuration how_;
+  strata::options options_;
   vec<status> problems_;
 };
 
@@ -113,7 +113,7 @@ STRATA_END_SWITCH
 
 STRATA_BEGIN
 
-class counter_session;
+class counter_collector;
 
 namespace detail {
 class session_core;
@@ -194,14 +194,14 @@ class STRATA_DETAIL_EXPORT counter_passes {
     (*static_cast<Call*>(call))();
   }
 
-  explicit counter_passes(counter_session& of) noexcept : of_(&of) {}
+  explicit counter_passes(counter_collector& of) noexcept : of_(&of) {}
   void begin_pass();
   void end_pass() noexcept;
   void accept_pass();
   status replay_once(body_function* run, void* body);
   status replay_all(body_function* run, void* body);
 
-  counter_session* of_;
+  counter_collector* of_;
 };
 
 /// Collects while it runs, then makes a profile and its reports.
@@ -210,7 +210,7 @@ class STRATA_DETAIL_EXPORT counter_passes {
 class STRATA_DETAIL_EXPORT session {
  public:
   session();
-  explicit session(configuration const& how);
+  explicit session(strata::options const& wanted);
   session(session const&) = delete;
   session& operator=(session const&) = delete;
   ~session();
@@ -224,7 +224,7 @@ class STRATA_DETAIL_EXPORT session {
   void stop();
 
   bool running() const noexcept;
-  configuration const& how() const noexcept;
+  strata::options const& options() const noexcept;
 
   /// Hardware counters for passes that the program drives itself:
   /// `for (auto pass : run.counters("hbm+l1")) step();` or `run.counters("hbm").replay(step)`.
@@ -233,7 +233,7 @@ class STRATA_DETAIL_EXPORT session {
   counter_passes counters(std::string_view request);
 
   /// Everything that the last run produced; stops it first.
-  profile const& result();
+  strata::profile const& profile();
 
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept;

@@ -62,7 +62,7 @@ TEST_CASE("kernels belong to the innermost range that launched them") {
   SUBCASE("the driver's calls within runtime calls") {}
   SUBCASE("the driver's calls alone") { fake_set_runtime_api(0); }
   forward();
-  check_forward(s.result());
+  check_forward(s.profile());
 }
 
 TEST_CASE("the order and the places of records do not matter") {
@@ -78,7 +78,7 @@ TEST_CASE("the order and the places of records do not matter") {
   SUBCASE("delivered by workers all the time") { fake_set_auto_delivery(1); }
   SUBCASE("complete only after the wait at the end") { fake_hold(1); }
   forward();
-  check_forward(s.result());
+  check_forward(s.profile());
 }
 
 TEST_CASE("the details of a kernel") {
@@ -99,7 +99,7 @@ TEST_CASE("the details of a kernel") {
   kernel.device = 3;
   kernel.context = 2;
   (void)fake_launch(&kernel);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.kernels.size() == 1);
   strata::kernel_record const& k = p.kernels[0];
@@ -129,7 +129,7 @@ TEST_CASE("many names share few places in the cache of names") {
   for (int round = 0; round < 2; ++round) {
     for (std::string const& name : names) launch(name.c_str(), 7, 1);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.kernels.size() == 2000);
   for (std::size_t i = 0; i < p.kernels.size(); ++i)
@@ -155,7 +155,7 @@ TEST_CASE("threads, streams, devices and contexts") {
     });
   }
   for (std::thread& t : all) t.join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == threads * (launches + 1));
   for (int t = 0; t < threads; ++t) {
@@ -186,7 +186,7 @@ TEST_CASE("a context that is gone is not waited for, and its place is used again
     kernel.context = context;
     (void)fake_launch(&kernel);
     if (context % 2 == 0) fake_destroy_context(context);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::nothing_lost(p);
     CHECK(p.kernels.size() == 1);
     REQUIRE(fake_synchronize_count_of(context) == context % 2);
@@ -208,7 +208,7 @@ TEST_CASE("copies and fills by kind") {
     for (int const kind : {5, 6, 7}) (void)fake_copy(kind, 1 << (kind + 2), 7, 80);
     (void)fake_memset(1 << 10, 7, 90);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   strata::device_work const work = row(p, "copies").self;
   CHECK(work.copies == 11);
@@ -238,7 +238,7 @@ TEST_CASE("allocations and releases") {
     (void)fake_free(0x1000, 1000, 3, 0);
     (void)fake_free(0x2000, 2000, 3, 1);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.memory.size() == 6);
   CHECK(p.memory[0].kind == strata::memory_kind::device);
@@ -270,7 +270,7 @@ TEST_CASE("an allocation or a wait beside another thread's capture keeps its ran
     (void)fake_sync(3, 99, 10);
   }).join();
   (void)fake_end_capture(9);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "beside").self.allocations == 1);
   CHECK(row(p, "beside").self.synchronizations == 1);
@@ -287,7 +287,7 @@ TEST_CASE("waits and overhead") {
     (void)fake_sync(4, 7, 400);
   }
   fake_overhead(1 << 16, 5000);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.synchronizations.size() == 4);
   using strata::synchronization_kind;
@@ -315,7 +315,7 @@ TEST_CASE("calls that fail are no launches") {
     (void)fake_malloc(0x1000, 1000, 3, 0);
     launch();
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.launches.size() == 1);
   CHECK(row(p, "fails").self.launches == 1);
@@ -328,7 +328,7 @@ TEST_CASE("launch times lie in their ranges, device times behind their launches"
     STRATA_RANGE("work");
     launch();
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.launches.size() == 100);
   REQUIRE(p.ranges.size() == 100);

@@ -75,7 +75,7 @@ void work_in_parallel() {
 TEST_CASE("a model that is split over two devices") {
   counting_on s(2, std::string(hbm_read) + "+gpu__time_duration.sum");
   run_steps(2, split_model);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.counted_devices == strata::vec<std::uint32_t>{0, 1});
   CHECK(fake_profiler_passes() == 2);  // one step, on each
@@ -99,9 +99,9 @@ TEST_CASE("counters of the SMs on two devices, in two configurations") {
   fake_profiler_set_weight(executed, 2);
   fake_profiler_set_weight(fma, 3);
   run_steps(5, split_model);
-  fake::no_problem(s.result());
-  CHECK(s.result().counter_passes_done == 3);
-  counted const c(s.result());
+  fake::no_problem(s.profile());
+  CHECK(s.profile().counter_passes_done == 3);
+  counted const c(s.profile());
   CHECK(c.total("first", executed) == 640);
   CHECK(c.total("second", executed) == 1280);
   CHECK(c.total("both", executed) == 192);
@@ -120,9 +120,9 @@ TEST_CASE("several passes on several devices, and another device from step to st
     launch_on(device, 4);
     launch_on(2, 1);
   });
-  counted const c(s.result());
-  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0, 1, 2});
-  CHECK(s.result().counter_passes_done == 3);
+  counted const c(s.profile());
+  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0, 1, 2});
+  CHECK(s.profile().counter_passes_done == 3);
   for (char const* const metric : {hbm_read, fake::hbm_write, fake::l2_bytes})
     CHECK(c.total("decode", metric) == 160);
 }
@@ -149,7 +149,7 @@ TEST_CASE("a copy between devices and a graph count on all, another copy where i
     STRATA_RANGE("upload");
     (void)fake_copy(1, 1 << 20, 7, 1000);
   });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   counted const c(p);
   CHECK(values_of(p, c, "graph") == 2);
   CHECK(values_of(p, c, "peer") == 2);
@@ -163,21 +163,21 @@ TEST_CASE("a device of another thread is left alone: its work may wait for this 
     launch_on(0, 3);
     std::thread([] { launch_on(1, 100); }).join();
   });
-  fake::no_problem(s.result());
-  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
-  CHECK(counted(s.result()).total("main", hbm_read) == 96);
+  fake::no_problem(s.profile());
+  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+  CHECK(counted(s.profile()).total("main", hbm_read) == 96);
 }
 
 TEST_CASE("a range of which one device lost a part has no value, rather than a part of it") {
   counting_on s(2, hbm_read);
   fake_profiler_fail("cuptiRangeProfilerPushRange", 6, 1, 999);  // of "both", on the second device
   run_steps(2, split_model);
-  fake::one_problem(s.result(), "1 ranges have no values");
-  counted const c(s.result());
+  fake::one_problem(s.profile(), "1 ranges have no values");
+  counted const c(s.profile());
   CHECK(c.total("first", hbm_read) == 320);
   CHECK(c.total("second", hbm_read) == 640);
   CHECK(c.empty("both", hbm_read));
-  CHECK(s.result().losses.counter_ranges_lost == 1);
+  CHECK(s.profile().losses.counter_ranges_lost == 1);
 }
 
 TEST_CASE("more ranges than room on one device: the step is repeated on all") {
@@ -192,7 +192,7 @@ TEST_CASE("more ranges than room on one device: the step is repeated on all") {
       launch_on(1, 2);
     }
   });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.counter_passes_done == 1);
   CHECK(fake_profiler_passes() == 4);
@@ -202,7 +202,7 @@ TEST_CASE("more ranges than room on one device: the step is repeated on all") {
 TEST_CASE("rates are of a device: busy times are added up, so no share exceeds 100 %") {
   counting_on s(2, "hbm+hbm_peak_bytes_per_second");
   run_steps(2, work_in_parallel);
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.total("parallel", "timed_gpu_seconds") == doctest::Approx(10e-6));
   CHECK(c.total("parallel", "hbm_bytes_per_second") ==
         doctest::Approx(c.total("parallel", "hbm_bytes") / 10e-6));
@@ -216,8 +216,8 @@ TEST_CASE("another chip, a second context and a device that refuses are left out
     counting_on s(2, hbm_read);
     fake_profiler_set_chip(1, "AD102");
     run_steps(2, split_model);
-    fake::one_problem(s.result(), "counters: device 1 is not counted: it is a AD102");
-    counted const c(s.result());
+    fake::one_problem(s.profile(), "counters: device 1 is not counted: it is a AD102");
+    counted const c(s.profile());
     CHECK(c.total("first", hbm_read) == 320);
     CHECK(c.total("both", hbm_read) == 32);
   }
@@ -225,15 +225,15 @@ TEST_CASE("another chip, a second context and a device that refuses are left out
     counting_on s(2, hbm_read);
     fake_set_device_of(2, 0);
     run_steps(2, split_model);
-    fake::one_problem(s.result(), "counters: device 0 has several contexts");
-    CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
+    fake::one_problem(s.profile(), "counters: device 0 has several contexts");
+    CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
   }
   SUBCASE("the second device has no privilege") {
     counting_on s(2, hbm_read);
     fake_profiler_fail("cuptiRangeProfilerEnable", 2, 1, 35);
     run_steps(2, split_model);
-    fake::one_problem(s.result(), "counters: device 1 is not counted: ");
-    counted const c(s.result());
+    fake::one_problem(s.profile(), "counters: device 1 is not counted: ");
+    counted const c(s.profile());
     CHECK(c.total("first", hbm_read) == 320);
   }
 }
@@ -242,7 +242,7 @@ TEST_CASE("a rate is of the devices that were counted") {
   counting_on s(2, "hbm");
   fake_profiler_set_chip(1, "AD102");
   run_steps(2, work_in_parallel);
-  CHECK(counted(s.result()).total("parallel", "timed_gpu_seconds") == doctest::Approx(5e-6));
+  CHECK(counted(s.profile()).total("parallel", "timed_gpu_seconds") == doctest::Approx(5e-6));
 }
 
 TEST_CASE("a device that cannot begin to count is left out, and told") {
@@ -251,10 +251,10 @@ TEST_CASE("a device that cannot begin to count is left out, and told") {
     counting_on s(2, hbm_read);
     fake_profiler_fail(function, 2, 1, 26);
     run_steps(3, split_model);
-    fake::one_problem(s.result(), "; the current device alone is counted");
-    CHECK(fake::says(s.result().problems[0], function));
-    CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
-    CHECK(counted(s.result()).total("both", hbm_read) == 32);
+    fake::one_problem(s.profile(), "; the current device alone is counted");
+    CHECK(fake::says(s.profile().problems[0], function));
+    CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+    CHECK(counted(s.profile()).total("both", hbm_read) == 32);
   }
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("what fails on one device later ends the counting, and the program goe
     counting_on s(2, hbm_read);
     fake_profiler_fail(function, 2, 1, 7);
     run_steps(3, split_model);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     REQUIRE(!p.problems.empty());
     CHECK(fake::says(p.problems[0], function));
     CHECK(p.counters.empty());
@@ -279,7 +279,7 @@ TEST_CASE("a device that is used first in a counting step is told") {
     launch_on(0, 1);
     if (step++ != 0) launch_on(1, 1);
   });
-  fake::one_problem(s.result(), "that device is not counted; use it in the timed steps too");
+  fake::one_problem(s.profile(), "that device is not counted; use it in the timed steps too");
 }
 
 TEST_CASE("a device that takes other passes is left out") {
@@ -287,12 +287,12 @@ TEST_CASE("a device that takes other passes is left out") {
   counting_on s(2, std::string(hbm_read) + '+' + executed + "+smsp__cycles_active.sum");
   fake_profiler_set_metrics_per_pass_of(2, 1);  // of the second configuration
   run_steps(4, split_model);
-  fake::one_problem(s.result(),
+  fake::one_problem(s.profile(),
                     "device 1 is not counted: it takes another number of passes than the first "
                     "one");
-  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
-  CHECK(s.result().counter_passes_done == 2);
-  counted const c(s.result());
+  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+  CHECK(s.profile().counter_passes_done == 2);
+  counted const c(s.profile());
   CHECK(c.total("first", hbm_read) == 320);
   CHECK(std::isfinite(c.total("first", executed)));
 }
@@ -308,7 +308,7 @@ TEST_CASE("a context that is destroyed while it is counted ends the counting") {
     launch_on(0, 1);
     if (step < 3) launch_on(9, 1);
   });
-  CHECK(fake::says(s.result().problems.at(0),
+  CHECK(fake::says(s.profile().problems.at(0),
                    "the context of device 9 was destroyed while it was counted"));
 }
 
@@ -321,8 +321,8 @@ TEST_CASE("a context that is gone before the counting is left alone") {
     launch_on(5, 1);
     fake_destroy_context(6);
   });
-  fake::no_problem(s.result());
-  CHECK(s.result().counted_devices == strata::vec<std::uint32_t>{0});
+  fake::no_problem(s.profile());
+  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
 }
 
 TEST_CASE("a session that ends while a stream captures gives all devices back to the next one") {
@@ -343,8 +343,8 @@ TEST_CASE("a session that ends while a stream captures gives all devices back to
         fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
     REQUIRE(next.start().ok());
     run_steps(2, split_model);
-    CHECK(next.result().counted_devices == strata::vec<std::uint32_t>{0, 1});
-    CHECK(counted(next.result()).total("both", hbm_read) == 96);
+    CHECK(next.profile().counted_devices == strata::vec<std::uint32_t>{0, 1});
+    CHECK(counted(next.profile()).total("both", hbm_read) == 96);
   }
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("kernels= counts the kernels of the current device") {
   counting_on s(2, hbm_read, "kernels=both");
   fake_profiler_set_weight("smsp__warps_launched.sum", 1.0 / 32);
   run_steps(3, split_model);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   REQUIRE(p.counted_kernels.size() == 1);
   CHECK(p.counted_kernels[0].launches_max == 1);

@@ -74,7 +74,7 @@ TEST_CASE("the privilege is missing: the trace is there, and the cure is named")
     counting s(hbm_read);
     fake_profiler_fail(function, 1, 100, 35);
     run_steps(3, step);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(fake_profiler_passes() == 0);
     REQUIRE(p.problems.size() >= 1);
     std::string const text = p.problems[0];
@@ -94,8 +94,8 @@ TEST_CASE("a pass that cannot start takes nothing from the trace") {
   counting s(hbm_read, "repeat=0");
   fake_profiler_fail("cuptiRangeProfilerStart", 1, 100, 35);
   run_steps(4, step);
-  CHECK(s.result().kernels.size() == 4);
-  CHECK(s.result().ranges.size() == 4);
+  CHECK(s.profile().kernels.size() == 4);
+  CHECK(s.profile().ranges.size() == 4);
 }
 
 TEST_CASE("every code at every call, until the first pass ends: one sentence with the cure") {
@@ -112,7 +112,7 @@ TEST_CASE("every code at every call, until the first pass ends: one sentence wit
       counting s(hbm_read);
       fake_profiler_fail(function, 1, 100, each.code);
       run_steps(3, step);
-      profile const& p = s.result();
+      profile const& p = s.profile();
       REQUIRE(p.problems.size() >= 1);
       std::string const text = p.problems[0];
       CAPTURE(text);
@@ -133,7 +133,7 @@ TEST_CASE("a configuration that CUPTI refuses is named, and nothing is counted")
     counting s(std::string(hbm_read) + '+' + l2_bytes);
     fake_profiler_fail(function, 1, 1000, 8);
     run_steps(3, step);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     REQUIRE(p.problems.size() == 3);
     CHECK(says(p.problems[0], std::string(hbm_read) + " is not counted: " + function));
     CHECK(says(p.problems[1], std::string(l2_bytes) + " is not counted: " + function));
@@ -169,7 +169,7 @@ TEST_CASE("a failure in a later pass: what is complete is reported") {
     counting s(std::string(hbm_read) + '+' + sass);
     fake_profiler_fail(function, 2, 100, 26);
     run_steps(5, step);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(says(p.problems.at(0), std::string(function) + ": CUPTI_ERROR_HARDWARE_BUSY (26): "));
     counted const c(p);
     CHECK(c.self("a", hbm_read) == 64);
@@ -190,8 +190,8 @@ TEST_CASE("devices that have no Range Profiler say why") {
     counting s(hbm_read);
     fake_profiler_set_unsupported(why);
     run_steps(2, step);
-    one_problem(s.result(), says_why);
-    CHECK(s.result().kernels.size() == 1);
+    one_problem(s.profile(), says_why);
+    CHECK(s.profile().kernels.size() == 1);
   }
 }
 
@@ -200,13 +200,13 @@ TEST_CASE("a GPU older than compute capability 7.5") {
   fake_set_device_attribute(75, 7);
   fake_set_device_attribute(76, 0);
   run_steps(2, step);
-  one_problem(s.result(),
+  one_problem(s.profile(),
               "counters need a GPU of compute capability 7.5 or later; this one has 7.0");
   counting newer(hbm_read);
   fake_set_device_attribute(75, 7);
   fake_set_device_attribute(76, 5);
   run_steps(2, step);
-  fake::no_problem(newer.result());
+  fake::no_problem(newer.profile());
 }
 
 TEST_CASE("under MPS a failure names it") {
@@ -215,19 +215,19 @@ TEST_CASE("under MPS a failure names it") {
     fake_set_device_attribute(133, 1);
     fake_profiler_fail("cuptiRangeProfilerEnable", 1, 1, 27);
     run_steps(2, step);
-    one_problem(s.result(), "shared through MPS");
+    one_problem(s.profile(), "shared through MPS");
   }
   counting s(hbm_read);
   fake_profiler_fail("cuptiRangeProfilerEnable", 1, 1, 27);
   run_steps(2, step);
-  CHECK_FALSE(says(s.result().problems.at(0), "MPS"));
+  CHECK_FALSE(says(s.profile().problems.at(0), "MPS"));
 }
 
 TEST_CASE("no context in the thread that drives the steps") {
   counting s(hbm_read);
   fake_set_current_context(0);
   run_steps(2, step);
-  one_problem(s.result(), "has no CUDA context; call the CUDA runtime in it before");
+  one_problem(s.profile(), "has no CUDA context; call the CUDA runtime in it before");
 }
 
 TEST_CASE("a libcupti before 12.6U2") {
@@ -256,7 +256,7 @@ TEST_CASE("unknown metrics are named with the nearest ones, and the rest is coun
   counting s(std::string("dram__bytes_raed.sum+hbm_raed_bytes+") + hbm_read);
   fake_profiler_lack("raed");
   run_steps(2, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   REQUIRE(p.problems.size() == 2);
   CHECK(says(p.problems[0],
              "unknown metric 'dram__bytes_raed.sum': did you mean dram__bytes_read.sum or "));
@@ -268,7 +268,7 @@ TEST_CASE("metrics that this chip lacks are named, and the rest is counted") {
   counting s(std::string("hbm_read_bytes+") + l2_bytes);
   for (char const* const part : {"dram__", "fbpa__", "sysmem"}) fake_profiler_lack(part);
   run_steps(2, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   one_problem(p, "hbm_read_bytes cannot be counted: this chip lacks dram__bytes_read.sum");
   counted const c(p);
   CHECK(c.self("a", l2_bytes) == 64);
@@ -280,15 +280,15 @@ TEST_CASE("nothing that can be counted is left") {
   counting s("hbm_read_bytes");
   for (char const* const part : {"dram__", "fbpa__", "sysmem"}) fake_profiler_lack(part);
   run_steps(3, step);
-  REQUIRE(s.result().problems.size() == 2);
-  CHECK(says(s.result().problems[1], "nothing is left to count"));
+  REQUIRE(s.profile().problems.size() == 2);
+  CHECK(says(s.profile().problems[1], "nothing is left to count"));
   CHECK(fake_profiler_passes() == 0);
 }
 
 TEST_CASE("links and memory do not share a pass: each has its own") {
   counting s(std::string("pcie__read_bytes.sum+") + hbm_read);
   run_steps(4, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.counter_passes == 2);
   counted const c(p);
@@ -297,7 +297,7 @@ TEST_CASE("links and memory do not share a pass: each has its own") {
 }
 
 TEST_CASE("counters that refuse each other's company are counted apart") {
-  strata::detail::metric_host host;
+  strata::detail::chip_metrics host;
   fake_profiler_reset();
   REQUIRE(host.open(strata::detail::profiler_library::get(), "GH100").ok());
   strata::vec<strata::detail::metric_config> made;

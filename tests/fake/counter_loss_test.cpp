@@ -59,7 +59,7 @@ TEST_CASE("more ranges than room: the step is counted again with room for all") 
     fake_profiler_set_full(fake_full::refuse, 1);
   }
   few_then_many(4, 100);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 2);
   CHECK(fake_profiler_room() >= 100);
@@ -73,7 +73,7 @@ TEST_CASE("more ranges than room in a set of several passes") {
   fake_profiler_set_metrics_per_pass(1);
   fake_profiler_set_weight(hbm_write, 0);
   few_then_many(6, 50);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 4);
   CHECK(p.counter_passes_done == 2);
@@ -93,10 +93,10 @@ TEST_CASE("a range that is pushed more often than there is room is counted again
   run_steps(2, [] {
     for (int i = 0; i < 500; ++i) many(1);
   });
-  fake::no_problem(s.result());
+  fake::no_problem(s.profile());
   CHECK(fake_profiler_passes() == 2);
   CHECK(fake_profiler_room() >= 500);
-  CHECK(counted(s.result()).self(path(0), hbm_read) == 32 * 500);
+  CHECK(counted(s.profile()).self(path(0), hbm_read) == 32 * 500);
 }
 
 TEST_CASE("room is made for as many pushes as the timed steps had") {
@@ -105,9 +105,9 @@ TEST_CASE("room is made for as many pushes as the timed steps had") {
   run_steps(2, [] {
     for (int i = 0; i < 500; ++i) many(1);
   });
-  fake::no_problem(s.result());
+  fake::no_problem(s.profile());
   CHECK(fake_profiler_passes() == 1);
-  CHECK(counted(s.result()).self(path(0), hbm_read) == 32 * 500);
+  CHECK(counted(s.profile()).self(path(0), hbm_read) == 32 * 500);
 }
 
 TEST_CASE("the program ends before the step is counted again: what is sure is kept") {
@@ -116,7 +116,7 @@ TEST_CASE("the program ends before the step is counted again: what is sure is ke
   SUBCASE("refused") { fake_profiler_set_full(fake_full::refuse, 0); }
   SUBCASE("by pushes") { fake_profiler_set_full(fake_full::drop, 1); }
   few_then_many(1, 40);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   one_problem(p, "the program ended after 0 of 1 counting steps");
   CHECK(p.counters.size() == 34);
   for (std::size_t i = 0; i < p.counters.size(); ++i)
@@ -129,7 +129,7 @@ TEST_CASE("a program with new ranges in every step is not counted for ever") {
   run_steps(1, [] { many(1); });
   int step = 0;
   run_steps(8, [&] { many(100 << step++); });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(fake_profiler_passes() == 3);  // of 100, 200 and 400 ranges
   one_problem(p, "they have no values; use fewer different range names and indices");
   CHECK(p.counter_passes_done == 1);
@@ -143,7 +143,7 @@ TEST_CASE("ranges that CUPTI drops although there was room") {
   run_steps(1, [] { many(3); });
   fake_profiler_drop(2);
   run_steps(1, [] { many(3); });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.counter_ranges_lost == 2);
   CHECK(p.counters.size() == 1);
   CHECK(counted(p).self(path(0), hbm_read) == 32);
@@ -154,8 +154,8 @@ TEST_CASE("ranges that CUPTI drops are counted again while the program goes on")
   run_steps(1, [] { many(3); });
   fake_profiler_drop(2);
   run_steps(3, [] { many(3); });
-  fake::no_problem(s.result());
-  CHECK(counted(s.result()).self(path(2), hbm_read) == 96);
+  fake::no_problem(s.profile());
+  CHECK(counted(s.profile()).self(path(2), hbm_read) == 96);
 }
 
 TEST_CASE("CUPTI refuses some ranges: those have no value, and the others are right") {
@@ -163,7 +163,7 @@ TEST_CASE("CUPTI refuses some ranges: those have no value, and the others are ri
   run_steps(1, [] { many(5); });
   fake_profiler_fail("cuptiRangeProfilerPushRange", 3, 2, 7);
   run_steps(1, [] { many(5); });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   one_problem(p, "2 ranges have no values, since CUPTI refused them: cuptiRangeProfilerPushRange");
   CHECK(p.losses.counter_ranges_lost == 2);
   counted const c(p);
@@ -181,7 +181,7 @@ TEST_CASE("a range that CUPTI refused once has no value, rather than a part of i
   run_steps(1, step);
   fake_profiler_fail("cuptiRangeProfilerPushRange", 4, 1, 7);
   run_steps(1, step);
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.self(path(0), hbm_read) == 96);
   CHECK(c.empty(path(1), hbm_read));
 }
@@ -191,7 +191,7 @@ TEST_CASE("CUPTI refuses every range") {
   run_steps(1, [] { many(2); });
   fake_profiler_fail("cuptiRangeProfilerPushRange", 1, 100, 999);
   run_steps(3, [] { many(2); });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   REQUIRE(p.problems.size() == 2);
   CHECK(fake::says(p.problems[0], "cuptiRangeProfilerPushRange: CUPTI_ERROR_UNKNOWN (999): "));
   CHECK(fake::says(p.problems[1], "0 of 1 counting steps"));
@@ -208,7 +208,7 @@ TEST_CASE("CUPTI does not end a range: no number of that pass is believed") {
     STRATA_STEP();
     many(3);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(fake::says(p.problems.at(0), "cuptiRangeProfilerPopRange: CUPTI_ERROR_UNKNOWN (999): "));
   counted const c(p);
   CHECK(c.self(path(2), hbm_read) == 96);
@@ -218,7 +218,7 @@ TEST_CASE("CUPTI does not end a range: no number of that pass is believed") {
 TEST_CASE("a metric without a value is empty in CSV and null in JSON, each with the reason") {
   (void)std::system("rm -rf without-value without-value-*");
   std::string const request = std::string(hbm_read) + '+' + hbm_write;
-  strata::configuration how =
+  strata::options how =
       fake::configure("trace,formats=csv+json,out=without-value,active=1,counters=" + request);
   strata::session s(how);
   fake::unscript();
@@ -228,7 +228,7 @@ TEST_CASE("a metric without a value is empty in CSV and null in JSON, each with 
   run_steps(2, [] { many(2); });
   REQUIRE(s.report().ok());
   fake_profiler_reset();
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.self(path(0), hbm_read) == 32);
   CHECK(c.empty(path(0), hbm_write));
   CHECK(c.note(path(0), hbm_write) == "CUPTI gave no value for dram__bytes_write.sum");

@@ -19,7 +19,7 @@ namespace {
 template <class Body>
 profile const& count(counting& s, Body body) {
   run_steps(2, body);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.counter_passes_done == 1);
   return p;
@@ -81,7 +81,7 @@ TEST_CASE("a range that launches first in the counted step is counted there") {
     STRATA_RANGE("late");  // nobody saw whether it launches
     launch_blocks(5);
   });
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.self("a", hbm_read) == 32);
   CHECK(fake_profiler_pushes() == 2);
 }
@@ -161,7 +161,7 @@ TEST_CASE("what another thread runs meanwhile is in the range that the device co
       launch_blocks(100, "kernel", 8);
     }).join();
   });
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.self("main", hbm_read) == 32 * 101);
   CHECK(c.empty("worker", hbm_read));
   CHECK(fake::says(c.note("main", hbm_read), "1 launch of other threads counted with it"));

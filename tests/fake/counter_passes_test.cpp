@@ -42,7 +42,7 @@ TEST_CASE("one pass: counts are exact, and the steps after it are the program's 
   CHECK(fake_profiler_enabled() == 0);  // given back as soon as all is counted
   run_steps(5, step);
   CHECK(fake_profiler_passes() == 1);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.chip == "GH100");
   CHECK(p.counter_passes == 1);
@@ -63,7 +63,7 @@ TEST_CASE("several passes over several steps") {
     CHECK(fake_profiler_passes() == (i == 0 ? 0 : i < 5 ? i - 1 : 4));
     run_steps(1, step);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.counter_passes == 4);
   CHECK(p.counter_passes_done == 4);
@@ -84,7 +84,7 @@ TEST_CASE("a metric has the work of the step that counted it, and of no other") 
     STRATA_RANGE("a");
     launch_blocks(number++);
   });
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.self("a", hbm_read) == 32);
   CHECK(c.self("a", hbm_write) == 64);
   CHECK(c.self("a", l2_bytes) == 96);
@@ -104,14 +104,14 @@ TEST_CASE("instrumented code counts, since no kernel is traced meanwhile") {
     CHECK(fake_kind_enabled(fake::kernels) == 1);
     step();
   }
-  counted const c(s.result());
+  counted const c(s.profile());
   CHECK(c.self("a", sass) == 64);
 }
 
 TEST_CASE("the program ends early: what is complete is reported, the rest is marked") {
   counting s(std::string(hbm_read) + '+' + sass);
   run_steps(2, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::one_problem(p, "the program ended after 1 of 2 counting steps");
   CHECK(p.counter_passes_done == 1);
   counted const c(p);
@@ -124,7 +124,7 @@ TEST_CASE("the program ends within a configuration: nothing of it is invented") 
   counting s(four);
   fake_profiler_set_metrics_per_pass(1);
   run_steps(3, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::one_problem(p, "the program ended after 2 of 4 counting steps");
   counted const c(p);
   for (char const* const metric : {hbm_read, hbm_write, l2_bytes, sass})
@@ -134,7 +134,7 @@ TEST_CASE("the program ends within a configuration: nothing of it is invented") 
 TEST_CASE("the program ends before anything is counted") {
   counting s(hbm_read);
   run_steps(1, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.counters.empty());
   CHECK(p.kernels.size() == 3);
 }
@@ -150,7 +150,7 @@ TEST_CASE("a session that is stopped inside a pass has no half of it") {
     CHECK(fake_profiler_enabled() == 0);
     launch_blocks(1);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::one_problem(p, "the program ended after 1 of 2 counting steps");
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
@@ -164,7 +164,7 @@ TEST_CASE("runs one after the other find nothing of each other") {
       STRATA_RANGE("a");
       launch_blocks(blocks);
     });
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::no_problem(p);
     CHECK(counted(p).self("a", hbm_read) == 32 * blocks);
     CHECK(p.counter_passes_done == 1);
@@ -177,7 +177,7 @@ TEST_CASE("runs one after the other find nothing of each other") {
       STRATA_RANGE("a");
       launch_blocks(blocks);
     });
-    CHECK(counted(s.result()).self("a", hbm_read) == 32 * blocks);
+    CHECK(counted(s.profile()).self("a", hbm_read) == 32 * blocks);
   }
   CHECK(fake_profiler_hosts() <= 2);  // of the session that still has its result
 }

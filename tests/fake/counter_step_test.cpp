@@ -129,7 +129,7 @@ TEST_CASE("a program that ends while it is counted leaves no half line on the te
 TEST_CASE("a program without steps is told what counters need") {
   counting s(hbm_read);
   for (int i = 0; i < 5; ++i) step();
-  one_problem(s.result(),
+  one_problem(s.profile(),
               "counters= needs STRATA_STEP() around each step, and the program has none");
   CHECK(fake_profiler_passes() == 0);
 }
@@ -137,7 +137,7 @@ TEST_CASE("a program without steps is told what counters need") {
 TEST_CASE("a program with too few steps is told which is the first that counts") {
   counting s(hbm_read, "skip=2,warmup=1");
   run_steps(4, step);
-  one_problem(s.result(), "before the first counting step, which is step 5");
+  one_problem(s.profile(), "before the first counting step, which is step 5");
 }
 
 TEST_CASE("counting begins after the last window") {
@@ -146,7 +146,7 @@ TEST_CASE("counting begins after the last window") {
   CHECK(fake_profiler_passes() == 0);
   run_steps(1, step);
   CHECK(fake_profiler_passes() == 1);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(p.steps.size() == 2);
   CHECK(counted(p).total("a", hbm_read) == 64);
@@ -155,7 +155,7 @@ TEST_CASE("counting begins after the last window") {
 TEST_CASE("windows without an end give the steps after the first one to counting") {
   counting s(hbm_read, "skip=1,repeat=0");
   run_steps(8, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 1);
   CHECK(p.steps.size() == 4);
@@ -165,7 +165,7 @@ TEST_CASE("windows without an end give the steps after the first one to counting
 TEST_CASE("a program with too few windows is told which step would count") {
   counting s(hbm_read, "skip=1,repeat=2");
   run_steps(4, step);
-  one_problem(s.result(), "before the first counting step, which is step 5");
+  one_problem(s.profile(), "before the first counting step, which is step 5");
 }
 
 TEST_CASE("a stream that captures when a step begins: the step is not a pass, the next one is") {
@@ -177,9 +177,9 @@ TEST_CASE("a stream that captures when a step begins: the step is not a pass, th
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_end_capture(9) != 0);
   run_steps(2, step);
-  fake::no_problem(s.result());
+  fake::no_problem(s.profile());
   CHECK(fake_profiler_passes() == 1);
-  CHECK(counted(s.result()).self("a", hbm_read) == 64);
+  CHECK(counted(s.profile()).self("a", hbm_read) == 64);
 }
 
 TEST_CASE("a capture that never ends is told after a while") {
@@ -189,7 +189,7 @@ TEST_CASE("a capture that never ends is told after a while") {
   run_steps(120, step);
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_end_capture(9) != 0);
-  CHECK(fake::says(s.result().problems.at(0), "no pass could begin: end captures within a step"));
+  CHECK(fake::says(s.profile().problems.at(0), "no pass could begin: end captures within a step"));
 }
 
 TEST_CASE("a capture within a counting step is left intact, and what runs is counted") {
@@ -211,7 +211,7 @@ TEST_CASE("a capture within a counting step is left intact, and what runs is cou
     (void)fake_graph_launch(fake_graph_clone(graph), 9);
   };
   run_steps(2, capturing);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.counter_passes_done == 1);
   CHECK(fake_capture_broken() == 0);
   counted const c(p);
@@ -231,7 +231,7 @@ TEST_CASE("a capture across the end of a counting step: the pass is void, and ma
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_end_capture(9) != 0);
   run_steps(2, step);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 2);  // the void one as well
   CHECK(p.counter_passes_done == 1);
@@ -253,7 +253,7 @@ TEST_CASE("a session that ends while a stream captures leaves the capture intact
     }
     s.stop();
     CHECK(fake_capture_broken() == 0);
-    CHECK(s.result().counters.empty());
+    CHECK(s.profile().counters.empty());
   }
   CHECK(fake_end_capture(9) != 0);
   CHECK(fake_misuse_count() == 0);
@@ -270,8 +270,8 @@ TEST_CASE("a loop over the passes") {
     ++runs;
   }
   CHECK(runs == 2);
-  fake::no_problem(s.result());
-  CHECK(counted(s.result()).self("a", hbm_write) == 64);
+  fake::no_problem(s.profile());
+  CHECK(counted(s.profile()).self("a", hbm_write) == 64);
   CHECK(fake_misuse_count() == 0);
 }
 
@@ -285,8 +285,8 @@ TEST_CASE("a loop over the passes runs its body once where nothing can be counte
     ++runs;
   }
   CHECK(runs == 1);
-  one_problem(s.result(), "NVreg_RestrictProfilingToAdminUsers=0");
-  CHECK(s.result().kernels.size() == 1);
+  one_problem(s.profile(), "NVreg_RestrictProfilingToAdminUsers=0");
+  CHECK(s.profile().kernels.size() == 1);
 }
 
 TEST_CASE("a pass that breaks off does not count, and is made again") {
@@ -304,8 +304,8 @@ TEST_CASE("a pass that breaks off does not count, and is made again") {
     ++runs;
   }
   CHECK(runs == 1);
-  CHECK(counted(s.result()).self("a", hbm_read) == 64);
-  CHECK(s.result().counter_passes_done == 1);
+  CHECK(counted(s.profile()).self("a", hbm_read) == 64);
+  CHECK(s.profile().counter_passes_done == 1);
   CHECK(fake_misuse_count() == 0);
 }
 
@@ -325,7 +325,7 @@ TEST_CASE("replay runs its body once, and refuses a set of several passes") {
   CHECK(fake_profiler_passes() == 0);
   CHECK(s.counters(std::string(hbm_read) + '+' + hbm_write).replay(body, strata::repeatable).ok());
   CHECK(runs == 3);
-  CHECK(counted(s.result()).self("a", hbm_write) == 64);
+  CHECK(counted(s.profile()).self("a", hbm_write) == 64);
   CHECK(fake_misuse_count() == 0);
 }
 
@@ -340,6 +340,6 @@ TEST_CASE("replay of a set of one pass") {
             })
             .ok());
   CHECK(runs == 1);
-  fake::no_problem(s.result());
-  CHECK(counted(s.result()).self("a", hbm_read) == 64);
+  fake::no_problem(s.profile());
+  CHECK(counted(s.profile()).self("a", hbm_read) == 64);
 }

@@ -55,7 +55,7 @@ TEST_CASE("single kernels of a range, by name") {
   SUBCASE("counted between push and pop") {}
   SUBCASE("counted outside as well") { fake_profiler_count_kernels_anywhere(1); }
   run_steps(3, attention);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   REQUIRE(p.kernel_counter_names.size() == 2);
   CHECK(p.kernel_counter_names[0] == hbm_read);
@@ -86,17 +86,17 @@ TEST_CASE("kernels that cannot be joined give a sentence and no values") {
                             }()),
                             7);
   });
-  fake::one_problem(s.result(), "cannot be joined for certain");
-  CHECK(s.result().counted_kernels.empty());
+  fake::one_problem(s.profile(), "cannot be joined for certain");
+  CHECK(s.profile().counted_kernels.empty());
 }
 
 TEST_CASE("kernels= without what to count, and a program that ends before") {
   strata::session alone(fake::configure("trace,formats=none,kernels=attention"));
   REQUIRE(alone.start().ok());
-  fake::one_problem(alone.result(), "kernels= says where to count kernels, but not what");
+  fake::one_problem(alone.profile(), "kernels= says where to count kernels, but not what");
   kernels_of_attention s;
   run_steps(2, attention);
-  fake::one_problem(s.result(), "kernels=: the program ended after 0 of 1 counting steps");
+  fake::one_problem(s.profile(), "kernels=: the program ended after 0 of 1 counting steps");
 }
 
 TEST_CASE("instrumented counters are left out in a program with graphs, the others are counted") {
@@ -110,7 +110,7 @@ TEST_CASE("instrumented counters are left out in a program with graphs, the othe
     launch_blocks(2);
     (void)fake_graph_launch(executable, 7);
   });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::one_problem(p, "this program uses CUDA graphs");
   CHECK(p.counter_passes == 1);
   CHECK(p.counter_passes_done == 1);
@@ -135,7 +135,7 @@ TEST_CASE("counting steps with other grids or other kernels") {
     STRATA_RANGE("other");
     launch_blocks(2, step % 2 == 0 ? "even" : "odd");
   });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::no_problem(p);
   counted const c(p);
   CHECK(c.note("same", hbm_read).empty());
@@ -169,7 +169,7 @@ TEST_CASE("replay runs its body once, whatever room it needs") {
   CHECK(done.code() == strata::errc::limit);
   CHECK(fake::says(done.message(), "replay(body, strata::repeatable)"));
   CHECK(fake_profiler_passes() == 1);
-  for (strata::counter_value const& each : s.result().counters) CHECK(each.value == 32);
-  CHECK(s.result().losses.counter_ranges_lost > 0);
+  for (strata::counter_value const& each : s.profile().counters) CHECK(each.value == 32);
+  CHECK(s.profile().losses.counter_ranges_lost > 0);
   fake_profiler_reset();
 }

@@ -69,7 +69,7 @@ class profiler_call {
     fail("with an object that is not enabled", result::invalid_parameter);
     return nullptr;
   }
-  profiler_host* host_of(api::host_object* handle) {
+  cupti_host* host_of(api::host_object* handle) {
     auto const found = p.hosts.find(handle);
     if (found != p.hosts.end()) return found->second.get();
     fail("with a host object that is not there", result::invalid_parameter);

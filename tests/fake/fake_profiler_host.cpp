@@ -107,7 +107,7 @@ FAKE_EXPORT result cuptiProfilerHostInitialize(api::host_initialize_params* para
     c.fail("with an image that is none of counters", result::invalid_parameter);
     return c.code;
   }
-  auto made = std::make_unique<fake::profiler_host>();
+  auto made = std::make_unique<fake::cupti_host>();
   if (params->availability != nullptr) made->device = params->availability[1];
   params->object = reinterpret_cast<api::host_object*>(made.get());
   c.p.hosts[made.get()] = std::move(made);
@@ -159,7 +159,7 @@ FAKE_EXPORT result cuptiProfilerHostGetMetricProperties(api::metric_properties_p
 
 FAKE_EXPORT result cuptiProfilerHostConfigAddMetrics(api::add_metrics_params* params) {
   PROFILER_CALL(nothing, {0, 40});
-  fake::profiler_host* const host = c.host_of(params->object);
+  fake::cupti_host* const host = c.host_of(params->object);
   if (host == nullptr) return c.code;
   if (host->poisoned) {
     c.fail("on an object that a refused name has spoilt", result::unknown);
@@ -181,7 +181,7 @@ FAKE_EXPORT result cuptiProfilerHostConfigAddMetrics(api::add_metrics_params* pa
 
 FAKE_EXPORT result cuptiProfilerHostGetConfigImageSize(api::config_image_size_params* params) {
   PROFILER_CALL(nothing, {0, 32});
-  fake::profiler_host const* const host = c.host_of(params->object);
+  fake::cupti_host const* const host = c.host_of(params->object);
   if (host == nullptr) return c.code;
   if (host->names.empty() || host->poisoned) {
     c.fail("without metrics", result::unknown);
@@ -193,7 +193,7 @@ FAKE_EXPORT result cuptiProfilerHostGetConfigImageSize(api::config_image_size_pa
 
 FAKE_EXPORT result cuptiProfilerHostGetConfigImage(api::config_image_params* params) {
   PROFILER_CALL(nothing, {0, 40});
-  fake::profiler_host const* const host = c.host_of(params->object);
+  fake::cupti_host const* const host = c.host_of(params->object);
   if (host == nullptr) return c.code;
   if (host->names.empty() || params->size < fake::config_image_size) {
     c.fail("without metrics or room", result::invalid_parameter);
@@ -220,7 +220,7 @@ FAKE_EXPORT result cuptiProfilerHostGetNumOfPasses(api::pass_count_params* param
 
 FAKE_EXPORT result cuptiProfilerHostEvaluateToGpuValues(api::evaluate_params* params) {
   PROFILER_CALL(nothing, {0, 72});
-  fake::profiler_host* const host = c.host_of(params->object);
+  fake::cupti_host* const host = c.host_of(params->object);
   if (host == nullptr) return c.code;
   fake::image_head head{};
   if (!fake::read_head(params->counter_data, params->counter_data_size, head) ||

@@ -19,7 +19,7 @@ namespace fake {
 
 namespace api = strata::detail::cupti::profiler;
 
-struct profiler_host {
+struct cupti_host {
   std::vector<std::string> names;
   bool poisoned = false;       // by a name that was refused
   std::uint8_t device = 0;     // of the availability image, as device_byte has it
@@ -99,7 +99,7 @@ struct profiler_settings {
 
 struct profiler_state : profiler_settings {
   bool initialized = false;
-  std::map<void*, std::unique_ptr<profiler_host>> hosts;
+  std::map<void*, std::unique_ptr<cupti_host>> hosts;
   std::map<void*, std::unique_ptr<profiler_object>> objects;
   std::vector<profiler_config> configs;
 };

@@ -34,9 +34,9 @@ enum kind : std::uint32_t {
 inline constexpr kind all_kinds[] = {copies,      fills, kernels,    overheads,
                                      peer_copies, waits, allocations};
 
-inline strata::configuration configure(std::string const& text) {
+inline strata::options configure(std::string const& text) {
   strata::vec<std::string> problems;
-  strata::configuration how = strata::configuration::parse(text, problems);
+  strata::options how = strata::options::parse(text, problems);
   REQUIRE(problems.empty());
   return how;
 }

@@ -51,7 +51,7 @@ TEST_CASE("a graph captured before the first session belongs to who launches it"
   fake_graph_t const executable = fake_graph_clone(capture());
   traced s;
   decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 5);
   CHECK(row(p, "decode").self.kernels == 5);
@@ -64,7 +64,7 @@ TEST_CASE(
   traced s;
   fake_graph_t const executable = fake_graph_clone(capture());
   for (int i = 0; i < 4; ++i) decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 20);
   CHECK(row(p, "decode").self.kernels == 20);
@@ -89,7 +89,7 @@ TEST_CASE("a graph of a clone of a clone") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(fake_graph_clone(capture()));
   decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
@@ -111,7 +111,7 @@ TEST_CASE("a graph made of nodes one by one") {
     STRATA_RANGE("run");
     (void)fake_graph_launch(executable, 11);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "run").self.kernels == 2);
   CHECK(row(p, "build").self.graph_kernels == 2);
@@ -132,7 +132,7 @@ TEST_CASE(
   decode(executable);
   (void)fake_graph_update(executable, first);
   decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 20);
   CHECK(row(p, "capture/attention").self.graph_kernels == 6);
@@ -149,7 +149,7 @@ TEST_CASE("an executable that is updated from a graph of before the session is n
   (void)fake_graph_update(executable, capture());
   (void)fake_graph_update(executable, before);
   decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "").total.graph_kernels == 0);
@@ -162,7 +162,7 @@ TEST_CASE("an executable from before the session, updated within it") {
   traced s;
   (void)fake_graph_update(executable, capture());
   decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
 }
@@ -176,7 +176,7 @@ TEST_CASE("a graph captured in one session and launched in the next") {
   }
   traced s;
   decode(executable);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "capture/attention").self.graph_kernels == 3);
@@ -192,7 +192,7 @@ TEST_CASE("work beside a capture is work") {
   }
   fake_graph_t const graph = fake_end_capture(stream);
   CHECK(graph != 0);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
   CHECK(row(p, "beside").self.kernels == 1);
@@ -217,7 +217,7 @@ TEST_CASE("while a stream captures nothing waits, and the records come at a late
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_synchronize_count() == 1);
   fake::check_tracing(false);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   // Only step 0 was to be recorded, however late its records came.
   CHECK(p.kernels.size() == 1);
@@ -235,7 +235,7 @@ TEST_CASE("a capture that its thread did not end goes on") {
   }
   CHECK(fake_capture_broken() == 0);
   CHECK(fake_end_capture(stream) != 0);
-  fake::nothing_lost(s.result());
+  fake::nothing_lost(s.profile());
 }
 
 TEST_CASE("a capture that did not begin forbids nothing") {
@@ -247,7 +247,7 @@ TEST_CASE("a capture that did not begin forbids nothing") {
     launch("kernel", 11);
   }
   CHECK(fake_synchronize_count() == 1);
-  fake::nothing_lost(s.result());
+  fake::nothing_lost(s.profile());
 }
 
 TEST_CASE("a ruined capture is over when it ends") {
@@ -261,7 +261,7 @@ TEST_CASE("a ruined capture is over when it ends") {
     launch("kernel", 11);
   }
   CHECK(fake_synchronize_count() == 1);
-  fake::nothing_lost(s.result());
+  fake::nothing_lost(s.profile());
 }
 
 TEST_CASE("captures that began before anybody watched are seen on the legacy stream") {
@@ -279,7 +279,7 @@ TEST_CASE("captures that began before anybody watched are seen on the legacy str
   }
   CHECK(fake_synchronize_count() == 1);
   CHECK(fake_capture_broken() == 0);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
 }
@@ -298,7 +298,7 @@ TEST_CASE("many captures at a time") {
   }
   CHECK(fake_synchronize_count() == 1);
   CHECK(fake_capture_broken() == 0);
-  fake::nothing_lost(s.result());
+  fake::nothing_lost(s.profile());
 }
 
 TEST_CASE("sync=1 does not wait within a capture") {
@@ -312,5 +312,5 @@ TEST_CASE("sync=1 does not wait within a capture") {
   fake_graph_t const graph = capture();
   CHECK(graph != 0);
   CHECK(fake_capture_broken() == 0);
-  fake::nothing_lost(s.result());
+  fake::nothing_lost(s.profile());
 }

@@ -18,7 +18,7 @@ TEST_CASE("kernels of workers are their parent's below, and its own where they h
   {
     STRATA_RANGE("parent");
     launch("own", 7, 1000);
-    strata::context const here = strata::current();
+    strata::range_handle const here = strata::current();
     std::vector<std::thread> workers;
     for (int i = 0; i < 4; ++i) {
       workers.emplace_back([here, i] {
@@ -35,7 +35,7 @@ TEST_CASE("kernels of workers are their parent's below, and its own where they h
     for (std::thread& t : workers) t.join();
   }
   std::thread([] { launch("outside", 30, 1000); }).join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "parent").self.kernels == 5);
   CHECK(row(p, "parent").total.kernels == 9);
@@ -54,7 +54,7 @@ TEST_CASE("kernels of workers are their parent's below, and its own where they h
 TEST_CASE("what comes after the place is the thread's own again") {
   traced s;
   STRATA_RANGE("parent");
-  strata::context const here = strata::current();
+  strata::range_handle const here = strata::current();
   std::thread([here] {
     STRATA_RANGE("pool");
     {
@@ -63,7 +63,7 @@ TEST_CASE("what comes after the place is the thread's own again") {
     }
     launch("outside", 20, 1000);
   }).join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "parent").self.kernels == 1);
   CHECK(row(p, "pool").self.kernels == 1);
@@ -73,7 +73,7 @@ TEST_CASE("a worker that captures a graph captures for the range that it inherit
   traced s;
   {
     STRATA_RANGE("build");
-    strata::context const here = strata::current();
+    strata::range_handle const here = strata::current();
     fake_graph_t graph = 0;
     std::thread([here, &graph] {
       strata::inherit const as_child(here);
@@ -87,7 +87,7 @@ TEST_CASE("a worker that captures a graph captures for the range that it inherit
     STRATA_RANGE("decode");
     (void)fake_graph_launch(executable, 20);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(fake_capture_broken() == 0);
   CHECK(row(p, "build/captured").self.graph_kernels == 1);

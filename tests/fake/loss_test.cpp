@@ -15,7 +15,7 @@ TEST_CASE("the profiler's own kernel is left out in silence") {
   traced s;
   launch("gemm");
   fake_wait_ns_kernel();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
 }
@@ -26,7 +26,7 @@ TEST_CASE("a kernel of the program may have that name too") {
     STRATA_RANGE("mine");
     launch("WaitNs");
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "mine").self.kernels == 1);
 }
@@ -41,7 +41,7 @@ TEST_CASE("kernels without a launch are counted and stand under the root") {
     fake_orphan_kernel(&kernel);
     fake_orphan_kernel(&kernel);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.uncorrelated == 2);
   CHECK(p.kernels.size() == 3);
   CHECK(row(p, "work").self.kernels == 1);
@@ -58,7 +58,7 @@ TEST_CASE("lost times are counted and are no time") {
     (void)fake_copy(1, 64, 7, 1000);
     fake_lose_timestamps(0);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.timestamps_lost == 2);
   CHECK(p.losses.uncorrelated == 0);
   strata::range_row const work = row(p, "work");
@@ -80,7 +80,7 @@ TEST_CASE("what CUPTI dropped is counted") {
     fake_drop(5);
   }
   SUBCASE("and no buffer comes back") { fake_drop(5); }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.activity_dropped == 5);
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("what was dropped between two sessions is nobody's") {
   fake_drop(7);
   traced s;
   launch();
-  fake::nothing_lost(s.result());
+  fake::nothing_lost(s.profile());
 }
 
 TEST_CASE(
@@ -105,7 +105,7 @@ TEST_CASE(
     STRATA_RANGE("running");
     launch();
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(fake_synchronize_count() == 0);
   CHECK(fake_capture_broken() == 0);
   CHECK(p.kernels.size() == 1);
@@ -118,7 +118,7 @@ TEST_CASE(
   // And the next session knows nothing of it.
   traced next;
   launch();
-  profile const& q = next.result();
+  profile const& q = next.profile();
   fake::nothing_lost(q);
   CHECK(q.kernels.size() == 1);
 }
@@ -133,7 +133,7 @@ TEST_CASE("records that come after their session are not the next one's") {
   }
   traced s;
   launch();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
 }

@@ -29,7 +29,7 @@ TEST_CASE("buffers that CUPTI fills while nothing is delivered end at the limit"
     STRATA_RANGE("many");
     many(100'000);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(fake_misuse_count() == 0);
   CHECK(p.losses.buffers_refused > 0);
   CHECK(p.losses.activity_dropped > 0);
@@ -43,11 +43,11 @@ TEST_CASE("buffers that CUPTI fills while nothing is delivered end at the limit"
 TEST_CASE("a session with a lower limit than the pool of the one before still has room") {
   traced big("buffers=512");
   many(300'000);  // 62 MB of buffers
-  CHECK(big.result().kernels.size() == 300'000);
-  CHECK(big.result().cost.activity_bytes > 60 * megabyte);
+  CHECK(big.profile().kernels.size() == 300'000);
+  CHECK(big.profile().cost.activity_bytes > 60 * megabyte);
   traced s("buffers=16");
   many(50'000);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.cost.activity_bytes <= 16 * megabyte);
   CHECK(p.kernels.size() + p.losses.activity_dropped + p.losses.activity_refused == 50'000);
   CHECK(p.kernels.size() > 20'000);
@@ -57,7 +57,7 @@ TEST_CASE("a session after one that was full starts clean") {
   for (int round = 0; round < 3; ++round) {
     traced s("buffers=16");
     many(100);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::nothing_lost(p);
     CHECK(p.kernels.size() == 100);
     CHECK(p.cost.activity_bytes <= 16 * megabyte);
@@ -71,7 +71,7 @@ TEST_CASE("records beyond the limit are counted and collection goes on") {
   fake_kernel last;
   last.name = "last";
   (void)fake_launch(&last);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(fake_misuse_count() == 0);
   CHECK(p.losses.activity_refused > 0);
   CHECK(p.kernels.size() + p.losses.activity_refused + p.losses.activity_dropped == 150'001);
@@ -89,7 +89,7 @@ TEST_CASE("buffers are used again") {
             strata::detail::cupti::result::success);
     CHECK(fake_buffers_outstanding() == 0);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 50'000);
   first = p.cost.activity_bytes;
@@ -103,13 +103,13 @@ TEST_CASE("buffers come back empty too") {
   s.stop();
   CHECK(fake_buffers_outstanding() == 0);
   traced none;
-  fake::nothing_lost(none.result());
+  fake::nothing_lost(none.profile());
 }
 
 TEST_CASE("a full log of launches loses launches, which is said") {
   traced s("log=1");
   many(100'000);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.launches_dropped > 0);
   CHECK(p.launches.size() + p.losses.launches_dropped == 100'000);
   CHECK(p.losses.uncorrelated == p.losses.launches_dropped);

@@ -80,7 +80,7 @@ TEST_CASE("nothing is heard unless it is asked for") {
       launch();
       program().pop();
       program().end(program().start("quiet"));
-      profile const& p = s.result();
+      profile const& p = s.profile();
       CHECK(row(p, "").self.kernels == 1);
       CHECK(strata::call_tree(p).rows().size() == 1);
       CHECK(p.spans.empty());
@@ -108,7 +108,7 @@ TEST_CASE("pushes and pops are ranges, nested with Strata's own") {
     program().pop();
   }
   launch();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "step").host.count() == 3);
   CHECK(row(p, "step").self.kernels == 3);
@@ -129,7 +129,7 @@ TEST_CASE("NVTX ranges are counted like others") {
     program().pop();
     program().pop();
   });
-  fake::counted const c(s.result());
+  fake::counted const c(s.profile());
   CHECK(c.self("layer", fake::hbm_read) == 64);
   CHECK(c.self("layer/inner", fake::hbm_read) == 96);
   CHECK(c.total("layer", fake::hbm_read) == 160);
@@ -176,7 +176,7 @@ TEST_CASE("each way to give a text") {
   nvtx_test::nvtx::event none_given = text_event("payload only");
   none_given.kind = nvtx_test::nvtx::message_kind::none;
   in(domain, none_given);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   for (auto const& [path, kernels] :
        std::vector<std::pair<std::string, std::uint64_t>>{{"plain", 1},
@@ -208,7 +208,7 @@ TEST_CASE("a text that is too long to be put behind its domain is cut between ch
   program().pop(domain);
   program().push(text.c_str());
   program().pop();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   REQUIRE(p.ranges.size() == 2);
   CHECK(name_of(p, p.nodes[p.ranges[0].node].name) == "d:" + text.substr(0, 332 * 3));
   CHECK(name_of(p, p.nodes[p.ranges[1].node].name) == text);
@@ -227,7 +227,7 @@ TEST_CASE("ranges that Strata itself sends to NVTX are not counted twice") {
     program().end(own, program().start(own, text_event("layer")));
     program().pop(own);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "layer").host.count() == 1);
   CHECK(strata::call_tree(p).rows().size() == 2);
@@ -249,7 +249,7 @@ TEST_CASE("domains have stacks of their own, and what does not match ends nothin
     program().pop(b);
     program().pop(b);
     launch();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::nothing_lost(p);
     CHECK(row(p, "").self.kernels == 2);
     CHECK(row(p, "a:x/b:y").host.count() == 1);
@@ -263,7 +263,7 @@ TEST_CASE("domains have stacks of their own, and what does not match ends nothin
     STRATA_RANGE("next");
     program().pop();
     launch();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(row(p, "").self.kernels == 1);
     CHECK(row(p, "scope/left open").host.count() == 1);
     CHECK(row(p, "next").self.kernels == 1);
@@ -277,7 +277,7 @@ TEST_CASE("domains have stacks of their own, and what does not match ends nothin
     program().pop();
     launch();
     strata::pop();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.losses.pops_without_push == 1);
     CHECK(row(p, "nvtx").self.kernels == 1);
     CHECK(row(p, "pushed").self.kernels == 1);
@@ -292,7 +292,7 @@ TEST_CASE("ranges across the ends of sessions") {
     program().pop();  // of the range before: CUPTI did not tell its begin
     program().push("open at the end");
     launch();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(row(p, "open at the end").self.kernels == 1);
     CHECK(p.losses.ranges_left_open == 1);
   }
@@ -307,7 +307,7 @@ TEST_CASE("ranges across the ends of sessions") {
     launch();
     program().push("after");
     program().pop();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::nothing_lost(p);
     CHECK(row(p, "open at the end/inner").self.kernels == 1);
     CHECK(row(p, "").self.kernels == 1);
@@ -318,9 +318,9 @@ TEST_CASE("ranges across the ends of sessions") {
     program().push("unasked");
     launch();
     program().pop();
-    CHECK(row(s.result(), "").self.kernels == 1);
-    CHECK(s.result().names.size() > 0);
-    CHECK(strata::call_tree(s.result()).rows().size() == 1);
+    CHECK(row(s.profile(), "").self.kernels == 1);
+    CHECK(s.profile().names.size() > 0);
+    CHECK(strata::call_tree(s.profile()).rows().size() == 1);
   }
 }
 
@@ -343,7 +343,7 @@ TEST_CASE("start and end make spans, across threads and overlapping") {
   program().end(domain, first);  // again
   program().end(987'654'321);
   std::thread([&] { program().end(second); }).join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   (void)never;
   CHECK(row(p, "work").self.kernels == 1);
   CHECK(strata::call_tree(p).rows().size() == 2);
@@ -413,7 +413,7 @@ TEST_CASE("a trace that is cut short says so for spans too") {
   no_tool const none;
   traced s("nvtx=in");
   for (int i = 0; i < 100; ++i) program().end(program().start("span"));
-  profile const& p = s.result();
+  profile const& p = s.profile();
   REQUIRE(p.spans.size() == 100);
   strata::trace_summary summary;
   (void)written(p, [&](auto& out, auto const& input) {
@@ -431,12 +431,12 @@ TEST_CASE("what a session leaves open is no part of the next") {
   {
     traced s("nvtx=in");
     old = program().start("old");
-    CHECK(s.result().losses.spans_left_open == 1);
+    CHECK(s.profile().losses.spans_left_open == 1);
   }
   traced s("nvtx=in");
   program().end(old);
   program().end(program().start("new"));
-  profile const& p = s.result();
+  profile const& p = s.profile();
   REQUIRE(p.spans.size() == 1);
   CHECK(name_of(p, p.spans[0].name) == "new");
   CHECK(p.losses.spans_left_open == 0);
@@ -447,7 +447,7 @@ TEST_CASE("too many open spans are counted") {
   traced s("nvtx=in");
   std::size_t const most = strata::detail::span_log::most_open;
   for (std::size_t i = 0; i < most + 5; ++i) (void)program().start("open");
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.spans_dropped == 5);
   CHECK(p.losses.spans_left_open == most);
 }
@@ -472,7 +472,7 @@ TEST_CASE("threads push and pop at once") {
     });
   }
   for (std::thread& each : all) each.join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(row(p, "outer/pool:task").self.kernels == 800);
   CHECK(row(p, "outer").host.count() == 800);
@@ -486,7 +486,7 @@ TEST_CASE("a tool that the user named keeps NVTX") {
   traced s("nvtx=in");
   CHECK(std::string(std::getenv(path_variable)) == "/opt/tool/libtool.so");
   STRATA_RANGE("work");
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.problems.size() == 1);
   CHECK(has_problem(p, "/opt/tool/libtool.so"));
   CHECK(has_problem(p, "unset it"));
@@ -498,7 +498,7 @@ TEST_CASE("libcupti named by the user is as good as by Strata") {
   traced s("nvtx=in");
   program().push("x");
   program().pop();
-  CHECK(s.result().problems.empty());
+  CHECK(s.profile().problems.empty());
   CHECK(std::string(std::getenv(path_variable)) == "/somewhere/libcupti.so.13");
 }
 
@@ -506,14 +506,14 @@ TEST_CASE("what keeps NVTX away is told in one sentence") {
   no_tool const none;
   SUBCASE("no call came") {
     traced s("nvtx=in");
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.problems.size() == 1);
     CHECK(has_problem(p, "no NVTX call was heard"));
   }
   SUBCASE("host times only") {
     strata::session s(fake::configure("host,nvtx=in,formats=none"));
     REQUIRE(s.start().ok());
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.problems.size() == 1);
     CHECK(has_problem(p, "which needs trace"));
     CHECK(std::getenv(path_variable) == nullptr);
@@ -523,7 +523,7 @@ TEST_CASE("what keeps NVTX away is told in one sentence") {
     fake_fail("cuptiEnableCallback", 27);
     REQUIRE(s.start().ok());
     fake_fail("cuptiEnableCallback", 0);
-    CHECK(has_problem(s.result(), "nvtx=in: cuptiEnableCallback"));
+    CHECK(has_problem(s.profile(), "nvtx=in: cuptiEnableCallback"));
   }
 }
 
@@ -534,7 +534,7 @@ TEST_CASE("in and out at once") {
   launch();
   program().pop();
   STRATA_RANGE("own");
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(row(p, "nvtx").self.kernels == 1);
   CHECK(row(p, "own").host.count() == 1);
 }

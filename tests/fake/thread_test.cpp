@@ -97,7 +97,7 @@ TEST_CASE("sessions start and stop while threads launch") {
     load.allow(100);
     load.wait(50);
     s.stop();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.problems.empty());
     CHECK(p.kernels.size() >= 30 * threads);
     check_joined(p);
@@ -121,7 +121,7 @@ TEST_CASE("windows come and go while threads launch") {
     load.allow(10);
     load.wait(5);  // the rest runs while the step ends
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.problems.empty());
   CHECK(p.steps.size() == 20);
   CHECK(p.kernels.size() >= 50 * threads);
@@ -160,7 +160,7 @@ TEST_CASE("captures come and go while windows end") {
   }
   go_on.store(false);
   for (std::thread& t : all) t.join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   // The program's threads begin captures at any moment, so one may begin within a wait; that is a
   // race of a real program too. What is joined is joined right.
   for (strata::kernel_record const& k : p.kernels) CHECK((k.graph_node != 0) == (k.stream != 7));
@@ -180,7 +180,7 @@ TEST_CASE("threads that come and go") {
     }
     for (std::thread& t : all) t.join();
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 20 * threads);
   for (int t = 0; t < threads; ++t)

@@ -97,7 +97,7 @@ struct program {
   }
 
   void tell() {
-    strata::profile const& p = session->result();
+    strata::profile const& p = session->profile();
     auto const line = [](char const* what, auto count) {
       std::printf("%s: %llu\n", what, static_cast<unsigned long long>(count));
     };
@@ -176,7 +176,7 @@ struct program {
     if (key == "drop") CONTROL(cupti, fake_drop)(static_cast<std::size_t>(number));
     if (key == "start") {
       strata::vec<std::string> problems;
-      session = std::make_unique<strata::session>(strata::configuration::parse(value, problems));
+      session = std::make_unique<strata::session>(strata::options::parse(value, problems));
       std::printf("started: %d\n", session->start().ok() ? 1 : 0);
     }
     if (key == "work") work(number);

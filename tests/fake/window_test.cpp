@@ -39,7 +39,7 @@ TEST_CASE("nothing is on without a session, and all of it within") {
   fake::check_tracing(false);
   CHECK(fake_synchronize_count() == 1);
   work(5);  // nobody's
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 2);
   CHECK(p.copies.size() == 4);
@@ -62,7 +62,7 @@ TEST_CASE("only the active steps of each window are kept") {
   }
   CHECK(fake_synchronize_count() == 2);
   fake::check_tracing(false);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(fake_synchronize_count() == 2);
   fake::nothing_lost(p);
   // Steps 3, 4, 8 and 9 are active; step n works n + 1 times.
@@ -92,7 +92,7 @@ TEST_CASE("a warm-up at the very start") {
     STRATA_STEP();
     work(1);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
   CHECK(p.synchronizations.size() == 1);
@@ -105,7 +105,7 @@ TEST_CASE("a session that ends while it warms up has nothing") {
     STRATA_STEP();
     work(1);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.empty());
   CHECK(p.launches.empty());
@@ -114,7 +114,7 @@ TEST_CASE("a session that ends while it warms up has nothing") {
   // And the session after it does not warm up.
   traced next;
   work(1);
-  CHECK(next.result().kernels.size() == 1);
+  CHECK(next.profile().kernels.size() == 1);
 }
 
 TEST_CASE("windows without an end") {
@@ -124,7 +124,7 @@ TEST_CASE("windows without an end") {
     work(1);
   }
   CHECK(fake_synchronize_count() == 10);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 10);
   CHECK(row(p, "work").host.count() == 10);
@@ -154,7 +154,7 @@ TEST_CASE("a range costs no call of CUPTI") {
   CHECK(names[1] == fake_calls("cuptiActivityFlushAll"));
   CHECK(names[2] == fake_calls("cuptiEnableCallback"));
   CHECK(names[3] == fake_calls("cuptiActivityEnable"));
-  CHECK(s.result().ranges.size() == 100);
+  CHECK(s.profile().ranges.size() == 100);
 }
 
 TEST_CASE("sync=1 waits at the end of each range") {
@@ -178,7 +178,7 @@ TEST_CASE("our own wait at the end of a window, and what it costs, is not in the
   }
   CHECK(fake_synchronize_count() == 1);
   fake_set_synchronize_hook(nullptr);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.synchronizations.size() == 1);
   CHECK(p.overheads.size() == 1);
@@ -192,7 +192,7 @@ TEST_CASE("what is launched while a window closes has its launch and is left out
     work(1);
   }
   fake_set_synchronize_hook(nullptr);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
 }
@@ -202,7 +202,7 @@ TEST_CASE("sessions in a row all trace and find nothing of each other") {
     traced s;
     fake::check_tracing(true);
     for (std::size_t i = 0; i < run; ++i) work(1);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::check_tracing(false);
     fake::nothing_lost(p);
     CHECK(p.kernels.size() == run);
@@ -218,7 +218,7 @@ TEST_CASE("sessions in a row all trace and find nothing of each other") {
       fake::check_tracing(step < 2);
       work(1);
     }
-    profile const& p = s.result();
+    profile const& p = s.profile();
     fake::nothing_lost(p);
     CHECK(p.kernels.size() == 2);
     REQUIRE(s.start().ok());
@@ -247,7 +247,7 @@ TEST_CASE("kernel times land on the host's clock whatever CUPTI's clock says") {
     STRATA_RANGE("work");
     launch("kernel", ++stream, 10);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   fake::nothing_lost(p);
   REQUIRE(p.kernels.size() == 50);
   REQUIRE(p.launches.size() == 50);

@@ -32,7 +32,7 @@ TEST_CASE("kernels belong to the range that launched them") {
   GPU_CHECK(cudaDeviceSynchronize());
   GPU_CHECK(cudaFree(values));
   for (cudaStream_t stream : streams) GPU_CHECK(cudaStreamDestroy(stream));
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   CHECK(p.kernels.size() == 19);
   call_tree const tree(p);
@@ -66,7 +66,7 @@ TEST_CASE("device times lie behind their launches on the host's clock") {
     gpu::spin<<<1, 1>>>(20'000, nullptr);
     GPU_CHECK(cudaStreamSynchronize(nullptr));
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   REQUIRE(p.kernels.size() == 200);
   REQUIRE(p.ranges.size() == 200);
@@ -107,7 +107,7 @@ TEST_CASE("copies, fills and allocations are counted in bytes") {
     GPU_CHECK(cudaFree(other));
   }
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
   strata::range_row const copy = gpu::row(tree, "copy");
@@ -155,7 +155,7 @@ TEST_CASE(
   GPU_CHECK(cudaGraphExecDestroy(executable));
   GPU_CHECK(cudaGraphDestroy(graph));
   GPU_CHECK(cudaFree(values));
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   CHECK(p.kernels.size() == 20);
   call_tree const tree(p);
@@ -207,7 +207,7 @@ TEST_CASE("an updated executable graph runs what was captured last") {
   GPU_CHECK(cudaGraphExecDestroy(executable));
   GPU_CHECK(cudaGraphDestroy(graph));
   GPU_CHECK(cudaFree(values));
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
   CHECK(gpu::row(tree, "run").self.kernels == 5);
@@ -232,7 +232,7 @@ TEST_CASE("threads launch in ranges of their own") {
     });
   }
   for (std::thread& t : all) t.join();
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
   for (int t = 0; t < threads; ++t) {
@@ -263,7 +263,7 @@ TEST_CASE("a capture that is under way when a window ends stays valid") {
       }
     }
     GPU_CHECK(cudaDeviceSynchronize());
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.losses.uncorrelated == 0);
     call_tree const tree(p);
     CHECK(gpu::row(tree, "work").host.count() == 2);
@@ -282,7 +282,7 @@ TEST_CASE("only the active steps are traced") {
     for (int i = 0; i <= step; ++i) gpu::spin<<<1, 1>>>(100, nullptr);
   }
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
   // Steps 3, 4, 8 and 9 are active; step n launches n + 1 kernels.
@@ -299,7 +299,7 @@ TEST_CASE("sync=1 lets a range last as long as its kernels") {
     STRATA_RANGE("long");
     gpu::spin<<<1, 1>>>(2'000'000, nullptr);
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
   CHECK(gpu::row(tree, "long").host_total_ns >= gpu::row(tree, "long").self.kernel_ns);
@@ -313,7 +313,7 @@ TEST_CASE("a session finds nothing of the one before it") {
       STRATA_RANGE("again");
       gpu::spin<<<1, 1>>>(100, nullptr);
     }
-    profile const& p = s.result();
+    profile const& p = s.profile();
     gpu::nothing_lost(p);
     CHECK(p.kernels.size() == static_cast<std::size_t>(run));
     CHECK(p.ranges.size() == static_cast<std::size_t>(run));
@@ -331,7 +331,7 @@ TEST_CASE("memory limits are kept and what is beyond is counted") {
     gpu::spin<<<1, 1>>>(1, nullptr);
   }
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.losses.activity_refused + p.losses.activity_dropped + p.losses.buffers_refused > 0);
   CHECK(p.losses.ranges_folded > 0);
   CHECK(p.losses.launches_dropped > 0);

@@ -1,6 +1,7 @@
 // Another CUPTI client was there first: Strata says so, calls CUPTI no more, and keeps the host's
 // times.
 
+#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
 
 #include "gpu/gpu_fixture.hpp"
@@ -20,7 +21,7 @@ TEST_CASE("a second subscriber keeps the host profile") {
       gpu::spin<<<1, 1>>>(100, nullptr);
       GPU_CHECK(cudaDeviceSynchronize());
     }
-    strata::profile const& p = s.result();
+    strata::profile const& p = s.profile();
     REQUIRE(p.problems.size() == 1);
     INFO(p.problems[0]);
     CHECK(p.problems[0].find("39") != std::string::npos);
@@ -33,5 +34,5 @@ TEST_CASE("a second subscriber keeps the host profile") {
   CHECK(s.start().ok());
   gpu::spin<<<1, 1>>>(100, nullptr);
   GPU_CHECK(cudaDeviceSynchronize());
-  CHECK(s.result().kernels.size() == 1);
+  CHECK(s.profile().kernels.size() == 1);
 }

@@ -89,7 +89,7 @@ counted count(char const* request, Step step) {
   }
   CHECK(s.counters(request).passes() == passes);
   CHECK(s.counters(request).passes_done() == passes);
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.losses.counter_ranges_lost == 0);
   return counted(p);
@@ -223,7 +223,7 @@ TEST_CASE("replay, and a pass that breaks off") {
     CHECK(counters.passes_done() == 0);
     CHECK(counters.replay(step).ok());
     CHECK(counters.passes_done() == 1);
-    counted const c(s.result());
+    counted const c(s.profile());
     compare(c, "copy", "hbm_read_bytes", all, 0.03);
   }
   {
@@ -244,7 +244,7 @@ TEST_CASE("replay, and a pass that breaks off") {
     REQUIRE(s.start().ok());
     strata::counter_passes counters = s.counters("memory");
     CHECK(counters.replay(step, strata::repeatable).ok());
-    counted const c(s.result());
+    counted const c(s.profile());
     compare(c, "copy", "hbm_write_bytes", all, 0.03);
     // The passes left no trace in the timed part: nothing was timed at all.
     CHECK(c.tree.rows().size() >= 1);

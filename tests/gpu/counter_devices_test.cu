@@ -111,7 +111,7 @@ TEST_CASE("a range is counted on each device that it works on") {
                  "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum"));
   REQUIRE(s.start().ok());
   gpu::run_steps(9, [&] { work.step(); });
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   gpu::nothing_lost(p);
   CHECK(p.counted_devices.size() == 2);
   CHECK(p.counter_passes_done == p.counter_passes);
@@ -137,7 +137,7 @@ TEST_CASE("busy times overlap across devices, and each device's own are added up
   strata::session s(gpu::quiet("trace,formats=none"));
   REQUIRE(s.start().ok());
   gpu::run_steps(3, [&] { work.step(); });
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   gpu::nothing_lost(p);
   strata::call_tree const tree(p);
   strata::range_row const both = gpu::row(tree, "both");

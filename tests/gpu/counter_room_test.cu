@@ -49,7 +49,7 @@ TEST_CASE("more ranges than room are counted, in a later step if need be") {
   REQUIRE(s.start().ok());
   gpu::run_steps(1, [&] { many(values.at, 1); });
   gpu::run_steps(4, [&] { many(values.at, 100); });
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
   CHECK(p.counters.size() == 100);
@@ -69,7 +69,7 @@ TEST_CASE("one range, pushed far more often than there is room for names") {
     }
     GPU_CHECK(cudaDeviceSynchronize());
   });
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
   REQUIRE(p.counters.size() == 1);
@@ -111,7 +111,7 @@ TEST_CASE("a capture within a counted step stays intact, and its launch is count
   strata::session s(gpu::quiet("trace,formats=none,active=1,counters=smsp__warps_launched.sum"));
   REQUIRE(s.start().ok());
   gpu::run_steps(2, [&] { capture_and_launch(values.at, stream); });
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
   CHECK(p.counter_passes_done == 1);
@@ -126,7 +126,7 @@ TEST_CASE("instrumented counters are left out beside graphs, which they would br
   strata::session s(gpu::quiet(counting_fma));
   REQUIRE(s.start().ok());
   gpu::run_steps(3, [&] { capture_and_launch(values.at, stream); });
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   REQUIRE(p.problems.size() == 1);
   CHECK(p.problems[0].find("CUDA graphs") != std::string::npos);
   CHECK(p.counters.empty());

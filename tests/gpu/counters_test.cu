@@ -59,7 +59,7 @@ TEST_CASE("traffic and instructions equal the count by hand") {
   strata::session s(gpu::quiet("trace,formats=none"));
   REQUIRE(s.start().ok());
   step();
-  strata::counter_session counters;
+  strata::counter_collector counters;
   strata::vec<strata::status> problems;
   strata::status const opened = counters.open("memory+flops+instructions+l2hit", problems);
   INFO(opened.message());
@@ -83,7 +83,7 @@ TEST_CASE("traffic and instructions equal the count by hand") {
   }
   CHECK(counters.passes_done() == counters.passes());
   counters.close();
-  strata::profile p = s.result();
+  strata::profile p = s.profile();
   counters.copy_to(p);
   auto copy = counted(p, "step/copy");
   auto fma = counted(p, "step/fma");

@@ -33,9 +33,9 @@ inline bool const has_device = [] {
   return true;
 }();
 
-inline strata::configuration quiet(char const* text) {
+inline strata::options quiet(char const* text) {
   strata::vec<std::string> problems;
-  strata::configuration how = strata::configuration::parse(text, problems);
+  strata::options how = strata::options::parse(text, problems);
   REQUIRE(problems.empty());
   return how;
 }

@@ -55,7 +55,7 @@ TEST_CASE("kernels of a range are counted one by one, and memory is as it was") 
     }
     GPU_CHECK(cudaDeviceSynchronize());
   }
-  strata::profile const& p = s.result();
+  strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
   strata::call_tree const tree(p);

@@ -3,6 +3,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdlib>
+#include <strata/base/clock.hpp>
 #include <strata/nvtx.hpp>
 #include <strata/range.hpp>
 #include <thread>
@@ -79,7 +80,7 @@ TEST_CASE("kernels belong to the NVTX range that they were launched in") {
   }
   launch();
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   CHECK(p.kernels.size() == 22);
   call_tree const tree(p);
@@ -103,7 +104,7 @@ TEST_CASE("start and end of NVTX become spans") {
   nvtxDomainRangeEnd(domain, b);
   nvtxMarkA("mark");
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   REQUIRE(p.spans.size() == 3);
   CHECK(name_of(p, p.spans[0].name) == "across");
@@ -125,7 +126,7 @@ TEST_CASE("ranges that go out to NVTX do not come in again") {
     nvtxRangePop();
   }
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
   CHECK(tree.rows().size() == 3);
@@ -140,7 +141,7 @@ TEST_CASE("a session that does not ask hears no NVTX") {
   launch();
   nvtxRangePop();
   GPU_CHECK(cudaDeviceSynchronize());
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   CHECK(call_tree(p).rows().size() == 1);
   CHECK(p.kernels.size() == 1);
@@ -158,7 +159,7 @@ TEST_CASE("NVTX ranges are counted like others") {
     nvtxRangePop();
     GPU_CHECK(cudaDeviceSynchronize());
   }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   gpu::nothing_lost(p);
   CHECK(p.counter_passes_done == 1);
   REQUIRE(p.counters.size() == 2);
@@ -179,5 +180,5 @@ TEST_CASE("what one NVTX range costs") {
   auto const each = static_cast<double>(strata::detail::monotonic_ns() - begin) / times;
   MESSAGE("an NVTX push and pop through CUPTI: ", each, " ns");
   CHECK(each < 5'000);
-  CHECK(gpu::row(call_tree(s.result()), "range").host.count() == times);
+  CHECK(gpu::row(call_tree(s.profile()), "range").host.count() == times);
 }

@@ -21,8 +21,8 @@ using strata::expand_metrics;
 using strata::metric_place;
 using strata::metric_set;
 using strata::pass_layout;
+using strata::detail::chip_metrics;
 using strata::detail::metric_config;
-using strata::detail::metric_host;
 using strata::detail::profiler_library;
 using names = strata::vec<std::string>;
 
@@ -30,15 +30,15 @@ namespace {
 
 char const* const golden_chips[] = {"TU102", "GA100", "GA102", "AD102", "GH100", "GB100", "GB202"};
 
-metric_host open(char const* chip) {
-  metric_host host;
+chip_metrics open(char const* chip) {
+  chip_metrics host;
   auto const opened = host.open(profiler_library::get(), chip);
   INFO(opened.message());
   REQUIRE(opened.ok());
   return host;
 }
 
-std::size_t passes_of(metric_host& host, metric_set const& set, pass_layout layout) {
+std::size_t passes_of(chip_metrics& host, metric_set const& set, pass_layout layout) {
   strata::vec<metric_config> configs;
   auto const done = host.configure(set, layout, configs);
   INFO(done.message());
@@ -49,7 +49,7 @@ std::size_t passes_of(metric_host& host, metric_set const& set, pass_layout layo
 }
 
 /// "GH100 hbm: 1 pass, 1 apart; without ...; ... by ...".
-std::string line_of(metric_host& host, strata::metric_preset const& preset) {
+std::string line_of(chip_metrics& host, strata::metric_preset const& preset) {
   metric_set const set = host.resolve(expand_metrics(preset.name));
   CHECK(set.unknown.empty());
   std::ostringstream line;
@@ -64,7 +64,7 @@ std::string line_of(metric_host& host, strata::metric_preset const& preset) {
 }
 
 bool knows(std::string const& chip) {
-  names const chips = metric_host::chips(profiler_library::get());
+  names const chips = chip_metrics::chips(profiler_library::get());
   return std::find(chips.begin(), chips.end(), chip) != chips.end();
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("every preset on every chip: passes, what is missing, what stands in")
       MESSAGE("this libcupti does not know " << std::string(chip));
       continue;
     }
-    metric_host host = open(chip);
+    chip_metrics host = open(chip);
     for (auto const& preset : strata::preset_list()) {
       std::string const line = line_of(host, preset);
       all += line + '\n';
@@ -115,7 +115,7 @@ TEST_CASE("what can be had in one pass everywhere") {
   for (char const* chip : golden_chips) {
     if (!knows(chip)) continue;
     CAPTURE(chip);
-    metric_host host = open(chip);
+    chip_metrics host = open(chip);
     for (char const* request : {"hbm", "l1", "memory", "flops", "occupancy"}) {
       CAPTURE(request);
       metric_set const set = host.resolve(expand_metrics(request));
@@ -130,7 +130,7 @@ TEST_CASE("every metric of the catalogue can be configured alone, or is absent")
   for (char const* chip : golden_chips) {
     if (!knows(chip)) continue;
     CAPTURE(chip);
-    metric_host host = open(chip);
+    chip_metrics host = open(chip);
     for (auto const& each : strata::metric_list()) {
       CAPTURE(each.key);
       metric_set const set = host.resolve({std::string(each.key)});
@@ -148,7 +148,7 @@ TEST_CASE("every metric of the catalogue can be configured alone, or is absent")
 
 TEST_CASE("chips without DRAM counters count system memory in L2") {
   if (!knows("GB20B") || !golden_version()) return;
-  metric_host host = open("GB20B");
+  chip_metrics host = open("GB20B");
   metric_set const set = host.resolve({"hbm_bytes", "hbm_peak_bytes_per_second"});
   REQUIRE(set.find("hbm_read_bytes") != nullptr);
   CHECK(set.find("hbm_read_bytes")->formula == "32 * lts__t_sectors_aperture_sysmem_op_read.sum");
@@ -159,7 +159,7 @@ TEST_CASE("chips without DRAM counters count system memory in L2") {
 }
 
 TEST_CASE("names are asked for one by one, and a bad one spoils nothing") {
-  metric_host host = open("GH100");
+  chip_metrics host = open("GH100");
   CHECK(host.has("dram__bytes_read.sum"));
   CHECK_FALSE(host.has("dram__bytes_read"));  // CUPTI knows it, but cannot count it
   CHECK_FALSE(host.has("dram__bytes_read.bogus"));
@@ -185,7 +185,7 @@ TEST_CASE("names are asked for one by one, and a bad one spoils nothing") {
 }
 
 TEST_CASE("properties") {
-  metric_host host = open("GH100");
+  chip_metrics host = open("GH100");
   strata::detail::metric_properties found;
   REQUIRE(host.properties("dram__bytes_read.sum", found).ok());
   CHECK(found.unit == "byte");
@@ -199,7 +199,7 @@ TEST_CASE("properties") {
 }
 
 TEST_CASE("configurations: one call a group, and the culprit is named") {
-  metric_host host = open("GH100");
+  chip_metrics host = open("GH100");
   metric_config config;
   REQUIRE(host.configure({"dram__bytes_read.sum", "lts__t_bytes.sum"}, config).ok());
   CHECK(config.passes() == 1);
@@ -234,7 +234,7 @@ TEST_CASE("configurations: one call a group, and the culprit is named") {
 }
 
 TEST_CASE("counters that refuse each other's company are counted apart") {
-  metric_host host = open("GH100");
+  chip_metrics host = open("GH100");
   strata::vec<metric_config> made;
   strata::vec<strata::status> problems;
   host.configure_apart({"pcie__read_bytes.sum", "dram__bytes_read.sum", "lts__t_bytes.sum",
@@ -249,7 +249,7 @@ TEST_CASE("counters that refuse each other's company are counted apart") {
 }
 
 TEST_CASE("evaluating nothing is refused, not a crash") {
-  metric_host host = open("GH100");
+  chip_metrics host = open("GH100");
   metric_config config;
   REQUIRE(host.configure({"dram__bytes_read.sum", "lts__t_bytes.sum"}, config).ok());
   strata::vec<double> values;
@@ -264,7 +264,7 @@ TEST_CASE("evaluating nothing is refused, not a crash") {
 TEST_CASE("unknown chips") {
   for (char const* chip : {"gh100", "XX100", ""}) {
     CAPTURE(chip);
-    metric_host host;
+    chip_metrics host;
     CHECK(host.open(profiler_library::get(), chip).code() == errc::bad_argument);
   }
   std::string const text = strata::list_metrics("XX100");
@@ -276,9 +276,9 @@ TEST_CASE("unknown chips") {
 TEST_CASE("no libcupti is one sentence") {
   profiler_library nothing;
   nothing.problem = "libcupti was not found";
-  metric_host host;
+  chip_metrics host;
   CHECK(host.open(nothing, "GH100").code() == errc::unavailable);
-  CHECK(metric_host::chips(nothing).empty());
+  CHECK(chip_metrics::chips(nothing).empty());
   CHECK(strata::detail::metric_lister(nothing).run("GH100") ==
         "No metrics can be listed: libcupti was not found.\n");
 }
@@ -301,7 +301,7 @@ int main(int argc, char** argv) {
     std::printf("SKIPPED: %s\n", library.problem.c_str());
     return 77;
   }
-  if (metric_host::chips(library).empty()) {
+  if (chip_metrics::chips(library).empty()) {
     std::printf("SKIPPED: %s knows no chip: is libnvperf_host.so beside it?\n",
                 library.path.c_str());
     return 77;

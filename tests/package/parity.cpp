@@ -46,9 +46,9 @@ void classes(int layer) {
   strata::push("b", layer, strata::tokens(3));
   strata::pop();
   strata::pop();
-  strata::context const here = strata::current();
+  strata::range_handle const here = strata::current();
   strata::inherit const as_child(here);
-  strata::inherit const nothing{strata::context()};
+  strata::inherit const nothing{strata::range_handle()};
 }
 
 }  // namespace

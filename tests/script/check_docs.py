@@ -1,6 +1,6 @@
 """The pages in docs/ tell what the code does: every key, column and message has its entry, and no entry is without code.
 
-docs/configuration.md       the keys and values of STRATA=, the variables, the fields of strata::configuration
+docs/configuration.md       the keys and values of STRATA=, the variables, the fields of strata::options
 docs/reading-the-report.md  the columns of every CSV file, the keys of profile.json, what tables say
 docs/counters.md            the same of counters, their rates and notes
 docs/troubleshooting.md     every other sentence that the headers can print
@@ -146,7 +146,7 @@ for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', read
         fail(NAME, f"the value {value!r} is not told")
 
 fields = {}
-body = code[code.index("struct configuration {"):code.index("static configuration parse")]
+body = code[code.index("struct options {"):code.index("static options parse")]
 body = re.sub(r"///?[^\n]*", "", body)
 for declaration in re.findall(r"^\s*(?:std::\w+|vec<[^;]*?>|bool|nvtx_mode)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
     fields[declaration[0]] = declaration[1].strip()
@@ -303,7 +303,7 @@ else:
 #include <cstdio>
 int main(int count, char** texts) {
   strata::vec<std::string> problems;
-  for (int i = 1; i < count; ++i) strata::configuration::parse(texts[i], problems);
+  for (int i = 1; i < count; ++i) strata::options::parse(texts[i], problems);
   for (auto const& each : problems) std::puts(each.c_str());
 }
 """

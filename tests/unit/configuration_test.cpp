@@ -14,18 +14,18 @@ using namespace strata;
 
 namespace {
 
-configuration good(std::string_view text) {
+options good(std::string_view text) {
   strata::vec<std::string> problems;
-  configuration const how = configuration::parse(text, problems);
+  options const how = options::parse(text, problems);
   CAPTURE(text);
   CHECK(problems == strata::vec<std::string>{});
   return how;
 }
 
 /// Parses a text with one mistake; gives what is said of it.
-std::string bad(std::string_view text, configuration* how = nullptr) {
+std::string bad(std::string_view text, options* how = nullptr) {
   strata::vec<std::string> problems;
-  configuration const read = configuration::parse(text, problems);
+  options const read = options::parse(text, problems);
   if (how != nullptr) *how = read;
   CAPTURE(text);
   REQUIRE(problems.size() == 1);
@@ -39,7 +39,7 @@ bool has(std::string const& text, std::string const& part) {
 }  // namespace
 
 TEST_CASE("defaults") {
-  configuration const how = good("");
+  options const how = good("");
   CHECK(how.enabled);
   CHECK(how.trace);
   CHECK(how.out == "strata-out");
@@ -52,11 +52,11 @@ TEST_CASE("defaults") {
   CHECK_FALSE(how.synchronize);
   CHECK_FALSE(how.verbose);
   CHECK_FALSE(how.strict);
-  CHECK(how.nvtx == configuration::nvtx_mode::automatic);
+  CHECK(how.nvtx == options::nvtx_mode::automatic);
 }
 
 TEST_CASE("every key") {
-  configuration const how = good(
+  options const how = good(
       "trace,out=runs/a-b,formats=csv+json,skip=10,warmup=2,active=5,repeat=3,only=attn*+mlp,"
       "sync=1,nvtx=out,verbose,strict=1,log=64,buffers=128");
   CHECK(how.trace);
@@ -72,7 +72,7 @@ TEST_CASE("every key") {
   CHECK(how.has_schedule());
   CHECK(how.only == strata::vec<std::string>{"attn*", "mlp"});
   CHECK(how.synchronize);
-  CHECK(how.nvtx == configuration::nvtx_mode::out);
+  CHECK(how.nvtx == options::nvtx_mode::out);
   CHECK(how.verbose);
   CHECK(how.strict);
   CHECK(how.log_mb == 64);
@@ -94,10 +94,10 @@ TEST_CASE("on, off and host") {
   CHECK_FALSE(good("trace=0").trace);
   CHECK(good("trace=0").enabled);
   CHECK_FALSE(good("nvtx=off,strict=off,sync=0").strict);
-  CHECK(good("nvtx=0").nvtx == configuration::nvtx_mode::off);
-  CHECK(good("nvtx=in").nvtx == configuration::nvtx_mode::in);
-  CHECK(good("nvtx=1").nvtx == configuration::nvtx_mode::out);
-  CHECK(good("nvtx = out + in").nvtx == configuration::nvtx_mode::in_and_out);
+  CHECK(good("nvtx=0").nvtx == options::nvtx_mode::off);
+  CHECK(good("nvtx=in").nvtx == options::nvtx_mode::in);
+  CHECK(good("nvtx=1").nvtx == options::nvtx_mode::out);
+  CHECK(good("nvtx = out + in").nvtx == options::nvtx_mode::in_and_out);
   CHECK(good("nvtx=in").nvtx_in());
   CHECK_FALSE(good("nvtx=in").nvtx_out());
   CHECK(good("nvtx=in+out").nvtx_in());
@@ -107,7 +107,7 @@ TEST_CASE("on, off and host") {
 }
 
 TEST_CASE("a colon for an equals sign, and blanks") {
-  configuration const how = good(" host , out: run 1 ,\tformats : table + csv , skip=\t3,, ,\n");
+  options const how = good(" host , out: run 1 ,\tformats : table + csv , skip=\t3,, ,\n");
   CHECK_FALSE(how.trace);
   CHECK(how.out == "run 1");
   CHECK(how.table);
@@ -119,14 +119,14 @@ TEST_CASE("a colon for an equals sign, and blanks") {
 }
 
 TEST_CASE("formats") {
-  configuration const none = good("formats=none");
+  options const none = good("formats=none");
   CHECK_FALSE(none.table);
   CHECK_FALSE(none.csv);
   CHECK_FALSE(none.json);
   CHECK_FALSE(none.chrome_trace);
   CHECK(good("formats=trace").chrome_trace);
   CHECK_FALSE(good("formats=trace").table);
-  configuration how;
+  options how;
   std::string const said = bad("formats=csv+xml,skip=4", &how);
   CHECK(has(said, "\"formats=xml\""));
   CHECK(has(said, "table, csv, json and trace"));
@@ -142,7 +142,7 @@ TEST_CASE("formats") {
 }
 
 TEST_CASE("an unknown key names the keys, and the rest applies") {
-  configuration how;
+  options how;
   std::string const said = bad("host,tracee=3,out=x", &how);
   CHECK(has(said, "\"tracee\""));
   for (char const* key : {"trace", "host", "off", "out", "formats", "skip", "warmup", "active",
@@ -183,13 +183,13 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
                                                {"out", "a directory"},
                                                {"only=", "names of ranges"},
                                                {"only=+ +", "names of ranges"}}) {
-    configuration how;
+    options how;
     std::string const said = bad(std::string(m.text) + ",repeat=7", &how);
     std::string const key = std::string(m.text).substr(0, std::string(m.text).find('='));
     CHECK(has(said, "\"" + key + "="));
     CHECK(has(said, m.wanted));
     CHECK(how.repeat == 7);
-    configuration const usual;
+    options const usual;
     CHECK(how.skip == usual.skip);
     CHECK(how.warmup == usual.warmup);
     CHECK(how.active == usual.active);
@@ -201,7 +201,7 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
     CHECK(how.only.empty());
     CHECK(how.nvtx == usual.nvtx);
   }
-  configuration how;
+  options how;
   (void)bad("only=a+b,only=", &how);
   CHECK(how.only == strata::vec<std::string>{"a", "b"});
 }
@@ -262,7 +262,7 @@ TEST_CASE("any text can be read") {
       }
     }
     strata::vec<std::string> problems;
-    configuration const how = configuration::parse(text, problems);
+    options const how = options::parse(text, problems);
     bool const sane = how.text == text && !how.out.empty() && how.log_mb >= 1 &&
                       how.buffers_mb >= 16 && problems.size() <= text.size();
     CAPTURE(text);

@@ -328,7 +328,7 @@ TEST_CASE("work outside ranges is a row of its own") {
 TEST_CASE("the files of a run have counters where there are any") {
   std::string folder = STRATA_TEST_WORK_DIR "/counters-XXXXXX";
   REQUIRE(mkdtemp(&folder[0]) != nullptr);
-  configuration how;
+  options how;
   how.out = folder + "/run";
   how.table = how.chrome_trace = false;
   counter_sample s;

@@ -187,14 +187,14 @@ outcome count(std::string const& request, strata::vec<status>& problems,
   {
     recording_test::recording all;
     REQUIRE(all.started());
-    cpu_counter_session counters(fake);
+    cpu_counter_collector counters(fake);
     status const opened = counters.open(request, problems);
     REQUIRE_MESSAGE(opened.ok(), opened.message());
     CHECK(counters.begin().ok());
     program();
     counters.end();
     counters.close();
-    made.data = all.result();
+    made.data = all.profile();
     counters.copy_to(made.data, problems);
   }
   CHECK(kernel.open_now() == 0);
@@ -266,7 +266,7 @@ TEST_CASE("the attributes are the kernel's") {
 #endif
 
 TEST_CASE_FIXTURE(fixture, "three groups, in user space, and the threads that are made later") {
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu", problems).ok());
   CHECK(told() == "");
   REQUIRE(kernel.events.size() == 11);
@@ -288,7 +288,7 @@ TEST_CASE_FIXTURE(fixture, "three groups, in user space, and the threads that ar
 }
 
 TEST_CASE_FIXTURE(fixture, "only what was asked for is opened, and its inputs") {
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu_ipc+cpu_page_faults+cpu_ipc", problems).ok());
   REQUIRE(kernel.events.size() == 3);
   CHECK(id_of(kernel.events[0].what) == instructions);
@@ -434,7 +434,7 @@ TEST_CASE_FIXTURE(fixture, "a forbidden call names the setting and the cure") {
   for (event_id const& each : {cycles, instructions, references, misses, branches, branch_misses,
                                clock_time, faults, switches, loads, load_misses})
     kernel.errors[each] = EACCES;
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   SUBCASE("the kernel's setting") {
     kernel.paranoid = 4;
     status const opened = counters.open("cpu", problems);
@@ -465,7 +465,7 @@ TEST_CASE_FIXTURE(fixture, "a forbidden call names the setting and the cure") {
 
 TEST_CASE_FIXTURE(fixture, "context switches happen in the kernel and need more") {
   kernel.errors[switches] = EACCES;
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu", problems).ok());
   REQUIRE(problems.size() == 1);
   CHECK(problems[0].code() == errc::not_permitted);
@@ -510,7 +510,7 @@ TEST_CASE_FIXTURE(fixture, "an event that this CPU lacks leaves the others") {
 TEST_CASE_FIXTURE(fixture,
                   "an event that the kernel refuses leaves the others, and their threads") {
   kernel.errors[branches] = kernel.errors[loads] = EINVAL;
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu", problems).ok());
   CHECK(says("cpu_branches, cpu_l1d_loads cannot be counted: the kernel refused it (EINVAL)"));
   CHECK(kernel.events.size() == 9);
@@ -534,7 +534,7 @@ TEST_CASE_FIXTURE(fixture, "no descriptor left: what is open counts") {
 }
 
 TEST_CASE_FIXTURE(fixture, "older kernels: child processes too, or one thread") {
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   kernel.unknown_flags = perf_attributes::inherit_thread;
   SUBCASE("they cannot tell threads from processes") {
     REQUIRE(counters.open("cpu", problems).ok());
@@ -570,14 +570,14 @@ TEST_CASE_FIXTURE(fixture, "events that do not fit together make another group")
 
 TEST_CASE_FIXTURE(fixture, "a group that cannot be switched on") {
   kernel.enable_error = EBUSY;
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   status const opened = counters.open("cpu", problems);
   CHECK(opened.code() == errc::busy);
   CHECK(kernel.open_now() == 0);
 }
 
 TEST_CASE_FIXTURE(fixture, "unknown names are told, with the nearest") {
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu_instruction+cpu_cycles", problems).ok());
   CHECK(says("unknown metric 'cpu_instruction': did you mean cpu_instructions"));
   problems.clear();
@@ -614,7 +614,7 @@ TEST_CASE_FIXTURE(fixture, "older threads beyond the limit are told") {
 
 TEST_CASE_FIXTURE(fixture, "steps that go to another thread are counted there") {
   recording_test::recording all;
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu_instructions", problems).ok());
   CHECK(counters.begin().ok());
   {
@@ -632,7 +632,7 @@ TEST_CASE_FIXTURE(fixture, "steps that go to another thread are counted there") 
   CHECK(kernel.reads == before + 1);
   counters.close();
   CHECK(kernel.open_now() == 0);
-  profile data = all.result();
+  profile data = all.profile();
   counters.copy_to(data, problems);
   call_tree const tree(data);
   counter_table const table = detail::make_perf_table(data, tree);
@@ -646,7 +646,7 @@ TEST_CASE_FIXTURE(fixture, "a session that another thread ends hears nothing mor
   recording_test::recording all;
   std::size_t reads = 0;
   {
-    cpu_counter_session counters(fake);
+    cpu_counter_collector counters(fake);
     REQUIRE(counters.open("cpu", problems).ok());
     CHECK(counters.begin().ok());
     std::thread([&] { counters.close(); }).join();
@@ -662,7 +662,7 @@ TEST_CASE_FIXTURE(fixture, "a session that another thread ends hears nothing mor
 #if defined(__linux__)
 TEST_CASE_FIXTURE(fixture, "a forked child does not touch the counters") {
   recording_test::recording all;
-  cpu_counter_session counters(fake);
+  cpu_counter_collector counters(fake);
   REQUIRE(counters.open("cpu", problems).ok());
   CHECK(counters.begin().ok());
   pid_t const child = fork();
@@ -722,11 +722,11 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
 
 TEST_CASE("STRATA=counters=cpu needs no device") {
   strata::vec<std::string> wrong;
-  configuration how = configuration::parse("host,counters=cpu", wrong);
+  options how = options::parse("host,counters=cpu", wrong);
   CHECK(how.cpu_counters == "cpu");
   CHECK(how.counters == "");
   CHECK_FALSE(how.trace);
-  how = configuration::parse("host,counters=hbm+cpu_ipc+l1+cpu_cycles", wrong);
+  how = options::parse("host,counters=hbm+cpu_ipc+l1+cpu_cycles", wrong);
   CHECK(how.cpu_counters == "cpu_ipc+cpu_cycles");
   CHECK(how.counters == "hbm+l1");
   CHECK(how.trace);

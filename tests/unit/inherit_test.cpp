@@ -131,7 +131,7 @@ TEST_CASE("a worker's ranges stand below the range that handed its place over") 
   {
     STRATA_RANGE("block", 3);
     STRATA_RANGE("attention");
-    context const here = current();
+    range_handle const here = current();
     in_thread([here] {
       inherit const as_child(here);
       STRATA_RANGE("head", 1);
@@ -139,7 +139,7 @@ TEST_CASE("a worker's ranges stand below the range that handed its place over") 
     });
     in_thread([] { STRATA_RANGE("alone"); });
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"block[3]", 1},
                                    {"block[3]/attention", 1},
                                    {"block[3]/attention/head[1]", 1},
@@ -155,7 +155,7 @@ TEST_CASE("a parent keeps its own time, whatever its workers take") {
   {
     STRATA_RANGE("parent");
     { STRATA_RANGE("before"); }
-    context const here = current();
+    range_handle const here = current();
     std::vector<std::thread> workers;
     for (int i = 0; i < 4; ++i) {
       workers.emplace_back([here] {
@@ -167,7 +167,7 @@ TEST_CASE("a parent keeps its own time, whatever its workers take") {
     }
     for (std::thread& t : workers) t.join();
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   range_row const parent = row(p, "parent");
   range_row const work = row(p, "parent/work");
   CHECK(work.host.count() == 4);
@@ -181,7 +181,7 @@ TEST_CASE("the thread that hands its place over may take part") {
   recording all;
   {
     STRATA_RANGE("parent");
-    context const here = current();
+    range_handle const here = current();
     auto const work = [here] {
       inherit const as_child(here);  // nothing to do where the thread is there already
       STRATA_RANGE("work");
@@ -191,7 +191,7 @@ TEST_CASE("the thread that hands its place over may take part") {
     work();
     other.join();
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"parent", 1}, {"parent/work", 2}});
   range_row const parent = row(p, "parent");
   range_row const work = row(p, "parent/work");
@@ -203,7 +203,7 @@ TEST_CASE("a worker's own ranges around do not have that time for themselves") {
   recording all;
   {
     STRATA_RANGE("parent");
-    context const here = current();
+    range_handle const here = current();
     in_thread([here] {
       STRATA_RANGE("pool");
       STRATA_RANGE("turn");
@@ -214,7 +214,7 @@ TEST_CASE("a worker's own ranges around do not have that time for themselves") {
       }
     });
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p).at("parent/work") == 1);
   range_row const turn = row(p, "pool/turn");
   CHECK(turn.host_total_ns >= 2'000'000);
@@ -227,9 +227,9 @@ TEST_CASE("places within places") {
   recording all;
   {
     STRATA_RANGE("a");
-    context const at_a = current();
+    range_handle const at_a = current();
     STRATA_RANGE("b");
-    context const at_b = current();
+    range_handle const at_b = current();
     in_thread([at_a, at_b] {
       STRATA_RANGE("own");
       inherit const first(at_a);
@@ -238,7 +238,7 @@ TEST_CASE("places within places") {
         inherit const second(at_b);
         inherit const again(at_b);
         STRATA_RANGE("two");
-        context const deeper = current();
+        range_handle const deeper = current();
         in_thread([deeper] {
           inherit const as_child(deeper);
           STRATA_RANGE("three");
@@ -248,7 +248,7 @@ TEST_CASE("places within places") {
       STRATA_RANGE("four");
     });
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"a", 1},
                                    {"a/b", 1},
                                    {"own", 1},
@@ -260,23 +260,23 @@ TEST_CASE("places within places") {
 }
 
 TEST_CASE("nothing to inherit: a context of nowhere, or of a time when nobody listened") {
-  context before;
+  range_handle before;
   {
     STRATA_RANGE("unheard");
     before = current();
   }
   recording all;
-  context const outside = current();
+  range_handle const outside = current();
   in_thread([&] {
     STRATA_RANGE("worker");
     inherit const a(before);
     inherit const b(outside);
-    inherit const c{context{}};
+    inherit const c{range_handle{}};
     STRATA_RANGE("work");
   });
-  CHECK(calls_of(all.result()) == call_counts{{"worker", 1}, {"worker/work", 1}});
+  CHECK(calls_of(all.profile()) == call_counts{{"worker", 1}, {"worker/work", 1}});
   inherit const late(before);
-  CHECK(calls_of(all.result()).size() == 2);
+  CHECK(calls_of(all.profile()).size() == 2);
 }
 
 TEST_CASE("a worker outlives the range, the session and the next session's begin") {
@@ -289,7 +289,7 @@ TEST_CASE("a worker outlives the range, the session and the next session's begin
   std::thread worker;
   {
     STRATA_RANGE("parent");
-    context const here = current();
+    range_handle const here = current();
     worker = std::thread([&, here] {
       inherit const as_child(here);
       { STRATA_RANGE("during"); }
@@ -309,7 +309,7 @@ TEST_CASE("a worker outlives the range, the session and the next session's begin
   }
   turn = 2;
   wait_for(3);
-  profile const first = s.result();
+  profile const first = s.profile();
   CHECK(calls_of(first) == call_counts{{"parent", 1}, {"parent/during", 1}, {"parent/after", 1}});
   CHECK(first.losses.ranges_left_open == 0);  // an inherited place is no range
   turn = 4;
@@ -318,8 +318,8 @@ TEST_CASE("a worker outlives the range, the session and the next session's begin
   turn = 6;
   wait_for(7);
   worker.join();
-  CHECK(calls_of(s.result()) == call_counts{{"parent/next", 1}});
-  CHECK(row(s.result(), "parent").host_total_ns == 0);
+  CHECK(calls_of(s.profile()) == call_counts{{"parent/next", 1}});
+  CHECK(row(s.profile(), "parent").host_total_ns == 0);
 }
 
 TEST_CASE("a session that ends within an inherited place") {
@@ -327,16 +327,16 @@ TEST_CASE("a session that ends within an inherited place") {
   REQUIRE(s.start().ok());
   std::optional<scoped_range> parent;
   parent.emplace("parent");
-  context const here = current();
+  range_handle const here = current();
   in_thread([&] {
     STRATA_RANGE("own");
     inherit const as_child(here);
     STRATA_RANGE("work");
     pass_time();
     STRATA_RANGE("open");
-    (void)s.result();
+    (void)s.profile();
   });
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(calls_of(p) == call_counts{{"own", 1}, {"parent/work", 1}, {"parent/work/open", 1}});
   CHECK(p.losses.ranges_left_open == 4);  // three were cut, one is another thread's
   CHECK(row(p, "own").host_self_ns < row(p, "own").host_total_ns / 2);
@@ -347,7 +347,7 @@ TEST_CASE("what is ended in the wrong order or in the wrong thread") {
   recording all;
   {
     STRATA_RANGE("parent");
-    context const here = current();
+    range_handle const here = current();
     in_thread([here] {
       push("outer");
       std::optional<inherit> place;
@@ -368,7 +368,7 @@ TEST_CASE("what is ended in the wrong order or in the wrong thread") {
     });
     foreign.reset();  // its thread is gone
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(
       calls_of(p) ==
       call_counts{
@@ -379,12 +379,12 @@ TEST_CASE("what is ended in the wrong order or in the wrong thread") {
 }
 
 TEST_CASE("a full log keeps the account of inherited time") {
-  configuration how = quiet();
+  options how = quiet();
   how.log_mb = 1;
   recording all(how);
   {
     STRATA_RANGE("parent");
-    context const here = current();
+    range_handle const here = current();
     in_thread([here] {
       for (int i = 0; i < 100'000; ++i) {
         inherit const as_child(here);
@@ -392,19 +392,19 @@ TEST_CASE("a full log keeps the account of inherited time") {
       }
     });
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.losses.ranges_folded > 0);
   CHECK(calls_of(p).at("parent/work") == 100'000);
   CHECK(near(row(p, "parent").host_self_ns, row(p, "parent").host_total_ns));
 }
 
 TEST_CASE("only= and folding keep the account") {
-  configuration how = quiet();
+  options how = quiet();
   how.only = {"parent"};
   recording all(how);
   for (int i = 0; i < 2; ++i) {
     STRATA_RANGE("parent", i);
-    context const here = current();
+    range_handle const here = current();
     in_thread([here] {
       STRATA_RANGE("hidden");
       inherit const as_child(here);
@@ -412,7 +412,7 @@ TEST_CASE("only= and folding keep the account") {
       pass_time();
     });
   }
-  call_tree const tree(all.result(), folding::by_name);
+  call_tree const tree(all.profile(), folding::by_name);
   REQUIRE(tree.rows().size() == 3);
   CHECK(tree.rows()[1].path == "parent[*]");
   CHECK(near(tree.rows()[1].host_self_ns, tree.rows()[1].host_total_ns));
@@ -424,7 +424,7 @@ TEST_CASE("the files and the table tell of workers as of anyone") {
   recording all;
   {
     STRATA_RANGE("parent");
-    context const here = current();
+    range_handle const here = current();
     std::vector<std::thread> workers;
     for (int i = 0; i < 4; ++i) {
       workers.emplace_back([here] {
@@ -435,7 +435,7 @@ TEST_CASE("the files and the table tell of workers as of anyone") {
     }
     for (std::thread& t : workers) t.join();
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   call_tree const tree(p);
   call_tree const folded(p, folding::by_name);
   strata::vec<kernel_row> const kernels = make_kernel_table(p, tree);
@@ -466,7 +466,7 @@ TEST_CASE("tasks of a pool that is older than the session, from many threads at 
     for (int g = 0; g < 2; ++g) {
       givers.emplace_back([&pool, g] {
         STRATA_RANGE("giver", g);
-        context const here = current();
+        range_handle const here = current();
         for (int i = 0; i < 50; ++i) {
           pool.add([here] {
             inherit const as_child(here);
@@ -477,7 +477,7 @@ TEST_CASE("tasks of a pool that is older than the session, from many threads at 
     }
     for (std::thread& t : givers) t.join();
     if (round != 1) pool.wait();  // else the session ends among the tasks
-    profile const& p = all.result();
+    profile const& p = all.profile();
     call_counts const counts = calls_of(p);
     if (round != 1) {
       CHECK(counts.at("giver[0]/task") == 50);

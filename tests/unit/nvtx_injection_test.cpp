@@ -34,9 +34,9 @@ struct recorded : strata::session {
   explicit recorded(std::string const& more = "") : session(read("host,formats=none" + more)) {
     REQUIRE(start().ok());
   }
-  static strata::configuration read(std::string const& text) {
+  static strata::options read(std::string const& text) {
     strata::vec<std::string> problems;
-    return strata::configuration::parse(text, problems);
+    return strata::options::parse(text, problems);
   }
 };
 
@@ -63,7 +63,7 @@ TEST_CASE("calls of an attached module are ranges, by themselves") {
   CHECK(the.pop() == 1);
   CHECK(the.pop() == 0);
   CHECK(the.pop() == nvtx::no_level);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.problems.empty());
   CHECK(calls(p, "a") == 1);
   CHECK(calls(p, "a/b") == 1);
@@ -88,7 +88,7 @@ TEST_CASE("domains and strings are told apart by their texts") {
   CHECK(the.pop(one) == 0);
   the.mark(one, registered_event(name));
   the.mark(registered_event(nullptr));
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(calls(p, "one:name") == 1);
   CHECK(calls(p, "one:name/two:name") == 1);
   REQUIRE(p.spans.size() == 2);
@@ -114,7 +114,7 @@ TEST_CASE("start and end have numbers of their own") {
   the.end(b);
   std::thread([&] { the.end(a); }).join();
   the.end(0);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   REQUIRE(p.spans.size() == 3);
   CHECK(p.names[p.spans[0].name] == "a");
   CHECK(p.names[p.spans[1].name] == "b");
@@ -132,7 +132,7 @@ TEST_CASE("nvtx=off and nvtx=out leave NVTX alone, and no session hears nothing"
     the.mark("x");
     the.end(the.start("x"));
     the.pop();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(calls(p, "x") == 0);
     CHECK(p.spans.empty());
   }
@@ -144,8 +144,8 @@ TEST_CASE("nvtx=in asks for nothing more where Strata is the tool") {
   recorded s(",nvtx=in");
   the.push("x");
   the.pop();
-  CHECK(s.result().problems.empty());
-  CHECK(calls(s.result(), "x") == 1);
+  CHECK(s.profile().problems.empty());
+  CHECK(calls(s.profile(), "x") == 1);
   CHECK(std::getenv("NVTX_INJECTION64_PATH") == nullptr);
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("spans beyond the memory limit are counted") {
   recorded s(",log=1");
   constexpr int many = 100'000;
   for (int i = 0; i < many; ++i) the.mark("m");
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.spans.size() > 10'000);
   CHECK(p.spans.size() < many);
   CHECK(p.spans.size() + p.losses.spans_dropped == many);

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 using namespace strata;
-using detail::pass_work;
+using detail::pass_fingerprint;
 
 namespace {
 
@@ -28,7 +28,7 @@ struct call {
 };
 
 struct fixture {
-  pass_work work;
+  pass_fingerprint work;
   detail::recorder_state state;
   detail::thread_recorder own{state};
   detail::thread_recorder* before = detail::thread_recorder::current();

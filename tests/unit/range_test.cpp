@@ -50,7 +50,7 @@ TEST_CASE("ranges nest, and times nest with them") {
     { STRATA_RANGE("attention", layer_kind::first); }
   }
   named_function();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"block[0]", 1},
                                    {"block[0]/attention[4]", 2},
                                    {"block[0]/ln1", 1},
@@ -80,7 +80,7 @@ TEST_CASE("attributes ride on the call that gives them") {
     STRATA_RANGE("some", note(std::string(5000, 'n')));
     STRATA_RANGE("none");
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   attribute_record const a = attribute_of(p, "all[7]");
   CHECK(a.flops == 2.5e9);
   CHECK(a.bytes == 1099511627776.0);
@@ -112,7 +112,7 @@ TEST_CASE("attributes of several threads keep to their calls") {
     });
   }
   for (std::thread& t : threads) t.join();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   REQUIRE(p.ranges.size() == 400);
   REQUIRE(p.attributes.size() == 400);
   double sum = 0;
@@ -136,7 +136,7 @@ TEST_CASE("phases cut a flat function") {
     p.next("mlp");
   }
   { phases const never; }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"attention[3]", 1}, {"between", 1}, {"ln1", 1}, {"mlp", 1}});
   CHECK(attribute_of(p, "attention[3]").flops == 10.0);
   CHECK(find_range(p, "ln1")->end <= find_range(p, "attention[3]")->begin);
@@ -158,7 +158,7 @@ TEST_CASE("push and pop, among scopes") {
     STRATA_RANGE("closes");
     push("left");
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"closes", 1},
                                    {"closes/left", 1},
                                    {"outer[2]", 1},
@@ -182,7 +182,7 @@ TEST_CASE("ends out of order") {
     inner.end();
     { STRATA_RANGE("below"); }
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   call_counts const counts = calls_of(p);
   CHECK(counts.at("outer") == 1);
   CHECK(counts.at("outer/inner") == 1);
@@ -201,7 +201,7 @@ TEST_CASE("an exception ends the ranges that it leaves") {
   } catch (std::runtime_error const&) {
   }
   { STRATA_RANGE("after"); }
-  CHECK(calls_of(all.result()) == call_counts{{"after", 1}, {"outer", 1}, {"outer/inner", 1}});
+  CHECK(calls_of(all.profile()) == call_counts{{"after", 1}, {"outer", 1}, {"outer/inner", 1}});
 }
 
 TEST_CASE("a range is neither copied nor moved nor put on the heap") {
@@ -230,7 +230,7 @@ TEST_CASE("names are told apart by their text") {
     STRATA_RANGE(buffer);
     buffer[0] = 'C';
   }
-  call_counts const counts = calls_of(all.result());
+  call_counts const counts = calls_of(all.profile());
   CHECK(counts.at("a name") == 6);
   CHECK(counts.at("") == 1);
   CHECK(counts.at(std::string("nul\0inside", 10)) == 1);
@@ -250,7 +250,7 @@ TEST_CASE("constant arrays that share a place in the source keep their names") {
       STRATA_RANGE(name);
     }
   }
-  CHECK(calls_of(all.result()) == call_counts{{"ln1", 2}, {"ln2", 2}, {"ln3", 2}});
+  CHECK(calls_of(all.profile()) == call_counts{{"ln1", 2}, {"ln2", 2}, {"ln3", 2}});
 }
 
 TEST_CASE("indices of every kind") {
@@ -260,7 +260,7 @@ TEST_CASE("indices of every kind") {
   { STRATA_RANGE("i", INT64_MAX); }
   { STRATA_RANGE("i", 'a'); }
   { STRATA_RANGE("i"); }
-  CHECK(calls_of(all.result()) ==
+  CHECK(calls_of(all.profile()) ==
         call_counts{
             {"i", 1}, {"i[-1]", 1}, {"i[0]", 1}, {"i[97]", 1}, {"i[9223372036854775807]", 1}});
 }
@@ -269,7 +269,7 @@ TEST_CASE("10,000 ranges within each other") {
   recording all;
   recursive(10'000);
   { STRATA_RANGE("level"); }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.ranges.size() == 10'001);
   std::uint64_t deeper = 0;
   std::uint32_t deepest = 0;
@@ -295,7 +295,7 @@ TEST_CASE("pushes that nobody pops take a bounded memory") {
     for (std::uint32_t i = 0; i < most; ++i) pop();
     { STRATA_RANGE("within"); }
   }).join();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.losses.pops_without_push == 0);
   CHECK(p.losses.ranges_left_open == 0);
   CHECK(calls_of(p).at("within") == 1);
@@ -331,7 +331,7 @@ TEST_CASE("steps within a step, and steps of a second thread, are not counted") 
     STRATA_RANGE("third");
   }).join();
   { STRATA_RANGE("outside"); }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.has_steps);
   REQUIRE(p.steps.size() == 3);
   for (std::uint32_t i = 0; i < 3; ++i) {

@@ -28,9 +28,9 @@ void work(int times) {
   }
 }
 
-configuration with_schedule(std::uint32_t skip, std::uint32_t warmup, std::uint32_t active,
+options with_schedule(std::uint32_t skip, std::uint32_t warmup, std::uint32_t active,
                             std::uint32_t repeat) {
-  configuration how = quiet();
+  options how = quiet();
   how.skip = skip;
   how.warmup = warmup;
   how.active = active;
@@ -54,14 +54,14 @@ std::vector<std::int64_t> steps_in(profile const& p) {
   return steps;
 }
 
-double sum_of(profile const& p, double attribute_record::*field, double folded_ranges::*folded) {
+double sum_of(profile const& p, double attribute_record::*field, double overflow_sums::*folded) {
   double sum = 0;
   for (range_record const& r : p.ranges) {
     if (r.attribute == no_reference) continue;
     double const value = p.attributes[r.attribute - 1].*field;
     if (!std::isnan(value)) sum += value;
   }
-  for (folded_ranges const& f : p.folded) sum += f.*folded;
+  for (overflow_sums const& f : p.folded) sum += f.*folded;
   return sum;
 }
 
@@ -71,13 +71,13 @@ TEST_CASE("no session: nothing is recorded, and a session starts with nothing") 
   work(10);
   recording all;
   REQUIRE(all.started());
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.ranges.empty());
   CHECK(p.folded.empty());
   CHECK(p.steps.empty());
   CHECK(p.threads.empty());
   work(10);
-  CHECK(all.result().ranges.empty());
+  CHECK(all.profile().ranges.empty());
 }
 
 TEST_CASE("a second session is refused, and the first is not disturbed") {
@@ -89,11 +89,11 @@ TEST_CASE("a second session is refused, and the first is not disturbed") {
     CHECK(outcome.code() == errc::busy);
     CHECK(outcome.message().find("stop it first") != std::string::npos);
     CHECK_FALSE(second.running());
-    CHECK(second.result().ranges.empty());
+    CHECK(second.profile().ranges.empty());
     CHECK(second.report().ok());
   }
   work(1);
-  CHECK(first.result().ranges.size() == 4);
+  CHECK(first.profile().ranges.size() == 4);
   session third(quiet());
   CHECK(third.start().ok());
   CHECK(third.start().ok());  // already running: the same
@@ -101,7 +101,7 @@ TEST_CASE("a second session is refused, and the first is not disturbed") {
 }
 
 TEST_CASE("a session that is configured off does not start") {
-  configuration how = quiet();
+  options how = quiet();
   how.enabled = false;
   session s(how);
   CHECK(s.start().code() == errc::bad_argument);
@@ -115,7 +115,7 @@ TEST_CASE("sessions after one another know nothing of each other") {
     std::thread([round] { work(round); }).join();
     { scoped_range const r("round", round); }
     pop();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.ranges.size() == static_cast<std::size_t>(2 * round + 1));
     CHECK(p.attributes.size() == static_cast<std::size_t>(round));
     CHECK(calls_of(p).at("round[" + std::to_string(round) + "]") == 1);
@@ -133,7 +133,7 @@ TEST_CASE("sessions of two threads by turns") {
       recording all;
       REQUIRE(all.started());
       work(5);
-      CHECK(all.result().ranges.size() == 10);
+      CHECK(all.profile().ranges.size() == 10);
     }).join();
   }
 }
@@ -147,7 +147,7 @@ TEST_CASE("ranges that a session sees only in part") {
   across.emplace("across");
   { scoped_range const r("inside"); }
   before.reset();  // began before anybody listened
-  profile const p = s.result();
+  profile const p = s.profile();
   CHECK(calls_of(p) == call_counts{{"across", 1}, {"across/inside", 1}});
   CHECK(p.losses.ranges_left_open == 1);
   CHECK(find_range(p, "across")->end <= p.end);
@@ -157,7 +157,7 @@ TEST_CASE("ranges that a session sees only in part") {
   { scoped_range const r("later"); }
   across.reset();
   { scoped_range const r("last"); }
-  profile const& q = s.result();
+  profile const& q = s.profile();
   CHECK(calls_of(q) == call_counts{{"across/later", 1}, {"last", 1}});
   CHECK(q.losses.ranges_left_open == 0);
 }
@@ -176,7 +176,7 @@ TEST_CASE("a range that another thread ends") {
   foreign.end();
   turn = 2;
   other.join();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.losses.ranges_ended_elsewhere == 1);
   CHECK(p.losses.ranges_left_open == 1);  // until its thread ended
   CHECK(calls_of(p) == call_counts{{"foreign", 1}, {"foreign/own", 1}});
@@ -191,7 +191,7 @@ TEST_CASE("a thread that takes over the recorder of one that has ended") {
     kept.end();  // the same recorder, the same depth: still not this thread's range
     STRATA_RANGE("below");
   }).join();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"kept", 1}, {"mine", 1}, {"mine/below", 1}});
   CHECK(p.losses.ranges_left_open == 1);
   CHECK(p.threads.size() == 2);
@@ -201,7 +201,7 @@ TEST_CASE("a thread that takes over the recorder of one that has ended") {
 TEST_CASE("many threads, one after another, take a bounded memory") {
   recording all;
   for (int i = 0; i < 200; ++i) std::thread([] { work(1); }).join();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.ranges.size() == 400);
   CHECK(p.threads.size() == 200);
   CHECK(p.cost.log_bytes <= 4 * detail::record_log<range_record>::block_bytes);
@@ -217,7 +217,7 @@ TEST_CASE("the open ranges of other threads are counted at the end") {
     while (turn != 2) std::this_thread::yield();
   });
   while (turn != 1) std::this_thread::yield();
-  profile const p = all.result();
+  profile const p = all.profile();
   turn = 2;
   other.join();
   CHECK(p.losses.ranges_left_open == 2);
@@ -247,14 +247,14 @@ TEST_CASE("threads record while sessions come and go") {
     while (go_on) std::thread([] { work(1); }).join();
   });
   for (int i = 0; i < 20; ++i) {
-    configuration how = quiet();
+    options how = quiet();
     how.log_mb = i % 2 == 0 ? 1 : 64;
     if (i % 3 == 0) how.active = 2;
     session s(how);
     REQUIRE(s.start().ok());
     std::uint64_t const until = rounds + 50;
     while (rounds < until) std::this_thread::yield();
-    profile const& p = s.result();
+    profile const& p = s.profile();
     std::uint64_t inner = 0;
     for (auto const& [path, count] : calls_of(p)) {
       if (path.size() > 5 && path.compare(path.size() - 5, 5, "inner") == 0) inner += count;
@@ -273,12 +273,12 @@ TEST_CASE("threads record while sessions come and go") {
 }
 
 TEST_CASE("a full log: what does not fit lives on in exact sums") {
-  configuration how = quiet();
+  options how = quiet();
   how.log_mb = 1;
   recording all(how);
   constexpr int times = 50'000;
   work(times);
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.losses.ranges_folded > 0);
   CHECK(p.ranges.size() + p.losses.ranges_folded == 2 * times);
   CHECK(p.cost.log_bytes <= (1u << 20));
@@ -286,12 +286,12 @@ TEST_CASE("a full log: what does not fit lives on in exact sums") {
   call_counts const counts = calls_of(p);
   CHECK(counts.at("outer[0]") == times / 4);
   CHECK(counts.at("outer[3]/inner") == times / 4);
-  CHECK(sum_of(p, &attribute_record::flops, &folded_ranges::flops) == 2.0 * times);
-  CHECK(sum_of(p, &attribute_record::bytes, &folded_ranges::bytes) == 4.0 * times);
-  CHECK(sum_of(p, &attribute_record::tokens, &folded_ranges::tokens) == 1.0 * times);
+  CHECK(sum_of(p, &attribute_record::flops, &overflow_sums::flops) == 2.0 * times);
+  CHECK(sum_of(p, &attribute_record::bytes, &overflow_sums::bytes) == 4.0 * times);
+  CHECK(sum_of(p, &attribute_record::tokens, &overflow_sums::tokens) == 1.0 * times);
   double folded = 0;
   std::int64_t logged = 0;
-  for (folded_ranges const& f : p.folded) {
+  for (overflow_sums const& f : p.folded) {
     CHECK(f.durations.minimum() >= 0);
     folded += f.durations.sum();
   }
@@ -327,12 +327,12 @@ TEST_CASE("a full log: sums of known durations are exact") {
 }
 
 TEST_CASE("the log limit holds for each session") {
-  configuration how = quiet();
+  options how = quiet();
   how.log_mb = 1;
   for (int round = 0; round < 3; ++round) {
     recording all(how);
     std::thread([] { work(20'000); }).join();
-    profile const& p = all.result();
+    profile const& p = all.profile();
     CHECK(p.cost.log_bytes <= (1u << 20));
     CHECK(p.cost.log_bytes > (1u << 19));
     CHECK(p.ranges.size() > 10'000);
@@ -345,12 +345,12 @@ TEST_CASE("windows of steps") {
   SUBCASE("all that follow") {
     recording all(with_schedule(3, 0, 0, 1));
     loop(6);
-    CHECK(steps_in(all.result()) == steps{3, 4, 5});
+    CHECK(steps_in(all.profile()) == steps{3, 4, 5});
   }
   SUBCASE("one window") {
     recording all(with_schedule(2, 1, 2, 1));
     loop(10);
-    profile const& p = all.result();
+    profile const& p = all.profile();
     CHECK(steps_in(p) == steps{3, 4});
     REQUIRE(p.steps.size() == 2);
     CHECK(p.steps[0].step == 3);
@@ -360,29 +360,29 @@ TEST_CASE("windows of steps") {
   SUBCASE("windows, three times") {
     recording all(with_schedule(1, 1, 2, 3));
     loop(20);
-    CHECK(steps_in(all.result()) == steps{2, 3, 6, 7, 10, 11});
+    CHECK(steps_in(all.profile()) == steps{2, 3, 6, 7, 10, 11});
   }
   SUBCASE("windows until the end") {
     recording all(with_schedule(2, 0, 1, 0));
     loop(10);
-    CHECK(steps_in(all.result()) == steps{2, 5, 8});
+    CHECK(steps_in(all.profile()) == steps{2, 5, 8});
   }
   SUBCASE("windows without a gap") {
     recording all(with_schedule(0, 1, 1, 2));
     loop(6);
-    CHECK(steps_in(all.result()) == steps{1, 3});
+    CHECK(steps_in(all.profile()) == steps{1, 3});
   }
   SUBCASE("fewer steps than are skipped") {
     recording all(with_schedule(10, 0, 1, 1));
     loop(4);
-    CHECK(steps_in(all.result()).empty());
+    CHECK(steps_in(all.profile()).empty());
   }
   SUBCASE("the same session again") {
     session s(with_schedule(1, 0, 1, 1));
     for (int round = 0; round < 3; ++round) {
       REQUIRE(s.start().ok());
       loop(3);
-      CHECK(steps_in(s.result()) == steps{1});
+      CHECK(steps_in(s.profile()) == steps{1});
     }
   }
 }
@@ -393,14 +393,14 @@ TEST_CASE("a range around the steps of a window is none of the window's") {
     STRATA_RANGE("around");
     loop(5);
   }
-  CHECK(calls_of(all.result()) == call_counts{{"around/step[1]", 1}, {"around/step[2]", 1}});
+  CHECK(calls_of(all.profile()) == call_counts{{"around/step[1]", 1}, {"around/step[2]", 1}});
 }
 
 TEST_CASE("windows in a program without steps: nothing is recorded, and it is told") {
   session s(with_schedule(1, 0, 1, 1));
   REQUIRE(s.start().ok());
   work(1);
-  profile const& p = s.result();
+  profile const& p = s.profile();
   CHECK(p.ranges.empty());
   REQUIRE(p.problems.size() == 1);
   CHECK(p.problems[0].find("STRATA_STEP()") != std::string::npos);
@@ -415,11 +415,11 @@ TEST_CASE("a session that ends within a step, and the next") {
     {
       STRATA_STEP();
       STRATA_RANGE("cut", round);
-      (void)s.result();
+      (void)s.profile();
       REQUIRE(s.start().ok());
     }
     loop(2);
-    profile const& p = s.result();
+    profile const& p = s.profile();
     CHECK(p.has_steps);
     REQUIRE(p.steps.size() == 2);
     CHECK(p.steps[0].step == 0);
@@ -428,7 +428,7 @@ TEST_CASE("a session that ends within a step, and the next") {
 }
 
 TEST_CASE("only= marks what matches and what is below it") {
-  configuration how = quiet();
+  options how = quiet();
   how.only = {"atten*", "m?p"};
   session s(how);
   REQUIRE(s.start().ok());
@@ -441,7 +441,7 @@ TEST_CASE("only= marks what matches and what is below it") {
     STRATA_RANGE("mlp");
   }
   { STRATA_RANGE("matmul"); }
-  profile const& p = s.result();
+  profile const& p = s.profile();
   auto const selected = [&](char const* path) {
     range_record const* const r = find_range(p, path);
     REQUIRE(r != nullptr);
@@ -456,17 +456,17 @@ TEST_CASE("only= marks what matches and what is below it") {
 }
 
 TEST_CASE("only= without a match is told") {
-  configuration how = quiet();
+  options how = quiet();
   how.only = {"nothing like it"};
   session s(how);
   REQUIRE(s.start().ok());
   work(1);
-  REQUIRE(s.result().problems.size() == 1);
+  REQUIRE(s.profile().problems.size() == 1);
   CHECK(s.problems()[0].message().find("only=") != std::string::npos);
 }
 
 TEST_CASE("a report of a session that never ran") {
   session s(quiet());
   CHECK(s.report().ok());
-  CHECK(s.result().ranges.empty());
+  CHECK(s.profile().ranges.empty());
 }

@@ -13,11 +13,11 @@
 
 namespace recording_test {
 
-inline strata::configuration quiet() {
-  strata::configuration how;
+inline strata::options quiet() {
+  strata::options how;
   how.trace = false;
   how.table = how.csv = how.json = how.chrome_trace = false;
-  how.nvtx = strata::configuration::nvtx_mode::off;
+  how.nvtx = strata::options::nvtx_mode::off;
   return how;
 }
 
@@ -37,7 +37,7 @@ using call_counts = std::map<std::string, std::uint64_t>;
 inline call_counts calls_of(strata::profile const& p) {
   std::map<std::uint32_t, std::uint64_t> by_node;
   for (strata::range_record const& r : p.ranges) ++by_node[r.node];
-  for (strata::folded_ranges const& f : p.folded) {
+  for (strata::overflow_sums const& f : p.folded) {
     if (f.durations.count() != 0) by_node[f.node] += f.durations.count();
   }
   call_counts counts;
@@ -55,12 +55,12 @@ inline strata::range_record const* find_range(strata::profile const& p, std::str
 /// A session that runs as long as this object, or until its result is asked for.
 class recording {
  public:
-  explicit recording(strata::configuration how = quiet()) : session_(std::move(how)) {
+  explicit recording(strata::options how = quiet()) : session_(std::move(how)) {
     started_ = session_.start().ok();
   }
   bool started() const { return started_; }
   strata::session& session() { return session_; }
-  strata::profile const& result() { return session_.result(); }
+  strata::profile const& profile() { return session_.profile(); }
 
  private:
   strata::session session_;

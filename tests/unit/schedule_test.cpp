@@ -12,7 +12,7 @@ namespace {
 /// The phases of the first steps, a letter each: `.` skip, `w` warm-up, `a` active.
 std::string phases_of(std::uint32_t skip, std::uint32_t warmup, std::uint32_t active,
                       std::uint32_t repeat, std::uint32_t steps) {
-  configuration how;
+  options how;
   how.skip = skip;
   how.warmup = warmup;
   how.active = active;
@@ -44,7 +44,7 @@ TEST_CASE("phases of steps") {
 }
 
 TEST_CASE("counting steps come after all windows, or after the first of those without an end") {
-  configuration how;
+  options how;
   how.skip = 2;
   how.warmup = 1;
   CHECK(detail::schedule(how).steps_before_counting() == 0);
@@ -59,7 +59,7 @@ TEST_CASE("counting steps come after all windows, or after the first of those wi
 TEST_CASE("large numbers do not wrap") {
   constexpr std::uint32_t most = 0xffffffffu;
   CHECK(phases_of(most, most, most, most, 3) == "...");
-  configuration how;
+  options how;
   how.skip = most - 1;
   how.warmup = 1;
   how.active = 1;

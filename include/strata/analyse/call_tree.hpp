@@ -81,7 +81,7 @@ class call_tree_builder {
   }
 
   void add_folded_calls() {
-    for (folded_ranges const& folded : source_.folded) {
+    for (overflow_sums const& folded : source_.folded) {
       if (!layout_.has_own_row(folded.node)) continue;
       range_row& row = rows_[layout_.row_of(folded.node)];
       row.host.add(folded.durations);

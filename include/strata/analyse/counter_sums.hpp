@@ -247,7 +247,7 @@ class counter_sums {
 
 /// Whether the counting steps did the same work in a row: numbers of different steps belong
 /// together only then. Cost: O(records + rows x passes).
-class work_consistency {
+class pass_agreement {
  public:
   enum class kind : unsigned char { unknown, same, varying, inconsistent };
 
@@ -283,7 +283,7 @@ class work_consistency {
     }
   };
 
-  work_consistency(profile const& source, call_tree const& tree) {
+  pass_agreement(profile const& source, call_tree const& tree) {
     vec<range_row> const& rows = tree.rows();
     for (counted_work const& each : source.work)
       passes_ = (std::max)(passes_, std::size_t{each.pass} + 1);

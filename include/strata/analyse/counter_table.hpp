@@ -217,9 +217,9 @@ class counter_table_builder {
       cell.note = note(metric.why_absent);
       return cell;
     }
-    work_consistency::verdict const work = work_.of(row, scope, metric.passes);
+    pass_agreement::verdict const work = work_.of(row, scope, metric.passes);
     std::string why = why_empty(row, inputs_[at], scope);
-    if (why.empty() && work.what == work_consistency::kind::inconsistent) why = work.text();
+    if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
     if (!why.empty()) {
       cell.note = note(why);
       return cell;
@@ -282,7 +282,7 @@ class counter_table_builder {
 
   /// What to know about a value.
   std::string remarks(std::size_t row, std::size_t at, counter_scope scope, double value,
-                      work_consistency::verdict const& work) const {
+                      pass_agreement::verdict const& work) const {
     counter_metric const& metric = table_.metrics[at];
     std::string text;
     auto const add = [&text](std::string const& more) {
@@ -306,7 +306,7 @@ class counter_table_builder {
       add("the counted steps differ: " + std::to_string(missing) +
           " of its ranges have no value in one of them");
     }
-    if (inputs_[at].time && work.what != work_consistency::kind::unknown) {
+    if (inputs_[at].time && work.what != pass_agreement::kind::unknown) {
       std::uint64_t const timed = rows_[row].total.launches;
       if (timed != work.launches_min * table_.timed_steps ||
           timed != work.launches_max * table_.timed_steps) {
@@ -338,7 +338,7 @@ class counter_table_builder {
   profile const& source_;
   vec<range_row> const& rows_;
   counter_sums sums_;
-  work_consistency work_;
+  pass_agreement work_;
   metric_set set_;  ///< with the rates
   vec<inputs> inputs_;
   note_list noted_;

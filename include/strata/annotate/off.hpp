@@ -59,13 +59,13 @@ class scoped_step {
   scoped_step& operator=(scoped_step const&) = delete;
 };
 
-class context {};
+class range_handle {};
 
-[[nodiscard]] constexpr context current() noexcept { return {}; }
+[[nodiscard]] constexpr range_handle current() noexcept { return {}; }
 
 class inherit {
  public:
-  [[nodiscard]] constexpr explicit inherit(context const&) noexcept {}
+  [[nodiscard]] constexpr explicit inherit(range_handle const&) noexcept {}
   ~inherit() {}
   inherit(inherit const&) = delete;
   inherit& operator=(inherit const&) = delete;

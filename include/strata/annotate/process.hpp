@@ -296,7 +296,7 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
 }
 
 /// The text of STRATA where no range has read it yet, else null.
-inline char const* unread_wish() noexcept {
+inline char const* unread_request() noexcept {
   bool const unread = active_listener() == &bootstrap_listener && !deciding_in_this_thread();
   char const* const wish = unread ? std::getenv("STRATA") : nullptr;
   return wish == nullptr || *wish == '\0' ? nullptr : wish;

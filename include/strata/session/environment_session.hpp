@@ -183,10 +183,10 @@ class environment_session {
   static bool start() noexcept {
     vec<std::string> problems;
     char const* const text = std::getenv("STRATA");
-    configuration const how = configuration::parse(text == nullptr ? "" : text, problems);
+    options const wanted = options::parse(text == nullptr ? "" : text, problems);
     for (std::string const& problem : problems) say(problem.c_str());
-    if (how.list_metrics) {
-      std::string const chip = how.chip.empty() ? chip_of_device() : how.chip;
+    if (wanted.list_metrics) {
+      std::string const chip = wanted.chip.empty() ? chip_of_device() : wanted.chip;
       if (chip.empty()) {
         say("list-metrics finds no GPU here: name a chip, as in list-metrics,chip=GH100");
       } else {
@@ -195,8 +195,8 @@ class environment_session {
       std::fputs(list_cpu_metrics().c_str(), stderr);
       return false;
     }
-    if (!how.enabled) return false;
-    auto* const made = new session_core(how);
+    if (!wanted.enabled) return false;
+    auto* const made = new session_core(wanted);
     current() = made;
     status const outcome = made->start();
     for (std::string& problem : problems) made->add_said_problem(std::move(problem));
@@ -213,7 +213,7 @@ class environment_session {
     char const* const text = std::getenv("STRATA");
     if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
     vec<std::string> told_later;
-    if (configuration::parse(text, told_later).nvtx_in() && !nvtx_input::is_the_tool())
+    if (options::parse(text, told_later).nvtx_in() && !nvtx_input::is_the_tool())
       (void)decide_listener();
     return true;
   }
@@ -227,7 +227,7 @@ class environment_session {
   static void finish(bool at_exit) {
     session_core& the = *current();
     (void)the.report();
-    if (at_exit && the.how().strict && !the.problems().empty()) {
+    if (at_exit && the.options().strict && !the.problems().empty()) {
       std::fflush(nullptr);
       std::_Exit(3);
     }

@@ -96,7 +96,7 @@ class metric_lister : metric_lines {
   }
 
   profiler_library const& library_;
-  metric_host host_;
+  chip_metrics host_;
   std::string text_;
 };
 

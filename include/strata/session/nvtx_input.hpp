@@ -27,13 +27,13 @@ class nvtx_input {
   /// NVTX reads the environment at the first call in each module of the program, so that this comes
   /// before. It writes to the environment. Errors: busy (another tool hears NVTX), unavailable.
   /// Requires: the activity session is open if `tracing`.
-  status open(configuration const& how, bool tracing) {
+  status open(options const& wanted, bool tracing) {
     process_block& ours = block();
     bool const injected = is_the_tool();
-    ours.nvtx_ignored.store(how.nvtx == configuration::nvtx_mode::automatic ? !injected
-                                                                            : !how.nvtx_in());
+    ours.nvtx_ignored.store(wanted.nvtx == options::nvtx_mode::automatic ? !injected
+                                                                         : !wanted.nvtx_in());
     waits_ = false;
-    if (!how.nvtx_in() || injected) return {};
+    if (!wanted.nvtx_in() || injected) return {};
     char const* const tool = std::getenv(variable);
     bool const named = tool != nullptr && *tool != '\0';
     if (named && !is_cupti(tool)) {
@@ -48,7 +48,7 @@ class nvtx_input {
           "Strata's InitializeInjectionNvtx2, which a program itself cannot"};
     }
     std::string library;
-    status const heard = activity_session::instance().hear_nvtx(library);
+    status const heard = activity_collector::instance().hear_nvtx(library);
     if (!heard.ok()) return heard;
 #if defined(__linux__)
     if (!named && setenv(variable, library.c_str(), 1) != 0)

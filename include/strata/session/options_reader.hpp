@@ -18,10 +18,9 @@ STRATA_BEGIN
 namespace detail {
 
 /// One pass over the text of a configuration.
-class configuration_reader {
+class options_reader {
  public:
-  configuration_reader(configuration& to, vec<std::string>& problems)
-      : to_(&to), problems_(&problems) {}
+  options_reader(options& to, vec<std::string>& problems) : to_(&to), problems_(&problems) {}
 
   void read(std::string_view text) {
     while (!text.empty()) {
@@ -150,7 +149,7 @@ class configuration_reader {
   }
 
   void formats(std::string_view value) {
-    configuration chosen = *to_;
+    options chosen = *to_;
     chosen.table = chosen.csv = chosen.json = chosen.chrome_trace = false;
     bool any_known = false;
     constexpr std::string_view wanted = "table, csv, json and trace joined by +, or none";
@@ -201,7 +200,7 @@ class configuration_reader {
   }
 
   void nvtx(std::string_view value) {
-    using mode = configuration::nvtx_mode;
+    using mode = options::nvtx_mode;
     bool in = false;
     bool out = false;
     bool off = false;
@@ -221,7 +220,7 @@ class configuration_reader {
     to_->nvtx = off ? mode::off : !out ? mode::in : in ? mode::in_and_out : mode::out;
   }
 
-  configuration* to_;
+  options* to_;
   vec<std::string>* problems_;
 };
 

@@ -115,7 +115,7 @@ class output_directory {
 /// All reports of one profile: the files in a directory of their own, the table on stderr.
 class report_files {
  public:
-  explicit report_files(configuration const& how) : how_(&how) {}
+  explicit report_files(options const& wanted) : options_(&wanted) {}
 
   /// The files tell all problems of the profile; the first `said` of them are not printed again.
   status write(profile& source, std::size_t said = 0) {
@@ -150,7 +150,7 @@ class report_files {
     vec<std::string> const problems = source.problems;
     source.problems.erase(source.problems.begin(),
                           source.problems.begin() + static_cast<std::ptrdiff_t>(said));
-    if (how_->table) {
+    if (options_->table) {
       text_writer out(stderr);
       write_table(out, input, {terminal_width(), false, most_rows});
     } else {
@@ -169,8 +169,8 @@ class report_files {
   static constexpr std::size_t most_rows = 60;
 
   status write_files(report_input const& input) {
-    if (!how_->csv && !how_->json && !how_->chrome_trace) return {};
-    std::string place = how_->out;
+    if (!options_->csv && !options_->json && !options_->chrome_trace) return {};
+    std::string place = options_->out;
     if (input.source.environment.rank >= 0)
       place += "/rank" + std::to_string(input.source.environment.rank);
     status outcome = directory_.make(place);
@@ -180,7 +180,7 @@ class report_files {
       outcome = directory_.write(name, fill);
       if (outcome.ok()) written_ += (written_.empty() ? "" : ",") + std::string(name);
     };
-    if (how_->csv) {
+    if (options_->csv) {
       file("ranges.csv", [&](text_writer& out) { write_ranges_csv(out, input); });
       file("kernels.csv", [&](text_writer& out) { write_kernels_csv(out, input); });
       file("memory.csv", [&](text_writer& out) { write_memory_csv(out, input); });
@@ -197,8 +197,9 @@ class report_files {
         file("cpu_counters_wide.csv", [&](text_writer& out) { write_counters_wide_csv(out, cpu); });
       }
     }
-    if (how_->json) file("profile.json", [&](text_writer& out) { write_json(out, input); });
-    if (how_->chrome_trace) file("trace.json", [&](text_writer& out) { write_trace(out, input); });
+    if (options_->json) file("profile.json", [&](text_writer& out) { write_json(out, input); });
+    if (options_->chrome_trace)
+      file("trace.json", [&](text_writer& out) { write_trace(out, input); });
     return outcome;
   }
 
@@ -214,7 +215,7 @@ class report_files {
     return 120;
   }
 
-  configuration const* how_;
+  options const* options_;
   output_directory directory_;
   std::string written_;
 };

@@ -27,7 +27,7 @@ class schedule {
   enum class phase : unsigned char { skip, warmup, active };
 
   schedule() = default;
-  explicit schedule(configuration const& from) noexcept
+  explicit schedule(options const& from) noexcept
       : skip_(from.skip), warmup_(from.warmup), active_(from.active), repeat_(from.repeat) {}
 
   phase of(std::uint32_t step) const noexcept {
@@ -64,25 +64,25 @@ class schedule {
 class step_counting {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
-  step_counting(configuration const& how, vec<status>& problems)
-      : how_(how),
+  step_counting(options const& wanted, vec<status>& problems)
+      : options_(wanted),
         problems_(problems),
-        stage_(how.counters.empty() ? stage::done : stage::waiting) {}
+        stage_(wanted.counters.empty() ? stage::done : stage::waiting) {}
   step_counting(step_counting const&) = delete;
   step_counting& operator=(step_counting const&) = delete;
 
-  counter_session& ranges() noexcept { return ranges_; }
+  counter_collector& ranges() noexcept { return ranges_; }
 
   /// The ranges' counters for a request of the program's own.
-  counter_session& by_program(std::string_view request) {
-    if (requested_.empty() && how_.counters.empty()) {
+  counter_collector& by_program(std::string_view request) {
+    if (requested_.empty() && options_.counters.empty()) {
       requested_ = request;
       (void)keep(ranges_.open(request, problems_));
     } else if (requested_ != request) {
       problems_.emplace_back(errc::bad_argument,
                              "counters \"" + std::string(request) +
                                  "\" are not counted: this run has \"" +
-                                 (requested_.empty() ? how_.counters : requested_) +
+                                 (requested_.empty() ? options_.counters : requested_) +
                                  "\"; name all in one request, joined by +");
     }
     return ranges_;
@@ -146,7 +146,7 @@ class step_counting {
   void open_ranges() {
     std::size_t const before = problems_.size();
     stage_ = stage::done;
-    if (!keep(ranges_.open(how_.counters, problems_))) return;
+    if (!keep(ranges_.open(options_.counters, problems_))) return;
     stage_ = stage::ranges;
     bool const partly = problems_.size() != before;
     if (progress_.live() && !partly) return;
@@ -158,8 +158,8 @@ class step_counting {
   void end_ranges() {
     ranges_.close();
     vec<status> told_by_the_ranges;
-    bool const next = !how_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
-    if (!next || !keep(kernels_.open(how_.counters, how_.kernels, told_by_the_ranges)))
+    bool const next = !options_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
+    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, told_by_the_ranges)))
       return end();
     stage_ = stage::kernels;
   }
@@ -179,11 +179,11 @@ class step_counting {
             "for fewer counters");
   }
 
-  configuration const& how_;
+  options const& options_;
   vec<status>& problems_;
   stage stage_;
-  counter_session ranges_;
-  kernel_counter_session kernels_;
+  counter_collector ranges_;
+  kernel_counter_collector kernels_;
   progress_line progress_;  // of the kernels; ranges have their own
   std::string requested_;   // by the program
 };

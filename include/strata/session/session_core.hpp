@@ -36,10 +36,10 @@ namespace detail {
 /// the profile of what they collected.
 class session_core {
  public:
-  explicit session_core(configuration how) : how_(std::move(how)) {
-    if (!how_.counters.empty() && how_.active == 0) {
-      how_.active = timed_steps;
-      if (how_.warmup == 0) how_.warmup = 1;
+  explicit session_core(strata::options wanted) : options_(std::move(wanted)) {
+    if (!options_.counters.empty() && options_.active == 0) {
+      options_.active = timed_steps;
+      if (options_.warmup == 0) options_.warmup = 1;
     }
   }
   session_core(session_core const&) = delete;
@@ -51,7 +51,7 @@ class session_core {
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
     if (running_) return {};
-    if (!how_.enabled) return {errc::bad_argument, "the session is configured off"};
+    if (!options_.enabled) return {errc::bad_argument, "the session is configured off"};
     if (owner().exchange(true)) {
       return {errc::busy, "another Strata session is running in this process: stop it first"};
     }
@@ -62,36 +62,37 @@ class session_core {
     std::int64_t const begin = detail::monotonic_ns();
     started_at_ = detail::realtime_ns();
     cost_ = detail::instrumentation_cost::measure();
-    schedule_ = detail::schedule(how_);
+    schedule_ = detail::schedule(options_);
     window_open_ = false;
     window_pending_ = false;
-    counting_.emplace(how_, problems_);
-    if (!how_.kernels.empty() && how_.counters.empty()) {
+    counting_.emplace(options_, problems_);
+    if (!options_.kernels.empty() && options_.counters.empty()) {
       problems_.emplace_back(
           errc::bad_argument,
           "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
     }
-    if (char const* const wish = detail::unread_wish(); wish != nullptr && how_.text != wish) {
+    if (char const* const wish = detail::unread_request();
+        wish != nullptr && options_.text != wish) {
       problems_.emplace_back(
           errc::bad_argument,
           "STRATA is not read, since the program starts a session of its own before its first "
-          "range: unset it, or make that session by configuration::parse of its text");
+          "range: unset it, or make that session by options::parse of its text");
     }
     cpu_counters_.emplace();
-    (void)recorder.begin_session(std::int64_t{how_.log_mb} << 20);
-    if (!how_.cpu_counters.empty()) keep(cpu_counters_->open(how_.cpu_counters, problems_));
-    if (how_.trace) {
-      tracing_ = keep(detail_activity().open(std::int64_t{how_.buffers_mb} << 20));
+    (void)recorder.begin_session(std::int64_t{options_.log_mb} << 20);
+    if (!options_.cpu_counters.empty()) keep(cpu_counters_->open(options_.cpu_counters, problems_));
+    if (options_.trace) {
+      tracing_ = keep(detail_activity().open(std::int64_t{options_.buffers_mb} << 20));
     }
-    if (how_.synchronize) {
-      recorder.state().before_end.store(&detail::device_wait::current_context);
+    if (options_.synchronize) {
+      recorder.state().before_end.store(&detail::capture_guard::current_context);
     }
-    keep(nvtx_input_.open(how_, tracing_));
+    keep(nvtx_input_.open(options_, tracing_));
     forward_to_nvtx(recorder);
-    if (!how_.has_schedule()) open_window(detail::schedule::phase::active);
+    if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
     start_ns_ = detail::monotonic_ns() - begin;
-    if (how_.verbose) {
+    if (options_.verbose) {
       say("recording host times by " + std::string(recorder.clock().name()) +
           (tracing_ ? ", device activity by " + detail::cupti_library::get().path : std::string()) +
           "; started in " + std::to_string(start_ns_ / 1000) + " us");
@@ -116,18 +117,18 @@ class session_core {
   }
 
   bool running() const noexcept { return running_; }
-  configuration const& how() const noexcept { return how_; }
+  strata::options const& options() const noexcept { return options_; }
 
   /// Hardware counters for passes that the program drives itself:
   /// `for (auto pass : run.counters("hbm+l1")) step();` or `run.counters("hbm").replay(step)`.
   /// Another request in the same run is refused. What goes wrong is told by `problems`. Requires: a
   /// CUDA context in this thread. Threads: the one whose ranges are counted.
-  counter_session& counters(std::string_view request) {
+  counter_collector& counters(std::string_view request) {
     return running_ ? counting_->by_program(request) : counting_->ranges();
   }
 
   /// Everything that the last run produced; stops it first.
-  profile const& result() {
+  strata::profile const& profile() {
     stop();
     return profile_;
   }
@@ -139,7 +140,7 @@ class session_core {
   /// Errors: input_output; the table is printed all the same.
   status report() {
     stop();
-    detail::report_files files(how_);
+    detail::report_files files(options_);
     status const outcome = files.write(profile_, said_);
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
@@ -155,7 +156,7 @@ class session_core {
   using phase = detail::schedule::phase;
 
   static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
-  static activity_session& detail_activity() noexcept { return activity_session::instance(); }
+  static activity_collector& detail_activity() noexcept { return activity_collector::instance(); }
 
   static void say(std::string const& message) noexcept { detail::say(message.c_str()); }
 
@@ -166,8 +167,8 @@ class session_core {
 
   void forward_to_nvtx(detail::recorder& recorder) {
     detail::process_block const& ours = detail::block();
-    bool const by_itself = how_.nvtx == configuration::nvtx_mode::automatic;
-    if (!how_.nvtx_out() && !(by_itself && detail::has_nvtx_tool(ours))) return;
+    bool const by_itself = options_.nvtx == strata::options::nvtx_mode::automatic;
+    if (!options_.nvtx_out() && !(by_itself && detail::has_nvtx_tool(ours))) return;
     if (ours.nvtx_push == nullptr) {
       problems_.emplace_back(
           errc::unavailable,
@@ -181,7 +182,7 @@ class session_core {
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
-    if (self.how_.has_schedule()) self.open_window(self.schedule_.of(step));
+    if (self.options_.has_schedule()) self.open_window(self.schedule_.of(step));
     bool const timed = step < self.schedule_.steps_before_counting();
     if (!timed && !self.window_pending_) self.counting_->begin_step();
   }
@@ -189,7 +190,8 @@ class session_core {
   static void step_ends(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
     self.counting_->end_step();
-    if (self.how_.has_schedule() && self.schedule_.of(step + 1) == phase::skip) self.close_window();
+    if (self.options_.has_schedule() && self.schedule_.of(step + 1) == phase::skip)
+      self.close_window();
     if (self.window_pending_) self.close_window();
   }
 
@@ -202,7 +204,7 @@ class session_core {
       keep(opened);
       if (!opened.ok() && opened.code() != errc::not_supported) tracing_ = false;
     }
-    if (how_.verbose && !window_open_) say("a window of steps begins");
+    if (options_.verbose && !window_open_) say("a window of steps begins");
     window_open_ = true;
     recorder.state().warming.store(now == phase::warmup);
     recorder.record(now == phase::active);
@@ -217,7 +219,7 @@ class session_core {
     if (!window_open_ && !window_pending_) return;
     cpu_counters_->end();
     detail::recorder::instance().record(false);
-    if (how_.verbose && window_open_) say("a window of steps ends");
+    if (options_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
     window_pending_ = tracing_ && !detail_activity().end_window();
   }
@@ -238,7 +240,7 @@ class session_core {
     convert(profile_.launches);
     convert(profile_.steps);
     convert(profile_.spans);
-    for (folded_ranges& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
+    for (overflow_sums& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
     profile_.end = recorder.ended_ns(ticks);
     detail::machine::describe(profile_.environment);
@@ -248,7 +250,7 @@ class session_core {
       detail::correlation(profile_).run();
       detail::machine::describe_devices(profile_.environment);
     }
-    profile_.environment.configuration = how_.text;
+    profile_.environment.configuration = options_.text;
     profile_.environment.clock = recorder.clock().name();
     profile_.environment.started_at = detail::machine::time_text(started_at_);
     profile_.environment.started_at_unix_ns = started_at_;
@@ -262,7 +264,7 @@ class session_core {
     select();
     keep(nvtx_input_.close());
     bool const never_counted = counting_->never_began();
-    if (how_.has_schedule() && !profile_.has_steps) {
+    if (options_.has_schedule() && !profile_.has_steps) {
       problems_.emplace_back(errc::bad_argument,
                              never_counted ? "counters= needs STRATA_STEP() around each step, and "
                                              "the program has none: nothing was recorded"
@@ -281,13 +283,13 @@ class session_core {
 
   /// Marks the nodes that `only=` asks for: those that match and everything below them.
   void select() {
-    if (how_.only.empty()) return;
+    if (options_.only.empty()) return;
     bool any = false;
     for (std::size_t i = 1; i < profile_.nodes.size(); ++i) {
       profile_node& node = profile_.nodes[i];
       std::string const& name = profile_.names[node.name];
       node.selected = node.parent != root_node && profile_.nodes[node.parent].selected;
-      for (std::string const& pattern : how_.only)
+      for (std::string const& pattern : options_.only)
         node.selected = node.selected || detail::matches(name, pattern);
       any = any || node.selected;
     }
@@ -301,13 +303,13 @@ class session_core {
   static constexpr std::uint32_t timed_steps =
       3;  // before the counting steps, unless active= says otherwise
 
-  configuration how_;
+  strata::options options_;
   detail::nvtx_input nvtx_input_;
-  std::optional<detail::step_counting> counting_{std::in_place, how_, problems_};
-  std::optional<cpu_counter_session> cpu_counters_{std::in_place};
+  std::optional<detail::step_counting> counting_{std::in_place, options_, problems_};
+  std::optional<cpu_counter_collector> cpu_counters_{std::in_place};
   detail::schedule schedule_;
   detail::instrumentation_cost cost_;
-  profile profile_;
+  strata::profile profile_;
   vec<status> problems_;
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;

@@ -26,7 +26,7 @@ extern "C" float off_classes(float const* x, int n, int layer) {
 #ifdef OFF_MARKED
   strata::scoped_range const scope{"layer", layer};
   strata::phases phase;
-  strata::context const here = strata::current();
+  strata::range_handle const here = strata::current();
 #endif
   float sum = 0;
   for (int i = 0; i < n; ++i) {

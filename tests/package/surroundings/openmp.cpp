@@ -9,7 +9,7 @@ int main() {
   int const heads = 32;
   int busy = 0;
   STRATA_RANGE("attention", 7);
-  strata::context const here = strata::current();
+  strata::range_handle const here = strata::current();
 #pragma omp parallel for num_threads(4) reduction(+ : busy) schedule(static)
   for (int head = 0; head < heads; ++head) {
     strata::inherit const as_child(here);

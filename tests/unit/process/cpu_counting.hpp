@@ -24,7 +24,7 @@ namespace cpu_counting {
 /// Runs the tests if `key` can be counted here.
 inline int run_tests(char const* key, int argc, char** argv) {
   {
-    strata::cpu_counter_session probe;
+    strata::cpu_counter_collector probe;
     strata::vec<strata::status> problems;
     strata::status const opened = probe.open(key, problems);
     if (!opened.ok()) {
@@ -40,12 +40,12 @@ inline int run_tests(char const* key, int argc, char** argv) {
 class counted {
  public:
   counted(std::string const& request, std::function<void()> const& program) {
-    strata::configuration how = recording_test::quiet();
+    strata::options how = recording_test::quiet();
     how.cpu_counters = request;
     recording_test::recording all(how);
     REQUIRE(all.started());
     program();
-    data_ = all.result();
+    data_ = all.profile();
     strata::call_tree const tree(data_);
     rows_ = tree.rows();
     table_ = strata::detail::make_perf_table(data_, tree);

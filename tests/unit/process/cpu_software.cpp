@@ -207,7 +207,7 @@ TEST_CASE("descriptors are closed on exec, and when the session ends") {
 }
 
 TEST_CASE("a schedule of steps counts the active ones") {
-  configuration how = recording_test::quiet();
+  options how = recording_test::quiet();
   how.cpu_counters = "cpu_page_faults";
   how.skip = 1;
   how.active = 2;
@@ -217,7 +217,7 @@ TEST_CASE("a schedule of steps counts the active ones") {
     STRATA_RANGE("work");
     touch(1000);
   }
-  profile const& data = all.result();
+  profile const& data = all.profile();
   double faults = 0;
   for (counter_value const& each : data.cpu_counters) {
     if (data.cpu_counter_names[each.counter] == "perf__page_faults.sum") faults += each.value;

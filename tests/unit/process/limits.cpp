@@ -13,7 +13,7 @@ using namespace strata;
 using namespace recording_test;
 
 TEST_CASE("a million names and a million indices") {
-  configuration how = quiet();
+  options how = quiet();
   how.log_mb = 8;
   recording all(how);
   constexpr int million = 1'000'000;
@@ -26,7 +26,7 @@ TEST_CASE("a million names and a million indices") {
       name[11 - digit] = static_cast<char>('0' + rest % 10);
     scoped_range const r(name);
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(p.names.size() <= detail::name_table::most_names + 1);
   CHECK(p.nodes.size() <= detail::node_table::most_nodes);
   CHECK(p.cost.log_bytes <= (8u << 20));
@@ -48,7 +48,7 @@ TEST_CASE("refused names are counted call by call") {
   for (int i = 0; i < 10; ++i) {
     STRATA_RANGE("one too many");
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p).at("[other names]") == p.losses.names_refused);
   CHECK(p.losses.names_refused >= 11);
 }

@@ -198,7 +198,7 @@ struct metric_properties {
 
 /// The metrics of one chip through CUPTI's Profiler Host API; needs no GPU and no driver.
 /// Threads: one at a time.
-class metric_host {
+class chip_metrics {
  public:
   /// Chips that the library knows, such as GH100.
   static vec<std::string> chips(profiler_library const& library) {
@@ -374,7 +374,7 @@ class metric_host {
   }
 
   status build(vec<std::string> const& names, metric_config& made) {
-    profiler_host fresh;
+    cupti_host fresh;
     status opened = fresh.open(*library_, chip_, availability_);
     if (!opened) return opened;
     made = metric_config(std::move(fresh), names);
@@ -387,7 +387,7 @@ class metric_host {
   profiler_library const* library_ = nullptr;
   std::string chip_;
   vec<std::uint8_t> availability_;
-  profiler_host scratch_;  // for questions only: nothing is added to it
+  cupti_host scratch_;  // for questions only: nothing is added to it
   flat_map<std::string, bool> known_;
 };
 

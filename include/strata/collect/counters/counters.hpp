@@ -96,13 +96,13 @@ class progress_line {
 
 /// Which ranges put work on the device themselves, as far as the session tells: the others need no
 /// counters of their own.
-class launch_survey {
+class launching_ranges {
  public:
   /// Nothing is known.
-  launch_survey() = default;
+  launching_ranges() = default;
 
   /// Of what the session recorded so far. Cost: O(records).
-  explicit launch_survey(recorder& of) {
+  explicit launching_ranges(recorder& of) {
     if (!of.logs_are_whole()) return;
     mark(root_node, launches::none);
     of.each_record([&](range_record const& r) { mark(r.node, launches::none); },
@@ -151,12 +151,12 @@ class launch_survey {
 /// other threads are not counted. Devices: all that this thread used in the timed steps and that
 /// have the chip of the current one; their counts are added up. Cost: a counted step is slower,
 /// since the device drains at range ends; neither its times nor its device activity are recorded.
-class counter_session {
+class counter_collector {
  public:
-  counter_session() = default;
-  counter_session(counter_session const&) = delete;
-  counter_session& operator=(counter_session const&) = delete;
-  ~counter_session() { close(); }
+  counter_collector() = default;
+  counter_collector(counter_collector const&) = delete;
+  counter_collector& operator=(counter_collector const&) = delete;
+  ~counter_collector() { close(); }
 
   /// Counts one run of a body, which is all that it runs; sets that take several passes are
   /// refused, since the body may change what it works on. Errors: bad_argument: they were refused,
@@ -226,9 +226,9 @@ class counter_session {
     if (state_ == pass_state::stopped) discard_pass();
     leave_graphs_alone();
     if (done() || state_ != pass_state::none) return {};
-    if (!detail::device_wait::allowed()) return skip_step();
+    if (!detail::capture_guard::allowed()) return skip_step();
     skipped_ = 0;
-    activity_session& activity = activity_session::instance();
+    activity_collector& activity = activity_collector::instance();
     if (activity.tracing()) {
       resume_activity_ = activity.end_window();
       if (!resume_activity_) {
@@ -236,7 +236,7 @@ class counter_session {
       }
     }
     detail::recorder& recorder = detail::recorder::instance();
-    launching_ = detail::launch_survey(recorder);
+    launching_ = detail::launching_ranges(recorder);
     resume_recording_ = recorder.recording();
     recorder.record(false);
     state_ = pass_state::counting;
@@ -280,10 +280,10 @@ class counter_session {
     progress_.erase();
     detail::recorder& recorder = detail::recorder::instance();
     recorder.watch_this_thread(nullptr, nullptr);
-    activity_session& activity = activity_session::instance();
+    activity_collector& activity = activity_collector::instance();
     (void)activity.watch_launches(nullptr, nullptr);
     // CUPTI waits for the device, which would ruin a capture: the pass ends later, and is void.
-    if (!detail::device_wait::allowed()) return;
+    if (!detail::capture_guard::allowed()) return;
     state_ = pass_state::stopped;
     leave();
     complete_ = false;
@@ -355,7 +355,7 @@ class counter_session {
   /// One pass over a body; an exception that leaves it ends the pass, which does not count.
   void run_pass(void (*run)(void* body), void* body) {
     struct stop_at_end {
-      counter_session* of;
+      counter_collector* of;
       ~stop_at_end() { of->stop_pass(); }
     };
     (void)begin_pass();
@@ -382,13 +382,14 @@ class counter_session {
   }
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
-    auto& self = *static_cast<counter_session*>(context);
+    auto& self = *static_cast<counter_collector*>(context);
     if (is_work(kind)) {
       self.plan_.devices.launched(self.work_.node(), kind, call);
       if (self.work_.is_counted_thread() && !self.plan_.devices.knows(call.context))
         self.met_other_device_ = true;
     }
-    if (!detail::device_wait::capturing()) self.work_.add(kind, call);  // else it does not run now
+    if (!detail::capture_guard::capturing())
+      self.work_.add(kind, call);  // else it does not run now
   }
 
   /// Room for the pushes of ranges that launched so far, and some more; a step with more is
@@ -400,7 +401,7 @@ class counter_session {
 
   /// Leaves out what would break the program's CUDA graphs.
   void leave_graphs_alone() {
-    if (configured_ || !activity_session::instance().saw_graphs()) return;
+    if (configured_ || !activity_collector::instance().saw_graphs()) return;
     while (!done() && plan_.breaks_graphs(at_)) {
       if (!std::exchange(left_out_, true)) troubles_.push_back(plan_.no_sass_beside_graphs());
       passes_ -= plan_.configs[at_++].passes();
@@ -416,8 +417,8 @@ class counter_session {
   }
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
-    auto& self = *static_cast<counter_session*>(context);
-    if (!detail::device_wait::allowed()) return;  // what is captured does not run
+    auto& self = *static_cast<counter_collector*>(context);
+    if (!detail::capture_guard::allowed()) return;  // what is captured does not run
     self.leave();
     self.enter(node);
   }
@@ -442,15 +443,15 @@ class counter_session {
     return why;
   }
 
-  detail::counting_plan plan_;
-  detail::launch_survey launching_;
-  detail::counted_values values_;
+  detail::pass_plan plan_;
+  detail::launching_ranges launching_;
+  detail::counter_readout values_;
   std::size_t passes_ = 0;
   std::size_t passes_done_ = 0;
   std::size_t skipped_ = 0;          // steps in a row that could be no pass
   std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   std::size_t at_ = 0;
-  detail::pass_work work_;
+  detail::pass_fingerprint work_;
   detail::progress_line progress_;
   vec<status> troubles_;
   status stopped_;  // how the last pass did

@@ -53,11 +53,11 @@ class device_profilers {
     close();
     members_.clear();
     members_.emplace_back(context, device);
-    device_wait::saw(context);  // so that its end is seen
+    capture_guard::saw(context);  // so that its end is seen
     status const done = members_[0].profiler.open(library, context, device);
     if (!done) return done;
     thread_contexts::each(session, [&](driver::context_handle other) {
-      if (other == context || !device_wait::lives(other)) return;
+      if (other == context || !capture_guard::lives(other)) return;
       left_out_.push_back(other);
       if (devices == which::all && open_other(library, other, problems)) left_out_.pop_back();
     });
@@ -246,7 +246,7 @@ class device_profilers {
 
   static status adapt(vec<metric_config> const& configs, std::string const& chip, member& to) {
     for (metric_config const& first : configs) {
-      profiler_host host;
+      cupti_host host;
       status done = host.open(profiler_library::get(), chip, to.profiler.availability());
       if (!done) return done;
       done = to.own.emplace_back(std::move(host), first.names()).build();
@@ -268,7 +268,7 @@ class device_profilers {
 
   /// Whether the program destroyed the context, and with it what CUPTI had there.
   static bool is_gone(member& each) noexcept {
-    if (device_wait::lives(each.context)) return false;
+    if (capture_guard::lives(each.context)) return false;
     each.profiler.forget();
     return true;
   }
@@ -360,9 +360,9 @@ class device_profilers {
 };
 
 /// What to count, and the profilers that do it.
-struct counting_plan {
+struct pass_plan {
   device_profilers devices;
-  metric_host host;
+  chip_metrics host;
   metric_set set;
   vec<metric_config> configs;  ///< each counted apart
 
@@ -412,7 +412,7 @@ struct counting_plan {
 
 /// What was counted so far, one configuration after the other. The last one may be counted anew:
 /// what is there of it stands until then.
-class counted_values {
+class counter_readout {
  public:
   /// Adds what the devices counted in the last steps, as many as the configuration has passes.
   /// Errors: those of the devices; of several devices all or nothing is taken.

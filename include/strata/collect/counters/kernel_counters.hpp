@@ -221,15 +221,15 @@ class kernel_regions {
 /// replays each kernel until all is counted, and restores it. Exact and slow: for one range of a
 /// step, not for a run. One step counts what can be counted together. Threads: the one that drives
 /// the steps.
-class kernel_counter_session {
+class kernel_counter_collector {
  public:
-  kernel_counter_session() = default;
-  kernel_counter_session(kernel_counter_session const&) = delete;
-  kernel_counter_session& operator=(kernel_counter_session const&) = delete;
-  ~kernel_counter_session() { close(); }
+  kernel_counter_collector() = default;
+  kernel_counter_collector(kernel_counter_collector const&) = delete;
+  kernel_counter_collector& operator=(kernel_counter_collector const&) = delete;
+  ~kernel_counter_collector() { close(); }
 
   /// Plans the counters of `request` for kernels in ranges with these names (`*`, `?`) and below
-  /// them. Requires: no counter_session is open. Errors: as counter_session::open.
+  /// them. Requires: no counter_collector is open. Errors: as counter_collector::open.
   status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
     regions_.choose(std::move(ranges));
     status planned = plan_.open(request, detail::device_profilers::which::current,
@@ -253,15 +253,16 @@ class kernel_counter_session {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) {
-    if (activity_session::instance().saw_graphs()) {
+    if (activity_collector::instance().saw_graphs()) {
       while (!done() && plan_.breaks_graphs(at_)) {
         ++at_;
         ++taken_;
       }
     }
     if (done() || counting_) return {};
-    activity_session& activity = activity_session::instance();
-    if (!detail::device_wait::allowed() || !activity.end_window()) return {};  // a stream captures
+    activity_collector& activity = activity_collector::instance();
+    if (!detail::capture_guard::allowed() || !activity.end_window())
+      return {};  // a stream captures
     detail::recorder& recorder = detail::recorder::instance();
     recorder.record(false);
     status ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
@@ -286,7 +287,7 @@ class kernel_counter_session {
     counting_ = false;
     detail::recorder::instance().watch_this_thread(nullptr, nullptr);
     leave();
-    (void)activity_session::instance().watch_launches(nullptr, nullptr);
+    (void)activity_collector::instance().watch_launches(nullptr, nullptr);
     regions_.end();
     bool complete = false;
     status done = plan_.devices.stop(complete);
@@ -308,7 +309,7 @@ class kernel_counter_session {
       at_ = plan_.configs.size();
       detail::recorder::instance().watch_this_thread(nullptr, nullptr);
       leave();
-      (void)activity_session::instance().watch_launches(nullptr, nullptr);
+      (void)activity_collector::instance().watch_launches(nullptr, nullptr);
       bool complete = false;
       (void)plan_.devices.stop(complete);
       counting_ = false;
@@ -338,12 +339,12 @@ class kernel_counter_session {
   }
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
-    auto& self = *static_cast<kernel_counter_session*>(context);
+    auto& self = *static_cast<kernel_counter_collector*>(context);
     if (!self.plan_.devices.leaves_out(call.context)) self.regions_.add(kind, call);
   }
 
   static void moved(void* context, std::uint32_t node) noexcept {
-    auto& self = *static_cast<kernel_counter_session*>(context);
+    auto& self = *static_cast<kernel_counter_collector*>(context);
     bool const inside = self.regions_.contains(node);
     self.regions_.enter(node, inside);
     if (!inside) return self.leave();
@@ -360,7 +361,7 @@ class kernel_counter_session {
     return why;
   }
 
-  detail::counting_plan plan_;
+  detail::pass_plan plan_;
   detail::kernel_regions regions_;
   vec<status> troubles_;
   std::size_t at_ = 0;

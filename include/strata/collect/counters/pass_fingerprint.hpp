@@ -89,7 +89,7 @@ struct launch_shape {
 
 /// What each range puts on the device in each counting step, so that steps with other work are told
 /// from steps with the same. Threads: calls come one at a time.
-class pass_work {
+class pass_fingerprint {
  public:
   /// Begins a pass over the ranges of a thread.
   void begin(std::uint32_t pass, thread_recorder const* counted) noexcept {

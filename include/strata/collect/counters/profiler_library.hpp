@@ -232,17 +232,17 @@ inline std::string chip_of_device() {
 /// One object of CUPTI's Profiler Host API: the knowledge of a chip, and the metrics added to it.
 /// A metric that is refused spoils the object: it must not be used again then.
 /// Cost: 0.5 to 5 ms to open.
-class profiler_host {
+class cupti_host {
  public:
-  profiler_host() = default;
-  profiler_host(profiler_host&& from) noexcept
+  cupti_host() = default;
+  cupti_host(cupti_host&& from) noexcept
       : library_(from.library_), object_(std::exchange(from.object_, nullptr)) {}
-  profiler_host& operator=(profiler_host&& from) noexcept {
+  cupti_host& operator=(cupti_host&& from) noexcept {
     std::swap(library_, from.library_);
     std::swap(object_, from.object_);
     return *this;
   }
-  ~profiler_host() {
+  ~cupti_host() {
     if (object_ == nullptr) return;
     cupti::profiler::host_deinitialize_params params;
     params.object = object_;
@@ -314,7 +314,7 @@ class profiler_host {
 class metric_config {
  public:
   metric_config() = default;
-  metric_config(profiler_host host, vec<std::string> names)
+  metric_config(cupti_host host, vec<std::string> names)
       : host_(std::move(host)), names_(std::move(names)) {
     for (std::string const& each : names_) pointers_.push_back(each.c_str());
   }
@@ -353,7 +353,7 @@ class metric_config {
   }
 
  private:
-  profiler_host host_;
+  cupti_host host_;
   vec<std::string> names_;
   vec<const char*> pointers_;
   vec<std::uint8_t> image_;

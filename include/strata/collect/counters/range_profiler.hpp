@@ -279,7 +279,7 @@ class range_profiler {
 
   static void close_abandoned() {
     for (range_profiler* const each : abandoned()) {
-      if (device_wait::lives(each->context_)) {
+      if (capture_guard::lives(each->context_)) {
         context_scope const here(each->context_);
         each->pop();
         bool complete = false;

@@ -116,14 +116,14 @@ class perf_opener {
 /// counts for the range that it is in. One thread calls.
 /// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
 /// ends; `profile::cost` has what it took. A range's own time is without them, its parent's with.
-class cpu_counter_session {
+class cpu_counter_collector {
  public:
-  explicit cpu_counter_session(
+  explicit cpu_counter_collector(
       detail::perf_system const& system = detail::perf_system::real()) noexcept
       : system_(&system) {}
-  cpu_counter_session(cpu_counter_session const&) = delete;
-  cpu_counter_session& operator=(cpu_counter_session const&) = delete;
-  ~cpu_counter_session() {
+  cpu_counter_collector(cpu_counter_collector const&) = delete;
+  cpu_counter_collector& operator=(cpu_counter_collector const&) = delete;
+  ~cpu_counter_collector() {
     close();
     for (std::unique_ptr<bout>& each : bouts_) {
       if (each->watched) keep_for_good(std::move(each));

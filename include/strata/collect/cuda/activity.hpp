@@ -146,10 +146,10 @@ class recorded_periods {
 /// There is one in a process, since CUPTI has one subscriber; it is never destroyed. Threads: one
 /// thread opens, closes and takes; CUPTI's own threads deliver. Cost: two clock reads and one
 /// record a launch in the launching thread; the rest on CUPTI's thread.
-class activity_session {
+class activity_collector {
  public:
-  STRATA_DETAIL_EXPORT static activity_session& instance() noexcept {
-    static activity_session& only = *new activity_session;
+  STRATA_DETAIL_EXPORT static activity_collector& instance() noexcept {
+    static activity_collector& only = *new activity_collector;
     return only;
   }
 
@@ -237,9 +237,9 @@ class activity_session {
   bool end_window() {
     if (!window_open_.load() || !in_own_process()) return true;
     periods_.end(clock().now());
-    if (!detail::device_wait::allowed()) return false;
+    if (!detail::capture_guard::allowed()) return false;
     std::int64_t const begin = clock().now();
-    detail::device_wait::all_contexts();
+    detail::capture_guard::all_contexts();
     buffers_.flush(detail::cupti::flush_flag::complete_only);
     disable();
     flush_ticks_ += clock().now() - begin;
@@ -323,7 +323,7 @@ class activity_session {
       {detail::cupti::activity_kind::synchronization, "synchronizations"},
       {detail::cupti::activity_kind::overhead, "CUPTI's overhead"}};
 
-  activity_session() = default;
+  activity_collector() = default;
 
   static detail::tick_source const& clock() noexcept {
     return detail::recorder::instance().clock();
@@ -393,7 +393,7 @@ class activity_session {
 
   static void on_callback(void*, detail::cupti::domain where, std::uint32_t id,
                           void const* data) noexcept {
-    activity_session& self = instance();
+    activity_collector& self = instance();
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.calls_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {
@@ -411,7 +411,7 @@ class activity_session {
       if (call.correlation_data != nullptr) {
         *call.correlation_data = static_cast<std::uint64_t>(recorder.clock().now());
       }
-      if (kind == api_kind::begin_capture) detail::device_wait::capture_began(stream_of(call));
+      if (kind == api_kind::begin_capture) detail::capture_guard::capture_began(stream_of(call));
       return;
     }
     std::int64_t const end = recorder.clock().now();
@@ -423,7 +423,7 @@ class activity_session {
       bool const open = kind == api_kind::begin_capture
                             ? outcome == detail::driver::result::success
                             : outcome == detail::driver::result::stream_capture_wrong_thread;
-      if (!open) detail::device_wait::capture_ended(stream_of(call));
+      if (!open) detail::capture_guard::capture_ended(stream_of(call));
       return;
     }
     if (outcome != detail::driver::result::success) return;
@@ -435,7 +435,7 @@ class activity_session {
     if (!window_open_.load(std::memory_order_acquire)) return;
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
-    detail::device_wait::saw(call.context);
+    detail::capture_guard::saw(call.context);
     std::uint32_t const session = session_.load(std::memory_order_relaxed);
     if (is_work(kind)) detail::thread_contexts::saw(call.context, session);
     launch_record launch{};
@@ -447,7 +447,7 @@ class activity_session {
     launch.end = end;
     launch.correlation = call.correlation_id;
     launch.kind = kind;
-    launch.captured = detail::device_wait::capturing() ? launch_record::in_capture : 0;
+    launch.captured = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
     std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
       launch.captured |= warming ? launch_record::in_warmup : launch_record::outside_window;
@@ -464,7 +464,7 @@ class activity_session {
 
   void on_resource(resource_id id, detail::cupti::resource_data const& data) noexcept {
     if (id == resource_id::context_destroy_starting) {
-      detail::device_wait::forget(data.context);
+      detail::capture_guard::forget(data.context);
       return;
     }
     saw_graphs_.store(true, std::memory_order_relaxed);

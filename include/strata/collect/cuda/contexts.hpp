@@ -77,7 +77,7 @@ class thread_contexts {
 
 /// Waiting for the devices, and when that is forbidden: a synchronisation while a stream captures a
 /// graph would break the capture. Threads: any.
-class device_wait {
+class capture_guard {
  public:
   static constexpr std::size_t most_contexts = 64;
 

@@ -51,18 +51,18 @@ struct recorder_state {
 
 /// The calls that a full log could not keep one by one, as sums by node.
 /// Threads: one at a time.
-class folded_sums {
+class overflow_log {
  public:
   void add(range_record const& range) { of(range.node).durations.add(range.end - range.begin); }
 
   void add(attribute_record const& given) {
-    folded_ranges& sums = of(given.node);
+    overflow_sums& sums = of(given.node);
     if (!is_nan(given.flops)) sums.flops += given.flops;
     if (!is_nan(given.bytes)) sums.bytes += given.bytes;
     if (!is_nan(given.tokens)) sums.tokens += given.tokens;
   }
 
-  vec<folded_ranges> const& all() const noexcept { return sums_; }
+  vec<overflow_sums> const& all() const noexcept { return sums_; }
 
   void clear() noexcept {
     sums_.clear();
@@ -70,7 +70,7 @@ class folded_sums {
   }
 
  private:
-  folded_ranges& of(std::uint32_t node) {
+  overflow_sums& of(std::uint32_t node) {
     if (node >= position_of_node_.size()) position_of_node_.resize(node + std::size_t{1}, 0);
     if (position_of_node_[node] == 0) {
       sums_.emplace_back();
@@ -80,7 +80,7 @@ class folded_sums {
     return sums_[position_of_node_[node] - 1];
   }
 
-  vec<folded_ranges> sums_;
+  vec<overflow_sums> sums_;
   vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
 };
 
@@ -297,7 +297,7 @@ class thread_recorder : public range_owner {
     });
     attributes_.for_each([&](attribute_record const& a) { to.attributes.push_back(a); });
     launches_.for_each([&](launch_record const& l) { to.launches.push_back(l); });
-    for (folded_ranges const& f : sums_.all()) {
+    for (overflow_sums const& f : sums_.all()) {
       to.folded.push_back(f);
       to.losses.ranges_folded += f.durations.count();
     }
@@ -479,8 +479,8 @@ class thread_recorder : public range_owner {
   record_log<range_record> ranges_;
   record_log<attribute_record> attributes_;
   record_log<launch_record> launches_;
-  std::mutex mutex_;  // excludes readers while records are taken out of the logs
-  folded_sums sums_;  // of what the logs had no room for
+  std::mutex mutex_;   // excludes readers while records are taken out of the logs
+  overflow_log sums_;  // of what the logs had no room for
   inherited_sums inherited_;
 };
 

@@ -239,7 +239,7 @@ TEST_CASE("coarse: one range a part, from the first graph on") {
     auto const batch = ranges.batch(1);
     CHECK(run(ranges, g) == stops);
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == times(one_coarse_decode, 3));
   attribute_record const attention = attribute_of(p, "decode/attention[1]");
   CHECK(attention.flops == 2.0 * 64 * 64 * 2);
@@ -265,13 +265,13 @@ TEST_CASE("nodes without a name belong where their weights do") {
   ggml_ranges ranges(ggml_mode::per_op);
   recording all;
   run(ranges, g);
-  CHECK(calls_of(all.result()) == call_counts{{"attention[4]", 1},
-                                              {"attention[4]/MUL_MAT", 1},
-                                              {"mlp[4]", 1},
-                                              {"mlp[4]/MUL_MAT", 1},
-                                              {"output", 2},
-                                              {"output/MUL_MAT", 1},
-                                              {"output/MUL_MAT result_extra", 1}});
+  CHECK(calls_of(all.profile()) == call_counts{{"attention[4]", 1},
+                                               {"attention[4]/MUL_MAT", 1},
+                                               {"mlp[4]", 1},
+                                               {"mlp[4]/MUL_MAT", 1},
+                                               {"output", 2},
+                                               {"output/MUL_MAT", 1},
+                                               {"output/MUL_MAT result_extra", 1}});
 }
 
 TEST_CASE("coarse: a piece of several parts is named by the one that works most") {
@@ -283,7 +283,7 @@ TEST_CASE("coarse: a piece of several parts is named by the one that works most"
   ggml_ranges ranges;
   recording all;
   run(ranges, g);
-  CHECK(calls_of(all.result()) == call_counts{{"attention[0]", 1}});
+  CHECK(calls_of(all.profile()) == call_counts{{"attention[0]", 1}});
 }
 
 TEST_CASE("coarse: without a batch, within a range of the program") {
@@ -296,7 +296,7 @@ TEST_CASE("coarse: without a batch, within a range of the program") {
     run(ranges, g);
     CHECK(strata::detail::thread_recorder::current()->depth() == 1);
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"mine", 1},
                                    {"mine/embedding", 1},
                                    {"mine/norm[0]", 2},
@@ -331,11 +331,11 @@ TEST_CASE("coarse: graphs with unknown names are learned") {
     if (i == 0) CHECK(pieces == names{"node_4"});  // and no range: the scheduler does not come back
     if (i == 2) CHECK(pieces == names{"node_2", "node_4"});
   }
-  call_counts const counts = calls_of(all.result());
+  call_counts const counts = calls_of(all.profile());
   std::string const before = with_batch ? "step/" : "";
   CHECK(counts.at(before + "graph") == 2);
   CHECK(counts.at(before + "attention[0]") >= 1);
-  check_nothing_is_open(all.result());
+  check_nothing_is_open(all.profile());
 }
 
 TEST_CASE("coarse: a part that runs on two devices is two pieces, once that is known") {
@@ -356,7 +356,7 @@ TEST_CASE("coarse: a part that runs on two devices is two pieces, once that is k
     CHECK(run(ranges, first) == names{"Kcur-0"});
     CHECK(run(ranges, second) == names{"ffn_inp-0"});
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   CHECK(calls_of(p) == call_counts{{"decode", 2}, {"decode/attention[0]", 3}});
   CHECK(attribute_of(p, "decode/attention[0]").bytes == 2 * 8 * 4);  // not those of both devices
 }
@@ -372,7 +372,7 @@ TEST_CASE("per_op: each operation within its part") {
     CHECK(pieces.size() == g.nodes.size() - 2);  // views are no pieces of their own
     CHECK(strata::detail::thread_recorder::current()->depth() == 1);  // the last part has ended
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   call_counts counts = calls_of(p);
   for (auto const& [path, count] : times(one_coarse_decode, 2)) CHECK(counts[path] == count);
   CHECK(counts["decode/attention[1]/MUL_MAT Qcur"] == 2);
@@ -394,7 +394,7 @@ TEST_CASE("per_op without a batch: no range waits for the next node") {
   recording all;
   run(ranges, g);
   CHECK(strata::detail::thread_recorder::current()->depth() == 0);
-  CHECK(calls_of(all.result())["mlp[0]"] == 3);
+  CHECK(calls_of(all.profile())["mlp[0]"] == 3);
 }
 
 TEST_CASE("the program's own callback is asked, gets its data and has its say") {
@@ -421,7 +421,7 @@ TEST_CASE("the program's own callback is asked, gets its data and has its say") 
   CHECK(own.seen == names{"ffn_up-0"});
   CHECK(pieces == names{"embd", "attn_norm-0", "ffn_inp-0", "ffn_norm-0", "ffn_up-0", "l_out-0",
                         "result_output"});
-  call_counts const counts = calls_of(all.result());
+  call_counts const counts = calls_of(all.profile());
   CHECK(counts.at("decode/mlp[0]") == 2);
   CHECK(counts.at("decode/attention[0]") == 1);
 }
@@ -446,10 +446,10 @@ TEST_CASE("a callback that says no ends the graph, and ranges go on with the nex
       CHECK(run(ranges, g).back() == "result_output");
     }
     own.wants = "ffn_up-0";
-    call_counts const counts = calls_of(all.result());
+    call_counts const counts = calls_of(all.profile());
     CHECK(counts.at("decode/mlp[0]") == 2);
     CHECK(counts.at("decode/output") == 1);
-    check_nothing_is_open(all.result());
+    check_nothing_is_open(all.profile());
   }
 }
 
@@ -482,7 +482,7 @@ TEST_CASE("without a batch, the range of what failed ends when the next graph be
   CHECK(strata::detail::thread_recorder::current()->depth() == 1);
   CHECK_FALSE(ggml_ranges::callback(g.nodes[1], true, ranges.user_data()));
   CHECK(strata::detail::thread_recorder::current()->depth() == 0);
-  check_nothing_is_open(all.result());
+  check_nothing_is_open(all.profile());
 }
 
 TEST_CASE("after a failure the pieces are as before") {
@@ -504,7 +504,7 @@ TEST_CASE("after a failure the pieces are as before") {
       auto const batch = ranges.batch(1);
       CHECK(run(ranges, g) == whole);
     }
-    call_counts counts = calls_of(all.result());
+    call_counts counts = calls_of(all.profile());
     for (auto const& [path, count] : times(one_coarse_decode, 2)) CHECK(counts[path] == count);
   }
 }
@@ -526,7 +526,7 @@ TEST_CASE("an exception of the program's callback passes and leaves nothing open
     FAIL("it did not throw");
   } catch (std::runtime_error const&) {
   }
-  check_nothing_is_open(all.result());
+  check_nothing_is_open(all.profile());
 }
 
 TEST_CASE("contexts in several threads, with adapters of their own and with a common one") {
@@ -549,7 +549,7 @@ TEST_CASE("contexts in several threads, with adapters of their own and with a co
   std::thread one(work, 1);
   zero.join();
   one.join();
-  profile const& p = all.result();
+  profile const& p = all.profile();
   call_counts const counts = calls_of(p);
   for (auto const& [path, count] : times(one_coarse_decode, 400)) CHECK(counts.at(path) == count);
   CHECK(counts.at("zero/attention[1]") == 200);
@@ -575,7 +575,7 @@ TEST_CASE("a thread that stops at the end of a part does not hide that end from 
       return;
     }
   }).join();
-  check_nothing_is_open(all.result());
+  check_nothing_is_open(all.profile());
 }
 
 TEST_CASE("two contexts by turns in one thread, as in speculative decoding") {
@@ -594,7 +594,7 @@ TEST_CASE("two contexts by turns in one thread, as in speculative decoding") {
     auto const batch = large.batch(4, "verify");
     run(large, target);
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   call_counts const counts = calls_of(p);
   CHECK(counts.at("draft/attention[0]") == 3);
   CHECK(counts.at("verify/attention[1]") == 3);
@@ -609,7 +609,7 @@ TEST_CASE("names of batches") {
   { auto const batch = ranges.batch(1); }
   { auto const batch = ranges.batch(2); }
   { auto const batch = ranges.batch(8, "decode"); }
-  CHECK(calls_of(all.result()) == call_counts{{"decode", 2}, {"prefill", 1}});
+  CHECK(calls_of(all.profile()) == call_counts{{"decode", 2}, {"prefill", 1}});
 }
 
 TEST_CASE("while nobody listens nothing is asked for") {
@@ -664,7 +664,7 @@ TEST_CASE("a backend's own loop: one range a node") {
   for (ggml_tensor const* const node : g.nodes) {
     ggml_node_range const range(node);
   }
-  profile const& p = all.result();
+  profile const& p = all.profile();
   call_counts const counts = calls_of(p);
   CHECK(counts.at("attention[1]/MUL_MAT") == 1);
   CHECK(counts.at("mlp[1]/MUL_MAT ffn_up") == 1);

@@ -18,7 +18,7 @@ using work_function = void (*)();
 int main(int argc, char** argv) {
   std::vector<work_function> modules;
 #if TEST_WITH_SESSION
-  strata::configuration how;
+  strata::options how;
   how.trace = how.csv = how.json = how.chrome_trace = false;
   strata::session mine(how);
 #endif

@@ -119,7 +119,7 @@ int run_program(char const* name, char const* scenario, bool in_child) {
 }
 
 int on_demand() {
-  strata::configuration how;
+  strata::options how;
   how.trace = how.csv = how.json = how.chrome_trace = false;
   strata::session first(how);
   strata::session second(how);
@@ -131,7 +131,7 @@ int on_demand() {
   (void)first.report();
   if (!second.start().ok()) return 2;
   work();
-  std::printf("ranges: %zu %zu\n", first.result().ranges.size(), second.result().ranges.size());
+  std::printf("ranges: %zu %zu\n", first.profile().ranges.size(), second.profile().ranges.size());
   return 0;
 }
 
@@ -140,8 +140,7 @@ int own_session() {
   char const* const wish = std::getenv("STRATA");
   strata::vec<std::string> problems;
   bool const follows = wish != nullptr && std::strstr(wish, "formats=table") != nullptr;
-  strata::session mine(
-      strata::configuration::parse(follows ? wish : "host,formats=table", problems));
+  strata::session mine(strata::options::parse(follows ? wish : "host,formats=table", problems));
   if (!mine.start().ok()) return 1;
   work();
   (void)mine.report();
