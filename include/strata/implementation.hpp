@@ -21,20 +21,47 @@
 #endif
 #endif
 
+// What runs for a range or a launch, and the standard headers of the library, come before the cold
+// code: they keep the level of optimisation of the command line.
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <climits>
+#include <cmath>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
 #include <strata/c.h>
-#include <strata/base/vec.hpp>
-#include <strata/collect/counters/counters.hpp>
-#include <strata/options.hpp>
-#include <strata/profile.hpp>
+#include <strata/collect/cpu/perf_events.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+
+STRATA_DETAIL_COLD_CODE
+
 #include <strata/session/environment_session.hpp>
 #include <strata/session/options_reader.hpp>
 #include <strata/session/session_core.hpp>
-
-#include <cstddef>
-#include <string>
-#include <string_view>
 
 STRATA_BEGIN_SWITCH
 
@@ -130,6 +157,8 @@ STRATA_DETAIL_BODY void strata_step_end(void) { strata::detail::c_step_end(); }
 }  // extern "C"
 #endif
 
+#if !defined(STRATA_DETAIL_INJECTION)  // an injected library registers itself
+
 STRATA_BEGIN
 
 namespace detail {
@@ -152,10 +181,13 @@ inline bool const nvtx_session_started = environment_session::start_for_nvtx();
 
 STRATA_END
 
+#endif
+
 /// What a linker option names to keep this unit: `-u strata_implementation`.
 extern "C" STRATA_DETAIL_EXPORT void strata_implementation();
 extern "C" STRATA_DETAIL_BODY void strata_implementation() {}
 
-#endif  // STRATA_ENABLED
+STRATA_DETAIL_END_CODE
 
+#endif  // STRATA_ENABLED
 #endif  // STRATA_IMPLEMENTATION_HPP

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 STRATA_BEGIN
 
@@ -246,7 +247,7 @@ struct profile_cost {
 /// What one range, without the ranges below it, counted in one step.
 struct counter_value {
   std::uint32_t node;
-  std::uint32_t counter;  ///< position in profile::counter_names
+  std::uint32_t counter;  ///< position in counter_set::names
   double value;
 };
 
@@ -265,7 +266,7 @@ struct counted_work {
   std::uint32_t foreign;   ///< by other threads while this range was counted
   std::uint64_t what;      ///< hash of the kernels' names, in any order
   std::uint64_t shapes;    ///< hash of the names with their grids and blocks
-  double threads;          ///< of the kernels, where the calls tell
+  double threads;          ///< of the kernels whose launch parameters are known
 };
 
 /// What the launches of one kernel in one range counted in a step, summed up.
@@ -274,7 +275,34 @@ struct counted_kernel {
   std::uint32_t name;          ///< 1-based in profile::kernel_names
   std::uint64_t launches_min;  ///< in the steps that counted
   std::uint64_t launches_max;
-  vec<double> values;  ///< in the order of profile::kernel_counter_names; NaN: no value
+  vec<double> values;  ///< in the order of counter_set::names; NaN: no value
+};
+
+/// How the values of a counter_set were counted.
+enum class counting : std::uint8_t {
+  passes,        ///< in counting steps after the timed ones, one pass of the profiler a step
+  while_running  ///< in the timed steps: sums over all recorded calls
+};
+
+/// Counters of one origin: what was asked for, and what was counted by range or by kernel.
+struct counter_set {
+  static constexpr std::string_view gpu = "counters";
+  static constexpr std::string_view gpu_kernels = "kernel_counters";
+  static constexpr std::string_view cpu = "cpu_counters";
+
+  std::string name;  ///< key in profile.json, stem of the names of the CSV files
+  counting method = counting::passes;
+  std::string where;            ///< the chip, as CUPTI names it; the model of a CPU
+  vec<std::uint32_t> devices;   ///< that were counted, as the driver numbers them; a CPU has none
+  std::string about;            ///< of values counted while_running: sentences for the console
+  metric_set metrics;           ///< what was asked for, as the chip has it
+  vec<std::string> names;       ///< of the counters, CUPTI's or perf's
+  vec<counter_origin> origins;  ///< of the names; empty where unknown
+  vec<counter_value> values;    ///< by range
+  vec<counted_kernel> kernels;  ///< by kernel and range
+  vec<counted_work> work;       ///< of the counting steps; empty where it could not be followed
+  std::uint64_t passes = 0;     ///< counting steps that the set takes
+  std::uint64_t passes_done = 0;
 };
 
 /// What a run produced: data only. Times are ns since the session began unless said otherwise.
@@ -303,26 +331,28 @@ struct profile {
   vec<overhead_record> overheads;
   vec<captured_record> captured;  ///< sorted by graph node and time
 
-  std::string chip;                     ///< that was counted on, as CUPTI names it
-  vec<std::uint32_t> counted_devices;   ///< as the driver numbers them
-  metric_set metrics;                   ///< what was asked for, as the chip has it
-  vec<std::string> counter_names;       ///< CUPTI's
-  vec<counter_origin> counter_origins;  ///< of the names; empty where unknown
-  vec<counter_value> counters;
-  vec<counted_work> work;  ///< of the counting steps; empty where it could not be followed
-  vec<std::string> kernel_counter_names;  ///< CUPTI's
-  vec<counted_kernel> counted_kernels;
-  std::uint64_t counter_passes = 0;  ///< steps that the counting takes
-  std::uint64_t counter_passes_done = 0;
-
-  /// The CPU's counters: sums over all recorded calls.
-  metric_set cpu_metrics;
-  vec<std::string> cpu_counter_names;
-  vec<counter_value> cpu_counters;
+  vec<counter_set> counter_sets;  ///< one for each collector of counters that was opened
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected
   bool has_steps = false;  ///< the program used STRATA_STEP()
+
+  /// The counter set with this name; an empty one where there is none.
+  counter_set const& counters(std::string_view name = counter_set::gpu) const {
+    static counter_set const none{};
+    for (counter_set const& each : counter_sets) {
+      if (each.name == name) return each;
+    }
+    return none;
+  }
+  /// The same, added where there was none.
+  counter_set& add_counters(std::string_view name) {
+    for (counter_set& each : counter_sets) {
+      if (each.name == name) return each;
+    }
+    counter_sets.emplace_back().name = name;
+    return counter_sets.back();
+  }
 };
 
 STRATA_END

@@ -338,7 +338,7 @@ TEST_CASE("launch times lie in their ranges, device times behind their launches"
     CHECK(p.ranges[i].begin <= l.begin);
     CHECK(l.begin <= l.end);
     CHECK(l.end <= p.ranges[i].end);
-    CHECK(l.captured == 0);
+    CHECK(l.flags == 0);
     CHECK(l.correlation == p.kernels[i].correlation);
     CHECK(p.kernels[i].begin > l.begin - 20'000);  // the clocks are bridged by samples
   }

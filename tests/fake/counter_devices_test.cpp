@@ -41,7 +41,7 @@ std::size_t values_of(profile const& p, counted const& c, std::string const& pat
   std::size_t count = 0;
   for (strata::range_row const& row : c.tree.rows()) {
     if (row.path != path) continue;
-    for (strata::counter_value const& each : p.counters) count += each.node == row.path_id;
+    for (strata::counter_value const& each : p.counters().values) count += each.node == row.path_id;
   }
   return count;
 }
@@ -77,9 +77,9 @@ TEST_CASE("a model that is split over two devices") {
   run_steps(2, split_model);
   profile const& p = s.profile();
   fake::no_problem(p);
-  CHECK(p.counted_devices == strata::vec<std::uint32_t>{0, 1});
+  CHECK(p.counters().devices == strata::vec<std::uint32_t>{0, 1});
   CHECK(fake_profiler_passes() == 2);  // one step, on each
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   counted const c(p);
   CHECK(c.total("first", hbm_read) == 320);
   CHECK(c.total("second", hbm_read) == 640);
@@ -100,7 +100,7 @@ TEST_CASE("counters of the SMs on two devices, in two configurations") {
   fake_profiler_set_weight(fma, 3);
   run_steps(5, split_model);
   fake::no_problem(s.profile());
-  CHECK(s.profile().counter_passes_done == 3);
+  CHECK(s.profile().counters().passes_done == 3);
   counted const c(s.profile());
   CHECK(c.total("first", executed) == 640);
   CHECK(c.total("second", executed) == 1280);
@@ -121,8 +121,8 @@ TEST_CASE("several passes on several devices, and another device from step to st
     launch_on(2, 1);
   });
   counted const c(s.profile());
-  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0, 1, 2});
-  CHECK(s.profile().counter_passes_done == 3);
+  CHECK(s.profile().counters().devices == strata::vec<std::uint32_t>{0, 1, 2});
+  CHECK(s.profile().counters().passes_done == 3);
   for (char const* const metric : {hbm_read, fake::hbm_write, fake::l2_bytes})
     CHECK(c.total("decode", metric) == 160);
 }
@@ -164,7 +164,7 @@ TEST_CASE("a device of another thread is left alone: its work may wait for this 
     std::thread([] { launch_on(1, 100); }).join();
   });
   fake::no_problem(s.profile());
-  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+  CHECK(s.profile().counters().devices == strata::vec<std::uint32_t>{0});
   CHECK(counted(s.profile()).total("main", hbm_read) == 96);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("more ranges than room on one device: the step is repeated on all") {
   });
   profile const& p = s.profile();
   fake::no_problem(p);
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   CHECK(fake_profiler_passes() == 4);
   CHECK(counted(p).total("", hbm_read) == 100 * 96);
 }
@@ -226,7 +226,7 @@ TEST_CASE("another chip, a second context and a device that refuses are left out
     fake_set_device_of(2, 0);
     run_steps(2, split_model);
     fake::one_problem(s.profile(), "counters: device 0 has several contexts");
-    CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+    CHECK(s.profile().counters().devices == strata::vec<std::uint32_t>{0});
   }
   SUBCASE("the second device has no privilege") {
     counting_on s(2, hbm_read);
@@ -253,7 +253,7 @@ TEST_CASE("a device that cannot begin to count is left out, and told") {
     run_steps(3, split_model);
     fake::one_problem(s.profile(), "; the current device alone is counted");
     CHECK(fake::says(s.profile().problems[0], function));
-    CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+    CHECK(s.profile().counters().devices == strata::vec<std::uint32_t>{0});
     CHECK(counted(s.profile()).total("both", hbm_read) == 32);
   }
 }
@@ -267,7 +267,7 @@ TEST_CASE("what fails on one device later ends the counting, and the program goe
     profile const& p = s.profile();
     REQUIRE(!p.problems.empty());
     CHECK(fake::says(p.problems[0], function));
-    CHECK(p.counters.empty());
+    CHECK(p.counters().values.empty());
   }
 }
 
@@ -290,8 +290,8 @@ TEST_CASE("a device that takes other passes is left out") {
   fake::one_problem(s.profile(),
                     "device 1 is not counted: it takes another number of passes than the first "
                     "one");
-  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
-  CHECK(s.profile().counter_passes_done == 2);
+  CHECK(s.profile().counters().devices == strata::vec<std::uint32_t>{0});
+  CHECK(s.profile().counters().passes_done == 2);
   counted const c(s.profile());
   CHECK(c.total("first", hbm_read) == 320);
   CHECK(std::isfinite(c.total("first", executed)));
@@ -322,7 +322,7 @@ TEST_CASE("a context that is gone before the counting is left alone") {
     fake_destroy_context(6);
   });
   fake::no_problem(s.profile());
-  CHECK(s.profile().counted_devices == strata::vec<std::uint32_t>{0});
+  CHECK(s.profile().counters().devices == strata::vec<std::uint32_t>{0});
 }
 
 TEST_CASE("a session that ends while a stream captures gives all devices back to the next one") {
@@ -343,7 +343,7 @@ TEST_CASE("a session that ends while a stream captures gives all devices back to
         fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
     REQUIRE(next.start().ok());
     run_steps(2, split_model);
-    CHECK(next.profile().counted_devices == strata::vec<std::uint32_t>{0, 1});
+    CHECK(next.profile().counters().devices == strata::vec<std::uint32_t>{0, 1});
     CHECK(counted(next.profile()).total("both", hbm_read) == 96);
   }
 }
@@ -354,6 +354,6 @@ TEST_CASE("kernels= counts the kernels of the current device") {
   run_steps(3, split_model);
   profile const& p = s.profile();
   fake::no_problem(p);
-  REQUIRE(p.counted_kernels.size() == 1);
-  CHECK(p.counted_kernels[0].launches_max == 1);
+  REQUIRE(p.counters(strata::counter_set::gpu_kernels).kernels.size() == 1);
+  CHECK(p.counters(strata::counter_set::gpu_kernels).kernels[0].launches_max == 1);
 }

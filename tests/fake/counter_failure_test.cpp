@@ -85,7 +85,7 @@ TEST_CASE("the privilege is missing: the trace is there, and the cure is named")
     CHECK(s.problems().at(0).code() == strata::errc::not_permitted);
     CHECK(p.traced);
     CHECK(p.kernels.size() == 1);
-    CHECK(p.counters.empty());
+    CHECK(p.counters().values.empty());
     CHECK(fake_calls(function) > 0);
   }
 }
@@ -120,7 +120,7 @@ TEST_CASE("every code at every call, until the first pass ends: one sentence wit
       CHECK(says(text, '(' + std::to_string(each.code) + ')'));
       CHECK(says(text, each.cure));
       CHECK(p.kernels.size() == 1);
-      for (strata::counter_value const& value : p.counters) CHECK(std::isnan(value.value));
+      for (strata::counter_value const& value : p.counters().values) CHECK(std::isnan(value.value));
     }
   }
 }
@@ -290,7 +290,7 @@ TEST_CASE("links and memory do not share a pass: each has its own") {
   run_steps(4, step);
   profile const& p = s.profile();
   fake::no_problem(p);
-  CHECK(p.counter_passes == 2);
+  CHECK(p.counters().passes == 2);
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
   CHECK(c.self("a", "pcie__read_bytes.sum") == 64);

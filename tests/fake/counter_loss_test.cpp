@@ -41,8 +41,8 @@ void check_all(profile const& p, int ranges, char const* metric = hbm_read) {
   // Ranges that no timed step had are not in the tree; their values are in the profile.
   CHECK(c.self(path(0), metric) == 32);
   double sum = 0;
-  for (strata::counter_value const& each : p.counters) sum += each.value;
-  CHECK(p.counters.size() == static_cast<std::size_t>(ranges));
+  for (strata::counter_value const& each : p.counters().values) sum += each.value;
+  CHECK(p.counters().values.size() == static_cast<std::size_t>(ranges));
   CHECK(sum == 32.0 * ranges * (ranges + 1) / 2);
 }
 
@@ -63,8 +63,8 @@ TEST_CASE("more ranges than room: the step is counted again with room for all") 
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 2);
   CHECK(fake_profiler_room() >= 100);
-  CHECK(p.counter_passes == 1);
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes == 1);
+  CHECK(p.counters().passes_done == 1);
   check_all(p, 100);
 }
 
@@ -76,10 +76,10 @@ TEST_CASE("more ranges than room in a set of several passes") {
   profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 4);
-  CHECK(p.counter_passes_done == 2);
+  CHECK(p.counters().passes_done == 2);
   double sum = 0;
-  for (strata::counter_value const& each : p.counters) sum += each.value;
-  CHECK(p.counters.size() == 100);
+  for (strata::counter_value const& each : p.counters().values) sum += each.value;
+  CHECK(p.counters().values.size() == 100);
   CHECK(sum == 32.0 * 50 * 51 / 2);
 }
 
@@ -118,9 +118,9 @@ TEST_CASE("the program ends before the step is counted again: what is sure is ke
   few_then_many(1, 40);
   profile const& p = s.profile();
   one_problem(p, "the program ended after 0 of 1 counting steps");
-  CHECK(p.counters.size() == 34);
-  for (std::size_t i = 0; i < p.counters.size(); ++i)
-    CHECK(p.counters[i].value == 32.0 * static_cast<double>(i + 1));
+  CHECK(p.counters().values.size() == 34);
+  for (std::size_t i = 0; i < p.counters().values.size(); ++i)
+    CHECK(p.counters().values[i].value == 32.0 * static_cast<double>(i + 1));
   CHECK(p.losses.counter_ranges_lost == 6);
 }
 
@@ -132,10 +132,10 @@ TEST_CASE("a program with new ranges in every step is not counted for ever") {
   profile const& p = s.profile();
   CHECK(fake_profiler_passes() == 3);  // of 100, 200 and 400 ranges
   one_problem(p, "they have no values; use fewer different range names and indices");
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   CHECK(p.losses.counter_ranges_lost > 0);
-  CHECK(p.counters.size() + p.losses.counter_ranges_lost == 400);
-  for (strata::counter_value const& each : p.counters) CHECK(each.value > 0);
+  CHECK(p.counters().values.size() + p.losses.counter_ranges_lost == 400);
+  for (strata::counter_value const& each : p.counters().values) CHECK(each.value > 0);
 }
 
 TEST_CASE("ranges that CUPTI drops although there was room") {
@@ -145,7 +145,7 @@ TEST_CASE("ranges that CUPTI drops although there was room") {
   run_steps(1, [] { many(3); });
   profile const& p = s.profile();
   CHECK(p.losses.counter_ranges_lost == 2);
-  CHECK(p.counters.size() == 1);
+  CHECK(p.counters().values.size() == 1);
   CHECK(counted(p).self(path(0), hbm_read) == 32);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("CUPTI refuses every range") {
   REQUIRE(p.problems.size() == 2);
   CHECK(fake::says(p.problems[0], "cuptiRangeProfilerPushRange: CUPTI_ERROR_UNKNOWN (999): "));
   CHECK(fake::says(p.problems[1], "0 of 1 counting steps"));
-  CHECK(p.counters.empty());
+  CHECK(p.counters().values.empty());
   CHECK(fake_profiler_passes() == 1);  // no second try
 }
 

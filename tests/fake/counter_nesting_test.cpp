@@ -21,7 +21,7 @@ profile const& count(counting& s, Body body) {
   run_steps(2, body);
   profile const& p = s.profile();
   fake::no_problem(p);
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   return p;
 }
 
@@ -118,16 +118,16 @@ TEST_CASE("work outside of all ranges belongs to the root, and a session without
   counting s(hbm_read);
   profile const& p = count(s, [] { launch_blocks(3); });
   CHECK(fake_profiler_pushes() == 1);
-  REQUIRE(p.counters.size() == 1);
-  CHECK(p.counters[0].node == strata::root_node);
-  CHECK(p.counters[0].value == 32 * 3);
+  REQUIRE(p.counters().values.size() == 1);
+  CHECK(p.counters().values[0].node == strata::root_node);
+  CHECK(p.counters().values[0].value == 32 * 3);
 }
 
 TEST_CASE("a session in which nothing is launched") {
   counting s(hbm_read);
   profile const& p = count(s, [] { STRATA_RANGE("host"); });
   CHECK(fake_profiler_pushes() == 0);
-  CHECK(p.counters.empty());
+  CHECK(p.counters().values.empty());
   counted const c(p);
   CHECK(c.empty("host", hbm_read));
   CHECK(fake::says(c.note("host", hbm_read), "never launched anything"));

@@ -44,9 +44,9 @@ TEST_CASE("one pass: counts are exact, and the steps after it are the program's 
   CHECK(fake_profiler_passes() == 1);
   profile const& p = s.profile();
   fake::no_problem(p);
-  CHECK(p.chip == "GH100");
-  CHECK(p.counter_passes == 1);
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().where == "GH100");
+  CHECK(p.counters().passes == 1);
+  CHECK(p.counters().passes_done == 1);
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
   CHECK(c.self("b", hbm_read) == 224);
@@ -65,8 +65,8 @@ TEST_CASE("several passes over several steps") {
   }
   profile const& p = s.profile();
   fake::no_problem(p);
-  CHECK(p.counter_passes == 4);
-  CHECK(p.counter_passes_done == 4);
+  CHECK(p.counters().passes == 4);
+  CHECK(p.counters().passes_done == 4);
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
   CHECK(c.self("a", hbm_write) == 128);
@@ -113,7 +113,7 @@ TEST_CASE("the program ends early: what is complete is reported, the rest is mar
   run_steps(2, step);
   profile const& p = s.profile();
   fake::one_problem(p, "the program ended after 1 of 2 counting steps");
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
   CHECK(c.empty("a", sass));
@@ -135,7 +135,7 @@ TEST_CASE("the program ends before anything is counted") {
   counting s(hbm_read);
   run_steps(1, step);
   profile const& p = s.profile();
-  CHECK(p.counters.empty());
+  CHECK(p.counters().values.empty());
   CHECK(p.kernels.size() == 3);
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("runs one after the other find nothing of each other") {
     profile const& p = s.profile();
     fake::no_problem(p);
     CHECK(counted(p).self("a", hbm_read) == 32 * blocks);
-    CHECK(p.counter_passes_done == 1);
+    CHECK(p.counters().passes_done == 1);
   }
   // So does one object that starts again.
   counting s(hbm_read);

@@ -212,7 +212,7 @@ TEST_CASE("a capture within a counting step is left intact, and what runs is cou
   };
   run_steps(2, capturing);
   profile const& p = s.profile();
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   CHECK(fake_capture_broken() == 0);
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
@@ -234,7 +234,7 @@ TEST_CASE("a capture across the end of a counting step: the pass is void, and ma
   profile const& p = s.profile();
   fake::no_problem(p);
   CHECK(fake_profiler_passes() == 2);  // the void one as well
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   CHECK(counted(p).self("a", hbm_read) == 64);
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("a session that ends while a stream captures leaves the capture intact
     }
     s.stop();
     CHECK(fake_capture_broken() == 0);
-    CHECK(s.profile().counters.empty());
+    CHECK(s.profile().counters().values.empty());
   }
   CHECK(fake_end_capture(9) != 0);
   CHECK(fake_misuse_count() == 0);
@@ -305,7 +305,7 @@ TEST_CASE("a pass that breaks off does not count, and is made again") {
   }
   CHECK(runs == 1);
   CHECK(counted(s.profile()).self("a", hbm_read) == 64);
-  CHECK(s.profile().counter_passes_done == 1);
+  CHECK(s.profile().counters().passes_done == 1);
   CHECK(fake_misuse_count() == 0);
 }
 

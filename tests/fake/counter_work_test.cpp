@@ -20,7 +20,7 @@ namespace {
 /// The values of one kernel in one range; empty where there are none.
 strata::vec<double> of_kernel(profile const& p, std::string const& path, std::string const& name) {
   strata::call_tree const tree(p);
-  for (strata::counted_kernel const& each : p.counted_kernels) {
+  for (strata::counted_kernel const& each : p.counters(strata::counter_set::gpu_kernels).kernels) {
     if (tree.row_of(each.node).path == path && p.kernel_names[each.name - 1].mangled == name)
       return each.values;
   }
@@ -57,13 +57,13 @@ TEST_CASE("single kernels of a range, by name") {
   run_steps(3, attention);
   profile const& p = s.profile();
   fake::no_problem(p);
-  REQUIRE(p.kernel_counter_names.size() == 2);
-  CHECK(p.kernel_counter_names[0] == hbm_read);
+  REQUIRE(p.counters(strata::counter_set::gpu_kernels).names.size() == 2);
+  CHECK(p.counters(strata::counter_set::gpu_kernels).names[0] == hbm_read);
   CHECK(of_kernel(p, "attention", "scores")[0] == 32 * 8);
   CHECK(of_kernel(p, "attention", "values")[0] == 32 * 8);
   CHECK(of_kernel(p, "attention/inner", "softmax")[0] == 32 * 5);
   CHECK(of_kernel(p, "other", "outside").empty());
-  CHECK(p.counted_kernels.size() == 3);
+  CHECK(p.counters(strata::counter_set::gpu_kernels).kernels.size() == 3);
   strata::call_tree const tree(p);
   auto const rows = strata::make_kernel_table(p, tree);
   auto const table = strata::make_kernel_counter_table(p, tree, rows);
@@ -87,7 +87,7 @@ TEST_CASE("kernels that cannot be joined give a sentence and no values") {
                             7);
   });
   fake::one_problem(s.profile(), "cannot be joined for certain");
-  CHECK(s.profile().counted_kernels.empty());
+  CHECK(s.profile().counters(strata::counter_set::gpu_kernels).kernels.empty());
 }
 
 TEST_CASE("kernels= without what to count, and a program that ends before") {
@@ -112,8 +112,8 @@ TEST_CASE("instrumented counters are left out in a program with graphs, the othe
   });
   profile const& p = s.profile();
   fake::one_problem(p, "this program uses CUDA graphs");
-  CHECK(p.counter_passes == 1);
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes == 1);
+  CHECK(p.counters().passes_done == 1);
   CHECK(fake::says(counted(p).note("step", sass), "CUPTI did not count"));
   CHECK_FALSE(counted(p).empty("step", hbm_read));
 }
@@ -169,7 +169,7 @@ TEST_CASE("replay runs its body once, whatever room it needs") {
   CHECK(done.code() == strata::errc::limit);
   CHECK(fake::says(done.message(), "replay(body, strata::repeatable)"));
   CHECK(fake_profiler_passes() == 1);
-  for (strata::counter_value const& each : s.profile().counters) CHECK(each.value == 32);
+  for (strata::counter_value const& each : s.profile().counters().values) CHECK(each.value == 32);
   CHECK(s.profile().losses.counter_ranges_lost > 0);
   fake_profiler_reset();
 }

@@ -13,8 +13,13 @@ using cupti::nvtx_id;
 
 namespace {
 
-template <class Parameters>
-void tell(nvtx_id id, Parameters const& parameters, void const* result) {
+cupti::nvtx_word id_word(nvtx::range_id id) {
+  cupti::nvtx_word word{nullptr};
+  word.id = id;
+  return word;
+}
+
+void tell(nvtx_id id, cupti::nvtx_parameters const& parameters, void const* result) {
   cupti::nvtx_data const data{"nvtx", &parameters, result};
   call_back(cupti::domain::nvtx, static_cast<std::uint32_t>(id), &data);
 }
@@ -28,12 +33,12 @@ thread_local int depth = 0;
 
 int pushed(nvtx_id id, void const* parameter) {
   int const level = depth++;
-  tell(id, cupti::nvtx_text_parameters{parameter}, &level);
+  tell(id, cupti::nvtx_parameters{{parameter}, {nullptr}}, &level);
   return level;
 }
 int popped(nvtx_id id, void* domain) {
   int const level = depth == 0 ? nvtx::no_level : --depth;
-  tell(id, cupti::nvtx_domain_parameters{domain}, &level);
+  tell(id, cupti::nvtx_parameters{{domain}, {nullptr}}, &level);
   return level;
 }
 nvtx::range_id next_range() {
@@ -42,7 +47,7 @@ nvtx::range_id next_range() {
 }
 nvtx::range_id started(nvtx_id id, void const* parameter) {
   nvtx::range_id const range = next_range();
-  tell(id, cupti::nvtx_text_parameters{parameter}, &range);
+  tell(id, cupti::nvtx_parameters{{parameter}, {nullptr}}, &range);
   return range;
 }
 
@@ -55,39 +60,41 @@ template <nvtx_id Id>
 nvtx::range_id start(void const* what) {
   return started(Id, what);
 }
-void end(nvtx::range_id id) { tell(nvtx_id::end, cupti::nvtx_end_parameters{id}, nullptr); }
+void end(nvtx::range_id id) {
+  tell(nvtx_id::end, cupti::nvtx_parameters{id_word(id), {nullptr}}, nullptr);
+}
 template <nvtx_id Id>
 void mark(void const* what) {
-  tell(Id, cupti::nvtx_text_parameters{what}, nullptr);
+  tell(Id, cupti::nvtx_parameters{{what}, {nullptr}}, nullptr);
 }
 
 int domain_push(void* domain, nvtx::event const* event) {
   int const level = depth++;
-  tell(nvtx_id::domain_push, cupti::nvtx_domain_event_parameters{domain, event}, &level);
+  tell(nvtx_id::domain_push, cupti::nvtx_parameters{{domain}, {event}}, &level);
   return level;
 }
 int domain_pop(void* domain) { return popped(nvtx_id::domain_pop, domain); }
 nvtx::range_id domain_start(void* domain, nvtx::event const* event) {
   nvtx::range_id const range = next_range();
-  tell(nvtx_id::domain_start, cupti::nvtx_domain_event_parameters{domain, event}, &range);
+  tell(nvtx_id::domain_start, cupti::nvtx_parameters{{domain}, {event}}, &range);
   return range;
 }
 void domain_end(void* domain, nvtx::range_id id) {
-  tell(nvtx_id::domain_end, cupti::nvtx_domain_end_parameters{domain, id}, nullptr);
+  tell(nvtx_id::domain_end, cupti::nvtx_parameters{{domain}, id_word(id)}, nullptr);
 }
 void domain_mark(void* domain, nvtx::event const* event) {
-  tell(nvtx_id::domain_mark, cupti::nvtx_domain_event_parameters{domain, event}, nullptr);
+  tell(nvtx_id::domain_mark, cupti::nvtx_parameters{{domain}, {event}}, nullptr);
 }
 template <nvtx_id Id>
 void* enlist(void* domain, void const* text) {
   void* const handle = next_handle();
-  tell(Id, cupti::nvtx_domain_text_parameters{domain, text}, &handle);
+  tell(Id, cupti::nvtx_parameters{{domain}, {text}}, &handle);
   return handle;
 }
 template <nvtx_id Id>
 void* create(void const* name) {
   void* const handle = next_handle();
-  tell(Id, cupti::nvtx_text_parameters{name}, &handle);
+  tell(Id, cupti::nvtx_parameters{{name}, {nullptr}}, &handle);
   return handle;
 }
 

@@ -79,7 +79,7 @@ TEST_CASE(
   // Launches into the capture put no work on the device, and say so.
   auto const captured =
       std::count_if(p.launches.begin(), p.launches.end(), [](strata::launch_record const& l) {
-        return l.captured == strata::launch_record::in_capture;
+        return l.flags == strata::launch_record::in_capture;
       });
   CHECK(captured == 5);
   CHECK(p.launches.size() == 9);
@@ -197,7 +197,7 @@ TEST_CASE("work beside a capture is work") {
   CHECK(p.kernels.size() == 1);
   CHECK(row(p, "beside").self.kernels == 1);
   for (strata::launch_record const& l : p.launches)
-    CHECK((l.captured == 0) == (l.correlation == p.kernels[0].correlation));
+    CHECK((l.flags == 0) == (l.correlation == p.kernels[0].correlation));
 }
 
 TEST_CASE("while a stream captures nothing waits, and the records come at a later step") {

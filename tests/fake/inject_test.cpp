@@ -1,4 +1,5 @@
-// The library of examples/inject in programs that know nothing of Strata.
+// The library of examples/inject in programs without Strata, and in annotated programs without an
+// implementation.
 #include <csignal>
 
 #include "unit/process/child.hpp"
@@ -123,23 +124,39 @@ TEST_CASE("what keeps kernels from being recorded is told once") {
   CHECK(count_of(child.end.err, "nothing was recorded") == 1);
 }
 
-TEST_CASE("a program with ranges but without a session gets one") {
-  for (way const by : {way::driver, way::preload}) {
-    injected const p({"init", "context", "work=3", "tell"}, "trace", by, "injected_ranges");
-    CHECK(p.end.code == 5);
-    CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
-    CHECK(reports_in(p.end) == 1);
-    CHECK_FALSE(has(p.end.err, "no source file"));
-    CHECK(p.calls().at("own") == 1);
-    CHECK(p.kernels() == "own:3 ");
+TEST_CASE("an annotated program without an implementation gets its whole profile") {
+  for (std::string const name :
+       {"injected_ranges", "injected_light", "injected_c", "injected_cu"}) {
+    if (name == "injected_cu" && INJECTED_CU == 0) continue;  // no nvcc
+    CAPTURE(name);
+    texts const words{"init", "context", "step=1", "copy", "work=2", "step=3", "tell"};
+    for (way const by : {way::driver, way::preload}) {
+      injected const p(words, "trace", by, name);
+      CHECK(p.end.code == 5);
+      CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+      CHECK_FALSE(has(p.end.err, "no implementation"));
+      CHECK(reports_in(p.end) == 1);
+      CHECK(p.calls() == call_counts{{"own", 3}});
+      CHECK(p.kernels() == "own:6 ");
+      CHECK(has(p.file("ranges.csv"), ",4096,"));
+      // Steps: the schedule records the second one alone.
+      injected const second(words, "trace,skip=1,active=1", by, name);
+      CHECK(second.calls() == call_counts{{"own", 1}});
+      CHECK(second.kernels() == "own:3 ");
+    }
+    // The first range comes before the driver, or without one.
+    injected const early({"work=0", "init", "context", "work=3", "tell"}, "trace", way::preload,
+                         name);
+    CHECK(has(early.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+    CHECK(early.calls() == call_counts{{"own", 2}});
+    CHECK(early.kernels() == "own:3 ");
+    injected const host({"work=0", "work=0"}, "host", way::preload, name);
+    CHECK(host.calls() == call_counts{{"own", 2}});
+    // Idle.
+    injected const off({"init", "context", "work=1", "tell"}, "", way::preload, name);
+    CHECK(off.end.err == "");
+    CHECK_FALSE(off.reported());
   }
-  // The first range comes before the driver.
-  injected const early({"work=0", "init", "context", "work=3", "tell"}, "trace", way::preload,
-                       "injected_ranges");
-  CHECK(early.end.code == 5);
-  CHECK(has(early.end.out, "subscribed: 1\nmisuses: 0 0\n"));
-  CHECK(early.calls().at("own") == 2);
-  CHECK(early.kernels() == "own:3 ");
 }
 
 TEST_CASE("a program that has Strata built in keeps its session") {

@@ -1,8 +1,10 @@
-// A CUDA program that knows nothing of Strata, for the library of examples/inject; with
-// INJECTED_RANGES=1 it has ranges and no session, with 2 it has both. It links none of the
-// stand-ins: FAKE_CUDA_FILE and FAKE_CUPTI_FILE name them. Arguments are done in order:
+// A CUDA program without Strata, for the library of examples/inject. With INJECTED_RANGES=1 it
+// includes range.hpp alone, with 2 the light strata.hpp, with or without an implementation beside
+// it, with 3 its ranges and steps are in a unit of C. It links none of the stand-ins:
+// FAKE_CUDA_FILE and FAKE_CUPTI_FILE name them. Arguments are done in order:
 //   init              cuInit                     context       makes a context
 //   work=N            N kernels                  copy          a copy to the device
+//   step=N            a step with N kernels
 //   push=NAME pop     NVTX                       other=NAME    another client owns CUPTI
 //   handler           handles SIGINT itself      wait          until a signal comes
 //   throw             an exception leaves main, told to a C++ library that others can reach or not
@@ -13,6 +15,8 @@
 #include <strata/range.hpp>
 #elif INJECTED_RANGES == 2
 #include <strata/strata.hpp>
+#elif INJECTED_RANGES == 3
+#include "injected_c.h"
 #endif
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -60,13 +64,32 @@ Function* in(char const* variable, char const* name) {
 #define CUDA(name) in<decltype(name)>("FAKE_CUDA_FILE", #name)
 #define CUPTI(name) in<decltype(name)>("FAKE_CUPTI_FILE", #name)
 
-void work(int times) {
-#if INJECTED_RANGES
-  STRATA_RANGE("own");
-#endif
+void launch(int times) {
   fake_kernel kernel;
   kernel.name = "_Z4gemmPf";
   for (int i = 0; i < times; ++i) (void)CUPTI(fake_launch)(&kernel);
+}
+
+void work(int times) {
+#if INJECTED_RANGES == 3
+  annotated_work(&launch, times);
+#else
+#if INJECTED_RANGES
+  STRATA_RANGE("own");
+#endif
+  launch(times);
+#endif
+}
+
+void step(int times) {
+#if INJECTED_RANGES == 3
+  annotated_step(&work, times);
+#else
+#if INJECTED_RANGES
+  STRATA_STEP();
+#endif
+  work(times);
+#endif
 }
 
 void say(char const* text) { (void)!write(1, text, std::strlen(text)); }
@@ -96,6 +119,7 @@ void run(std::string const& word) {
   if (key == "init") std::printf("cuInit: %d\n", in<int(unsigned)>("FAKE_CUDA_FILE", "cuInit")(0));
   if (key == "context") CUPTI(fake_create_context)(1);
   if (key == "work") work(std::atoi(value.c_str()));
+  if (key == "step") step(std::atoi(value.c_str()));
   if (key == "copy") (void)CUPTI(fake_copy)(1, 4096, 7, 100);
   if (key == "other") CUPTI(fake_set_other_client)(value.c_str());
   if (key == "handler") std::signal(SIGINT, [](int) { interrupted = 1; });

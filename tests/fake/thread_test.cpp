@@ -127,7 +127,7 @@ TEST_CASE("windows come and go while threads launch") {
   CHECK(p.kernels.size() >= 50 * threads);
   check_joined(p);
   CHECK(p.losses.uncorrelated <= 10 * 2 * threads);
-  for (strata::launch_record const& l : p.launches) REQUIRE(l.captured == 0);
+  for (strata::launch_record const& l : p.launches) REQUIRE(l.flags == 0);
   CHECK(fake_misuse_count() == 0);
 }
 

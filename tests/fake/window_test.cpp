@@ -82,7 +82,7 @@ TEST_CASE("only the active steps of each window are kept") {
   for (strata::launch_record const& l : p.launches) {
     bool const active = l.step == 3 || l.step == 4 || l.step == 8 || l.step == 9;
     CHECK(active);
-    CHECK(l.captured == 0);
+    CHECK(l.flags == 0);
   }
 }
 

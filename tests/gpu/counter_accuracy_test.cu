@@ -189,7 +189,7 @@ TEST_CASE("steps with other work are told apart") {
     }
     GPU_CHECK(cudaDeviceSynchronize());
   });
-  REQUIRE(c.profile.counter_passes_done > 1);
+  REQUIRE(c.profile.counters().passes_done > 1);
   auto const work = [&](std::string const& path) {
     for (std::size_t row = 0; row < c.tree.rows().size(); ++row)
       if (c.tree.rows()[row].path == path) return c.table.notes[c.table.work[row]];

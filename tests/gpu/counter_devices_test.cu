@@ -113,8 +113,8 @@ TEST_CASE("a range is counted on each device that it works on") {
   gpu::run_steps(9, [&] { work.step(); });
   strata::profile const& p = s.profile();
   gpu::nothing_lost(p);
-  CHECK(p.counted_devices.size() == 2);
-  CHECK(p.counter_passes_done == p.counter_passes);
+  CHECK(p.counters().devices.size() == 2);
+  CHECK(p.counters().passes_done == p.counters().passes);
   char const* const fma = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
   CHECK(value(p, "first", fma) == 32 * 10);
   CHECK(value(p, "second", fma) == 32 * 20);

@@ -37,7 +37,7 @@ void many(float* values, int ranges) {
 
 double sum_of(strata::profile const& p) {
   double sum = 0;
-  for (strata::counter_value const& each : p.counters) sum += each.value;
+  for (strata::counter_value const& each : p.counters().values) sum += each.value;
   return sum;
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("more ranges than room are counted, in a later step if need be") {
   strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
-  CHECK(p.counters.size() == 100);
+  CHECK(p.counters().values.size() == 100);
   CHECK(sum_of(p) == 32.0 * 100 * 101 / 2);
   CHECK(p.losses.counter_ranges_lost == 0);
 }
@@ -72,8 +72,8 @@ TEST_CASE("one range, pushed far more often than there is room for names") {
   strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
-  REQUIRE(p.counters.size() == 1);
-  CHECK(p.counters[0].value == 32.0 * 500);
+  REQUIRE(p.counters().values.size() == 1);
+  CHECK(p.counters().values[0].value == 32.0 * 500);
   CHECK(p.losses.counter_ranges_lost == 0);
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("a capture within a counted step stays intact, and its launch is count
   strata::profile const& p = s.profile();
   for (std::string const& problem : p.problems) MESSAGE(problem);
   CHECK(p.problems.empty());
-  CHECK(p.counter_passes_done == 1);
+  CHECK(p.counters().passes_done == 1);
   CHECK(sum_of(p) == 1.0);
   GPU_CHECK(cudaStreamDestroy(stream));
 }
@@ -129,6 +129,6 @@ TEST_CASE("instrumented counters are left out beside graphs, which they would br
   strata::profile const& p = s.profile();
   REQUIRE(p.problems.size() == 1);
   CHECK(p.problems[0].find("CUDA graphs") != std::string::npos);
-  CHECK(p.counters.empty());
+  CHECK(p.counters().values.empty());
   GPU_CHECK(cudaStreamDestroy(stream));
 }

@@ -24,8 +24,8 @@ __global__ void fma_kernel(float* values, int rounds) {
 std::map<std::string, double> counted(strata::profile const& p, std::string const& path) {
   strata::call_tree const tree(p);
   std::map<std::string, double> values;
-  for (strata::counter_value const& v : p.counters) {
-    if (tree.row_of(v.node).path == path) values[p.counter_names[v.counter]] = v.value;
+  for (strata::counter_value const& v : p.counters().values) {
+    if (tree.row_of(v.node).path == path) values[p.counters().names[v.counter]] = v.value;
   }
   return values;
 }

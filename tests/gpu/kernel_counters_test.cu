@@ -83,7 +83,7 @@ TEST_CASE("kernels of a range are counted one by one, and memory is as it was") 
   check("chosen", "increment_kernel", "flop_fp32", 2, 2.0 * 2 * items, 0.0);
   check("chosen/inner", "copy_kernel", "hbm_read_bytes", 2, all, 0.05);
   check("chosen/inner", "copy_kernel", "hbm_write_bytes", 2, all, 0.25);  // some stays in L2
-  for (strata::counted_kernel const& each : p.counted_kernels)
+  for (strata::counted_kernel const& each : p.counters(strata::counter_set::gpu_kernels).kernels)
     CHECK(tree.row_of(each.node).path != "other");
   // Each step added 2, however often a kernel was replayed.
   float value = 0;

@@ -161,10 +161,10 @@ TEST_CASE("NVTX ranges are counted like others") {
   }
   profile const& p = s.profile();
   gpu::nothing_lost(p);
-  CHECK(p.counter_passes_done == 1);
-  REQUIRE(p.counters.size() == 2);
-  CHECK(p.counters[0].value + p.counters[1].value == 5.0);
-  CHECK(p.counters[0].value * p.counters[1].value == 6.0);
+  CHECK(p.counters().passes_done == 1);
+  REQUIRE(p.counters().values.size() == 2);
+  CHECK(p.counters().values[0].value + p.counters().values[1].value == 5.0);
+  CHECK(p.counters().values[0].value * p.counters().values[1].value == 6.0);
 }
 
 TEST_CASE("what one NVTX range costs") {

@@ -90,26 +90,24 @@ SAME_VALUE(CUPTI_CBID_NVTX_nvtxDomainCreateW, nvtx_id::create_domain_wide);
 SAME_FIELD(CUpti_NvtxData, functionName, ours::nvtx_data, function_name);
 SAME_FIELD(CUpti_NvtxData, functionParams, ours::nvtx_data, parameters);
 SAME_FIELD(CUpti_NvtxData, functionReturnValue, ours::nvtx_data, result);
-SAME_FIELD(nvtxRangePushA_params, message, ours::nvtx_text_parameters, text);
-SAME_FIELD(nvtxRangeStartW_params, message, ours::nvtx_text_parameters, text);
-SAME_FIELD(nvtxMarkA_params, message, ours::nvtx_text_parameters, text);
-SAME_FIELD(nvtxDomainCreateA_params, name, ours::nvtx_text_parameters, text);
-SAME_FIELD(nvtxRangePushEx_params, eventAttrib, ours::nvtx_event_parameters, event);
-SAME_FIELD(nvtxRangeStartEx_params, eventAttrib, ours::nvtx_event_parameters, event);
-SAME_FIELD(nvtxMarkEx_params, eventAttrib, ours::nvtx_event_parameters, event);
-SAME_FIELD(nvtxRangeEnd_params, id, ours::nvtx_end_parameters, id);
-SAME_FIELD(nvtxDomainRangePop_params, domain, ours::nvtx_domain_parameters, domain);
-SAME_FIELD(nvtxDomainRangePushEx_params, domain, ours::nvtx_domain_event_parameters, domain);
-SAME_FIELD(nvtxDomainRangePushEx_params, core.eventAttrib, ours::nvtx_domain_event_parameters,
-           event);
-SAME_FIELD(nvtxDomainRangeStartEx_params, core.eventAttrib, ours::nvtx_domain_event_parameters,
-           event);
-SAME_FIELD(nvtxDomainMarkEx_params, core.eventAttrib, ours::nvtx_domain_event_parameters, event);
-SAME_FIELD(nvtxDomainRangeEnd_params, domain, ours::nvtx_domain_end_parameters, domain);
-SAME_FIELD(nvtxDomainRangeEnd_params, core.id, ours::nvtx_domain_end_parameters, id);
-SAME_FIELD(nvtxDomainRegisterStringA_params, domain, ours::nvtx_domain_text_parameters, domain);
-SAME_FIELD(nvtxDomainRegisterStringA_params, string, ours::nvtx_domain_text_parameters, text);
-SAME_FIELD(nvtxDomainRegisterStringW_params, string, ours::nvtx_domain_text_parameters, text);
+SAME_FIELD(nvtxRangePushA_params, message, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxRangeStartW_params, message, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxMarkA_params, message, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxDomainCreateA_params, name, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxRangePushEx_params, eventAttrib, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxRangeStartEx_params, eventAttrib, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxMarkEx_params, eventAttrib, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxRangeEnd_params, id, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxDomainRangePop_params, domain, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxDomainRangePushEx_params, domain, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxDomainRangePushEx_params, core.eventAttrib, ours::nvtx_parameters, second);
+SAME_FIELD(nvtxDomainRangeStartEx_params, core.eventAttrib, ours::nvtx_parameters, second);
+SAME_FIELD(nvtxDomainMarkEx_params, core.eventAttrib, ours::nvtx_parameters, second);
+SAME_FIELD(nvtxDomainRangeEnd_params, domain, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxDomainRangeEnd_params, core.id, ours::nvtx_parameters, second);
+SAME_FIELD(nvtxDomainRegisterStringA_params, domain, ours::nvtx_parameters, first);
+SAME_FIELD(nvtxDomainRegisterStringA_params, string, ours::nvtx_parameters, second);
+SAME_FIELD(nvtxDomainRegisterStringW_params, string, ours::nvtx_parameters, second);
 #endif
 
 int main() { return 0; }

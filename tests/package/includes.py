@@ -20,6 +20,8 @@ MAY_INCLUDE = {
     "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu analyse report session",
     "adapters": "base annotate profile adapters",
 }
+# An injected library is an implementation with entry points of its own.
+MAY_INCLUDE_TOO = {"adapters/injection.hpp": "collect/nvtx collect/cuda session"}
 # What users include stands on top, and nothing else does. Each belongs to a room all the same.
 PUBLIC = {
     "version.hpp": "base", "status.hpp": "base",
@@ -27,10 +29,8 @@ PUBLIC = {
     "profile.hpp": "profile",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
 }
-# Each collector works without the others. The exceptions are to go: counting has to suspend tracing, which the session
-# could hand to it as two functions.
+# Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
-DEPENDENT = {("collect/counters/counters", "collect/cuda/activity"), ("collect/counters/kernel_counters", "collect/cuda/activity")}
 
 MOST_HEADERS = 75
 SHORTEST, LONGEST = 60, 600
@@ -97,7 +97,7 @@ def main():
                 users.setdefault(target, set()).add(name)
                 checks.that(quote == "<", what + ": own headers as <strata/...>")
                 checks.that((INCLUDE / target).exists(), what + ", which exists")
-                may = MAY_INCLUDE.get(room, "").split()
+                may = (MAY_INCLUDE.get(room, "") + " " + MAY_INCLUDE_TOO.get(short(name), "")).split()
                 checks.that(room_of(target) in may or short(target) in may, what + f": the room {room} sees {', '.join(may)}")
             elif "/adapters/" in name:
                 continue
@@ -116,7 +116,7 @@ def main():
         stem, _ = short(name).rsplit(".", 1)
         for target, way in sorted(found.items()):
             other, _ = short(target).rsplit(".", 1)
-            if stem in COLLECTORS and other in COLLECTORS and (stem, other) not in DEPENDENT:
+            if stem in COLLECTORS and other in COLLECTORS:
                 checks.that(other == stem, f"{name} works without {target}", "  " + " -> ".join(way))
         if short(name) not in SHORT:
             checks.that(sizes[name] >= SHORTEST, f"{name} has at least {SHORTEST} lines", f"  it has {sizes[name]}")

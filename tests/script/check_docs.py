@@ -76,6 +76,7 @@ ELSEWHERE = {
     "report/counter_view.hpp": "counters.md",
     "analyse/counter_table.hpp": "counters.md",
     "analyse/counter_sums.hpp": "counters.md",
+    "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",
     "report/trace_plan.hpp": "reading-the-report.md",
     "session/list_metrics.hpp": "configuration.md",
     "profile/metric_catalogue.hpp": None,

@@ -220,7 +220,7 @@ TEST_CASE("a launch into a capturing stream has no work of its own") {
   auto const capture = make.node(0, "capture");
   auto const replay = make.node(0, "replay");
   make.launch(capture, 0, 3);
-  make.made.launches.back().captured = 1;
+  make.made.launches.back().flags = 1;
   auto const correlation = make.launch(replay, 10, 12);
   make.made.launches.front().correlation = correlation;
   make.kernel(correlation, 20, 30);
@@ -241,7 +241,7 @@ TEST_CASE("the work of a call that only captured it was not done") {
   };
   auto const launch = [&](std::int64_t at, bool captured) {
     make.launch(node, at, at + 1);
-    if (captured) make.made.launches.back().captured = strata::launch_record::in_capture;
+    if (captured) make.made.launches.back().flags = strata::launch_record::in_capture;
   };
   call(0, 0);  // launched
   launch(5, false);

@@ -19,7 +19,7 @@ void correlate(profile& p) { detail::correlation(p).run(); }
 
 void mark(maker& m, std::uint32_t correlation, std::uint8_t flags) {
   for (launch_record& l : m.made.launches) {
-    if (l.correlation == correlation) l.captured |= flags;
+    if (l.correlation == correlation) l.flags |= flags;
   }
 }
 
@@ -98,8 +98,8 @@ TEST_CASE("a call that only captured keeps its mark; one that worked loses it") 
   m.kernel(worked, 4, 5);
   correlate(m.made);
   REQUIRE(m.made.launches.size() == 2);
-  CHECK(m.made.launches[0].captured == launch_record::in_capture);
-  CHECK(m.made.launches[1].captured == 0);
+  CHECK(m.made.launches[0].flags == launch_record::in_capture);
+  CHECK(m.made.launches[1].flags == 0);
 }
 
 TEST_CASE("nothing at all") {

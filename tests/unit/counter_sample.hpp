@@ -33,13 +33,15 @@ struct counter_sample : sample::maker {
   std::uint32_t load = node(0, "load");
   std::int64_t now = 0;
 
+  counter_set& counted() { return made.add_counters(counter_set::gpu); }
+
   explicit counter_sample(std::string const& request = default_request()) {
     made.traced = made.has_steps = true;
-    made.chip = "GH100";
-    made.counted_devices = {0};
-    made.counter_passes = made.counter_passes_done = 3;
-    made.metrics = resolve_metrics(expand_metrics(request), has_no_l2);
-    made.counter_names = made.metrics.counters();
+    counted().where = "GH100";
+    counted().devices = {0};
+    counted().passes = counted().passes_done = 3;
+    counted().metrics = resolve_metrics(expand_metrics(request), has_no_l2);
+    counted().names = counted().metrics.counters();
     for (std::uint32_t i = 0; i < 2; ++i) run_step(i);
     made.end = now;
     //             read  write  hits  sectors  fused multiply-adds
@@ -57,24 +59,24 @@ struct counter_sample : sample::maker {
 
   /// A counter of one range; other ranges do not have it.
   void set(std::uint32_t node, std::string const& name, double value) {
-    for (std::uint32_t i = 0; i < made.counter_names.size(); ++i) {
-      if (made.counter_names[i] != name) continue;
-      for (counter_value& each : made.counters) {
+    for (std::uint32_t i = 0; i < counted().names.size(); ++i) {
+      if (counted().names[i] != name) continue;
+      for (counter_value& each : counted().values) {
         if (each.node == node && each.counter == i) {
           each.value = value;
           return;
         }
       }
-      made.counters.push_back({node, i, value});
+      counted().values.push_back({node, i, value});
     }
   }
 
   void forget(std::uint32_t node, std::string const& name) {
     vec<counter_value> kept;
-    for (counter_value const& each : made.counters) {
-      if (each.node != node || made.counter_names[each.counter] != name) kept.push_back(each);
+    for (counter_value const& each : counted().values) {
+      if (each.node != node || counted().names[each.counter] != name) kept.push_back(each);
     }
-    made.counters = kept;
+    counted().values = kept;
   }
 
  private:
@@ -83,7 +85,7 @@ struct counter_sample : sample::maker {
   };
 
   void count(std::uint32_t node, counts const& of) {
-    for (std::string const& name : made.counter_names) {
+    for (std::string const& name : counted().names) {
       double value = 0;
       if (name == "dram__bytes_read.sum") value = of.read;
       if (name == "dram__bytes_write.sum") value = of.write;

@@ -159,7 +159,7 @@ TEST_CASE("ranges that launch nothing have no values") {
 
 TEST_CASE("work in the timed steps, but no count") {
   counter_sample s;
-  for (std::string const& name : s.made.counter_names) s.forget(s.mlp1, name);
+  for (std::string const& name : s.counted().names) s.forget(s.mlp1, name);
   looked_up const t(s.made);
   CHECK(has(t.note("step/block[1]/mlp", "hbm_bytes"), "not counted"));
   CHECK(t.total("step/block[1]", "hbm_bytes") == 3500);
@@ -175,11 +175,11 @@ TEST_CASE("what the chip lacks has a column without values") {
 
 TEST_CASE("a pass that was not reached: no value, not even for optional inputs") {
   counter_sample s("hbm_bytes+tensor_fp16+tensor_bf16+tensor_flop");
-  s.made.counter_passes = 6;
-  s.made.counter_passes_done = 2;
-  s.made.counter_names = {"dram__bytes_read.sum", "dram__bytes_write.sum",
-                          "sm__ops_path_tensor_src_fp16.sum"};
-  s.made.counters.clear();
+  s.counted().passes = 6;
+  s.counted().passes_done = 2;
+  s.counted().names = {"dram__bytes_read.sum", "dram__bytes_write.sum",
+                       "sm__ops_path_tensor_src_fp16.sum"};
+  s.counted().values.clear();
   s.set(s.attention0, "dram__bytes_read.sum", 10);
   s.set(s.attention0, "dram__bytes_write.sum", 5);
   s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
@@ -190,18 +190,18 @@ TEST_CASE("a pass that was not reached: no value, not even for optional inputs")
   CHECK(t.note("step", "tensor_flop") ==
         "not reached: the program ended after 2 of 6 counting steps");
   CHECK(std::isnan(t.total("step", "flop_per_hbm_byte")));
-  s.made.counter_passes = 2;
+  s.counted().passes = 2;
   looked_up const refused(s.made);
   CHECK(has(refused.note("step", "tensor_bf16"), "CUPTI did not count sm__ops_path_tensor_src_bf"));
 }
 
 TEST_CASE("optional inputs that the chip lacks count as nothing") {
   counter_sample s;
-  s.made.metrics = resolve_metrics({"tensor_flop"}, [](std::string const& name) {
+  s.counted().metrics = resolve_metrics({"tensor_flop"}, [](std::string const& name) {
     return name == "sm__ops_path_tensor_src_fp16.sum";
   });
-  s.made.counter_names = s.made.metrics.counters();
-  s.made.counters.clear();
+  s.counted().names = s.counted().metrics.counters();
+  s.counted().values.clear();
   s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
   looked_up const t(s.made);
   CHECK(t.total("step", "tensor_flop") == 60);
@@ -243,7 +243,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
   counter_sample s;
   auto const saw = [&](std::uint32_t node, std::uint32_t pass, std::uint64_t what,
                        std::uint64_t shapes, double threads) {
-    s.made.work.push_back({node, pass, 2, 0, what, shapes, threads});
+    s.counted().work.push_back({node, pass, 2, 0, what, shapes, threads});
   };
   for (std::uint32_t pass = 0; pass < 3; ++pass) {
     saw(s.mlp0, pass, 5, 6, 100);
@@ -275,24 +275,24 @@ TEST_CASE("counting steps with other work are told from those with the same") {
             "the counted step launched 4, 2 timed ones"));
 
   // A metric of one step alone belongs to one work, whatever the others did.
-  s.made.counter_origins.assign(s.made.counter_names.size(), {2, 1});
+  s.counted().origins.assign(s.counted().names.size(), {2, 1});
   looked_up const one(s.made);
   CHECK(one.total("step/block[1]/attention", "hbm_bytes") == 3500);
   CHECK(one.note("step/block[1]/attention", "hbm_bytes").empty());
   CHECK(one.table.metrics[one.table.find("hbm_bytes")].passes == strata::vec<std::uint32_t>{2});
   CHECK(one.table.metrics[one.table.find("timed_gpu_seconds")].passes.empty());
 
-  s.made.work[0].foreign = 1;
-  s.made.counter_origins.clear();
+  s.counted().work[0].foreign = 1;
+  s.counted().origins.clear();
   CHECK(looked_up(s.made).note("step/block[0]/mlp", "hbm_bytes") ==
         "1 launch of other threads counted with it");
 }
 
 TEST_CASE("a range that launched in some of the counting steps only is inconsistent") {
   counter_sample s;
-  s.made.work = {{s.mlp0, 0, 1, 0, 5, 6, 100},
-                 {s.attention0, 1, 1, 0, 5, 6, 100},
-                 {s.attention0, 2, 1, 0, 5, 6, 100}};
+  s.counted().work = {{s.mlp0, 0, 1, 0, 5, 6, 100},
+                      {s.attention0, 1, 1, 0, 5, 6, 100},
+                      {s.attention0, 2, 1, 0, 5, 6, 100}};
   looked_up const t(s.made);
   CHECK(has(t.note("step/block[0]/mlp", "hbm_bytes"), "0 to 1 launches"));
 }
@@ -326,11 +326,11 @@ TEST_CASE("ratios that CUPTI made are means, and say so; maxima are maxima") {
 
 TEST_CASE("stand-ins are told") {
   counter_sample s;
-  s.made.metrics = resolve_metrics({"hbm_read_bytes"}, [](std::string const& name) {
+  s.counted().metrics = resolve_metrics({"hbm_read_bytes"}, [](std::string const& name) {
     return name == "dram__bytes_op_read.sum";
   });
-  s.made.counter_names = s.made.metrics.counters();
-  s.made.counters.clear();
+  s.counted().names = s.counted().metrics.counters();
+  s.counted().values.clear();
   s.set(s.mlp0, "dram__bytes_op_read.sum", 3);
   looked_up const t(s.made);
   CHECK(t.total("step", "hbm_read_bytes") == 3);
@@ -348,16 +348,16 @@ TEST_CASE("rates without a trace, or without time") {
 
 TEST_CASE("damaged and empty profiles") {
   counter_sample s;
-  s.made.counters.push_back({12345, 0, 7});     // an unknown range: outside of all
-  s.made.counters.push_back({s.mlp0, 999, 7});  // an unknown counter
+  s.counted().values.push_back({12345, 0, 7});     // an unknown range: outside of all
+  s.counted().values.push_back({s.mlp0, 999, 7});  // an unknown counter
   looked_up const t(s.made);
   CHECK(t.self("", "hbm_read_bytes") == 7);
   CHECK(t.total("", "hbm_read_bytes") == 4707);
   // The same counter twice is not twice the traffic.
   counter_sample twice;
-  twice.made.counter_names.push_back("dram__bytes_read.sum");
-  auto const again = static_cast<std::uint32_t>(twice.made.counter_names.size() - 1);
-  twice.made.counters.push_back({twice.mlp0, again, 200});
+  twice.counted().names.push_back("dram__bytes_read.sum");
+  auto const again = static_cast<std::uint32_t>(twice.counted().names.size() - 1);
+  twice.counted().values.push_back({twice.mlp0, again, 200});
   CHECK(looked_up(twice.made).total("step/block[0]/mlp", "hbm_read_bytes") == 200);
   profile const empty;
   looked_up const nothing(empty);
@@ -367,7 +367,7 @@ TEST_CASE("damaged and empty profiles") {
 
 TEST_CASE("rates are well made") {
   std::set<std::string_view> keys;
-  for (metric const& each : detail::rate_catalogue::entries) {
+  for (metric const& each : metric_list{metric_source::rates}) {
     CAPTURE(each.key);
     CHECK(keys.insert(each.key).second);
     CHECK(find_metric(each.key) == nullptr);
@@ -379,8 +379,7 @@ TEST_CASE("rates are well made") {
       detail::for_each_name(one, [&](std::string_view name, bool) {
         CAPTURE(name);
         bool const known = name == detail::timed_input || find_metric(name) != nullptr;
-        CHECK((known || (detail::rate_resolver::find(name) != nullptr &&
-                         detail::rate_resolver::find(name) < &each)));
+        CHECK((known || (detail::find_entry(name) != nullptr && detail::find_entry(name) < &each)));
       });
     }
   }

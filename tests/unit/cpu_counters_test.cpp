@@ -200,7 +200,7 @@ outcome count(std::string const& request, strata::vec<status>& problems,
   CHECK(kernel.open_now() == 0);
   call_tree const tree(made.data);
   made.rows = tree.rows();
-  made.table = detail::make_perf_table(made.data, tree);
+  made.table = make_counter_table(made.data, tree, counter_set::cpu);
   return made;
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("the attributes are the kernel's") {
       {"perf__page_faults.sum", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS}},
       {"perf__context_switches.sum", {PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES}}};
   std::size_t known = 0;
-  for (detail::perf_event const& each : detail::perf_catalogue::events) {
+  for (detail::perf_event const& each : detail::metric_catalogue::events) {
     auto const found = expected.find(std::string(each.counter));
     REQUIRE_MESSAGE(found != expected.end(), each.counter);
     CHECK(found->second == event_id(each.type, each.config));
@@ -635,7 +635,7 @@ TEST_CASE_FIXTURE(fixture, "steps that go to another thread are counted there") 
   profile data = all.profile();
   counters.copy_to(data, problems);
   call_tree const tree(data);
-  counter_table const table = detail::make_perf_table(data, tree);
+  counter_table const table = make_counter_table(data, tree, counter_set::cpu);
   CHECK(table.at(0, 0, counter_scope::total).value == 11);
   REQUIRE(tree.rows().size() == 3);
   CHECK(table.at(1, 0, counter_scope::self).value == 1);
@@ -690,9 +690,7 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
   strata::vec<kernel_row> const kernels;
   memory_table const memory;
   report_input input(made.data, made.rows, folded.rows(), kernels, memory);
-  counter_table const folded_table = detail::make_perf_table(made.data, folded);
-  input.cpu_counters = &made.table;
-  input.folded_cpu_counters = &folded_table;
+  input.counters.push_back({made.table, make_counter_table(made.data, folded, counter_set::cpu)});
   auto const text_of = [&](auto write) {
     std::string text;
     detail::text_writer out(text);
@@ -708,9 +706,8 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
   CHECK(table.find("2.47 K") != std::string::npos);
   CHECK(table.find("took turns on the hardware") != std::string::npos);
   CHECK(table.find("readings of CPU counters") != std::string::npos);
-  report_input cpu = input;
-  cpu.counters = input.cpu_counters;
-  std::string const csv = text_of([&](detail::text_writer& out) { write_counters_csv(out, cpu); });
+  std::string const csv =
+      text_of([&](detail::text_writer& out) { write_counters_csv(out, input, made.table); });
   CHECK(csv.find("work,cpu_instructions,2468,instructions,self,counted,1,scaled: the hardware "
                  "counted 50.0 % of the time") != std::string::npos);
   CHECK(csv.find("work,cpu_ipc,2,instructions/cycle,total,derived,1,") != std::string::npos);

@@ -80,15 +80,15 @@ TEST_CASE("sums by range and kernel, the largest of maxima") {
   profile p;
   p.kernel_names.push_back({"b"});
   f.regions.copy_to(p);
-  REQUIRE(p.counted_kernels.size() == 2);
-  REQUIRE(p.kernel_counter_names.size() == 5);
-  counted_kernel const& a = p.counted_kernels[0];
+  REQUIRE(p.counters(counter_set::gpu_kernels).kernels.size() == 2);
+  REQUIRE(p.counters(counter_set::gpu_kernels).names.size() == 5);
+  counted_kernel const& a = p.counters(counter_set::gpu_kernels).kernels[0];
   CHECK(p.kernel_names[a.name - 1].mangled == "a");
   CHECK(a.node == inner);
   CHECK(a.launches_min == 2);
   CHECK(a.launches_max == 2);
   CHECK(a.values == vec<double>{3, 8, 2, 8, 2});
-  counted_kernel const& b = p.counted_kernels[1];
+  counted_kernel const& b = p.counters(counter_set::gpu_kernels).kernels[1];
   CHECK(b.name == 1);
   CHECK(b.launches_min == 1);
   CHECK(b.launches_max == 2);
@@ -106,9 +106,9 @@ TEST_CASE("CUPTI's own kernels are told by their size") {
     REQUIRE(f.regions.take({"dram__bytes.sum", mark}, kernels).ok());
     profile p;
     f.regions.copy_to(p);
-    REQUIRE(p.counted_kernels.size() == 2);
-    CHECK(p.counted_kernels[0].values[0] == 5);
-    CHECK(p.counted_kernels[1].values[0] == 7);
+    REQUIRE(p.counters(counter_set::gpu_kernels).kernels.size() == 2);
+    CHECK(p.counters(counter_set::gpu_kernels).kernels[0].values[0] == 5);
+    CHECK(p.counters(counter_set::gpu_kernels).kernels[1].values[0] == 7);
   }
 }
 
@@ -122,8 +122,8 @@ TEST_CASE("what was launched outside of the regions may be counted too, and is l
   REQUIRE(f.regions.take({"dram__bytes.sum", mark}, {{1, 8}, {2, 8}}).ok());
   profile p;
   f.regions.copy_to(p);
-  REQUIRE(p.counted_kernels.size() == 1);
-  CHECK(p.counted_kernels[0].values[0] == 2);
+  REQUIRE(p.counters(counter_set::gpu_kernels).kernels.size() == 1);
+  CHECK(p.counters(counter_set::gpu_kernels).kernels[0].values[0] == 2);
 }
 
 TEST_CASE("what cannot be joined is refused and said") {
@@ -148,7 +148,7 @@ TEST_CASE("what cannot be joined is refused and said") {
         std::string::npos);
   profile p;
   f.regions.copy_to(p);
-  CHECK(p.counted_kernels.empty());
+  CHECK(p.counters(counter_set::gpu_kernels).kernels.empty());
 }
 
 TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durations") {
@@ -156,8 +156,11 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
   s.made.kernel_names = {{"known"}, {"never_traced"}};
   std::uint32_t const correlation = s.launch(s.attention0, 0, 1);
   s.kernel(correlation, 0, 100).name = 1;
-  s.made.kernel_counter_names = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
-  s.made.counted_kernels = {{s.attention0, 1, 2, 2, {600, 400}}, {s.attention0, 2, 1, 1, {1, 1}}};
+  counter_set counted = s.counted();
+  counted.name = counter_set::gpu_kernels;
+  counted.values.clear();
+  counted.kernels = {{s.attention0, 1, 2, 2, {600, 400}}, {s.attention0, 2, 1, 1, {1, 1}}};
+  s.made.counter_sets.push_back(counted);
   call_tree const tree(s.made);
   auto const rows = make_kernel_table(s.made, tree);
   auto const table = make_kernel_counter_table(s.made, tree, rows);
@@ -193,6 +196,6 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
   CHECK(text.find(",2,600,400,1000,") != std::string::npos);
 
   // Steps that launched another number of them do not fit together.
-  s.made.counted_kernels[0].launches_min = 1;
+  s.made.add_counters(counter_set::gpu_kernels).kernels[0].launches_min = 1;
   CHECK(std::isnan(value(make_kernel_counter_table(s.made, tree, rows), "hbm_bytes")));
 }

@@ -1,3 +1,4 @@
+#include <strata/analyse/counter_sums.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
@@ -36,19 +37,28 @@ struct without {
 };
 
 double formula(std::string_view text, std::map<std::string, double> values) {
-  return strata::detail::evaluate_formula(text, [&](std::string_view name) {
+  strata::detail::formula const compiled(text);
+  strata::vec<double> inputs;
+  for (std::string_view const name : compiled.names()) {
     auto const found = values.find(std::string(name));
-    return found == values.end() ? nan : found->second;
-  });
+    inputs.push_back(found == values.end() ? nan : found->second);
+  }
+  return compiled.value(inputs.data());
 }
 
 double value(metric_set const& set, std::string_view key, std::map<std::string, double> values) {
-  auto const* found = set.find(key);
-  REQUIRE(found != nullptr);
-  return set.value(*found, [&](std::string_view name) {
-    auto const there = values.find(std::string(name));
-    return there == values.end() ? nan : there->second;
-  });
+  strata::counter_set counted;
+  counted.method = strata::counting::while_running;  // without rates
+  counted.metrics = set;
+  strata::vec<double> counters;
+  for (auto const& each : values) {
+    counted.names.push_back(each.first);
+    counters.push_back(each.second);
+  }
+  strata::vec<double> made;
+  strata::detail::metric_formulas(counted).evaluate(counters.data(), nan, made);
+  REQUIRE(set.find(key) != nullptr);
+  return made[static_cast<std::size_t>(set.find(key) - set.metrics.begin())];
 }
 
 }  // namespace
@@ -82,8 +92,8 @@ TEST_CASE("every entry of the catalogue is well made") {
     while (!rest.empty()) {
       std::string_view const one = strata::detail::take_until(rest, "|");
       divided = divided || one.find('/') != std::string_view::npos;
-      CHECK(std::isfinite(
-          strata::detail::evaluate_formula(one, [](std::string_view) { return 1.0; })));
+      strata::detail::formula const compiled(one);
+      CHECK(std::isfinite(compiled.value(strata::vec<double>(compiled.names().size(), 1).data())));
       bool keyed = false;
       bool counted = false;
       strata::detail::for_each_name(one, [&](std::string_view name, bool) {
@@ -116,11 +126,13 @@ TEST_CASE("every preset resolves where the chip has everything") {
     metric_set const set = resolve_metrics(keys, everything);
     CHECK(set.absent.empty());
     CHECK(set.unknown.empty());
+    std::map<std::string, double> ones;
+    for (std::string const& each : set.counters()) ones[each] = 1.0;
     for (std::string const& key : keys) {
       CAPTURE(key);
       REQUIRE(set.find(key) != nullptr);
       CHECK_FALSE(set.find(key)->stand_in);
-      CHECK(std::isfinite(set.value(*set.find(key), [](std::string_view) { return 1.0; })));
+      CHECK(std::isfinite(value(set, key, ones)));
     }
   }
   CHECK(strata::find_preset("nothing") == nullptr);
@@ -329,7 +341,7 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
 TEST_CASE(
     "the list of the CPU's metrics has every key, and formulas of those that are not counted") {
   std::string const text = strata::list_cpu_metrics();
-  for (auto const& each : strata::detail::perf_catalogue::entries)
+  for (auto const& each : strata::metric_list{strata::metric_source::perf})
     CHECK(text.find('\n' + std::string(each.key) + ' ') != std::string::npos);
   CHECK(text.find("cpu_ipc                           instructions/cycle  cpu     instructions in a "
                   "cycle = cpu_instructions / cpu_cycles\n") != std::string::npos);

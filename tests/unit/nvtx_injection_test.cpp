@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 #include <strata/analyse/call_tree.hpp>
-#include <strata/collect/nvtx/nvtx_injection.hpp>
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>

@@ -290,6 +290,38 @@ TEST_CASE("elements are aligned as malloc aligns") {
   }
 }
 
+TEST_CASE("sort keeps the order of what is equal, and moves what memcpy cannot") {
+  for (std::uint32_t const size : {0u, 1u, 2u, 8u, 9u, 100u, 1000u}) {
+    vec<std::pair<std::uint32_t, std::uint32_t>> pairs;
+    vec<tracked> all;
+    std::uint32_t state = 7;
+    for (std::uint32_t i = 0; i < size; ++i) {
+      state = state * 1664525u + 1013904223u;
+      pairs.emplace_back(state >> 28, i);
+      all.emplace_back(static_cast<int>(state >> 20));
+    }
+    auto expected = pairs;
+    std::sort(expected.begin(), expected.end());
+    pairs.sort([](auto const& a, auto const& b) { return a.first < b.first; });
+    CHECK(pairs == expected);
+    pairs.sort([](auto const& a, auto const& b) { return a.second > b.second; });
+    for (std::uint32_t i = 0; i < size; ++i) REQUIRE(pairs[i].second == size - 1 - i);
+    pairs.sort();
+    CHECK(pairs == expected);
+    pairs.sort();
+    CHECK(pairs == expected);
+    auto const reference = values(all);
+    all.sort();
+    CHECK(tracked::living == static_cast<int>(size));
+    CHECK(std::is_sorted(all.begin(), all.end()));
+    auto sorted = reference;
+    std::sort(sorted.begin(), sorted.end());
+    CHECK(values(all) == sorted);
+    all.emplace_back(1);
+  }
+  CHECK(tracked::living == 0);
+}
+
 TEST_CASE("std::sort works on the pointers") {
   vec<std::string> names{"d", "a", "c", "b"};
   std::sort(names.begin(), names.end());

@@ -219,11 +219,9 @@ class call_tree_builder {
   }
 
   void sum_busy_time() {
-    std::sort(intervals_.begin(), intervals_.end(),
-              [](interval const& a, interval const& b) { return a.begin < b.begin; });
+    intervals_.sort([](interval const& a, interval const& b) { return a.begin < b.begin; });
     add_union(0, intervals_.size(), &range_row::gpu_busy_ns);
-    bool const sorted = std::is_sorted(intervals_.begin(), intervals_.end(), by_device);
-    if (!sorted) std::stable_sort(intervals_.begin(), intervals_.end(), by_device);
+    intervals_.sort(by_device);
     if (intervals_.empty()) return;
     if (intervals_.front().device == intervals_.back().device && is_counted(intervals_[0].device)) {
       for (range_row& row : rows_) row.device_busy_ns = row.gpu_busy_ns;
@@ -237,9 +235,17 @@ class call_tree_builder {
   static bool by_device(interval const& a, interval const& b) noexcept {
     return a.device < b.device;
   }
+  /// Whether counters were counted on a device in passes, or on none.
   bool is_counted(std::uint32_t device) const noexcept {
-    vec<std::uint32_t> const& all = source_.counted_devices;
-    return all.empty() || std::find(all.begin(), all.end(), device) != all.end();
+    bool any = false;
+    for (counter_set const& set : source_.counter_sets) {
+      if (set.method != counting::passes) continue;
+      for (std::uint32_t const each : set.devices) {
+        if (each == device) return true;
+        any = true;
+      }
+    }
+    return !any;
   }
   /// The time that these intervals, in the order of their beginnings, cover together.
   void add_union(std::size_t first, std::size_t last, std::int64_t range_row::*sum) {
@@ -322,8 +328,10 @@ class call_tree_builder {
   /// Moves the rows that stay together, keeping their order.
   void drop_empty_rows(vec<std::uint32_t>& row_of_node) {
     vec<bool> stays(rows_.size(), false);
-    for (counter_value const& counted : source_.counters)
-      stays[layout_.row_of(counted.node)] = true;
+    for (counter_set const& set : source_.counter_sets) {
+      if (set.method == counting::while_running) continue;  // its ranges are recorded
+      for (counter_value const& counted : set.values) stays[layout_.row_of(counted.node)] = true;
+    }
     for (std::size_t i = rows_.size(); --i > 0;) {
       if (has_data(rows_[i])) stays[i] = true;
       if (stays[i]) stays[layout_.parent(static_cast<std::uint32_t>(i))] = true;

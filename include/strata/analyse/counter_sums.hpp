@@ -3,12 +3,12 @@
 #define STRATA_ANALYSE_COUNTER_SUMS_HPP
 
 #include <strata/analyse/call_tree.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 
 #include <algorithm>
@@ -72,59 +72,116 @@ struct counter_cell {
 
 namespace detail {
 
-/// Adds the entries whose inputs a set has, so that set.value() gives them too.
-class rate_resolver {
- public:
-  explicit rate_resolver(metric_set& set) : set_(set) {}
+/// The column of a metric that can be counted.
+inline counter_metric described(resolved_metric const& of) {
+  counter_metric made;
+  made.key = of.key;
+  made.unit = of.unit;
+  made.level = of.level;
+  made.formula = of.formula;
+  return made;
+}
 
-  void run() {
-    if (set_.metrics.empty()) return;
-    for (metric const& entry : rate_catalogue::entries) {
-      if (set_.find(entry.key) != nullptr) continue;
-      std::string_view const formula = choice(entry.formula);
-      if (formula.empty()) continue;
-      resolved_metric made;
-      made.key = entry.key;
-      made.formula = formula;
-      made.unit = entry.unit;
-      made.level = entry.level;
-      made.combine = entry.combine;
-      made.derived = formula != timed_input;
-      if (!made.derived) made.counters.emplace_back(timed_input);
-      set_.metrics.push_back(std::move(made));
-    }
+/// The metrics of a counter_set and the rates that follow from them, with compiled formulas: names
+/// became positions.
+class metric_formulas {
+ public:
+  /// What a metric is made from, through all formulas.
+  struct inputs {
+    vec<std::size_t> counters;  ///< positions in counter_set::names
+    std::string uncounted;      ///< a counter that was not counted
+    bool time = false;          ///< the GPU busy time of a timed step
+  };
+
+  explicit metric_formulas(counter_set const& of) : names_(of.names), set_(of.metrics) {
+    if (of.method == counting::passes) metric_resolver::add_rates(set_);
+    for (resolved_metric const& each : set_.metrics) compile(each);
   }
 
-  /// The entry with this key, or null.
-  static metric const* find(std::string_view key) noexcept {
-    for (metric const& each : rate_catalogue::entries) {
-      if (each.key == key) return &each;
+  metric_set const& set() const noexcept { return set_; }
+  inputs const& inputs_of(std::size_t metric) const noexcept { return inputs_[metric]; }
+
+  /// Fills `to` with the values of all metrics. `counters` has a value for each of
+  /// counter_set::names. Cost: linear in the formulas.
+  void evaluate(double const* counters, double timed_seconds, vec<double>& to) const {
+    vec<double> given;
+    to.clear();
+    for (compiled const& each : compiled_) {
+      given.clear();
+      for (operand const& from : each.operands) {
+        given.push_back(from.what == kind::counter  ? counters[from.at]
+                        : from.what == kind::metric ? to[from.at]
+                        : from.what == kind::time   ? timed_seconds
+                                                    : std::numeric_limits<double>::quiet_NaN());
+      }
+      to.push_back(each.how.value(given.data()));
     }
-    return nullptr;
   }
 
  private:
-  std::string_view choice(std::string_view formulas) const {
-    while (!formulas.empty()) {
-      std::string_view const alternative = trimmed(take_until(formulas, "|"));
-      bool complete = true;
-      for_each_name(alternative, [&](std::string_view name, bool optional) {
-        complete = complete && (optional || name == timed_input || set_.find(name) != nullptr);
-      });
-      if (complete) return alternative;
+  enum class kind : unsigned char { nothing, counter, metric, time };
+  struct operand {
+    kind what = kind::nothing;
+    std::size_t at = 0;
+  };
+  struct compiled {
+    formula how;
+    vec<operand> operands;  ///< one for each of the formula's names
+  };
+
+  /// Requires: what the metric is derived from was compiled.
+  void compile(resolved_metric const& metric) {
+    compiled made{formula(metric.formula), {}};
+    inputs from;
+    for (std::string_view const name : made.how.names()) {
+      operand input;
+      if (name == timed_input) {
+        input.what = kind::time;
+        from.time = true;
+      } else if (is_cupti_name(name)) {
+        bool const wanted = position(metric.counters, name) < metric.counters.size();
+        input.at = position(names_, name);
+        if (input.at < names_.size()) input.what = kind::counter;
+        if (wanted && input.what == kind::counter) add(from.counters, input.at);
+        if (wanted && input.what == kind::nothing && from.uncounted.empty()) from.uncounted = name;
+      } else {
+        while (input.at < compiled_.size() && set_.metrics[input.at].key != name) ++input.at;
+        if (input.at < compiled_.size()) {
+          input.what = kind::metric;
+          inputs const& of = inputs_[input.at];
+          for (std::size_t const counter : of.counters) add(from.counters, counter);
+          if (from.uncounted.empty()) from.uncounted = of.uncounted;
+          from.time = from.time || of.time;
+        }
+      }
+      made.operands.push_back(input);
     }
-    return {};
+    compiled_.push_back(std::move(made));
+    inputs_.push_back(std::move(from));
   }
 
-  metric_set& set_;
+  static std::size_t position(vec<std::string> const& in, std::string_view name) noexcept {
+    std::size_t at = 0;
+    while (at < in.size() && in[at] != name) ++at;
+    return at;
+  }
+  static void add(vec<std::size_t>& to, std::size_t counter) {
+    for (std::size_t const each : to) {
+      if (each == counter) return;
+    }
+    to.push_back(counter);
+  }
+
+  vec<std::string> const& names_;
+  metric_set set_;  ///< with the rates
+  vec<compiled> compiled_;
+  vec<inputs> inputs_;
 };
 
-/// CUPTI's counters by row of a tree, for the row alone and with everything below it.
+/// Counters by row of a tree, for the row alone and with everything below it.
 /// Cost: O(values + rows x counters).
 class counter_sums {
  public:
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
-
   /// What several ranges counted, as one value.
   class sum {
    public:
@@ -147,7 +204,7 @@ class counter_sums {
       if (how != metric_combine::maximum) {
         value_ += more.value_;
       } else if (is_nan(value_) || is_nan(more.value_)) {
-        // One range tells a constant of the device for all.
+        // A constant of the device: the value of any range is valid for all.
         bool const keep = constant == is_nan(more.value_);
         value_ = keep ? value_ : more.value_;
       } else {
@@ -170,17 +227,20 @@ class counter_sums {
     std::uint32_t ranges_ = 0;
   };
 
-  counter_sums(profile const& source, call_tree const& tree) : counters_(source.counter_names) {
+  counter_sums(profile const& source, call_tree const& tree, counter_set const& set)
+      : counters_(set.names) {
     vec<range_row> const& rows = tree.rows();
     for (std::size_t i = 0; i < counters_.size(); ++i) {
-      if (positions_.find(counters_[i]) == nullptr) positions_[counters_[i]] = i;
+      bool repeated = false;
+      for (std::size_t c = 0; c < i; ++c) repeated = repeated || counters_[c] == counters_[i];
+      repeated_.push_back(repeated);
       how_.push_back(combine_of(counters_[i]));
       constant_.push_back(ends_with(counters_[i], ".peak_sustained"));
     }
     for (vec<sum>& sums : sums_) sums.resize(rows.size() * counters_.size());
     for (vec<std::uint32_t>& counted : counted_) counted.resize(rows.size());
     if (rows.empty()) return;
-    add_values(source, tree);
+    add_values(source, tree, set);
     sums_[1] = sums_[0];
     counted_[1] = counted_[0];
     for (std::size_t row = rows.size(); --row > 0;) {
@@ -190,11 +250,6 @@ class counter_sums {
     }
   }
 
-  /// Position of a CUPTI name, or none.
-  std::size_t find(std::string_view name) const noexcept {
-    std::size_t const* const found = positions_.find(name);
-    return found == nullptr ? none : *found;
-  }
   std::string const& name(std::size_t counter) const noexcept { return counters_[counter]; }
   metric_combine combine(std::size_t counter) const noexcept { return how_[counter]; }
 
@@ -216,14 +271,13 @@ class counter_sums {
     return row * counters_.size() + counter;
   }
 
-  void add_values(profile const& source, call_tree const& tree) {
+  void add_values(profile const& source, call_tree const& tree, counter_set const& set) {
     vec<bool> seen(source.nodes.size() + 1, false);  // the last one: unknown nodes
-    bool const several = source.counted_devices.size() > 1;
+    bool const several = set.devices.size() > 1;
     vec<bool> had(several ? seen.size() * counters_.size() : 0, false);
-    for (counter_value const& each : source.counters) {
+    for (counter_value const& each : set.values) {
       // A name that is there twice was counted twice: the first one holds.
-      if (each.counter >= counters_.size() || find(counters_[each.counter]) != each.counter)
-        continue;
+      if (each.counter >= counters_.size() || repeated_[each.counter]) continue;
       std::size_t const row = tree.position_of(each.node);
       std::size_t const node = (std::min)(std::size_t{each.node}, seen.size() - 1);
       std::size_t const value = node * counters_.size() + each.counter;
@@ -238,7 +292,7 @@ class counter_sums {
   }
 
   vec<std::string> const& counters_;
-  flat_map<std::string_view, std::size_t> positions_;
+  vec<bool> repeated_;  ///< an earlier counter has the same name
   vec<metric_combine> how_;
   vec<bool> constant_;
   vec<sum> sums_[2];               ///< by scope; of all rows and counters
@@ -283,31 +337,29 @@ class pass_agreement {
     }
   };
 
-  pass_agreement(profile const& source, call_tree const& tree) {
+  pass_agreement(counter_set const& source, call_tree const& tree) {
     vec<range_row> const& rows = tree.rows();
     for (counted_work const& each : source.work)
       passes_ = (std::max)(passes_, std::size_t{each.pass} + 1);
     if (rows.empty() || passes_ == 0) return;
-    for (vec<sum>& sums : sums_) sums.resize(rows.size() * passes_);
-    for (counted_work const& each : source.work) {
-      sum& to = sums_[0][tree.position_of(each.node) * passes_ + each.pass];
-      to.add({each.launches, each.foreign, each.what, each.shapes, each.threads});
-    }
+    for (vec<counted_work>& sums : sums_) sums.resize(rows.size() * passes_);
+    for (counted_work const& each : source.work)
+      add(sums_[0][tree.position_of(each.node) * passes_ + each.pass], each);
     sums_[1] = sums_[0];
     for (std::size_t row = rows.size(); --row > 0;) {
       for (std::size_t pass = 0; pass < passes_; ++pass)
-        sums_[1][rows[row].parent * passes_ + pass].add(sums_[1][row * passes_ + pass]);
+        add(sums_[1][rows[row].parent * passes_ + pass], sums_[1][row * passes_ + pass]);
     }
   }
 
   /// Requires: `passes` in ascending order.
   verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
     verdict made;
-    vec<sum> const& sums = sums_[static_cast<std::size_t>(scope)];
-    sum const* first = nullptr;
+    vec<counted_work> const& sums = sums_[static_cast<std::size_t>(scope)];
+    counted_work const* first = nullptr;
     for (std::uint32_t const pass : passes) {
       if (pass >= passes_ || sums.empty()) continue;
-      sum const& now = sums[row * passes_ + pass];
+      counted_work const& now = sums[row * passes_ + pass];
       made.foreign += now.foreign;
       if (first == nullptr) {
         first = &now;
@@ -330,24 +382,16 @@ class pass_agreement {
   }
 
  private:
-  struct sum {
-    std::uint32_t launches = 0;
-    std::uint32_t foreign = 0;
-    std::uint64_t what = 0;
-    std::uint64_t shapes = 0;
-    double threads = 0.0;
-
-    void add(sum const& more) noexcept {
-      launches += more.launches;
-      foreign += more.foreign;
-      what += more.what;
-      shapes += more.shapes;
-      threads += more.threads;
-    }
-  };
+  static void add(counted_work& to, counted_work const& more) noexcept {
+    to.launches += more.launches;
+    to.foreign += more.foreign;
+    to.what += more.what;
+    to.shapes += more.shapes;
+    to.threads += more.threads;
+  }
 
   std::size_t passes_ = 0;
-  vec<sum> sums_[2];  ///< by scope; of all rows and passes
+  vec<counted_work> sums_[2];  ///< by scope; of all rows and passes
 };
 
 }  // namespace detail

@@ -22,32 +22,15 @@
 #include <utility>
 
 STRATA_BEGIN
-namespace detail {
-
-/// Numbers for the notes of a counter_table: equal texts have one, the empty text has 0.
-class note_list {
- public:
-  /// The position of a text in `notes`, whose position 0 is empty.
-  std::uint32_t number_of(std::string const& text, vec<std::string>& notes) {
-    if (text.empty()) return 0;
-    if (std::uint32_t const* const known = numbers_.find(text)) return *known;
-    auto const made = static_cast<std::uint32_t>(notes.size());
-    notes.push_back(text);
-    return numbers_[text] = made;
-  }
-
- private:
-  flat_map<std::string, std::uint32_t> numbers_;
-};
-
-}  // namespace detail
-
-/// Counted values of every row of a call tree, in its order.
-/// Values are of one step: its calls of a range can be more or fewer than in a timed step.
+/// The values of a counter_set for every row of a call tree, in its order. Values counted in passes
+/// are of one step: its calls of a range can be more or fewer than in a timed step.
 struct counter_table {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
+  std::string name;  ///< of the counter_set
+  counting method = counting::passes;
   std::string chip;
+  std::string about;           ///< of values counted while_running: sentences for the console
   vec<std::uint32_t> devices;  ///< whose counts are added up
   std::uint64_t passes = 0;    ///< steps that the counting takes, one pass each
   std::uint64_t passes_done = 0;
@@ -86,18 +69,22 @@ namespace detail {
 /// Fills a counter_table: ratios from the sums of a row, never from the ratios below it.
 class counter_table_builder {
  public:
-  counter_table_builder(profile const& source, call_tree const& tree)
+  counter_table_builder(profile const& source, call_tree const& tree, counter_set const& set)
       : source_(source),
+        counted_(set),
         rows_(tree.rows()),
-        sums_(source, tree),
-        work_(source, tree),
-        set_(source.metrics) {
-    rate_resolver(set_).run();
-    table_.chip = source.chip;
-    table_.devices = source.counted_devices;
-    table_.passes = source.counter_passes;
-    table_.passes_done = source.counter_passes_done;
-    table_.timed_steps = (std::max)(std::uint64_t{1}, std::uint64_t{source.steps.size()});
+        sums_(source, tree, set),
+        work_(set, tree),
+        formulas_(set) {
+    table_.name = set.name;
+    table_.method = set.method;
+    table_.chip = set.where;
+    table_.devices = set.devices;
+    table_.about = set.about;
+    table_.passes = set.passes;
+    table_.passes_done = set.passes_done;
+    if (set.method == counting::passes)
+      table_.timed_steps = (std::max)(std::uint64_t{1}, std::uint64_t{source.steps.size()});
     table_.notes.emplace_back();
     table_.rows = rows_.size();
   }
@@ -106,87 +93,57 @@ class counter_table_builder {
     describe_metrics();
     table_.values.resize(rows_.size() * table_.metrics.size() * 2);
     vec<std::uint32_t> every;
-    while (every.size() < source_.counter_passes_done)
+    while (every.size() < counted_.passes_done)
       every.push_back(static_cast<std::uint32_t>(every.size()));
     for (std::size_t row = 0; row < rows_.size(); ++row)
       table_.work.push_back(note(work_.of(row, counter_scope::self, every).text()));
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      bool const leaf = row + 1 == rows_.size() || rows_[row + 1].parent != row;
-      for (std::size_t i = 0; i < table_.metrics.size(); ++i) {
-        counter_cell* const cells = &table_.values[(row * table_.metrics.size() + i) * 2];
-        cells[1] = make_cell(row, i, counter_scope::total);
-        bool const same =
-            leaf && i < inputs_.size() && !inputs_[i].time && !detail::is_nan(cells[1].value);
-        cells[0] = same ? cells[1] : make_cell(row, i, counter_scope::self);
-      }
+      make_cells(row, counter_scope::total);
+      make_cells(row, counter_scope::self);
     }
     return std::move(table_);
   }
 
  private:
-  /// What a metric is made from, through all formulas.
-  struct inputs {
-    vec<std::size_t> counters;  ///< in the sums
-    std::string uncounted;      ///< a CUPTI name that was not counted
-    bool time = false;
-  };
+  using inputs = metric_formulas::inputs;
 
   void describe_metrics() {
-    for (resolved_metric const& each : set_.metrics) {
-      inputs from;
-      collect_inputs(each, from, 0);
-      counter_metric made;
-      made.key = each.key;
-      made.unit = each.unit;
-      made.level = each.level;
+    metric_set const& set = formulas_.set();
+    for (std::size_t i = 0; i < set.metrics.size(); ++i) {
+      resolved_metric const& each = set.metrics[i];
+      inputs const& from = formulas_.inputs_of(i);
+      counter_metric made = described(each);
       made.method = method_of(each, from);
-      made.meaning = meaning_of(each.key);
-      made.formula = from.time && !each.derived ? std::string() : each.formula;
+      if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning;
+      if (from.time && !each.derived) made.formula.clear();
       made.passes = passes_of(from);
       made.stand_in = each.stand_in;
       table_.metrics.push_back(std::move(made));
-      inputs_.push_back(std::move(from));
     }
-    for (absent_metric const& each : set_.absent) {
+    for (absent_metric const& each : set.absent) {
       counter_metric made;
       made.key = each.key;
-      if (metric const* const entry = find_metric(each.key)) {
+      if (metric const* const entry = find_entry(each.key)) {
         made.unit = entry->unit;
         made.level = entry->level;
+        made.meaning = entry->meaning;
         if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
       }
-      made.meaning = meaning_of(each.key);
+      if (while_running()) made.passes = {0};
       made.why_absent = each.reason;
       table_.metrics.push_back(std::move(made));
     }
   }
 
-  void collect_inputs(resolved_metric const& of, inputs& to, int depth) const {
-    for_each_name(of.formula, [&](std::string_view name, bool) {
-      if (name == timed_input) {
-        to.time = true;
-      } else if (!is_cupti_name(name)) {
-        resolved_metric const* const input = set_.find(name);
-        if (input != nullptr && depth <= 8) collect_inputs(*input, to, depth + 1);
-      } else if (std::find(of.counters.begin(), of.counters.end(), name) != of.counters.end()) {
-        std::size_t const counter = sums_.find(name);
-        if (counter == counter_sums::none) {
-          if (to.uncounted.empty()) to.uncounted = name;
-        } else if (std::find(to.counters.begin(), to.counters.end(), counter) ==
-                   to.counters.end()) {
-          to.counters.push_back(counter);
-        }
-      }
-    });
-  }
+  bool while_running() const noexcept { return counted_.method == counting::while_running; }
 
-  /// All steps where the source does not tell.
+  /// The counting steps of the inputs, from 0; all steps where origins are unknown.
   vec<std::uint32_t> passes_of(inputs const& from) const {
     if (from.counters.empty() && from.time) return {};
-    vec<bool> used(source_.counter_passes_done, source_.counter_origins.empty());
+    vec<bool> used(counted_.passes_done, counted_.origins.empty());
     for (std::size_t const counter : from.counters) {
-      if (counter >= source_.counter_origins.size()) continue;
-      counter_origin const& origin = source_.counter_origins[counter];
+      if (counter >= counted_.origins.size()) continue;
+      counter_origin const& origin = counted_.origins[counter];
       for (std::uint32_t i = 0; i < origin.passes; ++i) {
         if (origin.first_pass + i < used.size()) used[origin.first_pass + i] = true;
       }
@@ -204,44 +161,37 @@ class counter_table_builder {
     return derived ? counter_method::derived : counter_method::counted;
   }
 
-  static std::string meaning_of(std::string_view key) {
-    metric const* entry = find_metric(key);
-    if (entry == nullptr) entry = rate_resolver::find(key);
-    return entry == nullptr ? std::string() : std::string(entry->meaning);
+  void make_cells(std::size_t row, counter_scope scope) {
+    given_.clear();
+    for (std::size_t i = 0; i < counted_.names.size(); ++i)
+      given_.push_back(sums_.value(row, i, scope));
+    formulas_.evaluate(given_.data(), timed_seconds(row), results_);
+    for (std::size_t i = 0; i < table_.metrics.size(); ++i) {
+      table_.values[(row * table_.metrics.size() + i) * 2 + static_cast<std::size_t>(scope)] =
+          i < results_.size() ? make_cell(row, i, scope)
+                              : counter_cell{no_value, note(table_.metrics[i].why_absent)};
+    }
   }
 
+  /// Requires: results_ of the row and scope.
   counter_cell make_cell(std::size_t row, std::size_t at, counter_scope scope) {
-    counter_cell cell;
-    counter_metric const& metric = table_.metrics[at];
-    if (at >= inputs_.size()) {
-      cell.note = note(metric.why_absent);
-      return cell;
-    }
-    pass_agreement::verdict const work = work_.of(row, scope, metric.passes);
-    std::string why = why_empty(row, inputs_[at], scope);
+    pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[at].passes);
+    std::string why = why_empty(row, formulas_.inputs_of(at), scope);
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
-    if (!why.empty()) {
-      cell.note = note(why);
-      return cell;
-    }
-    cell.value = set_.value(set_.metrics[at], [&](std::string_view name) -> double {
-      if (name == timed_input) return timed_seconds(row);
-      std::size_t const counter = sums_.find(name);
-      return counter == counter_sums::none ? std::numeric_limits<double>::quiet_NaN()
-                                           : sums_.value(row, counter, scope);
-    });
-    if (!detail::is_finite(cell.value)) {
-      cell.value = std::numeric_limits<double>::quiet_NaN();
-      cell.note = note("a divisor is 0");
-    } else {
-      cell.note = note(remarks(row, at, scope, cell.value, work));
-    }
-    return cell;
+    if (why.empty() && !is_finite(results_[at])) why = "a divisor is 0";
+    if (!why.empty()) return {no_value, note(why)};
+    return {results_[at], note(remarks(row, at, scope, work))};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
   /// counted, is no 0.
   std::string why_empty(std::size_t row, inputs const& from, counter_scope scope) const {
+    if (while_running()) {
+      if (sums_.counted(row, scope) == 0) return "not entered by the thread that was counted";
+      if (scheduled_share(row, from, scope) > 0.0) return {};
+      return "the hardware had no counter free in this time: ask for fewer, or end what else "
+             "counts (the NMI watchdog, other profilers)";
+    }
     bool const self = scope == counter_scope::self;
     if (sums_.counted(row, scope) == 0) {
       device_work const& timed = self ? rows_[row].self : rows_[row].total;
@@ -254,10 +204,9 @@ class counter_table_builder {
     }
     if (from.time && self) return "GPU busy time is known only with the ranges below";
     if (!from.uncounted.empty()) {
-      if (source_.counter_passes_done < source_.counter_passes) {
-        return "not reached: the program ended after " +
-               std::to_string(source_.counter_passes_done) + " of " +
-               std::to_string(source_.counter_passes) + " counting steps";
+      if (counted_.passes_done < counted_.passes) {
+        return "not reached: the program ended after " + std::to_string(counted_.passes_done) +
+               " of " + std::to_string(counted_.passes) + " counting steps";
       }
       return "CUPTI did not count " + from.uncounted;
     }
@@ -266,7 +215,7 @@ class counter_table_builder {
         return "launched nothing in the step that counted " + sums_.name(counter) +
                ", or CUPTI dropped it";
       }
-      if (detail::is_nan(sums_.value(row, counter, scope))) {
+      if (is_nan(sums_.value(row, counter, scope))) {
         return "CUPTI gave no value for " + sums_.name(counter);
       }
     }
@@ -280,10 +229,35 @@ class counter_table_builder {
            (1e9 * static_cast<double>(table_.timed_steps));
   }
 
+  /// The part of the time that perf's counters of a metric were on the hardware, by their times
+  /// `X_running` and `X_enabled`; the least of several.
+  double scheduled_share(std::size_t row, inputs const& from, counter_scope scope) const {
+    constexpr std::string_view running = "_running.sum";
+    double share = 1.0;
+    for (std::size_t const counter : from.counters) {
+      if (!ends_with(sums_.name(counter), running)) continue;
+      std::string enabled = sums_.name(counter);
+      enabled.replace(enabled.size() - running.size(), running.size(), "_enabled.sum");
+      double part = 0.0;
+      for (std::size_t const other : from.counters) {
+        if (sums_.name(other) == enabled)
+          part = sums_.value(row, counter, scope) / sums_.value(row, other, scope);
+      }
+      share = (std::min)(share, is_nan(part) ? 0.0 : part);
+    }
+    return share;
+  }
+
   /// What to know about a value.
-  std::string remarks(std::size_t row, std::size_t at, counter_scope scope, double value,
+  std::string remarks(std::size_t row, std::size_t at, counter_scope scope,
                       pass_agreement::verdict const& work) const {
     counter_metric const& metric = table_.metrics[at];
+    inputs const& from = formulas_.inputs_of(at);
+    if (while_running()) {
+      double const share = scheduled_share(row, from, scope);
+      if (share >= 0.9995) return {};
+      return "scaled: the hardware counted " + human_percent(share, 1.0) + " % of the time";
+    }
     std::string text;
     auto const add = [&text](std::string const& more) {
       text += (text.empty() ? "" : "; ") + more;
@@ -291,11 +265,11 @@ class counter_table_builder {
     if (std::string const known = work.text(); !known.empty()) add(known);
     if (metric.stand_in) add("stand-in: " + metric.formula);
     if (metric.key == "flop_per_hbm_byte") {
-      if (set_.find("flop") == nullptr) add("operations of tensor cores only");
-      if (set_.find("tensor_flop") == nullptr) add("without tensor cores");
+      if (formulas_.set().find("flop") == nullptr) add("operations of tensor cores only");
+      if (formulas_.set().find("tensor_flop") == nullptr) add("without tensor cores");
     }
     std::uint32_t missing = 0;
-    for (std::size_t const counter : inputs_[at].counters) {
+    for (std::size_t const counter : from.counters) {
       std::uint32_t const ranges = sums_.ranges(row, counter, scope);
       std::uint32_t const counted = sums_.counted(row, scope);
       if (counted > ranges) missing = (std::max)(missing, counted - ranges);
@@ -306,7 +280,7 @@ class counter_table_builder {
       add("the counted steps differ: " + std::to_string(missing) +
           " of its ranges have no value in one of them");
     }
-    if (inputs_[at].time && work.what != pass_agreement::kind::unknown) {
+    if (from.time && work.what != pass_agreement::kind::unknown) {
       std::uint64_t const timed = rows_[row].total.launches;
       if (timed != work.launches_min * table_.timed_steps ||
           timed != work.launches_max * table_.timed_steps) {
@@ -314,9 +288,9 @@ class counter_table_builder {
             std::to_string(table_.timed_steps) + " timed ones " + std::to_string(timed));
       }
     }
-    if (inputs_[at].time) add(time_remark(rows_[row].host.count(), metric.method));
+    if (from.time) add(time_remark(rows_[row].host.count(), metric.method));
     bool const share = metric.unit == "%" && metric.method == counter_method::counted_and_timed;
-    if (share && value > 100.0)
+    if (share && results_[at] > 100.0)
       add("above 100: the counted step differs from the timed ones in work or clocks");
     return text;
   }
@@ -333,161 +307,40 @@ class counter_table_builder {
     return text;
   }
 
-  std::uint32_t note(std::string const& text) { return noted_.number_of(text, table_.notes); }
+  /// The position of a text in the table's notes; equal texts have one, the empty text has 0.
+  std::uint32_t note(std::string const& text) {
+    if (text.empty()) return 0;
+    std::uint32_t& number = noted_[text];
+    if (number == 0) {
+      number = static_cast<std::uint32_t>(table_.notes.size());
+      table_.notes.push_back(text);
+    }
+    return number;
+  }
+
+  static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
   profile const& source_;
+  counter_set const& counted_;
   vec<range_row> const& rows_;
   counter_sums sums_;
   pass_agreement work_;
-  metric_set set_;  ///< with the rates
-  vec<inputs> inputs_;
-  note_list noted_;
+  metric_formulas formulas_;
+  vec<double> given_;    ///< values of the counters in one row and scope
+  vec<double> results_;  ///< values of the metrics there
+  flat_map<std::string, std::uint32_t> noted_;
   counter_table table_;
 };
 
 }  // namespace detail
 
-/// The counted values of a profile by the rows of its tree, folded or not, with the rates that
-/// combine them with timed seconds.
+/// The counted values of a profile by the rows of its tree, folded or not; for counters of the GPU
+/// with the rates that combine them with timed seconds.
 /// Cost: O(rows x metrics).
-inline counter_table make_counter_table(profile const& source, call_tree const& tree) {
-  return detail::counter_table_builder(source, tree).build();
+inline counter_table make_counter_table(profile const& source, call_tree const& tree,
+                                        std::string_view set = counter_set::gpu) {
+  return detail::counter_table_builder(source, tree, source.counters(set)).build();
 }
-
-namespace detail {
-
-/// Fills a counter_table with the CPU's counters: sums over all recorded calls, ratios from sums.
-class perf_table_builder {
- public:
-  perf_table_builder(profile const& source, call_tree const& tree)
-      : source_(source), set_(source.cpu_metrics), rows_(tree.rows()) {
-    table_.chip = source.environment.cpu;
-    table_.passes = table_.passes_done = 1;
-    table_.notes.emplace_back();
-    table_.rows = rows_.size();
-    add_values(tree);
-  }
-
-  counter_table build() {
-    for (resolved_metric const& each : set_.metrics) describe(each.key, each.formula, {});
-    for (absent_metric const& each : set_.absent) describe(each.key, {}, each.reason);
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      for (std::size_t i = 0; i < table_.metrics.size(); ++i) {
-        for (counter_scope const scope : {counter_scope::self, counter_scope::total})
-          table_.values.push_back(make_cell(row, i, scope));
-      }
-    }
-    return std::move(table_);
-  }
-
- private:
-  /// Sums by scope, in rows of counters.
-  void add_values(call_tree const& tree) {
-    std::size_t const counters = source_.cpu_counter_names.size();
-    for (std::size_t i = 0; i < counters; ++i) positions_[source_.cpu_counter_names[i]] = i;
-    sums_[0].resize(rows_.size() * counters, 0.0);
-    counted_[0].resize(rows_.size(), false);
-    for (counter_value const& each : source_.cpu_counters) {
-      std::size_t const row = tree.position_of(each.node);
-      if (each.counter >= counters || row >= rows_.size()) continue;
-      sums_[0][row * counters + each.counter] += each.value;
-      counted_[0][row] = true;
-    }
-    sums_[1] = sums_[0];
-    counted_[1] = counted_[0];
-    for (std::size_t row = rows_.size(); row-- > 1;) {
-      std::size_t const parent = rows_[row].parent;
-      for (std::size_t i = 0; i < counters; ++i)
-        sums_[1][parent * counters + i] += sums_[1][row * counters + i];
-      if (counted_[1][row]) counted_[1][parent] = true;
-    }
-  }
-
-  void describe(std::string const& key, std::string const& formula, std::string const& why_absent) {
-    counter_metric made;
-    made.key = key;
-    made.formula = formula;
-    made.why_absent = why_absent;
-    made.passes = {0};
-    if (metric const* const entry = find_perf_metric(key)) {
-      made.unit = entry->unit;
-      made.level = entry->level;
-      made.meaning = entry->meaning;
-      if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
-    }
-    table_.metrics.push_back(std::move(made));
-  }
-
-  double sum_of(std::string_view counter, std::size_t row, counter_scope scope) const noexcept {
-    std::size_t const* const at = positions_.find(counter);
-    if (at == nullptr) return std::numeric_limits<double>::quiet_NaN();
-    return sums_[static_cast<std::size_t>(scope)][row * positions_.size() + *at];
-  }
-
-  counter_cell make_cell(std::size_t row, std::size_t at, counter_scope scope) {
-    counter_cell cell;
-    if (at >= set_.metrics.size()) {
-      cell.note = note(table_.metrics[at].why_absent);
-      return cell;
-    }
-    if (!counted_[static_cast<std::size_t>(scope)][row]) {
-      cell.note = note("not entered by the thread that was counted");
-      return cell;
-    }
-    resolved_metric const& metric = set_.metrics[at];
-    cell.value =
-        set_.value(metric, [&](std::string_view name) { return sum_of(name, row, scope); });
-    double const share = counted_share(metric, row, scope);
-    if (is_finite(cell.value)) {
-      if (share < 0.9995)
-        cell.note =
-            note("scaled: the hardware counted " + human_percent(share, 1.0) + " % of the time");
-      return cell;
-    }
-    cell.value = std::numeric_limits<double>::quiet_NaN();
-    cell.note = note(share > 0.0 ? "a divisor is 0"
-                                 : "the hardware had no counter free in this time: ask for fewer, "
-                                   "or end what else counts (the NMI watchdog, other profilers)");
-    return cell;
-  }
-
-  /// For how much of the time the counters of a metric ran; the least of several.
-  double counted_share(resolved_metric const& of, std::size_t row, counter_scope scope) const {
-    double share = 1.0;
-    for_each_name(of.formula, [&](std::string_view name, bool) {
-      constexpr std::string_view running = "_running.sum";
-      constexpr std::string_view enabled = "_enabled.sum";
-      if (resolved_metric const* const input = set_.find(name)) {
-        share = (std::min)(share, counted_share(*input, row, scope));
-      } else if (ends_with(name, running)) {
-        std::string const whole =
-            std::string(name.substr(0, name.size() - running.size())) + std::string(enabled);
-        double const part = sum_of(name, row, scope) / sum_of(whole, row, scope);
-        share = (std::min)(share, is_nan(part) ? 0.0 : part);
-      }
-    });
-    return share;
-  }
-
-  std::uint32_t note(std::string const& text) { return noted_.number_of(text, table_.notes); }
-
-  profile const& source_;
-  metric_set const& set_;
-  vec<range_row> const& rows_;
-  flat_map<std::string_view, std::size_t> positions_;
-  vec<double> sums_[2];
-  vec<bool> counted_[2];
-  note_list noted_;
-  counter_table table_;
-};
-
-/// The CPU's counters by the rows of a profile's tree, folded or not.
-/// Cost: O(rows x metrics).
-inline counter_table make_perf_table(profile const& source, call_tree const& tree) {
-  return perf_table_builder(source, tree).build();
-}
-
-}  // namespace detail
 
 STRATA_END
 

@@ -23,64 +23,52 @@ namespace detail {
 class correlation {
  public:
   explicit correlation(profile& data) : data_(&data) {
-    std::sort(data.launches.begin(), data.launches.end(),
-              [](launch_record const& a, launch_record const& b) {
-                return a.correlation < b.correlation;
-              });
+    data.launches.sort([](launch_record const& a, launch_record const& b) {
+      return a.correlation < b.correlation;
+    });
     worked_.assign(data.launches.size(), false);
   }
 
   void run() {
-    keep_if(data_->kernels,
-            [this](kernel_record const& r) { return keep_work(r, is_profilers_own(r)); });
-    keep_if(data_->copies, [this](copy_record const& r) { return keep_work(r, false); });
+    data_->kernels.keep_if(
+        [this](kernel_record const& r) { return keep_work(r, is_profilers_own(r)); });
+    data_->copies.keep_if([this](copy_record const& r) { return keep_work(r, false); });
     auto const keep_call = [this](auto const& r, auto const& without_call) {
       std::size_t const at = find(r.correlation);
       if (at == none) return without_call();
       worked_[at] = true;
       return !left_out(at);
     };
-    keep_if(data_->memory,
-            [&](memory_record const& r) { return keep_call(r, [] { return true; }); });
+    data_->memory.keep_if(
+        [&](memory_record const& r) { return keep_call(r, [] { return true; }); });
     note_warmup_times();
-    keep_if(data_->synchronizations, [&](synchronization_record const& r) {
+    data_->synchronizations.keep_if([&](synchronization_record const& r) {
       return keep_call(r, [&] { return !in_warmup_step(r.begin); });
     });
-    keep_if(data_->overheads,
-            [this](overhead_record const& r) { return !in_warmup_step(r.begin); });
+    data_->overheads.keep_if([this](overhead_record const& r) { return !in_warmup_step(r.begin); });
     drop_launches();
   }
 
  private:
   static constexpr std::size_t none = ~std::size_t{0};
 
-  template <class Record, class Predicate>
-  static void keep_if(vec<Record>& records, Predicate keep) {
-    records.erase(
-        std::remove_if(records.begin(), records.end(), [&](Record const& r) { return !keep(r); }),
-        records.end());
-  }
-
   std::size_t find(std::uint32_t id) const noexcept {
     auto const& launches = data_->launches;
-    auto const at = std::lower_bound(
-        launches.begin(), launches.end(), id,
-        [](launch_record const& l, std::uint32_t wanted) { return l.correlation < wanted; });
-    return at == launches.end() || at->correlation != id
-               ? none
-               : static_cast<std::size_t>(at - launches.begin());
+    std::size_t const at =
+        launches.count_first([&](launch_record const& l) { return l.correlation < id; });
+    return at == launches.size() || launches[at].correlation != id ? none : at;
   }
 
   bool left_out(std::size_t at) const noexcept {
-    return (data_->launches[at].captured &
+    return (data_->launches[at].flags &
             (launch_record::in_warmup | launch_record::outside_window)) != 0;
   }
 
   void note_warmup_times() {
     for (launch_record const& l : data_->launches) {
-      if ((l.captured & launch_record::in_warmup) != 0) warmup_times_.push_back(l.begin);
+      if ((l.flags & launch_record::in_warmup) != 0) warmup_times_.push_back(l.begin);
     }
-    std::sort(warmup_times_.begin(), warmup_times_.end());
+    warmup_times_.sort();
   }
 
   /// For records that no call is known of: whether a time lies between recorded steps, together
@@ -88,14 +76,13 @@ class correlation {
   bool in_warmup_step(std::int64_t time) const noexcept {
     if (warmup_times_.empty() || time == lost_time) return false;
     auto const& steps = data_->steps;
-    auto const next =
-        std::upper_bound(steps.begin(), steps.end(), time,
-                         [](std::int64_t t, step_record const& s) { return t < s.begin; });
-    auto call = warmup_times_.begin();
+    step_record const* const next =
+        steps.begin() + steps.count_first([&](step_record const& s) { return s.begin <= time; });
+    std::int64_t const* call = warmup_times_.begin();
     if (next != steps.begin()) {
       std::int64_t const end = (next - 1)->end;
       if (time <= end) return false;
-      call = std::lower_bound(call, warmup_times_.end(), end);
+      call += warmup_times_.count_first([&](std::int64_t t) { return t < end; });
     }
     return call != warmup_times_.end() && (next == steps.end() || *call < next->begin);
   }
@@ -125,7 +112,7 @@ class correlation {
     for (std::size_t i = 0; i < data_->launches.size(); ++i) {
       launch_record launch = data_->launches[i];
       if (left_out(i)) continue;
-      if (worked_[i]) launch.captured = 0;
+      if (worked_[i]) launch.flags = 0;
       data_->launches[kept++] = launch;
     }
     data_->launches.resize(kept);
@@ -146,14 +133,13 @@ class launch_index {
     launches_.reserve(source.launches.size());
     for (std::size_t i = 0; i < source.launches.size(); ++i) {
       launch_record const& launch = source.launches[i];
-      if (launch.captured == 0)
+      if (launch.flags == 0)
         launches_.push_back({launch.correlation, static_cast<std::uint32_t>(i)});
     }
-    if (!std::is_sorted(launches_.begin(), launches_.end()))
-      std::sort(launches_.begin(), launches_.end());
+    launches_.sort();
     if (!std::is_sorted(source.captured.begin(), source.captured.end())) {
       captured_ = source.captured;
-      std::sort(captured_.begin(), captured_.end());
+      captured_.sort();
     }
   }
   launch_index(launch_index const&) = delete;
@@ -161,9 +147,9 @@ class launch_index {
 
   /// Position in profile::launches, or none.
   std::uint32_t launch_of(std::uint32_t correlation) const noexcept {
-    auto const at = std::lower_bound(
-        launches_.begin(), launches_.end(), correlation,
-        [](auto const& entry, std::uint32_t value) { return entry.first < value; });
+    auto const* const at = launches_.begin() + launches_.count_first([&](auto const& entry) {
+      return entry.first < correlation;
+    });
     return at != launches_.end() && at->first == correlation ? at->second : none;
   }
 
@@ -179,9 +165,10 @@ class launch_index {
     captured_record const wanted{kernel.graph_node, 0,
                                  launch == none ? kernel.begin : source_.launches[launch].begin};
     auto const& entries = captured_.empty() ? source_.captured : captured_;
-    auto const after = std::upper_bound(entries.begin(), entries.end(), wanted);
-    if (after == entries.begin()) return none;
-    captured_record const& last = *(after - 1);
+    std::size_t const after =
+        entries.count_first([&](captured_record const& entry) { return !(wanted < entry); });
+    if (after == 0) return none;
+    captured_record const& last = entries[after - 1];
     return last.graph_node == kernel.graph_node ? last.node : none;
   }
 
@@ -197,11 +184,11 @@ class captured_calls {
  public:
   explicit captured_calls(profile const& source) {
     for (launch_record const& launch : source.launches)
-      if (launch.captured == launch_record::in_capture && is_work(launch.kind))
+      if (launch.flags == launch_record::in_capture && is_work(launch.kind))
         captured_.push_back(moment_of(launch));
     if (captured_.empty()) return;
     for (launch_record const& launch : source.launches)
-      if (launch.captured == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));
+      if (launch.flags == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));
     std::sort(captured_.begin(), captured_.end());
     std::sort(worked_.begin(), worked_.end());
   }
@@ -218,8 +205,9 @@ class captured_calls {
   }
 
   static bool within(vec<moment> const& moments, range_record const& range) noexcept {
-    auto const at =
-        std::lower_bound(moments.begin(), moments.end(), moment{range.thread, range.begin});
+    moment const wanted{range.thread, range.begin};
+    moment const* const at =
+        moments.begin() + moments.count_first([&](moment const& each) { return each < wanted; });
     return at != moments.end() && at->first == range.thread && at->second <= range.end;
   }
 
@@ -249,7 +237,7 @@ struct allocation_pairs {
     auto const earlier = [&records](std::uint32_t a, std::uint32_t b) {
       return records[a].time != records[b].time ? records[a].time < records[b].time : a < b;
     };
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    order.sort([&](std::uint32_t a, std::uint32_t b) {
       return records[a].address != records[b].address ? records[a].address < records[b].address
                                                       : earlier(a, b);
     });
@@ -260,7 +248,7 @@ struct allocation_pairs {
       ended[order[i]] = live;
       live = record.allocates != 0 ? order[i] : none;
     }
-    std::sort(order.begin(), order.end(), earlier);
+    order.sort(earlier);
   }
 };
 

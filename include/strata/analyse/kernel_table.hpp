@@ -224,7 +224,7 @@ class kernel_table_builder {
       rows.push_back(make_row(first, last));
       first = last;
     }
-    std::stable_sort(rows.begin(), rows.end(), [](kernel_row const& a, kernel_row const& b) {
+    rows.sort([](kernel_row const& a, kernel_row const& b) {
       return a.duration.sum() > b.duration.sum();
     });
     return rows;
@@ -247,7 +247,7 @@ class kernel_table_builder {
           kernel.name <= source_.kernel_names.size() ? kernel.name : no_reference;
       kernels_.push_back({row << 32 | name, static_cast<std::uint32_t>(i)});
     }
-    std::sort(kernels_.begin(), kernels_.end());
+    kernels_.sort();
   }
 
   name_texts const& texts_of(std::uint32_t name) {
@@ -324,7 +324,7 @@ class kernel_table_builder {
     row.block_threads_max = narrowed(threads_max);
     row.blocks_mean = blocks / static_cast<double>(row.count);
     row.warps_per_block = warps / static_cast<double>(row.count);
-    std::sort(blocks_.begin(), blocks_.end());
+    blocks_.sort();
     row.blocks_min = blocks_.front();
     row.blocks_max = blocks_.back();
     row.blocks_median = blocks_[(blocks_.size() - 1) / 2];
@@ -388,94 +388,51 @@ struct kernel_counter_table {
   }
 };
 
-namespace detail {
-
-/// Fills a kernel_counter_table.
-class kernel_counter_table_builder {
- public:
-  kernel_counter_table_builder(profile const& source, call_tree const& tree,
-                               vec<kernel_row> const& rows)
-      : source_(source), rows_(rows), set_(source.metrics) {
-    rate_resolver(set_).run();
-    for (std::size_t i = 0; i < rows.size(); ++i) places_[{rows[i].path_id, rows[i].name}] = i;
-    sums_.resize(rows.size());
-    for (counted_kernel const& each : source.counted_kernels) {
-      std::size_t const* const place =
-          places_.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
-      if (place == nullptr) {
-        ++table_.unknown;
-      } else {
-        sums_[*place].push_back(&each);
-      }
-    }
-  }
-
-  kernel_counter_table build() {
-    for (resolved_metric const& each : set_.metrics) {
-      counter_metric made;
-      made.key = each.key;
-      made.unit = each.unit;
-      made.level = each.level;
-      made.formula = each.formula;
-      table_.metrics.push_back(std::move(made));
-    }
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      std::uint64_t launches = 0;
-      bool steady = true;
-      for (counted_kernel const* const each : sums_[row]) {
-        launches += each->launches_max;
-        steady = steady && each->launches_min == each->launches_max;
-      }
-      table_.launches.push_back(launches);
-      for (resolved_metric const& metric : set_.metrics) {
-        double const value =
-            launches == 0 || !steady ? no_value : set_.value(metric, [&](auto name) {
-              return input(row, launches, std::string_view(name));
-            });
-        table_.values.push_back(detail::is_finite(value) ? value : no_value);
-      }
-    }
-    return std::move(table_);
-  }
-
- private:
-  static constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
-
-  double input(std::size_t row, std::uint64_t launches, std::string_view name) const {
-    if (name == timed_input)
-      return rows_[row].duration.mean() * static_cast<double>(launches) * 1e-9;
-    auto const at =
-        std::find(source_.kernel_counter_names.begin(), source_.kernel_counter_names.end(), name);
-    if (at == source_.kernel_counter_names.end()) return no_value;
-    auto const counter = static_cast<std::size_t>(at - source_.kernel_counter_names.begin());
-    metric_combine const how = combine_of(*at);
-    double value = no_value;
-    for (counted_kernel const* const each : sums_[row]) {
-      double const more = each->values[counter];
-      if (detail::is_nan(value)) {
-        value = more;
-      } else {
-        value = how == metric_combine::maximum ? (std::max)(value, more) : value + more;
-      }
-    }
-    return how == metric_combine::mean ? value / static_cast<double>(launches) : value;
-  }
-
-  profile const& source_;
-  vec<kernel_row> const& rows_;
-  metric_set set_;  ///< with the rates
-  flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places_;
-  vec<vec<counted_kernel const*>> sums_;  ///< by row
-  kernel_counter_table table_;
-};
-
-}  // namespace detail
-
 /// The counted values of single kernels by the rows of their table.
 /// Cost: O(rows x metrics).
 inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
                                                       vec<kernel_row> const& rows) {
-  return detail::kernel_counter_table_builder(source, tree, rows).build();
+  constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+  counter_set const& set = source.counters(counter_set::gpu_kernels);
+  detail::metric_formulas const formulas(set);
+  std::size_t const counters = set.names.size();
+  kernel_counter_table table;
+  for (resolved_metric const& each : formulas.set().metrics)
+    table.metrics.push_back(detail::described(each));
+  table.launches.resize(rows.size(), 0);
+  detail::flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) places[{rows[i].path_id, rows[i].name}] = i;
+  vec<bool> steady(rows.size(), true);  // each step launched the same number
+  vec<double> sums(rows.size() * counters, no_value);
+  for (counted_kernel const& each : set.kernels) {
+    std::size_t const* const row =
+        places.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
+    if (row == nullptr) {
+      ++table.unknown;
+      continue;
+    }
+    table.launches[*row] += each.launches_max;
+    steady[*row] = steady[*row] && each.launches_min == each.launches_max;
+    for (std::size_t i = 0; i < counters; ++i) {
+      double& sum = sums[*row * counters + i];
+      bool const maximum = combine_of(set.names[i]) == metric_combine::maximum;
+      double const more = each.values[i];
+      sum = detail::is_nan(sum) ? more : maximum ? (std::max)(sum, more) : sum + more;
+    }
+  }
+  vec<double> results;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    auto const launches = static_cast<double>(table.launches[row]);
+    double* const values = sums.data() + row * counters;
+    for (std::size_t i = 0; i < counters; ++i) {
+      if (combine_of(set.names[i]) == metric_combine::mean) values[i] /= launches;
+    }
+    formulas.evaluate(values, rows[row].duration.mean() * launches * 1e-9, results);
+    bool const counted = launches > 0.0 && steady[row];
+    for (double const value : results)
+      table.values.push_back(counted && detail::is_finite(value) ? value : no_value);
+  }
+  return table;
 }
 
 STRATA_END

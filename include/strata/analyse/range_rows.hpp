@@ -202,7 +202,7 @@ class row_layout {
   static vec<std::uint32_t> number_texts(vec<std::string> const& texts) {
     vec<std::uint32_t> order(texts.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
-    std::sort(order.begin(), order.end(), [&texts](std::uint32_t a, std::uint32_t b) {
+    order.sort([&texts](std::uint32_t a, std::uint32_t b) {
       int const difference = texts[a].compare(texts[b]);
       return difference != 0 ? difference < 0 : a < b;
     });
@@ -230,7 +230,7 @@ class row_layout {
         std::uint64_t const above = leaders_[parents_[node]];
         siblings.push_back({above << 32 | (name < names.size() ? names[name] : 0xffffffffu), node});
       }
-      std::sort(siblings.begin(), siblings.end());
+      siblings.sort();
       for (std::size_t i = 1; i < siblings.size(); ++i)
         if (siblings[i].first == siblings[i - 1].first)
           leaders_[siblings[i].second] = leaders_[siblings[i - 1].second];
@@ -327,12 +327,12 @@ class span_sweep {
   };
 
   void sort() {
-    std::sort(calls_.begin(), calls_.end(), [](call const& a, call const& b) {
+    calls_.sort([](call const& a, call const& b) {
       if (a.thread != b.thread) return a.thread < b.thread;
       if (a.begin != b.begin) return a.begin < b.begin;
       return a.end != b.end ? a.end > b.end : a.row < b.row;
     });
-    std::sort(launches_.begin(), launches_.end(), [](launch const& a, launch const& b) {
+    launches_.sort([](launch const& a, launch const& b) {
       return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
     });
   }

@@ -67,6 +67,29 @@ inline constexpr std::size_t most_copies = 64;
 /// How the program's NVTX calls come to Strata, if they do.
 enum class nvtx_source : unsigned char { none, cupti, injection };
 
+/// The objects that a process has once, however many modules have an implementation.
+enum class process_object : unsigned char {
+  recorder,
+  driver,
+  cupti,
+  early_subscription,
+  profiler,
+  abandoned_profilers,
+  activity,
+  activity_buffers,
+  captures,
+  nvtx_registry,
+  nvtx_handles,
+  exit_hooks,
+  count
+};
+
+/// Where the process keeps one of them. The first module that asks for it makes it.
+struct process_slot {
+  spin_mutex mutex;
+  void* object = nullptr;
+};
+
 /// What all source files and shared objects of a process have in common. One object for the whole
 /// process where the linker merges it; other copies find the first one through the environment and
 /// lend it their listener slot. It is never destroyed.
@@ -88,7 +111,7 @@ struct process_block {
   bool wanted_session = false;  // STRATA was set when no session was linked in
   std::atomic<nvtx_source> nvtx_from{nvtx_source::none};
   std::atomic<bool> nvtx_ignored{false};  // by this session
-  void* recorder = nullptr;               // the process's one recorder
+  process_slot objects[static_cast<std::size_t>(process_object::count)] = {};
 };
 
 extern listener const bootstrap_listener;
@@ -188,6 +211,15 @@ STRATA_DETAIL_COLD inline process_block& block() noexcept {
     listener_slot.store(nullptr, std::memory_order_release);  // one copy too many idles
   }
   return *found;
+}
+
+/// The process's one object of this kind; never destroyed. All modules that share a block have the
+/// same layout of it. Cost: a lock; callers keep the address.
+inline void* shared_object(process_object which, void* (*make)()) {
+  process_slot& slot = block().objects[static_cast<std::size_t>(which)];
+  spin_lock const lock(slot.mutex);
+  if (slot.object == nullptr) slot.object = make();
+  return slot.object;
 }
 
 /// Lets later copies of Strata in this process find this block, and keeps this module loaded.

@@ -5,7 +5,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -48,12 +47,11 @@ class flat_map {
 
  private:
   template <class Like>
-  typename vec<std::pair<Key, Value>>::iterator lower(Like const& key) noexcept {
+  std::pair<Key, Value>* lower(Like const& key) noexcept {
     if (!entries_.empty() && entries_.back().first < key) return entries_.end();
-    return std::lower_bound(entries_.begin(), entries_.end(), key,
-                            [](std::pair<Key, Value> const& entry, Like const& wanted) {
-                              return entry.first < wanted;
-                            });
+    return entries_.begin() + entries_.count_first([&](std::pair<Key, Value> const& entry) {
+      return entry.first < key;
+    });
   }
 
   vec<std::pair<Key, Value>> entries_;

@@ -23,7 +23,7 @@
 #define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
 
 // Raised when the layout of what the copies of Strata in a process share changes within a version.
-#define STRATA_DETAIL_PROCESS_LAYOUT 3
+#define STRATA_DETAIL_PROCESS_LAYOUT 4
 // Copies that differ in this share nothing.
 #define STRATA_DETAIL_PROCESS_ABI (STRATA_DETAIL_PROCESS_LAYOUT * 1000000 + STRATA_VERSION / 100)
 
@@ -51,14 +51,29 @@
   }                       \
   }
 
+// What runs once, at the start or for a report, is compiled for a quick build where the compiler
+// lets a header say so; within it, what runs for every launch stays at the level of the command
+// line. Standard headers stand before cold code, or they would be cold for the whole unit.
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
+#define STRATA_DETAIL_COLD_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")")
+#define STRATA_DETAIL_HOT_CODE _Pragma("GCC push_options") _Pragma("GCC reset_options")
+#define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options")
+#else
+#define STRATA_DETAIL_COLD_CODE
+#define STRATA_DETAIL_HOT_CODE
+#define STRATA_DETAIL_END_CODE
+#endif
+
 // Visible across shared objects even under -fvisibility=hidden.
 #if defined(_WIN32)
 #define STRATA_DETAIL_EXPORT
 #define STRATA_DETAIL_COLD __declspec(noinline)
+#define STRATA_DETAIL_ALWAYS_INLINE __forceinline
 #define STRATA_DETAIL_UNLIKELY(x) (x)
 #else
 #define STRATA_DETAIL_EXPORT __attribute__((visibility("default")))
 #define STRATA_DETAIL_COLD __attribute__((noinline, cold))
+#define STRATA_DETAIL_ALWAYS_INLINE __attribute__((always_inline))
 #define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #endif
 

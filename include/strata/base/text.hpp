@@ -255,12 +255,11 @@ class nearest_names {
 
   /// At most `count` of them.
   vec<std::string> best(std::size_t count = 3) {
-    std::sort(found_.begin(), found_.end());
-    found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
+    found_.sort();
     vec<std::string> names;
     for (auto& each : found_) {
       if (names.size() == count) break;
-      names.push_back(std::move(each.second));
+      if (names.empty() || names.back() != each.second) names.push_back(std::move(each.second));
     }
     return names;
   }

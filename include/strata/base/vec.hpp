@@ -12,6 +12,7 @@
 #include <new>
 #include <type_traits>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
@@ -27,8 +28,8 @@ struct vec_type {
 /// of the library is compiled once, here.
 class vec_base {
  public:
-  bool empty() const noexcept { return size_ == 0; }
-  std::size_t size() const noexcept { return size_; }
+  STRATA_DETAIL_ALWAYS_INLINE bool empty() const noexcept { return size_ == 0; }
+  STRATA_DETAIL_ALWAYS_INLINE std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return capacity_; }
 
  protected:
@@ -156,6 +157,33 @@ class vec_base {
     take(from);
   }
 
+  /// Whether `a` belongs before `b`; the context is the comparison's own.
+  using order = bool (*)(void const* context, void const* a, void const* b);
+
+  /// Puts the elements in order, equal ones as they were. What is in order already is only read.
+  STRATA_DETAIL_COLD void sort_by(vec_type const& type, order before, void const* context) {
+    std::size_t known = 1;
+    while (known < size_ && !before(context, place(type, known), place(type, known - 1))) ++known;
+    if (known >= size_) return;
+    std::size_t const room = size_ + size_ / 2;  // the half that is merged lies behind the whole
+    if (room > PTRDIFF_MAX / sizeof(void*)) fail();
+    void** const places = static_cast<void**>(std::malloc(room * sizeof(void*)));
+    vec_base sorted;
+    sorted.data_ = std::malloc(size_ * type.size);
+    if (places == nullptr || sorted.data_ == nullptr) {
+      std::free(places);
+      std::free(sorted.data_);
+      fail();
+    }
+    for (std::size_t i = 0; i < size_; ++i) places[i] = place(type, i);
+    merge_sort(places, size_, places + size_, before, context);
+    for (std::size_t i = 0; i < size_; ++i) relocate(type, sorted.place(type, i), places[i], 1);
+    std::free(places);
+    std::free(data_);
+    data_ = sorted.data_;
+    capacity_ = size_;
+  }
+
   void* data_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;
@@ -172,6 +200,30 @@ class vec_base {
   void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
     return data_ == nullptr ? nullptr
                             : static_cast<unsigned char*>(data_) + at * type.size + offset;
+  }
+
+  STRATA_DETAIL_COLD static void merge_sort(void** first, std::size_t count, void** room,
+                                            order before, void const* context) {
+    if (count <= 8) {
+      for (std::size_t i = 1; i < count; ++i) {
+        void* const moved = first[i];
+        std::size_t at = i;
+        for (; at > 0 && before(context, moved, first[at - 1]); --at) first[at] = first[at - 1];
+        first[at] = moved;
+      }
+      return;
+    }
+    std::size_t const half = count / 2;
+    merge_sort(first, half, room, before, context);
+    merge_sort(first + half, count - half, room, before, context);
+    if (!before(context, first[half], first[half - 1])) return;
+    std::memcpy(room, first, half * sizeof(void*));
+    std::size_t left = 0;
+    std::size_t right = half;
+    for (std::size_t to = 0; left < half; ++to) {
+      bool const from_right = right < count && before(context, first[right], room[left]);
+      first[to] = from_right ? first[right++] : room[left++];
+    }
   }
 
   static void relocate(vec_type const& type, void* to, void* from, std::size_t count) noexcept {
@@ -274,14 +326,22 @@ class vec : public detail::vec_base {
     }
   }
 
-  Value* data() noexcept { return static_cast<Value*>(data_); }
-  Value const* data() const noexcept { return static_cast<Value const*>(data_); }
-  Value* begin() noexcept { return static_cast<Value*>(data_); }
-  Value const* begin() const noexcept { return static_cast<Value const*>(data_); }
-  Value* end() noexcept { return static_cast<Value*>(data_) + size_; }
-  Value const* end() const noexcept { return static_cast<Value const*>(data_) + size_; }
-  Value& operator[](std::size_t at) noexcept { return static_cast<Value*>(data_)[at]; }
-  Value const& operator[](std::size_t at) const noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE Value* data() noexcept { return static_cast<Value*>(data_); }
+  STRATA_DETAIL_ALWAYS_INLINE Value const* data() const noexcept {
+    return static_cast<Value const*>(data_);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value* begin() noexcept { return static_cast<Value*>(data_); }
+  STRATA_DETAIL_ALWAYS_INLINE Value const* begin() const noexcept {
+    return static_cast<Value const*>(data_);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value* end() noexcept { return static_cast<Value*>(data_) + size_; }
+  STRATA_DETAIL_ALWAYS_INLINE Value const* end() const noexcept {
+    return static_cast<Value const*>(data_) + size_;
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value& operator[](std::size_t at) noexcept {
+    return static_cast<Value*>(data_)[at];
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value const& operator[](std::size_t at) const noexcept {
     return static_cast<Value const*>(data_)[at];
   }
   /// Like operator[]; ends the program where there is no such element.
@@ -289,10 +349,16 @@ class vec : public detail::vec_base {
     if (at >= size_) std::abort();
     return begin()[at];
   }
-  Value& front() noexcept { return *static_cast<Value*>(data_); }
-  Value const& front() const noexcept { return *static_cast<Value const*>(data_); }
-  Value& back() noexcept { return static_cast<Value*>(data_)[size_ - 1]; }
-  Value const& back() const noexcept { return static_cast<Value const*>(data_)[size_ - 1]; }
+  STRATA_DETAIL_ALWAYS_INLINE Value& front() noexcept { return *static_cast<Value*>(data_); }
+  STRATA_DETAIL_ALWAYS_INLINE Value const& front() const noexcept {
+    return *static_cast<Value const*>(data_);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value& back() noexcept {
+    return static_cast<Value*>(data_)[size_ - 1];
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value const& back() const noexcept {
+    return static_cast<Value const*>(data_)[size_ - 1];
+  }
 
   void reserve(std::size_t count) { grow(type(), count); }
 
@@ -365,6 +431,49 @@ class vec : public detail::vec_base {
     return insert(at, Value(static_cast<From&&>(from)...));
   }
 
+  /// The position of the first element that equals this, size() without one.
+  template <class Like>
+  std::size_t index_of(Like const& value) const {
+    std::size_t at = 0;
+    while (at < size_ && !(begin()[at] == value)) ++at;
+    return at;
+  }
+  template <class Like>
+  bool contains(Like const& value) const {
+    return index_of(value) < size_;
+  }
+  /// How many elements at the front this holds for, by a binary search: it holds for none behind
+  /// the first that it does not hold for.
+  template <class Holds>
+  std::size_t count_first(Holds holds) const {
+    std::size_t first = 0;
+    for (std::size_t count = size_; count > 0;) {
+      std::size_t const half = count / 2;
+      bool const beyond = holds(begin()[first + half]);
+      first += beyond ? half + 1 : 0;
+      count = beyond ? count - half - 1 : half;
+    }
+    return first;
+  }
+  /// Takes out what this does not hold for.
+  template <class Holds>
+  void keep_if(Holds holds) {
+    Value* to = begin();
+    for (Value* from = to; from != end(); ++from) {
+      if (!holds(*from)) continue;
+      if (to != from) *to = static_cast<Value&&>(*from);
+      ++to;
+    }
+    cut(static_cast<std::size_t>(to - begin()));
+  }
+
+  /// Puts the elements in order; what is equal stays as it was.
+  template <class Before>
+  void sort(Before before) {
+    sort_by(type(), &compare<Before>, &before);
+  }
+  void sort() { sort(&is_less); }
+
   void swap(vec& other) noexcept { swap_with(other); }
 
   friend bool operator==(vec const& a, vec const& b) {
@@ -376,7 +485,9 @@ class vec : public detail::vec_base {
   friend bool operator!=(vec const& a, vec const& b) { return !(a == b); }
 
  private:
-  static constexpr detail::vec_type const& type() noexcept { return detail::vec_type_of<Value>; }
+  STRATA_DETAIL_ALWAYS_INLINE static constexpr detail::vec_type const& type() noexcept {
+    return detail::vec_type_of<Value>;
+  }
 
   void append(Value const* from, std::size_t step, std::size_t count) {
     if constexpr (detail::is_plain<Value>) {
@@ -385,6 +496,13 @@ class vec : public detail::vec_base {
       add_copies(type(), &detail::copy_elements<Value>, from, step, count);
     }
   }
+
+  template <class Before>
+  static bool compare(void const* before, void const* a, void const* b) {
+    return (*static_cast<Before const*>(before))(*static_cast<Value const*>(a),
+                                                 *static_cast<Value const*>(b));
+  }
+  static bool is_less(Value const& a, Value const& b) { return a < b; }
 
   template <class Iterator>
   void add_range(Iterator first, Iterator last) {
@@ -418,5 +536,6 @@ class vec : public detail::vec_base {
 };
 
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_BASE_VEC_HPP

@@ -16,6 +16,18 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Events that are read together, with one read.
+enum class perf_set : std::uint8_t { core, cache, software };
+
+/// What the kernel counts.
+struct perf_event {
+  std::string_view counter;  ///< its name in formulas
+  std::uint32_t type;        ///< 0: hardware, 1: software, 3: caches
+  std::uint64_t config;
+  perf_set set;
+  bool in_kernel = false;  ///< happens in the kernel: user space alone never counts it
+};
+
 // Names differ between chips: GB202 counts DRAM bytes by `_op_`; integrated chips have no DRAM
 // counters, so L2's system-memory sectors (32 B) stand in; TU102's tensor path is one for all
 // formats with FP32 sums; GH100 has one for FP16 whatever the sum. Peaks are CUPTI's
@@ -26,6 +38,9 @@ struct metric_catalogue {
   using by = metric_combine;
   static const metric entries[];
   static const metric_preset presets[];
+  static const perf_event events[];
+  static const metric cpu[];
+  static const metric rates[];
 };
 
 #define STRATA_DETAIL_STALL(NAME, MEANING)                                                         \
@@ -327,29 +342,9 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "c2c_receive_bytes c2c_transmit_bytes"},
 };
 
-/// Events that are read together, with one read.
-enum class perf_set : std::uint8_t { core, cache, software };
-
-/// What the kernel counts.
-struct perf_event {
-  std::string_view counter;  ///< its name in formulas
-  std::uint32_t type;        ///< 0: hardware, 1: software, 3: caches
-  std::uint64_t config;
-  perf_set set;
-  bool in_kernel = false;  ///< happens in the kernel: user space alone never counts it
-};
-
-// The CPU's metrics, by perf's terms. Counters of software run all the time; those of hardware are
-// scaled by the time that they had.
-struct perf_catalogue {
-  using lv = metric_level;
-  using by = metric_combine;
-  static const perf_event events[];
-  static const metric entries[];
-  static constexpr std::string_view preset = "cpu";  ///< all of them
-};
-
-inline constexpr perf_event perf_catalogue::events[] = {
+// The CPU's metrics, by perf's terms. The kernel's software events count all the time. Hardware
+// events are scaled by time_enabled / time_running.
+inline constexpr perf_event metric_catalogue::events[] = {
     {"perf__cycles.sum", 0, 0, perf_set::core},
     {"perf__instructions.sum", 0, 1, perf_set::core},
     {"perf__branches.sum", 0, 4, perf_set::core},
@@ -363,7 +358,7 @@ inline constexpr perf_event perf_catalogue::events[] = {
     {"perf__context_switches.sum", 1, 3, perf_set::software, true},
 };
 
-inline constexpr metric perf_catalogue::entries[] = {
+inline constexpr metric metric_catalogue::cpu[] = {
     {"cpu_cycles", "cycles", lv::cpu, by::sum, "perf__cycles.sum", "cycles of the CPU"},
     {"cpu_instructions", "instructions", lv::cpu, by::sum, "perf__instructions.sum",
      "instructions retired"},
@@ -395,17 +390,9 @@ inline constexpr metric perf_catalogue::entries[] = {
      "times that a thread was taken from its CPU"},
 };
 
-/// The entry with this key, or null.
-inline metric const* find_perf_metric(std::string_view key) noexcept {
-  for (metric const& each : perf_catalogue::entries) {
-    if (each.key == key) return &each;
-  }
-  return nullptr;
-}
-
 /// The event with this name, or null where the formula is one over keys.
 inline perf_event const* find_perf_event(std::string_view formula) noexcept {
-  for (perf_event const& each : perf_catalogue::events) {
+  for (perf_event const& each : metric_catalogue::events) {
     if (each.counter == formula) return &each;
   }
   return nullptr;
@@ -417,13 +404,7 @@ inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
 
 // What follows from counts and times, as entries of the metric catalogue. A counted step is slow,
 // so its own time is never used: rates divide its counts by the time of the timed steps.
-struct rate_catalogue {
-  using lv = metric_level;
-  using by = metric_combine;
-  static const metric entries[];
-};
-
-inline constexpr metric rate_catalogue::entries[] = {
+inline constexpr metric metric_catalogue::rates[] = {
     {"timed_gpu_seconds", "s", lv::device, by::sum, timed_input,
      "GPU busy time in a timed step, without counting: the mean over the timed steps, added up "
      "over devices"},
@@ -463,10 +444,29 @@ inline constexpr metric rate_catalogue::entries[] = {
 
 }  // namespace detail
 
-/// All metrics of the catalogue.
+/// What the metrics of a part of the catalogue are made from.
+enum class metric_source : std::uint8_t {
+  cupti,  ///< counters of the GPU
+  perf,   ///< counters of the CPU
+  rates   ///< metrics of `cupti` and the time of timed steps
+};
+
+/// All metrics of one source.
 struct metric_list {
-  metric const* begin() const noexcept { return std::begin(detail::metric_catalogue::entries); }
-  metric const* end() const noexcept { return std::end(detail::metric_catalogue::entries); }
+  metric_source source = metric_source::cupti;
+
+  metric const* begin() const noexcept {
+    using all = detail::metric_catalogue;
+    return source == metric_source::cupti  ? std::begin(all::entries)
+           : source == metric_source::perf ? std::begin(all::cpu)
+                                           : std::begin(all::rates);
+  }
+  metric const* end() const noexcept {
+    using all = detail::metric_catalogue;
+    return source == metric_source::cupti  ? std::end(all::entries)
+           : source == metric_source::perf ? std::end(all::cpu)
+                                           : std::end(all::rates);
+  }
 };
 
 /// All presets.
@@ -478,12 +478,26 @@ struct preset_list {
 };
 
 /// The metric with this key, or null.
-inline metric const* find_metric(std::string_view key) noexcept {
-  for (metric const& each : metric_list()) {
+inline metric const* find_metric(std::string_view key,
+                                 metric_source source = metric_source::cupti) noexcept {
+  for (metric const& each : metric_list{source}) {
     if (each.key == key) return &each;
   }
   return nullptr;
 }
+
+namespace detail {
+
+/// The metric with this key, of whichever source, or null.
+inline metric const* find_entry(std::string_view key) noexcept {
+  for (metric_source const source :
+       {metric_source::cupti, metric_source::perf, metric_source::rates}) {
+    if (metric const* const entry = find_metric(key, source)) return entry;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
 
 /// The preset with this name, or null.
 inline metric_preset const* find_preset(std::string_view name) noexcept {
@@ -501,7 +515,7 @@ inline void expand_into(std::string_view request, vec<std::string>& names) {
     if (item.empty()) continue;
     if (metric_preset const* preset = find_preset(item)) {
       expand_into(preset->items, names);
-    } else if (std::find(names.begin(), names.end(), item) == names.end()) {
+    } else if (!names.contains(item)) {
       names.emplace_back(item);
     }
   }

@@ -5,7 +5,6 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -81,74 +80,122 @@ void for_each_name(std::string_view formula, Function&& f) {
   }
 }
 
-/// Evaluates sums, products and quotients of numbers and names: `100 * (a + 2 * b) / c`.
-/// value_of(name) gives a name's value, NaN where there is none. NaN is the result then, except
-/// that `?name` counts as 0, and where a divisor is 0.
-/// Cost: linear in the text; nothing is allocated.
-template <class Value>
-class formula_evaluator {
+/// A formula in postfix order: sums, products and quotients of numbers and names, as in
+/// `100 * (a + 2 * b) / c`. Its value is NaN where a name has none, where a divisor is 0, and where
+/// the text is no formula; `?name` counts as 0 instead.
+class formula {
  public:
-  formula_evaluator(std::string_view text, Value value_of)
-      : text_(text), value_of_(std::move(value_of)) {}
-
-  double run() {
-    double const result = sum();
+  /// The text outlives the formula. Cost: linear in the text.
+  explicit formula(std::string_view text) : rest_(text) {
+    sum();
     skip();
-    return text_.empty() ? result : none();
+    if (rest_.empty() && good_) return;
+    names_.clear();
+    steps_.assign(1, {step::number, std::numeric_limits<double>::quiet_NaN()});
+  }
+
+  /// In the order of the text; a name that occurs twice is there twice.
+  vec<std::string_view> const& names() const noexcept { return names_; }
+
+  /// Requires: a value for each of names(), NaN where there is none.
+  double value(double const* inputs) const noexcept {
+    double stack[most_depth];
+    std::size_t top = 0;
+    for (step const& each : steps_) {
+      if (each.what == step::number) {
+        stack[top++] = each.value;
+        continue;
+      }
+      if (each.what == step::name || each.what == step::optional) {
+        double const given = *inputs++;
+        stack[top++] = each.what == step::optional && given != given ? 0.0 : given;
+        continue;
+      }
+      double const right = stack[--top];
+      double& left = stack[top - 1];
+      if (each.what == '+') {
+        left += right;
+      } else if (each.what == '*') {
+        left *= right;
+      } else {
+        left = right == 0.0 ? std::numeric_limits<double>::quiet_NaN() : left / right;
+      }
+    }
+    return stack[0];
   }
 
  private:
-  static double none() { return std::numeric_limits<double>::quiet_NaN(); }
+  struct step {
+    static constexpr char number = 'n';
+    static constexpr char name = 'a';
+    static constexpr char optional = '?';
+    char what;  ///< one of these or an operator
+    double value;
+  };
+  static constexpr std::size_t most_depth = 16;
 
-  void skip() {
-    while (!text_.empty() && text_.front() == ' ') text_.remove_prefix(1);
+  void skip() noexcept {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
   }
 
-  bool take(char wanted) {
+  bool take(char wanted) noexcept {
     skip();
-    if (text_.empty() || text_.front() != wanted) return false;
-    text_.remove_prefix(1);
+    if (rest_.empty() || rest_.front() != wanted) return false;
+    rest_.remove_prefix(1);
     return true;
   }
 
-  double sum() {
-    double result = product();
-    while (take('+')) result += product();
-    return result;
+  void push(char what, double value = 0.0) {
+    good_ = good_ && ++depth_ <= most_depth;
+    steps_.push_back({what, value});
   }
 
-  double product() {
-    double result = factor();
-    for (;;) {
-      if (take('*')) {
-        result *= factor();
-      } else if (take('/')) {
-        double const divisor = factor();
-        result = divisor == 0.0 ? none() : result / divisor;
-      } else {
-        return result;
-      }
+  void apply(char what) {
+    --depth_;
+    steps_.push_back({what, 0.0});
+  }
+
+  void sum() {
+    product();
+    while (good_ && take('+')) {
+      product();
+      apply('+');
     }
   }
 
-  double factor() {
+  void product() {
+    factor();
+    while (good_) {
+      char const what = take('*') ? '*' : take('/') ? '/' : '\0';
+      if (what == '\0') return;
+      factor();
+      apply(what);
+    }
+  }
+
+  void factor() {
     if (take('(')) {
-      double const result = sum();
-      return take(')') ? result : none();
+      sum();
+      good_ = good_ && take(')');
+      return;
     }
     bool const optional = take('?');
     skip();
-    std::size_t const end = text_.find_first_of(" +*/()?|");
-    std::string_view const word = text_.substr(0, end);
-    text_.remove_prefix(word.size());
-    if (word.empty()) return none();
-    if (word[0] >= '0' && word[0] <= '9') return number(word);
-    double const value = value_of_(word);
-    return optional && value != value ? 0.0 : value;
+    std::size_t const end = rest_.find_first_of(" +*/()?|");
+    std::string_view const word = rest_.substr(0, end);
+    rest_.remove_prefix(word.size());
+    if (word.empty()) {
+      good_ = false;
+    } else if (word[0] >= '0' && word[0] <= '9') {
+      push(step::number, number(word));
+    } else {
+      names_.push_back(word);
+      push(optional ? step::optional : step::name);
+    }
   }
 
   /// Digits with an optional power of ten, as 32 or 1e9.
-  static double number(std::string_view word) {
+  double number(std::string_view word) noexcept {
     double result = 0.0;
     int exponent = 0;
     bool in_exponent = false;
@@ -156,7 +203,7 @@ class formula_evaluator {
       if (c == 'e' && !in_exponent) {
         in_exponent = true;
       } else if (c < '0' || c > '9') {
-        return none();
+        good_ = false;
       } else if (in_exponent) {
         exponent = exponent < 400 ? exponent * 10 + (c - '0') : 400;
       } else {
@@ -167,14 +214,12 @@ class formula_evaluator {
     return result;
   }
 
-  std::string_view text_;
-  Value value_of_;
+  std::string_view rest_;  ///< of the text, while it is read
+  bool good_ = true;
+  std::size_t depth_ = 0;  ///< of the stack behind the last step
+  vec<step> steps_;
+  vec<std::string_view> names_;
 };
-
-template <class Value>
-double evaluate_formula(std::string_view formula, Value value_of) {
-  return formula_evaluator<Value>(formula, std::move(value_of)).run();
-}
 
 }  // namespace detail
 
@@ -293,7 +338,7 @@ struct resolved_metric {
   metric_level level = metric_level::device;
   metric_combine combine = metric_combine::sum;
   bool derived = false;   ///< from other metrics of the set
-  bool stand_in = false;  ///< by another counter than the first choice: the formula tells which
+  bool stand_in = false;  ///< formula is not the first alternative of the catalogue
 
   /// The CUPTI names to be counted for it; none where it is derived.
   vec<std::string> counters;
@@ -329,7 +374,7 @@ struct metric_group {
 
 /// What a request comes to on one chip.
 struct metric_set {
-  vec<resolved_metric> metrics;  ///< inputs stand before what is derived from them
+  vec<resolved_metric> metrics;  ///< inputs come before what is derived from them
   vec<absent_metric> absent;
   vec<unknown_metric> unknown;
 
@@ -345,29 +390,10 @@ struct metric_set {
     vec<std::string> names;
     for (resolved_metric const& each : metrics) {
       for (std::string const& name : each.counters) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+        if (!names.contains(name)) names.push_back(name);
       }
     }
     return names;
-  }
-
-  /// The value of a metric; sum_of(name) gives the combined value of a CUPTI name, NaN where there
-  /// is none.
-  /// Units: of the metric. NaN where an input is missing or a divisor is 0.
-  template <class Counter>
-  double value(resolved_metric const& of, Counter&& sum_of) const {
-    return value_at_depth(of, sum_of, 0);
-  }
-
- private:
-  template <class Counter>
-  double value_at_depth(resolved_metric const& of, Counter& sum_of, int depth) const {
-    return detail::evaluate_formula(of.formula, [&](std::string_view name) -> double {
-      if (detail::is_cupti_name(name)) return sum_of(name);
-      resolved_metric const* input = find(name);
-      if (input == nullptr || depth > 8) return std::numeric_limits<double>::quiet_NaN();
-      return value_at_depth(*input, sum_of, depth + 1);
-    });
   }
 };
 

@@ -96,7 +96,7 @@ struct launch_record {
   std::uint32_t step;
   std::uint16_t thread;
   api_kind kind;
-  std::uint8_t captured;  ///< in_capture, in_warmup, outside_window, or 0
+  std::uint8_t flags;  ///< in_capture, in_warmup, outside_window, or 0
 
   /// A stream was capturing a graph and no work followed from this call.
   static constexpr std::uint8_t in_capture = 1;

@@ -22,7 +22,13 @@
 
 STRATA_BEGIN
 
-/// What every report is made from. It refers to its parts: they outlive it.
+/// The values of one counter_set by the rows of a report.
+struct counter_tables {
+  counter_table ranges;  ///< of report_input::ranges
+  counter_table folded;  ///< of report_input::folded
+};
+
+/// What every report is made from. It refers to its parts, but for the counters: they outlive it.
 struct report_input {
   report_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
                vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
@@ -37,16 +43,13 @@ struct report_input {
   vec<range_row> const& folded;  ///< the same with indices folded
   vec<kernel_row> const& kernels;
   memory_table const& memory;
-  counter_table const* counters = nullptr;         ///< of `ranges`; null where nothing was counted
-  counter_table const* folded_counters = nullptr;  ///< of `folded`
+  vec<counter_tables> counters;                           ///< of the sets that have values by range
   kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
-  counter_table const* cpu_counters = nullptr;  ///< of `ranges`; null where none were counted
-  counter_table const* folded_cpu_counters = nullptr;
 };
 
 namespace detail {
 
-// The columns of the CSV files and the keys of profile.json, told once. `Cells` takes them in
+// The columns of the CSV files and the keys of profile.json, in one place. `Cells` takes them in
 // order: text(key, text), integer(key, integer), number(key, double; NaN is absent), absent(key),
 // and exact(key, text) for text that only fits where nothing is cut.
 
@@ -229,7 +232,7 @@ inline std::string unit_words(std::string_view unit) {
   return words;
 }
 
-/// The name of a metric with its unit, of which nothing is said that the name says:
+/// The name of a metric, with the words of its unit that are not in the name:
 /// `l1_hit_rate_pct`, `hbm_bytes_per_second`.
 inline std::string metric_column(counter_metric const& metric) {
   std::string const unit = unit_words(metric.unit);

@@ -10,7 +10,6 @@
 #include <strata/report/console_table.hpp>
 #include <strata/report/range_table.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,41 +19,22 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The columns of a console table of counters: the range, then one for each of `all`.
-template <class Column, std::size_t count>
-inline vec<console_table::column> counted_columns(Column const (&all)[count]) {
-  vec<console_table::column> made{{"range", 1000, 24, true}};
-  for (Column const& each : all) made.push_back({each.header, each.priority});
-  return made;
-}
-
-/// Calls `add(label, indent, row, scope)` for each row of such a table, as the range table has
-/// them. Requires: counters of the rows that `ranges` shows.
-template <class Add>
-inline void add_counted_rows(range_table const& ranges, counter_table const& counters,
-                             console_table& table, Add add) {
-  vec<range_row> const& rows = ranges.rows();
-  for (std::size_t const i : ranges.shown()) {
-    if (i >= counters.rows || !counters.has_value(i, counter_scope::total)) continue;
-    add(ranges.label(i), 2 * (std::size_t{rows[i].depth} - 1), i, counter_scope::total);
-  }
-  if (counters.rows == 0) return;
-  if (counters.has_value(0, counter_scope::self))
-    add("(outside ranges)", 0, 0, counter_scope::self);
-  table.begin_totals();
-  if (counters.has_value(0, counter_scope::total)) add("total", 0, 0, counter_scope::total);
-}
-
 /// Counted values as a console table, with the rows and the order of the range table.
 class counter_view {
  public:
   /// Requires: counters of the rows that `ranges` shows.
   counter_view(range_table const& ranges, counter_table const& counters)
-      : counters_(counters), table_(counted_columns(all_columns)) {
+      : counters_(counters), table_(console_columns()) {
     for (column const& each : all_columns) at_.push_back(counters.find(each.key));
-    add_counted_rows(ranges, counters, table_,
-                     [this](std::string const& label, std::size_t indent, std::size_t row,
-                            counter_scope scope) { add(label, indent, row, scope); });
+    vec<range_row> const& rows = ranges.rows();
+    for (std::size_t const i : ranges.shown()) {
+      if (i < counters.rows)
+        add(ranges.label(i), 2 * (std::size_t{rows[i].depth} - 1), i, counter_scope::total);
+    }
+    if (counters.rows == 0) return;
+    add("(outside ranges)", 0, 0, counter_scope::self);
+    table_.begin_totals();
+    add("total", 0, 0, counter_scope::total);
   }
 
   console_table& table() noexcept { return table_; }
@@ -69,17 +49,9 @@ class counter_view {
       shares = shares || each.how == form::share;
       rates = rates || each.how == form::share || each.how == form::rate;
     }
-    std::string const timed = std::to_string(counters_.timed_steps);
-    std::string text = "Counted";
-    if (!counters_.chip.empty()) text += " on " + place();
-    text += " in " + count_of(counters_.passes_done, "step") + ", a pass each, after the " +
-            (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones") +
-            "; values are of one step, with the ranges below. ";
-    if (counters_.passes_done < counters_.passes) {
-      text += "The program ended before the other " +
-              count_of(counters_.passes - counters_.passes_done, "step") +
-              " of the counting: what needs them is missing. ";
-    }
+    std::string text = counters_.method == counting::passes ? passes_text() : counters_.about;
+    if (scaled_)
+      text += "Some events took turns on the hardware: they are scaled, counters tell how much. ";
     if (rates) {
       text += shares ? "Rates and % of peak" : "Rates";
       text += ": counted in one step, by GPU busy time of a timed step";
@@ -100,12 +72,15 @@ class counter_view {
                               : "without tensor cores";
       text += ". ";
     }
-    text.pop_back();
+    if (table_.shows("CPU time")) text += "CPU time: of all threads, in the kernel too. ";
+    if (table_.shows("LLC misses") || table_.shows("LLC miss %"))
+      text += "LLC: what the kernel calls cache-references and cache-misses. ";
+    if (!text.empty()) text.pop_back();
     return text;
   }
 
  private:
-  enum class form : std::uint8_t { bytes, operations, rate, share, percent, plain };
+  enum class form : std::uint8_t { bytes, count, time, rate, share, percent, plain };
   struct column {
     std::string_view header;
     int priority;
@@ -127,27 +102,68 @@ class counter_view {
       {"L1 GB/s", 46, "l1_bytes_per_second", form::rate},
       {"L1 peak %", 44, "l1_of_peak", form::share},
       {"L1 hit %", 84, "l1_hit_rate", form::percent},
-      {"FLOP", 65, "flop", form::operations},
+      {"FLOP", 65, "flop", form::count},
       {"GFLOP/s", 90, "flop_per_second", form::rate},
       {"FP32 peak %", 72, "fp32_of_peak", form::share},
-      {"tensor FLOP", 64, "tensor_flop", form::operations},
+      {"tensor FLOP", 64, "tensor_flop", form::count},
       {"tensor GFLOP/s", 70, "tensor_flop_per_second", form::rate},
       {"tensor peak %", 71, "tensor_of_peak", form::share},
       {"FLOP/B", 76, "flop_per_hbm_byte", form::plain},
       {"occupancy %", 74, "achieved_occupancy", form::percent},
-      {"tensor active %", 73, "tensor_active_rate", form::percent}};
+      {"tensor active %", 73, "tensor_active_rate", form::percent},
+      {"CPU time", 95, "cpu_task_clock_ns", form::time},
+      {"instructions", 100, "cpu_instructions", form::count},
+      {"cycles", 90, "cpu_cycles", form::count},
+      {"IPC", 98, "cpu_ipc", form::plain},
+      {"L1D loads", 60, "cpu_l1d_loads", form::count},
+      {"L1D misses", 65, "cpu_l1d_load_misses", form::count},
+      {"L1D miss %", 84, "cpu_l1d_miss_rate", form::percent},
+      {"LLC refs", 62, "cpu_llc_references", form::count},
+      {"LLC misses", 82, "cpu_llc_misses", form::count},
+      {"LLC miss %", 83, "cpu_llc_miss_rate", form::percent},
+      {"branches", 50, "cpu_branches", form::count},
+      {"branch misses", 52, "cpu_branch_misses", form::count},
+      {"branch miss %", 75, "cpu_branch_miss_rate", form::percent},
+      {"page faults", 70, "cpu_page_faults", form::count},
+      {"switches", 68, "cpu_context_switches", form::count}};
+
+  static vec<console_table::column> console_columns() {
+    vec<console_table::column> made{{"range", 1000, 24, true}};
+    for (column const& each : all_columns) made.push_back({each.header, each.priority});
+    return made;
+  }
+
+  /// In which steps the values were counted.
+  std::string passes_text() const {
+    std::string const timed = std::to_string(counters_.timed_steps);
+    std::string text = "Counted";
+    if (!counters_.chip.empty()) text += " on " + place();
+    text += " in " + count_of(counters_.passes_done, "step") + ", a pass each, after the " +
+            (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones") +
+            "; values are of one step, with the ranges below. ";
+    if (counters_.passes_done < counters_.passes) {
+      text += "The program ended before the other " +
+              count_of(counters_.passes - counters_.passes_done, "step") +
+              " of the counting: what needs them is missing. ";
+    }
+    return text;
+  }
 
   static std::string count_of(std::uint64_t count, char const* what) {
     return human_count(count).text() + ' ' + what + (count == 1 ? "" : "s");
   }
 
+  /// Adds a row, if it has values.
   void add(std::string const& label, std::size_t indent, std::size_t row, counter_scope scope) {
+    if (!counters_.has_value(row, scope)) return;
     vec<console_table::cell> cells{{console_text(label), {}, indent}};
     for (std::size_t i = 0; i < at_.size(); ++i) {
-      double const value =
-          at_[i] == counter_table::none ? std::nan("") : counters_.at(row, at_[i], scope).value;
-      cells.push_back(cell_of(value, all_columns[i].how));
-      above_peak_ = above_peak_ || (all_columns[i].how == form::share && value > 100.0);
+      counter_cell const cell =
+          at_[i] == counter_table::none ? counter_cell() : counters_.at(row, at_[i], scope);
+      cells.push_back(cell_of(cell.value, all_columns[i].how));
+      above_peak_ = above_peak_ || (all_columns[i].how == form::share && cell.value > 100.0);
+      scaled_ = scaled_ || (counters_.method == counting::while_running && is_finite(cell.value) &&
+                            cell.note != 0);
     }
     table_.add_row(std::move(cells));
     empty_ = false;
@@ -172,7 +188,11 @@ class counter_view {
         quantity amount = human_bytes(value);
         return {std::move(amount.number), amount.unit};
       }
-      case form::operations: {
+      case form::time: {
+        quantity amount = human_time(value);
+        return {std::move(amount.number), amount.unit};
+      }
+      case form::count: {
         quantity amount = in_units(value, 1000.0, thousands);
         return {std::move(amount.number), amount.unit};
       }
@@ -204,93 +224,9 @@ class counter_view {
   vec<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;
   bool above_peak_ = false;
+  bool scaled_ = false;
   std::string differing_;
   int differing_count_ = 0;
-};
-
-/// The CPU's counters as a console table, with the rows and the order of the range table.
-class perf_view {
- public:
-  /// Requires: counters of the rows that `ranges` shows.
-  perf_view(range_table const& ranges, counter_table const& counters)
-      : counters_(counters), table_(counted_columns(all_columns)) {
-    for (column const& each : all_columns) at_.push_back(counters.find(each.key));
-    add_counted_rows(ranges, counters, table_,
-                     [this](std::string const& label, std::size_t indent, std::size_t row,
-                            counter_scope scope) { add(label, indent, row, scope); });
-  }
-
-  console_table& table() noexcept { return table_; }
-  bool empty() const noexcept { return empty_; }
-
-  /// What the columns mean that are shown. Requires: the table was fitted.
-  std::string legend() const {
-    std::string text =
-        "CPU counters by perf, in user code: sums over all calls, with the ranges below. They "
-        "follow the ranges of one thread; what other threads do counts for the range that it is "
-        "in.";
-    if (scaled_)
-      text += " Some events took turns on the hardware: they are scaled, counters tell how much.";
-    if (table_.shows("CPU time")) text += " CPU time: of all threads, in the kernel too.";
-    if (table_.shows("LLC misses") || table_.shows("LLC miss %"))
-      text += " LLC: what the kernel calls cache-references and cache-misses.";
-    return text;
-  }
-
- private:
-  enum class form : std::uint8_t { count, time, percent, plain };
-  struct column {
-    std::string_view header;
-    int priority;
-    std::string_view key;
-    form how;
-  };
-  static constexpr column all_columns[] = {
-      {"CPU time", 95, "cpu_task_clock_ns", form::time},
-      {"instructions", 100, "cpu_instructions", form::count},
-      {"cycles", 90, "cpu_cycles", form::count},
-      {"IPC", 98, "cpu_ipc", form::plain},
-      {"L1D loads", 60, "cpu_l1d_loads", form::count},
-      {"L1D misses", 65, "cpu_l1d_load_misses", form::count},
-      {"L1D miss %", 84, "cpu_l1d_miss_rate", form::percent},
-      {"LLC refs", 62, "cpu_llc_references", form::count},
-      {"LLC misses", 82, "cpu_llc_misses", form::count},
-      {"LLC miss %", 83, "cpu_llc_miss_rate", form::percent},
-      {"branches", 50, "cpu_branches", form::count},
-      {"branch misses", 52, "cpu_branch_misses", form::count},
-      {"branch miss %", 75, "cpu_branch_miss_rate", form::percent},
-      {"page faults", 70, "cpu_page_faults", form::count},
-      {"switches", 68, "cpu_context_switches", form::count}};
-
-  void add(std::string const& label, std::size_t indent, std::size_t row, counter_scope scope) {
-    vec<console_table::cell> cells{{console_text(label), {}, indent}};
-    for (std::size_t i = 0; i < at_.size(); ++i) {
-      if (at_[i] == counter_table::none) {
-        cells.push_back({});
-        continue;
-      }
-      counter_cell const& cell = counters_.at(row, at_[i], scope);
-      cells.push_back(cell_of(cell.value, all_columns[i].how));
-      scaled_ = scaled_ || (is_finite(cell.value) && cell.note != 0);
-    }
-    table_.add_row(std::move(cells));
-    empty_ = false;
-  }
-
-  static console_table::cell cell_of(double value, form how) {
-    if (!is_finite(value)) return {};
-    if (how == form::plain) return {significant(value)};
-    if (how == form::percent) return {fixed_string(value, 1)};
-    constexpr std::string_view thousands[] = {"", "K", "M", "G", "T", "P", "E"};
-    quantity amount = how == form::time ? human_time(value) : in_units(value, 1000.0, thousands);
-    return {std::move(amount.number), amount.unit};
-  }
-
-  counter_table const& counters_;
-  console_table table_;
-  vec<std::size_t> at_;  ///< of each column's metric
-  bool empty_ = true;
-  bool scaled_ = false;
 };
 
 }  // namespace detail

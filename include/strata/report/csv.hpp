@@ -70,7 +70,7 @@ class csv_line {
   bool first_ = true;
 };
 
-/// A line of names, then one a row. `columns(cells, row)` tells the cells of a row.
+/// A line of names, then one a row. `columns(cells, row)` gives the cells of a row.
 template <class Row, class Columns>
 inline void write_csv(text_writer& out, vec<Row> const& rows, Columns columns) {
   csv_header header(out);
@@ -134,13 +134,12 @@ inline void counter_path_columns(Cells& cells, report_input const& input, range_
 /// counting steps the metric took; an unknown value is an empty cell with its reason in `note`.
 /// The rows of one scope, cut to path, metric and value, are what tools take that read
 /// `range,metric,value`.
-inline void write_counters_csv(detail::text_writer& out, report_input const& input) {
+inline void write_counters_csv(detail::text_writer& out, report_input const& input,
+                               counter_table const& table) {
   detail::csv_header header(out);
   detail::write_csv_header(header, {"rank", "path_id", "path", "metric", "value", "unit", "scope",
                                     "method", "passes", "note"});
   out.put('\n');
-  if (input.counters == nullptr) return;
-  counter_table const& table = *input.counters;
   for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {
     for (counter_scope const scope : {counter_scope::self, counter_scope::total}) {
       for (std::size_t i = 0; i < table.metrics.size(); ++i) {
@@ -161,18 +160,14 @@ inline void write_counters_csv(detail::text_writer& out, report_input const& inp
   }
 }
 
-/// counters_wide.csv: one row a path, with everything below it; a column a metric. Why a cell is
-/// empty is told by counters.csv.
-inline void write_counters_wide_csv(detail::text_writer& out, report_input const& input) {
+/// counters_wide.csv: one row a path, with everything below it; a column a metric. The reason of an
+/// empty cell is in counters.csv.
+inline void write_counters_wide_csv(detail::text_writer& out, report_input const& input,
+                                    counter_table const& table) {
   detail::csv_header header(out);
   detail::write_csv_header(header, {"rank", "path_id", "path"});
-  if (input.counters != nullptr) {
-    for (counter_metric const& metric : input.counters->metrics)
-      header.absent(detail::metric_column(metric));
-  }
+  for (counter_metric const& metric : table.metrics) header.absent(detail::metric_column(metric));
   out.put('\n');
-  if (input.counters == nullptr) return;
-  counter_table const& table = *input.counters;
   for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {
     detail::csv_line line(out);
     detail::counter_path_columns(line, input, input.ranges[row]);

@@ -97,10 +97,10 @@ class counter_values_json {
 };
 
 /// Requires: a table of input.ranges.
-inline void write_counters(json_writer& json, report_input const& input, std::string_view key,
+inline void write_counters(json_writer& json, report_input const& input,
                            counter_table const& table) {
   json.line();
-  json.object(key);
+  json.object(table.name);
   json.text("chip", table.chip);
   if (!table.devices.empty()) {  // a CPU has none
     json.array("devices");
@@ -345,9 +345,8 @@ inline void write_json(detail::text_writer& out, report_input const& input) {
   json.end_array();
   detail::write_memory(json, input);
   detail::write_spans(json, input);
-  if (input.counters != nullptr) detail::write_counters(json, input, "counters", *input.counters);
-  if (input.cpu_counters != nullptr)
-    detail::write_counters(json, input, "cpu_counters", *input.cpu_counters);
+  for (counter_tables const& each : input.counters)
+    detail::write_counters(json, input, each.ranges);
   json.line();
   json.end_object();
   out.put('\n');

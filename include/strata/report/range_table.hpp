@@ -116,8 +116,7 @@ class range_table {
       stack.pop_back();
       if (at != 0) order_.push_back(at);
       auto& below = children[at];
-      std::sort(below.begin(), below.end(),
-                [this](std::size_t a, std::size_t b) { return dearer(b, a); });
+      below.sort([this](std::size_t a, std::size_t b) { return dearer(b, a); });
       stack.insert(stack.end(), below.begin(), below.end());
     }
   }
@@ -128,8 +127,7 @@ class range_table {
     if (max_rows == 0 || order_.size() <= max_rows) return;
     visible_.assign(rows_.size(), false);
     vec<std::size_t> dearest = order_;
-    std::sort(dearest.begin(), dearest.end(),
-              [this](std::size_t a, std::size_t b) { return dearer(a, b); });
+    dearest.sort([this](std::size_t a, std::size_t b) { return dearer(a, b); });
     hidden_ = order_.size();
     for (std::size_t i = 0; i < max_rows; ++i) {
       for (std::size_t at = dearest[i]; at != 0 && !visible_[at]; at = rows_[at].parent) {

@@ -137,18 +137,18 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
   vec<std::pair<std::uint32_t, std::size_t>> rows;  // by path_id
   for (std::size_t i = 0; i < input.ranges.size(); ++i)
     rows.emplace_back(input.ranges[i].path_id, i);
-  std::sort(rows.begin(), rows.end());
+  rows.sort();
 
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
-    auto const at =
-        std::lower_bound(rows.begin(), rows.end(), std::make_pair(row.path_id, std::size_t{0}));
+    auto const* const at =
+        rows.begin() + rows.count_first([&](auto const& each) { return each.first < row.path_id; });
     bool const known = at != rows.end() && at->first == row.path_id;
     double const total = row.duration.sum();
     kernels.push_back({&row, known ? paths[at->second] : row.path, row.count, row.duration.count(),
                        total, total * row.gpu_utilisation});
   }
-  std::sort(kernels.begin(), kernels.end(), [](top_kernel const& a, top_kernel const& b) {
+  kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);
     return difference != 0 ? difference < 0 : a.row->mangled < b.row->mangled;
   });
@@ -165,7 +165,7 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
     }
   }
   if (!kernels.empty()) kernels.resize(kept + 1);
-  std::sort(kernels.begin(), kernels.end(), [](top_kernel const& a, top_kernel const& b) {
+  kernels.sort([](top_kernel const& a, top_kernel const& b) {
     if (a.total_ns != b.total_ns) return a.total_ns > b.total_ns;
     return a.path != b.path ? a.path < b.path : a.row->mangled < b.row->mangled;
   });
@@ -223,10 +223,10 @@ inline void write_heading(text_writer& out, report_input const& input,
     vec<std::int64_t> durations;
     for (step_record const& step : source.steps) durations.push_back(step.end - step.begin);
     std::int64_t const first = durations.front();
-    auto const middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
-    std::nth_element(durations.begin(), middle, durations.end());
+    durations.sort();
+    std::int64_t const middle = durations[durations.size() / 2];
     line = human_count(durations.size()).text() + (durations.size() == 1 ? " step" : " steps") +
-           ", median " + human_time(static_cast<double>(*middle)).text();
+           ", median " + human_time(static_cast<double>(middle)).text();
     if (durations.size() > 1) line += ", first " + human_time(static_cast<double>(first)).text();
   }
   double const window = source.cost.seconds_in_window > 0.0 ? source.cost.seconds_in_window * 1e9
@@ -273,29 +273,18 @@ inline void write_ranges(text_writer& out, report_input const& input,
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }
 
-/// The counted values of the ranges; nothing where none were counted.
-inline void write_counter_table(text_writer& out, report_input const& input,
-                                table_options const& options) {
-  if (input.folded_counters == nullptr) return;
-  range_table const ranges(input, options.max_rows);
-  counter_view view(ranges, *input.folded_counters);
-  if (view.empty()) return;
-  out.put('\n');
-  view.table().fit(usable_width(options));
-  view.table().write(out, options.color);
-  write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
-}
-
-inline void write_cpu_counter_table(text_writer& out, report_input const& input,
-                                    table_options const& options) {
-  if (input.folded_cpu_counters == nullptr) return;
-  range_table const ranges(input, options.max_rows);
-  perf_view view(ranges, *input.folded_cpu_counters);
-  if (view.empty()) return;
-  out.put('\n');
-  view.table().fit(usable_width(options));
-  view.table().write(out, options.color);
-  write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+/// The counted values of the ranges, a table for each counter_set.
+inline void write_counter_tables(text_writer& out, report_input const& input,
+                                 table_options const& options) {
+  for (counter_tables const& each : input.counters) {
+    range_table const ranges(input, options.max_rows);
+    counter_view view(ranges, each.folded);
+    if (view.empty()) continue;
+    out.put('\n');
+    view.table().fit(usable_width(options));
+    view.table().write(out, options.color);
+    write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+  }
 }
 
 inline void write_top_kernels(text_writer& out, report_input const& input,
@@ -355,8 +344,7 @@ inline void write_table(detail::text_writer& out, report_input const& input,
   std::size_t const width = detail::usable_width(options);
   detail::write_heading(out, input, options);
   detail::write_ranges(out, input, options);
-  detail::write_counter_table(out, input, options);
-  detail::write_cpu_counter_table(out, input, options);
+  detail::write_counter_tables(out, input, options);
   detail::write_top_kernels(out, input, options);
   out.put('\n');
   for (std::string const& loss : detail::loss_advice(input.source))

@@ -264,7 +264,7 @@ class trace_events {
     std::string const& range = labels_.range_argument(record.node);
     if (!range.empty()) out_.put(',');
     out_.write(range);
-    if ((record.captured & launch_record::in_capture) != 0) out_.write(",\"captured\":true");
+    if ((record.flags & launch_record::in_capture) != 0) out_.write(",\"captured\":true");
   }
 
   /// What device work knows through the call that caused it.

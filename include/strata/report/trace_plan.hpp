@@ -8,7 +8,6 @@
 #include <strata/report/columns.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -164,7 +163,7 @@ struct trace_track {
 /// contains the other. In each lane slices are in order, what contains before what is contained.
 /// Cost: O(n log n) for slices out of order, then O(n) a lane.
 inline vec<vec<trace_slice>> split_into_lanes(vec<trace_slice> slices, bool nests) {
-  if (!std::is_sorted(slices.begin(), slices.end())) std::sort(slices.begin(), slices.end());
+  slices.sort();
   vec<vec<trace_slice>> lanes(1);
   vec<vec<std::int64_t>> open(1);  // of each lane the ends of what is not over
   std::size_t kept = 0;
@@ -342,11 +341,9 @@ class trace_plan {
         break;
     }
     if (last_ < tracks_.size() && tracks_[last_].at == at) return tracks_[last_].slices;
-    auto const found = std::lower_bound(
-        tracks_.begin(), tracks_.end(), at,
-        [](trace_track const& track, trace_track::position const& p) { return track.at < p; });
-    last_ = static_cast<std::size_t>(found - tracks_.begin());
-    if (found == tracks_.end() || !(found->at == at)) tracks_.insert(found, trace_track{at, {}});
+    last_ = tracks_.count_first([&](trace_track const& track) { return track.at < at; });
+    if (last_ == tracks_.size() || !(tracks_[last_].at == at))
+      tracks_.insert(tracks_.begin() + last_, trace_track{at, {}});
     return tracks_[last_].slices;
   }
 

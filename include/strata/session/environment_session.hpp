@@ -77,8 +77,9 @@ class exit_hooks {
   };
 
   static hooks& instance() noexcept {
-    static hooks& all = *new hooks;
-    return all;
+    static auto* const all = static_cast<hooks*>(
+        shared_object(process_object::exit_hooks, []() -> void* { return new hooks; }));
+    return *all;
   }
 
   static void run(bool at_exit) {

@@ -118,7 +118,7 @@ inline std::string list_cpu_metrics() {
       "Metrics of the CPU, by Linux's perf, in the timed steps and at no extra pass. The preset "
       "\"cpu\"\nhas all of them.\n\n" +
       lines::heading();
-  for (metric const& each : detail::perf_catalogue::entries) {
+  for (metric const& each : metric_list{metric_source::perf}) {
     text += lines::of(each);
     bool const counted = detail::find_perf_event(each.formula) != nullptr;
     if (!counted) text += " = " + std::string(each.formula);

@@ -124,26 +124,16 @@ class report_files {
     vec<kernel_row> const kernels = make_kernel_table(source, tree);
     memory_table const memory = make_memory_table(source, tree);
     report_input input(source, tree, folded, kernels, memory);
-    counter_table counters;
-    counter_table folded_counters;
-    if (!source.counters.empty()) {
-      counters = make_counter_table(source, tree);
-      folded_counters = make_counter_table(source, folded);
-      input.counters = &counters;
-      input.folded_counters = &folded_counters;
-    }
     kernel_counter_table kernel_counters;
-    if (!source.counted_kernels.empty()) {
-      kernel_counters = make_kernel_counter_table(source, tree, kernels);
-      input.kernel_counters = &kernel_counters;
-    }
-    counter_table cpu_counters;
-    counter_table folded_cpu_counters;
-    if (!source.cpu_counters.empty()) {
-      cpu_counters = make_perf_table(source, tree);
-      folded_cpu_counters = make_perf_table(source, folded);
-      input.cpu_counters = &cpu_counters;
-      input.folded_cpu_counters = &folded_cpu_counters;
+    for (counter_set const& set : source.counter_sets) {
+      if (!set.values.empty()) {
+        input.counters.push_back({make_counter_table(source, tree, set.name),
+                                  make_counter_table(source, folded, set.name)});
+      }
+      if (!set.kernels.empty()) {
+        kernel_counters = make_kernel_counter_table(source, tree, kernels);
+        input.kernel_counters = &kernel_counters;
+      }
     }
     status const outcome = write_files(input);
     std::fflush(stdout);  // what the program printed stands above what is printed here
@@ -175,10 +165,10 @@ class report_files {
       place += "/rank" + std::to_string(input.source.environment.rank);
     status outcome = directory_.make(place);
     if (!outcome.ok()) return outcome;
-    auto const file = [&](char const* name, auto fill) {
+    auto const file = [&](std::string const& name, auto fill) {
       if (!outcome.ok()) return;
-      outcome = directory_.write(name, fill);
-      if (outcome.ok()) written_ += (written_.empty() ? "" : ",") + std::string(name);
+      outcome = directory_.write(name.c_str(), fill);
+      if (outcome.ok()) written_ += (written_.empty() ? "" : ",") + name;
     };
     if (options_->csv) {
       file("ranges.csv", [&](text_writer& out) { write_ranges_csv(out, input); });
@@ -186,15 +176,11 @@ class report_files {
       file("memory.csv", [&](text_writer& out) { write_memory_csv(out, input); });
       if (!input.source.spans.empty())
         file("spans.csv", [&](text_writer& out) { write_spans_csv(out, input); });
-      if (input.counters != nullptr) {
-        file("counters.csv", [&](text_writer& out) { write_counters_csv(out, input); });
-        file("counters_wide.csv", [&](text_writer& out) { write_counters_wide_csv(out, input); });
-      }
-      if (input.cpu_counters != nullptr) {
-        report_input cpu = input;
-        cpu.counters = input.cpu_counters;
-        file("cpu_counters.csv", [&](text_writer& out) { write_counters_csv(out, cpu); });
-        file("cpu_counters_wide.csv", [&](text_writer& out) { write_counters_wide_csv(out, cpu); });
+      for (counter_tables const& each : input.counters) {
+        counter_table const& table = each.ranges;
+        file(table.name + ".csv", [&](text_writer& out) { write_counters_csv(out, input, table); });
+        file(table.name + "_wide.csv",
+             [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
       }
     }
     if (options_->json) file("profile.json", [&](text_writer& out) { write_json(out, input); });

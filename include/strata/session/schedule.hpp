@@ -64,10 +64,12 @@ class schedule {
 class step_counting {
  public:
   /// `problems` takes a sentence for each thing that cannot be counted.
-  step_counting(options const& wanted, vec<status>& problems)
+  step_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
       : options_(wanted),
         problems_(problems),
-        stage_(wanted.counters.empty() ? stage::done : stage::waiting) {}
+        stage_(wanted.counters.empty() ? stage::done : stage::waiting),
+        ranges_(trace),
+        kernels_(trace) {}
   step_counting(step_counting const&) = delete;
   step_counting& operator=(step_counting const&) = delete;
 
@@ -119,8 +121,8 @@ class step_counting {
   void copy_to(profile& to) {
     ranges_.copy_to(to);
     kernels_.copy_to(to);
-    for (status const& trouble : ranges_.troubles()) problems_.push_back(trouble);
-    for (status const& trouble : kernels_.troubles()) problems_.push_back(trouble);
+    for (status const& problem : ranges_.problems()) problems_.push_back(problem);
+    for (status const& problem : kernels_.problems()) problems_.push_back(problem);
     if (ranges_.passes_done() < ranges_.passes()) {
       tell_missing("counters", ranges_.passes_done(), ranges_.passes());
     } else if (stage_ == stage::kernels) {

@@ -65,7 +65,7 @@ class session_core {
     schedule_ = detail::schedule(options_);
     window_open_ = false;
     window_pending_ = false;
-    counting_.emplace(options_, problems_);
+    counting_.emplace(options_, problems_, trace_of_counting());
     if (!options_.kernels.empty() && options_.counters.empty()) {
       problems_.emplace_back(
           errc::bad_argument,
@@ -157,6 +157,19 @@ class session_core {
 
   static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
   static activity_collector& detail_activity() noexcept { return activity_collector::instance(); }
+
+  /// What the counters control of the device activity.
+  static trace_control trace_of_counting() noexcept {
+    trace_control made;
+    made.tracing = [] { return detail_activity().tracing(); };
+    made.suspend = [] { return detail_activity().end_window(); };
+    made.resume = [] { (void)detail_activity().begin_window(); };
+    made.watch = [](trace_control::launch_watcher* watcher, void* context) {
+      return detail_activity().watch_launches(watcher, context);
+    };
+    made.saw_graphs = [] { return detail_activity().saw_graphs(); };
+    return made;
+  }
 
   static void say(std::string const& message) noexcept { detail::say(message.c_str()); }
 
@@ -305,7 +318,8 @@ class session_core {
 
   strata::options options_;
   detail::nvtx_input nvtx_input_;
-  std::optional<detail::step_counting> counting_{std::in_place, options_, problems_};
+  std::optional<detail::step_counting> counting_{std::in_place, options_, problems_,
+                                                 trace_of_counting()};
   std::optional<cpu_counter_collector> cpu_counters_{std::in_place};
   detail::schedule schedule_;
   detail::instrumentation_cost cost_;

@@ -48,7 +48,7 @@ class counted {
     data_ = all.profile();
     strata::call_tree const tree(data_);
     rows_ = tree.rows();
-    table_ = strata::detail::make_perf_table(data_, tree);
+    table_ = strata::make_counter_table(data_, tree, strata::counter_set::cpu);
   }
 
   /// NaN where there is none.

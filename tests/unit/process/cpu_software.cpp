@@ -219,8 +219,9 @@ TEST_CASE("a schedule of steps counts the active ones") {
   }
   profile const& data = all.profile();
   double faults = 0;
-  for (counter_value const& each : data.cpu_counters) {
-    if (data.cpu_counter_names[each.counter] == "perf__page_faults.sum") faults += each.value;
+  counter_set const& set = data.counters(counter_set::cpu);
+  for (counter_value const& each : set.values) {
+    if (set.names[each.counter] == "perf__page_faults.sum") faults += each.value;
   }
   CHECK(within(faults, 2000, 0.02));
 }

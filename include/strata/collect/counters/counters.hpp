@@ -7,7 +7,6 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -153,7 +152,7 @@ class launching_ranges {
 /// since the device drains at range ends; neither its times nor its device activity are recorded.
 class counter_collector {
  public:
-  counter_collector() = default;
+  explicit counter_collector(detail::trace_control const& trace = {}) noexcept : step_(trace) {}
   counter_collector(counter_collector const&) = delete;
   counter_collector& operator=(counter_collector const&) = delete;
   ~counter_collector() { close(); }
@@ -164,14 +163,14 @@ class counter_collector {
   status replay_once(void (*run)(void* body), void* body) {
     if (!done() && passes() > 1) {
       run(body);
-      troubles_.push_back(
+      problems_.push_back(
           {errc::bad_argument,
            "counters: this set takes " + std::to_string(passes()) +
                " passes, and replay may run its body once only: say "
                "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
-      return troubles_.back();
+      return problems_.back();
     }
-    std::size_t const before = troubles_.size();
+    std::size_t const before = problems_.size();
     run_pass(run, body);
     bool const counted = state_ == pass_state::stopped;
     (void)accept_pass();
@@ -185,16 +184,16 @@ class counter_collector {
                      "counters: a stream was capturing a graph, so the body ran uncounted: replay "
                      "outside of captures"});
     }
-    return troubles_.size() == before ? status{} : troubles_.back();
+    return problems_.size() == before ? status{} : problems_.back();
   }
   /// Runs a body once for each pass, at least once.
   status replay_all(void (*run)(void* body), void* body) {
-    std::size_t const before = troubles_.size();
+    std::size_t const before = problems_.size();
     do {
       run_pass(run, body);
       (void)accept_pass();
     } while (!done());
-    return troubles_.size() == before ? status{} : troubles_.back();
+    return problems_.size() == before ? status{} : problems_.back();
   }
 
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`) for the device of the current
@@ -216,33 +215,23 @@ class counter_collector {
   /// What each range launched in each pass that counted.
   vec<counted_work> const& work() const noexcept { return work_.passes(); }
   /// What went wrong in passes.
-  vec<status> const& troubles() const noexcept { return troubles_; }
+  vec<status> const& problems() const noexcept { return problems_; }
 
-  /// Begins to count the ranges of this thread. Device activity is not traced meanwhile:
-  /// instrumented code (SASS counters) would read zero beside CUPTI's kernel records. Ranges are
-  /// not recorded either.
+  /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
+  /// until the pass is stopped.
   status begin_pass() {
     if (state_ == pass_state::counting) stop_pass();  // a capture kept it from its end
     if (state_ == pass_state::stopped) discard_pass();
     leave_graphs_alone();
     if (done() || state_ != pass_state::none) return {};
-    if (!detail::capture_guard::allowed()) return skip_step();
+    if (!step_.suspend()) return skip_step();
     skipped_ = 0;
-    activity_collector& activity = activity_collector::instance();
-    if (activity.tracing()) {
-      resume_activity_ = activity.end_window();
-      if (!resume_activity_) {
-        return skip_step();
-      }
-    }
     detail::recorder& recorder = detail::recorder::instance();
     launching_ = detail::launching_ranges(recorder);
-    resume_recording_ = recorder.recording();
-    recorder.record(false);
     state_ = pass_state::counting;
     status ready = prepare();
     if (!ready.ok() && passes_done_ == 0 && plan_.devices.several()) {
-      troubles_.push_back(
+      problems_.push_back(
           {ready.code(), ready.message() + "; the current device alone is counted"});
       plan_.devices.leave_out_others();
       configured_ = false;
@@ -259,9 +248,8 @@ class counter_collector {
     detail::thread_recorder const* const own = recorder.of_this_thread();
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
-    followed_ = activity.watch_launches(&launched, this) && followed_;
+    followed_ = step_.watch(&launched, &range_changes, this) && followed_;
     if (!followed_) plan_.devices.launches_are_unknown();
-    recorder.watch_this_thread(&range_changes, this);
     return {};
   }
 
@@ -278,18 +266,14 @@ class counter_collector {
   void stop_pass() noexcept {
     if (state_ != pass_state::counting) return;
     progress_.erase();
-    detail::recorder& recorder = detail::recorder::instance();
-    recorder.watch_this_thread(nullptr, nullptr);
-    activity_collector& activity = activity_collector::instance();
-    (void)activity.watch_launches(nullptr, nullptr);
+    step_.unwatch();
     // CUPTI waits for the device, which would ruin a capture: the pass ends later, and is void.
     if (!detail::capture_guard::allowed()) return;
     state_ = pass_state::stopped;
     leave();
     complete_ = false;
     stopped_ = std::exchange(started_, false) ? plan_.devices.stop(complete_) : status{};
-    if (std::exchange(resume_activity_, false)) (void)activity.begin_window();
-    if (std::exchange(resume_recording_, false)) recorder.record(true);
+    step_.resume();
   }
 
   /// Takes a stopped pass.
@@ -299,7 +283,7 @@ class counter_collector {
     if (done()) return {};
     if (!stopped_) return give_up(stopped_);
     if (std::exchange(met_other_device_, false)) {
-      troubles_.push_back(
+      problems_.push_back(
           {errc::not_supported,
            "counters: the thread that drives the steps used a device in a counting step that it "
            "had not used before: that device is not counted; use it in the timed steps too"});
@@ -313,7 +297,7 @@ class counter_collector {
     if (!read.ok()) return give_up(read);
     if (plan_.devices.should_repeat()) return repeat();
     passes_together_ = 0;
-    if (!plan_.devices.trouble().ok()) troubles_.push_back(plan_.devices.trouble());
+    if (!plan_.devices.problem().ok()) problems_.push_back(plan_.devices.problem());
     return {};
   }
 
@@ -331,14 +315,16 @@ class counter_collector {
 
   /// Adds what was counted to the profile.
   void copy_to(profile& to) const {
-    to.metrics = plan_.set;
-    values_.copy_to(to);
-    to.chip = plan_.devices.chip();
-    to.counted_devices = plan_.devices.devices();
-    if (followed_) to.work = work_.passes();
-    to.counter_passes = passes_;
-    to.counter_passes_done = passes_done_;
     to.losses.counter_ranges_lost += plan_.devices.lost();
+    if (plan_.set.metrics.empty()) return;
+    counter_set& set = to.add_counters(counter_set::gpu);
+    set.metrics = plan_.set;
+    values_.copy_to(set);
+    set.where = plan_.devices.chip();
+    set.devices = plan_.devices.devices();
+    if (followed_) set.work = work_.passes();
+    set.passes = passes_;
+    set.passes_done = passes_done_;
   }
 
  private:
@@ -401,9 +387,9 @@ class counter_collector {
 
   /// Leaves out what would break the program's CUDA graphs.
   void leave_graphs_alone() {
-    if (configured_ || !activity_collector::instance().saw_graphs()) return;
+    if (configured_ || !step_.saw_graphs()) return;
     while (!done() && plan_.breaks_graphs(at_)) {
-      if (!std::exchange(left_out_, true)) troubles_.push_back(plan_.no_sass_beside_graphs());
+      if (!std::exchange(left_out_, true)) problems_.push_back(plan_.no_sass_beside_graphs());
       passes_ -= plan_.configs[at_++].passes();
     }
   }
@@ -439,10 +425,11 @@ class counter_collector {
   /// Ends all counting; the pass under way is stopped as it is.
   status give_up(status why) {
     at_ = plan_.configs.size();
-    troubles_.push_back(why);
+    problems_.push_back(why);
     return why;
   }
 
+  detail::counting_step step_;
   detail::pass_plan plan_;
   detail::launching_ranges launching_;
   detail::counter_readout values_;
@@ -453,7 +440,7 @@ class counter_collector {
   std::size_t at_ = 0;
   detail::pass_fingerprint work_;
   detail::progress_line progress_;
-  vec<status> troubles_;
+  vec<status> problems_;
   status stopped_;  // how the last pass did
   pass_state state_ = pass_state::none;
   bool open_ = false;
@@ -464,8 +451,6 @@ class counter_collector {
   bool left_out_ = false;  // counters that break graphs
   bool followed_ = true;   // the launches of every pass
   bool met_other_device_ = false;
-  bool resume_activity_ = false;
-  bool resume_recording_ = false;
 };
 
 STRATA_END

@@ -10,6 +10,7 @@
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
@@ -77,7 +78,7 @@ class device_profilers {
   vec<std::uint32_t> devices() const {
     vec<std::uint32_t> all;
     for (member const& each : members_) all.push_back(static_cast<std::uint32_t>(each.device));
-    std::sort(all.begin(), all.end());
+    all.sort();
     return all;
   }
 
@@ -152,7 +153,7 @@ class device_profilers {
 
   /// Whether this context's work is known to be another device's than those that are counted.
   bool leaves_out(driver::context_handle context) const noexcept {
-    return std::find(left_out_.begin(), left_out_.end(), context) != left_out_.end();
+    return left_out_.contains(context);
   }
   /// Whether this context was there when the profilers were opened, counted or left out.
   bool knows(driver::context_handle context) const noexcept {
@@ -174,9 +175,9 @@ class device_profilers {
     for (member const& each : members_) most = (std::max)(most, each.profiler.lost());
     return most;
   }
-  status trouble() const {
+  status problem() const {
     for (member const& each : members_) {
-      status const its = each.profiler.trouble();
+      status const its = each.profiler.problem();
       if (!its.ok()) return its;
     }
     return {};
@@ -359,6 +360,63 @@ class device_profilers {
   bool blind_ = false;
 };
 
+/// The part of a session's trace that counting has to control. Every function may be null: then
+/// nothing is traced.
+struct trace_control {
+  using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
+
+  bool (*tracing)() = nullptr;
+  bool (*suspend)() = nullptr;  // false while a stream captures a graph: the trace goes on
+  void (*resume)() = nullptr;
+  /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
+  /// launches.
+  bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
+  bool (*saw_graphs)() = nullptr;  // the program makes or launches CUDA graphs
+};
+
+/// One counting step of the calling thread: suspends the trace and the host log, since neither
+/// times nor records of a counted step are valid (instrumented code reads zero beside CUPTI's
+/// kernel records), and watches launches and ranges. Threads: the one that drives the steps.
+class counting_step {
+ public:
+  using range_watcher = void(void* context, std::uint32_t node) noexcept;
+
+  explicit counting_step(trace_control const& trace) noexcept : trace_(trace) {}
+
+  bool saw_graphs() const { return trace_.saw_graphs != nullptr && trace_.saw_graphs(); }
+
+  /// False while a stream captures a graph: nothing is suspended.
+  bool suspend() {
+    if (!capture_guard::allowed()) return false;
+    bool const traced = trace_.tracing != nullptr && trace_.tracing();
+    if (traced && !trace_.suspend()) return false;
+    resume_trace_ = traced;
+    recorder& log = recorder::instance();
+    resume_log_ = log.recording();
+    log.record(false);
+    return true;
+  }
+  /// False where launches cannot be watched; ranges are.
+  bool watch(trace_control::launch_watcher* launched, range_watcher* moved, void* context) {
+    bool const watched = trace_.watch != nullptr && trace_.watch(launched, context);
+    recorder::instance().watch_this_thread(moved, context);
+    return watched;
+  }
+  void unwatch() noexcept {
+    recorder::instance().watch_this_thread(nullptr, nullptr);
+    if (trace_.watch != nullptr) (void)trace_.watch(nullptr, nullptr);
+  }
+  void resume() noexcept {
+    if (std::exchange(resume_trace_, false)) trace_.resume();
+    if (std::exchange(resume_log_, false)) recorder::instance().record(true);
+  }
+
+ private:
+  trace_control trace_;
+  bool resume_trace_ = false;
+  bool resume_log_ = false;
+};
+
 /// What to count, and the profilers that do it.
 struct pass_plan {
   device_profilers devices;
@@ -438,10 +496,10 @@ class counter_readout {
       ++values_again_;
   }
 
-  void copy_to(profile& to) const {
-    to.counter_names = names_;
-    to.counters = values_;
-    to.counter_origins = origins_;
+  void copy_to(counter_set& to) const {
+    to.names = names_;
+    to.values = values_;
+    to.origins = origins_;
   }
 
  private:

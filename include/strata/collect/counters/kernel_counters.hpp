@@ -9,7 +9,6 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -74,7 +73,9 @@ class kernel_regions {
 
   /// Launches within the regions.
   std::size_t launches() const noexcept {
-    return static_cast<std::size_t>(std::count_if(launches_.begin(), launches_.end(), is_inside));
+    std::size_t count = 0;
+    for (launch const& each : launches_) count += is_inside(each);
+    return count;
   }
 
   /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
@@ -94,9 +95,7 @@ class kernel_regions {
     // before those inside.
     vec<std::size_t> places = places_of(names, kernels);
     if (places.size() != launches_.size() || kernels.size() != launches_.size()) {
-      launches_.erase(std::remove_if(launches_.begin(), launches_.end(),
-                                     [](launch const& each) { return !is_inside(each); }),
-                      launches_.end());
+      launches_.keep_if(is_inside);
       places = places_of(names, kernels);
     }
     if (places.size() != launches_.size()) {
@@ -127,7 +126,8 @@ class kernel_regions {
     flat_map<std::string, std::uint32_t> numbers;
     for (std::size_t i = 0; i < to.kernel_names.size(); ++i)
       numbers[to.kernel_names[i].mangled] = static_cast<std::uint32_t>(i + 1);
-    to.kernel_counter_names = names_;
+    counter_set& set = to.add_counters(counter_set::gpu_kernels);
+    set.names = names_;
     for (auto const& each : sums_.entries()) {
       std::uint32_t& name = numbers[each.first.second];
       if (name == 0) {
@@ -137,7 +137,7 @@ class kernel_regions {
       counted_kernel made{each.first.first, name, each.second.launches_min,
                           each.second.launches_max, each.second.values};
       made.values.resize(names_.size(), std::numeric_limits<double>::quiet_NaN());
-      to.counted_kernels.push_back(std::move(made));
+      set.kernels.push_back(std::move(made));
     }
   }
 
@@ -157,8 +157,7 @@ class kernel_regions {
 
   /// Which kernel each launch became; fewer than launches where that is not certain.
   vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
-    auto const marked =
-        static_cast<std::size_t>(std::find(names.begin(), names.end(), mark) - names.begin());
+    auto const marked = names.index_of(mark);
     auto const fits = [&](std::size_t which, std::size_t kernel) {
       return marked < kernels[kernel].size() &&
              !(kernels[kernel][marked] < launches_[which].warps) &&
@@ -223,7 +222,8 @@ class kernel_regions {
 /// the steps.
 class kernel_counter_collector {
  public:
-  kernel_counter_collector() = default;
+  explicit kernel_counter_collector(detail::trace_control const& trace = {}) noexcept
+      : step_(trace) {}
   kernel_counter_collector(kernel_counter_collector const&) = delete;
   kernel_counter_collector& operator=(kernel_counter_collector const&) = delete;
   ~kernel_counter_collector() { close(); }
@@ -237,7 +237,7 @@ class kernel_counter_collector {
     open_ = plan_.devices.is_open();
     for (detail::metric_config& each : plan_.configs) {
       vec<std::string> names = each.names();
-      if (std::find(names.begin(), names.end(), detail::kernel_regions::mark) == names.end())
+      if (!names.contains(detail::kernel_regions::mark))
         names.emplace_back(detail::kernel_regions::mark);
       if (planned.ok()) planned = plan_.host.configure(names, each);
     }
@@ -253,31 +253,29 @@ class kernel_counter_collector {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) {
-    if (activity_collector::instance().saw_graphs()) {
+    if (step_.saw_graphs()) {
       while (!done() && plan_.breaks_graphs(at_)) {
         ++at_;
         ++taken_;
       }
     }
     if (done() || counting_) return {};
-    activity_collector& activity = activity_collector::instance();
-    if (!detail::capture_guard::allowed() || !activity.end_window())
-      return {};  // a stream captures
-    detail::recorder& recorder = detail::recorder::instance();
-    recorder.record(false);
+    if (!step_.suspend()) return {};  // a stream captures
     status ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
     if (ready.ok()) ready = plan_.devices.start();
-    if (!ready.ok()) return give_up(ready);
+    if (!ready.ok()) {
+      step_.resume();
+      return give_up(ready);
+    }
     counting_ = true;
-    detail::thread_recorder const* const own = recorder.of_this_thread();
+    detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
     regions_.begin(own);
-    if (!activity.watch_launches(&launched, this)) {
+    if (!step_.watch(&launched, &moved, this)) {
       (void)end_step();
       return give_up(
           {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});
     }
     moved(this, own == nullptr ? root_node : own->node());
-    recorder.watch_this_thread(&moved, this);
     return {};
   }
 
@@ -285,12 +283,8 @@ class kernel_counter_collector {
   status end_step() {
     if (!counting_) return {};
     counting_ = false;
-    detail::recorder::instance().watch_this_thread(nullptr, nullptr);
-    leave();
-    (void)activity_collector::instance().watch_launches(nullptr, nullptr);
-    regions_.end();
     bool complete = false;
-    status done = plan_.devices.stop(complete);
+    status done = stop(complete);
     if (!done.ok()) return give_up(done);
     detail::metric_config& config = plan_.configs[at_++];
     vec<vec<double>> counted;
@@ -307,11 +301,8 @@ class kernel_counter_collector {
     if (!open_) return;
     if (counting_) {
       at_ = plan_.configs.size();
-      detail::recorder::instance().watch_this_thread(nullptr, nullptr);
-      leave();
-      (void)activity_collector::instance().watch_launches(nullptr, nullptr);
       bool complete = false;
-      (void)plan_.devices.stop(complete);
+      (void)stop(complete);
       counting_ = false;
     }
     plan_.devices.close();
@@ -319,12 +310,25 @@ class kernel_counter_collector {
   }
 
   /// What went wrong in steps.
-  vec<status> const& troubles() const noexcept { return troubles_; }
+  vec<status> const& problems() const noexcept { return problems_; }
 
   /// Adds what was counted to a profile that has its kernels.
-  void copy_to(profile& to) const { regions_.copy_to(to); }
+  void copy_to(profile& to) const {
+    if (plan_.set.metrics.empty()) return;
+    regions_.copy_to(to);
+    to.add_counters(counter_set::gpu_kernels).metrics = plan_.set;
+  }
 
  private:
+  status stop(bool& complete) noexcept {
+    step_.unwatch();
+    leave();
+    regions_.end();
+    status done = plan_.devices.stop(complete);
+    step_.resume();
+    return done;
+  }
+
   /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
   std::size_t expected(vec<counted_work> const& seen) {
     std::size_t most = 0;
@@ -357,13 +361,14 @@ class kernel_counter_collector {
 
   status give_up(status why) {
     at_ = plan_.configs.size();
-    troubles_.push_back(why);
+    problems_.push_back(why);
     return why;
   }
 
+  detail::counting_step step_;
   detail::pass_plan plan_;
   detail::kernel_regions regions_;
-  vec<status> troubles_;
+  vec<status> problems_;
   std::size_t at_ = 0;
   std::size_t taken_ = 0;
   bool open_ = false;

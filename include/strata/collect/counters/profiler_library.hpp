@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 #define STRATA_COLLECT_COUNTERS_PROFILER_LIBRARY_HPP
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -151,14 +152,15 @@ struct profiler_library {
     if (library.bind("cuptiGetVersion", get_version)) (void)get_version(&version);
   }
 
-  STRATA_DETAIL_EXPORT static profiler_library& get() {
-    static profiler_library& library = []() -> profiler_library& {
-      auto* fresh = new profiler_library;
-      driver_library const& driver = driver_library::get();
-      fresh->load(driver.ok() ? driver.major() : 0);
-      return *fresh;
-    }();
-    return library;
+  static profiler_library& get() {
+    static auto* const library =
+        static_cast<profiler_library*>(shared_object(process_object::profiler, []() -> void* {
+          auto* fresh = new profiler_library;
+          driver_library const& driver = driver_library::get();
+          fresh->load(driver.ok() ? driver.major() : 0);
+          return fresh;
+        }));
+    return *library;
   }
 
  private:

@@ -195,7 +195,7 @@ class range_profiler {
   std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
 
   /// One sentence on what was lost since `configure`; ok where nothing was.
-  status trouble() const {
+  status problem() const {
     if (unfit_ != 0) {
       return {errc::limit,
               "counters: CUPTI dropped " + std::to_string(unfit_) +
@@ -273,8 +273,9 @@ class range_profiler {
 
   /// CUPTI writes into their images until they are closed.
   static vec<range_profiler*>& abandoned() {
-    static auto& all = *new vec<range_profiler*>;
-    return all;
+    static auto* const all = static_cast<vec<range_profiler*>*>(shared_object(
+        process_object::abandoned_profilers, []() -> void* { return new vec<range_profiler*>; }));
+    return *all;
   }
 
   static void close_abandoned() {

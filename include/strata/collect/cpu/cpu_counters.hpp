@@ -3,17 +3,17 @@
 #define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
-#include <strata/collect/cpu/perf_request.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -31,6 +31,179 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Why the kernel refused an event: what forbids it, and the cure.
+struct perf_reason {
+  errc code = errc::ok;
+  std::string text;  ///< one sentence without a full stop
+
+  /// `some_hardware`: other events of the hardware can be counted.
+  static perf_reason of(int error, perf_event const& event, bool some_hardware,
+                        perf_system const& system) {
+    switch (error) {
+      case EACCES:
+      case EPERM:
+        return not_permitted(error, event, system);
+      case ENOENT:
+      case ENODEV:
+      case ENXIO:
+      case EOPNOTSUPP:
+        if (event.set != perf_set::software && !some_hardware) {
+          return {errc::not_supported,
+                  "the kernel has no hardware counters here" + number(error) +
+                      ", as in a virtual machine without a virtual PMU; run on the host, or give "
+                      "the machine one"};
+        }
+        return {errc::not_supported, "this CPU or its kernel does not count it" + number(error)};
+      case ENOSYS:
+        return {errc::unavailable,
+                "there is no perf_event_open" + number(error) +
+                    ": it needs Linux with CONFIG_PERF_EVENTS, and no sandbox that hides it"};
+      case EMFILE:
+      case ENFILE:
+        return {errc::limit, "no file descriptor is left" + number(error) +
+                                 "; a counter needs one: raise the limit (ulimit -n)"};
+      case EBUSY:
+        return {errc::busy, "another profiler holds the counters" + number(error) + "; end it"};
+      default:
+        return {errc::internal, "the kernel refused it" + number(error)};
+    }
+  }
+
+ private:
+  static std::string number(int error) {
+    char const* name = nullptr;
+    switch (error) {
+      case EACCES:
+        name = "EACCES";
+        break;
+      case EPERM:
+        name = "EPERM";
+        break;
+      case ENOENT:
+        name = "ENOENT";
+        break;
+      case ENODEV:
+        name = "ENODEV";
+        break;
+      case ENXIO:
+        name = "ENXIO";
+        break;
+      case EOPNOTSUPP:
+        name = "EOPNOTSUPP";
+        break;
+      case ENOSYS:
+        name = "ENOSYS";
+        break;
+      case EMFILE:
+        name = "EMFILE";
+        break;
+      case ENFILE:
+        name = "ENFILE";
+        break;
+      case EBUSY:
+        name = "EBUSY";
+        break;
+      case EINVAL:
+        name = "EINVAL";
+        break;
+      default:
+        break;
+    }
+    return name == nullptr ? " (error " + std::to_string(error) + ')'
+                           : std::string(" (") + name + ')';
+  }
+
+  static perf_reason not_permitted(int error, perf_event const& event, perf_system const& system) {
+    int const most = event.in_kernel ? 1 : 2;
+    int const level = system.paranoid();
+    std::string const refused = "perf_event_open is forbidden" + number(error);
+    if (level > most) {
+      std::string const wanted = std::to_string(most);
+      return {errc::not_permitted, refused + ": /proc/sys/kernel/perf_event_paranoid is " +
+                                       std::to_string(level) + "; set it to " + wanted +
+                                       " (sysctl kernel.perf_event_paranoid=" + wanted +
+                                       "), or give the program CAP_PERFMON"};
+    }
+    std::string const setting =
+        level == perf_system::no_paranoid
+            ? std::string(" and /proc/sys/kernel/perf_event_paranoid cannot be read")
+            : " although /proc/sys/kernel/perf_event_paranoid is " + std::to_string(level) +
+                  ", which allows it";
+    return {errc::not_permitted,
+            refused + setting +
+                ": in a container its seccomp profile forbids it (Docker's does by default: run "
+                "with --cap-add PERFMON, or --security-opt seccomp=unconfined), else SELinux or "
+                "AppArmor"};
+  }
+};
+
+/// An event that was asked for, and what came of it.
+struct perf_wish {
+  perf_event const* event;
+  int error = 0;             ///< of the kernel
+  perf_reason refused{};     ///< what the error means
+  std::string time_names{};  ///< of its group, as in formulas; empty where nothing is scaled
+};
+
+/// What `cpu+cpu_cycles` asks for: the events, and once these are open, the metrics.
+class perf_request {
+ public:
+  explicit perf_request(std::string_view request) {
+    while (!request.empty()) {
+      std::string_view const item = trimmed(take_until(request, "+, \t"));
+      if (item == "cpu") {
+        for (metric const& each : metric_list{metric_source::perf}) want(each);
+      } else if (metric const* const entry = find_metric(item, metric_source::perf)) {
+        want(*entry);
+      } else if (!item.empty()) {
+        wanted_.emplace_back(item);
+      }
+    }
+  }
+
+  vec<perf_wish>& wishes() noexcept { return wishes_; }
+
+  /// Requires: what came of the events is known.
+  metric_set resolve() {
+    auto const why_not = [](void* of, std::string const& counter) {
+      return static_cast<perf_request*>(of)->wish_of(counter)->refused.text;
+    };
+    metric_set set = metric_resolver(metric_source::perf, why_not, this).run(wanted_);
+    for (resolved_metric& each : set.metrics) {
+      if (each.derived) continue;
+      std::string const group = wish_of(each.formula)->time_names;
+      if (group.empty()) continue;
+      each.counters.push_back("perf__" + group + "_enabled.sum");
+      each.counters.push_back("perf__" + group + "_running.sum");
+      each.formula += " * (" + each.counters[1] + " / " + each.counters[2] + ')';
+    }
+    return set;
+  }
+
+ private:
+  void want(metric const& entry) {
+    if (std::find(wanted_.begin(), wanted_.end(), entry.key) != wanted_.end()) return;
+    if (perf_event const* const event = find_perf_event(entry.formula)) {
+      wishes_.push_back({event});
+    } else {
+      for_each_name(entry.formula, [&](std::string_view key, bool) {
+        if (metric const* const input = find_metric(key, metric_source::perf)) want(*input);
+      });
+    }
+    wanted_.emplace_back(entry.key);
+  }
+
+  /// Requires: a counter of a metric that is wanted.
+  perf_wish const* wish_of(std::string_view counter) const noexcept {
+    perf_wish const* at = wishes_.begin();
+    while (at->event->counter != counter) ++at;
+    return at;
+  }
+
+  vec<std::string> wanted_;  ///< inputs come before what is derived from them; unknown names too
+  vec<perf_wish> wishes_;
+};
+
 /// Opens the events of a request for a thread, 0: the calling one.
 class perf_opener {
  public:
@@ -43,8 +216,8 @@ class perf_opener {
   explicit perf_opener(perf_system const& system, int thread = 0) noexcept
       : system_(system), thread_(thread) {}
 
-  /// Opens all that can be had, set by set. Events that do not fit into one group together make
-  /// another one.
+  /// Opens the events that the kernel accepts, a group for each perf_set. Events that the kernel
+  /// refuses (EINVAL) in one group get another one.
   opened open(vec<perf_wish>& wishes) {
     opened made;
     for (perf_set const set : {perf_set::core, perf_set::cache, perf_set::software}) {
@@ -192,7 +365,7 @@ class cpu_counter_collector {
     bout* const ended = std::exchange(running_, nullptr);
     if (ended == nullptr) return;
     ended->meter.end();
-    if (ended->thread != detail::recorder::thread_id()) return;  // it hears in vain from now on
+    if (ended->thread != detail::recorder::thread_id()) return;  // no access to its watch
     detail::recorder::instance().watch_this_thread(nullptr, nullptr);
     ended->watched = false;
   }
@@ -205,11 +378,20 @@ class cpu_counter_collector {
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
   void copy_to(profile& to, vec<status>& problems) const {
-    to.cpu_metrics = set_;
+    if (bouts_.empty()) return;
+    counter_set& set = to.add_counters(counter_set::cpu);
+    set.method = counting::while_running;
+    set.where = to.environment.cpu;
+    set.about =
+        "CPU counters by perf, in user code: sums over all calls, with the ranges below. They "
+        "follow the ranges of one thread; what other threads do counts for the range that it is "
+        "in. ";
+    set.metrics = set_;
+    set.passes = set.passes_done = 1;
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
     for (std::unique_ptr<bout> const& each : bouts_) {
-      copy(*each, to);
+      copy(*each, set);
       failures += each->meter.failures();
       to.cost.counter_reads += each->meter.reads();
       spent_ns += each->meter.spent_ns();
@@ -218,7 +400,7 @@ class cpu_counter_collector {
       to.cost.counter_read_ns =
           static_cast<double>(spent_ns) / static_cast<double>(to.cost.counter_reads);
     }
-    if (status const told = never_scheduled(to); !told.ok()) problems.push_back(told);
+    if (status const told = never_scheduled(set); !told.ok()) problems.push_back(told);
     if (failures != 0) {
       problems.emplace_back(errc::internal,
                             "counters: " + std::to_string(failures) + " of " +
@@ -246,8 +428,8 @@ class cpu_counter_collector {
       }
       for (int const other : others) {
         made = detail::perf_opener(system, other).open(same);
-        bool const ended = std::all_of(same.begin(), same.end(),
-                                       [](auto const& each) { return each.error == ESRCH; });
+        bool ended = true;
+        for (detail::perf_wish const& each : same) ended = ended && each.error == ESRCH;
         if (made.columns == columns) {
           meter.take(made.groups);
         } else {
@@ -281,12 +463,12 @@ class cpu_counter_collector {
     vec<std::string> reasons;
     for (detail::perf_wish const& wish : asked.wishes()) {
       std::string const& reason = wish.refused.text;
-      if (wish.error == 0 || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
-        continue;
+      if (wish.error == 0 || reasons.contains(reason)) continue;
       reasons.push_back(reason);
       std::string keys;
       for (absent_metric const& each : set_.absent) {
-        bool const derived = detail::find_perf_metric(each.key)->combine == metric_combine::ratio;
+        bool const derived =
+            find_metric(each.key, metric_source::perf)->combine == metric_combine::ratio;
         if (each.reason == reason && !derived) keys += (keys.empty() ? "" : ", ") + each.key;
       }
       told.emplace_back(wish.refused.code, "counters: " + keys + " cannot be counted: " + reason);
@@ -319,17 +501,16 @@ class cpu_counter_collector {
                 "counter, so raise the limit (ulimit -n), or ask for fewer"};
   }
 
-  /// The metrics that never had a counter of the hardware.
-  status never_scheduled(profile const& data) const {
-    vec<double> sums(data.cpu_counter_names.size(), 0.0);
-    for (counter_value const& each : data.cpu_counters) sums[each.counter] += each.value;
+  /// A sentence that names the metrics with time_running 0; ok where there are none.
+  status never_scheduled(counter_set const& data) const {
+    vec<double> sums(data.names.size(), 0.0);
+    for (counter_value const& each : data.values) sums[each.counter] += each.value;
     std::string keys;
     for (resolved_metric const& each : set_.metrics) {
       if (each.counters.size() != 3) continue;  // itself, and the times that scale it
       auto const sum = [&](std::string const& name) {
-        auto const at =
-            std::find(data.cpu_counter_names.begin(), data.cpu_counter_names.end(), name);
-        return sums[static_cast<std::size_t>(at - data.cpu_counter_names.begin())];
+        auto const at = std::find(data.names.begin(), data.names.end(), name);
+        return sums[static_cast<std::size_t>(at - data.names.begin())];
       };
       if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
         keys += (keys.empty() ? "" : ", ") + each.key;
@@ -341,16 +522,16 @@ class cpu_counter_collector {
                 "other profilers)"};
   }
 
-  static void copy(bout const& of, profile& to) {
+  static void copy(bout const& of, counter_set& to) {
     vec<std::uint32_t> positions;
     for (std::string const& name : of.columns) {
-      auto const found = std::find(to.cpu_counter_names.begin(), to.cpu_counter_names.end(), name);
-      positions.push_back(static_cast<std::uint32_t>(found - to.cpu_counter_names.begin()));
-      if (found == to.cpu_counter_names.end()) to.cpu_counter_names.push_back(name);
+      auto const found = std::find(to.names.begin(), to.names.end(), name);
+      positions.push_back(static_cast<std::uint32_t>(found - to.names.begin()));
+      if (found == to.names.end()) to.names.push_back(name);
     }
     of.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)
-        to.cpu_counters.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
+        to.values.push_back({node, positions[i], static_cast<double>(slots[i + 1])});
     });
   }
 

@@ -18,7 +18,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -79,7 +78,7 @@ class graph_captures {
     }
     for (captured_record& each : records)
       if (each.since != first_) each.since = ticks.to_ns(each.since);
-    std::sort(records.begin(), records.end());
+    records.sort();
     return records;
   }
 
@@ -118,15 +117,15 @@ class recorded_periods {
   /// Takes out the records that began outside; their times are in ns.
   template <class Record>
   void keep(vec<Record>& records, tick_converter const& ticks) const {
-    auto const outside = [&](Record const& r) {
-      if (r.begin == lost_time) return false;
+    auto const inside = [&](Record const& r) {
+      if (r.begin == lost_time) return true;
       for (period const& p : all_) {
         if (r.begin >= ticks.to_ns(p.begin) && (p.open || r.begin <= ticks.to_ns(p.end)))
-          return false;
+          return true;
       }
-      return true;
+      return false;
     };
-    records.erase(std::remove_if(records.begin(), records.end(), outside), records.end());
+    records.keep_if(inside);
   }
 
  private:
@@ -148,15 +147,17 @@ class recorded_periods {
 /// record a launch in the launching thread; the rest on CUPTI's thread.
 class activity_collector {
  public:
-  STRATA_DETAIL_EXPORT static activity_collector& instance() noexcept {
-    static activity_collector& only = *new activity_collector;
-    return only;
+  static activity_collector& instance() noexcept {
+    static auto* const only = static_cast<activity_collector*>(detail::shared_object(
+        detail::process_object::activity, []() -> void* { return new activity_collector; }));
+    return *only;
   }
 
   /// Finds the driver and CUPTI, becomes CUPTI's subscriber and begins to follow graph nodes.
   /// Errors: unavailable (no driver, device, libcupti), busy (another subscriber), internal.
   /// Source: cuptiSubscribe, cuptiEnableCallback.
   status open(std::int64_t memory_limit_bytes) {
+    handler_.store(&handle);  // its thread_local objects are those of this session's module
     if (subscribed_ && !in_own_process()) {
       return {errc::unavailable,
               "a forked child cannot trace the device: CUDA works in the parent only"};
@@ -165,7 +166,7 @@ class activity_collector {
     library_ = &detail::cupti_library::get();
     if (!library_->ok()) return {errc::unavailable, library_->problem};
     detail::cupti::table const& api = library_->api;
-    detail::cupti::result const code = api.subscribe(&subscriber_, &on_callback, nullptr);
+    detail::cupti::result const code = library_->subscribe(&subscriber_, &on_callback, nullptr);
     if (code == detail::cupti::result::multiple_subscribers_not_supported) {
       std::string const other = library_->other_client();
       return {errc::busy, library_->describe("cuptiSubscribe", code) +
@@ -255,9 +256,9 @@ class activity_collector {
     if (!subscribed_ || !in_own_process())
       return {errc::unavailable, "nvtx=in: device activity is not open"};
     library = library_->path;
-    for (detail::cupti::nvtx_id const id : detail::cupti::nvtx_ids) {
+    for (detail::nvtx_entry const& entry : detail::nvtx_calls::entries) {
       auto const code = library_->api.enable_callback(1, subscriber_, detail::cupti::domain::nvtx,
-                                                      static_cast<std::uint32_t>(id));
+                                                      static_cast<std::uint32_t>(entry.id));
       if (code != detail::cupti::result::success)
         return {errc::not_supported, "nvtx=in: " + library_->describe("cuptiEnableCallback", code)};
     }
@@ -329,7 +330,7 @@ class activity_collector {
     return detail::recorder::instance().clock();
   }
 
-  static bool is_capture(api_kind kind) noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE static bool is_capture(api_kind kind) noexcept {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
   }
 
@@ -391,8 +392,14 @@ class activity_collector {
     }));
   }
 
-  static void on_callback(void*, detail::cupti::domain where, std::uint32_t id,
+  /// CUPTI's callback, of the module that subscribed: calls the module of the last session.
+  static void on_callback(void* user, detail::cupti::domain where, std::uint32_t id,
                           void const* data) noexcept {
+    instance().handler_.load(std::memory_order_relaxed)(user, where, id, data);
+  }
+
+  static void handle(void*, detail::cupti::domain where, std::uint32_t id,
+                     void const* data) noexcept {
     activity_collector& self = instance();
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.calls_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
@@ -400,8 +407,8 @@ class activity_collector {
       self.on_resource(static_cast<resource_id>(id),
                        *static_cast<detail::cupti::resource_data const*>(data));
     } else if (where == detail::cupti::domain::nvtx) {
-      detail::cupti::nvtx_calls::on_call(static_cast<detail::cupti::nvtx_id>(id),
-                                         *static_cast<detail::cupti::nvtx_data const*>(data));
+      detail::nvtx_calls::on_call(static_cast<detail::cupti::nvtx_id>(id),
+                                  *static_cast<detail::cupti::nvtx_data const*>(data));
     }
   }
 
@@ -447,10 +454,10 @@ class activity_collector {
     launch.end = end;
     launch.correlation = call.correlation_id;
     launch.kind = kind;
-    launch.captured = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
+    launch.flags = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
     std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
-      launch.captured |= warming ? launch_record::in_warmup : launch_record::outside_window;
+      launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
     if (!own->add_launch(launch, session))
       launches_dropped_.fetch_add(1, std::memory_order_relaxed);
     callbacks_.fetch_add(2, std::memory_order_relaxed);
@@ -461,6 +468,8 @@ class activity_collector {
     if (call.function_params == nullptr) return nullptr;
     return *static_cast<detail::driver::stream_handle const*>(call.function_params);
   }
+
+  STRATA_DETAIL_END_CODE
 
   void on_resource(resource_id id, detail::cupti::resource_data const& data) noexcept {
     if (id == resource_id::context_destroy_starting) {
@@ -483,6 +492,7 @@ class activity_collector {
   detail::cupti_library* library_ = nullptr;
   detail::cupti::subscriber_handle subscriber_ = nullptr;
   detail::cupti::api_list calls_;
+  std::atomic<detail::cupti::callback_function*> handler_{nullptr};
   bool subscribed_ = false;
   unsigned long process_ = 0;  // that subscribed
   std::atomic<std::uint32_t> session_{0};

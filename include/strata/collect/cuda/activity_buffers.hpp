@@ -367,8 +367,9 @@ class activity_store {
 class activity_buffers {
  public:
   static activity_buffers& instance() noexcept {
-    static activity_buffers& only = *new activity_buffers;
-    return only;
+    static auto* const only = static_cast<activity_buffers*>(shared_object(
+        process_object::activity_buffers, []() -> void* { return new activity_buffers; }));
+    return *only;
   }
 
   /// Gives CUPTI the callbacks, once, and makes some buffers ready.

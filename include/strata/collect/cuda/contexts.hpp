@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CUDA_CONTEXTS_HPP
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
@@ -82,7 +83,7 @@ class capture_guard {
   static constexpr std::size_t most_contexts = 64;
 
   static void capture_began(driver::stream_handle stream) noexcept {
-    open_captures& all = captures();
+    process_captures& all = captures();
     std::lock_guard<std::mutex> lock(all.mutex);
     if (all.known < most_captures) {
       all.streams[all.known++] = stream;
@@ -93,7 +94,7 @@ class capture_guard {
   }
   /// A capture that was not seen to begin ends without effect.
   static void capture_ended(driver::stream_handle stream) noexcept {
-    open_captures& all = captures();
+    process_captures& all = captures();
     std::lock_guard<std::mutex> lock(all.mutex);
     auto* const at = std::find(all.streams, all.streams + all.known, stream);
     if (at != all.streams + all.known) {
@@ -121,10 +122,11 @@ class capture_guard {
 
   /// Remembers a context that work was launched in.
   static void saw(driver::context_handle context) noexcept {
-    if (context == nullptr || last_seen().load(std::memory_order_relaxed) == context) return;
-    last_seen().store(context, std::memory_order_relaxed);
+    std::atomic<driver::context_handle>& last = captures().last_seen;
+    if (context == nullptr || last.load(std::memory_order_relaxed) == context) return;
+    last.store(context, std::memory_order_relaxed);
     if (lives(context)) return;
-    for (std::atomic<driver::context_handle>& slot : contexts()) {
+    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
       driver::context_handle seen = slot.load();
       bool const free = seen == nullptr || seen == forgotten();
       if (free && slot.compare_exchange_strong(seen, context)) seen = context;
@@ -134,7 +136,7 @@ class capture_guard {
 
   /// Whether a context was seen, and not to be destroyed since.
   static bool lives(driver::context_handle context) noexcept {
-    for (std::atomic<driver::context_handle>& slot : contexts()) {
+    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
       driver::context_handle const seen = slot.load();
       if (seen == context) return true;
       if (seen == nullptr) break;
@@ -143,18 +145,18 @@ class capture_guard {
   }
 
   static void forget(driver::context_handle context) noexcept {
-    for (std::atomic<driver::context_handle>& slot : contexts()) {
+    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
       driver::context_handle seen = context;
       (void)slot.compare_exchange_strong(seen, forgotten());
     }
-    last_seen().store(nullptr, std::memory_order_relaxed);
+    captures().last_seen.store(nullptr, std::memory_order_relaxed);
   }
 
   /// Waits until the work in every context that was seen is done.
   static void all_contexts() noexcept {
     driver::table const& api = driver_library::get().api;
     if (api.context_synchronize == nullptr) return;
-    for (std::atomic<driver::context_handle>& slot : contexts()) {
+    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
       driver::context_handle const context = slot.load();
       if (context == nullptr) break;
       if (context == forgotten()) continue;
@@ -179,27 +181,19 @@ class capture_guard {
   }
 
   static constexpr std::size_t most_captures = 256;
-  struct open_captures {
+  struct process_captures {
     std::mutex mutex;
     std::atomic<bool> open{false};
     std::size_t known = 0;
     std::size_t unknown = 0;  // beyond the room for streams
     driver::stream_handle streams[most_captures] = {};
+    std::atomic<driver::context_handle> last_seen{nullptr};
+    std::atomic<driver::context_handle> contexts[most_contexts] = {};
   };
-  static open_captures& captures() noexcept {
-    static open_captures all;
-    return all;
-  }
-
-  static std::atomic<driver::context_handle>& last_seen() noexcept {
-    static std::atomic<driver::context_handle> last{nullptr};
-    return last;
-  }
-
-  using context_slots = std::atomic<driver::context_handle>[most_contexts];
-  static context_slots& contexts() noexcept {
-    static context_slots slots{};
-    return slots;
+  static process_captures& captures() noexcept {
+    static auto* const all = static_cast<process_captures*>(
+        shared_object(process_object::captures, []() -> void* { return new process_captures; }));
+    return *all;
   }
 
   /// Stands in a slot whose context was destroyed.

@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -9,6 +10,7 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -181,14 +183,25 @@ struct cupti_library {
     }
   }
 
-  STRATA_DETAIL_EXPORT static cupti_library& get() {
-    static cupti_library& library = []() -> cupti_library& {
-      auto* fresh = new cupti_library;
-      fresh->load(driver_library::get());
-      return *fresh;
-    }();
-    return library;
+  static cupti_library& get() {
+    static auto* const library =
+        static_cast<cupti_library*>(shared_object(process_object::cupti, []() -> void* {
+          auto* fresh = new cupti_library;
+          fresh->load(driver_library::get());
+          return fresh;
+        }));
+    return *library;
   }
+
+  /// Becomes CUPTI's subscriber, or takes over what `subscribe_early` has subscribed.
+  cupti::result subscribe(cupti::subscriber_handle* out, cupti::callback_function* callback,
+                          void* user) const;
+
+  /// Subscribes while the driver loads an injected library, within cuInit: the driver may not be
+  /// called then, CUPTI may. `first_context` is called when the program makes a CUDA context, which
+  /// comes before all work. Returns why there is no subscription; empty when there is. Threads:
+  /// one.
+  static std::string subscribe_early(void (*first_context)());
 
   /// Opens libcupti: by name, by STRATA_CUPTI, by folder. Needs no driver.
   /// Errors: false, and `problem` says why.
@@ -216,6 +229,12 @@ struct cupti_library {
   }
 
  private:
+  static constexpr auto context_created =
+      static_cast<std::uint32_t>(cupti::resource_id::context_created);
+
+  /// The subscription that an injected library has made, until a session takes it over.
+  struct early_subscription;
+
 #if defined(__linux__)
   bool open_loaded(dynamic_library& library, const vec<std::string>& names) {
     for (const std::string& name : names) {
@@ -285,6 +304,60 @@ struct cupti_library {
     return missing;
   }
 };
+
+struct cupti_library::early_subscription {
+  cupti_library library;
+  std::atomic<cupti::subscriber_handle> handle{nullptr};  // null: none, or taken over
+  void (*first_context)() = nullptr;
+  void* user = nullptr;  // the session's
+  std::atomic<cupti::callback_function*> session{nullptr};
+
+  static early_subscription& instance() {
+    static auto* const only = static_cast<early_subscription*>(shared_object(
+        process_object::early_subscription, []() -> void* { return new early_subscription; }));
+    return *only;
+  }
+
+  static void on_callback(void*, cupti::domain where, std::uint32_t id, const void* data) {
+    early_subscription& early = instance();
+    if (auto* const session = early.session.load(std::memory_order_acquire))
+      return session(early.user, where, id, data);
+    if (where == cupti::domain::resource && id == context_created) early.first_context();
+  }
+};
+
+inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
+                                              cupti::callback_function* callback,
+                                              void* user) const {
+  early_subscription& early = early_subscription::instance();
+  // Another libcupti's subscription is of no use here.
+  cupti::subscriber_handle const handle =
+      early.library.api.subscribe == api.subscribe ? early.handle.exchange(nullptr) : nullptr;
+  if (handle == nullptr) return api.subscribe(out, callback, user);
+  *out = handle;
+  early.user = user;
+  early.session.store(callback, std::memory_order_release);
+  (void)api.enable_callback(0, handle, cupti::domain::resource, context_created);
+  return cupti::result::success;
+}
+
+inline std::string cupti_library::subscribe_early(void (*first_context)()) {
+  early_subscription& early = early_subscription::instance();
+  driver_library const not_called;
+  early.library.load(not_called);
+  if (!early.library.ok()) return early.library.problem;
+  cupti::table const& api = early.library.api;
+  early.first_context = first_context;
+  cupti::subscriber_handle handle = nullptr;
+  cupti::result code = api.subscribe(&handle, &early_subscription::on_callback, nullptr);
+  if (code != cupti::result::success) return early.library.describe("cuptiSubscribe", code);
+  early.handle.store(handle);
+  code = api.enable_callback(1, handle, cupti::domain::resource, context_created);
+  if (code == cupti::result::success) return {};
+  early.handle.store(nullptr);
+  (void)api.unsubscribe(handle);
+  return early.library.describe("cuptiEnableCallback", code);
+}
 
 namespace cupti {
 

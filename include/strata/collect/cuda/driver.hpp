@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CUDA_DRIVER_HPP
 #define STRATA_COLLECT_CUDA_DRIVER_HPP
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
 
 #include <strata/base/dynamic_library.hpp>
@@ -179,13 +180,14 @@ struct driver_library {
     }
   }
 
-  STRATA_DETAIL_EXPORT static driver_library& get() {
-    static driver_library& library = []() -> driver_library& {
-      auto* fresh = new driver_library;
-      fresh->load();
-      return *fresh;
-    }();
-    return library;
+  static driver_library& get() {
+    static auto* const library =
+        static_cast<driver_library*>(shared_object(process_object::driver, []() -> void* {
+          auto* fresh = new driver_library;
+          fresh->load();
+          return fresh;
+        }));
+    return *library;
   }
 
  private:

@@ -9,7 +9,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -239,8 +238,7 @@ class span_log {
   void copy_to(profile& to) {
     std::lock_guard<std::mutex> lock(mutex_);
     ended_.for_each([&](span_record const& span) { to.spans.push_back(span); });
-    std::sort(to.spans.begin(), to.spans.end(),
-              [](span_record const& a, span_record const& b) { return a.begin < b.begin; });
+    to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
     to.losses.spans_dropped = dropped_;
     to.losses.spans_left_open = open_.size();
   }

@@ -268,10 +268,8 @@ class recorder {
   recorder() = default;
 
   static recorder& of_process() {
-    process_block& ours = block();
-    spin_lock lock(ours.mutex);
-    if (ours.recorder == nullptr) ours.recorder = new recorder;
-    return *static_cast<recorder*>(ours.recorder);
+    return *static_cast<recorder*>(
+        shared_object(process_object::recorder, []() -> void* { return new recorder; }));
   }
 
   /// Gives the thread's recorder back when the thread ends; its records stay. The main thread comes
@@ -300,9 +298,7 @@ class recorder {
       lives[t->ordinal()] = true;
       next_ordinal_ = (std::max)(next_ordinal_, t->ordinal() + 1);
     }
-    auto const ended = [&](profile_thread const& t) { return !lives[t.ordinal]; };
-    profile_threads_.erase(std::remove_if(profile_threads_.begin(), profile_threads_.end(), ended),
-                           profile_threads_.end());
+    profile_threads_.keep_if([&](profile_thread const& t) { return lives[t.ordinal]; });
   }
 
   /// The threads that have a part in a profile.

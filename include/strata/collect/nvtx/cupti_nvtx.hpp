@@ -2,15 +2,19 @@
 #ifndef STRATA_COLLECT_NVTX_CUPTI_NVTX_HPP
 #define STRATA_COLLECT_NVTX_CUPTI_NVTX_HPP
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <type_traits>
+#include <utility>
 
-// The part of CUPTI that tells NVTX calls; tests/package/abi_nvtx.cpp holds it against the
-// toolkit's headers.
+// NVTX's entry points, once: as CUPTI reports them, and as NVTX calls a tool that it loads.
+// tests/package/abi_nvtx.cpp holds the numbers against the toolkit's headers.
 
 STRATA_BEGIN
 namespace detail {
@@ -40,27 +44,6 @@ enum class nvtx_id : std::uint32_t {
   create_domain_wide = 42
 };
 
-inline constexpr nvtx_id nvtx_ids[] = {nvtx_id::mark,
-                                       nvtx_id::mark_wide,
-                                       nvtx_id::mark_event,
-                                       nvtx_id::start,
-                                       nvtx_id::start_wide,
-                                       nvtx_id::start_event,
-                                       nvtx_id::end,
-                                       nvtx_id::push,
-                                       nvtx_id::push_wide,
-                                       nvtx_id::push_event,
-                                       nvtx_id::pop,
-                                       nvtx_id::domain_mark,
-                                       nvtx_id::domain_start,
-                                       nvtx_id::domain_end,
-                                       nvtx_id::domain_push,
-                                       nvtx_id::domain_pop,
-                                       nvtx_id::register_string,
-                                       nvtx_id::register_string_wide,
-                                       nvtx_id::create_domain,
-                                       nvtx_id::create_domain_wide};
-
 /// CUpti_NvtxData: domain nvtx.
 struct nvtx_data {
   char const* function_name;
@@ -68,65 +51,140 @@ struct nvtx_data {
   void const* result;  // points to what the call returns
 };
 
-/// The parameters of the calls, as generated_nvtx_meta.h has them: at most a domain and one more.
-struct nvtx_text_parameters {
-  void const* text;
-};
-struct nvtx_event_parameters {
-  nvtx::event const* event;
-};
-struct nvtx_end_parameters {
+/// One parameter, or what a call returns.
+union nvtx_word {
+  void const* pointer;
   nvtx::range_id id;
-};
-struct nvtx_domain_parameters {
-  void const* domain;
-};
-struct nvtx_domain_event_parameters {
-  void const* domain;
-  nvtx::event const* event;
-};
-struct nvtx_domain_end_parameters {
-  void const* domain;
-  nvtx::range_id id;
-};
-struct nvtx_domain_text_parameters {
-  void const* domain;
-  void const* text;
 };
 
-/// The program's NVTX calls as CUPTI's callbacks tell them. Domains and strings are CUPTI's
-/// handles. Threads: any.
+/// The parameters of the calls, as generated_nvtx_meta.h has them: a domain comes first.
+struct nvtx_parameters {
+  nvtx_word first;
+  nvtx_word second;  // absent where the call takes one parameter
+};
+
+}  // namespace cupti
+
+/// One entry point of NVTX: what it does, what it takes, and its numbers.
+struct nvtx_entry {
+  enum class operation : unsigned char { push, pop, start, end, mark, add_string, add_domain };
+  enum class argument : unsigned char { none, text, wide_text, event, id };
+
+  cupti::nvtx_id id;
+  operation does;
+  argument takes;
+  nvtx::module_id module;  // whose table of functions has it
+  unsigned slot;           // in that table
+  bool in_domain = false;  // the first parameter is a domain
+
+  constexpr nvtx_entry(cupti::nvtx_id by_cupti, nvtx::core_id at, operation what,
+                       argument given) noexcept
+      : id(by_cupti),
+        does(what),
+        takes(given),
+        module(nvtx::module_id::core),
+        slot(static_cast<unsigned>(at)) {}
+  constexpr nvtx_entry(cupti::nvtx_id by_cupti, nvtx::core2_id at, operation what,
+                       argument given) noexcept
+      : id(by_cupti),
+        does(what),
+        takes(given),
+        module(nvtx::module_id::core2),
+        slot(static_cast<unsigned>(at)),
+        in_domain(what != operation::add_domain) {}
+};
+
+/// The program's NVTX calls, carried out on nvtx_ranges. Threads: any.
 class nvtx_calls {
+  using id = cupti::nvtx_id;
+  using core = nvtx::core_id;
+  using core2 = nvtx::core2_id;
+  using does = nvtx_entry::operation;
+  using takes = nvtx_entry::argument;
+  using word = cupti::nvtx_word;
+
  public:
-  static void on_call(nvtx_id id, nvtx_data const& call) noexcept {
-    if (call.parameters == nullptr && id != nvtx_id::pop) return;
-    switch (id) {
-      case nvtx_id::push:
-        return (void)nvtx_ranges::push({nullptr, text<char>(call)});
-      case nvtx_id::push_wide:
-        return (void)nvtx_ranges::push({nullptr, text<wchar_t>(call)});
-      case nvtx_id::push_event:
-        return (void)nvtx_ranges::push(named(nullptr, of<nvtx_event_parameters>(call).event));
-      case nvtx_id::pop:
-        return (void)nvtx_ranges::pop(nullptr);
-      case nvtx_id::start:
-        return nvtx_ranges::start({nullptr, text<char>(call)}, number(call));
-      case nvtx_id::start_wide:
-        return nvtx_ranges::start({nullptr, text<wchar_t>(call)}, number(call));
-      case nvtx_id::start_event:
-        return nvtx_ranges::start(named(nullptr, of<nvtx_event_parameters>(call).event),
-                                  number(call));
-      case nvtx_id::end:
-        return nvtx_ranges::end(of<nvtx_end_parameters>(call).id);
-      case nvtx_id::mark:
-        return nvtx_ranges::mark({nullptr, text<char>(call)});
-      case nvtx_id::mark_wide:
-        return nvtx_ranges::mark({nullptr, text<wchar_t>(call)});
-      case nvtx_id::mark_event:
-        return nvtx_ranges::mark(named(nullptr, of<nvtx_event_parameters>(call).event));
-      default:
-        return on_domain_call(id, call);
+  static constexpr nvtx_entry entries[] = {
+      {id::mark, core::mark, does::mark, takes::text},
+      {id::mark_wide, core::mark_wide, does::mark, takes::wide_text},
+      {id::mark_event, core::mark_event, does::mark, takes::event},
+      {id::start, core::start, does::start, takes::text},
+      {id::start_wide, core::start_wide, does::start, takes::wide_text},
+      {id::start_event, core::start_event, does::start, takes::event},
+      {id::end, core::end, does::end, takes::id},
+      {id::push, core::push, does::push, takes::text},
+      {id::push_wide, core::push_wide, does::push, takes::wide_text},
+      {id::push_event, core::push_event, does::push, takes::event},
+      {id::pop, core::pop, does::pop, takes::none},
+      {id::domain_mark, core2::domain_mark, does::mark, takes::event},
+      {id::domain_start, core2::domain_start, does::start, takes::event},
+      {id::domain_end, core2::domain_end, does::end, takes::id},
+      {id::domain_push, core2::domain_push, does::push, takes::event},
+      {id::domain_pop, core2::domain_pop, does::pop, takes::none},
+      {id::register_string, core2::register_string, does::add_string, takes::text},
+      {id::register_string_wide, core2::register_string_wide, does::add_string, takes::wide_text},
+      {id::create_domain, core2::create_domain, does::add_domain, takes::text},
+      {id::create_domain_wide, core2::create_domain_wide, does::add_domain, takes::wide_text}};
+  static constexpr std::size_t entry_count = sizeof entries / sizeof *entries;
+
+  /// CUPTI's callback for a call that has returned. Domains and strings are CUPTI's handles.
+  static void on_call(cupti::nvtx_id which, cupti::nvtx_data const& call) noexcept {
+    for (nvtx_entry const& entry : entries) {
+      if (entry.id != which) continue;
+      if (call.parameters == nullptr && which != id::pop) return;
+      auto const* const given = static_cast<word const*>(call.parameters);
+      bool const returns_handle = entry.does == does::start || entry.does == does::add_string ||
+                                  entry.does == does::add_domain;
+      word const made = returns_handle && call.result != nullptr
+                            ? *static_cast<word const*>(call.result)
+                            : word{nullptr};
+      nvtx_domain* const domain = entry.in_domain ? domain_of(given[0].pointer) : nullptr;
+      bool const takes_more = entry.takes != takes::none;
+      (void)run(entry, domain, takes_more ? given[entry.in_domain] : word{nullptr}, &string_of,
+                &made);
+      return;
     }
+  }
+
+  /// Carries out one call. `made` is the handle that CUPTI gave to the result; without CUPTI, null,
+  /// the address of a domain or string is its handle.
+  static word run(nvtx_entry const& entry, nvtx_domain* domain, word given,
+                  nvtx_string* (*string_of)(void const*), word const* made) noexcept {
+    word out{nullptr};
+    switch (entry.does) {
+      case does::push:
+        out.id = static_cast<nvtx::range_id>(
+            nvtx_ranges::push(name_of(entry, domain, given, string_of)));
+        break;
+      case does::pop:
+        out.id = static_cast<nvtx::range_id>(nvtx_ranges::pop(domain));
+        break;
+      case does::start:
+        out.id = made == nullptr ? nvtx_ranges::next_id() : made->id;
+        nvtx_ranges::start(name_of(entry, domain, given, string_of), out.id);
+        break;
+      case does::end:
+        nvtx_ranges::end(given.id);
+        break;
+      case does::mark:
+        nvtx_ranges::mark(name_of(entry, domain, given, string_of));
+        break;
+      case does::add_string: {
+        nvtx_string* const string =
+            nvtx_registry::instance().string(name_of(entry, domain, given, string_of));
+        out.pointer = string;
+        keep(known().strings, made, string);
+        break;
+      }
+      case does::add_domain: {
+        nvtx_domain* const added =
+            nvtx_registry::instance().domain(name_of(entry, nullptr, given, string_of).full());
+        out.pointer = added;
+        keep(known().domains, made, added);
+        break;
+      }
+    }
+    return out;
   }
 
  private:
@@ -137,89 +195,132 @@ class nvtx_calls {
     flat_map<void const*, nvtx_string*> strings;
   };
   static handles& known() noexcept {
-    static handles& only = *new handles;
-    return only;
+    static auto* const only = static_cast<handles*>(
+        shared_object(process_object::nvtx_handles, []() -> void* { return new handles; }));
+    return *only;
   }
 
-  static void on_domain_call(nvtx_id id, nvtx_data const& call) noexcept {
-    switch (id) {
-      case nvtx_id::domain_push:
-        return (void)nvtx_ranges::push(named(of<nvtx_domain_event_parameters>(call)));
-      case nvtx_id::domain_pop:
-        return (void)nvtx_ranges::pop(domain_of(of<nvtx_domain_parameters>(call).domain));
-      case nvtx_id::domain_start:
-        return nvtx_ranges::start(named(of<nvtx_domain_event_parameters>(call)), number(call));
-      case nvtx_id::domain_end:
-        return nvtx_ranges::end(of<nvtx_domain_end_parameters>(call).id);
-      case nvtx_id::domain_mark:
-        return nvtx_ranges::mark(named(of<nvtx_domain_event_parameters>(call)));
-      case nvtx_id::register_string:
-        return register_string<char>(call);
-      case nvtx_id::register_string_wide:
-        return register_string<wchar_t>(call);
-      case nvtx_id::create_domain:
-        return create_domain<char>(call);
-      case nvtx_id::create_domain_wide:
-        return create_domain<wchar_t>(call);
-      default:
-        return;
-    }
+  static nvtx_name name_of(nvtx_entry const& entry, nvtx_domain const* domain, word given,
+                           nvtx_string* (*string_of)(void const*)) noexcept {
+    if (entry.takes == takes::text) return {domain, static_cast<char const*>(given.pointer)};
+    if (entry.takes == takes::wide_text)
+      return {domain, static_cast<wchar_t const*>(given.pointer)};
+    return {domain, static_cast<nvtx::event const*>(given.pointer), string_of};
   }
 
-  template <class Parameters>
-  static Parameters const& of(nvtx_data const& call) noexcept {
-    return *static_cast<Parameters const*>(call.parameters);
-  }
-  template <class Char>
-  static Char const* text(nvtx_data const& call) noexcept {
-    return static_cast<Char const*>(of<nvtx_text_parameters>(call).text);
-  }
-  static nvtx::range_id number(nvtx_data const& call) noexcept {
-    return call.result == nullptr ? 0 : *static_cast<nvtx::range_id const*>(call.result);
-  }
-  /// The handle that the call returns, null where CUPTI does not tell.
-  static void const* handle(nvtx_data const& call) noexcept {
-    return call.result == nullptr ? nullptr : *static_cast<void const* const*>(call.result);
-  }
-
-  static nvtx_domain* domain_of(void const* handle) noexcept {
-    if (handle == nullptr) return nullptr;
+  template <class Map, class Object>
+  static void keep(Map& of, word const* handle, Object* object) noexcept {
+    if (handle == nullptr || handle->pointer == nullptr || object == nullptr) return;
     std::lock_guard<std::mutex> lock(known().mutex);
-    nvtx_domain** const found = known().domains.find(handle);
-    return found == nullptr ? nullptr : *found;
+    of[handle->pointer] = object;
+  }
+  template <class Map>
+  static auto found(Map& in, void const* handle) noexcept {
+    std::lock_guard<std::mutex> lock(known().mutex);
+    auto* const at = in.find(handle);
+    return at == nullptr ? nullptr : *at;
+  }
+  static nvtx_domain* domain_of(void const* handle) noexcept {
+    return handle == nullptr ? nullptr : found(known().domains, handle);
   }
   static nvtx_string* string_of(void const* handle) noexcept {
-    std::lock_guard<std::mutex> lock(known().mutex);
-    nvtx_string** const found = known().strings.find(handle);
-    return found == nullptr ? nullptr : *found;
-  }
-  static nvtx_name named(nvtx_domain const* domain, nvtx::event const* event) noexcept {
-    return {domain, event, &string_of};
-  }
-  static nvtx_name named(nvtx_domain_event_parameters const& call) noexcept {
-    return named(domain_of(call.domain), call.event);
-  }
-
-  template <class Char>
-  static void register_string(nvtx_data const& call) noexcept {
-    auto const& given = of<nvtx_domain_text_parameters>(call);
-    nvtx_string* const string = nvtx_registry::instance().string(
-        {domain_of(given.domain), static_cast<Char const*>(given.text)});
-    if (handle(call) == nullptr || string == nullptr) return;
-    std::lock_guard<std::mutex> lock(known().mutex);
-    known().strings[handle(call)] = string;
-  }
-  template <class Char>
-  static void create_domain(nvtx_data const& call) noexcept {
-    nvtx_domain* const domain =
-        nvtx_registry::instance().domain(nvtx_name(nullptr, text<Char>(call)).full());
-    if (handle(call) == nullptr || domain == nullptr) return;
-    std::lock_guard<std::mutex> lock(known().mutex);
-    known().domains[handle(call)] = domain;
+    return found(known().strings, handle);
   }
 };
 
-}  // namespace cupti
+/// Strata as the tool that NVTX loads: the library that NVTX_INJECTION64_PATH names exports
+/// `InitializeInjectionNvtx2`, which returns `nvtx_injection::attach(table)`. It needs no CUPTI.
+/// The first call starts the session that STRATA asks for. Threads: any.
+class nvtx_injection {
+ public:
+  /// Fills the function tables of one module of the program. NVTX waits for it at the first call in
+  /// each module, so no session may start here. 1; 0 where the interface is not known.
+  static int attach(nvtx::export_table_function* get_table) noexcept {
+    if (get_table == nullptr) return 0;
+    auto const* const callbacks =
+        static_cast<nvtx::export_callbacks const*>(get_table(nvtx::callbacks_table));
+    if (callbacks == nullptr || callbacks->struct_size < sizeof(nvtx::export_callbacks)) return 0;
+    slots core;
+    slots core2;
+    if (callbacks->get_module_table(nvtx::module_id::core, &core.table, &core.last) == 0 ||
+        callbacks->get_module_table(nvtx::module_id::core2, &core2.table, &core2.last) == 0 ||
+        core.table == nullptr || core2.table == nullptr)
+      return 0;
+    block().nvtx_from.store(nvtx_source::injection);
+    fill(core, core2, std::make_index_sequence<nvtx_calls::entry_count>());
+    return 1;
+  }
+
+ private:
+  struct slots {
+    nvtx::function** table = nullptr;
+    unsigned last = 0;
+  };
+
+  template <std::size_t... At>
+  static void fill(slots const& core, slots const& core2, std::index_sequence<At...>) noexcept {
+    (set(nvtx_calls::entries[At].module == nvtx::module_id::core ? core : core2,
+         nvtx_calls::entries[At].slot, function_of<At>()),
+     ...);
+  }
+  static void set(slots const& in, unsigned slot, nvtx::function function) noexcept {
+    if (slot <= in.last && in.table[slot] != nullptr) *in.table[slot] = function;
+  }
+
+  /// The function of an entry, with NVTX's parameters and result.
+  template <std::size_t At>
+  static nvtx::function function_of() noexcept {
+    constexpr nvtx_entry const& entry = nvtx_calls::entries[At];
+    using operation = nvtx_entry::operation;
+    if constexpr (entry.does == operation::push || entry.does == operation::pop) {
+      return function_returning<At, int>();
+    } else if constexpr (entry.does == operation::start) {
+      return function_returning<At, nvtx::range_id>();
+    } else if constexpr (entry.does == operation::end || entry.does == operation::mark) {
+      return function_returning<At, void>();
+    } else {
+      return function_returning<At, void const*>();
+    }
+  }
+  template <std::size_t At, class Result>
+  static nvtx::function function_returning() noexcept {
+    constexpr nvtx_entry const& entry = nvtx_calls::entries[At];
+    using given =
+        std::conditional_t<entry.takes == nvtx_entry::argument::id, nvtx::range_id, void const*>;
+    if constexpr (entry.takes != nvtx_entry::argument::none && entry.in_domain) {
+      return reinterpret_cast<nvtx::function>(&call<At, Result, void const*, given>);
+    } else if constexpr (entry.takes != nvtx_entry::argument::none || entry.in_domain) {
+      return reinterpret_cast<nvtx::function>(&call<At, Result, given>);
+    } else {
+      return reinterpret_cast<nvtx::function>(&call<At, Result>);
+    }
+  }
+
+  template <std::size_t At, class Result, class... Words>
+  static Result call(Words... words) noexcept {
+    constexpr nvtx_entry const& entry = nvtx_calls::entries[At];
+    cupti::nvtx_word given[] = {word_of(words)..., word_of(nullptr), word_of(nullptr)};
+    auto* const domain =
+        entry.in_domain ? static_cast<nvtx_domain*>(const_cast<void*>(given[0].pointer)) : nullptr;
+    cupti::nvtx_word const out =
+        nvtx_calls::run(entry, domain, given[entry.in_domain], &string_of, nullptr);
+    if constexpr (std::is_pointer_v<Result>) {
+      return out.pointer;
+    } else if constexpr (!std::is_void_v<Result>) {
+      return static_cast<Result>(out.id);
+    }
+  }
+  static cupti::nvtx_word word_of(void const* pointer) noexcept { return {pointer}; }
+  static cupti::nvtx_word word_of(nvtx::range_id id) noexcept {
+    cupti::nvtx_word made{nullptr};
+    made.id = id;
+    return made;
+  }
+  static nvtx_string* string_of(void const* handle) noexcept {
+    return static_cast<nvtx_string*>(const_cast<void*>(handle));
+  }
+};
+
 }  // namespace detail
 STRATA_END
 

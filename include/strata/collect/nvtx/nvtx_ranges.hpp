@@ -117,8 +117,8 @@ class nvtx_name {
     read(text);
   }
   /// `find` knows the string of a handle.
-  template <class Find>
-  nvtx_name(nvtx_domain const* domain, nvtx::event const* event, Find find) noexcept
+  nvtx_name(nvtx_domain const* domain, nvtx::event const* event,
+            nvtx_string* (*find)(void const* handle)) noexcept
       : domain_(domain) {
     bool const known = event != nullptr && event->size >= sizeof(nvtx::event);
     switch (known ? event->kind : nvtx::message_kind::none) {
@@ -233,8 +233,9 @@ class nvtx_registry {
   static constexpr std::size_t most_domains = 4'096;
 
   static nvtx_registry& instance() noexcept {
-    static nvtx_registry& only = *new nvtx_registry;
-    return only;
+    static auto* const only = static_cast<nvtx_registry*>(
+        shared_object(process_object::nvtx_registry, []() -> void* { return new nvtx_registry; }));
+    return *only;
   }
 
   /// Null, the default domain, where there are too many.

@@ -1,6 +1,6 @@
 // A library that NVTX_INJECTION64_PATH names: Strata for programs that know nothing of it.
 #define STRATA_IMPLEMENTATION
-#include <strata/collect/nvtx/nvtx_injection.hpp>
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/strata.hpp>
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(

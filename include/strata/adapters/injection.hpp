@@ -1,0 +1,186 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ADAPTERS_INJECTION_HPP
+#define STRATA_ADAPTERS_INJECTION_HPP
+
+// libstrata_inject.so: the one source file of a shared library includes this header and nothing
+// else. The CUDA driver loads the library (CUDA_INJECTION64_PATH), or NVTX (NVTX_INJECTION64_PATH),
+// or the dynamic linker (LD_PRELOAD). The session starts with the first CUDA context, or with the
+// first range, and reports when the process ends. Without STRATA nothing starts. Linux only.
+
+#if defined(STRATA_IMPLEMENTATION_HPP)
+#error strata/adapters/injection.hpp brings the implementation and has to come first
+#endif
+#define STRATA_DETAIL_INJECTION
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/nvtx/cupti_nvtx.hpp>
+#include <strata/implementation.hpp>
+#include <strata/options.hpp>
+#include <strata/session/environment_session.hpp>
+
+#if !STRATA_ENABLED
+#error "With STRATA_ENABLED=0 there is nothing to inject."
+#endif
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdlib>
+#include <exception>
+#include <string>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Lets exceptions that leave main reach the terminate handler of this library's C++ library, which
+/// may be another one than the program's: sets the program's handler here, and on destruction the
+/// handler that was set meanwhile there.
+class terminate_link {
+ public:
+  terminate_link() noexcept {
+    void* const shared = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    if (shared == nullptr) return;
+    auto const get =
+        reinterpret_cast<std::terminate_handler (*)()>(dlsym(shared, "_ZSt13get_terminatev"));
+    set_ = reinterpret_cast<setter*>(dlsym(shared, "_ZSt13set_terminatePFvvE"));
+    // Compares functions, not handlers: the handler of two libraries can be the same.
+    if (get == nullptr || set_ == static_cast<setter*>(&std::set_terminate)) set_ = nullptr;
+    if (set_ != nullptr) std::set_terminate(get());
+  }
+  ~terminate_link() {
+    if (set_ != nullptr) (void)set_(std::get_terminate());
+  }
+  terminate_link(terminate_link const&) = delete;
+  terminate_link& operator=(terminate_link const&) = delete;
+
+ private:
+  using setter = std::terminate_handler(std::terminate_handler) noexcept;
+  setter* set_ = nullptr;
+};
+
+/// The library's life in the process. Threads: any.
+class injection {
+ public:
+  /// Before main, or within dlopen: makes this library the one that starts the session, unless the
+  /// program has an implementation, and names the library to the driver and to NVTX, whoever loaded
+  /// it. It writes to the environment.
+  static void register_library() noexcept {
+    process_block& ours = block();
+    if (starter(ours) == nullptr) (void)register_session(&begin_session, &c_calls);
+    if (!wanted().enabled) return;
+    Dl_info own{};
+    char path[PATH_MAX];
+    if (dladdr(static_cast<void*>(&module_mark), &own) == 0 || own.dli_fname == nullptr ||
+        realpath(own.dli_fname, path) == nullptr)
+      return;
+    for (char const* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
+      char const* const value = std::getenv(variable);
+      if (value == nullptr || *value == '\0') (void)setenv(variable, path, 1);
+    }
+  }
+
+  /// The driver calls this within cuInit.
+  static void initialize() {
+    strata::options const asked = wanted();
+    if (!asked.enabled || now().load() != stage::idle || !starts_session()) return;
+    if (asked.trace || asked.list_metrics) {
+      subscribe();
+    } else {
+      (void)begin_session();
+    }
+  }
+
+  /// NVTX calls this at the first NVTX call of each module of the program.
+  static int initialize_nvtx(nvtx::export_table_function* get_table) {
+    return wanted().enabled ? nvtx_injection::attach(get_table) : 0;
+  }
+
+ private:
+  enum class stage { idle, subscribing, subscribed, begun };
+
+  static std::atomic<stage>& now() noexcept {
+    static std::atomic<stage> only{stage::idle};
+    return only;
+  }
+  static std::string& problem() {
+    static std::string& only = *new std::string;
+    return only;
+  }
+
+  static strata::options wanted() {
+    char const* const text = std::getenv("STRATA");
+    vec<std::string> said_by_the_session;
+    strata::options asked = options::parse(text == nullptr ? "" : text, said_by_the_session);
+    asked.enabled = asked.enabled && text != nullptr && *text != '\0';
+    return asked;
+  }
+
+  using session_starter = bool (*)() noexcept;
+  static session_starter starter(process_block& ours) noexcept {
+    spin_lock const lock(ours.mutex);
+    return ours.start_session;
+  }
+
+  /// Whether the session of this process comes from this library.
+  static bool starts_session() {
+    // Another version was here first, or the process records nothing.
+    if (stands_back.load() || active_listener() == nullptr) return false;
+    if (starter(block()) == &begin_session) return true;
+    say("this program has Strata built in: libstrata_inject.so leaves the session to it");
+    return false;
+  }
+
+  /// Starts the session of the environment, once.
+  static bool begin_session() noexcept {
+    stage before = now().load();
+    do {
+      if (before == stage::begun || before == stage::subscribing) return true;
+    } while (!now().compare_exchange_weak(before, stage::begun));
+    terminate_link const link;
+    return environment_session::start();
+  }
+
+  static void subscribe() {
+    stage before = stage::idle;
+    if (!now().compare_exchange_strong(before, stage::subscribing)) return;
+    problem() = cupti_library::subscribe_early([] { (void)begin_session(); });
+    now().store(problem().empty() ? stage::subscribed : stage::idle);
+    if (problem().empty()) return;
+    // A range may still start a session, which then reports the problem.
+    static unsigned long const process = process_id();
+    std::atexit([] {
+      if (now().load() != stage::begun && process == process_id())
+        say(("nothing was recorded: " + problem()).c_str());
+    });
+  }
+};
+
+__attribute__((constructor(102))) static void register_injection() {
+  injection::register_library();
+}
+
+}  // namespace detail
+
+STRATA_END
+
+/// The entry point for CUDA_INJECTION64_PATH. A result of 0 would fail the program's cuInit.
+extern "C" STRATA_DETAIL_EXPORT int InitializeInjection();
+extern "C" STRATA_DETAIL_BODY int InitializeInjection() {
+  strata::detail::injection::initialize();
+  return 1;
+}
+
+/// The entry point for NVTX_INJECTION64_PATH.
+extern "C" STRATA_DETAIL_EXPORT int InitializeInjectionNvtx2(
+    strata::detail::nvtx::export_table_function* get_table);
+extern "C" STRATA_DETAIL_BODY int InitializeInjectionNvtx2(
+    strata::detail::nvtx::export_table_function* get_table) {
+  return strata::detail::injection::initialize_nvtx(get_table);
+}
+
+#endif  // STRATA_ADAPTERS_INJECTION_HPP

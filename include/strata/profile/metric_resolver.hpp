@@ -1,0 +1,214 @@
+#include <strata/version.hpp>
+#ifndef STRATA_PROFILE_METRIC_RESOLVER_HPP
+#define STRATA_PROFILE_METRIC_RESOLVER_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_set.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Turns wanted names into a metric_set.
+class metric_resolver {
+ public:
+  /// Why a counter cannot be counted; empty where it can.
+  using refusal = std::string (*)(void* context, std::string const& counter);
+
+  /// `chip_names` are what misspelt CUPTI names are compared with.
+  metric_resolver(metric_source source, refusal why_not, void* context,
+                  vec<std::string> const& chip_names = {})
+      : source_(source), why_not_(why_not), context_(context), chip_names_(chip_names) {}
+
+  /// Adds the rates whose inputs a set has.
+  static void add_rates(metric_set& to) {
+    if (to.metrics.empty()) return;
+    metric_resolver rates(metric_source::rates, nullptr, nullptr);
+    rates.set_ = std::move(to);
+    for (metric const& entry : metric_list{metric_source::rates}) {
+      if (!rates.choice(entry).empty()) rates.add(entry);
+    }
+    to = std::move(rates.set_);
+  }
+
+  metric_set run(vec<std::string> const& wanted) {
+    for (std::string const& name : wanted) {
+      if (set_.find(name) != nullptr) continue;
+      if (metric const* entry = find_metric(name, source_)) {
+        if (std::string reason = why_absent(*entry); !reason.empty()) {
+          set_.absent.push_back({name, std::move(reason)});
+        } else {
+          add(*entry);
+        }
+      } else if (source_ == metric_source::cupti && is_cupti_name(name)) {
+        add_raw(name);
+      } else {
+        set_unknown(name);
+      }
+    }
+    return std::move(set_);
+  }
+
+ private:
+  bool has(std::string_view counter) const {
+    return why_not_(context_, std::string(counter)).empty();
+  }
+
+  bool available(std::string_view name) const {
+    if (source_ == metric_source::rates) return name == timed_input || set_.find(name) != nullptr;
+    if (is_cupti_name(name)) return has(name);
+    metric const* entry = find_metric(name, source_);
+    return entry != nullptr && !choice(*entry).empty();
+  }
+
+  /// The first of the alternatives whose names all exist; empty where there is none. One in which
+  /// everything is optional needs at least one name.
+  std::string_view choice(metric const& entry) const {
+    std::string_view rest = entry.formula;
+    while (!rest.empty()) {
+      std::string_view const alternative = trimmed(take_until(rest, "|"));
+      bool complete = true;
+      bool any = false;
+      for_each_name(alternative, [&](std::string_view name, bool optional) {
+        if (!complete) return;
+        bool const there = available(name);
+        any = any || there;
+        complete = there || optional;
+      });
+      if (complete && any) return alternative;
+    }
+    return {};
+  }
+
+  /// Why a metric of the catalogue cannot be counted; empty where it can.
+  std::string why_absent(metric const& entry) const {
+    if (!choice(entry).empty()) return {};
+    vec<std::string_view> missing;
+    list_missing(entry, missing);
+    std::string reason;
+    if (source_ == metric_source::perf) return why_not_(context_, std::string(missing.front()));
+    for (std::string_view const name : missing) {
+      reason += reason.empty() ? "this chip lacks " : ", ";
+      reason += name;
+    }
+    bool const choices = entry.formula.find('|') != std::string_view::npos;
+    return reason + (choices ? " and what could stand in" : "");
+  }
+
+  /// The CUPTI names that the first alternative lacks, in itself or in what it is derived from.
+  void list_missing(metric const& entry, vec<std::string_view>& missing) const {
+    std::string_view rest = entry.formula;
+    for_each_name(take_until(rest, "|"), [&](std::string_view name, bool) {
+      if (available(name)) return;
+      if (metric const* input = find_metric(name, source_)) {
+        list_missing(*input, missing);
+      } else if (std::find(missing.begin(), missing.end(), name) == missing.end()) {
+        missing.push_back(name);
+      }
+    });
+  }
+
+  void add(metric const& entry) {
+    if (set_.find(entry.key) != nullptr) return;
+    std::string_view const formula = choice(entry);
+    resolved_metric made;
+    made.key = entry.key;
+    made.unit = entry.unit;
+    made.level = entry.level;
+    made.combine = entry.combine;
+    made.stand_in = source_ == metric_source::cupti && !begins_with(entry.formula, formula);
+    made.formula = formula;
+    for_each_name(formula, [&](std::string_view name, bool) {
+      if (!available(name)) return;
+      if (is_cupti_name(name)) {
+        made.counters.emplace_back(name);
+      } else {
+        made.derived = true;
+        if (metric const* const input = find_metric(name, source_)) add(*input);
+      }
+    });
+    set_.metrics.push_back(std::move(made));
+  }
+
+  /// A CUPTI name; one without a rollup is a sum.
+  void add_raw(std::string const& name) {
+    std::string const sum = name + ".sum";
+    std::string const& found = has(name) ? name : has(sum) ? sum : std::string();
+    if (found.empty()) {
+      set_unknown(name);
+      return;
+    }
+    if (set_.find(found) != nullptr) return;
+    resolved_metric made;
+    made.key = found;
+    made.formula = found;
+    made.level = level_of(found);
+    made.combine = combine_of(found);
+    made.counters.push_back(found);
+    set_.metrics.push_back(std::move(made));
+  }
+
+  void set_unknown(std::string const& name) {
+    if (source_ == metric_source::cupti && is_cupti_name(name)) {
+      set_.unknown.push_back({name, nearest_counters(name)});
+      return;
+    }
+    nearest_names nearest(name);
+    for (metric const& each : metric_list{source_}) nearest.consider(each.key);
+    if (source_ == metric_source::cupti)
+      for (metric_preset const& each : preset_list()) nearest.consider(each.name);
+    set_.unknown.push_back({name, nearest.best()});
+  }
+
+  /// The chip's names nearest to a CUPTI name, with its rollup or the commonest where they have it.
+  vec<std::string> nearest_counters(std::string const& name) const {
+    std::size_t const dot = name.find('.', name.find("__"));
+    std::string const base = name.substr(0, dot);
+    std::string const rollup = dot == std::string::npos ? std::string() : name.substr(dot);
+    nearest_names nearest(base);
+    for (std::string const& each : chip_names_) nearest.consider(each);
+    vec<std::string> found = nearest.best();
+    for (std::string& each : found) {
+      if (has(each + rollup)) {
+        each += rollup;
+      } else if (has(each + ".sum")) {
+        each += ".sum";
+      }
+    }
+    return found;
+  }
+
+  metric_source source_;
+  refusal why_not_;
+  void* context_;
+  vec<std::string> chip_names_;
+  metric_set set_;
+};
+
+}  // namespace detail
+
+/// Resolves names for a chip. has(name): whether the chip has a CUPTI metric with its rollup.
+/// `chip_names` are what misspelt CUPTI names are compared with.
+/// Cost: has() is called several times for a name, so it should remember.
+template <class Has>
+metric_set resolve_metrics(vec<std::string> const& wanted, Has&& has,
+                           vec<std::string> const& chip_names = {}) {
+  auto asked = [&has](std::string const& name) { return static_cast<bool>(has(name)); };
+  using question = decltype(asked);
+  detail::metric_resolver::refusal const why_not = [](void* of, std::string const& name) {
+    return std::string((*static_cast<question*>(of))(name) ? "" : "this chip lacks it");
+  };
+  return detail::metric_resolver(metric_source::cupti, why_not, &asked, chip_names).run(wanted);
+}
+
+STRATA_END
+
+#endif  // STRATA_PROFILE_METRIC_RESOLVER_HPP
