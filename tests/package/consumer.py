@@ -219,7 +219,7 @@ def c(checks, prefix):
     checks.that("strata" not in symbols, "off: the C units need nothing of Strata", symbols)
 
     link = {"objects": ["main-on.o", "engine-on.o", "strata-on.o"],
-            "static": ["main-on.o", "libengine.a"],
+            "static": ["main-on.o", "libengine.a", "-Wl,-u,strata_implementation"],
             "shared": ["main-on.o", "libengine.so", "-Wl,-rpath,$ORIGIN"],
             "twice": ["main-on.o", "strata-on.o", "libengine.so", "-Wl,-rpath,$ORIGIN"]}
     pathlib.Path("libengine.a").unlink(missing_ok=True)
