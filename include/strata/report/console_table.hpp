@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -82,6 +83,14 @@ class console_table {
     std::string text;
     std::string_view unit = {};
     std::size_t indent = 0;
+
+    static cell of(quantity value) { return {std::move(value.number), value.unit}; }
+    /// A rate in units that the header has, in groups of three digits from 1,000 on.
+    static cell rate(double value) {
+      bool const grouped = value >= 999.5 && value < 1e7;
+      return {grouped ? human_count(static_cast<std::uint64_t>(value + 0.5)).number
+                      : significant(value)};
+    }
   };
 
   explicit console_table(vec<column> columns)

@@ -184,24 +184,14 @@ class counter_view {
     if (!is_finite(value)) return {};
     constexpr std::string_view thousands[] = {"", "K", "M", "G", "T", "P", "E"};
     switch (how) {
-      case form::bytes: {
-        quantity amount = human_bytes(value);
-        return {std::move(amount.number), amount.unit};
-      }
-      case form::time: {
-        quantity amount = human_time(value);
-        return {std::move(amount.number), amount.unit};
-      }
-      case form::count: {
-        quantity amount = in_units(value, 1000.0, thousands);
-        return {std::move(amount.number), amount.unit};
-      }
-      case form::rate: {
-        double const giga = value * 1e-9;
-        bool const grouped = giga >= 999.5 && giga < 1e7;
-        return {grouped ? human_count(static_cast<std::uint64_t>(giga + 0.5)).number
-                        : significant(giga)};
-      }
+      case form::bytes:
+        return console_table::cell::of(human_bytes(value));
+      case form::time:
+        return console_table::cell::of(human_time(value));
+      case form::count:
+        return console_table::cell::of(in_units(value, 1000.0, thousands));
+      case form::rate:
+        return console_table::cell::rate(value * 1e-9);
       case form::plain:
         return {significant(value)};
       default:

@@ -11,7 +11,6 @@
 
 #include <cmath>
 #include <cstddef>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -117,15 +116,25 @@ inline void write_spans_csv(detail::text_writer& out, report_input const& input)
 
 namespace detail {
 
-inline void write_csv_header(csv_header& header, std::initializer_list<std::string_view> names) {
-  for (std::string_view const name : names) header.absent(name);
-}
-
 template <class Cells>
 inline void counter_path_columns(Cells& cells, report_input const& input, range_row const& row) {
   rank_column(cells, input.source);
   cells.integer("path_id", row.path_id);
   cells.text("path", row.path);
+}
+
+template <class Cells>
+inline void counter_columns(Cells& cells, report_input const& input, range_row const& row,
+                            counter_scope scope, counter_metric const& metric,
+                            counter_cell const& cell, std::string_view note) {
+  counter_path_columns(cells, input, row);
+  cells.text("metric", metric.key);
+  cells.number("value", cell.value);
+  cells.text("unit", metric.unit);
+  cells.text("scope", to_string(scope));
+  cells.text("method", to_string(metric.method));
+  cells.integer("passes", metric.passes.size());
+  cells.text("note", note);
 }
 
 }  // namespace detail
@@ -137,23 +146,15 @@ inline void counter_path_columns(Cells& cells, report_input const& input, range_
 inline void write_counters_csv(detail::text_writer& out, report_input const& input,
                                counter_table const& table) {
   detail::csv_header header(out);
-  detail::write_csv_header(header, {"rank", "path_id", "path", "metric", "value", "unit", "scope",
-                                    "method", "passes", "note"});
+  detail::counter_columns(header, input, range_row(), {}, counter_metric(), {}, {});
   out.put('\n');
   for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {
     for (counter_scope const scope : {counter_scope::self, counter_scope::total}) {
       for (std::size_t i = 0; i < table.metrics.size(); ++i) {
-        counter_metric const& metric = table.metrics[i];
         counter_cell const& cell = table.at(row, i, scope);
         detail::csv_line line(out);
-        detail::counter_path_columns(line, input, input.ranges[row]);
-        line.text("metric", metric.key);
-        line.number("value", cell.value);
-        line.text("unit", metric.unit);
-        line.text("scope", to_string(scope));
-        line.text("method", to_string(metric.method));
-        line.integer("passes", metric.passes.size());
-        line.text("note", table.note(cell));
+        detail::counter_columns(line, input, input.ranges[row], scope, table.metrics[i], cell,
+                                table.note(cell));
         out.put('\n');
       }
     }
@@ -165,7 +166,7 @@ inline void write_counters_csv(detail::text_writer& out, report_input const& inp
 inline void write_counters_wide_csv(detail::text_writer& out, report_input const& input,
                                     counter_table const& table) {
   detail::csv_header header(out);
-  detail::write_csv_header(header, {"rank", "path_id", "path"});
+  detail::counter_path_columns(header, input, range_row());
   for (counter_metric const& metric : table.metrics) header.absent(detail::metric_column(metric));
   out.put('\n');
   for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {

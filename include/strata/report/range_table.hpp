@@ -137,11 +137,12 @@ class range_table {
     }
   }
 
-  static cell amount(quantity value) { return {std::move(value.number), value.unit}; }
-  static cell time(double ns) { return ns > 0.0 ? amount(human_time(ns)) : cell(); }
+  static cell time(double ns) { return ns > 0.0 ? cell::of(human_time(ns)) : cell(); }
   static cell time(std::int64_t ns) { return time(static_cast<double>(ns)); }
-  static cell count(std::uint64_t value) { return value > 0 ? amount(human_count(value)) : cell(); }
-  static cell bytes(double value) { return value > 0.0 ? amount(human_bytes(value)) : cell(); }
+  static cell count(std::uint64_t value) {
+    return value > 0 ? cell::of(human_count(value)) : cell();
+  }
+  static cell bytes(double value) { return value > 0.0 ? cell::of(human_bytes(value)) : cell(); }
   static cell share(std::int64_t part, double whole) {
     return part > 0 ? cell{human_percent(static_cast<double>(part), whole)} : cell();
   }
@@ -149,10 +150,7 @@ class range_table {
   /// Per second, in units of `unit`; nothing where the amount was not declared.
   static cell rate(double value, double ns, double unit) {
     if (!is_finite(value) || !(ns > 0.0)) return {};
-    double const amount = value / ns * (1e9 / unit);
-    bool const grouped = amount >= 999.5 && amount < 1e7;
-    return {grouped ? human_count(static_cast<std::uint64_t>(amount + 0.5)).number
-                    : significant(amount)};
+    return cell::rate(value / ns * (1e9 / unit));
   }
 
   double gpu_ns() const noexcept { return static_cast<double>(rows_[0].gpu_busy_ns); }

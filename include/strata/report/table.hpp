@@ -308,16 +308,13 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
     top_kernel const& kernel = kernels[i];
     double const mean =
         kernel.timed > 0 ? kernel.total_ns / static_cast<double>(kernel.timed) : 0.0;
-    quantity count = human_count(kernel.count);
-    quantity total = human_time(kernel.total_ns);
-    quantity average = human_time(mean);
     rest_ns -= kernel.total_ns;
     std::string const& name = kernel.row->short_name;
     table.add_row({{console_text(name.empty() ? kernel.row->mangled : name)},
                    {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)},
-                   {std::move(count.number), count.unit},
-                   {std::move(total.number), total.unit},
-                   {std::move(average.number), average.unit},
+                   console_table::cell::of(human_count(kernel.count)),
+                   console_table::cell::of(human_time(kernel.total_ns)),
+                   console_table::cell::of(human_time(mean)),
                    {human_percent(kernel.total_ns, all_ns)},
                    {share_bar(kernel.total_ns, all_ns, 10)},
                    {human_percent(kernel.filled_ns, kernel.total_ns)}});
