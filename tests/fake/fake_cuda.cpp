@@ -19,7 +19,6 @@ using strata::detail::driver::context_handle;
 using strata::detail::driver::device_handle;
 using strata::detail::driver::result;
 using strata::detail::driver::stream_handle;
-using strata::detail::driver::uuid;
 
 namespace {
 
@@ -162,13 +161,6 @@ FAKE_EXPORT result cuDeviceGetAttribute(int* value, attribute code, device_handl
 FAKE_EXPORT result cuDeviceTotalMem_v2(std::size_t* bytes, device_handle) {
   return with_state([&](cuda_state&) {
     *bytes = std::size_t{80} << 30;
-    return result::success;
-  });
-}
-
-FAKE_EXPORT result cuDeviceGetUuid_v2(uuid* out, device_handle of) {
-  return with_state([&](cuda_state&) {
-    for (int i = 0; i < 16; ++i) (*out)[i] = static_cast<unsigned char>(16 * of + i);
     return result::success;
   });
 }

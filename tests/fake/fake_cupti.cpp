@@ -592,11 +592,6 @@ FAKE_EXPORT result cuptiActivityFlushPeriod(std::uint32_t) {
   return result::success;
 }
 
-FAKE_EXPORT result cuptiSetThreadIdType(cupti::thread_id_type) {
-  FAKE_FUNCTION(anywhere);
-  return result::success;
-}
-
 FAKE_EXPORT result cuptiGetGraphNodeId(cupti::graph_node_handle node, std::uint64_t* id) {
   FAKE_FUNCTION(anywhere);
   *id = fake::id_of(node);

@@ -137,14 +137,6 @@ FAKE_EXPORT result cuptiProfilerHostGetBaseMetrics(api::base_metrics_params* par
   return result::success;
 }
 
-FAKE_EXPORT result cuptiProfilerHostGetSubMetrics(api::sub_metrics_params* params) {
-  PROFILER_CALL(nothing, {0, 56});
-  if (c.host_of(params->object) == nullptr) return c.code;
-  static char const* const rollups[] = {"sum", "avg", "max", "min"};
-  hand_out(rollups, params->names, params->count);
-  return result::success;
-}
-
 FAKE_EXPORT result cuptiProfilerHostGetMetricProperties(api::metric_properties_params* params) {
   PROFILER_CALL(nothing, {130100, 64}, {0, 60});
   if (c.host_of(params->object) == nullptr) return c.code;

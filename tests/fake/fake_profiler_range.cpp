@@ -24,12 +24,6 @@ FAKE_EXPORT result cuptiProfilerInitialize(api::initialize_params* params) {
   return result::success;
 }
 
-FAKE_EXPORT result cuptiProfilerDeInitialize(api::deinitialize_params* params) {
-  PROFILER_CALL(driver, {0, 16});
-  c.p.initialized = false;
-  return result::success;
-}
-
 FAKE_EXPORT result cuptiProfilerDeviceSupported(api::device_supported_params* params) {
   PROFILER_CALL(initialized, {130100, 56}, {0, 52});
   auto const answer = [&](char const* what) {

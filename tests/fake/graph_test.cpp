@@ -77,10 +77,9 @@ TEST_CASE(
   CHECK(std::isnan(row(p, "capture/attention").flops));  // nothing was computed then
   CHECK(row(p, "").total.kernels == 20);
   // Launches into the capture put no work on the device, and say so.
-  auto const captured =
-      std::count_if(p.launches.begin(), p.launches.end(), [](strata::launch_record const& l) {
-        return l.flags == strata::launch_record::in_capture;
-      });
+  auto const captured = std::count_if(
+      p.launches.begin(), p.launches.end(),
+      [](strata::launch_record const& l) { return l.flags == strata::launch_record::in_capture; });
   CHECK(captured == 5);
   CHECK(p.launches.size() == 9);
 }

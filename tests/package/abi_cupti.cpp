@@ -29,8 +29,6 @@ SAME_VALUE(CUPTI_ERROR_NOT_READY, result::not_ready);
 SAME_VALUE(CUPTI_ERROR_NOT_COMPATIBLE, result::not_compatible);
 SAME_VALUE(CUPTI_ERROR_NOT_INITIALIZED, result::not_initialized);
 SAME_VALUE(CUPTI_ERROR_INVALID_METRIC_NAME, result::invalid_metric_name);
-SAME_VALUE(CUPTI_ERROR_QUEUE_EMPTY, result::queue_empty);
-SAME_VALUE(CUPTI_ERROR_INVALID_HANDLE, result::invalid_handle);
 SAME_VALUE(CUPTI_ERROR_INVALID_KIND, result::invalid_kind);
 SAME_VALUE(CUPTI_ERROR_DISABLED, result::disabled);
 SAME_VALUE(CUPTI_ERROR_HARDWARE_BUSY, result::hardware_busy);
@@ -61,90 +59,42 @@ SAME_VALUE(CUPTI_ACTIVITY_KIND_INVALID, activity_kind::invalid);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMCPY, activity_kind::copy);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMSET, activity_kind::set);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_KERNEL, activity_kind::kernel);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_DRIVER, activity_kind::driver_api);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_RUNTIME, activity_kind::runtime_api);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_DEVICE, activity_kind::device);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_CONTEXT, activity_kind::context);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, activity_kind::concurrent_kernel);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_NAME, activity_kind::name);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_MARKER, activity_kind::marker);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_MARKER_DATA, activity_kind::marker_data);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_OVERHEAD, activity_kind::overhead);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_ENVIRONMENT, activity_kind::environment);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMCPY2, activity_kind::peer_copy);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_STREAM, activity_kind::stream);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, activity_kind::synchronization);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, activity_kind::external_correlation);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMORY2, activity_kind::memory);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMORY_POOL, activity_kind::memory_pool);
-SAME_VALUE(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, activity_kind::graph_trace);
 
 using ours::attribute;
-SAME_VALUE(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, attribute::device_buffer_size);
-SAME_VALUE(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, attribute::device_buffer_pool_limit);
 SAME_VALUE(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, attribute::zeroed_out_activity_buffer);
-SAME_VALUE(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE,
-           attribute::device_buffer_pre_allocate);
-SAME_VALUE(CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED,
-           attribute::mem_allocation_type_host_pinned);
 #if CUPTI_API_VERSION >= 21
 SAME_VALUE(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, attribute::per_thread_activity_buffer);
 #endif
-#if CUPTI_API_VERSION >= 28
-SAME_VALUE(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE_DEVICE_GRAPHS,
-           attribute::device_buffer_size_device_graphs);
-#endif
 SAME_VALUE(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED, ours::flush_flag::forced);
-SAME_VALUE(CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT, ours::thread_id_type::pthread);
-SAME_VALUE(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM, ours::thread_id_type::system);
 
 using ours::domain;
 SAME_VALUE(CUPTI_CB_DOMAIN_INVALID, domain::invalid);
 SAME_VALUE(CUPTI_CB_DOMAIN_DRIVER_API, domain::driver_api);
 SAME_VALUE(CUPTI_CB_DOMAIN_RUNTIME_API, domain::runtime_api);
 SAME_VALUE(CUPTI_CB_DOMAIN_RESOURCE, domain::resource);
-SAME_VALUE(CUPTI_CB_DOMAIN_SYNCHRONIZE, domain::synchronize);
 SAME_VALUE(CUPTI_CB_DOMAIN_NVTX, domain::nvtx);
-#if CUPTI_API_VERSION >= 20
-SAME_VALUE(CUPTI_CB_DOMAIN_STATE, domain::state);
-SAME_VALUE(CUPTI_CBID_STATE_FATAL_ERROR, ours::state_id::fatal_error);
-SAME_VALUE(CUPTI_CBID_STATE_ERROR, ours::state_id::error);
-SAME_VALUE(CUPTI_CBID_STATE_WARNING, ours::state_id::warning);
-static_assert(offsetof(CUpti_StateData, notification.result) == offsetof(ours::state_data, code));
-static_assert(offsetof(CUpti_StateData, notification.message) ==
-              offsetof(ours::state_data, message));
-#endif
 SAME_VALUE(CUPTI_API_ENTER, ours::api_site::enter);
 SAME_VALUE(CUPTI_API_EXIT, ours::api_site::exit);
 
 using ours::resource_id;
 SAME_VALUE(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, resource_id::context_created);
 SAME_VALUE(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, resource_id::context_destroy_starting);
-SAME_VALUE(CUPTI_CBID_RESOURCE_STREAM_CREATED, resource_id::stream_created);
-SAME_VALUE(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, resource_id::stream_destroy_starting);
-SAME_VALUE(CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, resource_id::init_finished);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_CREATED, resource_id::graph_created);
-SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING, resource_id::graph_destroy_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_CLONED, resource_id::graph_cloned);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING, resource_id::graph_node_create_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, resource_id::graph_node_created);
-SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
-           resource_id::graph_node_destroy_starting);
-SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATE_STARTING, resource_id::graph_exec_create_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, resource_id::graph_exec_created);
-SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING,
-           resource_id::graph_exec_destroy_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, resource_id::graph_node_cloned);
 #if CUPTI_API_VERSION >= 130000
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_NODE_UPDATED, resource_id::graph_node_updated);
 #endif
 
 SAME_VALUE(CU_GRAPH_NODE_TYPE_KERNEL, ours::graph_node_type::kernel);
-SAME_VALUE(CU_GRAPH_NODE_TYPE_MEMCPY, ours::graph_node_type::copy);
-SAME_VALUE(CU_GRAPH_NODE_TYPE_MEMSET, ours::graph_node_type::set);
-SAME_VALUE(CU_GRAPH_NODE_TYPE_HOST, ours::graph_node_type::host);
-SAME_VALUE(CU_GRAPH_NODE_TYPE_GRAPH, ours::graph_node_type::graph);
-SAME_VALUE(CU_GRAPH_NODE_TYPE_EMPTY, ours::graph_node_type::empty);
 
 using ours::copy_kind;
 SAME_VALUE(CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN, copy_kind::unknown);
@@ -454,7 +404,6 @@ SAME_FUNCTION(cuptiGetVersion, table, get_version);
 SAME_FUNCTION(cuptiSubscribe, table, subscribe);
 SAME_FUNCTION(cuptiUnsubscribe, table, unsubscribe);
 SAME_FUNCTION(cuptiEnableCallback, table, enable_callback);
-SAME_FUNCTION(cuptiEnableDomain, table, enable_domain);
 SAME_FUNCTION(cuptiGetCallbackName, table, get_callback_name);
 SAME_FUNCTION(cuptiActivityRegisterCallbacks, table, register_callbacks);
 SAME_FUNCTION(cuptiActivityEnable, table, activity_enable);
@@ -462,19 +411,10 @@ SAME_FUNCTION(cuptiActivityDisable, table, activity_disable);
 SAME_FUNCTION(cuptiActivityGetNextRecord, table, get_next_record);
 SAME_FUNCTION(cuptiActivityGetNumDroppedRecords, table, get_dropped_records);
 SAME_FUNCTION(cuptiActivityFlushAll, table, flush_all);
-SAME_FUNCTION(cuptiActivityFlushPeriod, table, flush_period);
 SAME_FUNCTION(cuptiActivitySetAttribute, table, set_attribute);
-SAME_FUNCTION(cuptiActivityGetAttribute, table, get_attribute);
-SAME_FUNCTION(cuptiSetThreadIdType, table, set_thread_id_type);
-SAME_FUNCTION(cuptiGetResultString, table, get_result_string);
 SAME_FUNCTION(cuptiGetTimestamp, table, get_timestamp);
 SAME_FUNCTION(cuptiGetGraphNodeId, table, get_graph_node_id);
-SAME_FUNCTION(cuptiGetGraphId, table, get_graph_id);
-SAME_FUNCTION(cuptiGetStreamIdEx, table, get_stream_id);
-SAME_FUNCTION(cuptiGetContextId, table, get_context_id);
-SAME_FUNCTION(cuptiGetDeviceId, table, get_device_id);
 #if CUPTI_API_VERSION >= 21
-SAME_FUNCTION(cuptiGetGraphExecId, table, get_graph_exec_id);
 #endif
 #if CUPTI_API_VERSION >= 130000
 SAME_FUNCTION(cuptiSubscribe_v2, table, subscribe_v2);

@@ -14,7 +14,6 @@ using ours::table;
 
 static_assert(sizeof(result) == sizeof(CUresult) &&
               sizeof(attribute) == sizeof(CUdevice_attribute));
-static_assert(sizeof(ours::uuid) == sizeof(CUuuid));
 static_assert(sizeof(ours::device_handle) == sizeof(CUdevice));
 
 SAME_VALUE(CUDA_SUCCESS, result::success);
@@ -37,27 +36,13 @@ SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, result::stream_capture_implicit);
 SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, result::stream_capture_wrong_thread);
 SAME_VALUE(CUDA_ERROR_UNKNOWN, result::unknown);
 
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_WARP_SIZE, attribute::warp_size);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, attribute::clock_rate_khz);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, attribute::multiprocessor_count);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_INTEGRATED, attribute::integrated);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_ECC_ENABLED, attribute::ecc_enabled);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, attribute::pci_bus_id);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, attribute::pci_device_id);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, attribute::pci_domain_id);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, attribute::memory_clock_rate_khz);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, attribute::memory_bus_width_bits);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, attribute::l2_cache_size_bytes);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
-           attribute::max_threads_per_multiprocessor);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, attribute::compute_capability_major);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, attribute::compute_capability_minor);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-           attribute::max_shared_memory_per_multiprocessor_bytes);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
-           attribute::max_registers_per_multiprocessor);
-SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
-           attribute::max_blocks_per_multiprocessor);
 
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_NONE, capture_status::none);
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_ACTIVE, capture_status::active);
@@ -70,8 +55,6 @@ SAME_FUNCTION(cuDeviceGet, table, device_get);
 SAME_FUNCTION(cuDeviceGetName, table, device_name);
 SAME_FUNCTION(cuDeviceGetAttribute, table, device_attribute);
 SAME_FUNCTION(cuDeviceTotalMem, table, device_total_memory);
-SAME_FUNCTION(cuDeviceGetUuid, table, device_uuid);
-SAME_FUNCTION(cuDevicePrimaryCtxGetState, table, primary_context_state);
 SAME_FUNCTION(cuCtxGetCurrent, table, context_current);
 SAME_FUNCTION(cuCtxGetDevice, table, context_device);
 SAME_FUNCTION(cuCtxPushCurrent, table, context_push);
@@ -79,6 +62,5 @@ SAME_FUNCTION(cuCtxPopCurrent, table, context_pop);
 SAME_FUNCTION(cuCtxSynchronize, table, context_synchronize);
 SAME_FUNCTION(cuStreamIsCapturing, table, stream_is_capturing);
 SAME_FUNCTION(cuGetErrorName, table, error_name);
-SAME_FUNCTION(cuGetErrorString, table, error_string);
 
 int main() { return 0; }

@@ -85,8 +85,6 @@ SAME_VALUE(CUPTI_CACHE_CONTROL_MODE_L2, ours::cache_control::l2);
 // ---- the process and the device ----
 SAME_PARAMS(CUpti_Profiler_Initialize_Params, initialize_params, initialize,
             cuptiProfilerInitialize);
-SAME_PARAMS(CUpti_Profiler_DeInitialize_Params, deinitialize_params, deinitialize,
-            cuptiProfilerDeInitialize);
 
 using supported = CUpti_Profiler_DeviceSupported_Params;
 SAME_PARAMS(CUpti_Profiler_DeviceSupported_Params, device_supported_params, device_supported,
@@ -150,15 +148,6 @@ SAME_FIELD(base, pHostObject, ours::base_metrics_params, object);
 SAME_FIELD(base, metricType, ours::base_metrics_params, type);
 SAME_FIELD(base, ppMetricNames, ours::base_metrics_params, names);
 SAME_FIELD(base, numMetrics, ours::base_metrics_params, count);
-
-using sub = CUpti_Profiler_Host_GetSubMetrics_Params;
-SAME_PARAMS(CUpti_Profiler_Host_GetSubMetrics_Params, sub_metrics_params, sub_metrics,
-            cuptiProfilerHostGetSubMetrics);
-SAME_FIELD(sub, pHostObject, ours::sub_metrics_params, object);
-SAME_FIELD(sub, metricType, ours::sub_metrics_params, type);
-SAME_FIELD(sub, pMetricName, ours::sub_metrics_params, metric);
-SAME_FIELD(sub, numOfSubmetrics, ours::sub_metrics_params, count);
-SAME_FIELD(sub, ppSubMetrics, ours::sub_metrics_params, names);
 
 using properties = CUpti_Profiler_Host_GetMetricProperties_Params;
 SAME_PARAMS(CUpti_Profiler_Host_GetMetricProperties_Params, metric_properties_params,

@@ -5,6 +5,7 @@
 #include <strata/base/macros.hpp>
 
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #if defined(__linux__)
@@ -24,6 +25,12 @@ inline const char* trusted_env(const char* name) noexcept {
   return nullptr;
 #endif
 }
+
+/// A function by name, and the address of the pointer to it.
+struct library_function {
+  const char* name;
+  void* pointer;
+};
 
 /// A library that is opened by name or absolute path and, once open, stays so until the process
 /// ends.
@@ -47,13 +54,15 @@ class dynamic_library {
   /// absent.
   template <class Function>
   bool bind(const char* name, Function*& function) const noexcept {
+    return bind(library_function{name, &function});
+  }
+  bool bind(const library_function& which) const noexcept {
+    void* address = nullptr;
 #if defined(__linux__)
-    function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(::dlsym(handle_, name));
-#else
-    (void)name;
-    function = nullptr;
+    if (handle_ != nullptr) address = ::dlsym(handle_, which.name);
 #endif
-    return function != nullptr;
+    std::memcpy(which.pointer, &address, sizeof address);
+    return address != nullptr;
   }
 
   /// File that holds the function called `name`, or an empty string.

@@ -39,12 +39,6 @@ struct initialize_params {
   void* reserved = nullptr;
 };
 
-struct deinitialize_params {
-  static constexpr std::size_t sizes[] = {16};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
-};
-
 struct device_supported_params {
   static constexpr std::size_t sizes[] = {56, 52};
   std::size_t struct_size = 0;
@@ -116,17 +110,6 @@ struct base_metrics_params {
   metric_type type = metric_type::counter;
   const char** names = nullptr;  // out
   std::size_t count = 0;         // out
-};
-
-struct sub_metrics_params {
-  static constexpr std::size_t sizes[] = {56};
-  std::size_t struct_size = 0;
-  void* reserved = nullptr;
-  host_object* object = nullptr;
-  metric_type type = metric_type::counter;
-  const char* metric = nullptr;
-  std::size_t count = 0;         // out
-  const char** names = nullptr;  // out
 };
 
 struct metric_properties_params {
@@ -300,7 +283,6 @@ struct range_info_params {
 /// The functions in use; a null one is absent from the library.
 struct table {
   result (*initialize)(initialize_params*) = nullptr;
-  result (*deinitialize)(deinitialize_params*) = nullptr;
   result (*device_supported)(device_supported_params*) = nullptr;
   result (*chip_name)(chip_name_params*) = nullptr;  // crashes without a driver
   result (*counter_availability)(counter_availability_params*) = nullptr;  // and so does this
@@ -309,7 +291,6 @@ struct table {
   result (*host_deinitialize)(host_deinitialize_params*) = nullptr;
   result (*supported_chips)(supported_chips_params*) = nullptr;
   result (*base_metrics)(base_metrics_params*) = nullptr;
-  result (*sub_metrics)(sub_metrics_params*) = nullptr;
   result (*metric_properties)(metric_properties_params*) = nullptr;
   result (*add_metrics)(add_metrics_params*) = nullptr;
   result (*config_image_size)(config_image_size_params*) = nullptr;

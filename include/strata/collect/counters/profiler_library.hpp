@@ -21,80 +21,11 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What a CUPTI code means where counters are concerned.
-struct profiler_problem {
-  cupti::result code;
-  errc kind;
-  const char* cure;  ///< one sentence without a full stop; null: cupti::cure has it
-};
-
-/// The codes that the profiler's functions give. Source: CUptiResult.
-inline constexpr profiler_problem profiler_problems[] = {
-    {cupti::result::success, errc::ok, nullptr},
-    {cupti::result::invalid_parameter, errc::internal,
-     "CUPTI refused a value: use the libcupti of CUDA 12.6U2 or later that came with the driver's "
-     "CUDA version (STRATA_CUPTI=<path>)"},
-    {cupti::result::invalid_device, errc::not_supported, nullptr},
-    {cupti::result::invalid_context, errc::unavailable,
-     "the thread that drives the steps has no CUDA context: call the CUDA runtime in it before"},
-    {cupti::result::invalid_operation, errc::internal,
-     "CUPTI's profiler is in another state than expected: is another part of the program "
-     "profiling? Run with one profiler at a time"},
-    {cupti::result::out_of_memory, errc::limit, nullptr},
-    {cupti::result::size_not_sufficient, errc::limit,
-     "CUPTI wants a larger image: count fewer ranges or fewer counters at a time"},
-    {cupti::result::not_implemented, errc::unavailable,
-     "this libcupti lacks the function: counters need the libcupti of CUDA 12.6U2 or later "
-     "(STRATA_CUPTI=<path>)"},
-    {cupti::result::max_limit_reached, errc::limit,
-     "CUPTI has no more room: count fewer ranges or fewer counters at a time"},
-    {cupti::result::not_ready, errc::busy,
-     "CUPTI is not ready: run without other profilers, and try again"},
-    {cupti::result::not_compatible, errc::not_supported, nullptr},
-    {cupti::result::not_initialized, errc::unavailable, nullptr},
-    {cupti::result::invalid_metric_name, errc::bad_argument,
-     "this chip has no such metric: STRATA=list-metrics lists what it has"},
-    {cupti::result::disabled, errc::not_supported, nullptr},
-    {cupti::result::hardware_busy, errc::busy, nullptr},
-    {cupti::result::not_supported, errc::not_supported,
-     "the GPU or the driver does not count this, or not in this company: ask for fewer counters at "
-     "a time"},
-    {cupti::result::virtualized_device_not_supported, errc::not_supported, nullptr},
-    {cupti::result::insufficient_privileges, errc::not_permitted, nullptr},
-    {cupti::result::old_profiler_api_initialized, errc::busy,
-     "the old profiling API (cuptiProfilerBeginSession, events) is in use in this process: stop "
-     "its user, and profile again"},
-    {cupti::result::legacy_profiler_not_supported, errc::not_supported,
-     "this libcupti is too old for the GPU: set STRATA_CUPTI to that of CUDA 13 or later"},
-    {cupti::result::multiple_subscribers_not_supported, errc::busy, nullptr},
-    {cupti::result::virtualized_device_insufficient_privileges, errc::not_permitted, nullptr},
-    {cupti::result::confidential_computing_not_supported, errc::not_supported, nullptr},
-    {cupti::result::cmp_device_not_supported, errc::not_supported, nullptr},
-    {cupti::result::mig_device_not_supported, errc::not_supported, nullptr},
-    {cupti::result::sli_device_not_supported, errc::not_supported, nullptr},
-    {cupti::result::wsl_device_not_supported, errc::not_supported, nullptr},
-    {cupti::result::invalid_chip_name, errc::bad_argument, nullptr},
-    {cupti::result::unknown, errc::internal, nullptr}};
-
-/// The entry of a code; what is not in the table is not supported.
-constexpr profiler_problem problem_of(cupti::result code) noexcept {
-  for (profiler_problem const& each : profiler_problems) {
-    if (each.code == code) return each;
-  }
-  return {code, errc::not_supported, nullptr};
-}
-
 /// Whether a device is shared through MPS, under which CUPTI counts nothing.
 inline constexpr auto mps_enabled = static_cast<driver::attribute>(133);
 
 /// Which kind of failure a CUPTI code is.
-constexpr errc errc_of(cupti::result code) noexcept { return problem_of(code).kind; }
-
-/// One sentence on what a code of the profiler means for the user and how to cure it.
-inline const char* profiler_cure(cupti::result code) noexcept {
-  profiler_problem const found = problem_of(code);
-  return found.cure != nullptr ? found.cure : cupti::cure(code);
-}
+constexpr errc errc_of(cupti::result code) noexcept { return cupti::meaning_of(code).kind; }
 
 /// CUPTI's profiling functions, from the same libcupti as everything else, also without a driver.
 ///
@@ -105,42 +36,27 @@ inline const char* profiler_cure(cupti::result code) noexcept {
 /// it is opened before.
 /// Cost: 32 MB of address space and 10 to 60 ms at the first get().
 /// Threads: get() from any; the members are constant afterwards.
-struct profiler_library {
+struct profiler_library : cupti_file {
   cupti::profiler::table api;
-  std::uint32_t version = 0;  // CUPTI_API_VERSION of the library
-  std::string path;           // file that was loaded
-  std::string problem;        // why nothing can be counted; empty when it can
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
-
-  [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
   [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
-    const char* name = nullptr;
-    if (get_result_string_ != nullptr) (void)get_result_string_(code, &name);
-    std::string text = std::string(call) + ": " + (name != nullptr ? name : "CUPTI error") + " (" +
-                       std::to_string(static_cast<int>(code)) + "): ";
-    if (code == cupti::result::not_initialized && !host_library) {
-      return text + "libnvperf_host.so was not found beside " + path + ": install all of CUPTI";
-    }
-    return text + profiler_cure(code);
+    cupti::code_meaning const meaning = cupti::meaning_of(code);
+    if (code == cupti::result::not_initialized && !host_library)
+      return cupti_file::describe(
+          call, code, "libnvperf_host.so was not found beside " + path + ": install all of CUPTI");
+    return cupti_file::describe(
+        call, code, meaning.when_counting != nullptr ? meaning.when_counting : meaning.cure);
   }
 
   /// Opens libcupti by the search of cupti_library.
   /// `driver_major` is 0 without a driver: then the newest library is taken.
   void load(int driver_major) {
-    cupti_library search;
     dynamic_library library;
-    if (!search.open(library, driver_major)) {
-      problem = search.problem;
-      return;
-    }
-    path = library.path_of("cuptiGetVersion");
+    if (!open(library, driver_major)) return;
     open_host_library();
-    if (const char* missing = bind(library)) {
-      problem = path + " lacks " + missing + ": counters need the libcupti of CUDA 12.6U2 or later";
-      return;
-    }
+    if (!bind(library)) return;
     if (driver_major == 0 && needs_driver(library)) {
       problem = path +
                 " is from CUDA 13.2 or later, which knows no metrics without a driver: set "
@@ -148,7 +64,6 @@ struct profiler_library {
       return;
     }
     cupti::result (*get_version)(std::uint32_t*) = nullptr;
-    library.bind("cuptiGetResultString", get_result_string_);
     if (library.bind("cuptiGetVersion", get_version)) (void)get_version(&version);
   }
 
@@ -179,44 +94,38 @@ struct profiler_library {
         host.open((beside + "libnvperf_host.so").c_str()) || host.open("libnvperf_host.so");
   }
 
-  /// Fills the table. Returns the name of a function that must be there and is not, or null.
-  const char* bind(const dynamic_library& library) {
-    const char* missing = nullptr;
-    const auto need = [&](const char* name, auto*& function) {
-      if (!library.bind(name, function)) missing = name;
-    };
-    need("cuptiProfilerInitialize", api.initialize);
-    need("cuptiProfilerDeInitialize", api.deinitialize);
-    need("cuptiProfilerDeviceSupported", api.device_supported);
-    need("cuptiDeviceGetChipName", api.chip_name);
-    need("cuptiProfilerGetCounterAvailability", api.counter_availability);
-    need("cuptiProfilerHostInitialize", api.host_initialize);
-    need("cuptiProfilerHostDeinitialize", api.host_deinitialize);
-    need("cuptiProfilerHostGetSupportedChips", api.supported_chips);
-    need("cuptiProfilerHostGetBaseMetrics", api.base_metrics);
-    need("cuptiProfilerHostGetSubMetrics", api.sub_metrics);
-    need("cuptiProfilerHostGetMetricProperties", api.metric_properties);
-    need("cuptiProfilerHostConfigAddMetrics", api.add_metrics);
-    need("cuptiProfilerHostGetConfigImageSize", api.config_image_size);
-    need("cuptiProfilerHostGetConfigImage", api.config_image);
-    need("cuptiProfilerHostGetNumOfPasses", api.pass_count);
-    need("cuptiProfilerHostEvaluateToGpuValues", api.evaluate);
-    need("cuptiRangeProfilerEnable", api.enable);
-    need("cuptiRangeProfilerDisable", api.disable);
-    need("cuptiRangeProfilerStart", api.start);
-    need("cuptiRangeProfilerStop", api.stop);
-    need("cuptiRangeProfilerPushRange", api.push_range);
-    need("cuptiRangeProfilerPopRange", api.pop_range);
-    need("cuptiRangeProfilerSetConfig", api.set_config);
-    need("cuptiRangeProfilerDecodeData", api.decode);
-    need("cuptiRangeProfilerGetCounterDataSize", api.counter_data_size);
-    need("cuptiRangeProfilerCounterDataImageInitialize", api.counter_data_initialize);
-    need("cuptiRangeProfilerGetCounterDataInfo", api.counter_data_info);
-    need("cuptiRangeProfilerCounterDataGetRangeInfo", api.range_info);
-    return missing;
+  /// Fills the table.
+  bool bind(const dynamic_library& library) {
+    const library_function needed[] = {
+        {"cuptiProfilerInitialize", &api.initialize},
+        {"cuptiProfilerDeviceSupported", &api.device_supported},
+        {"cuptiDeviceGetChipName", &api.chip_name},
+        {"cuptiProfilerGetCounterAvailability", &api.counter_availability},
+        {"cuptiProfilerHostInitialize", &api.host_initialize},
+        {"cuptiProfilerHostDeinitialize", &api.host_deinitialize},
+        {"cuptiProfilerHostGetSupportedChips", &api.supported_chips},
+        {"cuptiProfilerHostGetBaseMetrics", &api.base_metrics},
+        {"cuptiProfilerHostGetMetricProperties", &api.metric_properties},
+        {"cuptiProfilerHostConfigAddMetrics", &api.add_metrics},
+        {"cuptiProfilerHostGetConfigImageSize", &api.config_image_size},
+        {"cuptiProfilerHostGetConfigImage", &api.config_image},
+        {"cuptiProfilerHostGetNumOfPasses", &api.pass_count},
+        {"cuptiProfilerHostEvaluateToGpuValues", &api.evaluate},
+        {"cuptiRangeProfilerEnable", &api.enable},
+        {"cuptiRangeProfilerDisable", &api.disable},
+        {"cuptiRangeProfilerStart", &api.start},
+        {"cuptiRangeProfilerStop", &api.stop},
+        {"cuptiRangeProfilerPushRange", &api.push_range},
+        {"cuptiRangeProfilerPopRange", &api.pop_range},
+        {"cuptiRangeProfilerSetConfig", &api.set_config},
+        {"cuptiRangeProfilerDecodeData", &api.decode},
+        {"cuptiRangeProfilerGetCounterDataSize", &api.counter_data_size},
+        {"cuptiRangeProfilerCounterDataImageInitialize", &api.counter_data_initialize},
+        {"cuptiRangeProfilerGetCounterDataInfo", &api.counter_data_info},
+        {"cuptiRangeProfilerCounterDataGetRangeInfo", &api.range_info}};
+    return bind_all(library, needed, sizeof needed / sizeof *needed,
+                    "counters need the libcupti of CUDA 12.6U2 or later");
   }
-
-  cupti::result (*get_result_string_)(cupti::result code, const char** text) = nullptr;
 };
 
 /// CUPTI's name for the chip of this machine's first device, such as GH100; empty without one.

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_CUPTI_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -20,23 +21,11 @@ enum class activity_kind : std::uint32_t {
   copy = 1,
   set = 2,
   kernel = 3,  // serialises kernels when enabled; concurrent_kernel is the one to enable
-  driver_api = 4,
-  runtime_api = 5,
-  device = 8,
-  context = 9,
   concurrent_kernel = 10,
-  name = 11,
-  marker = 12,
-  marker_data = 13,
   overhead = 17,
-  environment = 20,
   peer_copy = 22,
-  stream = 37,
   synchronization = 38,
-  external_correlation = 39,
-  memory = 49,
-  memory_pool = 50,
-  graph_trace = 51
+  memory = 49
 };
 
 enum class copy_kind : std::uint8_t {
@@ -258,8 +247,6 @@ enum class result : int {
   not_compatible = 14,
   not_initialized = 15,
   invalid_metric_name = 17,
-  queue_empty = 18,
-  invalid_handle = 19,
   invalid_kind = 21,
   disabled = 23,
   hardware_busy = 26,
@@ -279,89 +266,105 @@ enum class result : int {
   unknown = 999
 };
 
-/// One sentence on what a code means for the user and how to cure it.
-inline const char* cure(result code) noexcept {
-  switch (code) {
-    case result::success:
-      return "no error";
-    case result::invalid_device:
-      return "CUPTI does not know this GPU: use the libcupti of a CUDA toolkit as new as the GPU "
-             "(STRATA_CUPTI=<path>)";
-    case result::invalid_context:
-      return "no CUDA context is current in this thread";
-    case result::out_of_memory:
-      return "CUPTI is out of memory: leave it some on the GPU and on the host";
-    case result::not_compatible:
-      return "another CUPTI client or an earlier setting excludes this: run with one profiler at a "
-             "time";
-    case result::not_initialized:
-      return "CUPTI cannot start, most often because it is newer than the driver: update the "
-             "driver "
-             "or set STRATA_CUPTI to the libcupti of an older toolkit";
-    case result::disabled:
-      return "CUPTI is disabled in this process by another tool";
-    case result::hardware_busy:
-      return "something else holds the GPU's counters: stop ncu or another profiler, or pause DCGM "
-             "(dcgmi profile --pause)";
-    case result::not_supported:
-      return "this GPU or driver does not support it";
-    case result::virtualized_device_not_supported:
-      return "CUPTI does not support this virtual GPU: enable profiling in the vGPU's settings";
-    case result::insufficient_privileges:
-      return "counters are reserved for administrators: run as root, give CAP_SYS_ADMIN (docker "
-             "--cap-add SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
-    case result::old_profiler_api_initialized:
-      return "the old profiling API is in use in this process: stop its user";
-    case result::legacy_profiler_not_supported:
-      return "this GPU has no legacy profiling: use the Range Profiler";
-    case result::multiple_subscribers_not_supported:
-      return "another CUPTI client (Nsight Systems, Nsight Compute, torch.profiler, ...) owns this "
-             "process: stop it or run without it";
-    case result::virtualized_device_insufficient_privileges:
-      return "the virtual GPU may not profile: set its enable_profiling parameter on the host";
-    case result::confidential_computing_not_supported:
-      return "confidential computing hides the counters: turn it off or use its devtools mode";
-    case result::cmp_device_not_supported:
-      return "CUPTI does not support CMP mining GPUs";
-    case result::mig_device_not_supported:
-      return "CUPTI does not support this MIG instance: use one with a compute instance of its own";
-    case result::sli_device_not_supported:
-      return "CUPTI does not support SLI: turn it off";
-    case result::wsl_device_not_supported:
-      return "CUPTI does not support this under WSL: use Windows 11 and a recent driver, or Linux";
-    case result::invalid_chip_name:
-      return "this libcupti does not know the GPU: use that of a newer toolkit";
-    case result::unknown:
-      return "CUPTI found no working driver, or met an internal error: check nvidia-smi";
-    default:
-      return "CUPTI refused the call";
+/// What a code means for the user and how to cure it, in one sentence without a full stop.
+struct code_meaning {
+  result code;
+  errc kind;
+  const char* cure;
+  const char* when_counting = nullptr;  // another cure where counters are concerned
+};
+
+inline constexpr const char* refused = "CUPTI refused the call";
+inline constexpr code_meaning code_meanings[] = {
+    {result::success, errc::ok, "no error"},
+    {result::invalid_parameter, errc::internal, refused,
+     "CUPTI refused a value: use the libcupti of CUDA 12.6U2 or later that came with the driver's "
+     "CUDA version (STRATA_CUPTI=<path>)"},
+    {result::invalid_device, errc::not_supported,
+     "CUPTI does not know this GPU: use the libcupti of a CUDA toolkit as new as the GPU "
+     "(STRATA_CUPTI=<path>)"},
+    {result::invalid_context, errc::unavailable, "no CUDA context is current in this thread",
+     "the thread that drives the steps has no CUDA context: call the CUDA runtime in it before"},
+    {result::invalid_operation, errc::internal, refused,
+     "CUPTI's profiler is in another state than expected: is another part of the program "
+     "profiling? Run with one profiler at a time"},
+    {result::out_of_memory, errc::limit,
+     "CUPTI is out of memory: leave it some on the GPU and on the host"},
+    {result::size_not_sufficient, errc::limit, refused,
+     "CUPTI wants a larger image: count fewer ranges or fewer counters at a time"},
+    {result::not_implemented, errc::unavailable, refused,
+     "this libcupti lacks the function: counters need the libcupti of CUDA 12.6U2 or later "
+     "(STRATA_CUPTI=<path>)"},
+    {result::max_limit_reached, errc::limit, refused,
+     "CUPTI has no more room: count fewer ranges or fewer counters at a time"},
+    {result::not_ready, errc::busy, refused,
+     "CUPTI is not ready: run without other profilers, and try again"},
+    {result::not_compatible, errc::not_supported,
+     "another CUPTI client or an earlier setting excludes this: run with one profiler at a "
+     "time"},
+    {result::not_initialized, errc::unavailable,
+     "CUPTI cannot start, most often because it is newer than the driver: update the "
+     "driver "
+     "or set STRATA_CUPTI to the libcupti of an older toolkit"},
+    {result::invalid_metric_name, errc::bad_argument, refused,
+     "this chip has no such metric: STRATA=list-metrics lists what it has"},
+    {result::disabled, errc::not_supported, "CUPTI is disabled in this process by another tool"},
+    {result::hardware_busy, errc::busy,
+     "something else holds the GPU's counters: stop ncu or another profiler, or pause DCGM "
+     "(dcgmi profile --pause)"},
+    {result::not_supported, errc::not_supported, "this GPU or driver does not support it",
+     "the GPU or the driver does not count this, or not in this company: ask for fewer counters at "
+     "a time"},
+    {result::virtualized_device_not_supported, errc::not_supported,
+     "CUPTI does not support this virtual GPU: enable profiling in the vGPU's settings"},
+    {result::insufficient_privileges, errc::not_permitted,
+     "counters are reserved for administrators: run as root, give CAP_SYS_ADMIN (docker "
+     "--cap-add SYS_ADMIN), or load the driver with NVreg_RestrictProfilingToAdminUsers=0"},
+    {result::old_profiler_api_initialized, errc::busy,
+     "the old profiling API is in use in this process: stop its user",
+     "the old profiling API (cuptiProfilerBeginSession, events) is in use in this process: stop "
+     "its user, and profile again"},
+    {result::legacy_profiler_not_supported, errc::not_supported,
+     "this GPU has no legacy profiling: use the Range Profiler",
+     "this libcupti is too old for the GPU: set STRATA_CUPTI to that of CUDA 13 or later"},
+    {result::multiple_subscribers_not_supported, errc::busy,
+     "another CUPTI client (Nsight Systems, Nsight Compute, torch.profiler, ...) owns this "
+     "process: stop it or run without it"},
+    {result::virtualized_device_insufficient_privileges, errc::not_permitted,
+     "the virtual GPU may not profile: set its enable_profiling parameter on the host"},
+    {result::confidential_computing_not_supported, errc::not_supported,
+     "confidential computing hides the counters: turn it off or use its devtools mode"},
+    {result::cmp_device_not_supported, errc::not_supported,
+     "CUPTI does not support CMP mining GPUs"},
+    {result::mig_device_not_supported, errc::not_supported,
+     "CUPTI does not support this MIG instance: use one with a compute instance of its own"},
+    {result::sli_device_not_supported, errc::not_supported,
+     "CUPTI does not support SLI: turn it off"},
+    {result::wsl_device_not_supported, errc::not_supported,
+     "CUPTI does not support this under WSL: use Windows 11 and a recent driver, or Linux"},
+    {result::invalid_chip_name, errc::bad_argument,
+     "this libcupti does not know the GPU: use that of a newer toolkit"},
+    {result::unknown, errc::internal,
+     "CUPTI found no working driver, or met an internal error: check nvidia-smi"}};
+
+/// A code that is not in the table is not supported.
+constexpr code_meaning meaning_of(result code) noexcept {
+  for (const code_meaning& each : code_meanings) {
+    if (each.code == code) return each;
   }
+  return {code, errc::not_supported, refused};
 }
 
 /// CUpti_ActivityAttribute.
 enum class attribute : int {
-  device_buffer_size = 0,                // size_t
-  device_buffer_pool_limit = 2,          // size_t
-  zeroed_out_activity_buffer = 5,        // uint8_t
-  device_buffer_pre_allocate = 6,        // size_t
-  mem_allocation_type_host_pinned = 8,   // uint8_t
-  per_thread_activity_buffer = 9,        // uint8_t, 12.3 and later
-  device_buffer_size_device_graphs = 10  // size_t
+  zeroed_out_activity_buffer = 5,  // uint8_t
+  per_thread_activity_buffer = 9   // uint8_t, 12.3 and later
 };
 
 enum class flush_flag : std::uint32_t { complete_only = 0, forced = 1 };
-enum class thread_id_type : int { pthread = 0, system = 1 };
 
 /// CUpti_CallbackDomain.
-enum class domain : int {
-  invalid = 0,
-  driver_api = 1,
-  runtime_api = 2,
-  resource = 3,
-  synchronize = 4,
-  nvtx = 5,
-  state = 6
-};
+enum class domain : int { invalid = 0, driver_api = 1, runtime_api = 2, resource = 3, nvtx = 5 };
 
 enum class api_site : int { enter = 0, exit = 1 };
 
@@ -369,26 +372,16 @@ enum class api_site : int { enter = 0, exit = 1 };
 enum class resource_id : std::uint32_t {
   context_created = 1,
   context_destroy_starting = 2,
-  stream_created = 3,
-  stream_destroy_starting = 4,
-  init_finished = 5,
   graph_created = 9,
-  graph_destroy_starting = 10,
   graph_cloned = 11,
   graph_node_create_starting = 12,
   graph_node_created = 13,
-  graph_node_destroy_starting = 14,
-  graph_exec_create_starting = 17,
   graph_exec_created = 18,
-  graph_exec_destroy_starting = 19,
   graph_node_cloned = 20,
   graph_node_updated = 22  // since 13.0
 };
 
-/// CUpti_CallbackIdState.
-enum class state_id : std::uint32_t { fatal_error = 1, error = 2, warning = 3 };
-
-enum class graph_node_type : int { kernel = 0, copy = 1, set = 2, host = 3, graph = 4, empty = 5 };
+enum class graph_node_type : int { kernel = 0 };
 
 // What callbacks receive.
 
@@ -424,12 +417,6 @@ struct graph_data {
   graph_exec_handle exec;
 };
 
-/// CUpti_StateData: domain state.
-struct state_data {
-  result code;
-  const char* message;
-};
-
 /// CUpti_SubscriberParams of 13.0; 13.2 appended eight bytes, zero here: no second subscriber.
 struct subscriber_params {
   std::size_t struct_size;  // 32 up to 13.1, then 40
@@ -463,22 +450,11 @@ struct table {
   // ----
   result (*subscribe_v2)(subscriber_handle* out, callback_function* callback, void* user,
                          subscriber_params* params) = nullptr;
-  result (*enable_domain)(std::uint32_t on, subscriber_handle who, domain where) = nullptr;
-  result (*get_result_string)(result code, const char** text) = nullptr;
   result (*get_timestamp)(std::uint64_t* realtime_ns) = nullptr;
   result (*get_dropped_records)(context_handle, std::uint32_t stream_id,
                                 std::size_t* dropped) = nullptr;
-  result (*flush_period)(std::uint32_t milliseconds) = nullptr;
   result (*set_attribute)(attribute code, std::size_t* size, void* value) = nullptr;
-  result (*get_attribute)(attribute code, std::size_t* size, void* value) = nullptr;
-  result (*set_thread_id_type)(thread_id_type type) = nullptr;
   result (*get_graph_node_id)(graph_node_handle node, std::uint64_t* id) = nullptr;
-  result (*get_graph_id)(graph_handle graph, std::uint32_t* id) = nullptr;
-  result (*get_graph_exec_id)(graph_exec_handle exec, std::uint32_t* id) = nullptr;
-  result (*get_stream_id)(context_handle, stream_handle, std::uint8_t per_thread,
-                          std::uint32_t* id) = nullptr;
-  result (*get_context_id)(context_handle, std::uint32_t* id) = nullptr;
-  result (*get_device_id)(context_handle, std::uint32_t* id) = nullptr;
 };
 
 }  // namespace cupti

@@ -104,117 +104,27 @@ inline vec<std::string> file_names(int driver_major) {
 
 }  // namespace cupti
 
-/// CUPTI: found and opened at first use, once a process, never closed.
-///
-/// Nothing of it is called unless the driver works and has a device. A libcupti that the process
-/// has already is taken, since two in one process collide; then the library of the driver's own
-/// major version is preferred, wherever it lies. The working directory is never searched by Strata.
-/// Environment: STRATA_CUPTI is a file or folder (absolute) or a bare file name; CUDA_HOME and
-/// CUDA_PATH are toolkits. All are ignored when setuid.
-/// Threads: get() from any; the members are constant afterwards.
-struct cupti_library {
-  cupti::table api;
+/// A libcupti, found by one search for all that is bound from it: where it lies, its version, and
+/// the words of its codes.
+struct cupti_file {
   std::uint32_t version = 0;  // CUPTI_API_VERSION of the library
   std::string path;           // file that was loaded
-  std::string problem;        // why there is no CUPTI to use; empty when there is
+  std::string problem;        // why its functions are of no use; empty when they are
 
   [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
-  [[nodiscard]] int major() const noexcept { return cupti::major_of(version); }
-
-  /// Whether a buffer request may be answered with a null buffer.
-  [[nodiscard]] bool takes_null_buffers() const noexcept {
-    return version >= cupti::null_buffer_version;
-  }
-
-  /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
-  [[nodiscard]] std::uint64_t graph_node_id(cupti::graph_node_handle node) const noexcept {
-    std::uint64_t id = 0;
-    bool const told = api.get_graph_node_id != nullptr &&
-                      api.get_graph_node_id(node, &id) == cupti::result::success;
-    return told ? id : 0;
-  }
-
-  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
-  [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
-    const char* name = nullptr;
-    if (api.get_result_string != nullptr) (void)api.get_result_string(code, &name);
-    return std::string(call) + ": " + (name != nullptr ? name : "CUPTI error") + " (" +
-           std::to_string(static_cast<int>(code)) + "): " + cupti::cure(code);
-  }
-
-  /// Name of the client that owns CUPTI, or an empty string when CUPTI does not tell (before 13.0).
-  ///
-  /// To be called once, after `subscribe` returned multiple_subscribers_not_supported.
-  [[nodiscard]] std::string other_client() const {
-    if (api.subscribe_v2 == nullptr) return {};
-    char name[128] = {};
-    for (const std::size_t size : {std::size_t{40}, std::size_t{32}}) {
-      cupti::subscriber_params params{};
-      params.struct_size = size;
-      params.subscriber_name = "Strata";
-      params.old_subscriber_name = name;
-      params.old_subscriber_capacity = sizeof(name) - 1;
-      cupti::subscriber_handle mine = nullptr;
-      const auto ignore = [](void*, cupti::domain, std::uint32_t, const void*) {};
-      const cupti::result code = api.subscribe_v2(&mine, ignore, nullptr, &params);
-      if (code == cupti::result::success) (void)api.unsubscribe(mine);
-      if (code != cupti::result::invalid_parameter) break;
-    }
-    return name;
-  }
-
-  void load(const driver_library& driver) {
-    problem.clear();
-    if (!driver.ok()) {
-      problem = driver.problem;
-      return;
-    }
-    dynamic_library library;
-    if (!open(library, driver.major())) return;
-    if (const char* missing = bind(library)) {
-      problem = path + " lacks " + missing + ": use the libcupti of CUDA 12.0 or later";
-      return;
-    }
-    const cupti::result code = api.get_version(&version);
-    if (code != cupti::result::success) {
-      problem = describe("cuptiGetVersion", code);
-    } else if (version < cupti::oldest_version) {
-      problem = path + " is from CUDA 11 or earlier: Strata needs CUPTI 12.0 or later";
-    }
-  }
-
-  static cupti_library& get() {
-    static auto* const library =
-        static_cast<cupti_library*>(shared_object(process_object::cupti, []() -> void* {
-          auto* fresh = new cupti_library;
-          fresh->load(driver_library::get());
-          return fresh;
-        }));
-    return *library;
-  }
-
-  /// Becomes CUPTI's subscriber, or takes over what `subscribe_early` has subscribed.
-  cupti::result subscribe(cupti::subscriber_handle* out, cupti::callback_function* callback,
-                          void* user) const;
-
-  /// Subscribes while the driver loads an injected library, within cuInit: the driver may not be
-  /// called then, CUPTI may. `first_context` is called when the program makes a CUDA context, which
-  /// comes before all work. Returns why there is no subscription; empty when there is. Threads:
-  /// one.
-  static std::string subscribe_early(void (*first_context)());
 
   /// Opens libcupti: by name, by STRATA_CUPTI, by folder. Needs no driver.
   /// Errors: false, and `problem` says why.
   bool open(dynamic_library& library, int driver_major) {
 #if defined(__linux__)
     const vec<std::string> names = cupti::file_names(driver_major);
-    if (open_loaded(library, names) || open_chosen(library, names)) return true;
+    if (open_loaded(library, names) || open_chosen(library, names)) return found(library);
     if (!problem.empty()) return false;
     const vec<std::string> places = cupti::folders();
     for (const std::string& name : names) {
-      if (library.open(name.c_str())) return true;
+      if (library.open(name.c_str())) return found(library);
       for (const std::string& place : places) {
-        if (library.open((place + '/' + name).c_str())) return true;
+        if (library.open((place + '/' + name).c_str())) return found(library);
       }
     }
     problem =
@@ -228,12 +138,34 @@ struct cupti_library {
     return false;
   }
 
- private:
-  static constexpr auto context_created =
-      static_cast<std::uint32_t>(cupti::resource_id::context_created);
+ protected:
+  cupti::result (*result_string_)(cupti::result code, const char** text) = nullptr;
 
-  /// The subscription that an injected library has made, until a session takes it over.
-  struct early_subscription;
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  [[nodiscard]] std::string describe(const char* call, cupti::result code,
+                                     const std::string& cure) const {
+    const char* name = nullptr;
+    if (result_string_ != nullptr) (void)result_string_(code, &name);
+    return std::string(call) + ": " + (name != nullptr ? name : "CUPTI error") + " (" +
+           std::to_string(static_cast<int>(code)) + "): " + cure;
+  }
+
+  /// Binds functions that have to be there. Errors: false, and `problem` names the last one that is
+  /// not.
+  bool bind_all(const dynamic_library& library, const library_function* functions,
+                std::size_t count, const char* cure) {
+    library.bind("cuptiGetResultString", result_string_);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!library.bind(functions[i])) problem = path + " lacks " + functions[i].name + ": " + cure;
+    }
+    return problem.empty();
+  }
+
+ private:
+  bool found(const dynamic_library& library) {
+    path = library.path_of("cuptiGetVersion");
+    return true;
+  }
 
 #if defined(__linux__)
   bool open_loaded(dynamic_library& library, const vec<std::string>& names) {
@@ -268,40 +200,125 @@ struct cupti_library {
   }
 
 #endif
+};
 
-  /// Fills the table. Returns the name of a function that must be there and is not, or null.
-  const char* bind(const dynamic_library& library) {
-    const char* missing = nullptr;
-    const auto need = [&](const char* name, auto*& function) {
-      if (!library.bind(name, function)) missing = name;
-    };
-    need("cuptiActivityFlushAll", api.flush_all);
-    need("cuptiActivityGetNextRecord", api.get_next_record);
-    need("cuptiActivityDisable", api.activity_disable);
-    need("cuptiActivityEnable", api.activity_enable);
-    need("cuptiActivityRegisterCallbacks", api.register_callbacks);
-    need("cuptiGetCallbackName", api.get_callback_name);
-    need("cuptiEnableCallback", api.enable_callback);
-    need("cuptiUnsubscribe", api.unsubscribe);
-    need("cuptiSubscribe", api.subscribe);
-    need("cuptiGetVersion", api.get_version);
-    library.bind("cuptiSubscribe_v2", api.subscribe_v2);
-    library.bind("cuptiEnableDomain", api.enable_domain);
-    library.bind("cuptiGetResultString", api.get_result_string);
-    library.bind("cuptiGetTimestamp", api.get_timestamp);
-    library.bind("cuptiActivityGetNumDroppedRecords", api.get_dropped_records);
-    library.bind("cuptiActivityFlushPeriod", api.flush_period);
-    library.bind("cuptiActivitySetAttribute", api.set_attribute);
-    library.bind("cuptiActivityGetAttribute", api.get_attribute);
-    library.bind("cuptiSetThreadIdType", api.set_thread_id_type);
-    library.bind("cuptiGetGraphNodeId", api.get_graph_node_id);
-    library.bind("cuptiGetGraphId", api.get_graph_id);
-    library.bind("cuptiGetGraphExecId", api.get_graph_exec_id);
-    library.bind("cuptiGetStreamIdEx", api.get_stream_id);
-    library.bind("cuptiGetContextId", api.get_context_id);
-    library.bind("cuptiGetDeviceId", api.get_device_id);
-    path = library.path_of("cuptiGetVersion");
-    return missing;
+/// CUPTI: found and opened at first use, once a process, never closed.
+///
+/// Nothing of it is called unless the driver works and has a device. A libcupti that the process
+/// has already is taken, since two in one process collide; then the library of the driver's own
+/// major version is preferred, wherever it lies. The working directory is never searched by Strata.
+/// Environment: STRATA_CUPTI is a file or folder (absolute) or a bare file name; CUDA_HOME and
+/// CUDA_PATH are toolkits. All are ignored when setuid.
+/// Threads: get() from any; the members are constant afterwards.
+struct cupti_library : cupti_file {
+  cupti::table api;
+
+  [[nodiscard]] int major() const noexcept { return cupti::major_of(version); }
+
+  /// Whether a buffer request may be answered with a null buffer.
+  [[nodiscard]] bool takes_null_buffers() const noexcept {
+    return version >= cupti::null_buffer_version;
+  }
+
+  /// The id of a graph's node in records; 0, which no node has, where CUPTI does not tell.
+  [[nodiscard]] std::uint64_t graph_node_id(cupti::graph_node_handle node) const noexcept {
+    std::uint64_t id = 0;
+    bool const told = api.get_graph_node_id != nullptr &&
+                      api.get_graph_node_id(node, &id) == cupti::result::success;
+    return told ? id : 0;
+  }
+
+  /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
+  [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
+    return cupti_file::describe(call, code, cupti::meaning_of(code).cure);
+  }
+
+  /// Name of the client that owns CUPTI, or an empty string when CUPTI does not tell (before 13.0).
+  ///
+  /// To be called once, after `subscribe` returned multiple_subscribers_not_supported.
+  [[nodiscard]] std::string other_client() const {
+    if (api.subscribe_v2 == nullptr) return {};
+    char name[128] = {};
+    for (const std::size_t size : {std::size_t{40}, std::size_t{32}}) {
+      cupti::subscriber_params params{};
+      params.struct_size = size;
+      params.subscriber_name = "Strata";
+      params.old_subscriber_name = name;
+      params.old_subscriber_capacity = sizeof(name) - 1;
+      cupti::subscriber_handle mine = nullptr;
+      const auto ignore = [](void*, cupti::domain, std::uint32_t, const void*) {};
+      const cupti::result code = api.subscribe_v2(&mine, ignore, nullptr, &params);
+      if (code == cupti::result::success) (void)api.unsubscribe(mine);
+      if (code != cupti::result::invalid_parameter) break;
+    }
+    return name;
+  }
+
+  void load(const driver_library& driver) {
+    problem.clear();
+    if (!driver.ok()) {
+      problem = driver.problem;
+      return;
+    }
+    dynamic_library library;
+    if (!open(library, driver.major())) return;
+    if (!bind(library)) return;
+    const cupti::result code = api.get_version(&version);
+    if (code != cupti::result::success) {
+      problem = describe("cuptiGetVersion", code);
+    } else if (version < cupti::oldest_version) {
+      problem = path + " is from CUDA 11 or earlier: Strata needs CUPTI 12.0 or later";
+    }
+  }
+
+  static cupti_library& get() {
+    static auto* const library =
+        static_cast<cupti_library*>(shared_object(process_object::cupti, []() -> void* {
+          auto* fresh = new cupti_library;
+          fresh->load(driver_library::get());
+          return fresh;
+        }));
+    return *library;
+  }
+
+  /// Becomes CUPTI's subscriber, or takes over what `subscribe_early` has subscribed.
+  cupti::result subscribe(cupti::subscriber_handle* out, cupti::callback_function* callback,
+                          void* user) const;
+
+  /// Subscribes while the driver loads an injected library, within cuInit: the driver may not be
+  /// called then, CUPTI may. `first_context` is called when the program makes a CUDA context, which
+  /// comes before all work. Returns why there is no subscription; empty when there is. Threads:
+  /// one.
+  static std::string subscribe_early(void (*first_context)());
+
+ private:
+  static constexpr auto context_created =
+      static_cast<std::uint32_t>(cupti::resource_id::context_created);
+
+  /// The subscription that an injected library has made, until a session takes it over.
+  struct early_subscription;
+
+  /// Fills the table.
+  bool bind(const dynamic_library& library) {
+    const library_function needed[] = {{"cuptiActivityFlushAll", &api.flush_all},
+                                       {"cuptiActivityGetNextRecord", &api.get_next_record},
+                                       {"cuptiActivityDisable", &api.activity_disable},
+                                       {"cuptiActivityEnable", &api.activity_enable},
+                                       {"cuptiActivityRegisterCallbacks", &api.register_callbacks},
+                                       {"cuptiGetCallbackName", &api.get_callback_name},
+                                       {"cuptiEnableCallback", &api.enable_callback},
+                                       {"cuptiUnsubscribe", &api.unsubscribe},
+                                       {"cuptiSubscribe", &api.subscribe},
+                                       {"cuptiGetVersion", &api.get_version}};
+    const library_function optional[] = {
+        {"cuptiSubscribe_v2", &api.subscribe_v2},
+        {"cuptiGetTimestamp", &api.get_timestamp},
+        {"cuptiActivityGetNumDroppedRecords", &api.get_dropped_records},
+        {"cuptiActivitySetAttribute", &api.set_attribute},
+        {"cuptiGetGraphNodeId", &api.get_graph_node_id}};
+    for (const library_function& each : optional) library.bind(each);
+    return bind_all(library, needed, sizeof needed / sizeof *needed,
+                    "use the libcupti of CUDA 12.0 or later");
   }
 };
 

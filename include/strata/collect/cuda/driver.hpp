@@ -18,7 +18,6 @@ namespace driver {
 using device_handle = int;     // CUdevice
 using context_handle = void*;  // CUcontext
 using stream_handle = void*;   // CUstream
-using uuid = unsigned char[16];
 
 /// The CUresult values that Strata tells apart.
 enum class result : int {
@@ -45,23 +44,13 @@ enum class result : int {
 
 /// Device attribute codes. Units: clocks in kHz, bus width in bits, sizes in bytes.
 enum class attribute : int {
-  warp_size = 10,
   clock_rate_khz = 13,
   multiprocessor_count = 16,
-  integrated = 18,
-  ecc_enabled = 32,
-  pci_bus_id = 33,
-  pci_device_id = 34,
   memory_clock_rate_khz = 36,
   memory_bus_width_bits = 37,
   l2_cache_size_bytes = 38,
-  max_threads_per_multiprocessor = 39,
-  pci_domain_id = 50,
   compute_capability_major = 75,
-  compute_capability_minor = 76,
-  max_shared_memory_per_multiprocessor_bytes = 81,
-  max_registers_per_multiprocessor = 82,
-  max_blocks_per_multiprocessor = 106
+  compute_capability_minor = 76
 };
 
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
@@ -75,8 +64,6 @@ struct table {
   result (*device_name)(char* name, int capacity, device_handle of) = nullptr;
   result (*device_attribute)(int* value, attribute code, device_handle of) = nullptr;
   result (*device_total_memory)(std::size_t* bytes, device_handle of) = nullptr;
-  result (*device_uuid)(uuid* out, device_handle of) = nullptr;
-  result (*primary_context_state)(device_handle of, unsigned* flags, int* active) = nullptr;
   result (*context_current)(context_handle* out) = nullptr;
   result (*context_device)(device_handle* out) = nullptr;
   result (*context_push)(context_handle which) = nullptr;
@@ -84,7 +71,6 @@ struct table {
   result (*context_synchronize)() = nullptr;
   result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
   result (*error_name)(result code, const char** text) = nullptr;
-  result (*error_string)(result code, const char** text) = nullptr;
 };
 
 /// One sentence on what a code means for the user and how to cure it.
@@ -220,8 +206,6 @@ struct driver_library {
     library.bind("cuDeviceGetName", api.device_name);
     library.bind("cuDeviceGetAttribute", api.device_attribute);
     library.bind("cuDeviceTotalMem_v2", api.device_total_memory);
-    library.bind("cuDeviceGetUuid_v2", api.device_uuid);
-    library.bind("cuDevicePrimaryCtxGetState", api.primary_context_state);
     library.bind("cuCtxGetCurrent", api.context_current);
     library.bind("cuCtxGetDevice", api.context_device);
     library.bind("cuCtxPushCurrent_v2", api.context_push);
@@ -229,7 +213,6 @@ struct driver_library {
     library.bind("cuCtxSynchronize", api.context_synchronize);
     library.bind("cuStreamIsCapturing", api.stream_is_capturing);
     library.bind("cuGetErrorName", api.error_name);
-    library.bind("cuGetErrorString", api.error_string);
   }
 };
 
