@@ -2,19 +2,19 @@
 #ifndef STRATA_C_H
 #define STRATA_C_H
 
-// Ranges and steps for C99, and for C++ units that may include nothing of C++. The bodies stand in
-// the program's implementation: a C++ source file with
+// Ranges and steps for C99, and for C++ units that may include no C++ header. This header is all
+// that they need to compile and link. One C++ source file of the program is the implementation:
 //
 //   #define STRATA_IMPLEMENTATION
 //   #include <strata/strata.hpp>
 //
-// With STRATA_ENABLED=0 every call compiles to nothing.
+// Without one the calls do nothing. With STRATA_ENABLED=0 every call compiles to nothing.
 
 #include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
 
-/// What the implementation does for units of C.
+/// The implementation's functions for units of C.
 struct strata_detail_c_calls {
   void (*push)(char const* name);
   void (*push_indexed)(char const* name, long long index);
@@ -83,7 +83,7 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_publi
 void strata_detail_c_tell(void);
 STRATA_DETAIL_C_SHARED void strata_detail_c_tell(void) {
   if (strata_detail_c_found != 0 || strata_detail_c_process != (int)getpid()) return;
-  if (strata_detail_c_published() != 0) return; /* a unit of C++ tells it */
+  if (strata_detail_c_published() != 0) return; /* a unit of C++ says it */
   fprintf(stderr, "strata: %s\n", STRATA_DETAIL_NO_IMPLEMENTATION);
 }
 
@@ -110,7 +110,7 @@ static inline struct strata_detail_c_calls const* strata_detail_c(void) {
 }
 
 /// Begins a range that the next `strata_pop` of this thread ends; the name is copied. Cost: an
-/// indirect call, a load and a branch while nobody listens; else the name is looked up each time.
+/// indirect call, a load and a branch while no session runs; else the name is looked up each time.
 static inline void strata_push(char const* name) { strata_detail_c()->push(name); }
 
 /// The same with an index: rows `block[0]`, `block[1]`, ...
@@ -121,7 +121,7 @@ static inline void strata_push_indexed(char const* name, long long index) {
 /// Ends the range that the last push of this thread began.
 static inline void strata_pop(void) { strata_detail_c()->pop(); }
 
-/// Begins a step of the program's loop: schedules and counter passes go by steps. A step that this
+/// Begins a step of the program's loop: schedules and counter passes count steps. A step that this
 /// thread has left open, by `continue` say, ends first. Threads: one drives the steps.
 static inline void strata_step_begin(void) { strata_detail_c()->step_begin(); }
 

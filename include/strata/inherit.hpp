@@ -2,7 +2,7 @@
 #ifndef STRATA_INHERIT_HPP
 #define STRATA_INHERIT_HPP
 
-// A range hands its place in the call tree to other threads:
+// Work that a range gives to other threads is counted below that range:
 //
 //   STRATA_RANGE("attention", layer);
 //   strata::range_handle const here = strata::current();
@@ -20,10 +20,10 @@
 //     load();
 //   });
 //
-// Calls and work on the device count below that place as anyone's do. Host times of several threads
-// add up, so a worker's row may show more time than its parent's; the parent's own times are those
-// of its own thread: its self time loses nothing to the workers, and its span waits for the device
-// work of its own thread alone.
+// Calls and device work of the worker count below that range. Host times of several threads add up,
+// so a worker's row may show more time than its parent's. The parent's own times are those of its
+// own thread: the workers' time is not subtracted from its self time, and its span ends with the
+// device work of its own thread.
 
 #include <strata/base/macros.hpp>
 
@@ -40,8 +40,8 @@ STRATA_BEGIN_SWITCH
 
 class inherit;
 
-/// A place in the call tree, to hand to another thread; it stays valid as long as the process
-/// lives. Threads: any; it is a plain value.
+/// A place in the call tree, for use in another thread. It is valid until the process ends.
+/// Threads: any; it is a plain value.
 class range_handle {
  public:
   constexpr range_handle() noexcept = default;
@@ -54,16 +54,17 @@ class range_handle {
   std::uint32_t node_ = 0;
 };
 
-/// The innermost range that the calling thread is in; nothing where there is none, or where nobody
-/// listens. Cost: one load and one branch while nobody listens.
+/// The innermost range of the calling thread; an empty handle outside of ranges, or while no
+/// session runs. Cost: one load and one branch while no session runs.
 [[nodiscard]] inline range_handle current() noexcept {
   detail::listener const* to = detail::active_listener();
   return STRATA_DETAIL_UNLIKELY(to != nullptr) ? range_handle(to->current()) : range_handle();
 }
 
-/// As long as this object lives, what the calling thread does stands below another thread's range.
-/// An empty handle, or the place where the thread is already, changes nothing. Threads: any; it
-/// ends in the thread that began it. Cost: one load and one branch while nobody listens.
+/// As long as this object lives, ranges and device work of the calling thread are counted below
+/// another thread's range. An empty handle, or the place where the thread is already, changes
+/// nothing. Threads: any; it
+/// ends in the thread that began it. Cost: one load and one branch while no session runs.
 class inherit {
  public:
   [[nodiscard]] explicit inherit(range_handle const& from) noexcept {

@@ -35,7 +35,7 @@ class nvtx_output {
   }
   static void pop() noexcept { nvtxDomainRangePop(domain()); }
 
-  /// Hears ranges when no session runs and a tool asked for them.
+  /// The listener of ranges while no session runs and an NVTX tool is active.
   static constexpr bool listens = true;
   static listener const& as_listener() noexcept {
     static constexpr listener hears{&begin,    &pop_pushed, &step_begin,

@@ -23,8 +23,8 @@ struct options {
   bool csv = true;
   bool json = true;
   bool chrome_trace = true;
-  std::uint32_t skip = 0;    ///< steps to leave alone before each window
-  std::uint32_t warmup = 0;  ///< steps to collect and drop
+  std::uint32_t skip = 0;    ///< steps that are not recorded, before each window
+  std::uint32_t warmup = 0;  ///< steps to record and drop
   std::uint32_t active = 0;  ///< steps to keep; 0: all that follow
   std::uint32_t repeat = 1;  ///< windows; 0: until the program ends
   vec<std::string> only;     ///< patterns (`*`, `?`) of range names: these and what is below them
@@ -49,8 +49,8 @@ struct options {
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
 
-  /// Reads `key[=value[+value...]],...`. What is wrong is said in `problems`, one sentence each;
-  /// the rest applies.
+  /// Reads `key[=value[+value...]],...`. Each mistake is a sentence in `problems`; the rest
+  /// applies.
 #if STRATA_ENABLED
   STRATA_DETAIL_EXPORT static options parse(std::string_view text, vec<std::string>& problems);
 #else
@@ -62,8 +62,7 @@ struct options {
   }
 #endif
 
-  /// Whether the program's NVTX calls become ranges, and ranges NVTX calls, where that was asked
-  /// for.
+  /// Whether the options ask for the program's NVTX calls as ranges, and for ranges as NVTX calls.
   bool nvtx_in() const noexcept { return nvtx == nvtx_mode::in || nvtx == nvtx_mode::in_and_out; }
   bool nvtx_out() const noexcept { return nvtx == nvtx_mode::out || nvtx == nvtx_mode::in_and_out; }
 

@@ -23,7 +23,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// The place in the source where a constant name stands; remembers the name's number.
+/// A call site with a constant name: caches the number of the name.
 struct range_site {
   name_cache name{0};
 };
@@ -70,8 +70,8 @@ STRATA_BEGIN_SWITCH
 
 /// A named region of the program that lasts as long as this object: `scoped_range r{"attention",
 /// layer, flops(n)}`. An index and attributes may follow the name, the index first. Threads: any;
-/// it ends in the thread that began it. Cost: one load and one branch at each end while nobody
-/// listens.
+/// it ends in the thread that began it. Cost: one load and one branch at each end while no session
+/// runs.
 class scoped_range {
  public:
   template <class... Details>
@@ -116,7 +116,7 @@ class scoped_range {
   detail::range_token token_;
 };
 
-/// Consecutive regions of a function that has no braces where they begin: `p.next("ln1"); ...
+/// Consecutive parts of a function that has no braces around them: `p.next("ln1"); ...
 /// p.next("attention"); ...`. Threads: the one that made it.
 class phases {
  public:
@@ -159,7 +159,7 @@ inline void pop() noexcept {
   if (STRATA_DETAIL_UNLIKELY(to != nullptr)) to->pop();
 }
 
-/// One step of the program's loop, as long as this object lives: schedules and counter passes go by
+/// One step of the program's loop, as long as this object lives: schedules and counter passes count
 /// steps. Threads: one drives the steps; steps within a step are not counted.
 class scoped_step {
  public:

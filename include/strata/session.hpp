@@ -2,8 +2,8 @@
 #ifndef STRATA_SESSION_HPP
 #define STRATA_SESSION_HPP
 
-// A session in code. It is declared here; its bodies stand in <strata/implementation.hpp>, which
-// one source file of the program compiles. Reading the profile needs <strata/profile.hpp>.
+// A session in code. This header declares it; <strata/implementation.hpp>, which one source file of
+// the program compiles, has the bodies. Reading the profile needs <strata/profile.hpp>.
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -17,7 +17,7 @@ STRATA_BEGIN
 
 struct profile;
 
-/// Tells `replay` that its body may run again and again with the same outcome.
+/// An argument of `replay`: its body may run several times with the same outcome.
 struct repeatable_t {};
 inline constexpr repeatable_t repeatable{};
 
@@ -33,8 +33,7 @@ STRATA_END
 #include <cstddef>
 #include <string_view>
 
-// The twins of session.hpp for STRATA_ENABLED=0: they collect nothing and say so, and need no
-// implementation.
+// The same classes for STRATA_ENABLED=0: they collect nothing, say so, and need no implementation.
 
 STRATA_BEGIN_SWITCH
 
@@ -123,9 +122,9 @@ STRATA_END
 
 STRATA_BEGIN_SWITCH
 
-/// Passes of hardware counters that the program drives itself: `for (auto pass : passes) step();`
-/// or `passes.replay(step)`. It stays valid as long as its session. Threads: the one whose ranges
-/// are counted.
+/// Passes of hardware counters that the program drives itself: `for (auto const& pass : passes)
+/// step();` or `passes.replay(step)`. It is valid as long as its session. Threads: the one whose
+/// ranges are counted.
 class STRATA_DETAIL_EXPORT counter_passes {
  public:
   /// One pass of a loop. It ends with the body, and counts when the loop goes on: `break`, `return`
@@ -165,9 +164,9 @@ class STRATA_DETAIL_EXPORT counter_passes {
   iterator begin() { return iterator(*this); }
   iterator end() { return iterator(*this); }
 
-  /// Counts one run of `body`, which is all that it runs; sets that take several passes are
-  /// refused, since the body may change what it works on. Errors: bad_argument: they were refused,
-  /// and the body ran uncounted; those of a pass.
+  /// Runs `body` once and counts it. Requests that take several passes are refused, since the body
+  /// may change its own input. Errors: bad_argument: the request was refused, and the body ran
+  /// uncounted; those of a pass.
   template <class Body>
   status replay(Body&& body) {
     auto call = [&body] { body(); };
@@ -180,7 +179,7 @@ class STRATA_DETAIL_EXPORT counter_passes {
     return replay_all(&run<decltype(call)>, &call);
   }
 
-  /// How many runs of the step the counting takes.
+  /// How many passes the request takes, which is how often the body runs.
   std::size_t passes() const noexcept;
   std::size_t passes_done() const noexcept;
   bool done() const noexcept;
@@ -205,8 +204,8 @@ class STRATA_DETAIL_EXPORT counter_passes {
 };
 
 /// Collects while it runs, then makes a profile and its reports.
-/// Only one runs in a process; a second one's `start` says so and does nothing. Nothing throws,
-/// nothing exits. Threads: one thread uses it; ranges come from any.
+/// One session runs in a process at a time; `start` of a second one returns an error and does
+/// nothing. Nothing throws, nothing exits. Threads: one thread uses it; ranges come from any.
 class STRATA_DETAIL_EXPORT session {
  public:
   session();
@@ -215,21 +214,22 @@ class STRATA_DETAIL_EXPORT session {
   session& operator=(session const&) = delete;
   ~session();
 
-  /// Begins to collect. What cannot be had (no driver, say) is left out and told by `problems`.
+  /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
   /// Errors: busy when another session runs.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start();
 
-  /// Ends collecting and brings in what is under way; afterwards ranges idle again.
+  /// Waits for the GPU, collects its records and ends; afterwards ranges idle again.
   void stop();
 
   bool running() const noexcept;
   strata::options const& options() const noexcept;
 
   /// Hardware counters for passes that the program drives itself:
-  /// `for (auto pass : run.counters("hbm+l1")) step();` or `run.counters("hbm").replay(step)`.
-  /// Another request in the same run is refused. What goes wrong is told by `problems`. Requires: a
-  /// CUDA context in this thread. Threads: the one whose ranges are counted.
+  /// `for (auto const& pass : run.counters("hbm+l1")) step();` or
+  /// `run.counters("hbm").replay(step)`. Another request in the same run is refused. `problems`
+  /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
+  /// are counted.
   counter_passes counters(std::string_view request);
 
   /// Everything that the last run produced; stops it first.
@@ -238,7 +238,7 @@ class STRATA_DETAIL_EXPORT session {
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept;
 
-  /// Writes the files and prints the table that the configuration asks for; stops the run first.
+  /// Writes the files and prints the table that the options ask for; stops the run first.
   /// Errors: input_output; the table is printed all the same.
   status report();
 

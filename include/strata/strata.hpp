@@ -2,9 +2,9 @@
 #ifndef STRATA_STRATA_HPP
 #define STRATA_STRATA_HPP
 
-// Ranges, steps and sessions: what a program writes. It costs the compiler little. One source file
-// of the program says `#define STRATA_IMPLEMENTATION` before it includes this one, and has the
-// bodies.
+// Ranges, steps and the declared session: what every source file with ranges includes. It is light
+// to compile. One source file of the program defines STRATA_IMPLEMENTATION before it includes this
+// header; that file compiles all bodies. <strata/implementation.cpp> is such a file.
 
 #include <strata/range.hpp>
 #include <strata/session.hpp>

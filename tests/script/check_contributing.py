@@ -74,8 +74,9 @@ else:
         subprocess.run(["g++", "-std=c++17", "-O0", "--coverage", f"-I{root}/include", "walk.cpp", "-o", "walk", "-ldl"],
                        cwd=folder, check=True)
         one, again, two = lines_run(folder), lines_run(folder), lines_run(folder, SECOND="1")
-        # Lines that differ without a second range depend on the machine.
-        passed = {file for file, _ in differing(again, two) - differing(one, again) if not file.startswith("base/")}
+        # Lines that differ without a second range depend on the machine, as the start and the end of the session do.
+        lines = differing(again, two) & differing(one, lines_run(folder, SECOND="1")) - differing(one, again)
+        passed = {file for file, _ in lines if not file.startswith("base/")} - {"session/environment_session.hpp"}
         for file in sorted(passed - told):
             failures.append(f"a range passes {file}, which its walk does not name")
         for file in sorted(told - passed):
