@@ -132,6 +132,10 @@ def main():
                 "strata.hpp reaches no collector, analysis or report", told.stderr + "  " + " ".join(heavy))
     print(f"strata.hpp: {len(reached)} headers")
     checks.that(len(names) <= MOST_HEADERS, f"there are at most {MOST_HEADERS} headers", f"  there are {len(names)}")
+    before_cold = {target for _, target in includes_of("strata/implementation.hpp")}
+    used = {target for name in names if "/adapters/" not in name for _, target in includes_of(name)}
+    for target in sorted(used & STANDARD):
+        checks.that(target in before_cold or target.endswith(".h"), f"{target} stands before the cold code")
     sizes = sorted(sizes.values())
     print(f"{len(names)} headers, {sum(sizes)} lines, median {sizes[len(sizes) // 2]}, largest {sizes[-1]}")
     return checks.end()

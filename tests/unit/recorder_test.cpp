@@ -29,7 +29,7 @@ void work(int times) {
 }
 
 options with_schedule(std::uint32_t skip, std::uint32_t warmup, std::uint32_t active,
-                            std::uint32_t repeat) {
+                      std::uint32_t repeat) {
   options how = quiet();
   how.skip = skip;
   how.warmup = warmup;

@@ -55,7 +55,9 @@
 // lets a header say so; within it, what runs for every launch stays at the level of the command
 // line. Standard headers stand before cold code, or they would be cold for the whole unit.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
-#define STRATA_DETAIL_COLD_CODE _Pragma("GCC push_options") _Pragma("GCC optimize(\"Og\")")
+#define STRATA_DETAIL_COLD_CODE \
+  _Pragma("GCC push_options")   \
+      _Pragma("GCC optimize(\"Og\", \"no-var-tracking\", \"no-var-tracking-assignments\")")
 #define STRATA_DETAIL_HOT_CODE _Pragma("GCC push_options") _Pragma("GCC reset_options")
 #define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options")
 #else
