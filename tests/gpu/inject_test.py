@@ -178,7 +178,7 @@ def main():
         made = [pool.submit(subprocess.run, [nvcc, "-O1", "-arch=sm_80", "binary.cu", "-o", "binary"], check=True),
                 pool.submit(injection), pool.submit(bare_client)]
         has_torch = pool.submit(run, [sys.executable, "-c", "import torch; assert torch.cuda.is_available()"])
-        library, client = made[1].result(), made[2].profile()
+        library, client = made[1].result(), made[2].result()
         made[0].result()
 
     binary = ["./binary"]

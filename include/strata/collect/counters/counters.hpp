@@ -152,7 +152,7 @@ class launching_ranges {
 /// since the device drains at range ends; neither its times nor its device activity are recorded.
 class counter_collector {
  public:
-  explicit counter_collector(detail::trace_control const& trace = {}) noexcept : step_(trace) {}
+  explicit counter_collector(detail::trace_control const& trace) noexcept : step_(trace) {}
   counter_collector(counter_collector const&) = delete;
   counter_collector& operator=(counter_collector const&) = delete;
   ~counter_collector() { close(); }

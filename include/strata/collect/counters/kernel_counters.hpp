@@ -222,8 +222,7 @@ class kernel_regions {
 /// the steps.
 class kernel_counter_collector {
  public:
-  explicit kernel_counter_collector(detail::trace_control const& trace = {}) noexcept
-      : step_(trace) {}
+  explicit kernel_counter_collector(detail::trace_control const& trace) noexcept : step_(trace) {}
   kernel_counter_collector(kernel_counter_collector const&) = delete;
   kernel_counter_collector& operator=(kernel_counter_collector const&) = delete;
   ~kernel_counter_collector() { close(); }
