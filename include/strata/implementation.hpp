@@ -21,8 +21,8 @@
 #endif
 #endif
 
-// What runs for a range or a launch, and the standard headers of the library, come before the cold
-// code: they keep the level of optimisation of the command line.
+// What runs for a range or a launch, what writes reports, and the standard headers of the library
+// come before the cold code: they keep the level of optimisation of the command line.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -55,6 +55,7 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
+#include <strata/report/text_writer.hpp>
 #include <strata/session.hpp>
 
 STRATA_DETAIL_COLD_CODE
