@@ -2,7 +2,7 @@
 # Builds and runs every test that this machine can run.
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
-#   tests/run.sh --quick       the rings unit and fake, not optimised, without the examples: two minutes on two cores
+#   tests/run.sh --quick       the rings unit and fake, not optimised, without the examples: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and unit and fake again under ASan+UBSan and under TSan
 #   tests/run.sh --full        and the long parts
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu

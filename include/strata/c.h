@@ -8,7 +8,8 @@
 //   #define STRATA_IMPLEMENTATION
 //   #include <strata/strata.hpp>
 //
-// Without one the calls do nothing. With STRATA_ENABLED=0 every call compiles to nothing.
+// On Linux the calls do nothing without one; elsewhere they do not link. With STRATA_ENABLED=0
+// every call compiles to nothing.
 
 #include <strata/base/macros.hpp>
 

@@ -142,6 +142,12 @@ inline void c_step_begin() {
 inline constexpr strata_detail_c_calls c_calls{&c_push, &c_push_indexed, &c_pop, &c_step_begin,
                                                &c_step_end};
 
+#if defined(__linux__)
+static_assert(offsetof(process_block, abi) == offsetof(strata_detail_c_block, abi) &&
+                  offsetof(process_block, c_calls) == offsetof(strata_detail_c_block, calls),
+              "c.h reads the beginning of the block");
+#endif
+
 }  // namespace detail
 
 STRATA_END
@@ -165,7 +171,8 @@ STRATA_BEGIN
 namespace detail {
 
 /// Tells the first range that a session can be started. It runs before the program's own static
-/// objects, which may have ranges.
+/// objects, which may have ranges; on macOS, where constructors have no priority, in the order of
+/// linking.
 #if defined(__APPLE__)
 __attribute__((constructor))
 #else

@@ -244,7 +244,8 @@ struct profile_cost {
   std::uint64_t activity_bytes = 0;  ///< memory of activity buffers and records
 };
 
-/// What one range, without the ranges below it, counted in one step.
+/// What one range, without the ranges below it, counted: in one step, or in all recorded calls
+/// (counter_set::method).
 struct counter_value {
   std::uint32_t node;
   std::uint32_t counter;  ///< position in counter_set::names

@@ -25,14 +25,6 @@ STRATA_END
 
 #if !STRATA_ENABLED
 
-#include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
-#include <strata/options.hpp>
-#include <strata/status.hpp>
-
-#include <cstddef>
-#include <string_view>
-
 // The same classes for STRATA_ENABLED=0: they collect nothing, say so, and need no implementation.
 
 STRATA_BEGIN_SWITCH
@@ -215,7 +207,7 @@ class STRATA_DETAIL_EXPORT session {
   ~session();
 
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
-  /// Errors: busy when another session runs.
+  /// Errors: bad_argument when options().enabled is false; busy when another session runs.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start();
 

@@ -72,6 +72,7 @@ TEST_CASE("traffic and instructions equal the count by hand") {
   }
   CHECK(counters.passes_done() == counters.passes());
   strata::profile const& p = s.profile();
+  for (std::string const& problem : p.problems) MESSAGE(problem);
   auto copy = counted(p, "step/copy");
   auto fma = counted(p, "step/fma");
   auto parent = counted(p, "step");

@@ -38,7 +38,6 @@ ALONE = 100  # a header below this many lines that has one user belongs into the
 SHORT = {  # with the reason
     "version.hpp": "CMake and Meson read it line by line",
     "strata.hpp": "includes only",
-    "implementation.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
     "base/spin_mutex.hpp": "what range.hpp includes in place of <mutex>",
 }

@@ -66,7 +66,7 @@ def differing(a, b):
 walk = re.search(r"^## The walk of a range\n(.*?)^## ", text, re.S | re.M).group(1)
 told = set(re.findall(r"^\d+\. `([\w/.]+)`", walk, re.M))
 if not shutil.which("g++") or not shutil.which("gcov"):
-    print("not checked, since g++ or gcov is not here: the files that a range passes")
+    print("LEFT OUT: the files that a range passes: no g++ or gcov here")
 else:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -30,8 +30,8 @@
 // Said at exit where STRATA is set and nothing can start a session.
 #define STRATA_DETAIL_NO_IMPLEMENTATION                                                        \
   "STRATA is set, but this program has no implementation of Strata, so nothing was recorded: " \
-  "add a source file with #define STRATA_IMPLEMENTATION and #include <strata/strata.hpp>, "    \
-  "or run the program under libstrata_inject.so"
+  "compile include/strata/implementation.cpp (C++17) into it (CMake: link "                    \
+  "strata::implementation), or run the program under libstrata_inject.so"
 
 // Types that are the same in both modes: records, tables, reports.
 #define STRATA_BEGIN \

@@ -17,7 +17,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// One pass over the text of a configuration.
+/// Reads the text of STRATA into options, in one pass.
 class options_reader {
  public:
   options_reader(options& to, vec<std::string>& problems) : to_(&to), problems_(&problems) {}

@@ -32,8 +32,8 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What stands behind a session: starts the collectors, opens and closes their windows, and makes
-/// the profile of what they collected.
+/// The implementation of strata::session: starts the collectors, opens and closes their windows,
+/// and makes the profile of what they collected.
 class session_core {
  public:
   explicit session_core(strata::options wanted) : options_(std::move(wanted)) {
@@ -46,7 +46,7 @@ class session_core {
   session_core& operator=(session_core const&) = delete;
   ~session_core() { stop(); }
 
-  /// Begins to collect. What cannot be had (no driver, say) is left out and told by `problems`.
+  /// Begins to collect. What cannot be had (no driver, say) is left out; `problems` says why.
   /// Errors: busy when another session runs.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
@@ -120,9 +120,10 @@ class session_core {
   strata::options const& options() const noexcept { return options_; }
 
   /// Hardware counters for passes that the program drives itself:
-  /// `for (auto pass : run.counters("hbm+l1")) step();` or `run.counters("hbm").replay(step)`.
-  /// Another request in the same run is refused. What goes wrong is told by `problems`. Requires: a
-  /// CUDA context in this thread. Threads: the one whose ranges are counted.
+  /// `for (auto const& pass : run.counters("hbm+l1")) step();` or
+  /// `run.counters("hbm").replay(step)`. Another request in the same run is refused. `problems`
+  /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
+  /// are counted.
   counter_collector& counters(std::string_view request) {
     return running_ ? counting_->by_program(request) : counting_->ranges();
   }
@@ -136,7 +137,7 @@ class session_core {
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept { return problems_; }
 
-  /// Writes the files and prints the table that the configuration asks for; stops the run first.
+  /// Writes the files and prints the table that the options ask for; stops the run first.
   /// Errors: input_output; the table is printed all the same.
   status report() {
     stop();

@@ -182,7 +182,7 @@ class perf_request {
 
  private:
   void want(metric const& entry) {
-    if (std::find(wanted_.begin(), wanted_.end(), entry.key) != wanted_.end()) return;
+    if (wanted_.contains(entry.key)) return;
     if (perf_event const* const event = find_perf_event(entry.formula)) {
       wishes_.push_back({event});
     } else {
@@ -508,10 +508,7 @@ class cpu_counter_collector {
     std::string keys;
     for (resolved_metric const& each : set_.metrics) {
       if (each.counters.size() != 3) continue;  // itself, and the times that scale it
-      auto const sum = [&](std::string const& name) {
-        auto const at = std::find(data.names.begin(), data.names.end(), name);
-        return sums[static_cast<std::size_t>(at - data.names.begin())];
-      };
+      auto const sum = [&](std::string const& name) { return sums[data.names.index_of(name)]; };
       if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
         keys += (keys.empty() ? "" : ", ") + each.key;
     }
@@ -525,9 +522,9 @@ class cpu_counter_collector {
   static void copy(bout const& of, counter_set& to) {
     vec<std::uint32_t> positions;
     for (std::string const& name : of.columns) {
-      auto const found = std::find(to.names.begin(), to.names.end(), name);
-      positions.push_back(static_cast<std::uint32_t>(found - to.names.begin()));
-      if (found == to.names.end()) to.names.push_back(name);
+      std::size_t const found = to.names.index_of(name);
+      positions.push_back(static_cast<std::uint32_t>(found));
+      if (found == to.names.size()) to.names.push_back(name);
     }
     of.meter.each_node([&](std::uint32_t node, detail::perf_meter::slot const* slots) {
       for (std::size_t i = 0; i < positions.size(); ++i)

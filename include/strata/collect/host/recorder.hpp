@@ -355,12 +355,15 @@ class recorder {
     return own;
   }
 
+  STRATA_DETAIL_COLD static thread_recorder* first_of_this_thread() noexcept {
+    return instance().of_this_thread();
+  }
   static range_token hear_begin(name_cache* cached, char const* name, std::size_t length,
                                 std::int64_t index, range_attributes const* attributes,
                                 bool pushed) noexcept {
     thread_recorder* own = thread_recorder::current();
     if (STRATA_DETAIL_UNLIKELY(own == nullptr)) {
-      own = instance().of_this_thread();
+      own = first_of_this_thread();
       if (own == nullptr) return {};
     }
     return own->begin(cached, std::string_view(name, length), index, attributes, pushed);
