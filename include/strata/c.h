@@ -95,7 +95,9 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_find(
       block == 0 ? 0 : __atomic_load_n(&block->calls, __ATOMIC_ACQUIRE);
   char const* const wish = getenv("STRATA");
   if (calls == 0 && wish != 0 && *wish != '\0') { /* it may still be loaded */
-    if (__atomic_exchange_n(&strata_detail_c_process, (int)getpid(), __ATOMIC_RELAXED) == 0)
+    int nobody = 0;
+    if (__atomic_compare_exchange_n(&strata_detail_c_process, &nobody, (int)getpid(), 0,
+                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
       atexit(strata_detail_c_tell);
     return &strata_detail_c_idle;
   }
