@@ -69,6 +69,52 @@ struct nested {
   }
 };
 
+/// A model as large as those that people run: four phases of 64 layers of 12 ranges.
+struct model {
+  static constexpr int layers = 64;
+  static constexpr int phases = 4;
+  static constexpr int ranges = phases * (1 + layers * 12);
+
+  static void part(int layer) {
+    STRATA_RANGE("block", layer);
+    { STRATA_RANGE("ln1"); }
+    { STRATA_RANGE("q"); }
+    { STRATA_RANGE("k"); }
+    { STRATA_RANGE("v"); }
+    { STRATA_RANGE("rope"); }
+    { STRATA_RANGE("attention"); }
+    { STRATA_RANGE("projection"); }
+    { STRATA_RANGE("ln2"); }
+    { STRATA_RANGE("gate"); }
+    { STRATA_RANGE("up"); }
+    STRATA_RANGE("down");
+    benchmark::ClobberMemory();
+  }
+  void operator()() {
+    for (int phase = 0; phase < phases; ++phase) {
+      STRATA_RANGE("phase", phase);
+      for (int layer = 0; layer < layers; ++layer) part(layer);
+    }
+  }
+};
+
+/// The same size, each name a text that is looked up, as an adapter for another library has them.
+struct named_model {
+  static constexpr int layers = 64;
+  static constexpr int ranges = layers * 5;
+
+  void operator()() {
+    for (int layer = 0; layer < layers; ++layer) {
+      STRATA_RANGE("block", layer);
+      for (char const* const name :
+           {"attn_norm", "attention projection", "ffn_norm", "blk.ffn_down.weight"}) {
+        strata::scoped_range const r(name);
+        benchmark::ClobberMemory();
+      }
+    }
+  }
+};
+
 struct push_and_pop {
   static constexpr int ranges = 1;
   void operator()() {
@@ -226,6 +272,8 @@ int main(int argc, char** argv) {
   add<with_index>("recording, index", &recording<with_index>, most_ranges);
   add<with_attributes>("recording, attributes", &recording<with_attributes>, most_ranges);
   add<nested>("recording, nested", &recording<nested>, most_ranges);
+  add<model>("recording, 64 layers", &recording<model>, most_ranges);
+  add<named_model>("recording, 64 layers, names by text", &recording<named_model>, most_ranges);
   add<push_and_pop>("recording, push and pop", &recording<push_and_pop>, most_ranges);
   add<in_phases>("recording, phases", &recording<in_phases>, most_ranges);
   add<with_string>("recording, std::string", &recording<with_string>, most_ranges);

@@ -9,6 +9,7 @@
 #include <strata/profile.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
+#include <strata/report/perfetto.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
 
@@ -43,7 +44,11 @@ class profile_maker {
     made_.end = now_;
   }
 
-  strata::profile take() { return std::move(made_); }
+  /// As a session makes it: the sums are there before any report.
+  strata::profile take() {
+    made_.device = strata::detail::sum_records(made_);
+    return std::move(made_);
+  }
 
  private:
   std::uint32_t name(char const* text) {
@@ -89,6 +94,8 @@ class profile_maker {
     strata::kernel_record kernel{};
     kernel.begin = gpu_;
     kernel.end = gpu_ += 2800 + 5 * spread;
+    kernel.node = where;
+    kernel.captured_by = strata::no_node;
     kernel.correlation = number;
     kernel.name = 1 + number % 8;
     kernel.stream = 7;
@@ -208,10 +215,15 @@ void statistics_add(benchmark::State& state) {
 
 using write_function = void (*)(strata::detail::text_writer&, strata::report_input const&);
 
+constexpr strata::trace_options whole{1'000'000'000, false};
+std::uint64_t events = 0;  // of the trace that was written last
+
 void write_whole_trace(strata::detail::text_writer& out, strata::report_input const& input) {
-  strata::trace_options options;
-  options.max_events = 1'000'000'000;
-  (void)strata::write_trace(out, input, options);
+  events = strata::write_trace(out, input, whole).events;
+}
+
+void write_whole_perfetto(strata::detail::text_writer& out, strata::report_input const& input) {
+  events = strata::write_perfetto(out, input, whole).events;
 }
 
 std::string const& text_of(write_function write) {
@@ -249,6 +261,7 @@ void write_to_nowhere(benchmark::State& state, write_function write) {
   }
   std::fclose(file);
   state.counters["bytes"] = static_cast<double>(bytes);
+  state.counters["events"] = static_cast<double>(events);
 }
 
 void write_to_file(benchmark::State& state, write_function write) {
@@ -316,6 +329,7 @@ int main(int argc, char** argv) {
       ->Iterations(5 * million);
   add_writers("memory.csv", &strata::write_memory_csv);
   add_writers("trace.json", &write_whole_trace);
+  add_writers("trace.perfetto-trace", &write_whole_perfetto);
 
   benchmark::AddCustomContext("compiler", bench::compiler);
   benchmark::AddCustomContext("flags", BENCH_FLAGS);

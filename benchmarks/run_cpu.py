@@ -46,7 +46,7 @@ def compact(raw, column):
         scale = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[row["time_unit"]]
         entry["ns"].append(round(row[column] * scale, 4))
         entry["wall_ns"].append(round(row["real_time"] * scale, 4))
-        for counter in ("ranges", "records", "bytes"):
+        for counter in ("ranges", "records", "bytes", "events"):
             if counter in row:
                 entry[counter] = row[counter]
     return benchmarks

@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
 # Builds the GPT-2 example and lets Strata report on it: both GPU implementations where there is a GPU, else the CPU's.
-# Usage: bash examples/demo.sh [options of gpt2, see --help]
+# Usage: bash examples/demo.sh [options of gpt2]; --help prints them
 # STRATA=... in the environment replaces the demo's own settings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/demo
+
+for argument in "$@"; do
+  case $argument in
+    --help | -h)
+      echo "bash examples/demo.sh [options]: builds GPT-2 124M and profiles its forward pass, on the GPU if there is one, else on the CPU."
+      echo "STRATA=... in the environment replaces the demo's settings. All options are passed on to gpt2:"
+      sed -n '/^  --impl/,/^$/p' examples/gpt2/options.hpp
+      exit 0
+      ;;
+  esac
+done
 
 # --- tools ---
 missing=()
@@ -33,7 +44,7 @@ gpt2=$build/examples/gpt2/gpt2
 implementations=()
 for argument in "$@"; do
   # The caller chooses: one run, as asked for.
-  case $argument in --impl | --impl=* | --check | --count-launches | --list | --help | -h) implementations=("") ;; esac
+  case $argument in --impl | --impl=* | --check | --count-launches | --list) implementations=("") ;; esac
 done
 if ((!${#implementations[@]})); then
   mapfile -t implementations < <("$gpt2" --list)
@@ -46,7 +57,7 @@ start=$(mktemp)
 trap 'rm -f "$start"' EXIT
 for implementation in "${implementations[@]}"; do
   name=${implementation:-gpt2}
-  settings=trace,skip=1,out=strata-out/$name
+  settings=trace,skip=1,formats=table+csv+json+trace+html,out=strata-out/$name
   [[ $name != cpu ]] || settings+=,counters=cpu
   settings=${STRATA:-$settings}
   echo
@@ -55,7 +66,6 @@ for implementation in "${implementations[@]}"; do
 done
 
 if [[ -z ${STRATA:-} ]]; then  # else the program has told where they are
-  echo
-  echo "Files written:"
-  find strata-out -type f -newer "$start" | sort | sed 's/^/  /'
+  files=$([[ ! -d strata-out ]] || find strata-out -type f -newer "$start" | sort)
+  [[ -z $files ]] || printf '\nFiles written:\n%s\n' "$(sed 's/^/  /' <<<"$files")"
 fi

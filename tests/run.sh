@@ -69,6 +69,9 @@ missing() {
   fi
 }
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
+  if has_ring unit && [ $quick = 0 ]; then
+    command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
+  fi
   if has_ring package; then
     command -v clang++ >/dev/null 2>&1 || echo clang
     command -v clang-format >/dev/null 2>&1 || echo clang-format
@@ -184,6 +187,18 @@ fi
 if [ -n "$STRATA_TEST_NVTX" ]; then
   export STRATA_TEST_NVTX
   nvtx=("-DCMAKE_INCLUDE_PATH=$STRATA_TEST_NVTX")
+fi
+
+# Perfetto's definitions, with which one script reads traces back; without them it is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import perfetto' 2>/dev/null; then
+  [ -d "$root/build/perfetto/perfetto" ] || python3 -m pip install --quiet --timeout=15 --retries=1 \
+    --root-user-action=ignore --target "$root/build/perfetto" 'perfetto==0.59.*'
+fi
+
+# What checks pages for people who do not see them or have no mouse; without it that part is left out.
+if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_python" ]; then
+  python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
+    --root-user-action=ignore --target "$root/build/axe" 'axe-playwright-python==0.1.*'
 fi
 
 if [ $quick = 1 ]; then

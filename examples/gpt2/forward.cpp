@@ -6,104 +6,119 @@
 
 namespace gpt2 {
 
+namespace llm = strata::llm;
+
+namespace {
+
+/// GPT-2 124M in 32 bits, for what each range has to do.
+llm::model gpt2_124m(dimensions const& d) {
+  llm::model m;
+  m.width = dimensions::C;
+  m.vocabulary = dimensions::V;
+  m.padded_vocabulary = dimensions::Vp;
+  m.positions = dimensions::max_T;
+  m.tied = true;
+  m.rms = false;
+  m.bits = llm::uniform(32);
+  llm::layer& block = m.kinds[0];
+  block.count = static_cast<double>(d.L);
+  block.heads = block.kv_heads = dimensions::H;
+  block.head_size = dimensions::D;
+  block.ffn = 4 * dimensions::C;
+  block.nonlinearity = llm::activation::gelu;
+  block.bias = block.qkv_bias = true;
+  return m;
+}
+
+/// Logits everywhere, and no kernel that the causal mask saves work.
+llm::pass whole_batch(dimensions const& d) {
+  llm::pass p = llm::training(static_cast<double>(d.B), static_cast<double>(d.T));
+  p.keys = llm::attended::all;
+  return p;
+}
+
+}  // namespace
+
+model::model(dimensions const& d) : d_(d), llm_(gpt2_124m(d)), pass_(whole_batch(d)) {}
+
 float model::forward(int const* tokens, int const* targets) {
   {
-    auto const w = cost_.embedding();
-    STRATA_RANGE("embedding", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("embedding", llm::embedding(llm_, pass_));
     embedding(tokens);
   }
   for (std::size_t layer = 0; layer < d_.L; ++layer) block(layer);
   {
-    auto const w = cost_.layernorm();
-    STRATA_RANGE("lnf", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("lnf", llm::norm(llm_, pass_));
     lnf();
   }
   {
-    auto const w = cost_.lm_head();
-    STRATA_RANGE("lm_head", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("lm_head", llm::head(llm_, pass_));
     lm_head();
   }
-  auto const w = cost_.loss();
-  STRATA_RANGE("loss", strata::flops(w.flops), strata::bytes(w.bytes));
+  STRATA_RANGE("loss", llm::loss(llm_, pass_));
   return loss(targets);
 }
 
 void model::block(std::size_t layer) {
   STRATA_RANGE("block", layer, strata::tokens(d_.rows()), strata::shape(d_.B, d_.T, d_.C));
   {
-    auto const w = cost_.layernorm();
-    STRATA_RANGE("ln1", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("ln1", llm::norm(llm_, pass_));
     ln1(layer);
   }
   attention(layer);
   {
-    auto const w = cost_.residual();
-    STRATA_RANGE("residual1", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("residual1", llm::residual(llm_, pass_));
     residual1(layer);
   }
   {
-    auto const w = cost_.layernorm();
-    STRATA_RANGE("ln2", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("ln2", llm::norm(llm_, pass_));
     ln2(layer);
   }
   mlp(layer);
   {
-    auto const w = cost_.residual();
-    STRATA_RANGE("residual2", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("residual2", llm::residual(llm_, pass_));
     residual2(layer);
   }
 }
 
 void model::attention(std::size_t layer) {
-  auto const all = cost_.attention();
-  STRATA_RANGE("attention", strata::flops(all.flops), strata::bytes(all.bytes),
-               strata::tokens(d_.rows()), strata::shape(d_.B, d_.T, d_.C));
+  STRATA_RANGE("attention", llm::attention(llm_, pass_), strata::tokens(d_.rows()),
+               strata::shape(d_.B, d_.T, d_.C));
   {
-    auto const w = cost_.qkv();
-    STRATA_RANGE("qkv", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("qkv", llm::qkv(llm_, pass_));
     qkv(layer);
   }
   {
-    auto const w = cost_.scores();
-    STRATA_RANGE("scores", strata::flops(w.flops), strata::bytes(w.bytes),
-                 strata::shape(d_.B, d_.H, d_.T, d_.T));
+    STRATA_RANGE("scores", llm::scores(llm_, pass_), strata::shape(d_.B, d_.H, d_.T, d_.T));
     scores(layer);
   }
   {
-    auto const w = cost_.softmax();
-    STRATA_RANGE("softmax", strata::flops(w.flops), strata::bytes(w.bytes),
-                 strata::shape(d_.B, d_.H, d_.T, d_.T));
+    STRATA_RANGE("softmax", llm::softmax(llm_, pass_), strata::shape(d_.B, d_.H, d_.T, d_.T));
     softmax(layer);
   }
   {
-    auto const w = cost_.values();
-    STRATA_RANGE("values", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("values", llm::values(llm_, pass_));
     values(layer);
   }
   {
-    auto const w = cost_.projection();
-    STRATA_RANGE("projection", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("projection", llm::output(llm_, pass_));
     projection(layer);
   }
 }
 
 void model::mlp(std::size_t layer) {
-  auto const all = cost_.mlp();
-  STRATA_RANGE("mlp", strata::flops(all.flops), strata::bytes(all.bytes), strata::tokens(d_.rows()),
+  STRATA_RANGE("mlp", llm::mlp(llm_, pass_), strata::tokens(d_.rows()),
                strata::shape(d_.B, d_.T, d_.C));
   {
-    auto const w = cost_.up();
-    STRATA_RANGE("up", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("up", llm::up(llm_, pass_));
     up(layer);
   }
   {
-    auto const w = cost_.gelu();
-    STRATA_RANGE("gelu", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("gelu", llm::nonlinearity(llm_, pass_));
     gelu(layer);
   }
   {
-    auto const w = cost_.down();
-    STRATA_RANGE("down", strata::flops(w.flops), strata::bytes(w.bytes));
+    STRATA_RANGE("down", llm::down(llm_, pass_));
     down(layer);
   }
 }

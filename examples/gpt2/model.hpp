@@ -6,7 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "cost.hpp"
+#include <strata/analyse/llm.hpp>
+
 #include "dimensions.hpp"
 #include "weights.hpp"
 
@@ -30,7 +31,7 @@ class model {
   virtual void print_launches(std::FILE*) const {}
 
  protected:
-  explicit model(dimensions const& d) : d_(d), cost_(d) {}
+  explicit model(dimensions const& d);
 
   // `x` is the residual stream, `y` the branch beside it.
   virtual void embedding(int const* tokens) = 0;  // x = token + position
@@ -57,7 +58,8 @@ class model {
   void attention(std::size_t layer);
   void mlp(std::size_t layer);
 
-  step_cost cost_;
+  strata::llm::model llm_;  // what its ranges have to do
+  strata::llm::pass pass_;
 };
 
 std::unique_ptr<model> make_cpu(dimensions const& d, weights const& w);

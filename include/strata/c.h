@@ -48,9 +48,12 @@ struct strata_detail_c_block {
 // Weak: the units of a program or shared object have one in common.
 #define STRATA_DETAIL_C_SHARED __attribute__((weak, visibility("hidden")))
 
-/// The implementation, null until the first call of this program or shared object looks for it.
+/// The implementation, null until a call of this program or shared object has found it.
 extern struct strata_detail_c_calls const* strata_detail_c_found;
 STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_found = 0;
+/// How many calls idle before the next one looks again.
+extern int strata_detail_c_rest;
+STRATA_DETAIL_C_SHARED int strata_detail_c_rest = 0;
 extern int strata_detail_c_process;
 STRATA_DETAIL_C_SHARED int strata_detail_c_process = 0;
 
@@ -81,9 +84,14 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_publi
   return (struct strata_detail_c_block const*)address;
 }
 
+/// One in a process, where the linker merges it: only one unit says the sentence.
+extern int strata_detail_c_told;
+__attribute__((weak, visibility("default"))) int strata_detail_c_told = 0;
+
 void strata_detail_c_tell(void);
 STRATA_DETAIL_C_SHARED void strata_detail_c_tell(void) {
   if (strata_detail_c_found != 0 || strata_detail_c_process != (int)getpid()) return;
+  if (__atomic_exchange_n(&strata_detail_c_told, 1, __ATOMIC_RELAXED) != 0) return;
   if (strata_detail_c_published() != 0) return; /* a unit of C++ says it */
   fprintf(stderr, "strata: %s\n", STRATA_DETAIL_NO_IMPLEMENTATION);
 }
@@ -101,7 +109,10 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_find(
       atexit(strata_detail_c_tell);
     return &strata_detail_c_idle;
   }
-  if (calls == 0) calls = &strata_detail_c_idle;
+  if (calls == 0) { /* a session in code may come later: the 64th call looks again */
+    __atomic_store_n(&strata_detail_c_rest, 64, __ATOMIC_RELAXED);
+    return &strata_detail_c_idle;
+  }
   __atomic_store_n(&strata_detail_c_found, calls, __ATOMIC_RELEASE);
   return calls;
 }
@@ -109,7 +120,10 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_find(
 static inline struct strata_detail_c_calls const* strata_detail_c(void) {
   struct strata_detail_c_calls const* const found =
       __atomic_load_n(&strata_detail_c_found, __ATOMIC_ACQUIRE);
-  return found != 0 ? found : strata_detail_c_find();
+  int const rest = found != 0 ? 0 : __atomic_load_n(&strata_detail_c_rest, __ATOMIC_RELAXED);
+  if (rest <= 0) return found != 0 ? found : strata_detail_c_find();
+  __atomic_store_n(&strata_detail_c_rest, rest - 1, __ATOMIC_RELAXED);
+  return &strata_detail_c_idle;
 }
 
 /// Begins a range that the next `strata_pop` of this thread ends; the name is copied. Cost: an

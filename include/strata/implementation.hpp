@@ -58,57 +58,6 @@
 #include <strata/report/text_writer.hpp>
 #include <strata/session.hpp>
 
-STRATA_DETAIL_COLD_CODE
-
-#include <strata/session/environment_session.hpp>
-#include <strata/session/options_reader.hpp>
-#include <strata/session/session_core.hpp>
-
-STRATA_BEGIN_SWITCH
-
-STRATA_DETAIL_BODY options options::parse(std::string_view text, vec<std::string>& problems) {
-  options made;
-  made.text = std::string(text);
-  detail::options_reader(made, problems).read(text);
-  return made;
-}
-
-STRATA_DETAIL_BODY std::size_t counter_passes::passes() const noexcept { return of_->passes(); }
-STRATA_DETAIL_BODY std::size_t counter_passes::passes_done() const noexcept {
-  return of_->passes_done();
-}
-STRATA_DETAIL_BODY bool counter_passes::done() const noexcept { return of_->done(); }
-STRATA_DETAIL_BODY void counter_passes::begin_pass() { (void)of_->begin_pass(); }
-STRATA_DETAIL_BODY void counter_passes::end_pass() noexcept { of_->stop_pass(); }
-STRATA_DETAIL_BODY void counter_passes::accept_pass() { (void)of_->accept_pass(); }
-STRATA_DETAIL_BODY status counter_passes::replay_once(body_function* call, void* body) {
-  return of_->replay_once(call, body);
-}
-STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* call, void* body) {
-  return of_->replay_all(call, body);
-}
-
-STRATA_DETAIL_BODY session::session() : session(strata::options()) {}
-STRATA_DETAIL_BODY session::session(strata::options const& wanted)
-    : core_(new detail::session_core(wanted)) {}
-STRATA_DETAIL_BODY session::~session() { delete core_; }
-STRATA_DETAIL_BODY status session::start() { return core_->start(); }
-STRATA_DETAIL_BODY void session::stop() { core_->stop(); }
-STRATA_DETAIL_BODY bool session::running() const noexcept { return core_->running(); }
-STRATA_DETAIL_BODY strata::options const& session::options() const noexcept {
-  return core_->options();
-}
-STRATA_DETAIL_BODY counter_passes session::counters(std::string_view request) {
-  return counter_passes(core_->counters(request));
-}
-STRATA_DETAIL_BODY strata::profile const& session::profile() { return core_->profile(); }
-STRATA_DETAIL_BODY vec<status> const& session::problems() const noexcept {
-  return core_->problems();
-}
-STRATA_DETAIL_BODY status session::report() { return core_->report(); }
-
-STRATA_END_SWITCH
-
 // The bodies of <strata/c.h>.
 
 STRATA_BEGIN
@@ -163,6 +112,78 @@ STRATA_DETAIL_BODY void strata_step_begin(void) { strata::detail::c_step_begin()
 STRATA_DETAIL_BODY void strata_step_end(void) { strata::detail::c_step_end(); }
 }  // extern "C"
 #endif
+
+STRATA_DETAIL_COLD_CODE
+
+#include <strata/session/environment_session.hpp>
+#include <strata/session/options_reader.hpp>
+#include <strata/session/session_core.hpp>
+
+STRATA_BEGIN_SWITCH
+
+STRATA_DETAIL_BODY options options::parse(std::string_view text, vec<std::string>& problems) {
+  options made;
+  made.text = std::string(text);
+  detail::options_reader(made, problems).read(text);
+  return made;
+}
+
+STRATA_DETAIL_BODY std::size_t counter_passes::passes() const noexcept { return of_->passes(); }
+STRATA_DETAIL_BODY std::size_t counter_passes::passes_done() const noexcept {
+  return of_->passes_done();
+}
+STRATA_DETAIL_BODY bool counter_passes::done() const noexcept {
+  return detail::in_forked_child() || of_->done();
+}
+// In a forked child no pass begins or ends: the profiler is the parent's.
+STRATA_DETAIL_BODY void counter_passes::begin_pass() {
+  if (!detail::in_forked_child()) (void)of_->begin_pass();
+}
+STRATA_DETAIL_BODY void counter_passes::end_pass() noexcept {
+  if (!detail::in_forked_child()) of_->stop_pass();
+}
+STRATA_DETAIL_BODY void counter_passes::accept_pass() {
+  if (!detail::in_forked_child()) (void)of_->accept_pass();
+}
+STRATA_DETAIL_BODY status counter_passes::replay_once(body_function* call, void* body) {
+  if (!detail::in_forked_child()) return of_->replay_once(call, body);
+  call(body);
+  return detail::child_is_silent();
+}
+STRATA_DETAIL_BODY status counter_passes::replay_all(body_function* call, void* body) {
+  if (!detail::in_forked_child()) return of_->replay_all(call, body);
+  call(body);
+  return detail::child_is_silent();
+}
+
+STRATA_DETAIL_BODY session::session() : session(strata::options()) {}
+STRATA_DETAIL_BODY session::session(strata::options const& wanted)
+    : core_(new detail::session_core(wanted)) {}
+STRATA_DETAIL_BODY session::~session() {
+  // A forked child leaves it alone, where leak checkers find it: the profiler is the parent's.
+  static std::atomic<detail::session_core const*> left_alone{nullptr};
+  if (detail::in_forked_child()) {
+    left_alone.store(core_);
+  } else {
+    delete core_;
+  }
+}
+STRATA_DETAIL_BODY status session::start() { return core_->start(); }
+STRATA_DETAIL_BODY void session::stop() { core_->stop(); }
+STRATA_DETAIL_BODY bool session::running() const noexcept { return core_->running(); }
+STRATA_DETAIL_BODY strata::options const& session::options() const noexcept {
+  return core_->options();
+}
+STRATA_DETAIL_BODY counter_passes session::counters(std::string_view request) {
+  return counter_passes(core_->counters(request));
+}
+STRATA_DETAIL_BODY strata::profile const& session::profile() { return core_->profile(); }
+STRATA_DETAIL_BODY vec<status> const& session::problems() const noexcept {
+  return core_->problems();
+}
+STRATA_DETAIL_BODY status session::report() { return core_->report(); }
+
+STRATA_END_SWITCH
 
 #if !defined(STRATA_DETAIL_INJECTION)  // an injected library registers itself
 

@@ -40,8 +40,8 @@ STRATA_BEGIN_SWITCH
 
 class inherit;
 
-/// A place in the call tree, for use in another thread. It is valid until the process ends.
-/// Threads: any; it is a plain value.
+/// A place in the call tree, for use in another thread. It is valid while its session runs; a later
+/// session may take it for an empty one. Threads: any; it is a plain value.
 class range_handle {
  public:
   constexpr range_handle() noexcept = default;
@@ -49,9 +49,9 @@ class range_handle {
  private:
   friend class inherit;
   friend range_handle current() noexcept;
-  explicit constexpr range_handle(std::uint32_t node) noexcept : node_(node) {}
+  explicit constexpr range_handle(std::uint32_t place) noexcept : place_(place) {}
 
-  std::uint32_t node_ = 0;
+  std::uint32_t place_ = 0;
 };
 
 /// The innermost range of the calling thread; an empty handle outside of ranges, or while no
@@ -63,13 +63,14 @@ class range_handle {
 
 /// As long as this object lives, ranges and device work of the calling thread are counted below
 /// another thread's range. An empty handle, or the place where the thread is already, changes
-/// nothing. Threads: any; it
-/// ends in the thread that began it. Cost: one load and one branch while no session runs.
+/// nothing. Threads: any; it ends in the thread that began it. Cost: one load and one branch while
+/// no session runs.
 class inherit {
  public:
   [[nodiscard]] explicit inherit(range_handle const& from) noexcept {
     detail::listener const* to = detail::active_listener();
-    if (STRATA_DETAIL_UNLIKELY(to != nullptr) && from.node_ != 0) token_ = to->inherit(from.node_);
+    if (STRATA_DETAIL_UNLIKELY(to != nullptr) && from.place_ != 0)
+      token_ = to->inherit(from.place_);
   }
   ~inherit() {
     if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);

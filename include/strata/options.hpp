@@ -17,17 +17,27 @@ struct options {
 
   bool enabled = true;  ///< `off` clears it
   bool trace = true;    ///< device activity by CUPTI; `host` clears it: ranges and host times only
+  bool trace_kernels = true;  ///< `trace=kernels+copies+memory+waits` chooses some of them
+  bool trace_copies = true;   ///< and fills
+  bool trace_memory = true;   ///< allocations and releases
+  bool trace_waits = true;    ///< of the host for the device
   std::string out =
       "strata-out";   ///< directory of the files; a used one is never overwritten, `-2` is appended
   bool table = true;  ///< `formats=table+csv+json+trace`
   bool csv = true;
   bool json = true;
   bool chrome_trace = true;
+  bool perfetto = false;     ///< `formats=perfetto`: the trace of a long run, in few bytes
+  bool html = false;         ///< `formats=html`: report.html, a page to look at
   std::uint32_t skip = 0;    ///< steps that are not recorded, before each window
   std::uint32_t warmup = 0;  ///< steps to record and drop
   std::uint32_t active = 0;  ///< steps to keep; 0: all that follow
   std::uint32_t repeat = 1;  ///< windows; 0: until the program ends
-  vec<std::string> only;     ///< patterns (`*`, `?`) of range names: these and what is below them
+  std::uint32_t every = 0;   ///< a window at the end of each so many steps, until the program ends
+  /// A file: each time that it is touched, a window of warmup + active (or 1) steps is recorded and
+  /// reported in a directory of its own below `out`. Nothing is recorded between the windows.
+  std::string trigger;
+  vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
   nvtx_mode nvtx =
@@ -45,6 +55,7 @@ struct options {
   /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
   /// slow.
   vec<std::string> kernels;
+  bool help = false;          ///< print the keys, record nothing
   bool list_metrics = false;  ///< print what can be counted, record nothing
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's
   std::string text;  ///< as given
@@ -67,7 +78,9 @@ struct options {
   bool nvtx_out() const noexcept { return nvtx == nvtx_mode::out || nvtx == nvtx_mode::in_and_out; }
 
   /// Whether the steps are recorded in windows rather than all.
-  bool has_schedule() const noexcept { return skip != 0 || warmup != 0 || active != 0; }
+  bool has_schedule() const noexcept {
+    return skip != 0 || warmup != 0 || active != 0 || every != 0 || !trigger.empty();
+  }
 };
 
 STRATA_END_SWITCH

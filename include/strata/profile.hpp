@@ -6,133 +6,13 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 STRATA_BEGIN
-
-/// Durations of one kind, as running sums and a logarithmic histogram.
-/// Units: ns. Quantiles have a relative error below 0.8 % and are exact for one value.
-class duration_statistics {
- public:
-  void add(std::int64_t duration) noexcept;
-  void add(duration_statistics const& other);
-  /// Converts the durations to another unit: each is multiplied by the factor.
-  void scale(double factor);
-  std::uint64_t count() const noexcept { return count_; }
-  double sum() const noexcept { return sum_; }
-  double sum_of_squares() const noexcept { return sum_of_squares_; }
-  std::int64_t minimum() const noexcept { return count_ == 0 ? 0 : minimum_; }
-  std::int64_t maximum() const noexcept { return maximum_; }
-  double mean() const noexcept { return count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_); }
-  /// The value below which the given fraction (0 to 1) lies.
-  std::int64_t quantile(double fraction) const noexcept;
-
- private:
-  static std::size_t bucket(std::int64_t duration) noexcept;
-  static std::int64_t middle(std::size_t bucket) noexcept;
-  void widen(std::size_t first, std::size_t last);
-
-  std::uint64_t count_ = 0;
-  double sum_ = 0.0;
-  double sum_of_squares_ = 0.0;
-  std::int64_t minimum_ = 0;
-  std::int64_t maximum_ = 0;
-  std::size_t first_bucket_ = 0;
-  vec<std::uint32_t> histogram_;  ///< from first_bucket_ on, as far as there are values
-};
-
-inline std::size_t duration_statistics::bucket(std::int64_t duration) noexcept {
-  // 64 linear parts an octave: values below 128 ns are exact.
-  if (duration < 128) return duration < 0 ? 0 : static_cast<std::size_t>(duration);
-  auto const value = static_cast<std::uint64_t>(duration);
-  unsigned octave = 0;
-#if defined(__GNUC__)
-  octave = 57u - static_cast<unsigned>(__builtin_clzll(value));
-#else
-  for (auto rest = value; rest >= 128; rest >>= 1) ++octave;
-#endif
-  return 64u * octave + static_cast<std::size_t>(value >> octave);
-}
-
-inline std::int64_t duration_statistics::middle(std::size_t bucket) noexcept {
-  if (bucket < 128) return static_cast<std::int64_t>(bucket);
-  std::size_t const octave = (bucket - 64) / 64;
-  std::int64_t const low = static_cast<std::int64_t>(bucket - 64 * octave) << octave;
-  return low + (std::int64_t{1} << octave) / 2;
-}
-
-inline void duration_statistics::widen(std::size_t first, std::size_t last) {
-  if (histogram_.empty()) first_bucket_ = first;
-  if (first < first_bucket_) {
-    histogram_.insert(histogram_.begin(), first_bucket_ - first, 0u);
-    first_bucket_ = first;
-  }
-  if (last - first_bucket_ >= histogram_.size()) histogram_.resize(last - first_bucket_ + 1);
-}
-
-inline void duration_statistics::add(std::int64_t duration) noexcept {
-  minimum_ = count_ == 0 || duration < minimum_ ? duration : minimum_;
-  maximum_ = count_ == 0 || duration > maximum_ ? duration : maximum_;
-  ++count_;
-  auto const value = static_cast<double>(duration);
-  sum_ += value;
-  sum_of_squares_ += value * value;
-  std::size_t const at = bucket(duration);
-  if (at < first_bucket_ || at - first_bucket_ >= histogram_.size()) widen(at, at);
-  ++histogram_[at - first_bucket_];
-}
-
-inline void duration_statistics::add(duration_statistics const& other) {
-  if (other.count_ == 0) return;
-  minimum_ = count_ == 0 || other.minimum_ < minimum_ ? other.minimum_ : minimum_;
-  maximum_ = count_ == 0 || other.maximum_ > maximum_ ? other.maximum_ : maximum_;
-  count_ += other.count_;
-  sum_ += other.sum_;
-  sum_of_squares_ += other.sum_of_squares_;
-  widen(other.first_bucket_, other.first_bucket_ + other.histogram_.size() - 1);
-  std::uint32_t* const to = histogram_.data() + (other.first_bucket_ - first_bucket_);
-  for (std::size_t i = 0; i < other.histogram_.size(); ++i) to[i] += other.histogram_[i];
-}
-
-inline void duration_statistics::scale(double factor) {
-  auto const convert = [factor](std::int64_t duration) {
-    double const value = static_cast<double>(duration) * factor;
-    return value < 9.2e18 ? static_cast<std::int64_t>(value)
-                          : std::int64_t{9'200'000'000'000'000'000};
-  };
-  duration_statistics scaled;
-  for (std::size_t i = 0; i < histogram_.size(); ++i) {
-    if (histogram_[i] == 0) continue;
-    std::size_t const to = bucket(convert(middle(first_bucket_ + i)));
-    scaled.widen(to, to);
-    scaled.histogram_[to - scaled.first_bucket_] += histogram_[i];
-  }
-  scaled.count_ = count_;
-  scaled.sum_ = sum_ * factor;
-  scaled.sum_of_squares_ = sum_of_squares_ * factor * factor;
-  scaled.minimum_ = convert(minimum_);
-  scaled.maximum_ = convert(maximum_);
-  *this = scaled;
-}
-
-inline std::int64_t duration_statistics::quantile(double fraction) const noexcept {
-  if (count_ == 0 || !(fraction > 0.0)) return minimum();
-  if (fraction >= 1.0) return maximum_;
-  auto const rank = static_cast<std::uint64_t>(fraction * static_cast<double>(count_ - 1) + 0.5);
-  std::uint64_t seen = 0;
-  for (std::size_t i = 0; i < histogram_.size(); ++i) {
-    seen += histogram_[i];
-    if (seen > rank) {
-      std::int64_t const value = middle(first_bucket_ + i);
-      return value < minimum_ ? minimum_ : value > maximum_ ? maximum_ : value;
-    }
-  }
-  return maximum_;
-}
 
 /// A place in the call tree: a name (with an index where one was given) below a parent.
 /// Nodes are ordered so that a parent comes before its children; node 0 is the root.
@@ -166,14 +46,17 @@ struct kernel_name {
   std::string mangled;
 };
 
+/// A thread of the program that ran ranges.
 struct profile_thread {
-  std::uint32_t ordinal = 0;
+  std::uint32_t ordinal = 0;  ///< the number in records
   std::uint64_t os_id = 0;
   std::string name;
 };
 
+/// A device as the driver describes it.
+/// Units: kHz, bits and bytes, as the names say.
 struct profile_device {
-  std::uint32_t ordinal = 0;
+  std::uint32_t ordinal = 0;  ///< the driver's number, that of records
   std::string name;
   std::uint32_t multiprocessors = 0;
   std::uint32_t compute_capability_major = 0;
@@ -189,8 +72,8 @@ struct profile_device {
 struct profile_environment {
   std::string host;
   std::string command;
-  std::string configuration;  ///< the text of STRATA, or what the code configured
-  std::string started_at;     ///< UTC, ISO 8601
+  std::string options;     ///< the text of STRATA, or the text that the code parsed
+  std::string started_at;  ///< UTC, ISO 8601
   std::string cpu;
   std::string clock;       ///< "tsc", "cntvct" or "steady_clock"
   std::string cupti_path;  ///< empty when CUPTI was not used
@@ -202,30 +85,105 @@ struct profile_environment {
   vec<profile_device> devices;
 };
 
-/// What could not be kept, each counted; all zero in a complete profile.
+/// What could not be kept, each counted; all zero in a complete profile. `loss_kinds` has a
+/// sentence for each.
 struct profile_losses {
-  std::uint64_t ranges_folded = 0;     ///< calls kept in sums only, because the log was full
-  std::uint64_t ranges_left_open = 0;  ///< not ended when the session ended
-  std::uint64_t ranges_ended_elsewhere =
-      0;                              ///< ended by another thread than the one that began them
-  std::uint64_t ranges_too_deep = 0;  ///< nested deeper than the limit, counted in `[deeper]`
-  std::uint64_t names_refused =
-      0;  ///< calls whose name was one too many, counted in `[other names]`
-  std::uint64_t indices_refused = 0;  ///< calls whose index was one too many, counted in `[*]`
-  std::uint64_t nodes_refused =
-      0;  ///< calls whose place in the tree was one too many, counted in `[other ranges]`
+  std::uint64_t ranges_folded = 0;
+  std::uint64_t steps_folded = 0;
+  std::uint64_t ranges_left_open = 0;
+  std::uint64_t ranges_ended_elsewhere = 0;
+  std::uint64_t ranges_too_deep = 0;
+  std::uint64_t names_refused = 0;
+  std::uint64_t indices_refused = 0;
+  std::uint64_t nodes_refused = 0;
   std::uint64_t pops_without_push = 0;
-  std::uint64_t launches_dropped = 0;     ///< calls into the driver beyond the memory limit
-  std::uint64_t activity_dropped = 0;     ///< records that CUPTI says it dropped
-  std::uint64_t activity_refused = 0;     ///< records beyond the memory limit
-  std::uint64_t buffers_refused = 0;      ///< buffer requests of CUPTI beyond the memory limit
-  std::uint64_t uncorrelated = 0;         ///< kernels and copies without a known launch
-  std::uint64_t timestamps_lost = 0;      ///< kernels and copies whose times the device lost
-  std::uint64_t counter_ranges_lost = 0;  ///< ranges that CUPTI's profiler refused or dropped
-  std::uint64_t spans_dropped = 0;        ///< start/end ranges and marks beyond the memory limit
-  std::uint64_t spans_left_open = 0;      ///< start/end ranges not ended when the session ended
-  std::uint64_t threads_refused = 0;  ///< threads beyond the limit, whose ranges were not recorded
+  std::uint64_t launches_folded = 0;
+  std::uint64_t launches_dropped = 0;
+  std::uint64_t activity_folded = 0;
+  std::uint64_t activity_dropped = 0;
+  std::uint64_t graph_nodes_refused = 0;
+  std::uint64_t buffers_refused = 0;
+  std::uint64_t uncorrelated = 0;
+  std::uint64_t timestamps_lost = 0;
+  std::uint64_t counter_ranges_lost = 0;
+  std::uint64_t spans_dropped = 0;
+  std::uint64_t spans_left_open = 0;
+  std::uint64_t threads_merged = 0;
 };
+
+/// One kind of loss as reports name it.
+struct loss_kind {
+  using member = std::uint64_t profile_losses::*;
+
+  std::string_view key;  ///< in profile.json
+  member count;
+  std::string_view what;
+  /// What follows and the cure; `{log}` and `{buffers}` stand for an option with a larger value.
+  std::string_view advice;
+};
+
+#define STRATA_DETAIL_LOSS(NAME, WHAT, ADVICE) \
+  { #NAME, &profile_losses::NAME, WHAT, ADVICE }
+inline constexpr loss_kind loss_kinds[] = {
+    STRATA_DETAIL_LOSS(
+        ranges_folded, "range calls kept in the sums only",
+        "They are missing in the trace: the range log was full. Raise it with {log}, "
+        "or record fewer steps."),
+    STRATA_DETAIL_LOSS(steps_folded, "steps kept in the sums only",
+                       "They are missing in the trace and in the steps of profile.json. Record "
+                       "windows of steps (active=)."),
+    STRATA_DETAIL_LOSS(
+        ranges_left_open, "ranges still open at the end",
+        "They are counted up to there in the thread that ended the session and missing in others. "
+        "End them before the session."),
+    STRATA_DETAIL_LOSS(ranges_ended_elsewhere,
+                       "ranges ended by another thread than the one that began them",
+                       "They are not counted. Begin and end a range in one thread."),
+    STRATA_DETAIL_LOSS(ranges_too_deep, "range calls nested too deep",
+                       "They are counted in [deeper]. Check that each push has its pop."),
+    STRATA_DETAIL_LOSS(
+        names_refused, "range calls with one name too many",
+        "They are counted in [other names]. Give a number as an index beside the name, not in it."),
+    STRATA_DETAIL_LOSS(indices_refused, "range calls with one index too many",
+                       "They are counted in [*]. Use fewer distinct indices."),
+    STRATA_DETAIL_LOSS(nodes_refused, "range calls with one place in the tree too many",
+                       "They are counted in [other ranges]. Use fewer distinct names and indices."),
+    STRATA_DETAIL_LOSS(pops_without_push, "pops without a push",
+                       "Nothing was ended. Check that each has one."),
+    STRATA_DETAIL_LOSS(launches_folded, "driver calls kept in the sums only",
+                       "They are missing in the trace: the log was full. Raise it with {log}, or "
+                       "record fewer steps."),
+    STRATA_DETAIL_LOSS(
+        launches_dropped, "driver calls that no memory was left for",
+        "Their kernels are outside ranges. Raise the limit with {log}, or record fewer steps."),
+    STRATA_DETAIL_LOSS(
+        activity_folded, "records of device work kept in the sums only",
+        "They are missing in the trace, and spans are left out: the memory for them was full. "
+        "Raise it with {buffers}, or record fewer steps."),
+    STRATA_DETAIL_LOSS(
+        activity_dropped, "records of device work dropped by CUPTI",
+        "Device times are too small. Give it room with {buffers}, or record fewer steps."),
+    STRATA_DETAIL_LOSS(
+        graph_nodes_refused, "nodes of CUDA graphs one too many",
+        "Their kernels are not shown where they were captured. Destroy graphs that are not "
+        "needed."),
+    STRATA_DETAIL_LOSS(buffers_refused, "buffers refused to CUPTI at the memory limit",
+                       "Raise it with {buffers}."),
+    STRATA_DETAIL_LOSS(
+        uncorrelated, "kernels and copies without a known launch",
+        "They are outside ranges: launched before the recording began, or by a dropped call."),
+    STRATA_DETAIL_LOSS(timestamps_lost, "kernels and copies whose times the device lost",
+                       "They are counted with a time of 0 and are missing in the trace."),
+    STRATA_DETAIL_LOSS(counter_ranges_lost, "ranges that CUPTI refused or dropped while it counted",
+                       "They have no values. Use fewer different range names and indices."),
+    STRATA_DETAIL_LOSS(spans_dropped, "NVTX spans beyond the memory limit",
+                       "They are missing in spans.csv and in the trace. Raise it with {log}, or "
+                       "leave fewer open at a time."),
+    STRATA_DETAIL_LOSS(spans_left_open, "NVTX spans still open at the end",
+                       "They are missing. End them before the session."),
+    STRATA_DETAIL_LOSS(threads_merged, "threads beyond the limit",
+                       "They are counted as one thread, [other threads]. Use a pool of threads.")};
+#undef STRATA_DETAIL_LOSS
 
 /// What the instrumentation itself cost the program.
 struct profile_cost {
@@ -317,6 +275,7 @@ struct profile {
   vec<profile_node> nodes;      ///< position is the node's number; node 0 is the root
   vec<profile_thread> threads;  ///< position is not the ordinal
   vec<step_record> steps;
+  duration_statistics folded_steps;  ///< those that are not kept one by one
   vec<range_record> ranges;
   vec<attribute_record> attributes;
   vec<overflow_sums> folded;
@@ -330,13 +289,18 @@ struct profile {
   vec<memory_record> memory;
   vec<synchronization_record> synchronizations;
   vec<overhead_record> overheads;
-  vec<captured_record> captured;  ///< sorted by graph node and time
+  device_sums device;  ///< over all device work, kept or not
 
   vec<counter_set> counter_sets;  ///< one for each collector of counters that was opened
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected
   bool has_steps = false;  ///< the program used STRATA_STEP()
+
+  /// Whether the records have all calls into the driver and all device work that the sums have.
+  bool has_whole_timeline() const noexcept {
+    return losses.launches_folded + losses.launches_dropped + losses.activity_folded == 0;
+  }
 
   /// The counter set with this name; an empty one where there is none.
   counter_set const& counters(std::string_view name = counter_set::gpu) const {

@@ -17,15 +17,50 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 STRATA_BEGIN
 
 namespace detail {
 
-/// A call site with a constant name: caches the number of the name.
+/// A place in the source with a constant name: caches the number of the name.
 struct range_site {
   name_cache name{0};
+};
+
+/// Such a place, and whether its name is a literal. An array of characters that is none may hold
+/// another text each time.
+template <bool IsLiteral>
+struct name_place {
+  range_site& site;
+};
+
+/// A name as the program gives it. A text whose length is not known is measured when a session
+/// wants it; null is a mistake that must not end the program.
+class range_name {
+ public:
+  constexpr range_name(char const* text) noexcept : data_(text) {}
+  template <class Text,
+            class = std::enable_if_t<std::is_convertible<Text const&, std::string_view>::value &&
+                                     !std::is_convertible<Text const&, char const*>::value> >
+  constexpr range_name(Text const& text) noexcept {
+    std::string_view const view(text);
+    data_ = view.data();
+    size_ = view.size();
+  }
+
+  std::string_view text() const noexcept {
+    if (size_ == 0) return unnamed;
+    if (size_ != unmeasured) return {data_, size_};
+    if (data_ == nullptr) return "[null]";
+    return *data_ == '\0' ? unnamed : std::string_view(data_);
+  }
+
+ private:
+  static constexpr std::size_t unmeasured = ~std::size_t{0};
+  static constexpr std::string_view unnamed = "[unnamed]";
+
+  char const* data_ = nullptr;
+  std::size_t size_ = unmeasured;
 };
 
 template <class... Attributes>
@@ -34,6 +69,7 @@ STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cache
                                            Attributes const&... attributes) noexcept {
   range_attributes all;
   (attributes.apply(all), ...);
+  if (all.refused) block().values_refused.fetch_add(1, std::memory_order_relaxed);
   return to->begin(cached, name.data(), name.size(), index, &all, pushed);
 }
 
@@ -58,10 +94,6 @@ inline range_token begin_with(listener const* to, name_cache* cached, std::strin
   return begin_range(to, cached, name, no_index, pushed);
 }
 
-/// Swallows the arguments of a range in device code: they are compiled, never evaluated.
-template <class... Arguments>
-STRATA_DETAIL_HOST_DEVICE constexpr void probe(Arguments const&...) noexcept {}
-
 }  // namespace detail
 
 STRATA_END
@@ -75,33 +107,27 @@ STRATA_BEGIN_SWITCH
 class scoped_range {
  public:
   template <class... Details>
-  [[nodiscard]] explicit scoped_range(std::string_view name, Details const&... details) noexcept {
+  [[nodiscard]] explicit scoped_range(detail::range_name name, Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, name, false, details...);
+      token_ = detail::begin_with(to, nullptr, name.text(), false, details...);
   }
 
-  /// For STRATA_RANGE: the number of a constant text is looked up once for each place in the
-  /// source.
+  /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
   template <std::size_t Size, class... Details>
-  [[nodiscard]] scoped_range(detail::range_site& site, char const (&name)[Size],
+  [[nodiscard]] scoped_range(detail::name_place<true> place, char const (&name)[Size],
                              Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr)) {
-      token_ =
-          detail::begin_with(to, &site.name, std::string_view(name, Size - 1), false, details...);
+      token_ = detail::begin_with(to, &place.site.name,
+                                  detail::range_name(std::string_view(name, Size - 1)).text(),
+                                  false, details...);
     }
   }
-  template <std::size_t Size, class... Details>
-  [[nodiscard]] scoped_range(detail::range_site&, char (&name)[Size],
+  template <bool IsLiteral, class Name, class... Details>
+  [[nodiscard]] scoped_range(detail::name_place<IsLiteral>, Name const& name,
                              Details const&... details) noexcept
-      : scoped_range(std::string_view(name), details...) {}
-  template <class Name, class... Details,
-            class = std::enable_if_t<std::is_convertible<Name const&, std::string_view>::value &&
-                                     !std::is_array<std::remove_reference_t<Name> >::value> >
-  [[nodiscard]] scoped_range(detail::range_site&, Name const& name,
-                             Details const&... details) noexcept
-      : scoped_range(std::string_view(name), details...) {}
+      : scoped_range(detail::range_name(name), details...) {}
 
   ~scoped_range() {
     if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);
@@ -123,11 +149,11 @@ class phases {
   phases() = default;
   /// Ends the current phase, if any, and begins the next.
   template <class... Details>
-  void next(std::string_view name, Details const&... details) noexcept {
+  void next(detail::range_name name, Details const&... details) noexcept {
     end();
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, name, false, details...);
+      token_ = detail::begin_with(to, nullptr, name.text(), false, details...);
   }
   /// Ends the current phase, if any.
   void end() noexcept {
@@ -147,10 +173,10 @@ class phases {
 
 /// Begins a range that the next `pop` of this thread ends; for callbacks, where no scope fits.
 template <class... Details>
-void push(std::string_view name, Details const&... details) noexcept {
+void push(detail::range_name name, Details const&... details) noexcept {
   detail::listener const* to = detail::active_listener();
   if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-    (void)detail::begin_with(to, nullptr, name, true, details...);
+    (void)detail::begin_with(to, nullptr, name.text(), true, details...);
 }
 
 /// Ends the range that the last `push` of this thread began.
@@ -182,25 +208,24 @@ class scoped_step {
 STRATA_END_SWITCH
 
 #if defined(__CUDA_ARCH__)
-#define STRATA_RANGE(...) (false ? ::strata::detail::probe(__VA_ARGS__) : void())
+#define STRATA_RANGE(...) (false ? ::strata::detail::swallow(__VA_ARGS__) : void())
 #define STRATA_FUNCTION() static_cast<void>(0)
 #define STRATA_STEP() static_cast<void>(0)
 #else
 /// A range until the end of the enclosing scope: STRATA_RANGE("name"[, index][, attributes...]).
-#define STRATA_RANGE(...)                                                        \
-  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, __LINE__); \
-  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, __LINE__) {      \
-    STRATA_DETAIL_CAT(strata_site_, __LINE__), __VA_ARGS__                       \
-  }
+/// Several may be in one line.
+#define STRATA_RANGE(...) STRATA_DETAIL_RANGE(__COUNTER__, (#__VA_ARGS__)[0] == '"', __VA_ARGS__)
 /// A range named after the enclosing function.
-#define STRATA_FUNCTION()                                                        \
-  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, __LINE__); \
-  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, __LINE__) {      \
-    STRATA_DETAIL_CAT(strata_site_, __LINE__), __func__                          \
-  }
+#define STRATA_FUNCTION() STRATA_DETAIL_RANGE(__COUNTER__, true, __func__)
 /// A step until the end of the enclosing scope.
 #define STRATA_STEP() \
-  ::strata::scoped_step const STRATA_DETAIL_CAT(strata_step_, __LINE__) {}
+  ::strata::scoped_step const STRATA_DETAIL_CAT(strata_step_, __COUNTER__) {}
+#define STRATA_DETAIL_RANGE(number, is_literal, ...)                                     \
+  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, number);           \
+  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, number) {                \
+    ::strata::detail::name_place<(is_literal)>{STRATA_DETAIL_CAT(strata_site_, number)}, \
+        __VA_ARGS__                                                                      \
+  }
 #endif
 
 #endif  // STRATA_ENABLED

@@ -207,7 +207,8 @@ class STRATA_DETAIL_EXPORT session {
   ~session();
 
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
-  /// Errors: bad_argument when options().enabled is false; busy when another session runs.
+  /// Errors: bad_argument when options().enabled is false; busy when another session runs;
+  /// unavailable in a forked child of a process that has started one.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start();
 
@@ -231,7 +232,8 @@ class STRATA_DETAIL_EXPORT session {
   vec<status> const& problems() const noexcept;
 
   /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same.
+  /// Errors: input_output; the table is printed all the same. Those of a refused `start`: nothing
+  /// is written.
   status report();
 
  private:

@@ -119,7 +119,7 @@ TEST_CASE("the details of a kernel") {
   CHECK(fake::about(k.end - k.begin, 12'345));
   CHECK(k.device == 3);
   CHECK(k.context == 2);
-  CHECK(k.graph_node == 0);
+  CHECK(k.captured_by == strata::no_node);
 }
 
 TEST_CASE("many names share few places in the cache of names") {

@@ -62,7 +62,7 @@ code_text const codes[] = {
     {44, "SLI"},
     {45, "WSL"},
     {46, "use that of a newer toolkit"},
-    {999, "nvidia-smi"},
+    {999, "where the chip lacks what was asked for"},
 };
 
 }  // namespace
@@ -310,4 +310,61 @@ TEST_CASE("counters that refuse each other's company are counted apart") {
   CHECK(made[1].names() == strata::vec<std::string>{hbm_read, l2_bytes});
   REQUIRE(problems.size() == 1);
   CHECK(says(problems[0].message(), "dram__no_rollup is not counted: "));
+}
+
+TEST_CASE("without a driver unknown names are told, and no step is cut off") {
+  child_process const p(
+      {"start=trace,formats=none,counters=nonsense+hbm_raed_bytes", "steps=10", "stop"},
+      {{"STRATA_LIBCUDA", "/nowhere/libcuda.so"}, {"FAKE_CUPTI_FILE", ""}, {"FAKE_CUDA_FILE", ""}});
+  CHECK(p.number("ranges") == 10);
+  CHECK(says(p.out, "problem: STRATA_LIBCUDA=/nowhere/libcuda.so"));
+  CHECK(says(p.out, "problem: unknown metric 'nonsense'"));
+  CHECK(says(p.out, "problem: unknown metric 'hbm_raed_bytes': did you mean hbm_read_bytes"));
+  CHECK(p.number("problems") == 3);
+}
+
+TEST_CASE("a request without any known name cuts no step off either") {
+  fake::session s(fake::configure("trace,formats=none,counters=nonsense"));
+  fake::unscript();
+  REQUIRE(s.start().ok());
+  run_steps(10, step);
+  one_problem(s.profile(), "unknown metric 'nonsense'");
+  CHECK(s.profile().kernels.size() == 10);
+}
+
+TEST_CASE("a session that starts again counts again") {
+  fake::session s(fake::configure(std::string("trace,formats=none,counters=") + hbm_read));
+  fake::unscript();
+  fake_profiler_reset();
+  for (int round = 0; round < 2; ++round) {
+    REQUIRE(s.start().ok());
+    run_steps(6, step);
+    CHECK(s.profile().kernels.size() == 3);  // the timed steps, after one of warm-up
+    CHECK(s.profile().counters().passes_done == 1);
+  }
+}
+
+TEST_CASE("replay tells why it counted nothing") {
+  fake::session s(fake::configure("trace,formats=none"));
+  fake::unscript();
+  fake_profiler_reset();
+  REQUIRE(s.start().ok());
+  fake_profiler_fail("cuptiProfilerGetCounterAvailability", 1, 1, 35);
+  int runs = 0;
+  auto const body = [&] {
+    step();
+    ++runs;
+  };
+  for (bool const again : {false, true}) {
+    strata::status const done = again ? s.counters(hbm_read).replay(body, strata::repeatable)
+                                      : s.counters(hbm_read).replay(body);
+    CHECK(done.code() == strata::errc::not_permitted);
+    CHECK(says(done.message(), "NVreg_RestrictProfilingToAdminUsers=0"));
+  }
+  CHECK(runs == 2);
+  strata::status const other = s.counters(l2_bytes).replay(body);
+  CHECK(other.code() == strata::errc::bad_argument);
+  CHECK(says(other.message(), "this run has"));
+  CHECK(s.counters(hbm_read).replay(body).code() == strata::errc::not_permitted);
+  CHECK(runs == 4);
 }

@@ -1,7 +1,12 @@
 // Counting takes steps: each is a pass, and a metric has its value from the one pass that has it.
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cmath>
 #include <string>
+#include <thread>
+
+#include <strata/collect/host/recorder.hpp>
 
 #include "counter_run.hpp"
 
@@ -155,6 +160,127 @@ TEST_CASE("a session that is stopped inside a pass has no half of it") {
   counted const c(p);
   CHECK(c.self("a", hbm_read) == 64);
   CHECK(c.empty("a", sass));
+}
+
+namespace {
+
+/// What the profiler was called for, by threads that the fake tells apart.
+std::size_t profiler_calls() {
+  std::size_t all = 0;
+  for (char const* const each :
+       {"cuptiRangeProfilerPushRange", "cuptiRangeProfilerPopRange", "cuptiRangeProfilerStop",
+        "cuptiRangeProfilerDisable", "cuptiRangeProfilerDecodeData"})
+    all += fake_calls(each);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("another thread stops the session within a pass: the thread of the pass ends it") {
+  strata::session s(fake::configure(std::string("trace,formats=none,active=1,counters=") +
+                                    hbm_read + '+' + sass));
+  fake::unscript();
+  fake_profiler_reset();
+  std::size_t const misuses = fake_misuse_count();
+  REQUIRE(s.start().ok());
+  run_steps(2, step);
+  {
+    STRATA_STEP();
+    std::atomic<bool> stopped{false};
+    std::thread other([&] {
+      s.stop();
+      stopped = true;
+    });
+    while (!stopped) {
+      STRATA_RANGE("a");
+      launch_blocks(1);
+    }
+    other.join();
+  }
+  CHECK(fake_profiler_enabled() == 0);
+  CHECK(fake_profiler_passes() == 2);  // the last one was stopped, and does not count
+  profile const& p = s.profile();
+  CHECK(p.counters().passes_done == 1);
+  CHECK(counted(p).self("a", hbm_read) == 64);
+  CHECK(counted(p).empty("a", sass));
+  CHECK(fake_misuse_count() == misuses);
+}
+
+TEST_CASE("another thread stops the session, and the thread of the pass does not come by") {
+  std::size_t const misuses = fake_misuse_count();
+  {
+    strata::session s(
+        fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
+    fake::unscript();
+    fake_profiler_reset();
+    REQUIRE(s.start().ok());
+    run_steps(1, step);
+    {
+      STRATA_STEP();
+      step();
+      std::size_t const calls = profiler_calls();
+      std::thread([&] { s.stop(); }).join();
+      CHECK(profiler_calls() == calls);
+      step();
+      CHECK(profiler_calls() == calls);  // nobody calls a profiler that was given up
+      CHECK(fake_profiler_enabled() == 1);
+    }
+    CHECK(s.profile().counters().values.empty());
+    CHECK(s.profile().kernels.size() == 3);
+  }
+  step();
+  counting next(hbm_read);  // takes it over
+  run_steps(2, step);
+  fake::no_problem(next.profile());
+  next.stop();
+  CHECK(fake_profiler_enabled() == 0);
+  CHECK(fake_misuse_count() == misuses);
+}
+
+TEST_CASE("a session that stops within a pass records nothing afterwards") {
+  counting s(hbm_read, "repeat=0");
+  run_steps(1, step);
+  {
+    STRATA_STEP();
+    s.stop();
+    CHECK_FALSE(strata::detail::recorder::instance().recording());
+  }
+  CHECK(s.profile().ranges.size() == 2);
+}
+
+TEST_CASE("counters of the CPU by configuration, those of the GPU in code") {
+  strata::session s(fake::configure("trace,formats=none,counters=cpu_task_clock_ns"));
+  fake::unscript();
+  fake_profiler_reset();
+  REQUIRE(s.start().ok());
+  auto const spin = [] {
+    for (volatile int i = 0; i < 1'000'000;) i = i + 1;
+  };
+  step();
+  for (auto const& pass : s.counters(hbm_read)) {
+    (void)pass;
+    step();
+    STRATA_RANGE("in the pass");
+    spin();
+  }
+  {
+    STRATA_RANGE("after");
+    spin();
+  }
+  profile const& p = s.profile();
+  CHECK(counted(p).self("a", hbm_read) == 64);
+  for (std::string const& each : p.problems) {
+    MESSAGE(each);
+    if (fake::says(each, "perf_event_open")) return;  // this machine forbids it
+  }
+  strata::call_tree const tree(p);
+  strata::counter_table const cpu = strata::make_counter_table(p, tree, strata::counter_set::cpu);
+  std::size_t const clock = cpu.find("cpu_task_clock_ns");
+  for (std::size_t i = 0; i < tree.rows().size(); ++i) {
+    double const value = cpu.at(i, clock, strata::counter_scope::self).value;
+    if (tree.rows()[i].path == "after") CHECK(value > 100'000);
+    if (tree.rows()[i].path == "in the pass") CHECK(std::isnan(value));  // no times either
+  }
 }
 
 TEST_CASE("runs one after the other find nothing of each other") {

@@ -137,7 +137,7 @@ TEST_CASE("a program without steps is told what counters need") {
 TEST_CASE("a program with too few steps is told which is the first that counts") {
   counting s(hbm_read, "skip=2,warmup=1");
   run_steps(4, step);
-  one_problem(s.profile(), "before the first counting step, which is step 5");
+  one_problem(s.profile(), "before the first counting step, which is step 4, counted from 0");
 }
 
 TEST_CASE("counting begins after the last window") {
@@ -165,7 +165,7 @@ TEST_CASE("windows without an end give the steps after the first one to counting
 TEST_CASE("a program with too few windows is told which step would count") {
   counting s(hbm_read, "skip=1,repeat=2");
   run_steps(4, step);
-  one_problem(s.profile(), "before the first counting step, which is step 5");
+  one_problem(s.profile(), "before the first counting step, which is step 4, counted from 0");
 }
 
 TEST_CASE("a stream that captures when a step begins: the step is not a pass, the next one is") {

@@ -38,6 +38,7 @@ extern "C" {
 // ---- libcuda.so.1 ----
 FAKE_EXPORT void fake_cuda_reset();
 FAKE_EXPORT void fake_set_init_result(int code);  // what cuInit returns
+FAKE_EXPORT std::size_t fake_init_count();        // how often it was called
 FAKE_EXPORT void fake_set_device_count(int count);
 FAKE_EXPORT void fake_set_driver_version(int version);  // for example 12040
 FAKE_EXPORT void fake_set_device_attribute(int code, int value);
@@ -47,6 +48,7 @@ FAKE_EXPORT void* fake_current_context();                // a CUcontext, or null
 FAKE_EXPORT void fake_set_device_of(std::uint32_t context, int device);
 FAKE_EXPORT std::size_t fake_synchronize_count();
 FAKE_EXPORT std::size_t fake_synchronize_count_of(std::uint32_t context);
+FAKE_EXPORT void fake_set_version_hook(void (*hook)());  // within cuDriverGetVersion
 /// Called within cuCtxSynchronize. Null ends it.
 FAKE_EXPORT void fake_set_synchronize_hook(void (*hook)());
 /// The context is gone: to use it from now on is a misuse. For fake_destroy_context.
@@ -55,10 +57,23 @@ FAKE_EXPORT std::size_t fake_cuda_misuse_count();  // uses of contexts that are 
 /// A blocking stream that is not known here captures: cuStreamIsCapturing on the legacy stream says
 /// CUDA_ERROR_STREAM_CAPTURE_IMPLICIT.
 FAKE_EXPORT void fake_set_implicit_capture(int on);
+/// The same in another context than the first one.
+FAKE_EXPORT void fake_set_implicit_capture_in(std::uint32_t context, int on);
 /// Whether cuCtxSynchronize was called while a stream captured, which ruins the capture.
 FAKE_EXPORT int fake_capture_broken();
 FAKE_EXPORT int fake_cuda_ready();  // cuInit has succeeded, or injects: CUPTI may be called
 FAKE_EXPORT void fake_mark_capture(std::uint32_t stream, int open);  // for fake_begin_capture
+FAKE_EXPORT int fake_capture_invalid(std::uint32_t stream);          // for fake_end_capture
+/// What an H200 did (driver 580, CUDA 13.0) with four threads that capture, instantiate and destroy
+/// graphs: a call of the profiler that waits for the device invalidates the captures that are open
+/// or begin meanwhile; one that begins or ends its session crashes beside a call that begins a
+/// capture, instantiates or destroys. The stand-ins call these around theirs.
+FAKE_EXPORT void fake_graph_call(int begins);
+FAKE_EXPORT void fake_breaking_call(int begins, int of_session);
+FAKE_EXPORT std::size_t fake_crash_count();
+/// How long such calls take, so that they meet. Stays until it is set again.
+FAKE_EXPORT void fake_set_call_time(unsigned microseconds);
+FAKE_EXPORT void fake_take_time();  // for the stand-ins
 
 // ---- libcupti.so.13: conditions ----
 /// Back to the start: version 13.0.1, no subscriber, nothing enabled, nothing pending. Buffers that
@@ -82,6 +97,9 @@ FAKE_EXPORT void fake_fail_next_call(int code);
 FAKE_EXPORT void fake_skew_clock(std::int64_t by_ns);
 /// Times of the next record, instead of "now" and its duration.
 FAKE_EXPORT void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns);
+
+/// Whether the host's side of copies is memory that is not pinned.
+FAKE_EXPORT void fake_set_pageable(int on);
 
 // ---- what the program does; each returns the correlation id ----
 FAKE_EXPORT std::uint32_t fake_launch(const fake_kernel* kernel);
@@ -110,17 +128,27 @@ FAKE_EXPORT void fake_wait_ns_kernel();
 
 // ---- graphs ----
 FAKE_EXPORT std::uint32_t fake_begin_capture(std::uint32_t stream);
+FAKE_EXPORT std::uint32_t fake_begin_capture_in(std::uint32_t context, std::uint32_t stream);
 /// The attempt to end a capture from another thread than the one that began it: it goes on.
 FAKE_EXPORT void fake_end_capture_elsewhere(std::uint32_t stream);
 /// Launches on a capturing stream call back, become nodes and leave no record.
 FAKE_EXPORT fake_graph_t fake_end_capture(std::uint32_t stream);  // 0: the capture was ruined
 FAKE_EXPORT fake_graph_t fake_graph_create();
 FAKE_EXPORT fake_node_t fake_graph_create_node(fake_graph_t graph, const fake_kernel* kernel);
+/// A launch of the executable runs the body of a conditional node (while, if) so many times: a
+/// kernel of one node, of which no callback told.
+FAKE_EXPORT void fake_graph_set_body(fake_graph_t executable, const fake_kernel* kernel, int times);
+/// The device launches the executable: records of its kernels that no API call stands behind.
+FAKE_EXPORT void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream);
 /// Instantiates: every node is cloned, and the kernels of a launch bear the clones' ids.
 FAKE_EXPORT fake_graph_t fake_graph_clone(fake_graph_t graph);
 /// Gives the executable the kernels of a graph with as many nodes; its nodes keep their ids.
 FAKE_EXPORT std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph);
 FAKE_EXPORT std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream);
+/// Of a graph or an executable one.
+FAKE_EXPORT void fake_graph_destroy(fake_graph_t graph);
+/// A stream goes, and with it its capture.
+FAKE_EXPORT void fake_destroy_stream(std::uint32_t stream);
 FAKE_EXPORT std::size_t fake_graph_nodes(fake_graph_t graph, fake_node_t* nodes,
                                          std::size_t capacity);
 
@@ -144,6 +172,14 @@ FAKE_EXPORT std::size_t fake_pending();              // records not yet delivere
 FAKE_EXPORT std::size_t fake_buffers_outstanding();  // requested and not yet returned
 FAKE_EXPORT int fake_kind_enabled(std::uint32_t kind);
 FAKE_EXPORT int fake_subscribed();
+/// Callbacks of all kinds since the start or the last cuptiFinalize. That one takes all of the
+/// client's state with it. It ends the process where another thread's callback lasts beside it, or
+/// where it is called beside a call of the program and not in the exit callback of one.
+FAKE_EXPORT std::size_t fake_callbacks_made();
+/// Called once, by the next callback, when it can no more be switched off but has not begun.
+FAKE_EXPORT void fake_set_callback_hook(void (*hook)());
+/// The client's own cuDriverGetVersion does not call back.
+FAKE_EXPORT void fake_hide_clients_calls(int on);
 /// Whether the driver function of this name, for example "cuLaunchKernel", calls back.
 FAKE_EXPORT int fake_callback_enabled(const char* driver_function);
 /// Calls that CUPTI forbids: before cuInit, from a buffer callback, with a misaligned buffer, ...

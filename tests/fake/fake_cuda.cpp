@@ -1,5 +1,6 @@
 // A libcuda.so.1 without a GPU: it counts, and fails when told to.
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "fake.hpp"
 
@@ -34,8 +35,14 @@ struct cuda_state {
   std::map<std::uint32_t, std::size_t> synchronizations_of;  // by context
   std::map<std::uint32_t, int> device_of;                    // by context
   std::size_t misuses = 0;
-  bool implicit_capture = false;
+  std::set<std::uint32_t> implicit_captures;  // contexts
   std::set<std::uint32_t> capturing;
+  std::set<std::uint32_t> invalidated;  // of these
+  std::size_t graph_calls = 0;          // under way, as are the next two
+  std::size_t breaking_calls = 0;
+  std::size_t session_calls = 0;
+  std::size_t crashes = 0;
+  std::size_t inits = 0;  // stays
   std::map<int, int> attributes;
 
   void clear() {
@@ -47,13 +54,20 @@ struct cuda_state {
     synchronizations = misuses = 0;
     synchronizations_of.clear();
     device_of.clear();
-    implicit_capture = false;
+    implicit_captures.clear();
     capturing.clear();
+    invalidated.clear();
+    graph_calls = breaking_calls = session_calls = crashes = 0;
     attributes = {{10, 32}, {13, 1980000}, {16, 132},    {18, 0},        {32, 1},    {33, 1},
                   {34, 0},  {36, 2619000}, {37, 5120},   {38, 52428800}, {39, 2048}, {50, 0},
                   {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32}};
   }
   cuda_state() { clear(); }
+
+  void break_captures() {
+    broken = broken || !capturing.empty();
+    invalidated.insert(capturing.begin(), capturing.end());
+  }
 };
 
 cuda_state& state() {
@@ -99,6 +113,8 @@ void inject() {
 
 thread_local std::vector<std::uint32_t> pushed;
 std::atomic<void (*)()> synchronize_hook{nullptr};
+std::atomic<void (*)()> version_hook{nullptr};
+std::atomic<unsigned> call_time{0};
 
 }  // namespace
 
@@ -108,6 +124,7 @@ FAKE_EXPORT result cuInit(unsigned flags) {
   inject();
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
+  ++s.inits;
   if (injecting) {
     ++s.misuses;
     return result::not_initialized;
@@ -120,6 +137,7 @@ FAKE_EXPORT result cuInit(unsigned flags) {
 }
 
 FAKE_EXPORT result cuDriverGetVersion(int* version) {
+  if (auto* const hook = version_hook.load()) hook();
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   if (injecting) ++s.misuses;
@@ -212,7 +230,7 @@ FAKE_EXPORT result cuCtxSynchronize() {
   return with_state([&](cuda_state& s) {
     if (pushed.empty() && !s.has_context) return result::invalid_context;
     if (!s.capturing.empty()) {
-      s.broken = true;
+      s.break_captures();
       return result::stream_capture_unsupported;
     }
     ++s.synchronizations;
@@ -223,12 +241,15 @@ FAKE_EXPORT result cuCtxSynchronize() {
 
 FAKE_EXPORT result cuStreamIsCapturing(stream_handle which, capture_status* out) {
   return with_state([&](cuda_state& s) {
-    if (which == nullptr && s.implicit_capture) return result::stream_capture_implicit;
+    std::uint32_t const current = pushed.empty() ? 1 : pushed.back();
+    if (which == nullptr && s.implicit_captures.count(current) != 0)
+      return result::stream_capture_implicit;
     const auto id = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(which));
     const bool open = s.capturing.count(id == 0 ? 7 : id) != 0;
-    *out = !open      ? capture_status::none
-           : s.broken ? capture_status::invalidated
-                      : capture_status::active;
+    bool const invalid = s.invalidated.count(id == 0 ? 7 : id) != 0;
+    *out = !open     ? capture_status::none
+           : invalid ? capture_status::invalidated
+                     : capture_status::active;
     return result::success;
   });
 }
@@ -316,6 +337,13 @@ std::size_t fake_synchronize_count_of(std::uint32_t context) {
   return state().synchronizations_of[context];
 }
 
+std::size_t fake_init_count() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().inits;
+}
+
+void fake_set_version_hook(void (*hook)()) { version_hook.store(hook); }
+
 void fake_set_synchronize_hook(void (*hook)()) { synchronize_hook.store(hook); }
 
 void fake_forget_context(std::uint32_t context) {
@@ -328,9 +356,15 @@ std::size_t fake_cuda_misuse_count() {
   return state().misuses;
 }
 
-void fake_set_implicit_capture(int on) {
+void fake_set_implicit_capture(int on) { fake_set_implicit_capture_in(1, on); }
+
+void fake_set_implicit_capture_in(std::uint32_t context, int on) {
   const std::lock_guard<std::mutex> lock(state().mutex);
-  state().implicit_capture = on != 0;
+  if (on != 0) {
+    state().implicit_captures.insert(context);
+  } else {
+    state().implicit_captures.erase(context);
+  }
 }
 
 int fake_capture_broken() {
@@ -345,11 +379,48 @@ int fake_cuda_ready() {
 
 void fake_mark_capture(std::uint32_t stream, int open) {
   const std::lock_guard<std::mutex> lock(state().mutex);
+  cuda_state& s = state();
   if (open != 0) {
-    state().capturing.insert(stream);
+    s.capturing.insert(stream);
+    if (s.breaking_calls != 0) s.break_captures();
   } else {
-    state().capturing.erase(stream);
+    s.capturing.erase(stream);
+    s.invalidated.erase(stream);
   }
+}
+
+int fake_capture_invalid(std::uint32_t stream) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().invalidated.count(stream) != 0 ? 1 : 0;
+}
+
+void fake_graph_call(int begins) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  cuda_state& s = state();
+  s.graph_calls += begins != 0 ? std::size_t{1} : std::size_t{0} - 1;
+  if (begins != 0 && s.session_calls != 0) ++s.crashes;
+}
+
+void fake_breaking_call(int begins, int of_session) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  cuda_state& s = state();
+  std::size_t const change = begins != 0 ? std::size_t{1} : std::size_t{0} - 1;
+  s.breaking_calls += change;
+  if (of_session != 0) s.session_calls += change;
+  if (begins == 0) return;
+  s.break_captures();
+  if (of_session != 0 && s.graph_calls != 0) ++s.crashes;
+}
+
+std::size_t fake_crash_count() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().crashes;
+}
+
+void fake_set_call_time(unsigned microseconds) { call_time.store(microseconds); }
+
+void fake_take_time() {
+  if (unsigned const us = call_time.load()) ::usleep(us);
 }
 
 }  // extern "C"

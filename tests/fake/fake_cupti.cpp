@@ -2,7 +2,10 @@
 // FAKE_MISSING_SYMBOLS: 1 leaves out what older or newer libraries lack, 2 leaves out
 // cuptiSubscribe as well.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -16,6 +19,9 @@ namespace fake {
 
 thread_local int in_buffer_callback = 0;
 thread_local int in_resource_callback = 0;
+thread_local int in_callback = 0;  // how deep
+thread_local int in_exit_callback = 0;
+std::atomic<void (*)()> callback_hook{nullptr};
 
 state& the_state() {
   static state& s = *new state;
@@ -68,7 +74,10 @@ const char* const driver_names[] = {"cuInit",
                                     "cuGraphInstantiateWithFlags",
                                     "cuMemSetAccess",
                                     "cuMemGetAllocationGranularity",
-                                    "cuGraphExecUpdate_v2"};
+                                    "cuGraphExecUpdate_v2",
+                                    "cuGraphExecDestroy",
+                                    "cuGraphDestroy",
+                                    "cuDriverGetVersion"};
 const char* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",
@@ -81,7 +90,9 @@ const char* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaStreamEndCapture_v10000",
                                      "cudaGraphAddKernelNode_v10000",
                                      "cudaGraphInstantiate_v12000",
-                                     "cudaGraphExecUpdate_v10020"};
+                                     "cudaGraphExecUpdate_v10020",
+                                     "cudaGraphExecDestroy_v10000",
+                                     "cudaGraphDestroy_v10000"};
 constexpr std::uint32_t last_callback_id = 400;
 
 std::uint32_t id_at(std::size_t index, std::uint32_t shift) {
@@ -113,14 +124,66 @@ void call_back(cupti::domain where, std::uint32_t id, const void* data) {
   void* user = nullptr;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
-    if (!s.subscribed || s.callbacks.count({static_cast<int>(where), id}) == 0) return;
+    if (!s.subscribed || s.detaching || s.callbacks.count({static_cast<int>(where), id}) == 0)
+      return;
     callback = s.callback;
     user = s.user;
+    ++s.callbacks_under_way;
+    ++s.callbacks_made;
   }
   const int resource = where == cupti::domain::resource ? 1 : 0;
+  const bool api = where == cupti::domain::driver_api || where == cupti::domain::runtime_api;
+  const bool at_exit =
+      api && static_cast<const cupti::api_data*>(data)->site == cupti::api_site::exit;
+  if (auto* const hook = callback_hook.exchange(nullptr)) hook();
   in_resource_callback += resource;
+  ++in_callback;
+  in_exit_callback += at_exit;
   callback(user, where, id, data);
+  in_exit_callback -= at_exit;
+  --in_callback;
   in_resource_callback -= resource;
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  --s.callbacks_under_way;
+}
+
+// CUPTI goes: no callback begins any more, and those of other threads have to end.
+[[noreturn]] void crash(const char* why) {
+  (void)std::fprintf(stderr, "fake CUPTI: %s\n", why);
+  std::abort();
+}
+void detach() {
+  state& s = the_state();
+  {
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    if (in_exit_callback == 0 && s.calls_under_way != 0) crash("cuptiFinalize beside a call");
+    if (!s.captures.empty()) misuse(s, "cuptiFinalize beside a capture");
+    if (!s.pending.empty()) misuse(s, "cuptiFinalize before the records are flushed");
+    if (!s.kinds.empty()) misuse(s, "cuptiFinalize while records are made");
+    s.detaching = true;
+  }
+  join_workers();
+  for (int turn = 0;; ++turn) {
+    {
+      const std::lock_guard<std::mutex> lock(s.mutex);
+      if (s.callbacks_under_way == static_cast<std::size_t>(in_callback)) break;
+    }
+    if (turn == 20'000) crash("cuptiFinalize beside a callback");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  s.detaching = s.subscribed = false;
+  s.finalized = true;
+  s.callbacks.clear();
+  s.kinds.clear();
+  s.attributes.clear();
+  s.request = nullptr;
+  s.complete = nullptr;
+  s.pending.clear();
+  s.pending_bytes = 0;
+  s.spare.clear();
+  s.outstanding = 0;
+  s.callbacks_made = 0;
 }
 
 // ---- records ----
@@ -206,6 +269,7 @@ void queue_record(const void* prefix, std::size_t size) {
     lock.unlock();
     const bool granted = request_buffer();
     lock.lock();
+    if (s.kinds.count(static_cast<std::uint32_t>(kind)) == 0) return;  // switched off meanwhile
     if (!granted) {
       ++s.dropped;
       return;
@@ -348,9 +412,10 @@ namespace {
   if (out == nullptr || callback == nullptr) return result::invalid_parameter;
   if (s.has_other_client || s.subscribed) return result::multiple_subscribers_not_supported;
   s.subscribed = true;
+  s.finalized = false;
   s.callback = callback;
   s.user = user;
-  *out = fake::handle_of(1);
+  *out = fake::handle_of(++s.subscriptions);
   return result::success;
 }
 
@@ -409,7 +474,7 @@ FAKE_EXPORT result cuptiSubscribe(cupti::subscriber_handle* out, cupti::callback
 
 FAKE_EXPORT result cuptiUnsubscribe(cupti::subscriber_handle which) {
   FAKE_FUNCTION(not_in_buffer_callback);
-  if (!s.subscribed || which != fake::handle_of(1)) return result::invalid_parameter;
+  if (!s.subscribed || which != fake::handle_of(s.subscriptions)) return result::invalid_parameter;
   s.subscribed = false;
   s.callbacks.clear();
   return result::success;
@@ -418,7 +483,7 @@ FAKE_EXPORT result cuptiUnsubscribe(cupti::subscriber_handle which) {
 FAKE_EXPORT result cuptiEnableCallback(std::uint32_t on, cupti::subscriber_handle who,
                                        cupti::domain where, std::uint32_t id) {
   FAKE_FUNCTION(not_in_buffer_callback);
-  if (!s.subscribed || who != fake::handle_of(1)) return result::invalid_parameter;
+  if (!s.subscribed || who != fake::handle_of(s.subscriptions)) return result::invalid_parameter;
   if (where == cupti::domain::invalid || id == 0) return result::invalid_parameter;
   const std::pair<int, std::uint32_t> key{static_cast<int>(where), id};
   if (on != 0) {
@@ -432,7 +497,7 @@ FAKE_EXPORT result cuptiEnableCallback(std::uint32_t on, cupti::subscriber_handl
 FAKE_EXPORT result cuptiEnableDomain(std::uint32_t on, cupti::subscriber_handle who,
                                      cupti::domain where) {
   FAKE_FUNCTION(not_in_buffer_callback);
-  if (!s.subscribed || who != fake::handle_of(1)) return result::invalid_parameter;
+  if (!s.subscribed || who != fake::handle_of(s.subscriptions)) return result::invalid_parameter;
   for (std::uint32_t id = 1; id <= fake::last_callback_id; ++id) {
     if (on != 0) {
       s.callbacks.insert({static_cast<int>(where), id});
@@ -475,6 +540,7 @@ FAKE_EXPORT result cuptiActivityEnable(cupti::activity_kind kind) {
   FAKE_FUNCTION(not_in_buffer_callback);
   if (fake::stride_of(kind, s.version) == 0) return result::not_compatible;
   if (s.request == nullptr) fake::misuse(s, "cuptiActivityEnable without buffer callbacks");
+  if (s.finalized) fake::misuse(s, "cuptiActivityEnable after cuptiFinalize");
   s.kinds.insert(static_cast<std::uint32_t>(kind));
   return result::success;
 }
@@ -585,6 +651,17 @@ FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
     params->old_subscriber_name[length] = '\0';
   }
   return code;
+}
+
+FAKE_EXPORT void fake_set_callback_hook(void (*hook)()) { fake::callback_hook.store(hook); }
+
+FAKE_EXPORT result cuptiFinalize() {
+  {
+    FAKE_FUNCTION(not_in_buffer_callback);
+    (void)s;
+  }
+  fake::detach();
+  return result::success;
 }
 
 FAKE_EXPORT result cuptiActivityFlushPeriod(std::uint32_t) {

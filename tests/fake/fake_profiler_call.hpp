@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -31,6 +32,14 @@ class profiler_call {
   profiler_call(char const* function, Params const* params, std::vector<size_since> const& sizes,
                 needs what)
       : s(the_state()), p(the_profiler()), function_(function) {
+    breaks_ = is_one_of({"cuptiRangeProfilerPushRange", "cuptiRangeProfilerPopRange"});
+    of_session_ = is_one_of({"cuptiRangeProfilerEnable", "cuptiRangeProfilerDisable",
+                             "cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart",
+                             "cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData"});
+    if (breaks_ || of_session_) {
+      fake_breaking_call(1, of_session_ ? 1 : 0);
+      fake_take_time();
+    }
     bool const ready = fake_cuda_ready() != 0;
     current_ = fake_current_context();
     lock_ = std::unique_lock<std::mutex>(s.mutex);
@@ -52,6 +61,12 @@ class profiler_call {
       go = true;
     }
   }
+
+  ~profiler_call() {
+    if (breaks_ || of_session_) fake_breaking_call(0, of_session_ ? 1 : 0);
+  }
+  profiler_call(profiler_call const&) = delete;
+  profiler_call& operator=(profiler_call const&) = delete;
 
   /// Notes a misuse; the call returns `with`.
   void fail(char const* what, result with) {
@@ -96,6 +111,11 @@ class profiler_call {
     return false;
   }
 
+  bool is_one_of(std::initializer_list<char const*> names) const {
+    return std::any_of(names.begin(), names.end(),
+                       [&](char const* each) { return std::strcmp(each, function_) == 0; });
+  }
+
   static bool fails_now(scripted_failure& what) {
     if (what.after != 0) {
       --what.after;
@@ -109,6 +129,8 @@ class profiler_call {
   std::unique_lock<std::mutex> lock_;
   char const* function_;
   void* current_ = nullptr;
+  bool breaks_ = false;      // captures
+  bool of_session_ = false;  // which it begins, ends or configures
 };
 
 #define PROFILER_CALL(what, ...)                                             \

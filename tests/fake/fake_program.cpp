@@ -1,5 +1,6 @@
 // The fake CUPTI's controls, and the program that it watches.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "fake_profiler_state.hpp"
@@ -31,11 +32,12 @@ std::uint32_t perform(const api_call& call, Body body) {
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
     correlation = ++s.correlation;
-    runtime = s.runtime_api;
+    ++s.calls_under_way;
+    runtime = s.runtime_api && call.runtime != nullptr;
     std::swap(status, s.next_call_result);
   }
   const std::uint32_t driver_id = callback_id(domain::driver_api, call.driver);
-  const std::uint32_t runtime_id = callback_id(domain::runtime_api, call.runtime);
+  const std::uint32_t runtime_id = runtime ? callback_id(domain::runtime_api, call.runtime) : 0;
   std::uint64_t driver_data = 0;
   std::uint64_t runtime_data = 0;
   cupti::api_data data{};
@@ -57,8 +59,31 @@ std::uint32_t perform(const api_call& call, Body body) {
   if (status == 0) status = body(correlation);
   tell(domain::driver_api, cupti::api_site::exit);
   if (runtime) tell(domain::runtime_api, cupti::api_site::exit);
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  --s.calls_under_way;
   return correlation;
 }
+
+// The client's own calls of the driver call back too.
+void version_called() {
+  bool told = false;
+  {
+    state& s = the_state();
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    told = s.subscribed && s.clients_calls_call_back;
+  }
+  if (told) (void)perform({"cuDriverGetVersion", nullptr}, [](std::uint32_t) { return 0; });
+}
+[[maybe_unused]] const bool told_of_versions = (fake_set_version_hook(&version_called), true);
+
+// A call that begins a capture, instantiates, updates or destroys a graph.
+struct graph_call {
+  graph_call() {
+    fake_graph_call(1);
+    fake_take_time();
+  }
+  ~graph_call() { fake_graph_call(0); }
+};
 
 struct span {
   std::uint64_t start_ns, end_ns;
@@ -147,7 +172,7 @@ fake_node_t make_node(fake_graph_t graph_id, const fake_kernel& kernel) {
   tell_resource(resource_id::graph_node_create_starting, data);
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
-    node fresh{id, kernel};
+    node fresh{id, kernel, 1};
     fresh.kernel.name = intern(s, kernel.name);
     s.graphs[graph_id].nodes.push_back(fresh);
   }
@@ -288,6 +313,10 @@ std::uint32_t fake_launch(const fake_kernel* kernel) {
   });
 }
 
+static std::atomic<bool> host_is_pageable{false};
+
+void fake_set_pageable(int on) { host_is_pageable.store(on != 0); }
+
 std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
                         std::uint64_t duration_ns) {
   const char* name = kind == 1    ? "cuMemcpyHtoDAsync_v2"
@@ -316,8 +345,10 @@ std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
     fake::cupti::copy_record record{};
     record.kind = fake::activity_kind::copy;
     record.copy = static_cast<std::uint8_t>(kind);
-    record.source = kind == 1 ? 2 : 3;
-    record.destination = kind == 2 ? 2 : 3;
+    // CUPTI's memory kinds: 1 pageable, 2 pinned, 3 device.
+    std::uint8_t const host = host_is_pageable.load() ? 1 : 2;
+    record.source = kind == 1 ? host : 3;
+    record.destination = kind == 2 ? host : 3;
     record.flags = 1;
     record.size_bytes = bytes;
     record.start_ns = time.start_ns;
@@ -420,7 +451,12 @@ void fake_destroy_context(std::uint32_t context) {
                   static_cast<std::uint32_t>(fake::resource_id::context_destroy_starting),
                   &resource);
   fake_forget_context(context);
-  fake::with_state([&](fake::state&) {
+  fake::with_state([&](fake::state& s) {
+    for (auto each = s.contexts_of_captures.begin(); each != s.contexts_of_captures.end(); ++each) {
+      if (each->second != context) continue;
+      s.captures.erase(each->first);
+      fake_mark_capture(each->first, 0);
+    }
     auto& objects = fake::the_profiler().objects;
     for (auto each = objects.begin(); each != objects.end();) {
       bool const its = each->second->context == fake::context_handle_of(context);
@@ -431,13 +467,19 @@ void fake_destroy_context(std::uint32_t context) {
 
 // ---- graphs ----
 
-std::uint32_t fake_begin_capture(std::uint32_t stream) {
+std::uint32_t fake_begin_capture(std::uint32_t stream) { return fake_begin_capture_in(1, stream); }
+
+std::uint32_t fake_begin_capture_in(std::uint32_t context, std::uint32_t stream) {
   const fake::stream_params params{fake::stream_handle(stream), 0};
   return fake::perform(
-      {"cuStreamBeginCapture_v2", "cudaStreamBeginCapture_v10000", nullptr, &params},
+      {"cuStreamBeginCapture_v2", "cudaStreamBeginCapture_v10000", nullptr, &params, context},
       [&](std::uint32_t) {
+        const fake::graph_call under_way;
         const fake_graph_t graph = fake::make_graph();
-        with_state([&](fake::state& s) { s.captures[stream] = graph; });
+        with_state([&](fake::state& s) {
+          s.captures[stream] = graph;
+          s.contexts_of_captures[stream] = context;
+        });
         fake_mark_capture(stream, 1);
         return 0;
       });
@@ -449,9 +491,10 @@ fake_graph_t fake_end_capture(std::uint32_t stream) {
   (void)fake::perform({"cuStreamEndCapture", "cudaStreamEndCapture_v10000", nullptr, &params},
                       [&](std::uint32_t) {
                         graph = fake::capture_of(stream);
+                        const int invalid = fake_capture_invalid(stream);
                         with_state([&](fake::state& s) { s.captures.erase(stream); });
                         fake_mark_capture(stream, 0);
-                        if (fake_capture_broken() == 0) return 0;
+                        if (invalid == 0) return 0;
                         graph = 0;
                         return 901;  // CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
                       });
@@ -487,6 +530,7 @@ fake_graph_t fake_graph_clone(fake_graph_t graph) {
   fake_graph_t copy = 0;
   (void)fake::perform({"cuGraphInstantiateWithFlags", "cudaGraphInstantiate_v12000"},
                       [&](std::uint32_t) {
+                        const fake::graph_call under_way;
                         std::vector<fake::node> nodes;
                         with_state([&](fake::state& s) { nodes = s.graphs[graph].nodes; });
                         copy = fake::new_handle();
@@ -513,6 +557,7 @@ fake_graph_t fake_graph_clone(fake_graph_t graph) {
 
 std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
   return fake::perform({"cuGraphExecUpdate_v2", "cudaGraphExecUpdate_v10020"}, [&](std::uint32_t) {
+    const fake::graph_call under_way;
     std::vector<fake::node> from;
     std::vector<fake::node> to;
     with_state([&](fake::state& s) {
@@ -540,11 +585,56 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
     with_state([&](fake::state& s) { graph = s.graphs[executable]; });
     if (!graph.executable) return 1;  // CUDA_ERROR_INVALID_VALUE
     for (const fake::node& each : graph.nodes) {
-      fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);
-      with_state([&](fake::state& s) { fake::profile_kernel(s, each.kernel); });
+      for (int i = 0; i < each.times; ++i) {
+        fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);
+        with_state([&](fake::state& s) { fake::profile_kernel(s, each.kernel); });
+      }
     }
     return 0;
   });
+}
+
+void fake_graph_set_body(fake_graph_t executable, const fake_kernel* kernel, int times) {
+  fake::node body{fake::new_handle(), *kernel, times};
+  with_state([&](fake::state& s) {
+    body.kernel.name = fake::intern(s, kernel->name);
+    s.graphs[executable].nodes.push_back(body);
+  });
+}
+
+void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream) {
+  fake::graph graph;
+  std::uint32_t correlation = 0;
+  with_state([&](fake::state& s) {
+    graph = s.graphs[executable];
+    correlation = ++s.correlation;
+  });
+  for (const fake::node& each : graph.nodes)
+    fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);
+}
+
+void fake_graph_destroy(fake_graph_t graph) {
+  bool executable = false;
+  with_state([&](fake::state& s) { executable = s.graphs[graph].executable; });
+  fake::api_call const call =
+      executable ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
+                 : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
+  (void)fake::perform(call, [&](std::uint32_t) {
+    const fake::graph_call under_way;
+    with_state([&](fake::state& s) { s.graphs.erase(graph); });
+    return 0;
+  });
+}
+
+void fake_destroy_stream(std::uint32_t stream) {
+  fake::cupti::resource_data resource{};
+  resource.context = fake::the_context();
+  resource.stream = fake::stream_handle(stream);
+  fake::call_back(fake::domain::resource,
+                  static_cast<std::uint32_t>(fake::resource_id::stream_destroy_starting),
+                  &resource);
+  with_state([&](fake::state& s) { s.captures.erase(stream); });
+  fake_mark_capture(stream, 0);
 }
 
 std::size_t fake_graph_nodes(fake_graph_t graph, fake_node_t* nodes, std::size_t capacity) {
@@ -609,6 +699,14 @@ int fake_kind_enabled(std::uint32_t kind) {
   int enabled = 0;
   with_state([&](fake::state& s) { enabled = static_cast<int>(s.kinds.count(kind)); });
   return enabled;
+}
+std::size_t fake_callbacks_made() {
+  std::size_t count = 0;
+  with_state([&](fake::state& s) { count = s.callbacks_made; });
+  return count;
+}
+void fake_hide_clients_calls(int on) {
+  with_state([&](fake::state& s) { s.clients_calls_call_back = on == 0; });
 }
 int fake_subscribed() {
   int subscribed = 0;

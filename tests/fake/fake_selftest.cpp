@@ -220,6 +220,11 @@ TEST_CASE("functions are classified by name") {
   CHECK(classify_api("cuLaunch") == api_kind::launch);
   CHECK(classify_api("cuLaunchHostFunc") == api_kind::none);
   CHECK(classify_api("cuGraphLaunch_ptsz") == api_kind::graph_launch);
+  for (char const* const name :
+       {"cuGraphInstantiate_v2", "cuGraphInstantiateWithParams_ptsz", "cuGraphExecUpdate_v2",
+        "cuGraphExecDestroy", "cuGraphDestroy", "cuGraphUpload"})
+    CHECK(classify_api(name) == api_kind::graph_change);
+  CHECK(classify_api("cuGraphCreate") == api_kind::none);
   CHECK(classify_api("cuMemcpy3DPeerAsync_ptsz") == api_kind::copy);
   CHECK(classify_api("cuMemsetD2D32Async") == api_kind::set);
   CHECK(classify_api("cuMemAllocFromPoolAsync") == api_kind::allocate);
@@ -233,7 +238,7 @@ TEST_CASE("functions are classified by name") {
   (void)start();
   fake_shift_callback_ids(40);
   const cupti::api_list list = cupti::api_list::read(lib().api);
-  CHECK(list.calls().size() == 23);
+  CHECK(list.calls().size() == 27);
   CHECK(list.kind_of(5 + 40 + 17 * 3) == api_kind::launch);
   CHECK(list.kind_of(1U << 30) == api_kind::none);
 }

@@ -41,7 +41,7 @@ inline strata::options configure(std::string const& text) {
   return how;
 }
 
-/// Undoes what a test scripted. Strata stays CUPTI's subscriber from one session to the next, so
+/// Undoes what a test scripted. Strata may stay CUPTI's subscriber from one session to the next, so
 /// fake_reset would take the ground from under it.
 inline void unscript() {
   fake_set_order(fake_order::launched, 1);
@@ -95,9 +95,10 @@ inline void nothing_lost(profile const& p) {
   CHECK(p.losses.uncorrelated == 0);
   CHECK(p.losses.timestamps_lost == 0);
   CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_refused == 0);
+  CHECK(p.losses.activity_folded == 0);
   CHECK(p.losses.buffers_refused == 0);
   CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.losses.launches_folded == 0);
   INFO(fake_last_misuse());
   CHECK(fake_misuse_count() == 0);
   CHECK(fake_cuda_misuse_count() == 0);

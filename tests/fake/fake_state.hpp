@@ -40,6 +40,7 @@ struct buffer {
 struct node {
   fake_node_t id = 0;
   fake_kernel kernel;
+  int times = 1;  // in a launch
 };
 
 struct graph {
@@ -74,6 +75,12 @@ struct settings {
   cupti::callback_function* callback = nullptr;
   void* user = nullptr;
   bool subscribed = false;
+  std::uint64_t subscriptions = 0;  // each has a handle of its own
+  bool finalized = false;           // and not subscribed since
+  bool detaching = false;
+  std::size_t callbacks_under_way = 0;
+  std::size_t calls_under_way = 0;
+  std::size_t callbacks_made = 0;
   std::set<std::pair<int, std::uint32_t>> callbacks;
   std::set<std::uint32_t> kinds;
   std::map<int, std::vector<std::uint8_t>> attributes;
@@ -87,6 +94,7 @@ struct settings {
   std::map<std::uint32_t, std::uint64_t> stream_end_ns;
   std::map<fake_graph_t, graph> graphs;
   std::map<std::uint32_t, fake_graph_t> captures;  // by stream
+  std::map<std::uint32_t, std::uint32_t> contexts_of_captures;
 };
 
 struct state : settings {
@@ -99,6 +107,7 @@ struct state : settings {
   std::condition_variable worker_ended;
   std::uint32_t correlation = 0;
   std::uint64_t next_handle = 1;
+  bool clients_calls_call_back = true;
   std::string misuse_text;  // keeps what fake_last_misuse returned
 };
 

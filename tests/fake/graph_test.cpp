@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include "fake_session.hpp"
 
@@ -56,7 +58,7 @@ TEST_CASE("a graph captured before the first session belongs to who launches it"
   CHECK(p.kernels.size() == 5);
   CHECK(row(p, "decode").self.kernels == 5);
   CHECK(row(p, "").total.graph_kernels == 0);
-  CHECK(p.captured.empty());
+  for (strata::kernel_record const& k : p.kernels) CHECK(k.captured_by == strata::no_node);
 }
 
 TEST_CASE(
@@ -312,4 +314,68 @@ TEST_CASE("sync=1 does not wait within a capture") {
   CHECK(graph != 0);
   CHECK(fake_capture_broken() == 0);
   fake::nothing_lost(s.profile());
+}
+
+TEST_CASE("the body of a conditional node counts as often as it ran, for who launched it") {
+  traced s;
+  fake_graph_t const executable = fake_graph_clone(capture());
+  fake_kernel body;
+  body.name = "body";
+  fake_graph_set_body(executable, &body, 7);
+  decode(executable);
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(row(p, "decode").self.kernels == 5 + 7);
+  CHECK(row(p, "capture").total.graph_kernels == 5);  // who made the body is not known
+  CHECK(row(p, "").total.kernels == 5 + 7);
+}
+
+TEST_CASE("what the device itself launches is nobody's, and counted") {
+  traced s;
+  fake_graph_t const executable = fake_graph_clone(capture());
+  {
+    STRATA_RANGE("waits");
+    fake_graph_device_launch(executable, stream);
+  }
+  profile const& p = s.profile();
+  CHECK(p.kernels.size() == 5);
+  CHECK(p.losses.uncorrelated == 5);
+  CHECK(row(p, "waits").total.kernels == 0);
+  CHECK(row(p, "").self.kernels == 5);
+  CHECK(row(p, "capture").total.graph_kernels == 5);
+}
+
+namespace {
+std::atomic<bool> call_begins{false};
+std::atomic<bool> call_may_go_on{false};
+}  // namespace
+
+TEST_CASE("a graph call under way when a counting session ends is not waited for ever after") {
+  fake_graph_t const graph = fake_graph_create();
+  std::thread other;
+  call_begins = call_may_go_on = false;
+  {
+    traced s("counters=hbm");
+    REQUIRE(fake_callback_enabled("cuGraphDestroy") != 0);
+    fake_set_callback_hook([] {
+      call_begins = true;
+      while (!call_may_go_on) std::this_thread::yield();
+    });
+    other = std::thread([graph] { fake_graph_destroy(graph); });
+    while (!call_begins) std::this_thread::yield();
+    s.stop();
+    CHECK(fake_callback_enabled("cuGraphDestroy") == 0);
+  }
+  call_may_go_on = true;
+  other.join();
+  SUBCASE("the next session traces") {
+    traced s;
+    strata::detail::capture_guard::exclusive const alone(0);
+    CHECK(static_cast<bool>(alone));
+  }
+  SUBCASE("the next session counts") {
+    traced s("counters=hbm");
+    strata::detail::capture_guard::exclusive const alone(0);
+    CHECK(static_cast<bool>(alone));
+  }
 }

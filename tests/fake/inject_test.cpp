@@ -92,6 +92,22 @@ TEST_CASE("without STRATA it does nothing") {
   }
 }
 
+TEST_CASE("a text without a key that is known: sentences, and nothing is recorded") {
+  for (way const by : {way::driver, way::preload}) {
+    injected const p({"init", "context", "work=3", "tell"}, "", by, "injected_program",
+                     {"STRATA=foo"});
+    CAPTURE(p.end.err);
+    CHECK(p.end.code == 5);
+    CHECK(p.end.out == "cuInit: 0\nsubscribed: 0\nmisuses: 0 0\ndone\n");
+    CHECK(count_of(p.end.err, "there is no key \"foo\"") == 1);
+    CHECK(count_of(p.end.err, "Nothing is recorded") == 1);
+    injected const help({"init", "context", "work=3", "tell"}, "", by, "injected_program",
+                        {"STRATA=help"});
+    CHECK(count_of(help.end.out, "  out=DIRECTORY ") == 1);
+    CHECK(help.end.err == "");
+  }
+}
+
 TEST_CASE("host times need no CUPTI") {
   injected const p({"init", "context", "work=3", "tell"}, "host");
   CHECK(p.end.code == 5);

@@ -23,20 +23,21 @@ void many(int count) {
 }  // namespace
 
 TEST_CASE("buffers that CUPTI fills while nothing is delivered end at the limit") {
-  // 216 bytes a record: 16 MB hold less than 78,000 of them.
+  // 216 bytes a record: 16 MB, and the 16 MB beyond, hold less than 156,000 of them.
   traced s("buffers=16");
   {
     STRATA_RANGE("many");
-    many(100'000);
+    many(200'000);
   }
   profile const& p = s.profile();
   CHECK(fake_misuse_count() == 0);
   CHECK(p.losses.buffers_refused > 0);
   CHECK(p.losses.activity_dropped > 0);
-  CHECK(p.cost.activity_bytes <= 16 * megabyte);
+  CHECK(p.cost.activity_bytes <= 32 * megabyte);
   CHECK(p.losses.launches_dropped == 0);
-  CHECK(p.kernels.size() + p.losses.activity_dropped + p.losses.activity_refused == 100'000);
-  CHECK(row(p, "many").self.launches == 100'000);
+  CHECK(row(p, "many").self.kernels + p.losses.activity_dropped == 200'000);
+  CHECK(p.kernels.size() + p.losses.activity_folded == row(p, "many").self.kernels);
+  CHECK(row(p, "many").self.launches == 200'000);
   CHECK(fake_buffers_outstanding() == 0);
 }
 
@@ -48,9 +49,9 @@ TEST_CASE("a session with a lower limit than the pool of the one before still ha
   traced s("buffers=16");
   many(50'000);
   profile const& p = s.profile();
-  CHECK(p.cost.activity_bytes <= 16 * megabyte);
-  CHECK(p.kernels.size() + p.losses.activity_dropped + p.losses.activity_refused == 50'000);
-  CHECK(p.kernels.size() > 20'000);
+  CHECK(p.cost.activity_bytes <= 32 * megabyte);
+  CHECK(p.losses.activity_dropped == 0);
+  CHECK(p.kernels.size() == 50'000);
 }
 
 TEST_CASE("a session after one that was full starts clean") {
@@ -64,19 +65,28 @@ TEST_CASE("a session after one that was full starts clean") {
   }
 }
 
-TEST_CASE("records beyond the limit are counted and collection goes on") {
+TEST_CASE("records beyond the limit are missing in the timeline alone") {
   traced s("buffers=16");
   fake_set_auto_delivery(5'000);  // so that few buffers are in use
-  many(150'000);
+  {
+    STRATA_RANGE("many");
+    many(450'000);
+  }
   fake_kernel last;
   last.name = "last";
   (void)fake_launch(&last);
   profile const& p = s.profile();
   CHECK(fake_misuse_count() == 0);
-  CHECK(p.losses.activity_refused > 0);
-  CHECK(p.kernels.size() + p.losses.activity_refused + p.losses.activity_dropped == 150'001);
-  CHECK(p.cost.activity_bytes <= 16 * megabyte);
-  CHECK(p.launches.size() == 150'001);
+  CHECK(p.losses.activity_folded > 0);
+  CHECK(p.losses.activity_dropped == 0);
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(p.kernels.size() + p.losses.activity_folded == 450'001);
+  // CUPTI may have 16 MB of buffers beyond the limit while the delivery lags, rather than lose any.
+  CHECK(p.cost.activity_bytes <= 2 * 16 * megabyte);
+  CHECK(p.launches.size() == 450'001);
+  CHECK(row(p, "many").self.kernels == 450'000);
+  CHECK(row(p, "many").self.kernel_ns == 450'000);
+  CHECK(row(p, "many").span_ns == 0);  // a part of the kernels is no span
 }
 
 TEST_CASE("buffers are used again") {
@@ -106,13 +116,30 @@ TEST_CASE("buffers come back empty too") {
   fake::nothing_lost(none.profile());
 }
 
-TEST_CASE("a full log of launches loses launches, which is said") {
+TEST_CASE("launches beyond the limit are missing in the timeline alone") {
   traced s("log=1");
-  many(100'000);
+  fake_set_auto_delivery(5'000);
+  {
+    STRATA_RANGE("many");
+    many(800'000);
+  }
+  profile const& p = s.profile();
+  CHECK(p.losses.launches_folded > 0);
+  CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(p.launches.size() + p.losses.launches_folded == 800'000);
+  CHECK(p.kernels.size() == 800'000);
+  CHECK(row(p, "many").self.launches == 800'000);
+  CHECK(row(p, "many").self.kernels == 800'000);
+  CHECK(p.cost.log_bytes <= megabyte);
+}
+
+TEST_CASE("launches without memory for their table are lost, which is said") {
+  traced s("log=1");
+  many(800'000);  // and nothing is delivered, so that none of them is done
   profile const& p = s.profile();
   CHECK(p.losses.launches_dropped > 0);
-  CHECK(p.launches.size() + p.losses.launches_dropped == 100'000);
+  CHECK(p.launches.size() + p.losses.launches_folded + p.losses.launches_dropped == 800'000);
   CHECK(p.losses.uncorrelated == p.losses.launches_dropped);
-  CHECK(p.kernels.size() == 100'000);
-  CHECK(p.cost.log_bytes <= megabyte);
+  CHECK(row(p, "").total.kernels == 800'000);
 }

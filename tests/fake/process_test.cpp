@@ -45,6 +45,25 @@ TEST_CASE("without STRATA nothing is loaded and nothing is said") {
   CHECK(p.number("cuptiSubscribe") == 0);
 }
 
+TEST_CASE("only a session that traces initialises CUDA, and not before its first range") {
+  for (char const* const silent : {"", "host,formats=none", "help", "host,counters=cpu"}) {
+    CAPTURE(silent);
+    child_process const p({"work=3", "inits=after"}, {{"STRATA", silent}});
+    CHECK(p.number("cuInit after") == 0);
+  }
+  child_process const traced({"inits=before", "work=3", "inits=after"},
+                             {{"STRATA", "trace,formats=none"}});
+  CHECK(traced.number("cuInit before") == 0);
+  CHECK(traced.number("cuInit after") == 1);
+  child_process const in_code({"inits=before", "start=host,formats=none", "work=3", "stop",
+                               "inits=host", "start=trace,formats=none", "stop", "inits=trace",
+                               "start=trace,formats=none", "stop", "inits=again"});
+  CHECK(in_code.number("cuInit before") == 0);
+  CHECK(in_code.number("cuInit host") == 0);
+  CHECK(in_code.number("cuInit trace") == 1);
+  CHECK(in_code.number("cuInit again") == 1);
+}
+
 TEST_CASE("a forked child is silent and leaves CUPTI alone") {
   SUBCASE("of a program with a session of its own") {
     child_process const p({"start=trace,formats=none", "work=2", "fork", "work=2", "stop"});
@@ -52,6 +71,17 @@ TEST_CASE("a forked child is silent and leaves CUPTI alone") {
     CHECK(p.number("child") == 6);
     CHECK(p.number("kernels") == 4);
     CHECK(p.number("problems") == 0);
+    CHECK(p.err.empty());
+  }
+  SUBCASE("whose range waits for the device, and which asks for a report") {
+    REQUIRE(std::system("rm -rf forked forked-2") == 0);
+    child_process const p(
+        {"start=trace,formats=csv,sync=1,out=forked", "work=2", "fork", "work=2", "stop"});
+    CHECK(p.number("calls in the child") == 0);
+    CHECK(p.number("report of the child") == 0);
+    CHECK(p.number("child") == 6);
+    CHECK(p.number("kernels") == 4);
+    CHECK(std::system("test -e forked -o -e forked-2") != 0);
     CHECK(p.err.empty());
   }
   SUBCASE("of a program that STRATA traces") {

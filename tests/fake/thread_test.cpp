@@ -80,7 +80,7 @@ void check_joined(profile const& p) {
   }
   CHECK(wrong == 0);
   CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_refused == 0);
+  CHECK(p.losses.activity_folded == 0);
   CHECK(fake_capture_broken() == 0);
 }
 
@@ -163,7 +163,8 @@ TEST_CASE("captures come and go while windows end") {
   profile const& p = s.profile();
   // The program's threads begin captures at any moment, so one may begin within a wait; that is a
   // race of a real program too. What is joined is joined right.
-  for (strata::kernel_record const& k : p.kernels) CHECK((k.graph_node != 0) == (k.stream != 7));
+  for (strata::kernel_record const& k : p.kernels)
+    CHECK((k.captured_by != strata::no_node) == (k.stream != 7));
   CHECK(fake_misuse_count() == 0);
 }
 

@@ -9,8 +9,10 @@
 //   other-device-work     every other kind of work in the range "other"
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
+//   inits=WHEN            tells how often cuInit was called: `cuInit WHEN: number`
+//   leave-running         leaves the session to the end of the process
 //   tell=FUNCTION         tells how often the client called it
-// AROUND_MAIN: a static object works before and after.
+// AROUND_MAIN: a static object works before and after. Last comes how often CUPTI was finalized.
 // Without start= the ranges begin the session that STRATA asks for. It ends with exit code 5.
 #include <cstdio>
 #include <cstdlib>
@@ -71,6 +73,19 @@ class around_main {
   strata::phases phase_;
 } const around;
 
+/// Says what became of CUPTI, after all else.
+struct last_words {
+  ~last_words() {
+    if (getpid() != process) return;
+    if (void* const cupti = open_library("FAKE_CUPTI_FILE"))
+      std::printf("finalized at exit: %zu\n", CONTROL(cupti, fake_calls)("cuptiFinalize"));
+    std::fflush(stdout);
+  }
+  pid_t process = getpid();
+} const last;
+
+std::unique_ptr<strata::session> left_running;
+
 struct program {
   void* cuda = open_library("FAKE_CUDA_FILE");
   void* cupti = open_library("FAKE_CUPTI_FILE");
@@ -115,7 +130,7 @@ struct program {
     line("bytes", bytes);
     line("uncorrelated", p.losses.uncorrelated);
     line("dropped", p.losses.activity_dropped);
-    line("refused", p.losses.activity_refused);
+    line("folded", p.losses.activity_folded);
     line("buffers refused", p.losses.buffers_refused);
     line("MB", p.cost.activity_bytes >> 20);
     line("problems", p.problems.size());
@@ -132,9 +147,13 @@ struct program {
   /// A child works, ends its session and leaves main. True in the child.
   bool fork_child() {
     std::fflush(nullptr);
+    strata::phases open;
+    open.next("open");
     pid_t const child = ::fork();
     if (child == 0) {
       work(3);
+      open.end();
+      if (session != nullptr) std::printf("report of the child: %d\n", session->report().ok());
       session.reset();
       return true;
     }
@@ -151,7 +170,7 @@ struct program {
          {"cuptiActivityFlushAll", "cuptiActivityEnable", "cuptiActivityDisable",
           "cuptiEnableCallback", "cuptiSubscribe", "cuptiGetTimestamp", "cuptiUnsubscribe"})
       all += CONTROL(cupti, fake_calls)(function);
-    return all;
+    return all + (cuda == nullptr ? 0 : CONTROL(cuda, fake_synchronize_count)());
   }
 
   /// False where the rest is left to nobody: in a forked child.
@@ -191,6 +210,9 @@ struct program {
       tell();
       session.reset();
     }
+    if (key == "inits")
+      std::printf("cuInit %s: %zu\n", value.c_str(), CONTROL(cuda, fake_init_count)());
+    if (key == "leave-running") left_running = std::move(session);
     if (key == "tell")
       std::printf("%s: %zu\n", value.c_str(), CONTROL(cupti, fake_calls)(value.c_str()));
     if (key == "fork") {

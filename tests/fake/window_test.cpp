@@ -99,13 +99,17 @@ TEST_CASE("a warm-up at the very start") {
   CHECK(p.overheads.size() == 1);
 }
 
-TEST_CASE("a session that ends while it warms up has nothing") {
+TEST_CASE("a session that ends while it warms up has nothing, and says so") {
   traced s("warmup=5,active=1");
   for (int step = 0; step < 3; ++step) {
     STRATA_STEP();
     work(1);
   }
-  profile const& p = s.profile();
+  profile p = s.profile();
+  REQUIRE(p.problems.size() == 1);
+  CHECK(p.problems[0].find("the program had 3, and the first one to keep is step 5") !=
+        std::string::npos);
+  p.problems.clear();
   fake::nothing_lost(p);
   CHECK(p.kernels.empty());
   CHECK(p.launches.empty());
@@ -230,6 +234,45 @@ TEST_CASE("sessions in a row all trace and find nothing of each other") {
     fake::check_tracing(false);
     REQUIRE(s.start().ok());
   }
+}
+
+TEST_CASE("what is not asked for costs no callback and no record") {
+  traced s("trace=kernels");
+  CHECK(fake_callback_enabled("cuLaunchKernel") != 0);
+  CHECK(fake_callback_enabled("cuGraphLaunch") != 0);
+  for (char const* const function : {"cuMemcpyHtoDAsync_v2", "cuMemsetD8Async", "cuMemAlloc_v2",
+                                     "cuMemFree_v2", "cuStreamSynchronize"}) {
+    CAPTURE(function);
+    CHECK(fake_callback_enabled(function) == 0);
+  }
+  std::size_t kinds = 0;
+  for (fake::kind const k : fake::all_kinds) kinds += fake_kind_enabled(k) != 0;
+  CHECK(kinds == 2);  // kernels and CUPTI's own cost
+  {
+    STRATA_RANGE("work");
+    launch();
+    (void)fake_copy(1, 64, 7, 1000);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(p.kernels.size() == 1);
+  CHECK(p.copies.empty());
+  CHECK(p.launches.size() == 1);
+  fake::check_tracing(false);
+}
+
+TEST_CASE("a window in each hundred steps of a long run") {
+  traced s("every=100,warmup=1,active=1");
+  for (int step = 0; step < 2'000; ++step) {
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    launch("kernel", 7, 1);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(p.steps.size() == 20);
+  CHECK(p.kernels.size() == 20);
+  CHECK(fake::row(p, "work").host.count() == 20);
 }
 
 TEST_CASE("kernel times land on the host's clock whatever CUPTI's clock says") {

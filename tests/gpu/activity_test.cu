@@ -332,11 +332,16 @@ TEST_CASE("memory limits are kept and what is beyond is counted") {
   }
   GPU_CHECK(cudaDeviceSynchronize());
   profile const& p = s.profile();
-  CHECK(p.losses.activity_refused + p.losses.activity_dropped + p.losses.buffers_refused > 0);
+  CHECK(p.losses.activity_folded > 0);
   CHECK(p.losses.ranges_folded > 0);
-  CHECK(p.losses.launches_dropped > 0);
+  CHECK(p.losses.launches_folded > 0);
+  CHECK(p.losses.activity_dropped == 0);
+  CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.losses.uncorrelated == 0);
   call_tree const tree(p);
   CHECK(gpu::row(tree, "many").host.count() == launches);
-  CHECK(p.cost.activity_bytes <= 16u << 20);
+  CHECK(gpu::row(tree, "many").self.launches == launches);
+  CHECK(gpu::row(tree, "many").self.kernels == launches);
+  CHECK(p.cost.activity_bytes <= 32u << 20);
   CHECK(p.cost.log_bytes <= 1u << 20);
 }

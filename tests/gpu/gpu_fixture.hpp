@@ -64,9 +64,10 @@ inline void nothing_lost(strata::profile const& p) {
   CHECK(p.losses.uncorrelated == 0);
   CHECK(p.losses.timestamps_lost == 0);
   CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_refused == 0);
+  CHECK(p.losses.activity_folded == 0);
   CHECK(p.losses.buffers_refused == 0);
   CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.losses.launches_folded == 0);
   CHECK(p.losses.ranges_left_open == 0);
 }
 

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <strata/collect/counters/pass_fingerprint.hpp>
+#include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 
@@ -84,10 +84,13 @@ SAME_VALUE(CUPTI_API_EXIT, ours::api_site::exit);
 using ours::resource_id;
 SAME_VALUE(CUPTI_CBID_RESOURCE_CONTEXT_CREATED, resource_id::context_created);
 SAME_VALUE(CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, resource_id::context_destroy_starting);
+SAME_VALUE(CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING, resource_id::stream_destroy_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_CREATED, resource_id::graph_created);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPH_CLONED, resource_id::graph_cloned);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATE_STARTING, resource_id::graph_node_create_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, resource_id::graph_node_created);
+SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING,
+           resource_id::graph_node_destroy_starting);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED, resource_id::graph_exec_created);
 SAME_VALUE(CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED, resource_id::graph_node_cloned);
 #if CUPTI_API_VERSION >= 130000
@@ -410,6 +413,7 @@ SAME_FUNCTION(cuptiActivityEnable, table, activity_enable);
 SAME_FUNCTION(cuptiActivityDisable, table, activity_disable);
 SAME_FUNCTION(cuptiActivityGetNextRecord, table, get_next_record);
 SAME_FUNCTION(cuptiActivityGetNumDroppedRecords, table, get_dropped_records);
+SAME_FUNCTION(cuptiActivityFlushPeriod, table, flush_period);
 SAME_FUNCTION(cuptiActivityFlushAll, table, flush_all);
 SAME_FUNCTION(cuptiActivitySetAttribute, table, set_attribute);
 SAME_FUNCTION(cuptiGetTimestamp, table, get_timestamp);

@@ -73,13 +73,25 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 ELSEWHERE = {
     "report/table.hpp": "reading-the-report.md troubleshooting.md",
     "report/trace.hpp": "reading-the-report.md",
-    "report/counter_view.hpp": "counters.md",
+    "report/range_table.hpp": "counters.md reading-the-report.md",
+    "report/perfetto.hpp": "reading-the-report.md",
     "analyse/counter_table.hpp": "counters.md",
+    "analyse/llm.hpp": "model.md",
+    "analyse/compare.hpp": "compare.md",
+    "base/json_reader.hpp": "compare.md",
     "analyse/counter_sums.hpp": "counters.md",
     "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",
     "report/trace_plan.hpp": "reading-the-report.md",
-    "session/list_metrics.hpp": "configuration.md",
+    "session/options_reader.hpp": "configuration.md troubleshooting.md",
+    "session/environment_session.hpp": "configuration.md threads-and-processes.md troubleshooting.md",
     "profile/metric_catalogue.hpp": None,
+    # What findings say is their own explanation; check_findings.py compares the rules with docs/findings.md.
+    "analyse/finding_rules.hpp": None,
+    "analyse/kernel_rules.hpp": None,
+    "report/findings.hpp": "findings.md reading-the-report.md",
+    "report/html_shell.hpp": None,  # the page explains itself
+    "report/html_sections.hpp": None,
+    "report/html_charts.hpp": None,
 }
 
 
@@ -205,9 +217,8 @@ for file, names in csv.items():
     same(on, f"column of {file}", names, first_column(section(on, file).split("\n### ")[0]))
 catalogue = re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
 same("counters.md", "rate", catalogue, first_column(section("counters.md", "Rates")))
-if (include / "profile/metric_catalogue.hpp").exists():
-    catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("profile/metric_catalogue.hpp"), re.M)
-    same("counters.md", "metric of the CPU", catalogue, first_column(section("counters.md", "Counters of the CPU")))
+catalogue = re.findall(r'^    \{"(cpu_\w+)", "', read("profile/metric_catalogue.hpp"), re.M)
+same("counters.md", "metric of the CPU", catalogue, first_column(section("counters.md", "Counters of the CPU")))
 for name in header_of("counters_wide.csv") & {"rank", "path_id", "path"}:
     if f"`{name}`" not in section("counters.md", "counters_wide.csv"):
         fail("counters.md", f"the column {name} of counters_wide.csv has no entry")
@@ -243,8 +254,8 @@ for file in ("table_gpu_200.txt", "table_cpu_200.txt", "counters_300.txt"):  # t
             for title in filter(None, re.split(r" {2,}", line.strip())[1:]):
                 if f"`{title}`" not in pages[on]:
                     fail(on, f"the column '{title}' of the console has no entry")
-for view in ("report/counter_view.hpp",):
-    for title in re.findall(r'^      \{"([^"]+)", \d+, "', read(view) if (include / view).exists() else "", re.M):
+for view in ("report/range_table.hpp",):
+    for title in re.findall(r'^      \{\{"([^"]+)", \d+,', read(view) if (include / view).exists() else "", re.M):
         if f"`{title}`" not in pages["counters.md"]:
             fail("counters.md", f"the column '{title}' of the console has no entry")
 

@@ -112,14 +112,13 @@ TEST_CASE("hostile records neither crash nor get lost") {
   auto const launch = make.launch(node, earliest + 1, latest);
   make.made.launches.push_back(make.made.launches.back());  // the same correlation again
   for (int i = 0; i < 3; ++i) {
-    make.kernel(launch, earliest + 1, latest).graph_node = 5;
+    make.kernel(launch, earliest + 1, latest).captured_by = 4'000'000'000u;
     make.kernel(launch, latest, earliest);
     make.copy(launch, earliest + 1, latest, ~std::uint64_t{0}, static_cast<copy_kind>(200));
     make.allocate(launch, latest, 1, ~std::uint64_t{0});
     make.release(launch, earliest, 1, ~std::uint64_t{0});
   }
-  make.made.captured = {{5, 4'000'000'000u}, {5, 1}, {1, 1}};
-  make.made.synchronizations.push_back({latest, earliest, 0, 0, {}, {}});
+  make.made.synchronizations.push_back({latest, earliest, 77, 0, 0, {}, {}});
   make.made.has_steps = true;
   for (folding const mode : {folding::none, folding::by_name}) {
     call_tree const tree(make.made, mode);

@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +26,30 @@ TEST_CASE("ticks go on, in every thread") {
   std::thread([&] { other = clock.now(); }).join();
   CHECK(other >= last);
   CHECK(clock.now() >= other);
+}
+
+#if defined(__x86_64__) && defined(__linux__)
+TEST_CASE("the TSC is used where the kernel uses it, and nowhere else") {
+  std::string const path = std::string(STRATA_TEST_WORK_DIR) + "/current_clocksource";
+  auto const clock_for = [&](char const* kernel_says) {
+    std::ofstream(path) << kernel_says;
+    return std::string(tick_source(path.c_str()).name());
+  };
+  for (char const* const other : {"hpet\n", "acpi_pm\n", "kvm-clock\n", "tsc-early\n", "", "ts"})
+    CHECK(clock_for(other) == "steady_clock");
+  CHECK(std::string(tick_source("/nonexistent/file").name()) == "steady_clock");
+  std::ifstream cpus("/proc/cpuinfo");
+  std::string const about{std::istreambuf_iterator<char>(cpus), {}};
+  bool const invariant = about.find(" nonstop_tsc") != std::string::npos;
+  CHECK(clock_for("tsc\n") == (invariant ? "tsc" : "steady_clock"));
+}
+#endif
+
+TEST_CASE("a clock that is not the TSC goes on as well") {
+  tick_source const clock("/nonexistent/file");
+  std::int64_t const before = clock.now();
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  CHECK(clock.now() > before);
 }
 
 TEST_CASE("a sample lies between the reads around it") {
@@ -89,6 +116,18 @@ TEST_CASE("another clock, by samples") {
   CHECK(bridge.to_ns(5300, ticks) == 500);
   bridge.clear();
   CHECK(bridge.empty());
+}
+
+TEST_CASE("a clock that was set between two samples shifts what is near it, and no more") {
+  constexpr std::int64_t second = 1'000'000'000;
+  constexpr std::int64_t jump = 50'000'000;
+  tick_converter const ticks({0, 0}, {second, second});
+  clock_bridge bridge;
+  for (std::int64_t i = 0; i <= 3; ++i) bridge.add({i * second, i * second + (i > 1 ? jump : 0)});
+  CHECK(bridge.to_ns(second - 7, ticks) == second - 7);
+  CHECK(bridge.to_ns(second + second / 4, ticks) == second + second / 4);
+  CHECK(bridge.to_ns(2 * second - second / 4 + jump, ticks) == 2 * second - second / 4);
+  CHECK(bridge.to_ns(3 * second - 7 + jump, ticks) == 3 * second - 7);
 }
 
 TEST_CASE("a bridge over many samples never goes back") {

@@ -597,8 +597,73 @@ TEST_CASE_FIXTURE(fixture, "threads that are older than the counting are counted
   CHECK(kernel.events[0].thread == 0);
   CHECK(kernel.events[2].thread == 7);
   CHECK(kernel.events[5].thread == 8);
-  CHECK(made.value("a", "cpu_instructions") == 15);  // the script has the same count for each
-  CHECK(made.value("a", "cpu_page_faults") == 6);
+  CHECK(made.value("a", "cpu_instructions") == 5);
+  CHECK(made.value("a", "cpu_page_faults") == 2);
+  // Those of the others count where they are read; the script has the same count for each.
+  CHECK(made.value("", "cpu_instructions") == 10);
+  CHECK(made.value("", "cpu_instructions", counter_scope::total) == 15);
+  CHECK(made.value("", "cpu_page_faults", counter_scope::total) == 6);
+}
+
+TEST_CASE_FIXTURE(fixture, "older threads are read at the ends of steps, not of ranges") {
+  for (int thread = 0; thread < 20; ++thread) kernel.threads.push_back(50 + thread);
+  recording_test::recording all;
+  cpu_counter_collector counters(fake);
+  REQUIRE(counters.open("cpu", problems).ok());
+  CHECK(counters.begin().ok());
+  std::size_t before = kernel.reads;
+  {
+    STRATA_RANGE("a");
+    pass(10, {});
+  }
+  CHECK(kernel.reads - before == 2 * 3);  // three groups of the thread itself
+  STRATA_RANGE("around");
+  before = kernel.reads;
+  pass(10, {{instructions, 5}});
+  counters.end_step();
+  CHECK(kernel.reads - before == 20 * 3);
+  counters.close();
+  profile data = all.profile();
+  counters.copy_to(data, problems);
+  CHECK(told() == "");
+  call_tree const tree(data);
+  counter_table const table = make_counter_table(data, tree, counter_set::cpu);
+  REQUIRE(tree.rows().size() == 3);
+  std::size_t const metric = table.find("cpu_instructions");
+  CHECK(table.at(1, metric, counter_scope::self).value == 0);
+  CHECK(table.at(2, metric, counter_scope::self).value == 5 * 21);
+}
+
+TEST_CASE_FIXTURE(fixture, "ranges have several observers, and one that ends leaves the others") {
+  struct seen {
+    std::vector<std::uint32_t> nodes;
+    static void changed(void* self, std::uint32_t node) noexcept {
+      static_cast<seen*>(self)->nodes.push_back(node);
+    }
+  };
+  recording_test::recording all;
+  detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
+  seen first;
+  seen second;
+  REQUIRE(own->observe(&seen::changed, &first));
+  REQUIRE(own->observe(&seen::changed, &second));
+  cpu_counter_collector counters(fake);
+  REQUIRE(counters.open("cpu_instructions", problems).ok());
+  CHECK(counters.begin().ok());
+  { STRATA_RANGE("a"); }
+  std::thread([&] { own->stop_observing(&first); }).join();
+  { STRATA_RANGE("b"); }
+  CHECK(first.nodes.size() == 2);
+  CHECK(second.nodes.size() == 4);
+  CHECK(kernel.reads == 5);
+  own->stop_observing(&second);
+  counters.close();
+  { STRATA_RANGE("c"); }
+  CHECK(second.nodes.size() == 4);
+  CHECK(own->observe(&seen::changed, &first));
+  for (int i = 0; i < 3; ++i) CHECK(own->observe(&seen::changed, &first));
+  CHECK_FALSE(own->observe(&seen::changed, &first));
+  own->stop_observing(&first);
 }
 
 TEST_CASE_FIXTURE(fixture, "older threads beyond the limit are told") {
@@ -656,7 +721,6 @@ TEST_CASE_FIXTURE(fixture, "a session that another thread ends hears nothing mor
   { STRATA_RANGE("after the session"); }
   CHECK(kernel.reads == reads);
   CHECK(kernel.open_now() == 0);
-  detail::recorder::instance().watch_this_thread(nullptr, nullptr);
 }
 
 #if defined(__linux__)

@@ -96,6 +96,13 @@ TEST_CASE("an unknown number is an empty cell") {
   CHECK(value(allocations, 2, "released_at_ns") != "");
 }
 
+TEST_CASE("a span is empty where the timeline lacks a part of the work") {
+  report_sample s = gpu_sample();
+  CHECK(value(parse(ranges(s)), 2, "span_ns") != "");
+  s.source.losses.activity_folded = 1;
+  CHECK(value(parse(ranges(s)), 2, "span_ns") == "");
+}
+
 TEST_CASE("ranks and indices without a number") {
   report_sample s = gpu_sample();
   s.source.environment.rank = 3;

@@ -139,6 +139,16 @@ TEST_CASE("added statistics are those of all values, in either order and with it
   }
 }
 
+TEST_CASE("more than 2^32 equal durations") {
+  auto many = of({5, 5, 5, 1000});
+  for (int i = 0; i < 34; ++i) many.add(duration_statistics(many));
+  CHECK(many.count() == std::uint64_t{1} << 36);
+  CHECK(many.quantile(0.7) == 5);
+  CHECK(many.quantile(0.8) == doctest::Approx(1000).epsilon(0.008));
+  many.scale(2.0);
+  CHECK(many.quantile(0.7) == 10);
+}
+
 TEST_CASE("durations in another unit") {
   auto ticks = of({30, 60, 3000});
   ticks.scale(1.0 / 3.0);

@@ -2,7 +2,7 @@
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/session/list_metrics.hpp>
+#include <strata/session/environment_session.hpp>
 
 #include <doctest/doctest.h>
 
@@ -39,7 +39,8 @@ struct without {
 double formula(std::string_view text, std::map<std::string, double> values) {
   strata::detail::formula const compiled(text);
   strata::vec<double> inputs;
-  for (std::string_view const name : compiled.names()) {
+  for (auto const& each : compiled.inputs()) {
+    std::string_view const name = each.name;
     auto const found = values.find(std::string(name));
     inputs.push_back(found == values.end() ? nan : found->second);
   }
@@ -93,7 +94,7 @@ TEST_CASE("every entry of the catalogue is well made") {
       std::string_view const one = strata::detail::take_until(rest, "|");
       divided = divided || one.find('/') != std::string_view::npos;
       strata::detail::formula const compiled(one);
-      CHECK(std::isfinite(compiled.value(strata::vec<double>(compiled.names().size(), 1).data())));
+      CHECK(std::isfinite(compiled.value(strata::vec<double>(compiled.inputs().size(), 1).data())));
       bool keyed = false;
       bool counted = false;
       strata::detail::for_each_name(one, [&](std::string_view name, bool) {
@@ -118,7 +119,7 @@ TEST_CASE("every entry of the catalogue is well made") {
 
 TEST_CASE("every preset resolves where the chip has everything") {
   for (char const* name : {"hbm", "l1", "memory", "l2hit", "flops", "tensor", "roofline",
-                           "instructions", "stalls", "occupancy", "links"}) {
+                           "instructions", "stalls", "occupancy", "findings", "links"}) {
     CAPTURE(name);
     REQUIRE(strata::find_preset(name) != nullptr);
     names const keys = expand_metrics(name);

@@ -10,7 +10,9 @@
 #include <thread>
 #include <vector>
 
+using strata::detail::name_memo;
 using strata::detail::name_table;
+using strata::detail::text_words;
 
 TEST_CASE("equal texts have one number, counted from one") {
   name_table t;
@@ -80,4 +82,52 @@ TEST_CASE("threads agree on the numbers") {
   for (std::thread& each : threads) each.join();
   for (auto const& mine : numbers) CHECK(mine == numbers[0]);
   CHECK(t.texts().size() == 501);
+}
+
+TEST_CASE("texts of every length, and such that differ in one character") {
+  std::string const sample = "0123456789abcdefghijklmnopqrstuvwxyz";
+  for (std::size_t length = 0; length <= sample.size(); ++length) {
+    std::string const text = sample.substr(0, length);
+    CHECK(text_words::equal(text, std::string(text)));
+    CHECK(text_words::hash(text) == text_words::hash(std::string(text)));
+    if (length > 0) CHECK_FALSE(text_words::equal(text, text.substr(1)));
+    for (std::size_t at = 0; at < length; ++at) {
+      std::string other = text;
+      other[at] = '\0';
+      if (text_words::equal(text, other)) CHECK(other != text);
+      if (text_words::hash(text) == text_words::hash(other)) CHECK(other != text);
+    }
+  }
+  CHECK(text_words::equal({}, ""));
+  CHECK_FALSE(text_words::equal(std::string_view("\0", 1), std::string_view("\0\0", 2)));
+}
+
+TEST_CASE("a thread asks for the number of a text once") {
+  name_table t;
+  name_memo mine(t);
+  std::string buffer;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      buffer = "blk." + std::to_string(i) + ".ffn_down.weight";  // one address, many texts
+      std::uint32_t const number = mine.number(buffer, "");
+      if (number != static_cast<std::uint32_t>(i + 1)) CHECK(t.texts()[number] == buffer);
+    }
+    CHECK(mine.number("", "") == 1001);
+    CHECK(t.asked() == 1001);
+  }
+  name_memo other(t);
+  CHECK(other.number("blk.7.ffn_down.weight", "") == 8);
+}
+
+TEST_CASE("each refused text is counted, also by a thread that asked before") {
+  auto const t = std::make_unique<name_table>();
+  for (std::size_t i = 1; i < name_table::most_names; ++i) (void)t->intern(std::to_string(i), "");
+  name_memo mine(*t);
+  bool refused = false;
+  for (int i = 0; i < 3; ++i) {
+    std::uint32_t const number = mine.number("new", "[other]", &refused);
+    CHECK(t->text(number) == "[other]");
+  }
+  CHECK(refused);
+  CHECK(t->refused() == 3);
 }

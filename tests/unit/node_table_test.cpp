@@ -61,6 +61,31 @@ TEST_CASE("indices beyond the limit of a name are one node") {
   CHECK_FALSE(refused);
 }
 
+TEST_CASE("a full table is given up when the next session begins") {
+  node_table t(deeper, other);
+  std::uint32_t const kept = t.child(root_node, 7, 12);
+  std::uint32_t const handle = t.handle(kept);
+  t.begin_session();
+  CHECK(t.epoch() == 0);
+  CHECK(t.child(root_node, 7, 12) == kept);
+  CHECK(t.node_of(handle, 99) == kept);
+
+  for (std::uint32_t i = 0; i <= node_table::most_indices; ++i) (void)t.child(root_node, 7, i);
+  CHECK(t.refused().indices == 1);
+  t.begin_session();
+  CHECK(t.epoch() == 1);
+  CHECK(t.nodes().size() == 1);
+  CHECK(t.node_of(handle, 99) == 99);
+  CHECK(t.handle(root_node) == 0);
+  CHECK(t.node_of(0, 99) == root_node);
+  std::uint32_t const late = t.child(1000, 8, no_index);  // a parent of the epoch before
+  CHECK(t.nodes()[late].parent == root_node);
+  CHECK(t.node_of(t.handle(late), 99) == late);
+  for (std::uint32_t i = 0; i < node_table::most_indices; ++i)
+    (void)t.child(root_node, 7, i + 9'000);
+  CHECK(t.refused().indices == 1);
+}
+
 TEST_CASE("what is too deep is one node") {
   node_table t(deeper, other);
   std::uint32_t node = root_node;
@@ -116,4 +141,47 @@ TEST_CASE("threads agree on the nodes") {
   }
   for (std::thread& each : threads) each.join();
   for (auto const& mine : found) CHECK(mine == found[0]);
+}
+
+TEST_CASE("a thread asks for a node once, however large the tree") {
+  node_table t(deeper, other);
+  detail::child_memo mine(t);
+  std::vector<std::uint32_t> first;
+  for (int round = 0; round < 3; ++round) {
+    std::size_t at = 0;
+    for (std::uint32_t phase = 0; phase < 4; ++phase) {
+      std::uint32_t const outer = mine.find({root_node, 3 + phase, no_index});
+      for (std::int64_t layer = 0; layer < 64; ++layer) {
+        std::uint32_t const block = mine.find({outer, 7, layer});
+        for (std::uint32_t name = 10; name < 22; ++name, ++at) {
+          std::uint32_t const node = mine.find({block, name, no_index});
+          if (round == 0) first.push_back(node);
+          if (node != first[at]) CHECK(node == first[at]);
+        }
+      }
+    }
+    CHECK(t.asked() == 4 + 4 * 64 + 4 * 64 * 12);
+  }
+}
+
+TEST_CASE("what a thread remembers is bounded, and right beyond the bound") {
+  using map = strata::detail::numbering<detail::node_key>;
+  map known(map::most_remembered);
+  CHECK(known.find({1, 2, 3}) == 0);
+  constexpr std::uint32_t count = 2 * map::most_remembered;
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    known.add({i, 1, i % 7}, i);
+    if (known.find({i, 1, i % 7}) != i) CHECK(known.find({i, 1, i % 7}) == i);
+  }
+  std::uint32_t remembered = 0;
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    std::uint32_t const number = known.find({i, 1, i % 7});
+    if (number != 0 && number != i) CHECK(number == i);
+    remembered += number != 0 ? 1 : 0;
+  }
+  CHECK(remembered > 0);
+  CHECK(remembered <= map::most_remembered * 3 / 4);
+  CHECK(known.find({count, 1, count % 7 + 1}) == 0);
+  known.clear();
+  CHECK(known.find({count, 1, count % 7}) == 0);
 }

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -13,9 +16,14 @@
 #include <thread>
 #include <vector>
 
+#include "report_sample.hpp"
+
 using strata::errc;
+using strata::options;
 using strata::status;
+using strata::trace_options;
 using strata::detail::output_directory;
+using strata::detail::report_files;
 using strata::detail::text_writer;
 namespace fs = std::filesystem;
 
@@ -144,5 +152,88 @@ TEST_CASE("what goes wrong while a file is written") {
     CHECK(has(outcome.message(), std::strerror(ENOSPC)));
     CHECK(fs::is_empty(d.path()));
   }
+#endif
+}
+
+namespace {
+
+/// Runs with stderr going elsewhere.
+template <class Run>
+void print_to(int file, Run run) {
+  REQUIRE(file >= 0);
+  std::fflush(stderr);
+  int const before = dup(STDERR_FILENO);
+  REQUIRE(dup2(file, STDERR_FILENO) >= 0);
+  run();
+  std::fflush(stderr);
+  REQUIRE(dup2(before, STDERR_FILENO) >= 0);
+  close(before);
+  close(file);
+}
+
+/// What is printed on stderr meanwhile.
+template <class Run>
+std::string printed(std::string const& file, Run run) {
+  print_to(open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600), run);
+  return content(file);
+}
+
+}  // namespace
+
+TEST_CASE("what trace.json leaves out is said on the console") {
+  work_folder const here;
+  report_test::report_sample s = report_test::gpu_sample(12, 20);
+  s.source.problems = {"An earlier problem."};
+  options wanted;
+  wanted.out = here / "run";
+  wanted.csv = wanted.json = false;
+  trace_options few;
+  few.max_events = 100;
+  for (bool const table : {true, false}) {
+    wanted.table = table;
+    CAPTURE(table);
+    std::string const whole =
+        printed(here / "stderr", [&] { CHECK(report_files(wanted).write(s.source).ok()); });
+    CHECK_FALSE(has(whole, "The trace ends early"));
+    std::string const cut =
+        printed(here / "stderr", [&] { CHECK(report_files(wanted, few).write(s.source, 1).ok()); });
+    CHECK(has(cut, "The trace ends early"));
+    CHECK_FALSE(has(cut, "An earlier problem"));
+    CHECK(s.source.problems.size() == 1);
+  }
+}
+
+TEST_CASE("the table has colours on a terminal only, and not where the user wants none") {
+  work_folder const here;
+  report_test::report_sample s;
+  s.source.problems = {"A problem."};
+  options wanted;
+  wanted.csv = wanted.json = wanted.chrome_trace = false;
+  auto const write = [&] { CHECK(report_files(wanted).write(s.source).ok()); };
+  std::string const plain = printed(here / "stderr", write);
+  CHECK(has(plain, "A problem."));
+  CHECK_FALSE(has(plain, "\x1b["));
+#if defined(__linux__)
+  auto const on_terminal = [&](char const* kind, char const* no_color) {
+    char const* const before = getenv("TERM");
+    std::string const kept = before == nullptr ? "" : before;
+    setenv("TERM", kind, 1);
+    setenv("NO_COLOR", no_color, 1);
+    int const terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    REQUIRE(terminal >= 0);
+    REQUIRE(grantpt(terminal) == 0);
+    REQUIRE(unlockpt(terminal) == 0);
+    print_to(open(ptsname(terminal), O_WRONLY | O_NOCTTY), write);
+    char text[4096];
+    ssize_t const length = read(terminal, text, sizeof text);
+    close(terminal);
+    unsetenv("NO_COLOR");
+    before == nullptr ? unsetenv("TERM") : setenv("TERM", kept.c_str(), 1);
+    REQUIRE(length > 0);
+    return std::string(text, static_cast<std::size_t>(length));
+  };
+  CHECK(has(on_terminal("xterm", ""), "\x1b[33mproblem:"));
+  CHECK_FALSE(has(on_terminal("xterm", "1"), "\x1b["));
+  CHECK_FALSE(has(on_terminal("dumb", ""), "\x1b["));
 #endif
 }

@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <strata/collect/counters/pass_fingerprint.hpp>
+#include <strata/collect/counters/counting_pass.hpp>
 
 #include <cstdint>
 

@@ -168,6 +168,28 @@ TEST_CASE("push and pop, among scopes") {
   CHECK(find_range(p, "closes/left")->end <= find_range(p, "closes")->end);
 }
 
+TEST_CASE("pushes and pops that interrupt a push or a pop are left out in pairs") {
+  recording all;
+  push("outer");
+  pop();
+  detail::thread_recorder& own = *detail::thread_recorder::current();
+  auto const handler = [](void*, std::uint32_t) noexcept {
+    push("handler");
+    pop();
+  };
+  REQUIRE(own.observe(handler, &all));
+  push("outer");
+  CHECK(own.depth() == 1);
+  pop();
+  own.stop_observing(&all);
+  CHECK(own.depth() == 0);
+  profile const& p = all.profile();
+  CHECK(calls_of(p) == call_counts{{"outer", 2}});
+  CHECK(p.losses.pops_without_push == 0);
+  REQUIRE(p.problems.size() == 1);
+  CHECK(p.problems[0].find("2 range calls are left out") == 0);
+}
+
 TEST_CASE("ends out of order") {
   recording all;
   phases outer;
@@ -232,7 +254,7 @@ TEST_CASE("names are told apart by their text") {
   }
   call_counts const counts = calls_of(all.profile());
   CHECK(counts.at("a name") == 6);
-  CHECK(counts.at("") == 1);
+  CHECK(counts.at("[unnamed]") == 1);
   CHECK(counts.at(std::string("nul\0inside", 10)) == 1);
   CHECK(counts.at(std::string("nul\0outside", 11)) == 1);
   CHECK(counts.at(std::string(4096, 'x')) == 1);
@@ -240,6 +262,36 @@ TEST_CASE("names are told apart by their text") {
   CHECK(counts.at("changes") == 1);
   CHECK(counts.at("Changes") == 1);
   CHECK(counts.size() == 8);
+}
+
+TEST_CASE("a constant array whose text changes names each call by its text") {
+  struct tensor {
+    char name[64];
+  };
+  tensor buffer{};
+  tensor const& node = buffer;  // as ggml_tensor::name of a node that is used again
+  char const* const texts[] = {"attn_norm-0", "ffn_out-0", "attn_norm-0", "x", ""};
+  recording all;
+  for (char const* const text : texts) {
+    std::string(text).copy(buffer.name, sizeof buffer.name);
+    buffer.name[std::string_view(text).size()] = '\0';
+    STRATA_RANGE(node.name);
+  }
+  CHECK(calls_of(all.profile()) ==
+        call_counts{{"[unnamed]", 1}, {"attn_norm-0", 2}, {"ffn_out-0", 1}, {"x", 1}});
+}
+
+TEST_CASE("a literal names all of its characters") {
+  recording all;
+  for (int i = 0; i < 2; ++i) {
+    STRATA_RANGE("nul\0inside");
+    STRATA_RANGE(
+        "joined "
+        "literals");
+  }
+  call_counts const counts = calls_of(all.profile());
+  CHECK(counts.at(std::string("nul\0inside", 10)) == 2);
+  CHECK(counts.at(std::string("nul\0inside", 10) + "/joined literals") == 2);
 }
 
 TEST_CASE("constant arrays that share a place in the source keep their names") {
@@ -280,6 +332,59 @@ TEST_CASE("10,000 ranges within each other") {
   CHECK(deepest == detail::node_table::most_depth + 1);
   CHECK(deeper == 10'000 - detail::node_table::most_depth);
   CHECK(p.losses.ranges_too_deep == deeper);
+}
+
+TEST_CASE("the time of ranges beyond the depth limit is that of the outermost one") {
+  constexpr int times = 3;
+  options how = quiet();
+  SUBCASE("each call in the log") {}
+  SUBCASE("most calls in sums") { how.log_mb = 0; }
+  recording all(how);
+  for (int i = 0; i < times; ++i) recursive(5'000);
+  profile const& p = all.profile();
+  std::int64_t above = 0;  // the time of the last level that has a node of its own
+  double deeper = 0;
+  std::uint64_t calls = 0;
+  auto const add = [&](std::uint32_t node, double duration, std::uint64_t count) {
+    if (p.nodes[node].depth == detail::node_table::most_depth)
+      above += static_cast<std::int64_t>(duration);
+    if (p.nodes[node].depth <= detail::node_table::most_depth) return;
+    deeper += duration;
+    calls += count;
+  };
+  for (range_record const& r : p.ranges) add(r.node, static_cast<double>(r.end - r.begin), 1);
+  for (overflow_sums const& f : p.folded) add(f.node, f.durations.sum(), f.durations.count());
+  CHECK(calls == times * (5'000 - detail::node_table::most_depth));
+  CHECK(deeper > 0);
+  CHECK(deeper <= static_cast<double>(above) + 1000);
+  CHECK(p.losses.ranges_too_deep == calls);
+}
+
+TEST_CASE("a thread that inherits a place beyond the depth limit has its own time there") {
+  recording all;
+  std::int64_t begin = 0, end = 0;
+  for (int i = 0; i < 200; ++i) push("level");
+  range_handle const here = current();
+  std::thread([&] {
+    inherit const as_child(here);
+    begin = detail::monotonic_ns();
+    {
+      STRATA_RANGE("work");
+      STRATA_RANGE("part");
+      while (detail::monotonic_ns() - begin < 1'000'000) {
+      }
+    }
+    end = detail::monotonic_ns();
+  }).join();
+  for (int i = 0; i < 200; ++i) pop();
+  profile const& p = all.profile();
+  std::uint32_t const own = find_range(p, "level")->thread;
+  std::int64_t worked = 0;
+  for (range_record const& r : p.ranges) {
+    if (r.thread != own) worked += r.end - r.begin;
+  }
+  CHECK(worked >= 900'000);
+  CHECK(worked <= end - begin);
 }
 
 TEST_CASE("pushes that nobody pops take a bounded memory") {

@@ -20,6 +20,16 @@ using pair_log = record_log<pair>;
 
 pair make(std::uint64_t value) { return {value, ~value}; }
 
+/// Records of a log's first blocks: 4, 8, 16, 32, 64, 64, ... KB.
+std::uint64_t records_of(int blocks) {
+  std::uint64_t records = 0;
+  for (std::uint32_t bytes = pair_log::first_block_bytes; blocks > 0; --blocks) {
+    records += pair_log::records_in(bytes);
+    if (bytes < pair_log::block_bytes) bytes *= 2;
+  }
+  return records;
+}
+
 std::vector<std::uint64_t> all_of(pair_log const& log) {
   std::vector<std::uint64_t> values;
   log.for_each([&](pair const& p) {
@@ -37,10 +47,10 @@ TEST_CASE("records come back in order, over blocks") {
   {
     pair_log log(budget);
     CHECK(budget.used() == 0);
-    constexpr std::uint64_t count = 3 * pair_log::block_records + 5;
+    std::uint64_t const count = records_of(7) + 5;
     for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
     CHECK(log.pushed() == count);
-    CHECK(budget.used() == 4 * std::int64_t{pair_log::block_bytes});
+    CHECK(budget.used() == (4 + 8 + 16 + 32 + 4 * 64) * 1024);
     std::vector<std::uint64_t> const values = all_of(log);
     REQUIRE(values.size() == count);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -52,11 +62,13 @@ TEST_CASE("records come back in order, over blocks") {
 
 TEST_CASE("the limit of memory") {
   memory_budget budget;
-  budget.set(2 * pair_log::block_bytes + 100);
+  constexpr std::int64_t limit = (4 + 8 + 16 + 32 + 2 * 64) * 1024;
+  budget.set(limit + 100);
   pair_log log(budget);
   std::uint64_t count = 0;
   while (log.push(make(count))) ++count;
-  CHECK(count == 2 * pair_log::block_records);
+  CHECK(count == records_of(6));
+  CHECK(budget.used() == limit);
   CHECK_FALSE(log.push(make(count)));
   CHECK(log.pushed() == count);
   CHECK(all_of(log).size() == count);
@@ -70,11 +82,11 @@ TEST_CASE("the limit of memory") {
   CHECK(log.drop_last([&](pair const& p) {
     if (dropped++ == 0) first = p.value;
   }));
-  CHECK(dropped == pair_log::block_records);
-  CHECK(first == pair_log::block_records);
+  CHECK(dropped == pair_log::records_in(pair_log::block_bytes));
+  CHECK(first == records_of(5));
   CHECK(log.pushed() == count - dropped);
   REQUIRE(log.push(make(7)));
-  CHECK(all_of(log).size() == pair_log::block_records + 1);
+  CHECK(all_of(log).size() == records_of(5) + 1);
   CHECK(all_of(log).back() == 7);
 
   log.clear();
@@ -84,37 +96,55 @@ TEST_CASE("the limit of memory") {
   CHECK(other.push(make(0)));
 }
 
+TEST_CASE("a log that is drained gives its memory back") {
+  memory_budget budget;
+  budget.set(1 << 20);
+  pair_log log(budget);
+  std::uint64_t const count = records_of(7) + 5;
+  for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
+  std::uint64_t next = 0;
+  std::int64_t most = 0;
+  log.drain([&](pair const& p) {
+    if (p.value != next++ || p.inverse != ~p.value) FAIL_CHECK("another record");
+    if (p.value + 6 > count) most = budget.used();
+  });
+  CHECK(next == count);
+  CHECK(most == 64 * 1024);  // the last block, which the owner has
+  CHECK(budget.used() == 64 * 1024);
+  CHECK(log.push(make(count)));
+  CHECK(all_of(log).size() == 6);
+}
+
 TEST_CASE("a record by its position") {
   memory_budget budget;
   budget.set(1 << 20);
   pair_log log(budget);
   pair_log::cursor near;
   CHECK(log.find(0, near) == nullptr);
-  constexpr std::uint64_t count = 2 * pair_log::block_records + 3;
+  std::uint64_t const count = records_of(3) + 3;
   for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
   near = {};
-  for (std::uint64_t const position :
-       {std::uint64_t{0}, count - 1, std::uint64_t{5}, std::uint64_t{pair_log::block_records},
-        std::uint64_t{pair_log::block_records - 1}, std::uint64_t{2} * pair_log::block_records}) {
+  for (std::uint64_t const position : {std::uint64_t{0}, count - 1, std::uint64_t{5}, records_of(1),
+                                       records_of(1) - 1, records_of(3), records_of(2)}) {
     pair const* const found = log.find(position, near);
     REQUIRE(found != nullptr);
     CHECK(found->value == position);
   }
   CHECK(log.find(count, near) == nullptr);
-  CHECK(log.find(count + pair_log::block_records, near) == nullptr);
+  CHECK(log.find(count + records_of(5), near) == nullptr);
 }
 
 TEST_CASE("memory of a former term is not given back to the next") {
   memory_budget budget;
-  budget.set(4 * pair_log::block_bytes);
+  budget.set(4 * pair_log::first_block_bytes);
   pair_log log(budget);
   REQUIRE(log.push(make(1)));
-  budget.set(2 * pair_log::block_bytes);
+  budget.set(2 * pair_log::first_block_bytes);
   CHECK(budget.used() == 0);
   log.clear();
   CHECK(budget.used() == 0);
   REQUIRE(log.push(make(1)));
-  CHECK(budget.used() == pair_log::block_bytes);
+  CHECK(budget.used() == pair_log::first_block_bytes);
   log.clear();
   CHECK(budget.used() == 0);
 }

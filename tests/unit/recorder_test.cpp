@@ -90,7 +90,7 @@ TEST_CASE("a second session is refused, and the first is not disturbed") {
     CHECK(outcome.message().find("stop it first") != std::string::npos);
     CHECK_FALSE(second.running());
     CHECK(second.profile().ranges.empty());
-    CHECK(second.report().ok());
+    CHECK(second.report().code() == errc::busy);
   }
   work(1);
   CHECK(first.profile().ranges.size() == 4);
@@ -207,6 +207,23 @@ TEST_CASE("many threads, one after another, take a bounded memory") {
   CHECK(p.cost.log_bytes <= 4 * detail::record_log<range_record>::block_bytes);
 }
 
+TEST_CASE("a thread with little to record takes little memory") {
+  constexpr int count = 100;
+  recording all;
+  std::atomic<int> working{count};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < count; ++t) {
+    threads.emplace_back([&] {
+      work(1);
+      --working;
+      while (working > 0) std::this_thread::yield();
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(all.profile().ranges.size() == 2 * count);
+  CHECK(all.profile().cost.log_bytes <= count * 2 * 4096);  // a log of ranges, one of attributes
+}
+
 TEST_CASE("the open ranges of other threads are counted at the end") {
   recording all;
   std::atomic<int> turn{0};
@@ -315,7 +332,7 @@ TEST_CASE("a full log: sums of known durations are exact") {
     own.end(1);
   }
   profile p;
-  own.copy_to(p, 1);
+  own.copy_to(p, 1, false);
   REQUIRE(p.folded.size() == 1);
   CHECK(p.ranges.empty());
   CHECK(p.attributes.empty());
@@ -406,6 +423,17 @@ TEST_CASE("windows in a program without steps: nothing is recorded, and it is to
   CHECK(p.problems[0].find("STRATA_STEP()") != std::string::npos);
   REQUIRE(s.problems().size() == 1);
   CHECK(s.problems()[0].code() == errc::bad_argument);
+}
+
+TEST_CASE("a schedule whose first step is far away ends as fast as others") {
+  session s(with_schedule(4'294'967'290u, 0, 1, 1));
+  REQUIRE(s.start().ok());
+  loop(3);
+  std::int64_t const begin = detail::monotonic_ns();
+  profile const& p = s.profile();
+  CHECK(detail::monotonic_ns() - begin < 2'000'000'000);
+  REQUIRE(p.problems.size() == 1);
+  CHECK(p.problems[0].find("the first one to keep is step 4294967290 ") != std::string::npos);
 }
 
 TEST_CASE("a session that ends within a step, and the next") {

@@ -28,7 +28,11 @@ struct report_sample {
   strata::vec<kernel_row> kernels;
   memory_table memory;
 
-  report_input input() const { return {source, tree, folded, kernels, memory}; }
+  report_input input() const {
+    report_input made(source, tree, folded, kernels, memory);
+    made.find_answer(call_tree(source, folding::by_name));
+    return made;
+  }
 };
 
 /// Kernels per range, with their durations in ns.
@@ -95,7 +99,7 @@ class sample_maker {
     profile& p = s_.source;
     p.environment.host = "node7";
     p.environment.command = "./build/train_gpt2 -b 4 -t 64";
-    p.environment.configuration = traced_ ? "trace" : "on";
+    p.environment.options = traced_ ? "trace" : "on";
     p.environment.started_at = "2026-11-03T10:20:30Z";
     p.environment.started_at_unix_ns = 1793701230123456789;
     p.environment.cpu = "AMD EPYC 9654 96-Core Processor";
@@ -143,7 +147,7 @@ class sample_maker {
     std::uint32_t const correlation = ++correlation_;
     s_.source.launches.push_back(
         {now_, now_ + 4100, correlation, where, step, 0, api_kind::launch, 0});
-    work(where, correlation, which, shape.ns, 7, 0);
+    work(where, correlation, which, shape.ns, 7, no_node);
     now_ += 4400;
     device_work& self = s_.tree[where].self;
     ++self.launches;
@@ -151,13 +155,14 @@ class sample_maker {
   }
 
   void work(std::uint32_t where, std::uint32_t correlation, std::uint32_t which, std::int64_t ns,
-            std::uint32_t stream, std::uint64_t graph_node) {
+            std::uint32_t stream, std::uint32_t captured_by) {
     kernel_shape const& shape = shapes[which];
     std::int64_t const begin = free_ > now_ + 2500 ? free_ : now_ + 2500;
     kernel_record k{};
     k.begin = begin;
     k.end = begin + ns;
-    k.graph_node = graph_node;
+    k.node = where;
+    k.captured_by = captured_by;
     k.correlation = correlation;
     k.name = which + 1;
     k.stream = stream;
@@ -203,9 +208,9 @@ class sample_maker {
     std::uint32_t const correlation = ++correlation_;
     s_.source.launches.push_back(
         {now_, now_ + 6200, correlation, where, step, 0, api_kind::graph_launch, 0});
-    work(where, correlation, 1, shapes[1].ns, 13, 71);
+    work(where, correlation, 1, shapes[1].ns, 13, where - 1);
     free_ -= 605;
-    work(where, correlation, 3, shapes[3].ns, 13, 72);
+    work(where, correlation, 3, shapes[3].ns, 13, where);
     now_ += 6500;
     ++s_.tree[where].self.launches;
     s_.tree[where].self.launch_ns += 6200;
@@ -246,8 +251,17 @@ class sample_maker {
     std::uint32_t const correlation = ++correlation_;
     s_.source.launches.push_back(
         {now_, now_ + 3000, correlation, where, step, 0, api_kind::copy, 0});
-    s_.source.copies.push_back(
-        {now_ + 3100, now_ + 4300, 1048576, 0, correlation, 7, 1, 0, copy_kind::host_to_device, 0});
+    s_.source.copies.push_back({now_ + 3100,
+                                now_ + 4300,
+                                1048576,
+                                where,
+                                correlation,
+                                7,
+                                1,
+                                0,
+                                copy_kind::host_to_device,
+                                0,
+                                {}});
     free_ = now_ + 4400;
     now_ += 3300;
     device_work& self = s_.tree[where].self;
@@ -296,7 +310,7 @@ class sample_maker {
       std::int64_t const wait = now_;
       if (now_ < free_) now_ = free_;
       s_.source.synchronizations.push_back(
-          {wait, now_ + 900, ++correlation_, 0, synchronization_kind::context, {}});
+          {wait, now_ + 900, 1, ++correlation_, 0, synchronization_kind::context, {}});
       now_ += 1000;
       ++s_.tree[1].self.synchronizations;
       s_.tree[1].self.synchronization_ns += now_ - wait;
@@ -323,7 +337,7 @@ class sample_maker {
 
   void odd_work() {
     // A kernel of an unknown launch, and one without times.
-    work(0, 999999, 3, shapes[3].ns, 7, 0);
+    work(0, 999999, 3, shapes[3].ns, 7, no_node);
     kernel_record lost = s_.source.kernels.back();
     lost.begin = lost.end = lost_time;
     s_.source.kernels.push_back(lost);

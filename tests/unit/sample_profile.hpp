@@ -57,10 +57,19 @@ struct maker {
     return correlations;
   }
 
+  /// Of the range that launched.
+  std::uint32_t node_of(std::uint32_t correlation) const {
+    for (strata::launch_record const& each : made.launches)
+      if (each.correlation == correlation && each.flags == 0) return each.node;
+    return strata::root_node;
+  }
+
   strata::kernel_record& kernel(std::uint32_t correlation, std::int64_t begin, std::int64_t end) {
     strata::kernel_record record{};
     record.begin = begin;
     record.end = end;
+    record.node = node_of(correlation);
+    record.captured_by = strata::no_node;
     record.correlation = correlation;
     record.grid_x = record.grid_y = record.grid_z = 1;
     record.block_x = record.block_y = record.block_z = 1;
@@ -74,6 +83,7 @@ struct maker {
     record.begin = begin;
     record.end = end;
     record.bytes = bytes;
+    record.node = node_of(correlation);
     record.correlation = correlation;
     record.kind = kind;
     made.copies.push_back(record);
@@ -83,14 +93,16 @@ struct maker {
   strata::memory_record& allocate(std::uint32_t correlation, std::int64_t time,
                                   std::uint64_t address, std::uint64_t bytes,
                                   strata::memory_kind kind = strata::memory_kind::device) {
-    made.memory.push_back({time, address, bytes, correlation, 0, 0, kind, 1, 0, {}});
+    made.memory.push_back(
+        {time, address, bytes, node_of(correlation), correlation, 0, 0, kind, 1, 0, {}});
     return made.memory.back();
   }
 
   strata::memory_record& release(std::uint32_t correlation, std::int64_t time,
                                  std::uint64_t address, std::uint64_t bytes,
                                  strata::memory_kind kind = strata::memory_kind::device) {
-    made.memory.push_back({time, address, bytes, correlation, 0, 0, kind, 0, 0, {}});
+    made.memory.push_back(
+        {time, address, bytes, node_of(correlation), correlation, 0, 0, kind, 0, 0, {}});
     return made.memory.back();
   }
 };

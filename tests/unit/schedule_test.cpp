@@ -43,6 +43,25 @@ TEST_CASE("phases of steps") {
   CHECK(phases_of(0, 0, 1, 3, 6) == "aaa...");
 }
 
+TEST_CASE("a window in each so many steps") {
+  options wanted;
+  wanted.every = 4;
+  detail::schedule const one(wanted);
+  wanted.warmup = 1;
+  wanted.active = 2;
+  detail::schedule const two(wanted);
+  wanted.active = 9;
+  detail::schedule const all(wanted);
+  for (std::uint32_t step = 0; step<4'000'000; step += step> 1000 ? 99'999 : 1) {
+    using phase = detail::schedule::phase;
+    CHECK(one.of(step) == (step % 4 == 3 ? phase::active : phase::skip));
+    CHECK(two.of(step) == (step % 4 > 1    ? phase::active
+                           : step % 4 == 1 ? phase::warmup
+                                           : phase::skip));
+    CHECK(all.of(step) == (step % 10 == 0 ? phase::warmup : phase::active));
+  }
+}
+
 TEST_CASE("counting steps come after all windows, or after the first of those without an end") {
   options how;
   how.skip = 2;

@@ -45,12 +45,21 @@ TEST_CASE("the tables are as they were") {
   }
 }
 
+TEST_CASE("steps that are kept in sums only have a part in the headline") {
+  report_sample s = cpu_sample(2, 3);
+  for (int i = 0; i < 1'000'000; ++i) s.source.folded_steps.add(5'000'000);
+  s.source.losses.steps_folded = s.source.folded_steps.count();
+  std::string const text = table(s, 200);
+  CHECK(has(text, "(mean of 1,000,003, median 5.0"));
+  CHECK(has(text, "steps kept in the sums only: 1,000,000."));
+}
+
 TEST_CASE("no line is wider than the terminal, and none ends in a space") {
   report_sample s = gpu_sample(3, 3);
   s.folded[4].path = "forward/block[*]/" + std::string(300, 'n');
   s.kernels[1].short_name = std::string(4096, 'k');
   s.source.problems = {std::string(500, 'p') + " and more"};
-  s.source.losses.activity_dropped = s.source.losses.threads_refused = 5;
+  s.source.losses.activity_dropped = s.source.losses.threads_merged = 5;
   for (int width = 40; width < 260; width += 3) {
     for (std::string const& line : lines(table(s, width))) {
       CHECK_MESSAGE(detail::display_width(line) <= static_cast<std::size_t>(width), line);
@@ -88,9 +97,9 @@ TEST_CASE("tokens wait for the host or for the device, whichever takes longer") 
   s.folded[5].tokens = 1e6;
   s.folded[5].host_total_ns = 1'000'000;
   s.folded[5].gpu_busy_ns = 2'000'000;
-  CHECK(has(table(s, 300), "500000000"));
+  CHECK(has(table(s, 300), "500,000,000"));
   s.folded[5].host_total_ns = 4'000'000;
-  CHECK(has(table(s, 300), "250000000"));
+  CHECK(has(table(s, 300), "250,000,000"));
   CHECK(has(table(s, 300), "tokens/s: by host or GPU busy time"));
 }
 
@@ -113,7 +122,7 @@ TEST_CASE("time in CUDA graphs is shown where the graphs were captured, and coun
   s.folded[6].total.graph_kernel_ns = 123'000'000;  // mlp, behind attention without it
   std::string const text = table(s, 120);
   CHECK(has(text, "in graphs  kernels"));
-  CHECK(has(text, "123 ms"));
+  CHECK(has(text, "61.5 ms"));  // of two steps
   CHECK(has(table(s, 2000), "in graphs: time of kernels that the range captured;"));
   CHECK(text.find("mlp") < text.find("attention"));
 }
@@ -165,7 +174,7 @@ TEST_CASE("every loss is told with its cure") {
   s.source.losses = {};
   s.source.losses.ranges_folded = 40000000;
   CHECK(has(table(s, 400), "log=4096 (MB)"));
-  s.source.losses.activity_refused = 10;
+  s.source.losses.activity_folded = 10;
   CHECK(has(table(s, 400), "buffers=512 (MB)"));
   s.source.losses = {};
   s.source.losses.launches_dropped = 40000000;
@@ -186,4 +195,30 @@ TEST_CASE("an empty profile has a table") {
   std::string const text = table(s, 80);
   CHECK(has(text, "Strata"));
   CHECK(has(text, "cost:"));
+}
+
+TEST_CASE("a child is further right than its parent, as deep as the tree is") {
+  report_sample s;
+  std::string path;
+  s.folded.resize(16);
+  for (std::uint32_t i = 1; i < s.folded.size(); ++i) {
+    range_row& row = s.folded[i];
+    row.name = "level_" + std::to_string(i);
+    path += (path.empty() ? "" : "/") + row.name;
+    row.path = path;
+    row.parent = i - 1;
+    row.depth = i;
+    row.host.add(1000);
+    row.host_total_ns = 1000;
+  }
+  for (int const width : {60, 80, 120, 200}) {
+    std::vector<std::size_t> begins;
+    for (std::string const& line : lines(table(s, width)))
+      if (has(line, "1.00 us") && !has(line, "total"))
+        begins.push_back(line.find_first_not_of(' '));
+    REQUIRE(begins.size() == 15);
+    CAPTURE(width);
+    for (std::size_t i = 1; i < begins.size(); ++i) CHECK(begins[i] > begins[i - 1]);
+    if (width > 80) CHECK(begins.back() == 2 * 14);  // there is room for whole indents
+  }
 }

@@ -154,7 +154,7 @@ TEST_CASE("arguments") {
     if (!e.contains("args") || !e.contains("cat")) continue;
     if (e["name"] == "attention" && range.is_null()) range = e["args"];
     if (e["name"] == "layernorm_kernel" && kernel.is_null()) kernel = e["args"];
-    if (e["args"].contains("graph_node") && graph.is_null()) graph = e["args"];
+    if (e["args"].contains("captured_range") && graph.is_null()) graph = e["args"];
   }
   CHECK(range["path"] == "forward/block[0]/attention");
   CHECK(range["flops"] == 1.3e9);
@@ -168,7 +168,8 @@ TEST_CASE("arguments") {
   CHECK(kernel["step"] == 0);
   CHECK(kernel["kernel"].get<std::string>().find("llm::layernorm_kernel<") != std::string::npos);
   CHECK_FALSE(kernel.contains("mangled"));
-  CHECK(graph["graph_node"] == 71);
+  CHECK(graph["range"] == "forward/block[1]/mlp");
+  CHECK(graph["captured_range"] == "forward/block[1]/attention");
   trace_options mangled;
   mangled.mangled_names = true;
   CHECK(text(gpu_sample(), mangled).find("_ZN3llm16layernorm") != std::string::npos);

@@ -358,4 +358,7 @@ TEST_CASE("a copy that throws leaves nothing behind, and no memory is std::bad_a
   vec<std::uint64_t> huge{1};
   CHECK_THROWS_AS(huge.reserve(static_cast<std::size_t>(-1) / 8), std::bad_alloc);
   CHECK(huge == vec<std::uint64_t>{1});
+  CHECK_FALSE(strata::detail::if_memory_allows(
+      [&huge] { huge.reserve(static_cast<std::size_t>(-1) / 8); }));
+  CHECK(strata::detail::if_memory_allows([] {}));
 }

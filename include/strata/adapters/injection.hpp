@@ -88,7 +88,7 @@ class injection {
   static void initialize() {
     strata::options const asked = wanted();
     if (!asked.enabled || now().load() != stage::idle || !starts_session()) return;
-    if (asked.trace || asked.list_metrics) {
+    if (!asked.help && (asked.trace || asked.list_metrics)) {
       subscribe();
     } else {
       (void)begin_session();
@@ -116,6 +116,8 @@ class injection {
     char const* const text = std::getenv("STRATA");
     vec<std::string> said_by_the_session;
     strata::options asked = options::parse(text == nullptr ? "" : text, said_by_the_session);
+    // A session that begins, says what is wrong and ends.
+    if (!asked.enabled && !said_by_the_session.empty()) asked.enabled = asked.help = true;
     asked.enabled = asked.enabled && text != nullptr && *text != '\0';
     return asked;
   }
@@ -129,7 +131,7 @@ class injection {
   /// Whether the session of this process comes from this library.
   static bool starts_session() {
     // Another version was here first, or the process records nothing.
-    if (stands_back.load() || active_listener() == nullptr) return false;
+    if (other_version_first.load() || active_listener() == nullptr) return false;
     if (starter(block()) == &begin_session) return true;
     say("this program has Strata built in: libstrata_inject.so leaves the session to it");
     return false;

@@ -2,12 +2,14 @@
 #ifndef STRATA_ANALYSE_CALL_TREE_HPP
 #define STRATA_ANALYSE_CALL_TREE_HPP
 
-#include <strata/analyse/joins.hpp>
 #include <strata/analyse/range_rows.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,13 +20,122 @@
 STRATA_BEGIN
 namespace detail {
 
+/// Which call into the driver caused the work of a record.
+/// Cost: O(l) for l launches, whose correlation ids are dense; O(1) a question.
+class launch_index {
+ public:
+  static constexpr std::uint32_t none = 0xffffffffu;
+
+  explicit launch_index(profile const& source) {
+    if (source.launches.empty()) return;
+    std::uint32_t last = 0;
+    first_ = none;
+    for (launch_record const& each : source.launches) {
+      first_ = (std::min)(first_, each.correlation);
+      last = (std::max)(last, each.correlation);
+    }
+    std::size_t const ids = std::size_t{last} - first_ + 1;
+    is_dense_ = ids / 8 <= source.launches.size();
+    if (is_dense_) positions_.resize(ids, none);
+    for (std::size_t i = 0; i < source.launches.size(); ++i) {
+      launch_record const& each = source.launches[i];
+      if (each.flags != 0) continue;
+      auto const position = static_cast<std::uint32_t>(i);
+      if (is_dense_) {
+        positions_[each.correlation - first_] = position;
+      } else {
+        sparse_[each.correlation] = position;
+      }
+    }
+  }
+
+  /// Position in profile::launches, or none.
+  std::uint32_t launch_of(std::uint32_t correlation) const noexcept {
+    if (is_dense_)
+      return correlation - first_ < positions_.size() ? positions_[correlation - first_] : none;
+    std::uint32_t const* const found = sparse_.find(correlation);
+    return found == nullptr ? none : *found;
+  }
+
+ private:
+  std::uint32_t first_ = 0;
+  bool is_dense_ = false;
+  vec<std::uint32_t> positions_;  ///< by correlation - first_
+  number_map<std::uint32_t> sparse_;
+};
+
+/// The sums over the device work of a profile that has only records.
+inline device_sums sum_records(profile const& source) {
+  device_sums sums;
+  device_summing summing(sums);
+  for (std::size_t i = 1; i < source.nodes.size(); ++i) {
+    profile_node const& node = source.nodes[i];
+    summing.add_node(node.parent < i ? node.parent : root_node, node.name);
+  }
+  for (profile_device const& each : source.environment.devices)
+    summing.describe_device(each.ordinal, each.multiprocessors);
+  for (launch_record const& each : source.launches)
+    if (is_work(each.kind)) summing.add_launches(each.node, 1, elapsed(each.begin, each.end));
+  vec<kernel_record> kernels = source.kernels;
+  vec<copy_record> copies = source.copies;
+  vec<memory_record> memory = source.memory;
+  sort_by_time(kernels);
+  sort_by_time(copies);
+  sort_by_time(memory);
+  add_by_time(kernels, kernels.size(), copies, copies.size(),
+              [&](auto const& each) { summing.add(each); });
+  for (memory_record const& each : memory) summing.add(each);
+  for (synchronization_record const& each : source.synchronizations) summing.add(each);
+  summing.finish(1.0);
+  return sums;
+}
+
+/// Which calls of ranges only captured work into a graph, and did not do it.
+/// Cost: two sorts of the launches, nothing where none was captured; O(log n) a question.
+class captured_calls {
+ public:
+  explicit captured_calls(profile const& source) {
+    for (launch_record const& launch : source.launches)
+      if (launch.flags == launch_record::in_capture && is_work(launch.kind))
+        captured_.push_back(moment_of(launch));
+    if (captured_.empty()) return;
+    for (launch_record const& launch : source.launches)
+      if (launch.flags == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));
+    captured_.sort();
+    worked_.sort();
+  }
+
+  bool only_captured(range_record const& range) const noexcept {
+    return within(captured_, range) && !within(worked_, range);
+  }
+
+ private:
+  using moment = std::pair<std::uint32_t, std::int64_t>;  ///< thread and time
+
+  static moment moment_of(launch_record const& launch) noexcept {
+    return {launch.thread, launch.begin};
+  }
+
+  static bool within(vec<moment> const& moments, range_record const& range) noexcept {
+    moment const wanted{range.thread, range.begin};
+    moment const* const at =
+        moments.begin() + moments.count_first([&](moment const& each) { return each < wanted; });
+    return at != moments.end() && at->first == range.thread && at->second <= range.end;
+  }
+
+  vec<moment> captured_;
+  vec<moment> worked_;
+};
+
 /// Fills a row for every place in the tree, then drops those that have nothing to say.
 class call_tree_builder {
  public:
   call_tree_builder(profile const& source, bool fold)
       : source_(source),
+        fold_(fold),
         layout_(source, fold),
-        launches_(source),
+        made_(source.device.complete ? device_sums() : sum_records(source)),
+        sums_(source.device.complete ? source.device : made_),
         rows_(layout_.rows()),
         details_(layout_.rows()) {
     for (std::uint32_t node = 1; node < layout_.nodes(); ++node) {
@@ -37,12 +148,8 @@ class call_tree_builder {
   void build(vec<range_row>& rows, vec<std::uint32_t>& row_of_node) {
     add_calls();
     add_folded_calls();
-    add_launches();
-    add_kernels();
-    add_copies();
-    add_synchronizations();
-    add_memory();
-    sum_busy_time();
+    add_device_work();
+    add_subtrees();
     sum_spans();
     sum_subtrees();
     drop_empty_rows(row_of_node);
@@ -51,23 +158,17 @@ class call_tree_builder {
   }
 
  private:
-  /// A kernel or copy on the device.
-  struct interval {
-    std::int64_t begin;
-    std::int64_t end;
-    std::uint32_t row;
-    std::uint32_t device;
-  };
-
   void add_calls() {
     captured_calls const calls(source_);
     std::uint32_t first_step = no_step;
     for (range_record const& range : source_.ranges)
       first_step = (std::min)(first_step, range.step);
+    vec<std::uint64_t> outside(rows_.size(), 0);  // calls in no step
     for (range_record const& range : source_.ranges) {
       if (!layout_.has_own_row(range.node)) continue;
       std::uint32_t const at = layout_.row_of(range.node);
       range_row& row = rows_[at];
+      if (range.step == no_step) ++outside[at];
       std::int64_t const duration = elapsed(range.begin, range.end);
       row.host.add(duration);
       row.host_total_ns = add_saturated(row.host_total_ns, duration);
@@ -78,6 +179,22 @@ class call_tree_builder {
       if (range.attribute == no_reference) continue;
       details_[at].add(row, source_, range, !calls.only_captured(range));
     }
+    rows_[0].step_share = share_in_steps();
+    for (std::size_t i = 1; source_.has_steps && i < rows_.size(); ++i)
+      if (auto const kept = static_cast<double>(rows_[i].host.count()); kept > 0.0)
+        rows_[i].step_share = 1.0 - static_cast<double>(outside[i]) / kept;
+  }
+
+  /// The part of the work on the device that was launched in steps.
+  double share_in_steps() const noexcept {
+    std::uint64_t all = 0;
+    std::uint64_t in_steps = 0;
+    for (launch_record const& each : source_.launches) {
+      if (!source_.has_steps || each.flags != 0 || !is_work(each.kind)) continue;
+      ++all;
+      if (each.step != no_step) ++in_steps;
+    }
+    return all == 0 ? 1.0 : static_cast<double>(in_steps) / static_cast<double>(all);
   }
 
   void add_folded_calls() {
@@ -92,148 +209,39 @@ class call_tree_builder {
     }
   }
 
-  std::uint32_t launching_row(std::uint32_t correlation) const noexcept {
-    return layout_.row_of(launches_.node_of(correlation));
+  void add_device_work() {
+    for (std::uint32_t node = 0; node < sums_.nodes.size(); ++node)
+      add_work(rows_[layout_.row_of(node)].self, sums_.nodes[node]);
+    for (graph_kernel_sums const& each : sums_.graph_kernels) {
+      std::uint32_t const launching = layout_.row_of(each.launched_by);
+      std::uint32_t const capturing = layout_.row_of(each.captured_by);
+      if (capturing == launching) continue;
+      add_graph_kernels(rows_[capturing].self, each);
+      for (std::uint32_t row = capturing; !layout_.contains(row, launching);
+           row = layout_.parent(row))
+        add_graph_kernels(rows_[row].total, each);
+    }
+  }
+  static void add_graph_kernels(device_work& work, graph_kernel_sums const& more) noexcept {
+    work.graph_kernels += more.kernels;
+    work.graph_kernel_ns = add_saturated(work.graph_kernel_ns, more.kernel_ns);
   }
 
-  void add_launches() {
-    work_end_.assign(source_.launches.size(), lost_time);
-    for (launch_record const& launch : source_.launches) {
-      if (!is_work(launch.kind)) continue;
-      device_work& work = rows_[layout_.row_of(launch.node)].self;
-      ++work.launches;
-      work.launch_ns = add_saturated(work.launch_ns, elapsed(launch.begin, launch.end));
+  /// What a row did together with all below it.
+  void add_subtrees() {
+    subtree_sums const& sums = fold_ ? sums_.by_family : sums_.by_node;
+    for (std::uint32_t row = 0; row < rows_.size(); ++row) {
+      std::uint32_t const node = layout_.first_node(row);
+      if (node >= sums_.nodes.size()) continue;
+      std::uint32_t const place = fold_ ? sums_.family_of_node[node] : node;
+      range_row& to = rows_[row];
+      to.gpu_busy_ns = sums.times[place].busy_ns;
+      to.peak_bytes = sums.times[place].peak_bytes;
+      if (sums.devices.empty() && is_counted(sums.only_device)) to.device_busy_ns = to.gpu_busy_ns;
+      for (device_busy const& each : sums.devices)
+        if (is_counted(each.device))
+          to.device_busy_ns = add_saturated(to.device_busy_ns, each.ns[place]);
     }
-  }
-
-  /// Takes a kernel or copy for the union and for the spans; gives its row.
-  std::uint32_t add_interval(std::int64_t begin, std::int64_t end, std::uint32_t correlation,
-                             std::uint32_t device) {
-    std::uint32_t const launch = launches_.launch_of(correlation);
-    bool const known = launch != launch_index::none;
-    std::uint32_t const row = layout_.row_of(known ? source_.launches[launch].node : root_node);
-    if (begin == lost_time) return row;
-    if (end > begin) intervals_.push_back({begin, end, row, device});
-    if (known) work_end_[launch] = (std::max)(work_end_[launch], (std::max)(begin, end));
-    return row;
-  }
-
-  void add_kernels() {
-    intervals_.reserve(source_.kernels.size() + source_.copies.size());
-    for (kernel_record const& kernel : source_.kernels) {
-      std::uint32_t const row =
-          add_interval(kernel.begin, kernel.end, kernel.correlation, kernel.device);
-      std::int64_t const duration = elapsed(kernel.begin, kernel.end);
-      device_work& work = rows_[row].self;
-      ++work.kernels;
-      work.kernel_ns = add_saturated(work.kernel_ns, duration);
-      if (kernel.graph_node != 0) add_captured(kernel, row, duration);
-    }
-  }
-
-  void add_captured(kernel_record const& kernel, std::uint32_t launching, std::int64_t duration) {
-    std::uint32_t const node = launches_.capturing_node(kernel);
-    if (node == launch_index::none) return;
-    std::uint32_t const capturing = layout_.row_of(node);
-    if (capturing == launching) return;
-    add_graph_kernel(rows_[capturing].self, duration);
-    for (std::uint32_t row = capturing; !layout_.contains(row, launching);
-         row = layout_.parent(row))
-      add_graph_kernel(rows_[row].total, duration);
-  }
-  static void add_graph_kernel(device_work& work, std::int64_t duration) noexcept {
-    ++work.graph_kernels;
-    work.graph_kernel_ns = add_saturated(work.graph_kernel_ns, duration);
-  }
-
-  void add_copies() {
-    for (copy_record const& copy : source_.copies) {
-      device_work& work =
-          rows_[add_interval(copy.begin, copy.end, copy.correlation, copy.device)].self;
-      ++work.copies;
-      work.copy_ns = add_saturated(work.copy_ns, elapsed(copy.begin, copy.end));
-      bytes_of(work, copy.kind) += copy.bytes;
-    }
-  }
-  static std::uint64_t& bytes_of(device_work& work, copy_kind kind) noexcept {
-    switch (kind) {
-      case copy_kind::host_to_device:
-        return work.host_to_device_bytes;
-      case copy_kind::device_to_host:
-        return work.device_to_host_bytes;
-      case copy_kind::device_to_device:
-      case copy_kind::peer:
-        return work.device_to_device_bytes;
-      case copy_kind::set:
-        return work.set_bytes;
-      default:
-        return work.other_bytes;
-    }
-  }
-
-  void add_synchronizations() {
-    for (synchronization_record const& wait : source_.synchronizations) {
-      if (wait.kind == synchronization_kind::stream_wait_event) continue;  // the host does not wait
-      device_work& work = rows_[launching_row(wait.correlation)].self;
-      ++work.synchronizations;
-      work.synchronization_ns =
-          add_saturated(work.synchronization_ns, elapsed(wait.begin, wait.end));
-    }
-  }
-
-  void add_memory() {
-    allocation_pairs const pairs(source_.memory);
-    vec<std::uint32_t> owners(source_.memory.size(), 0);
-    vec<std::int64_t> in_use(rows_.size(), 0);
-    for (std::uint32_t const at : pairs.order) {
-      memory_record const& record = source_.memory[at];
-      std::uint32_t const ended = pairs.ended[at];
-      owners[at] = launching_row(record.correlation);
-      if (ended != allocation_pairs::none) release(source_.memory[ended], owners[ended], in_use);
-      device_work& work = rows_[owners[at]].self;
-      if (record.allocates != 0) {
-        ++work.allocations;
-        work.allocated_bytes += record.bytes;
-        allocate(record, owners[at], in_use);
-      } else {
-        ++work.releases;
-        bool const unsized = record.bytes == 0 && ended != allocation_pairs::none;
-        work.released_bytes += unsized ? source_.memory[ended].bytes : record.bytes;
-      }
-    }
-  }
-  void allocate(memory_record const& record, std::uint32_t row, vec<std::int64_t>& in_use) {
-    if (!is_device_memory(record.kind)) return;
-    for (;; row = layout_.parent(row)) {
-      in_use[row] = add_saturated(in_use[row], signed_bytes(record.bytes));
-      rows_[row].peak_bytes = (std::max)(rows_[row].peak_bytes, in_use[row]);
-      if (row == 0) return;
-    }
-  }
-  void release(memory_record const& record, std::uint32_t row, vec<std::int64_t>& in_use) {
-    if (!is_device_memory(record.kind)) return;
-    for (;; row = layout_.parent(row)) {
-      in_use[row] -= (std::min)(in_use[row], signed_bytes(record.bytes));
-      if (row == 0) return;
-    }
-  }
-
-  void sum_busy_time() {
-    intervals_.sort([](interval const& a, interval const& b) { return a.begin < b.begin; });
-    add_union(0, intervals_.size(), &range_row::gpu_busy_ns);
-    intervals_.sort(by_device);
-    if (intervals_.empty()) return;
-    if (intervals_.front().device == intervals_.back().device && is_counted(intervals_[0].device)) {
-      for (range_row& row : rows_) row.device_busy_ns = row.gpu_busy_ns;
-      return;
-    }
-    for (std::size_t end = 0, begin = 0; begin < intervals_.size(); begin = end) {
-      while (end < intervals_.size() && intervals_[end].device == intervals_[begin].device) ++end;
-      if (is_counted(intervals_[begin].device)) add_union(begin, end, &range_row::device_busy_ns);
-    }
-  }
-  static bool by_device(interval const& a, interval const& b) noexcept {
-    return a.device < b.device;
   }
   /// Whether counters were counted on a device in passes, or on none.
   bool is_counted(std::uint32_t device) const noexcept {
@@ -247,29 +255,34 @@ class call_tree_builder {
     }
     return !any;
   }
-  /// The time that these intervals, in the order of their beginnings, cover together.
-  void add_union(std::size_t first, std::size_t last, std::int64_t range_row::*sum) {
-    vec<std::int64_t> busy_until(rows_.size(), lost_time);
-    for (std::size_t i = first; i < last; ++i) {
-      interval const& each = intervals_[i];
-      // Where a row is busy for longer, so are all rows above it.
-      for (std::uint32_t row = each.row; busy_until[row] < each.end; row = layout_.parent(row)) {
-        std::int64_t const begin = (std::max)(each.begin, busy_until[row]);
-        rows_[row].*sum = add_saturated(rows_[row].*sum, elapsed(begin, each.end));
-        busy_until[row] = each.end;
+
+  /// When the last kernel or copy of each launch of the timeline ended.
+  vec<std::int64_t> work_ends() const {
+    vec<std::int64_t> ends(source_.launches.size(), lost_time);
+    launch_index const launches(source_);
+    auto const look = [&](auto const& records) {
+      for (auto const& each : records) {
+        std::uint32_t const launch = launches.launch_of(each.correlation);
+        if (launch == launch_index::none || each.begin == lost_time) continue;
+        ends[launch] = (std::max)(ends[launch], (std::max)(each.begin, each.end));
       }
-    }
+    };
+    look(source_.kernels);
+    look(source_.copies);
+    return ends;
   }
 
   void sum_spans() {
+    if (!source_.has_whole_timeline()) return;
     span_sweep sweep(layout_);
     sweep.reserve(source_.ranges.size(), source_.launches.size());
     for (range_record const& range : source_.ranges)
       if (layout_.has_own_row(range.node))
         sweep.add_call(range.thread, range.begin, range.end, layout_.row_of(range.node));
-    for (std::size_t i = 0; i < work_end_.size(); ++i)
-      if (work_end_[i] != lost_time)
-        sweep.add_launch(source_.launches[i].thread, source_.launches[i].begin, work_end_[i]);
+    vec<std::int64_t> const ends = work_ends();
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      if (ends[i] != lost_time)
+        sweep.add_launch(source_.launches[i].thread, source_.launches[i].begin, ends[i]);
     sweep.run([this](std::uint32_t row, std::int64_t span) {
       rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
     });
@@ -359,7 +372,7 @@ class call_tree_builder {
     return name < source_.names.size() ? source_.names[name] : "[unknown]";
   }
 
-  /// Names and texts, once the rows stand where they stay.
+  /// Names and texts, once the rows have their places.
   void describe_rows() {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       range_row& row = rows_[i];
@@ -379,12 +392,12 @@ class call_tree_builder {
   }
 
   profile const& source_;
+  bool fold_;
   row_layout layout_;
-  launch_index launches_;
+  device_sums made_;  ///< where the profile has none
+  device_sums const& sums_;
   vec<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
   vec<row_details> details_;
-  vec<interval> intervals_;
-  vec<std::int64_t> work_end_;  ///< of each launch, when the last of its work ended
 };
 
 }  // namespace detail
@@ -418,6 +431,25 @@ inline call_tree::call_tree(profile const& source, folding mode) {
   detail::call_tree_builder builder(source, mode == folding::by_name);
   builder.build(rows_, row_of_node_);
 }
+
+namespace detail {
+
+/// Marks the nodes whose names match one of the patterns, and everything below them.
+/// Returns: whether there is one.
+inline bool select_ranges(profile& of, vec<std::string> const& patterns) {
+  bool any = false;
+  for (std::size_t i = 1; i < of.nodes.size(); ++i) {
+    profile_node& node = of.nodes[i];
+    node.selected = node.parent != root_node && of.nodes[node.parent].selected;
+    for (std::string const& pattern : patterns)
+      node.selected = node.selected || matches(of.names[node.name], pattern);
+    any = any || node.selected;
+  }
+  of.nodes[root_node].selected = false;
+  return any;
+}
+
+}  // namespace detail
 
 STRATA_END
 

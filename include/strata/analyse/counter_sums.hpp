@@ -12,7 +12,6 @@
 #include <strata/profile/metric_set.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -38,49 +37,26 @@ constexpr std::string_view to_string(counter_scope scope) noexcept {
 }
 
 constexpr std::string_view to_string(counter_method method) noexcept {
-  switch (method) {
-    case counter_method::counted:
-      return "counted";
-    case counter_method::derived:
-      return "derived";
-    case counter_method::timed:
-      return "timed";
-    default:
-      return "counted+timed";
-  }
+  constexpr std::string_view names[] = {"counted", "derived", "timed", "counted+timed"};
+  return names[static_cast<std::size_t>(method)];
 }
 
 /// A column of a counter_table.
-struct counter_metric {
-  std::string key;
-  std::string unit;  ///< empty where only CUPTI knows it
-  metric_level level = metric_level::device;
+struct counter_metric : resolved_metric {
   counter_method method = counter_method::counted;
-  std::string meaning;  ///< empty for CUPTI's own names
-  std::string formula;
+  std::string meaning;        ///< empty for CUPTI's own names
   vec<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
-  bool stand_in = false;      ///< by another counter than the first choice
   std::string why_absent;     ///< set where the chip does not have it
 };
 
 /// A value for one range.
 struct counter_cell {
   double value = std::numeric_limits<double>::quiet_NaN();
-  std::uint32_t note =
-      0;  ///< in counter_table::notes: why there is no value, or what to know of it
+  /// In counter_table::notes: why there is no value, or what to know of it.
+  std::uint32_t note = 0;
 };
 
 namespace detail {
-
-/// The column of a metric that can be counted.
-inline counter_metric described(resolved_metric const& of) {
-  counter_metric made;
-  made.key = of.key;
-  made.unit = of.unit;
-  made.level = of.level;
-  made.formula = of.formula;
-  return made;
-}
 
 /// The metrics of a counter_set and the rates that follow from them, with compiled formulas: names
 /// became positions.
@@ -114,7 +90,7 @@ class metric_formulas {
                         : from.what == kind::time   ? timed_seconds
                                                     : std::numeric_limits<double>::quiet_NaN());
       }
-      to.push_back(each.how.value(given.data()));
+      to.push_back(each.text.value(given.data()));
     }
   }
 
@@ -125,7 +101,7 @@ class metric_formulas {
     std::size_t at = 0;
   };
   struct compiled {
-    formula how;
+    formula text;
     vec<operand> operands;  ///< one for each of the formula's names
   };
 
@@ -133,14 +109,15 @@ class metric_formulas {
   void compile(resolved_metric const& metric) {
     compiled made{formula(metric.formula), {}};
     inputs from;
-    for (std::string_view const name : made.how.names()) {
+    for (formula::input const& each : made.text.inputs()) {
+      std::string_view const name = each.name;
       operand input;
       if (name == timed_input) {
         input.what = kind::time;
         from.time = true;
       } else if (is_cupti_name(name)) {
-        bool const wanted = position(metric.counters, name) < metric.counters.size();
-        input.at = position(names_, name);
+        bool const wanted = metric.counters.contains(name);
+        input.at = names_.index_of(name);
         if (input.at < names_.size()) input.what = kind::counter;
         if (wanted && input.what == kind::counter) add(from.counters, input.at);
         if (wanted && input.what == kind::nothing && from.uncounted.empty()) from.uncounted = name;
@@ -160,16 +137,8 @@ class metric_formulas {
     inputs_.push_back(std::move(from));
   }
 
-  static std::size_t position(vec<std::string> const& in, std::string_view name) noexcept {
-    std::size_t at = 0;
-    while (at < in.size() && in[at] != name) ++at;
-    return at;
-  }
   static void add(vec<std::size_t>& to, std::size_t counter) {
-    for (std::size_t const each : to) {
-      if (each == counter) return;
-    }
-    to.push_back(counter);
+    if (!to.contains(counter)) to.push_back(counter);
   }
 
   vec<std::string> const& names_;
@@ -178,131 +147,143 @@ class metric_formulas {
   vec<inputs> inputs_;
 };
 
-/// Counters by row of a tree, for the row alone and with everything below it.
-/// Cost: O(values + rows x counters).
-class counter_sums {
+/// What several ranges, or launches of a kernel, counted, as one value.
+class counter_sum {
  public:
-  /// What several ranges counted, as one value.
-  class sum {
-   public:
-    /// Ranges with a record of the counter.
-    std::uint32_t ranges() const noexcept { return ranges_; }
-    /// NaN where no range has a record, or CUPTI gave no value for one.
-    double value(metric_combine how) const noexcept {
-      if (values_ == 0) return std::numeric_limits<double>::quiet_NaN();
-      return how == metric_combine::mean ? value_ / values_ : value_;
-    }
+  counter_sum() = default;
+  /// Of so many ranges or launches, added up already.
+  counter_sum(double value, std::uint32_t of, bool is_range) noexcept
+      : value_(is_finite(value) ? value : std::numeric_limits<double>::quiet_NaN()),
+        values_(of),
+        ranges_(is_range) {}
 
-    void add(sum const& more, metric_combine how, bool constant) noexcept {
-      if (more.values_ == 0) return;
-      if (values_ == 0) {
-        *this = more;
-        return;
-      }
-      values_ += more.values_;
-      ranges_ += more.ranges_;
-      if (how != metric_combine::maximum) {
-        value_ += more.value_;
-      } else if (is_nan(value_) || is_nan(more.value_)) {
-        // A constant of the device: the value of any range is valid for all.
-        bool const keep = constant == is_nan(more.value_);
-        value_ = keep ? value_ : more.value_;
-      } else {
-        value_ = (std::max)(value_, more.value_);
-      }
-    }
+  /// Ranges with a record of the counter.
+  std::uint32_t ranges() const noexcept { return ranges_; }
 
-    /// `other_device`: the range has a value of the counter already.
-    static sum of(double value, bool other_device) noexcept {
-      sum made;
-      made.value_ = is_finite(value) ? value : std::numeric_limits<double>::quiet_NaN();
-      made.values_ = 1;
-      made.ranges_ = other_device ? 0 : 1;
-      return made;
-    }
-
-   private:
-    double value_ = 0.0;
-    std::uint32_t values_ = 0;  // one a range and device
-    std::uint32_t ranges_ = 0;
-  };
-
-  counter_sums(profile const& source, call_tree const& tree, counter_set const& set)
-      : counters_(set.names) {
-    vec<range_row> const& rows = tree.rows();
-    for (std::size_t i = 0; i < counters_.size(); ++i) {
-      bool repeated = false;
-      for (std::size_t c = 0; c < i; ++c) repeated = repeated || counters_[c] == counters_[i];
-      repeated_.push_back(repeated);
-      how_.push_back(combine_of(counters_[i]));
-      constant_.push_back(ends_with(counters_[i], ".peak_sustained"));
-    }
-    for (vec<sum>& sums : sums_) sums.resize(rows.size() * counters_.size());
-    for (vec<std::uint32_t>& counted : counted_) counted.resize(rows.size());
-    if (rows.empty()) return;
-    add_values(source, tree, set);
-    sums_[1] = sums_[0];
-    counted_[1] = counted_[0];
-    for (std::size_t row = rows.size(); --row > 0;) {
-      counted_[1][rows[row].parent] += counted_[1][row];
-      for (std::size_t c = 0; c < counters_.size(); ++c)
-        sums_[1][at(rows[row].parent, c)].add(sums_[1][at(row, c)], how_[c], constant_[c]);
-    }
+  /// NaN where nothing has a record, or CUPTI gave no value for one.
+  double value(metric_combine combine) const noexcept {
+    if (values_ == 0) return std::numeric_limits<double>::quiet_NaN();
+    return combine == metric_combine::mean ? value_ / static_cast<double>(values_) : value_;
   }
 
-  std::string const& name(std::size_t counter) const noexcept { return counters_[counter]; }
-  metric_combine combine(std::size_t counter) const noexcept { return how_[counter]; }
-
-  double value(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
-    return sums_[of(scope)][at(row, counter)].value(how_[counter]);
-  }
-  /// Ranges with a record of this counter.
-  std::uint32_t ranges(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
-    return sums_[of(scope)][at(row, counter)].ranges();
-  }
-  /// Ranges with a record of any counter.
-  std::uint32_t counted(std::size_t row, counter_scope scope) const noexcept {
-    return counted_[of(scope)][row];
+  /// `constant`: of the device, so the value of any range is valid for all.
+  void add(counter_sum const& more, metric_combine combine, bool constant) noexcept {
+    if (more.values_ == 0) return;
+    if (values_ == 0) {
+      *this = more;
+      return;
+    }
+    values_ += more.values_;
+    ranges_ += more.ranges_;
+    if (combine != metric_combine::maximum) {
+      value_ += more.value_;
+    } else if (is_nan(value_) || is_nan(more.value_)) {
+      value_ = constant == is_nan(more.value_) ? value_ : more.value_;
+    } else {
+      value_ = (std::max)(value_, more.value_);
+    }
   }
 
  private:
-  static std::size_t of(counter_scope scope) noexcept { return static_cast<std::size_t>(scope); }
-  std::size_t at(std::size_t row, std::size_t counter) const noexcept {
-    return row * counters_.size() + counter;
+  double value_ = 0.0;
+  std::uint32_t values_ = 0;  // one a range and device, or a launch
+  std::uint32_t ranges_ = 0;
+};
+
+/// A table of sums by row of a tree: of the row alone, and with everything below it.
+template <class Sum>
+class scoped_sums {
+ public:
+  scoped_sums(std::size_t rows, std::size_t columns) : columns_(columns), self_(rows * columns) {}
+
+  Sum& self(std::size_t row, std::size_t column) noexcept { return self_[row * columns_ + column]; }
+
+  /// Makes the totals, once. `add(to, more, column)` adds a row to the one above it.
+  template <class Add>
+  void add_up(vec<range_row> const& rows, Add add) {
+    total_ = self_;
+    for (std::size_t row = rows.size(); row-- > 1;) {
+      std::size_t const above = rows[row].parent * columns_;
+      for (std::size_t i = 0; i < columns_; ++i)
+        add(total_[above + i], total_[row * columns_ + i], i);
+    }
   }
 
+  /// Requires: add_up().
+  Sum const& at(std::size_t row, std::size_t column, counter_scope scope) const noexcept {
+    return (scope == counter_scope::self ? self_ : total_)[row * columns_ + column];
+  }
+
+ private:
+  std::size_t columns_;
+  vec<Sum> self_;
+  vec<Sum> total_;
+};
+
+/// Counters by row of a tree.
+/// Cost: O(values + rows x counters).
+class counter_sums {
+ public:
+  counter_sums(profile const& source, call_tree const& tree, counter_set const& set)
+      : counters_(set.names), sums_(tree.rows().size(), set.names.size() + 1) {
+    for (std::string const& name : counters_) {
+      combines_.push_back(combine_of(name));
+      constant_.push_back(ends_with(name, ".peak_sustained"));
+      repeated_.push_back(counters_.index_of(name) + 1 < combines_.size());
+    }
+    combines_.push_back(metric_combine::sum);
+    constant_.push_back(false);
+    if (tree.rows().empty()) return;
+    add_values(source, tree, set);
+    sums_.add_up(tree.rows(), [this](counter_sum& to, counter_sum const& more, std::size_t i) {
+      to.add(more, combines_[i], constant_[i]);
+    });
+  }
+
+  std::string const& name(std::size_t counter) const noexcept { return counters_[counter]; }
+  metric_combine combine(std::size_t counter) const noexcept { return combines_[counter]; }
+
+  double value(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
+    return sums_.at(row, counter, scope).value(combines_[counter]);
+  }
+  /// Ranges with a record of this counter.
+  std::uint32_t ranges(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
+    return sums_.at(row, counter, scope).ranges();
+  }
+  /// Ranges with a record of any counter.
+  std::uint32_t counted(std::size_t row, counter_scope scope) const noexcept {
+    return ranges(row, counters_.size(), scope);
+  }
+
+ private:
   void add_values(profile const& source, call_tree const& tree, counter_set const& set) {
-    vec<bool> seen(source.nodes.size() + 1, false);  // the last one: unknown nodes
-    bool const several = set.devices.size() > 1;
-    vec<bool> had(several ? seen.size() * counters_.size() : 0, false);
+    std::size_t const columns = counters_.size() + 1;             // the last one: of any counter
+    vec<bool> known((source.nodes.size() + 1) * columns, false);  // the last row: unknown nodes
     for (counter_value const& each : set.values) {
       // A name that is there twice was counted twice: the first one holds.
       if (each.counter >= counters_.size() || repeated_[each.counter]) continue;
       std::size_t const row = tree.position_of(each.node);
-      std::size_t const node = (std::min)(std::size_t{each.node}, seen.size() - 1);
-      std::size_t const value = node * counters_.size() + each.counter;
-      bool const other_device = several && had[value];
-      if (several) had[value] = true;
-      sums_[0][at(row, each.counter)].add(sum::of(each.value, other_device), how_[each.counter],
-                                          constant_[each.counter]);
-      if (seen[node]) continue;
-      seen[node] = true;
-      ++counted_[0][row];
+      std::size_t const node = (std::min)(std::size_t{each.node}, source.nodes.size());
+      for (std::size_t const i : {std::size_t{each.counter}, counters_.size()}) {
+        bool const is_range = !known[node * columns + i];  // not another device
+        known[node * columns + i] = true;
+        sums_.self(row, i).add({each.value, 1, is_range}, combines_[i], constant_[i]);
+      }
     }
   }
 
   vec<std::string> const& counters_;
   vec<bool> repeated_;  ///< an earlier counter has the same name
-  vec<metric_combine> how_;
+  vec<metric_combine> combines_;
   vec<bool> constant_;
-  vec<sum> sums_[2];               ///< by scope; of all rows and counters
-  vec<std::uint32_t> counted_[2];  ///< by scope
+  scoped_sums<counter_sum> sums_;  ///< of the counters, and of any counter
 };
 
 /// Whether the counting steps did the same work in a row: numbers of different steps belong
 /// together only then. Cost: O(records + rows x passes).
 class pass_agreement {
  public:
+  /// `varying`: the same kernels with other grids. `inconsistent`: other kernels.
   enum class kind : unsigned char { unknown, same, varying, inconsistent };
 
   /// What some of the steps did in a row.
@@ -319,7 +300,7 @@ class pass_agreement {
       std::string said;
       if (what == kind::varying) {
         said = "varying: the counting steps ran the same kernels with other grids, " +
-               whole(threads_min) + " to " + whole(threads_max) + " threads";
+               fixed_string(threads_min, 0) + " to " + fixed_string(threads_max, 0) + " threads";
       } else if (what == kind::inconsistent) {
         said = "inconsistent: the counting steps ran other kernels, " +
                std::to_string(launches_min) + " to " + std::to_string(launches_max) + " launches";
@@ -330,45 +311,31 @@ class pass_agreement {
       }
       return said;
     }
-
-   private:
-    static std::string whole(double value) {
-      return std::to_string(static_cast<std::uint64_t>(value));
-    }
   };
 
-  pass_agreement(counter_set const& source, call_tree const& tree) {
-    vec<range_row> const& rows = tree.rows();
+  pass_agreement(counter_set const& source, call_tree const& tree)
+      : passes_(passes_of(source)), sums_(tree.rows().size(), passes_) {
+    if (tree.rows().empty()) return;
     for (counted_work const& each : source.work)
-      passes_ = (std::max)(passes_, std::size_t{each.pass} + 1);
-    if (rows.empty() || passes_ == 0) return;
-    for (vec<counted_work>& sums : sums_) sums.resize(rows.size() * passes_);
-    for (counted_work const& each : source.work)
-      add(sums_[0][tree.position_of(each.node) * passes_ + each.pass], each);
-    sums_[1] = sums_[0];
-    for (std::size_t row = rows.size(); --row > 0;) {
-      for (std::size_t pass = 0; pass < passes_; ++pass)
-        add(sums_[1][rows[row].parent * passes_ + pass], sums_[1][row * passes_ + pass]);
-    }
+      add(sums_.self(tree.position_of(each.node), each.pass), each);
+    sums_.add_up(tree.rows(),
+                 [](counted_work& to, counted_work const& more, std::size_t) { add(to, more); });
   }
 
   /// Requires: `passes` in ascending order.
   verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
     verdict made;
-    vec<counted_work> const& sums = sums_[static_cast<std::size_t>(scope)];
     counted_work const* first = nullptr;
     for (std::uint32_t const pass : passes) {
-      if (pass >= passes_ || sums.empty()) continue;
-      counted_work const& now = sums[row * passes_ + pass];
+      if (pass >= passes_) continue;
+      counted_work const& now = sums_.at(row, pass, scope);
       made.foreign += now.foreign;
       if (first == nullptr) {
         first = &now;
         made.what = kind::same;
         made.launches_min = made.launches_max = now.launches;
         made.threads_min = made.threads_max = now.threads;
-        continue;
-      }
-      if (now.what != first->what) {
+      } else if (now.what != first->what) {
         made.what = kind::inconsistent;
       } else if (now.shapes != first->shapes && made.what == kind::same) {
         made.what = kind::varying;
@@ -382,6 +349,13 @@ class pass_agreement {
   }
 
  private:
+  static std::size_t passes_of(counter_set const& source) noexcept {
+    std::size_t passes = 0;
+    for (counted_work const& each : source.work)
+      passes = (std::max)(passes, std::size_t{each.pass} + 1);
+    return passes;
+  }
+
   static void add(counted_work& to, counted_work const& more) noexcept {
     to.launches += more.launches;
     to.foreign += more.foreign;
@@ -390,8 +364,8 @@ class pass_agreement {
     to.threads += more.threads;
   }
 
-  std::size_t passes_ = 0;
-  vec<counted_work> sums_[2];  ///< by scope; of all rows and passes
+  std::size_t passes_;
+  scoped_sums<counted_work> sums_;  ///< a column a pass
 };
 
 }  // namespace detail

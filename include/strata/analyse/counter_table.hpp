@@ -13,7 +13,6 @@
 #include <strata/profile/metric_set.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -84,7 +83,8 @@ class counter_table_builder {
     table_.passes = set.passes;
     table_.passes_done = set.passes_done;
     if (set.method == counting::passes)
-      table_.timed_steps = (std::max)(std::uint64_t{1}, std::uint64_t{source.steps.size()});
+      table_.timed_steps =
+          (std::max)(std::uint64_t{1}, source.steps.size() + source.folded_steps.count());
     table_.notes.emplace_back();
     table_.rows = rows_.size();
   }
@@ -112,12 +112,9 @@ class counter_table_builder {
     for (std::size_t i = 0; i < set.metrics.size(); ++i) {
       resolved_metric const& each = set.metrics[i];
       inputs const& from = formulas_.inputs_of(i);
-      counter_metric made = described(each);
-      made.method = method_of(each, from);
+      counter_metric made{each, method_of(each, from), {}, passes_of(from), {}};
       if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning;
       if (from.time && !each.derived) made.formula.clear();
-      made.passes = passes_of(from);
-      made.stand_in = each.stand_in;
       table_.metrics.push_back(std::move(made));
     }
     for (absent_metric const& each : set.absent) {

@@ -4,7 +4,6 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_sums.hpp>
-#include <strata/analyse/joins.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -14,7 +13,6 @@
 #include <strata/profile/records.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -193,7 +191,8 @@ struct kernel_row {
   std::uint64_t blocks_min = 0;
   std::uint64_t blocks_max = 0;
   double blocks_mean = 0.0;
-  std::uint64_t blocks_median = 0;  ///< the lower of the two in the middle
+  /// The lower of the two in the middle, with a relative error below 0.8 %.
+  std::uint64_t blocks_median = 0;
   std::uint32_t block_threads_min = 0;
   std::uint32_t block_threads_max = 0;
   double warps_per_block = 0.0;            ///< mean, partial warps counted whole
@@ -209,21 +208,37 @@ struct kernel_row {
 
 namespace detail {
 
-/// Builds the rows, one for each run of kernels that are sorted by range and name.
+/// Builds the rows, one for each kernel of each row of the tree.
 class kernel_table_builder {
  public:
   kernel_table_builder(profile const& source, call_tree const& tree)
       : source_(source), tree_(tree), texts_(source.kernel_names.size()) {}
 
   vec<kernel_row> build() {
-    sort_kernels();
-    vec<kernel_row> rows;
-    for (std::size_t first = 0; first < kernels_.size();) {
-      std::size_t last = first;
-      while (last < kernels_.size() && kernels_[last].first == kernels_[first].first) ++last;
-      rows.push_back(make_row(first, last));
-      first = last;
+    device_sums made;
+    if (!source_.device.complete) made = sum_records(source_);
+    device_sums const& sums = source_.device.complete ? source_.device : made;
+    vec<kernel_sums> joined;  // by row of the tree and name
+    number_map<std::uint32_t> places;
+    for (kernel_sums const& each : sums.kernels) {
+      std::uint32_t const row = tree_.position_of(each.node);
+      std::uint32_t const name =
+          each.name <= source_.kernel_names.size() ? each.name : no_reference;
+      std::uint32_t& place = places[std::uint64_t{row} << 32 | name];
+      if (place != 0) {
+        add(joined[place - 1], each);
+        continue;
+      }
+      joined.push_back(each);
+      joined.back().node = row;
+      joined.back().name = name;
+      place = static_cast<std::uint32_t>(joined.size());
     }
+    joined.sort([](kernel_sums const& a, kernel_sums const& b) {
+      return a.node != b.node ? a.node < b.node : a.name < b.name;
+    });
+    vec<kernel_row> rows;
+    for (kernel_sums const& each : joined) rows.push_back(make_row(each));
     rows.sort([](kernel_row const& a, kernel_row const& b) {
       return a.duration.sum() > b.duration.sum();
     });
@@ -237,17 +252,24 @@ class kernel_table_builder {
     bool known = false;
   };
 
-  void sort_kernels() {
-    launch_index const launches(source_);
-    kernels_.reserve(source_.kernels.size());
-    for (std::size_t i = 0; i < source_.kernels.size(); ++i) {
-      kernel_record const& kernel = source_.kernels[i];
-      std::uint64_t const row = tree_.position_of(launches.node_of(kernel.correlation));
-      std::uint32_t const name =
-          kernel.name <= source_.kernel_names.size() ? kernel.name : no_reference;
-      kernels_.push_back({row << 32 | name, static_cast<std::uint32_t>(i)});
-    }
-    kernels_.sort();
+  static void add(kernel_sums& to, kernel_sums const& more) {
+    to.count += more.count;
+    to.duration.add(more.duration);
+    to.blocks.add(more.blocks);
+    to.block_threads_min = (std::min)(to.block_threads_min, more.block_threads_min);
+    to.block_threads_max = (std::max)(to.block_threads_max, more.block_threads_max);
+    to.warps += more.warps;
+    to.registers = (std::max)(to.registers, more.registers);
+    to.static_shared_bytes = (std::max)(to.static_shared_bytes, more.static_shared_bytes);
+    to.dynamic_shared_bytes = (std::max)(to.dynamic_shared_bytes, more.dynamic_shared_bytes);
+    add(to.by_time, more.by_time);
+    add(to.by_count, more.by_count);
+  }
+  static void add(kernel_sums::use& to, kernel_sums::use const& more) noexcept {
+    to.weight += more.weight;
+    to.sm += more.sm;
+    to.placed_weight += more.placed_weight;
+    to.gpu += more.gpu;
   }
 
   name_texts const& texts_of(std::uint32_t name) {
@@ -263,27 +285,23 @@ class kernel_table_builder {
     return texts;
   }
 
-  static std::uint64_t blocks_of(kernel_record const& kernel) noexcept {
-    return std::uint64_t{kernel.grid_x} * kernel.grid_y * kernel.grid_z;
-  }
-  static std::uint64_t threads_of(kernel_record const& kernel) noexcept {
-    return std::uint64_t{kernel.block_x} * kernel.block_y * kernel.block_z;
+  static std::uint32_t narrowed(std::uint64_t value) noexcept {
+    constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
+    return static_cast<std::uint32_t>(value < most ? value : most);
   }
 
-  /// 0 where the device is unknown.
-  std::uint32_t multiprocessors_of(std::uint32_t device) const noexcept {
-    for (profile_device const& each : source_.environment.devices)
-      if (each.ordinal == device) return each.multiprocessors;
-    return 0;
-  }
+  /// Of two values in the middle the lower one is the median.
+  static constexpr double lower_half = 0.5 - 1e-9;
 
-  kernel_row make_row(std::size_t first, std::size_t last) {
-    range_row const& range = tree_.rows()[kernels_[first].first >> 32];
+  kernel_row make_row(kernel_sums const& sums) {
+    range_row const& range = tree_.rows()[sums.node];
+    auto const count = static_cast<double>(sums.count);
     kernel_row row;
     row.path_id = range.path_id;
     row.path = range.path;
-    row.name = static_cast<std::uint32_t>(kernels_[first].first);
-    row.count = last - first;
+    row.name = sums.name;
+    row.count = sums.count;
+    row.duration = sums.duration;
     row.short_name = "[unknown]";
     if (row.name != no_reference) {
       name_texts const& texts = texts_of(row.name);
@@ -291,86 +309,32 @@ class kernel_table_builder {
       row.demangled = texts.demangled;
       row.short_name = texts.short_name;
     }
-    for (std::size_t i = first; i < last; ++i) {
-      kernel_record const& kernel = source_.kernels[kernels_[i].second];
-      if (kernel.begin != lost_time) row.duration.add(elapsed(kernel.begin, kernel.end));
-      row.registers_per_thread =
-          (std::max)(row.registers_per_thread, std::uint32_t{kernel.registers});
-      row.static_shared_bytes =
-          (std::max)(row.static_shared_bytes, std::uint32_t{kernel.static_shared_bytes});
-      row.dynamic_shared_bytes = (std::max)(row.dynamic_shared_bytes, kernel.dynamic_shared_bytes);
-    }
-    describe_blocks(row, first, last);
-    describe_use(row, first, last);
+    row.blocks_min = static_cast<std::uint64_t>(sums.blocks.minimum());
+    row.blocks_max = static_cast<std::uint64_t>(sums.blocks.maximum());
+    row.blocks_mean = sums.blocks.mean();
+    row.blocks_median = static_cast<std::uint64_t>(sums.blocks.quantile(lower_half));
+    row.block_threads_min = narrowed(sums.block_threads_min);
+    row.block_threads_max = narrowed(sums.block_threads_max);
+    row.warps_per_block = static_cast<double>(sums.warps) / count;
+    row.registers_per_thread = sums.registers;
+    row.static_shared_bytes = sums.static_shared_bytes;
+    row.dynamic_shared_bytes = sums.dynamic_shared_bytes;
+    kernel_sums::use const& use = sums.duration.sum() > 0.0 ? sums.by_time : sums.by_count;
+    row.sm_utilisation = use.sm / use.weight;
+    row.gpu_utilisation = use.placed_weight > 0.0 ? use.gpu / use.placed_weight
+                                                  : std::numeric_limits<double>::quiet_NaN();
     return row;
-  }
-
-  void describe_blocks(kernel_row& row, std::size_t first, std::size_t last) {
-    blocks_.clear();
-    std::uint64_t threads_min = (std::numeric_limits<std::uint64_t>::max)();
-    std::uint64_t threads_max = 0;
-    double blocks = 0.0;
-    double warps = 0.0;
-    for (std::size_t i = first; i < last; ++i) {
-      kernel_record const& kernel = source_.kernels[kernels_[i].second];
-      std::uint64_t const threads = threads_of(kernel);
-      threads_min = (std::min)(threads_min, threads);
-      threads_max = (std::max)(threads_max, threads);
-      blocks_.push_back(blocks_of(kernel));
-      blocks += static_cast<double>(blocks_.back());
-      warps += static_cast<double>((threads + 31) / 32);
-    }
-    row.block_threads_min = narrowed(threads_min);
-    row.block_threads_max = narrowed(threads_max);
-    row.blocks_mean = blocks / static_cast<double>(row.count);
-    row.warps_per_block = warps / static_cast<double>(row.count);
-    blocks_.sort();
-    row.blocks_min = blocks_.front();
-    row.blocks_max = blocks_.back();
-    row.blocks_median = blocks_[(blocks_.size() - 1) / 2];
-  }
-
-  static std::uint32_t narrowed(std::uint64_t value) noexcept {
-    constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
-    return static_cast<std::uint32_t>(value < most ? value : most);
-  }
-
-  void describe_use(kernel_row& row, std::size_t first, std::size_t last) const {
-    double weights = 0.0;
-    double placed_weights = 0.0;  // of kernels on a known device
-    double sm = 0.0;
-    double gpu = 0.0;
-    bool const timed = row.duration.sum() > 0.0;
-    for (std::size_t i = first; i < last; ++i) {
-      kernel_record const& kernel = source_.kernels[kernels_[i].second];
-      double const weight = timed ? static_cast<double>(elapsed(kernel.begin, kernel.end)) : 1.0;
-      double const warps = static_cast<double>((threads_of(kernel) + 31) / 32);
-      double const used = (warps < 4.0 ? warps : 4.0) / 4.0;
-      weights += weight;
-      sm += weight * used;
-      double const multiprocessors = multiprocessors_of(kernel.device);
-      if (!(multiprocessors > 0.0)) continue;
-      double const blocks = static_cast<double>(blocks_of(kernel));
-      placed_weights += weight;
-      gpu += weight * used * (blocks < multiprocessors ? blocks / multiprocessors : 1.0);
-    }
-    row.sm_utilisation = sm / weights;
-    row.gpu_utilisation =
-        placed_weights > 0.0 ? gpu / placed_weights : std::numeric_limits<double>::quiet_NaN();
   }
 
   profile const& source_;
   call_tree const& tree_;
   vec<name_texts> texts_;
-  /// Position of the range's row and name, position of the kernel.
-  vec<std::pair<std::uint64_t, std::uint32_t>> kernels_;
-  vec<std::uint64_t> blocks_;
 };
 
 }  // namespace detail
 
 /// Kernels by range and name, the longest total first.
-/// Cost: O(k log k) for k kernels; each name is demangled once.
+/// Cost: O(k log k) for k kernels by range and name; each name is demangled once.
 inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {
   return detail::kernel_table_builder(source, tree).build();
 }
@@ -398,36 +362,35 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
   std::size_t const counters = set.names.size();
   kernel_counter_table table;
   for (resolved_metric const& each : formulas.set().metrics)
-    table.metrics.push_back(detail::described(each));
+    table.metrics.push_back({each, {}, {}, {}, {}});
   table.launches.resize(rows.size(), 0);
-  detail::flat_map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> places;
-  for (std::size_t i = 0; i < rows.size(); ++i) places[{rows[i].path_id, rows[i].name}] = i;
+  auto const key = [](std::uint32_t path_id, std::uint32_t name) {
+    return std::uint64_t{path_id} << 32 | name;
+  };
+  detail::number_map<std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) places[key(rows[i].path_id, rows[i].name)] = i;
   vec<bool> steady(rows.size(), true);  // each step launched the same number
-  vec<double> sums(rows.size() * counters, no_value);
+  vec<detail::counter_sum> sums(rows.size() * counters);
   for (counted_kernel const& each : set.kernels) {
-    std::size_t const* const row =
-        places.find(std::make_pair(tree.row_of(each.node).path_id, each.name));
+    std::size_t const* const row = places.find(key(tree.row_of(each.node).path_id, each.name));
     if (row == nullptr) {
       ++table.unknown;
       continue;
     }
     table.launches[*row] += each.launches_max;
     steady[*row] = steady[*row] && each.launches_min == each.launches_max;
-    for (std::size_t i = 0; i < counters; ++i) {
-      double& sum = sums[*row * counters + i];
-      bool const maximum = combine_of(set.names[i]) == metric_combine::maximum;
-      double const more = each.values[i];
-      sum = detail::is_nan(sum) ? more : maximum ? (std::max)(sum, more) : sum + more;
-    }
+    auto const launches = static_cast<std::uint32_t>(each.launches_max);
+    for (std::size_t i = 0; i < counters; ++i)
+      sums[*row * counters + i].add({each.values[i], launches, false}, combine_of(set.names[i]),
+                                    detail::ends_with(set.names[i], ".peak_sustained"));
   }
+  vec<double> given(counters);
   vec<double> results;
   for (std::size_t row = 0; row < rows.size(); ++row) {
     auto const launches = static_cast<double>(table.launches[row]);
-    double* const values = sums.data() + row * counters;
-    for (std::size_t i = 0; i < counters; ++i) {
-      if (combine_of(set.names[i]) == metric_combine::mean) values[i] /= launches;
-    }
-    formulas.evaluate(values, rows[row].duration.mean() * launches * 1e-9, results);
+    for (std::size_t i = 0; i < counters; ++i)
+      given[i] = sums[row * counters + i].value(combine_of(set.names[i]));
+    formulas.evaluate(given.data(), rows[row].duration.mean() * launches * 1e-9, results);
     bool const counted = launches > 0.0 && steady[row];
     for (double const value : results)
       table.values.push_back(counted && detail::is_finite(value) ? value : no_value);

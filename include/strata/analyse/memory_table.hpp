@@ -3,15 +3,18 @@
 #define STRATA_ANALYSE_MEMORY_TABLE_HPP
 
 #include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/joins.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -44,41 +47,44 @@ struct memory_table {
   vec<memory_point> timeline;       ///< in order of time
   std::int64_t peak_bytes = 0;
   std::int64_t peak_at = 0;
-  std::uint64_t releases_of_older_memory =
-      0;  ///< releases of memory that was allocated before the session
+  /// Releases of memory that was allocated before the session.
+  std::uint64_t releases_of_older_memory = 0;
 };
 
 namespace detail {
 
+/// Makes a row of each allocation. A release ends the life of one, and so does an allocation at an
+/// address that is still in use, because its release was lost.
 class memory_table_builder {
  public:
-  memory_table_builder(profile const& source, call_tree const& tree)
-      : source_(source), tree_(tree), launches_(source), rows_(source.memory.size(), 0) {}
+  explicit memory_table_builder(call_tree const& tree) : tree_(tree) {}
 
-  memory_table build() {
-    allocation_pairs const pairs(source_.memory);
-    for (std::uint32_t const at : pairs.order) {
-      memory_record const& record = source_.memory[at];
+  memory_table build(vec<memory_record> records) {
+    sort_by_time(records);
+    for (memory_record const& record : records) {
       std::int64_t const before = in_use_;
-      if (pairs.ended[at] != allocation_pairs::none)
-        end(pairs.ended[at], record);
-      else if (record.allocates == 0)
+      if (std::size_t const* const row = live_.find(record.address)) {
+        end(table_.allocations[*row], record);
+        live_.erase(record.address);
+      } else if (record.allocates == 0) {
         ++table_.releases_of_older_memory;
-      if (record.allocates != 0) begin(at);
+      }
+      if (record.allocates != 0) begin(record);
       if (in_use_ != before) table_.timeline.push_back({record.time, in_use_});
     }
+    // The timeline may not have all.
+    table_.peak_bytes = (std::max)(table_.peak_bytes, tree_.rows()[0].peak_bytes);
     return std::move(table_);
   }
 
  private:
   range_row const& range_of(memory_record const& record) const noexcept {
-    return tree_.row_of(launches_.node_of(record.correlation));
+    return tree_.row_of(record.node);
   }
 
-  void begin(std::uint32_t at) {
-    memory_record const& record = source_.memory[at];
+  void begin(memory_record const& record) {
     range_row const& range = range_of(record);
-    rows_[at] = static_cast<std::uint32_t>(table_.allocations.size());
+    live_[record.address] = table_.allocations.size();
     table_.allocations.emplace_back();
     allocation_row& row = table_.allocations.back();
     row.path_id = range.path_id;
@@ -97,48 +103,31 @@ class memory_table_builder {
     table_.peak_at = record.time;
   }
 
-  void end(std::uint32_t allocation, memory_record const& by) {
-    allocation_row& row = table_.allocations[rows_[allocation]];
+  void end(allocation_row& row, memory_record const& by) {
     row.released_at = by.time;
     if (by.allocates == 0) row.released_in = range_of(by).path;
     if (is_device_memory(row.kind)) in_use_ -= (std::min)(in_use_, signed_bytes(row.bytes));
   }
 
-  profile const& source_;
   call_tree const& tree_;
-  launch_index launches_;
-  vec<std::uint32_t> rows_;  ///< of each allocation's record
+  number_map<std::size_t> live_;  ///< rows by address
   memory_table table_;
   std::int64_t in_use_ = 0;
 };
 
 }  // namespace detail
 
-/// Cost: O(m log m) for m allocations and releases, and a sort of the launches.
+/// Cost: O(m log m) for m allocations and releases.
 inline memory_table make_memory_table(profile const& source, call_tree const& tree) {
-  return detail::memory_table_builder(source, tree).build();
+  return detail::memory_table_builder(tree).build(source.memory);
 }
 
 /// `device`, `managed`, `pinned`, ...
 constexpr char const* to_string(memory_kind kind) noexcept {
-  switch (kind) {
-    case memory_kind::device:
-      return "device";
-    case memory_kind::managed:
-      return "managed";
-    case memory_kind::pinned:
-      return "pinned";
-    case memory_kind::pageable:
-      return "pageable";
-    case memory_kind::array:
-      return "array";
-    case memory_kind::device_static:
-      return "device_static";
-    case memory_kind::managed_static:
-      return "managed_static";
-    default:
-      return "unknown";
-  }
+  constexpr char const* names[] = {"unknown",  "device", "managed",       "pinned",
+                                   "pageable", "array",  "device_static", "managed_static"};
+  auto const at = static_cast<std::size_t>(kind);
+  return names[at < sizeof names / sizeof *names ? at : 0];
 }
 
 STRATA_END

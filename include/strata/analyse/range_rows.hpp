@@ -17,33 +17,6 @@
 
 STRATA_BEGIN
 
-/// Device work of a range: once for the range itself, once with everything below it.
-/// Units: ns and bytes.
-struct device_work {
-  /// Calls that put work on the device (launch, graph launch, copy, fill) or into a captured graph.
-  std::uint64_t launches = 0;
-  std::int64_t launch_ns = 0;  ///< host time inside those calls
-  std::uint64_t kernels = 0;
-  std::int64_t kernel_ns = 0;  ///< sum of the kernels' durations
-  std::uint64_t copies = 0;    ///< copies and fills
-  std::int64_t copy_ns = 0;
-  std::uint64_t host_to_device_bytes = 0;
-  std::uint64_t device_to_host_bytes = 0;
-  std::uint64_t device_to_device_bytes = 0;  ///< peer copies included
-  std::uint64_t other_bytes = 0;             ///< host to host and unknown
-  std::uint64_t set_bytes = 0;               ///< fills
-  std::uint64_t synchronizations = 0;
-  std::int64_t synchronization_ns = 0;
-  std::uint64_t allocations = 0;
-  std::uint64_t allocated_bytes = 0;
-  std::uint64_t releases = 0;
-  std::uint64_t released_bytes = 0;
-  /// Kernels that this range captured into a graph which another range launched. Not additive: the
-  /// launching range and all above it have them in `kernels`, so a total leaves them out there.
-  std::uint64_t graph_kernels = 0;
-  std::int64_t graph_kernel_ns = 0;
-};
-
 /// One range of the call tree with what it cost.
 /// Shape: rows are in depth-first order, children in order of first use, the root first.
 struct range_row {
@@ -61,13 +34,15 @@ struct range_row {
   std::int64_t host_self_ns = 0;   ///< without the ranges below in the same thread
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
+  double step_share = 1.0;              ///< the part of the calls that lies in steps, from 0 to 1
   device_work self;
   device_work total;
   std::int64_t gpu_busy_ns =
       0;  ///< time in which at least one kernel or copy of the range (or below) ran
   std::int64_t device_busy_ns = 0;  ///< the same of each counted device, added up
   /// Per call from its begin to the later of its own end and the end of the last kernel or copy
-  /// that it launched, summed; without the calls that are kept in sums only.
+  /// that it launched, summed; without the calls that are kept in sums only. 0 where the timeline
+  /// lacks device work.
   std::int64_t span_ns = 0;
   std::int64_t peak_bytes = 0;  ///< most device memory that was allocated by the range and below,
                                 ///< and not released, at one time
@@ -148,7 +123,7 @@ class row_details {
   bool shapes_differ_ = false;
 };
 
-/// Where the nodes of a profile stand in a table: depth-first, children in order of first use, and
+/// The rows of a profile's nodes in a table: depth-first, children in order of first use, and
 /// with folding nodes of one name below one row in one row.
 /// A node that is neither selected nor above a selected one has no row of its own: its row is that
 /// of the nearest node above which has one.
@@ -170,11 +145,11 @@ class row_layout {
   std::uint32_t row_of(std::uint32_t node) const noexcept {
     return node < nodes() ? rows_of_nodes_[node] : 0;
   }
-  /// Whether the calls of a node belong to its row, rather than to a row that stands for it.
+  /// Whether the calls of a node belong to its row, rather than to one above it.
   bool has_own_row(std::uint32_t node) const noexcept { return node >= nodes() || kept_[node]; }
   std::uint32_t first_node(std::uint32_t row) const noexcept { return first_nodes_[row]; }
   std::uint32_t parent(std::uint32_t row) const noexcept { return row_parents_[row]; }
-  /// Whether `below` stands in the subtree of `row`, which contains itself.
+  /// Whether `below` is in the subtree of `row`, which contains itself.
   bool contains(std::uint32_t row, std::uint32_t below) const noexcept {
     return row <= below && below - row < sizes_[row];
   }

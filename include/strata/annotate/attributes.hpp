@@ -23,7 +23,22 @@ struct range_attributes {
                           0,
                           {}};
   std::string_view note;
+  bool refused = false;  // a value that is negative or no number
+
+  /// Takes a value from which rates are made.
+  void set(double& field, double value) noexcept {
+    if (value >= 0 && value <= (std::numeric_limits<double>::max)()) {
+      field = value;
+    } else {
+      refused = true;
+    }
+  }
 };
+
+/// Takes the arguments of a range that is compiled out, and of one in device code: they are
+/// compiled, never evaluated.
+template <class... Arguments>
+STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {}
 
 }  // namespace detail
 
@@ -34,7 +49,7 @@ class flops {
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit flops(Number operations) noexcept
       : value_(static_cast<double>(operations)) {}
-  void apply(detail::range_attributes& to) const noexcept { to.record.flops = value_; }
+  void apply(detail::range_attributes& to) const noexcept { to.set(to.record.flops, value_); }
 
  private:
   double value_;
@@ -47,7 +62,7 @@ class bytes {
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit bytes(Number count) noexcept
       : value_(static_cast<double>(count)) {}
-  void apply(detail::range_attributes& to) const noexcept { to.record.bytes = value_; }
+  void apply(detail::range_attributes& to) const noexcept { to.set(to.record.bytes, value_); }
 
  private:
   double value_;
@@ -59,7 +74,7 @@ class tokens {
   template <class Number>
   STRATA_DETAIL_HOST_DEVICE constexpr explicit tokens(Number count) noexcept
       : value_(static_cast<double>(count)) {}
-  void apply(detail::range_attributes& to) const noexcept { to.record.tokens = value_; }
+  void apply(detail::range_attributes& to) const noexcept { to.set(to.record.tokens, value_); }
 
  private:
   double value_;

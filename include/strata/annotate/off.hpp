@@ -5,22 +5,11 @@
 // The twins of everything in range.hpp and inherit.hpp for STRATA_ENABLED=0: the same names, no
 // instruction.
 
+#include <strata/annotate/attributes.hpp>
 #include <strata/base/macros.hpp>
 
 #include <cstddef>
 #include <string_view>
-
-STRATA_BEGIN
-
-namespace detail {
-
-/// Takes the arguments of a range that is compiled out: they are compiled, never evaluated.
-template <class... Arguments>
-STRATA_DETAIL_HOST_DEVICE constexpr void swallow(Arguments const&...) noexcept {}
-
-}  // namespace detail
-
-STRATA_END
 
 STRATA_BEGIN_SWITCH
 

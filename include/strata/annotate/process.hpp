@@ -33,11 +33,11 @@ struct range_attributes;
 
 struct range_owner;
 
-/// A range in progress: nothing where nobody listened when it began.
+/// A range in progress; empty where no session ran when it began.
 struct range_token {
   range_owner* owner = nullptr;
   std::uint32_t depth = 0;
-  std::uint32_t serial = 0;  // tells it from other ranges that were at this depth
+  std::uint32_t serial = 0;  // differs from other ranges at this depth
 };
 
 /// Who ends a range that it began; the first member of a thread's recorder.
@@ -56,8 +56,8 @@ struct listener {
   void (*pop)() noexcept;
   bool (*step_begin)() noexcept;
   void (*step_end)() noexcept;
-  std::uint32_t (*current)() noexcept;                  // the node that the thread is in
-  range_token (*inherit)(std::uint32_t node) noexcept;  // stands below it from now on
+  std::uint32_t (*current)() noexcept;  // a handle of the node that the thread is in, 0 of the root
+  range_token (*inherit)(std::uint32_t handle) noexcept;  // places the thread below it
 };
 
 /// Copies that differ in this share nothing.
@@ -84,6 +84,15 @@ enum class process_object : unsigned char {
   count
 };
 
+/// What Strata may still do in this process. A forked child records nothing, prints nothing and
+/// calls neither CUDA nor CUPTI, whoever started the session.
+enum class process_phase : unsigned char {
+  running,
+  ending,    // a thread writes the last report
+  reported,  // the last report was written
+  child
+};
+
 /// Where the process keeps one of them. The first module that asks for it makes it.
 struct process_slot {
   spin_mutex mutex;
@@ -98,10 +107,13 @@ struct process_block {
   std::uint32_t size = sizeof(process_block);
   std::atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
   spin_mutex mutex;                                            // guards everything below
-  spin_mutex decision_mutex;  // held while the first range decides who listens
+  spin_mutex decision_mutex;  // held while the first range chooses the listener
+  std::atomic<process_phase> phase{process_phase::running};
+  std::atomic<unsigned long> owner{0};  // the process that has started a session
   std::atomic<listener const*>* slots[most_copies] = {};
   std::size_t slot_count = 0;
-  bool decided = false;  // who listens; else the next range decides
+  bool decided = false;           // the listener is chosen; else the next range chooses it
+  char const* request = nullptr;  // the text of STRATA when the first range read it
   listener const* installed = nullptr;
   bool (*start_session)() noexcept =
       nullptr;  // registered by the implementation: reads STRATA, true when a session runs
@@ -111,6 +123,9 @@ struct process_block {
   bool wanted_session = false;  // STRATA was set when no session was linked in
   std::atomic<nvtx_source> nvtx_from{nvtx_source::none};
   std::atomic<bool> nvtx_ignored{false};  // by this session
+  std::atomic<bool> said_late{false};
+  std::atomic<std::uint64_t> interrupting_ranges{0};  // of signal handlers
+  std::atomic<std::uint64_t> values_refused{0};       // of flops, bytes and tokens
   process_slot objects[static_cast<std::size_t>(process_object::count)] = {};
 };
 
@@ -121,7 +136,7 @@ STRATA_DETAIL_EXPORT inline std::atomic<listener const*> listener_slot{&bootstra
 STRATA_DETAIL_EXPORT inline process_block own_block{};
 STRATA_DETAIL_EXPORT inline std::atomic<process_block*> adopted_block{nullptr};
 /// Another version was in the process first.
-STRATA_DETAIL_EXPORT inline std::atomic<bool> stands_back{false};
+STRATA_DETAIL_EXPORT inline std::atomic<bool> other_version_first{false};
 
 inline listener const* active_listener() noexcept {
   return listener_slot.load(std::memory_order_acquire);
@@ -137,14 +152,15 @@ inline unsigned long process_id() noexcept {
 #endif
 }
 
+/// Prints one sentence.
 inline void say(char const* message) noexcept { std::fprintf(stderr, "strata: %s\n", message); }
 
 #if defined(__linux__)
 inline constexpr char const* block_variable = "STRATA_DETAIL_PROCESS";
 
-/// Tells this run of this program from others: the environment outlives an exec, and so does the
-/// number of the process. Source: the random bytes that the kernel gives to each run, hashed, since
-/// the C library keeps secrets in them; 0 where there are none.
+/// Distinguishes this run of this program from others: the environment outlives an exec, and so
+/// does the number of the process. Source: the random bytes that the kernel gives to each run,
+/// hashed, since the C library keeps secrets in them; 0 where there are none.
 inline std::uint64_t run_mark() noexcept {
   auto const* const random = reinterpret_cast<unsigned char const*>(getauxval(AT_RANDOM));
   if (random == nullptr) return 0;
@@ -180,7 +196,7 @@ STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
   if (abi == process_abi) return static_cast<process_block*>(address);
   listener_slot.store(nullptr, std::memory_order_release);
   char const* const wish = std::getenv("STRATA");
-  if (stands_back.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
+  if (other_version_first.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
   char text[200];
   unsigned const theirs = abi % 1'000'000;
   std::snprintf(text, sizeof text,
@@ -229,7 +245,7 @@ inline void publish_block() noexcept {
   process_block& ours = block();
   pin_module();
   std::uint64_t const mark = run_mark();
-  if (&ours != &own_block || mark == 0 || stands_back.load()) return;
+  if (&ours != &own_block || mark == 0 || other_version_first.load()) return;
   char entry[96];
   std::snprintf(entry, sizeof entry, "%llx:%u:%p", static_cast<unsigned long long>(mark),
                 process_abi, static_cast<void*>(&ours));
@@ -237,7 +253,32 @@ inline void publish_block() noexcept {
 #endif
 }
 
-/// Makes `next` hear the ranges of every copy, or nobody when null.
+/// Whether this process was forked from one that had started a session: then nothing of Strata acts
+/// here. A child that was made without the C library's fork is known by its process number.
+inline bool in_forked_child() noexcept {
+  process_block& ours = block();
+  unsigned long const owner = ours.owner.load(std::memory_order_relaxed);
+  return ours.phase.load(std::memory_order_relaxed) == process_phase::child ||
+         (owner != 0 && owner != process_id());
+}
+
+/// In a forked child: all ranges idle. No lock is taken, since its owner may not exist here.
+inline void silence_child() noexcept {
+  process_block& ours = block();
+  ours.phase.store(process_phase::child);
+  ours.installed = nullptr;
+  ours.decided = true;
+  for (std::size_t i = 0; i < ours.slot_count; ++i) ours.slots[i]->store(nullptr);
+}
+
+/// A range that nobody can record any more: one sentence a process.
+STRATA_DETAIL_COLD inline void say_late() noexcept {
+  if (block().said_late.exchange(true)) return;
+  say("a range began while its thread or the program was ending, in an exit handler or in the "
+      "destructor of a static or thread_local object: such ranges are not recorded");
+}
+
+/// Makes `next` the listener of every copy; null: ranges idle.
 inline void install_listener(listener const* next) noexcept {
   process_block& ours = block();
   spin_lock lock(ours.mutex);
@@ -247,7 +288,7 @@ inline void install_listener(listener const* next) noexcept {
     ours.slots[i]->store(next, std::memory_order_release);
 }
 
-/// Whether a tool, other than Strata itself, hears NVTX. libcupti is none: it passes NVTX on to its
+/// Whether a tool other than Strata receives NVTX. libcupti is none: it passes NVTX on to its
 /// client, which is Strata, here or in the process that began this one.
 inline bool has_nvtx_tool(process_block const& ours) noexcept {
   char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
@@ -255,7 +296,7 @@ inline bool has_nvtx_tool(process_block const& ours) noexcept {
          ours.nvtx_from.load(std::memory_order_relaxed) == nvtx_source::none;
 }
 
-/// What ranges listen to when no session runs: NVTX where a tool asked for it, else nobody.
+/// The listener while no session runs: NVTX where a tool asked for it, else none.
 inline listener const* idle_listener(process_block const& ours) noexcept {
   return has_nvtx_tool(ours) ? ours.nvtx_listener : nullptr;
 }
@@ -275,8 +316,8 @@ STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
     ours.wanted_session = true;
   }
   publish_block();  // a module that can may still be loaded
-  static std::atomic<bool> told{false};
-  if (told.exchange(true)) return;
+  static std::atomic<bool> registered{false};
+  if (registered.exchange(true)) return;
   static unsigned long const process = process_id();
   std::atexit([] {
     if (block().wanted_session && process == process_id()) {
@@ -295,6 +336,18 @@ inline void settle_idle(process_block& ours) noexcept {
     ours.slots[i]->store(ours.installed, std::memory_order_release);
 }
 
+/// Whether STRATA asks for a session. The text is read once and kept, since the program may change
+/// its environment at any time.
+inline bool read_request(process_block& ours) noexcept {
+  char const* const wish = ours.request == nullptr ? std::getenv("STRATA") : nullptr;
+  if (wish != nullptr && *wish != '\0') {
+    std::size_t const size = std::strlen(wish) + 1;
+    if (auto* const copy = static_cast<char*>(std::malloc(size)))
+      ours.request = static_cast<char*>(std::memcpy(copy, wish, size));
+  }
+  return ours.request != nullptr;
+}
+
 /// The first range of the process comes here: starts the session that STRATA asks for, else lets
 /// everything idle. errno stays as the program has it.
 STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
@@ -307,8 +360,7 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
   now = active_listener();
   if (now != &bootstrap_listener) return now;
   deciding_in_this_thread() = true;
-  char const* wish = std::getenv("STRATA");
-  if (wish != nullptr && *wish != '\0') {
+  if (read_request(ours)) {
     bool (*start)() noexcept = nullptr;
     {
       spin_lock reading(ours.mutex);
@@ -382,7 +434,7 @@ inline void bootstrap_step_end() noexcept {
   if (listener const* next = decide_listener()) next->step_end();
 }
 
-/// Nobody has listened yet, so there is nothing to hand on.
+/// No range was recorded yet, so there is nothing to inherit.
 inline std::uint32_t no_current() noexcept { return 0; }
 inline range_token no_inherit(std::uint32_t) noexcept { return {}; }
 

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -46,10 +48,17 @@ inline std::int64_t realtime_ns() noexcept {
 #endif
 }
 
-/// The processor's counter where it runs at one rate on all cores, else steady_clock.
+/// The processor's counter where it runs at one rate on all cores, else steady_clock. On Linux the
+/// TSC is used where the kernel itself uses it: the kernel tests it at boot and while it runs, and
+/// gives it up where the cores differ.
 class tick_source {
  public:
-  tick_source() noexcept : counter_(has_steady_counter()) {}
+  static constexpr char const* kernel_clock =
+      "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+  /// The file that names the kernel's clock. Cost: it is read.
+  explicit tick_source(char const* clock_file = kernel_clock) noexcept
+      : counter_(has_steady_counter(clock_file)) {}
 
   std::int64_t now() const noexcept {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -61,7 +70,7 @@ class tick_source {
       return ticks;
     }
 #endif
-    return monotonic_ns();
+    return steady_ns();
   }
 
   char const* name() const noexcept {
@@ -73,14 +82,30 @@ class tick_source {
   }
 
  private:
-  static bool has_steady_counter() noexcept {
+  STRATA_DETAIL_COLD static std::int64_t steady_ns() noexcept { return monotonic_ns(); }
+
+  static bool has_steady_counter([[maybe_unused]] char const* clock_file) noexcept {
 #if defined(__x86_64__) && defined(__GNUC__)
     unsigned a = 0, b = 0, c = 0, d = 0;
-    return __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;  // invariant TSC
+    bool const invariant = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
+    return invariant && kernel_uses_tsc(clock_file);
 #elif defined(__aarch64__) && defined(__GNUC__)
     return true;
 #else
     return false;
+#endif
+  }
+
+  static bool kernel_uses_tsc([[maybe_unused]] char const* clock_file) noexcept {
+#if defined(__linux__)
+    std::FILE* const file = std::fopen(clock_file, "re");
+    if (file == nullptr) return false;
+    char name[16] = {};
+    bool const read = std::fgets(name, sizeof name, file) != nullptr;
+    std::fclose(file);
+    return read && std::strcmp(name, "tsc\n") == 0;
+#else
+    return true;
 #endif
   }
 
@@ -132,7 +157,8 @@ class tick_converter {
 };
 
 /// Converts another clock (CUPTI's) to ns since a moment, by samples taken over the run: between
-/// two samples along the line through them, outside along the nearest one.
+/// two samples along the line through them, outside along the nearest one. Where the clock was set
+/// between two samples, each half of the time belongs to the nearer one.
 class clock_bridge {
  public:
   void add(clock_sample sample) {
@@ -153,6 +179,12 @@ class clock_bridge {
     if (low + 1 == samples_.size() || other < a.other) return a_ns + (other - a.other);
     clock_sample const& b = samples_[low + 1];
     std::int64_t const b_ns = ticks.to_ns(b.ticks);
+    std::int64_t const drift = (b.other - a.other) - (b_ns - a_ns);
+    std::int64_t const most =
+        200'000 + (b_ns - a_ns) / 1000;  // a clock that drifts by more was set
+    if (drift > most || drift < -most)
+      return other - a.other < (b_ns - a_ns) / 2 ? a_ns + (other - a.other)
+                                                 : b_ns + (other - b.other);
     double const part =
         static_cast<double>(other - a.other) / static_cast<double>(b.other - a.other);
     return a_ns + static_cast<std::int64_t>(part * static_cast<double>(b_ns - a_ns));

@@ -8,9 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 STRATA_BEGIN
@@ -57,6 +60,216 @@ class flat_map {
   vec<std::pair<Key, Value>> entries_;
 };
 
+/// Values by a number, in no order. Cost: a look-up is a hash and a step or two.
+template <class Value>
+class number_map {
+ public:
+  /// No key.
+  static constexpr std::uint64_t nothing = ~std::uint64_t{0};
+
+  Value* find(std::uint64_t key) noexcept {
+    if (slots_.empty()) return nullptr;
+    slot& found = slots_[place_of(key)];
+    return found.key == key ? &found.value : nullptr;
+  }
+  Value const* find(std::uint64_t key) const noexcept {
+    return const_cast<number_map*>(this)->find(key);
+  }
+
+  /// The value of a key; where there was none, a new one.
+  Value& operator[](std::uint64_t key) {
+    if (size_ * 2 >= slots_.size()) grow();
+    slot& found = slots_[place_of(key)];
+    if (found.key != key) {
+      found.key = key;
+      found.value = Value();
+      ++size_;
+    }
+    return found.value;
+  }
+
+  void erase(std::uint64_t key) noexcept {
+    if (slots_.empty()) return;
+    std::size_t free = place_of(key);
+    if (slots_[free].key != key) return;
+    --size_;
+    // Later entries move up, as far as they would be found there.
+    for (std::size_t at = next(free); slots_[at].key != nothing; at = next(at)) {
+      std::size_t const home = hash(slots_[at].key);
+      if (((at - home) & mask()) < ((at - free) & mask())) continue;
+      slots_[free] = slots_[at];
+      free = at;
+    }
+    slots_[free].key = nothing;
+  }
+
+  std::size_t size() const noexcept { return size_; }
+  void clear() noexcept {
+    slots_ = {};
+    size_ = 0;
+  }
+
+ private:
+  struct slot {
+    std::uint64_t key = nothing;
+    Value value;
+  };
+
+  std::size_t mask() const noexcept { return slots_.size() - 1; }
+  std::size_t next(std::size_t at) const noexcept { return (at + 1) & mask(); }
+  std::size_t hash(std::uint64_t key) const noexcept {
+    std::uint64_t const h = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::size_t>(h ^ h >> 29) & mask();
+  }
+  std::size_t place_of(std::uint64_t key) const noexcept {
+    std::size_t at = hash(key);
+    while (slots_[at].key != key && slots_[at].key != nothing) at = next(at);
+    return at;
+  }
+  void grow() {
+    vec<slot> former(slots_.empty() ? 16 : slots_.size() * 2);
+    former.swap(slots_);
+    for (slot const& each : former) {
+      if (each.key != nothing) slots_[place_of(each.key)] = each;
+    }
+  }
+
+  vec<slot> slots_;
+  std::size_t size_ = 0;
+};
+
+/// Hashes and compares texts 8 bytes at a time: for short ones a call of memcmp would be most of
+/// the work.
+class text_words {
+ public:
+  static std::uint64_t hash(std::string_view text) noexcept {
+    char const* at = text.data();
+    std::size_t left = text.size();
+    std::uint64_t h = left * factor;
+    for (; left > 8; at += 8, left -= 8) h = mix(h ^ load<std::uint64_t>(at));
+    return mix(h ^ tail(at, left));
+  }
+
+  static bool equal(std::string_view a, std::string_view b) noexcept {
+    if (a.size() != b.size()) return false;
+    char const* at = a.data();
+    char const* other = b.data();
+    std::size_t left = a.size();
+    for (; left > 8; at += 8, other += 8, left -= 8) {
+      if (load<std::uint64_t>(at) != load<std::uint64_t>(other)) return false;
+    }
+    return tail(at, left) == tail(other, left);
+  }
+
+ private:
+  static constexpr std::uint64_t factor = 0x9e3779b97f4a7c15u;
+
+  static std::uint64_t mix(std::uint64_t h) noexcept {
+    h *= factor;
+    return h ^ (h >> 32);
+  }
+  template <class Word>
+  static Word load(char const* from) noexcept {
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    return word;
+  }
+  /// Up to 8 bytes as one word; different ones of one size differ.
+  static std::uint64_t tail(char const* at, std::size_t left) noexcept {
+    if (left >= 4) {
+      return std::uint64_t{load<std::uint32_t>(at)} << 32 | load<std::uint32_t>(at + left - 4);
+    }
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < left; ++i) word = word << 8 | static_cast<unsigned char>(at[i]);
+    return word;
+  }
+};
+
+/// Numbers by key, by open addressing. Where it has a limit it starts again from nothing beyond it,
+/// as a thread's memory of a table that threads share may. A key has `hash()` and `==`. Threads:
+/// one at a time.
+template <class Key>
+class numbering {
+  static_assert(std::is_trivially_copyable<Key>::value, "an entry of zeros is free");
+
+ public:
+  /// The size of a thread's own map.
+  static constexpr std::size_t most_remembered = std::size_t{1} << 16;
+
+  explicit numbering(std::size_t most = ~std::size_t{0}) noexcept : most_(most) {}
+  numbering(numbering const&) = delete;
+  numbering& operator=(numbering const&) = delete;
+  ~numbering() { std::free(entries_); }
+
+  /// 0 where the key is not known.
+  std::uint32_t find(Key const& key) const noexcept {
+    if (STRATA_DETAIL_UNLIKELY(entries_ == nullptr)) return 0;
+    return place_of(key).number;
+  }
+
+  /// Requires: the number is not 0. False where there is no memory.
+  STRATA_DETAIL_COLD bool add(Key const& key, std::uint32_t number) noexcept {
+    if (count_ * 4 >= size() * 3 && !grow()) return false;
+    entry& to = place_of(key);
+    count_ += to.number == 0 ? 1 : 0;
+    to = {key, number};
+    return true;
+  }
+
+  void clear() noexcept {
+    std::free(entries_);
+    entries_ = nullptr;
+    count_ = mask_ = 0;
+  }
+
+ private:
+  struct entry {
+    Key key;
+    std::uint32_t number;  // 0: free
+  };
+
+  std::size_t size() const noexcept { return entries_ == nullptr ? 0 : mask_ + 1; }
+
+  /// The entry of the key, or the free one where it belongs.
+  entry& place_of(Key const& key) const noexcept {
+    std::size_t at = static_cast<std::size_t>(key.hash()) & mask_;
+    while (entries_[at].number != 0 && !(entries_[at].key == key)) at = (at + 1) & mask_;
+    return entries_[at];
+  }
+
+  bool grow() noexcept {
+    std::size_t const former_size = size();
+    std::size_t const wanted = former_size == 0 ? 64 : former_size * 2;
+    bool const begins_anew = wanted > most_;
+    std::size_t const made_size = begins_anew ? former_size : wanted;
+    auto* const made = static_cast<entry*>(std::calloc(made_size, sizeof(entry)));
+    if (made == nullptr) return false;
+    entry* const former = std::exchange(entries_, made);
+    mask_ = made_size - 1;
+    if (begins_anew) count_ = 0;
+    for (std::size_t i = 0; i < former_size && !begins_anew; ++i) {
+      if (former[i].number != 0) place_of(former[i].key) = former[i];
+    }
+    std::free(former);
+    return true;
+  }
+
+  std::size_t most_;
+  entry* entries_ = nullptr;
+  std::size_t mask_ = 0;
+  std::size_t count_ = 0;
+};
+
+/// A text as a key; its characters stay where they are.
+struct text_key {
+  std::string_view text;
+
+  std::uint64_t hash() const noexcept { return text_words::hash(text); }
+  friend bool operator==(text_key const& a, text_key const& b) noexcept {
+    return text_words::equal(a.text, b.text);
+  }
+};
+
 /// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes.
 /// Threads: any.
 class name_table {
@@ -64,58 +277,104 @@ class name_table {
   static constexpr std::size_t most_names = 65'536;
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-  name_table() : slots_(1024, 0) { texts_.emplace_back(); }
+  name_table() { texts_.emplace_back(); }
+  name_table(name_table const&) = delete;
+  name_table& operator=(name_table const&) = delete;
+  ~name_table() {
+    for (std::string_view const text : texts_) std::free(const_cast<char*>(text.data()));
+  }
 
   /// The number of a text; `fallback`'s number, and a counted refusal, where the table is full.
   std::uint32_t intern(std::string_view text, std::string_view fallback,
                        bool* refused = nullptr) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (std::uint32_t const known = slots_[find(text)]) return known;
-    if (texts_.size() < most_names && bytes_ + text.size() <= most_bytes) return add(text);
+    ++asked_;
+    if (std::uint32_t const known = numbers_.find({text})) return known;
+    if (texts_.size() < most_names && bytes_ + text.size() <= most_bytes) {
+      if (std::uint32_t const made = add(text)) return made;
+    }
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (refused != nullptr) *refused = true;
-    if (std::uint32_t const known = slots_[find(fallback)]) return known;
+    if (std::uint32_t const known = numbers_.find({fallback})) return known;
     return add(fallback);
   }
 
+  /// The text of a number, in memory that does not move as long as the table lives.
+  std::string_view text(std::uint32_t number) const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return texts_[number];
+  }
+
   std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  /// How many numbers were asked for, each under a lock.
+  std::uint64_t asked() const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return asked_;
+  }
+
+  /// Hands the texts from this number on to `sink`.
+  template <class Sink>
+  void each_from(std::size_t first, Sink sink) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (; first < texts_.size(); ++first) sink(texts_[first]);
+  }
 
   vec<std::string> texts() const {
     std::lock_guard<std::mutex> lock(mutex_);
-    return texts_;
+    vec<std::string> copies;
+    for (std::string_view const text : texts_) copies.emplace_back(text);
+    return copies;
   }
 
  private:
-  static std::size_t hash(std::string_view text) noexcept {
-    std::uint64_t h = 0xcbf29ce484222325u;  // FNV-1a
-    for (char const c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return static_cast<std::size_t>(h ^ (h >> 32));
-  }
-
-  std::size_t find(std::string_view text) const noexcept {
-    std::size_t const mask = slots_.size() - 1;
-    std::size_t at = hash(text) & mask;
-    while (slots_[at] != 0 && texts_[slots_[at]] != text) at = (at + 1) & mask;
-    return at;
-  }
-
+  /// 0 where there is no memory.
   std::uint32_t add(std::string_view text) {
-    if (texts_.size() * 2 > slots_.size()) {
-      slots_.assign(slots_.size() * 2, 0);
-      for (std::uint32_t i = 1; i < texts_.size(); ++i) slots_[find(texts_[i])] = i;
-    }
+    auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
+    if (copy == nullptr) return 0;
+    copy[text.copy(copy, text.size())] = '\0';
     auto const number = static_cast<std::uint32_t>(texts_.size());
-    texts_.emplace_back(text);
-    slots_[find(text)] = number;
+    if (!numbers_.add({{copy, text.size()}}, number)) {
+      std::free(copy);
+      return 0;
+    }
+    texts_.emplace_back(copy, text.size());
     bytes_ += text.size();
     return number;
   }
 
   mutable std::mutex mutex_;
-  vec<std::uint32_t> slots_;  // open addressing, 0 is free
-  vec<std::string> texts_;
+  numbering<text_key> numbers_;
+  vec<std::string_view> texts_;
   std::size_t bytes_ = 0;
+  std::uint64_t asked_ = 0;
   std::atomic<std::uint64_t> refused_{0};
+};
+
+/// The numbers of the texts that one thread named, so that the shared table is asked for new ones
+/// only. Threads: one. Cost: a few ns for a known text.
+class name_memo {
+ public:
+  explicit name_memo(name_table& names) noexcept : names_(&names) {}
+
+  /// As name_table::intern. A refused call is counted each time.
+  std::uint32_t number(std::string_view text, std::string_view fallback,
+                       bool* refused = nullptr) noexcept {
+    std::uint32_t const known = known_.find({text});
+    return STRATA_DETAIL_UNLIKELY(known == 0) ? ask(text, fallback, refused) : known;
+  }
+
+ private:
+  STRATA_DETAIL_COLD std::uint32_t ask(std::string_view text, std::string_view fallback,
+                                       bool* refused) noexcept {
+    bool beyond = false;
+    std::uint32_t const number = names_->intern(text, fallback, &beyond);
+    if (!beyond) (void)known_.add({names_->text(number)}, number);
+    if (beyond && refused != nullptr) *refused = true;
+    return number;
+  }
+
+  name_table* names_;
+  numbering<text_key> known_{numbering<text_key>::most_remembered};
 };
 
 }  // namespace detail

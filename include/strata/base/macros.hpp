@@ -17,13 +17,13 @@
 #endif
 
 // The version is part of every name, so that units built with two versions link into one program;
-// at run time the later one stands back. Patch levels share a name: they change no layout.
+// at run time the later one records nothing. Patch levels share a name: they change no layout.
 #define STRATA_DETAIL_NAMED(major, minor) v##major##_##minor
 #define STRATA_DETAIL_NAME(major, minor) STRATA_DETAIL_NAMED(major, minor)
 #define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
 
 // Raised when the layout of what the copies of Strata in a process share changes within a version.
-#define STRATA_DETAIL_PROCESS_LAYOUT 4
+#define STRATA_DETAIL_PROCESS_LAYOUT 5
 // Copies that differ in this share nothing.
 #define STRATA_DETAIL_PROCESS_ABI (STRATA_DETAIL_PROCESS_LAYOUT * 1000000 + STRATA_VERSION / 100)
 
@@ -51,15 +51,32 @@
   }                       \
   }
 
-// What runs once, at the start or for a report, is compiled for a quick build where the compiler
-// lets a header say so; within it, what runs for every launch stays at the level of the command
-// line. Standard headers stand before cold code, or they would be cold for the whole unit.
+// What runs once, at the start or for a report, is compiled for a quick build and few bytes where
+// the compiler lets a header say so: for size, without the passes that take more time than they
+// save. Within it, what runs for every launch stays at the level of the command line. Standard
+// headers come before cold code, or they would be cold for the whole unit.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
+#define STRATA_DETAIL_PRAGMA(text) _Pragma(#text)
+// clang-format off
+#define STRATA_DETAIL_PUSH_CODE /* a compiler that lacks a pass says nothing */ \
+  _Pragma("GCC diagnostic push") \
+  _Pragma("GCC diagnostic ignored \"-Wpragmas\"") \
+  _Pragma("GCC diagnostic ignored \"-Wattributes\"") \
+  _Pragma("GCC push_options")
 #define STRATA_DETAIL_COLD_CODE \
-  _Pragma("GCC push_options")   \
-      _Pragma("GCC optimize(\"Og\", \"no-var-tracking\", \"no-var-tracking-assignments\")")
-#define STRATA_DETAIL_HOT_CODE _Pragma("GCC push_options") _Pragma("GCC reset_options")
-#define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options")
+  STRATA_DETAIL_PUSH_CODE \
+  STRATA_DETAIL_PRAGMA(GCC optimize( \
+      "Os", "no-var-tracking", "no-var-tracking-assignments", \
+      "no-tree-bit-ccp", "no-tree-ch", "no-tree-copy-prop", "no-tree-dominator-opts", "no-tree-dse", \
+      "no-tree-fre", "no-tree-loop-optimize", "no-tree-pre", "no-tree-pta", "no-tree-sink", \
+      "no-tree-slp-vectorize", "no-tree-slsr", "no-tree-ter", "no-tree-vrp", "no-code-hoisting", \
+      "no-store-merging", "no-thread-jumps", "no-ipa-cp", "no-ipa-icf", "no-ipa-ra", "no-ipa-sra", \
+      "no-cprop-registers", "no-crossjumping", "no-cse-follow-jumps", "no-dce", "no-dse", \
+      "no-expensive-optimizations", "no-forward-propagate", "no-gcse", "no-if-conversion", \
+      "no-if-conversion2", "no-rerun-cse-after-loop", "no-schedule-insns2"))
+#define STRATA_DETAIL_HOT_CODE STRATA_DETAIL_PUSH_CODE _Pragma("GCC reset_options")
+#define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
+// clang-format on
 #else
 #define STRATA_DETAIL_COLD_CODE
 #define STRATA_DETAIL_HOT_CODE
@@ -79,7 +96,7 @@
 #define STRATA_DETAIL_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #endif
 
-// A body that stands in the implementation alone, for a function that the light headers declare.
+// A body that is in the implementation alone, for a function that the light headers declare.
 // Several implementations may meet in one program or process: the linker keeps one.
 #if defined(_WIN32)
 #define STRATA_DETAIL_BODY inline __attribute__((used))
@@ -87,7 +104,7 @@
 #define STRATA_DETAIL_BODY __attribute__((weak))
 #endif
 
-// Ranges may stand in functions that nvcc compiles for the device too; there they do nothing.
+// Ranges may be in functions that nvcc compiles for the device too; there they do nothing.
 #if defined(__CUDACC__)
 #define STRATA_DETAIL_HOST_DEVICE __host__ __device__
 #else

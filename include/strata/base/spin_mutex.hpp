@@ -8,6 +8,7 @@
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sched.h>
+#include <time.h>
 #endif
 
 STRATA_BEGIN
@@ -21,12 +22,23 @@ inline void yield_thread() noexcept {
 #endif
 }
 
+/// Lets other threads have the CPU: for a moment, and from the 64th turn of a wait on for 0.2 ms.
+inline void wait_a_turn(unsigned turn) noexcept {
+  if (turn < 64) return yield_thread();
+#if defined(__linux__) || defined(__APPLE__)
+  timespec const moment{0, 200'000};
+  nanosleep(&moment, nullptr);
+#endif
+}
+
 /// A mutex for what happens a few times in a process: <mutex> alone is most of the cost of
-/// including ranges. Threads: any.
+/// including ranges. A thread that waits long, for the start of a session say, sleeps. Threads:
+/// any.
 class spin_mutex {
  public:
   void lock() noexcept {
-    while (taken_.exchange(true, std::memory_order_acquire)) yield_thread();
+    for (unsigned turn = 0; taken_.exchange(true, std::memory_order_acquire); ++turn)
+      wait_a_turn(turn);
   }
   void unlock() noexcept { taken_.store(false, std::memory_order_release); }
 

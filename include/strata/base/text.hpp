@@ -23,7 +23,7 @@ STRATA_BEGIN
 namespace detail {
 
 // What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
-// std::isnan and std::isfinite are constants; the bits of the number still tell. By reference:
+// std::isnan and std::isfinite are constants; the bits of the number are not. By reference:
 // compilers may also assume that no argument is NaN.
 
 /// The number without its sign, as its bits; more than those of infinity for NaN.
@@ -62,12 +62,30 @@ inline constexpr std::size_t longest_number = 40;
 /// Room for a double with up to 9 decimals.
 inline constexpr std::size_t longest_fixed = 344;
 
+/// The one instantiation of std::to_chars for integers: each adds 1.2 KB of code. The base is 10 or
+/// more.
+inline char* digits_text(char* to, std::uint64_t value, int base = 10) noexcept {
+  constexpr std::size_t most_digits = 20;
+  return std::to_chars(to, to + most_digits, value, base).ptr;
+}
+
+template <class Integer>
+constexpr bool is_negative(Integer value) noexcept {
+  if constexpr (std::is_signed<Integer>::value) return value < 0;
+  return false;
+}
+
 template <class Integer>
 inline char* integer_text(char* to, Integer value) noexcept {
   static_assert(std::is_integral<Integer>::value && !std::is_same<Integer, bool>::value &&
                     !std::is_same<Integer, char>::value,
                 "a number");
-  return std::to_chars(to, to + longest_number, value).ptr;
+  auto magnitude = static_cast<std::uint64_t>(value);
+  if (is_negative(value)) {
+    *to++ = '-';
+    magnitude = 0 - magnitude;
+  }
+  return digits_text(to, magnitude);
 }
 
 /// ns as microseconds with three decimals: exact, no floating point.
@@ -77,7 +95,7 @@ inline char* microseconds_text(char* to, std::int64_t ns) noexcept {
     *to++ = '-';
     magnitude = 0 - magnitude;
   }
-  to = integer_text(to, magnitude / 1000);
+  to = digits_text(to, magnitude / 1000);
   auto const rest = static_cast<unsigned>(magnitude % 1000);
   *to++ = '.';
   *to++ = static_cast<char>('0' + rest / 100);
@@ -155,8 +173,13 @@ inline std::string fixed_string(double value, int decimals) {
 
 /// `1.2.3`
 inline std::string version_text() {
-  return std::to_string(STRATA_VERSION_MAJOR) + "." + std::to_string(STRATA_VERSION_MINOR) + "." +
-         std::to_string(STRATA_VERSION_PATCH);
+  char text[3 * longest_number];
+  char* at = text;
+  for (int const part : {STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR, STRATA_VERSION_PATCH}) {
+    if (at != text) *at++ = '.';
+    at = integer_text(at, part);
+  }
+  return std::string(text, at);
 }
 
 /// Three significant digits; whole numbers from 100 on.
@@ -192,11 +215,16 @@ inline quantity human_bytes(double bytes) {
   return in_units(bytes, 1024.0, units);
 }
 
-/// Operations a second.
-inline quantity human_flops(double per_second) {
-  constexpr std::string_view units[] = {"FLOP/s",  "KFLOP/s", "MFLOP/s",
-                                        "GFLOP/s", "TFLOP/s", "PFLOP/s"};
-  return in_units(per_second, 1000.0, units);
+/// Digits in groups of three.
+inline std::string in_groups(std::uint64_t count) {
+  char digits[longest_number];
+  auto const length = static_cast<std::size_t>(integer_text(digits, count) - digits);
+  std::string number;
+  for (std::size_t i = 0; i < length; ++i) {
+    if (i > 0 && (length - i) % 3 == 0) number += ',';
+    number += digits[i];
+  }
+  return number;
 }
 
 /// All digits with separators, up to ten million: `1,234,567`, then `12.3 M`.
@@ -205,14 +233,7 @@ inline quantity human_count(std::uint64_t count) {
     constexpr std::string_view units[] = {"M", "G", "T", "P", "E"};
     return in_units(static_cast<double>(count) / 1e6, 1000.0, units);
   }
-  char digits[longest_number];
-  auto const length = static_cast<std::size_t>(integer_text(digits, count) - digits);
-  std::string number;
-  for (std::size_t i = 0; i < length; ++i) {
-    if (i > 0 && (length - i) % 3 == 0) number += ',';
-    number += digits[i];
-  }
-  return {number, {}};
+  return {in_groups(count), {}};
 }
 
 /// A share of a whole in percent with one decimal; nothing without a whole.
@@ -243,7 +264,7 @@ class nearest_names {
   explicit nearest_names(std::string_view wanted) : wanted_(wanted) {}
 
   void consider(std::string_view name) {
-    std::size_t const limit = (std::max<std::size_t>)(2, wanted_.size() / 3);
+    std::size_t const limit = (std::max<std::size_t>)(1, (wanted_.size() + 1) / 3);
     std::size_t const shorter = (std::min)(name.size(), wanted_.size());
     std::size_t const longer = (std::max)(name.size(), wanted_.size());
     bool const begins = shorter >= 3 && name.substr(0, shorter) == wanted_.substr(0, shorter);

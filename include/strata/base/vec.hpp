@@ -16,6 +16,22 @@ STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
+/// Runs a body. Returns: false where it ended for want of memory; without exceptions the program
+/// ends then.
+template <class Body>
+bool if_memory_allows(Body&& body) noexcept {
+#if defined(__cpp_exceptions)
+  try {
+    body();
+  } catch (std::bad_alloc const&) {
+    return false;
+  }
+#else
+  body();
+#endif
+  return true;
+}
+
 /// What the growth of a vec has to know of its elements.
 struct vec_type {
   std::size_t size;

@@ -6,7 +6,6 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -225,9 +224,13 @@ inline constexpr metric metric_catalogue::entries[] = {
      "floating-point operations without tensor cores"},
 
     {"tensor_active_cycles", "cycles", lv::sm, by::sum, "sm__pipe_tensor_cycles_active.sum",
-     "cycles in which tensor cores worked, all SMs"},
-    {"tensor_active_rate", "%", lv::sm, by::ratio, "100 * tensor_active_cycles / sm_active_cycles",
-     "active SM cycles in which tensor cores worked"},
+     "cycles in which tensor cores worked, all that CUPTI counts apart in all SMs"},
+    {"tensor_cycles_per_sm", "cycles/cycle", lv::sm, by::maximum,
+     "sm__pipe_tensor_cycles_active.avg.peak_sustained",
+     "the most of tensor_active_cycles that an SM counts in a cycle"},
+    {"tensor_active_rate", "%", lv::sm, by::ratio,
+     "100 * tensor_active_cycles / sm_active_cycles / tensor_cycles_per_sm",
+     "active SM cycles in which tensor cores worked, of all their cycles"},
     {"tensor_fp16", "FLOP", lv::sm, by::sum,
      "sm__ops_path_tensor_src_fp16.sum | sm__ops_path_tensor_src_fp16_dst_fp16.sum + "
      "sm__ops_path_tensor_src_fp16_dst_fp32.sum | sm__ops_path_tensor_src_fp16_dst_fp16.sum + "
@@ -337,6 +340,14 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "stall_no_instruction_share stall_not_selected_share stall_selected_share"},
     {"occupancy", "warps in flight, issue rate, instructions a cycle",
      "achieved_occupancy issue_rate eligible_warps instructions_per_cycle"},
+    {"findings", "what the rules of findings.json look at",
+     "time_ns hbm_bytes l2_bytes l2_sectors l2_atomic_sectors l1_bytes l1_sectors "
+     "l1_global_load_sectors l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
+     "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
+     "shared_load_bytes shared_store_bytes sm_active_cycles achieved_occupancy issue_rate ffma "
+     "flop_fp32 tensor_instructions "
+     "tensor_fp16 tensor_bf16 tensor_tf32 hbm_peak_bytes_per_second l2_peak_bytes_per_second "
+     "l1_peak_bytes_per_second fp32_peak_per_second tensor_peak_per_second"},
     {"links", "PCIe, NVLink and NVLink-C2C; cannot be counted together with anything else",
      "pcie_read_bytes pcie_write_bytes nvlink_receive_bytes nvlink_transmit_bytes "
      "c2c_receive_bytes c2c_transmit_bytes"},
@@ -398,7 +409,7 @@ inline perf_event const* find_perf_event(std::string_view formula) noexcept {
   return nullptr;
 }
 
-/// Stands among CUPTI's names for what the trace gives: the GPU busy time of a timed step.
+/// Used like one of CUPTI's names: the GPU busy time of a timed step, which the trace gives.
 /// Units: s.
 inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
 
@@ -434,8 +445,9 @@ inline constexpr metric metric_catalogue::rates[] = {
     {"tensor_flop_per_second", "FLOP/s", lv::sm, by::ratio, "tensor_flop / timed_gpu_seconds",
      "counted operations of tensor cores by timed GPU busy time"},
     {"tensor_of_peak", "%", lv::sm, by::ratio,
-     "100 * tensor_flop_per_second / tensor_peak_per_second",
-     "of the roof of dense BF16, whatever the format: FP8 and FP4 have higher roofs"},
+     "100 * (0 * tensor_flop + 4 * ?tensor_fp16 + 4 * ?tensor_bf16 + 8 * ?tensor_tf32 + "
+     "2 * ?tensor_fp8 + ?tensor_fp4) / 4 / timed_gpu_seconds / tensor_peak_per_second",
+     "of the roofs of the formats: TF32 has half of BF16's, FP8 two and FP4 four times as much"},
 
     {"flop_per_hbm_byte", "FLOP/B", lv::hbm, by::ratio,
      "(flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes",

@@ -8,7 +8,6 @@
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -110,7 +109,7 @@ class metric_resolver {
       if (available(name)) return;
       if (metric const* input = find_metric(name, source_)) {
         list_missing(*input, missing);
-      } else if (std::find(missing.begin(), missing.end(), name) == missing.end()) {
+      } else if (!missing.contains(name)) {
         missing.push_back(name);
       }
     });

@@ -60,26 +60,6 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
-/// Calls f(name, optional) for each name in a formula.
-template <class Function>
-void for_each_name(std::string_view formula, Function&& f) {
-  std::size_t i = 0;
-  bool optional = false;
-  while (i < formula.size()) {
-    char const c = formula[i];
-    bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    bool const digit = (c >= '0' && c <= '9') || c == '.';
-    std::size_t end = i + 1;
-    if (letter || digit) {
-      end = formula.find_first_of(" +*/()?|", i);
-      if (end == std::string_view::npos) end = formula.size();
-    }
-    if (letter) f(formula.substr(i, end - i), optional);
-    optional = c == '?';
-    i = end;
-  }
-}
-
 /// A formula in postfix order: sums, products and quotients of numbers and names, as in
 /// `100 * (a + 2 * b) / c`. Its value is NaN where a name has none, where a divisor is 0, and where
 /// the text is no formula; `?name` counts as 0 instead.
@@ -90,14 +70,18 @@ class formula {
     sum();
     skip();
     if (rest_.empty() && good_) return;
-    names_.clear();
+    inputs_.clear();
     steps_.assign(1, {step::number, std::numeric_limits<double>::quiet_NaN()});
   }
 
+  struct input {
+    std::string_view name;
+    bool optional;
+  };
   /// In the order of the text; a name that occurs twice is there twice.
-  vec<std::string_view> const& names() const noexcept { return names_; }
+  vec<input> const& inputs() const noexcept { return inputs_; }
 
-  /// Requires: a value for each of names(), NaN where there is none.
+  /// Requires: a value for each of inputs(), NaN where there is none.
   double value(double const* inputs) const noexcept {
     double stack[most_depth];
     std::size_t top = 0;
@@ -189,7 +173,7 @@ class formula {
     } else if (word[0] >= '0' && word[0] <= '9') {
       push(step::number, number(word));
     } else {
-      names_.push_back(word);
+      inputs_.push_back({word, optional});
       push(optional ? step::optional : step::name);
     }
   }
@@ -218,8 +202,15 @@ class formula {
   bool good_ = true;
   std::size_t depth_ = 0;  ///< of the stack behind the last step
   vec<step> steps_;
-  vec<std::string_view> names_;
+  vec<input> inputs_;
 };
+
+/// Calls f(name, optional) for each name in a formula.
+template <class Function>
+void for_each_name(std::string_view text, Function&& f) {
+  formula const parsed(text);
+  for (formula::input const& each : parsed.inputs()) f(each.name, each.optional);
+}
 
 }  // namespace detail
 
@@ -233,37 +224,8 @@ enum class metric_place : std::uint8_t {
 };
 
 constexpr std::string_view to_string(metric_level level) noexcept {
-  switch (level) {
-    case metric_level::sm:
-      return "sm";
-    case metric_level::l1:
-      return "l1";
-    case metric_level::l2:
-      return "l2";
-    case metric_level::hbm:
-      return "hbm";
-    case metric_level::link:
-      return "link";
-    case metric_level::cpu:
-      return "cpu";
-    default:
-      return "device";
-  }
-}
-
-constexpr std::string_view to_string(metric_place place) noexcept {
-  switch (place) {
-    case metric_place::memory:
-      return "memory";
-    case metric_place::sm:
-      return "sm";
-    case metric_place::sass:
-      return "sass";
-    case metric_place::device_wide:
-      return "device_wide";
-    default:
-      return "anywhere";
-  }
+  constexpr std::string_view names[] = {"sm", "l1", "l2", "hbm", "link", "device", "cpu"};
+  return names[static_cast<std::size_t>(level)];
 }
 
 namespace detail {
@@ -403,63 +365,38 @@ enum class pass_layout : unsigned char {
   cheap_ranges_apart  ///< memory counters apart from the SMs': one pass more, far cheaper ranges
 };
 
-namespace detail {
-
-/// Puts counters into groups by their places.
-class metric_grouper {
- public:
-  explicit metric_grouper(pass_layout layout) : layout_(layout) {}
-
-  vec<metric_group> run(vec<std::string> const& names) {
-    for (metric_place const place :
-         {metric_place::memory, metric_place::sm, metric_place::device_wide, metric_place::sass}) {
-      for (std::string const& name : names) {
-        if (place_of(name) == place) group_for(place).counters.push_back(name);
-      }
-    }
-    for (std::string const& name : names) {
-      if (place_of(name) == metric_place::anywhere) company_of(name).counters.push_back(name);
-    }
-    return std::move(groups_);
-  }
-
- private:
-  metric_group* at(metric_place place) noexcept {
-    for (metric_group& each : groups_) {
-      if (each.place == place) return &each;
-    }
-    return nullptr;
-  }
-
-  metric_group& group_for(metric_place place) {
-    bool const joins = place == metric_place::sm && layout_ == pass_layout::fewest_passes;
-    metric_group* found = joins ? at(metric_place::memory) : nullptr;
-    if (found == nullptr) found = at(place);
-    if (found != nullptr) return *found;
-    groups_.push_back({place, {}});
-    return groups_.back();
-  }
-
-  /// GPU time costs SASS counters a pass more, and links refuse constants.
-  metric_group& company_of(std::string_view name) {
-    bool const constant = ends_with(name, ".peak_sustained");
-    metric_place const last = constant ? metric_place::sass : metric_place::device_wide;
-    for (metric_place const place : {metric_place::memory, metric_place::sm, last}) {
-      if (metric_group* found = at(place)) return *found;
-    }
-    return *groups_.insert(groups_.begin(), metric_group{metric_place::memory, {}});
-  }
-
-  pass_layout layout_;
-  vec<metric_group> groups_;
-};
-
-}  // namespace detail
-
 /// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
 /// and constants of the device join the cheapest.
 inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
-  return detail::metric_grouper(layout).run(set.counters());
+  using place = metric_place;
+  vec<metric_group> groups;
+  auto const at = [&groups](place wanted) -> metric_group* {
+    for (metric_group& each : groups) {
+      if (each.place == wanted) return &each;
+    }
+    return nullptr;
+  };
+  vec<std::string> const names = set.counters();
+  for (place const each : {place::memory, place::sm, place::device_wide, place::sass}) {
+    bool const joins = each == place::sm && layout == pass_layout::fewest_passes;
+    for (std::string const& name : names) {
+      if (place_of(name) != each) continue;
+      place const to = joins && at(place::memory) != nullptr ? place::memory : each;
+      if (at(to) == nullptr) groups.push_back({to, {}});
+      at(to)->counters.push_back(name);
+    }
+  }
+  for (std::string const& name : names) {
+    if (place_of(name) != place::anywhere) continue;
+    // GPU time costs SASS counters a pass more, and links refuse constants.
+    bool const constant = detail::ends_with(name, ".peak_sustained");
+    metric_group* to = at(place::memory);
+    if (to == nullptr) to = at(place::sm);
+    if (to == nullptr) to = at(constant ? place::sass : place::device_wide);
+    if (to == nullptr) to = groups.insert(groups.begin(), metric_group{place::memory, {}});
+    to->counters.push_back(name);
+  }
+  return groups;
 }
 
 STRATA_END

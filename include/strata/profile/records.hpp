@@ -11,10 +11,12 @@ STRATA_BEGIN
 
 /// The index of a range that has none.
 inline constexpr std::int64_t no_index = (std::numeric_limits<std::int64_t>::min)();
-/// The index that stands for all indices beyond the limit of a node, written `[*]`.
+/// The index of all indices beyond the limit of a node, written `[*]`.
 inline constexpr std::int64_t any_index = no_index + 1;
 /// The node of everything outside any range: the root of the call tree.
 inline constexpr std::uint32_t root_node = 0;
+/// No node: where no range captured a kernel into a graph.
+inline constexpr std::uint32_t no_node = 0xffffffffu;
 /// No attribute, no note, no kernel name: references are counted from one.
 inline constexpr std::uint32_t no_reference = 0;
 /// The step of what happens outside any step.
@@ -51,6 +53,7 @@ struct step_record {
   std::uint32_t thread;
 };
 
+/// Whether a span lasts or is a moment.
 enum class span_kind : std::uint8_t { range, mark };
 
 /// A time that the program named apart from its ranges: it may overlap them and end in another
@@ -78,7 +81,8 @@ enum class api_kind : std::uint8_t {
   release,
   begin_capture,
   end_capture,
-  wait  ///< of the host for the device
+  wait,         ///< of the host for the device
+  graph_change  ///< instantiates, updates, uploads or destroys a graph
 };
 
 /// Whether such a call puts work on the device.
@@ -104,19 +108,8 @@ struct launch_record {
   static constexpr std::uint8_t in_warmup = 2;
   /// Made while nothing was recorded, as between two windows: it and its work are left out.
   static constexpr std::uint8_t outside_window = 4;
-};
 
-/// The range that captured a node of a graph. An executable graph that is updated keeps its nodes:
-/// their ranges are then those of the graph that it was updated from.
-/// Units: clock ticks while it is collected, ns since the session began in a profile.
-struct captured_record {
-  std::uint64_t graph_node;
-  std::uint32_t node;
-  std::int64_t since = (std::numeric_limits<std::int64_t>::min)();
-
-  friend bool operator<(captured_record const& a, captured_record const& b) noexcept {
-    return a.graph_node != b.graph_node ? a.graph_node < b.graph_node : a.since < b.since;
-  }
+  bool is_left_out() const noexcept { return (flags & (in_warmup | outside_window)) != 0; }
 };
 
 /// One kernel on the device.
@@ -125,7 +118,8 @@ struct captured_record {
 struct kernel_record {
   std::int64_t begin;
   std::int64_t end;
-  std::uint64_t graph_node;  ///< 0 outside a graph
+  std::uint32_t node;         ///< of the range that launched it; the root's where that is unknown
+  std::uint32_t captured_by;  ///< node of the range that captured it into a graph, or no_node
   std::uint32_t correlation;
   std::uint32_t name;  ///< 1-based position in the kernel names
   std::uint32_t stream;
@@ -142,6 +136,7 @@ struct kernel_record {
 /// The time stamp of work whose times the device lost.
 inline constexpr std::int64_t lost_time = (std::numeric_limits<std::int64_t>::min)();
 
+/// From where to where; `set` is a fill.
 enum class copy_kind : std::uint8_t {
   unknown,
   host_to_device,
@@ -157,15 +152,17 @@ struct copy_record {
   std::int64_t begin;
   std::int64_t end;
   std::uint64_t bytes;
-  std::uint64_t graph_node;
+  std::uint32_t node;
   std::uint32_t correlation;
   std::uint32_t stream;
   std::uint32_t context;
   std::uint16_t device;
   copy_kind kind;
-  std::uint8_t reserved;
+  std::uint8_t pageable;  ///< 1: from or to memory of the host that is not pinned
+  std::uint8_t reserved[4];
 };
 
+/// Where memory is, and who may use it.
 enum class memory_kind : std::uint8_t {
   unknown,
   device,
@@ -182,15 +179,17 @@ struct memory_record {
   std::int64_t time;
   std::uint64_t address;
   std::uint64_t bytes;
+  std::uint32_t node;
   std::uint32_t correlation;
   std::uint32_t stream;
   std::uint16_t device;
   memory_kind kind;
   std::uint8_t allocates;     ///< 1 allocation, 0 release
   std::uint8_t asynchronous;  ///< 1 stream ordered
-  std::uint8_t reserved[3];
+  std::uint8_t reserved[7];
 };
 
+/// What is waited for.
 enum class synchronization_kind : std::uint8_t {
   unknown,
   event,
@@ -203,10 +202,11 @@ enum class synchronization_kind : std::uint8_t {
 struct synchronization_record {
   std::int64_t begin;
   std::int64_t end;
+  std::uint32_t node;
   std::uint32_t correlation;
   std::uint32_t stream;
   synchronization_kind kind;
-  std::uint8_t reserved[7];
+  std::uint8_t reserved[3];
 };
 
 /// Time that the tracing library itself reported as spent.

@@ -5,14 +5,18 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_sums.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/finding_rules.hpp>
+#include <strata/analyse/findings.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
+#include <strata/analyse/roofline.hpp>
+#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/report/text_writer.hpp>
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -45,13 +49,34 @@ struct report_input {
   memory_table const& memory;
   vec<counter_tables> counters;                           ///< of the sets that have values by range
   kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
+  steps_summary steps;                                    ///< rows are those of `folded`
+  roofline_table roofline;  ///< of `folded`; empty before find_answer()
+  findings_table findings;  ///< of `folded`; empty before find_answer()
+
+  /// The counted values of the GPU by the rows of `folded`, or null.
+  counter_table const* gpu_counters() const noexcept {
+    for (counter_tables const& each : counters)
+      if (each.folded.name == counter_set::gpu) return &each.folded;
+    return nullptr;
+  }
+
+  /// Fills `steps`, `roofline` and `findings`. Requires: the tree of `folded`; the counters.
+  void find_answer(call_tree const& folded_tree) {
+    steps = make_steps(source, folded_tree, ranges);
+    roofline = make_roofline(source, folded, steps, gpu_counters());
+    vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
+    findings = make_findings({source, folded, by_name, steps, roofline, gpu_counters()});
+  }
 };
 
 namespace detail {
 
-// The columns of the CSV files and the keys of profile.json, in one place. `Cells` takes them in
-// order: text(key, text), integer(key, integer), number(key, double; NaN is absent), absent(key),
-// and exact(key, text) for text that only fits where nothing is cut.
+// The columns of the CSV files and the keys of profile.json, in one place. `at` is the position of
+// the row, past the last one for the line of column names.
+
+template <class Row>
+using columns_of = void (*)(cell_sink& cells, report_input const& input, Row const& row,
+                            std::size_t at);
 
 inline double standard_deviation(duration_statistics const& of) noexcept {
   if (of.count() < 2) return std::numeric_limits<double>::quiet_NaN();
@@ -60,8 +85,7 @@ inline double standard_deviation(duration_statistics const& of) noexcept {
   return std::sqrt((squares > 0.0 ? squares : 0.0) / (n - 1.0));
 }
 
-template <class Cells>
-inline void rank_column(Cells& cells, profile const& source) {
+inline void rank_column(cell_sink& cells, profile const& source) {
   if (source.environment.rank < 0) {
     cells.absent("rank");
   } else {
@@ -69,8 +93,8 @@ inline void rank_column(Cells& cells, profile const& source) {
   }
 }
 
-template <class Cells>
-inline void range_columns(Cells& cells, report_input const& input, range_row const& row) {
+inline void range_columns(cell_sink& cells, report_input const& input, range_row const& row,
+                          std::size_t) {
   bool const root = row.depth == 0;
   bool const called = row.host.count() > 0;
   auto const host = [&](std::string_view key, std::int64_t value) {
@@ -119,7 +143,11 @@ inline void range_columns(Cells& cells, report_input const& input, range_row con
   device("gpu_kernel_self_ns", self.kernel_ns);
   device("gpu_kernel_ns", total.kernel_ns);
   device("gpu_busy_ns", row.gpu_busy_ns);
-  device("span_ns", row.span_ns);
+  if (input.source.has_whole_timeline()) {
+    device("span_ns", row.span_ns);
+  } else {
+    cells.absent("span_ns");
+  }
   device("copies_self", self.copies);
   device("copies", total.copies);
   device("gpu_copy_self_ns", self.copy_ns);
@@ -143,74 +171,6 @@ inline void range_columns(Cells& cells, report_input const& input, range_row con
   cells.number("tokens", row.tokens);
   cells.text("shape", row.shape);
   cells.text("note", row.note);
-}
-
-template <class Cells>
-inline void kernel_columns(Cells& cells, report_input const& input, kernel_row const& row) {
-  rank_column(cells, input.source);
-  cells.integer("path_id", row.path_id);
-  cells.text("path", row.path);
-  cells.text("kernel", row.short_name);
-  cells.text("demangled", row.demangled);
-  cells.exact("mangled", row.mangled);
-  cells.integer("count", row.count);
-  cells.integer("total_ns", static_cast<std::int64_t>(row.duration.sum()));
-  cells.integer("min_ns", row.duration.minimum());
-  cells.integer("p50_ns", row.duration.quantile(0.5));
-  cells.integer("p95_ns", row.duration.quantile(0.95));
-  cells.integer("max_ns", row.duration.maximum());
-  cells.number("mean_ns", row.duration.mean());
-  cells.number("stddev_ns", standard_deviation(row.duration));
-  cells.integer("blocks_min", row.blocks_min);
-  cells.integer("blocks_median", row.blocks_median);
-  cells.number("blocks_mean", row.blocks_mean);
-  cells.integer("blocks_max", row.blocks_max);
-  cells.integer("block_threads_min", row.block_threads_min);
-  cells.integer("block_threads_max", row.block_threads_max);
-  cells.number("warps_per_block", row.warps_per_block);
-  cells.integer("registers_per_thread", row.registers_per_thread);
-  cells.integer("static_shared_bytes", row.static_shared_bytes);
-  cells.integer("dynamic_shared_bytes", row.dynamic_shared_bytes);
-  cells.number("sm_utilisation", row.sm_utilisation);
-  cells.number("gpu_utilisation", row.gpu_utilisation);
-}
-
-template <class Cells>
-inline void allocation_columns(Cells& cells, report_input const& input, allocation_row const& row) {
-  char address[20] = {'0', 'x'};
-  char const* const end = std::to_chars(address + 2, address + sizeof address, row.address, 16).ptr;
-  rank_column(cells, input.source);
-  cells.integer("path_id", row.path_id);
-  cells.text("path", row.path);
-  cells.text("address", {address, static_cast<std::size_t>(end - address)});
-  cells.integer("bytes", row.bytes);
-  cells.text("kind", to_string(row.kind));
-  cells.integer("asynchronous", row.asynchronous ? 1 : 0);
-  cells.integer("device", row.device);
-  cells.integer("stream", row.stream);
-  cells.integer("allocated_at_ns", row.allocated_at);
-  bool const released = row.released_at >= 0;
-  released ? cells.integer("released_at_ns", row.released_at) : cells.absent("released_at_ns");
-  cells.text("released_in", row.released_in);
-}
-
-/// A text of the profile; empty where there is none.
-inline std::string_view name_text(profile const& source, std::uint32_t name) noexcept {
-  return name < source.names.size() ? std::string_view(source.names[name]) : std::string_view();
-}
-
-template <class Cells>
-inline void span_columns(Cells& cells, report_input const& input, span_record const& span) {
-  rank_column(cells, input.source);
-  cells.text("kind", span.kind == span_kind::mark ? "mark" : "range");
-  cells.text("domain", name_text(input.source, span.domain));
-  cells.text("name", name_text(input.source, span.name));
-  span.step == no_step ? cells.absent("step") : cells.integer("step", span.step);
-  cells.integer("thread", span.thread);
-  cells.integer("end_thread", span.end_thread);
-  cells.integer("begin_ns", span.begin);
-  cells.integer("end_ns", span.end);
-  cells.integer("duration_ns", span.end - span.begin);
 }
 
 /// A unit as part of a column name: `bytes_per_second`.
@@ -247,19 +207,83 @@ inline std::string metric_column(counter_metric const& metric) {
   return said ? metric.key : metric.key + '_' + unit;
 }
 
-/// What was counted of a kernel; nothing where no kernels were counted.
-template <class Cells>
-inline void kernel_counter_columns(Cells& cells, report_input const& input, kernel_row const& row) {
+/// What was counted of the kernel of a row; nothing where no kernels were counted.
+inline void kernel_counter_columns(cell_sink& cells, report_input const& input, std::size_t at) {
   if (input.kernel_counters == nullptr) return;
   kernel_counter_table const& table = *input.kernel_counters;
-  // A header asks for a row that is none.
-  auto const offset = reinterpret_cast<std::uintptr_t>(&row) -
-                      reinterpret_cast<std::uintptr_t>(input.kernels.data());
-  std::size_t const at = offset / sizeof(kernel_row);
   bool const known = at < input.kernels.size();
   cells.integer("counted_launches", known ? table.launches[at] : 0);
   for (std::size_t i = 0; i < table.metrics.size(); ++i)
     cells.number(metric_column(table.metrics[i]), known ? table.at(at, i) : 0.0);
+}
+
+inline void kernel_columns(cell_sink& cells, report_input const& input, kernel_row const& row,
+                           std::size_t at) {
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  cells.text("path", row.path);
+  cells.text("kernel", row.short_name);
+  cells.text("demangled", row.demangled);
+  cells.exact("mangled", row.mangled);
+  cells.integer("count", row.count);
+  cells.integer("total_ns", static_cast<std::int64_t>(row.duration.sum()));
+  cells.integer("min_ns", row.duration.minimum());
+  cells.integer("p50_ns", row.duration.quantile(0.5));
+  cells.integer("p95_ns", row.duration.quantile(0.95));
+  cells.integer("max_ns", row.duration.maximum());
+  cells.number("mean_ns", row.duration.mean());
+  cells.number("stddev_ns", standard_deviation(row.duration));
+  cells.integer("blocks_min", row.blocks_min);
+  cells.integer("blocks_median", row.blocks_median);
+  cells.number("blocks_mean", row.blocks_mean);
+  cells.integer("blocks_max", row.blocks_max);
+  cells.integer("block_threads_min", row.block_threads_min);
+  cells.integer("block_threads_max", row.block_threads_max);
+  cells.number("warps_per_block", row.warps_per_block);
+  cells.integer("registers_per_thread", row.registers_per_thread);
+  cells.integer("static_shared_bytes", row.static_shared_bytes);
+  cells.integer("dynamic_shared_bytes", row.dynamic_shared_bytes);
+  cells.number("sm_utilisation", row.sm_utilisation);
+  cells.number("gpu_utilisation", row.gpu_utilisation);
+  kernel_counter_columns(cells, input, at);
+}
+
+inline void allocation_columns(cell_sink& cells, report_input const& input,
+                               allocation_row const& row, std::size_t) {
+  char address[longest_number] = {'0', 'x'};
+  char const* const end = digits_text(address + 2, row.address, 16);
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  cells.text("path", row.path);
+  cells.text("address", {address, static_cast<std::size_t>(end - address)});
+  cells.integer("bytes", row.bytes);
+  cells.text("kind", to_string(row.kind));
+  cells.integer("asynchronous", row.asynchronous ? 1 : 0);
+  cells.integer("device", row.device);
+  cells.integer("stream", row.stream);
+  cells.integer("allocated_at_ns", row.allocated_at);
+  bool const released = row.released_at >= 0;
+  released ? cells.integer("released_at_ns", row.released_at) : cells.absent("released_at_ns");
+  cells.text("released_in", row.released_in);
+}
+
+/// A text of the profile; empty where there is none.
+inline std::string_view name_text(profile const& source, std::uint32_t name) noexcept {
+  return name < source.names.size() ? std::string_view(source.names[name]) : std::string_view();
+}
+
+inline void span_columns(cell_sink& cells, report_input const& input, span_record const& span,
+                         std::size_t) {
+  rank_column(cells, input.source);
+  cells.text("kind", span.kind == span_kind::mark ? "mark" : "range");
+  cells.text("domain", name_text(input.source, span.domain));
+  cells.text("name", name_text(input.source, span.name));
+  span.step == no_step ? cells.absent("step") : cells.integer("step", span.step);
+  cells.integer("thread", span.thread);
+  cells.integer("end_thread", span.end_thread);
+  cells.integer("begin_ns", span.begin);
+  cells.integer("end_ns", span.end);
+  cells.integer("duration_ns", span.end - span.begin);
 }
 
 }  // namespace detail

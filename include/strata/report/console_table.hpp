@@ -5,11 +5,14 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/profile/metric_set.hpp>
 #include <strata/report/text_writer.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +70,45 @@ inline void write_paragraph(text_writer& out, std::string_view lead, std::string
   out.put('\n');
 }
 
+/// How a column shows its values.
+enum class console_form : std::uint8_t {
+  text,     ///< names, on the left
+  count,    ///< all digits
+  amount,   ///< three digits and K, M, G, ...
+  time,     ///< of ns
+  bytes,    ///< three digits and KiB, MiB, ...
+  percent,  ///< one decimal
+  bar,      ///< a bar in ten columns, of percent
+  rate,     ///< digits in groups, in units that the header has
+  plain     ///< three digits
+};
+
+/// A bar of at most ten columns, in eighths of a column.
+inline std::string percent_bar(double percent) {
+  if (!(percent > 0.0)) return {};
+  auto const eighths =
+      static_cast<std::size_t>((percent < 100.0 ? percent : 100.0) / 100.0 * 80.0 + 0.5);
+  std::string bar;
+  for (std::size_t i = 0; i < eighths / 8; ++i) bar += "\xE2\x96\x88";
+  // U+2589 has seven eighths of a column, U+258F has one.
+  if (eighths % 8 != 0) bar.append("\xE2\x96").push_back(static_cast<char>(0x90 - eighths % 8));
+  return bar;
+}
+
+/// In percent of a whole; NaN without a whole.
+inline double percent_of(double part, double whole) noexcept {
+  return whole > 0.0 ? 100.0 * part / whole : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The value, or NaN where there is nothing to show.
+inline double if_any(double value) noexcept {
+  return value > 0.0 ? value : std::numeric_limits<double>::quiet_NaN();
+}
+template <class Integer>
+inline double if_any(Integer value) noexcept {
+  return if_any(static_cast<double>(value));
+}
+
 /// A table for a terminal. Columns without a value are not shown; where the width does not suffice,
 /// the columns of the lowest priority go first; then the middle of long names is cut. No line is
 /// longer than the width.
@@ -75,29 +117,28 @@ class console_table {
   struct column {
     std::string_view header;
     int priority = 0;
-    std::size_t least = 0;  ///< columns that a name keeps; 0: never cut
-    bool left = false;
-    std::string_view style = {};
+    console_form form = console_form::text;
+    std::size_t least = 0;         ///< columns that a name keeps; 0: never cut
+    std::string_view legend = {};  ///< a sentence for below the table, where the column is shown
+
+    bool left() const noexcept { return form == console_form::text || form == console_form::bar; }
   };
   struct cell {
     std::string text;
     std::string_view unit = {};
-    std::size_t indent = 0;
-
-    static cell of(quantity value) { return {std::move(value.number), value.unit}; }
-    /// A rate in units that the header has, in groups of three digits from 1,000 on.
-    static cell rate(double value) {
-      bool const grouped = value >= 999.5 && value < 1e7;
-      return {grouped ? human_count(static_cast<std::uint64_t>(value + 0.5)).number
-                      : significant(value)};
-    }
+    std::size_t level = 0;  ///< of a tree
   };
 
   explicit console_table(vec<column> columns)
       : columns_(std::move(columns)), layouts_(columns_.size()) {}
 
-  /// Requires: a cell a column.
-  void add_row(vec<cell> cells) { rows_.push_back(std::move(cells)); }
+  /// Adds the texts of the first columns and a value for each of the others, NaN where there is
+  /// none. Missing values are none.
+  void add_row(vec<cell> texts, vec<double> const& values) {
+    for (double const value : values) texts.push_back(cell_of(columns_[texts.size()].form, value));
+    texts.resize(columns_.size());
+    rows_.push_back(std::move(texts));
+  }
   /// The rows from here on are totals.
   void begin_totals() { totals_ = rows_.size(); }
 
@@ -109,10 +150,23 @@ class console_table {
     grow(width);
   }
 
-  bool shows(std::string_view header) const noexcept {
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      if (columns_[i].header == header) return layouts_[i].shown;
-    return false;
+  /// Requires: no row.
+  void add_column(column more) {
+    columns_.push_back(more);
+    layouts_.push_back({});
+  }
+  vec<column>& columns() noexcept { return columns_; }
+  bool shows(std::size_t i) const noexcept { return layouts_[i].shown; }
+
+  /// The sentences of the columns that are shown, each followed by a blank.
+  std::string legend() const {
+    std::string text;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      std::string_view const more = columns_[i].legend;
+      if (more.empty() || !layouts_[i].shown || ends_with(text, more)) continue;
+      text += more;
+    }
+    return text;
   }
 
   /// Requires: fit().
@@ -127,6 +181,33 @@ class console_table {
     }
   }
 
+  /// A value as a column shows it; nothing where there is none.
+  static cell cell_of(console_form form, double value) {
+    constexpr std::string_view thousands[] = {"", "K", "M", "G", "T", "P", "E"};
+    if (!is_finite(value)) return {};
+    switch (form) {
+      case console_form::count:
+        if (value < 100.0 && std::floor(value) != value) return {significant(value)};
+        return cell_of(human_count(static_cast<std::uint64_t>(value)));
+      case console_form::amount:
+        return cell_of(in_units(value, 1000.0, thousands));
+      case console_form::time:
+        return cell_of(human_time(value));
+      case console_form::bytes:
+        return cell_of(human_bytes(value));
+      case console_form::percent:
+        return {fixed_string(value, 1)};
+      case console_form::bar:
+        return {percent_bar(value)};
+      case console_form::rate:
+        if (value >= 999.5 && value < 1e18)
+          return {in_groups(static_cast<std::uint64_t>(value + 0.5))};
+        return {significant(value)};
+      default:
+        return {significant(value)};
+    }
+  }
+
  private:
   static constexpr std::size_t gap = 2;
 
@@ -135,7 +216,11 @@ class console_table {
     std::size_t natural = 0;  ///< widest cell
     std::size_t unit = 0;     ///< widest unit with the space before it
     std::size_t width = 0;
+    std::size_t deepest = 0;  ///< level of a cell
+    std::size_t indent = 2;   ///< of a level
   };
+
+  static cell cell_of(quantity value) { return {std::move(value.number), value.unit}; }
 
   void measure(std::size_t i) {
     layout& to = layouts_[i];
@@ -146,8 +231,10 @@ class console_table {
       to.shown = true;
       if (!c.unit.empty()) to.unit = (std::max)(to.unit, display_width(c.unit) + 1);
     }
-    for (auto const& row : rows_)
-      to.natural = (std::max)(to.natural, row[i].indent + display_width(row[i].text));
+    for (auto const& row : rows_) {
+      to.natural = (std::max)(to.natural, 2 * row[i].level + display_width(row[i].text));
+      to.deepest = (std::max)(to.deepest, row[i].level);
+    }
     to.natural = (std::max)(to.natural + to.unit, display_width(columns_[i].header));
     to.width = columns_[i].least == 0 ? to.natural : (std::min)(to.natural, columns_[i].least);
   }
@@ -185,6 +272,13 @@ class console_table {
     // A terminal so narrow that not even the names fit.
     for (layout& l : layouts_)
       while (l.shown && used > width && l.width > 1) --l.width, --used;
+    for (layout& l : layouts_)
+      l.indent = l.width < l.natural && 2 * l.deepest > most_indent(l) ? 1 : 2;
+  }
+
+  /// What is left of a column that is too narrow has room for the begin and the end of a name.
+  static std::size_t most_indent(layout const& l) noexcept {
+    return l.width - (std::min)(l.width / 2, std::size_t{10});
   }
 
   void write_line(text_writer& out, vec<cell> const& cells, bool header, std::string_view style,
@@ -197,26 +291,24 @@ class console_table {
       if (!first) pending += gap;
       first = false;
       cell const& c = cells[i];
-      std::size_t const indent = (std::min)(c.indent, l.width / 2);
+      std::size_t indent = l.indent * c.level;
+      if (l.width < l.natural) indent = (std::min)(indent, most_indent(l));
       std::size_t const unit = header ? 0 : l.unit;
       std::string const text = shortened(c.text, l.width - indent - unit);
       std::size_t const taken = display_width(text);
       std::size_t const free = l.width - indent - unit - taken;
-      pending += indent + (columns_[i].left ? 0 : free);
+      pending += indent + (columns_[i].left() ? 0 : free);
       if (!text.empty()) {
         out.repeat(" ", pending);
         pending = 0;
-        write_styled(out, text, header || columns_[i].style.empty() ? style : columns_[i].style,
-                     color);
-      }
-      if (!text.empty() && !c.unit.empty()) {
-        out.put(' ');
-        out.write(c.unit);
-        pending += unit - 1 - display_width(c.unit);
+        bool const bar = !header && columns_[i].form == console_form::bar;
+        std::string const unit_text = c.unit.empty() ? std::string() : ' ' + std::string(c.unit);
+        write_styled(out, text + unit_text, bar ? console_bar : style, color);
+        pending += unit - display_width(unit_text);
       } else {
         pending += unit;
       }
-      if (columns_[i].left) pending += free;
+      if (columns_[i].left()) pending += free;
     }
     out.put('\n');
   }
@@ -233,25 +325,6 @@ class console_table {
   vec<vec<cell>> rows_;
   std::size_t totals_ = static_cast<std::size_t>(-1);
 };
-
-/// A bar of at most `width` columns, in eighths of a column.
-inline std::string share_bar(double part, double whole, std::size_t width) {
-  constexpr std::string_view eighths[] = {"",
-                                          "\xE2\x96\x8F",
-                                          "\xE2\x96\x8E",
-                                          "\xE2\x96\x8D",
-                                          "\xE2\x96\x8C",
-                                          "\xE2\x96\x8B",
-                                          "\xE2\x96\x8A",
-                                          "\xE2\x96\x89"};
-  if (!(whole > 0.0) || !(part > 0.0)) return {};
-  double const share = part < whole ? part / whole : 1.0;
-  auto const total = static_cast<std::size_t>(share * static_cast<double>(width) * 8.0 + 0.5);
-  std::string bar;
-  for (std::size_t i = 0; i < total / 8; ++i) bar += "\xE2\x96\x88";
-  bar += eighths[total % 8];
-  return bar;
-}
 
 }  // namespace detail
 STRATA_END

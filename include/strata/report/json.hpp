@@ -9,7 +9,6 @@
 #include <strata/report/columns.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +16,43 @@
 
 STRATA_BEGIN
 namespace detail {
+
+/// An array of objects, one a line.
+template <class Row, class Columns>
+inline void write_list(json_writer& json, std::string_view key, vec<Row> const& rows,
+                       Columns columns) {
+  json.line();
+  json.array(key);
+  for (Row const& row : rows) {
+    json.line();
+    json.object();
+    columns(row);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// The rows of a table, with the columns of its CSV file.
+template <class Row>
+inline void write_rows(json_writer& json, std::string_view key, report_input const& input,
+                       vec<Row> const& rows, columns_of<Row> columns) {
+  write_list(json, key, rows, [&](Row const& row) {
+    columns(json, input, row, static_cast<std::size_t>(&row - rows.data()));
+  });
+}
+
+inline void write_numbers(json_writer& json, std::string_view key,
+                          vec<std::uint32_t> const& numbers) {
+  json.array(key);
+  for (std::uint32_t const number : numbers) json.integer({}, number);
+  json.end_array();
+}
+
+inline void write_texts(json_writer& json, std::string_view key, vec<std::string> const& texts) {
+  json.array(key);
+  for (std::string const& text : texts) json.text({}, text);
+  json.end_array();
+}
 
 inline void write_counter_metrics(json_writer& json, counter_table const& table) {
   json.line();
@@ -32,9 +68,7 @@ inline void write_counter_metrics(json_writer& json, counter_table const& table)
     json.text("meaning", metric.meaning);
     json.text("formula", metric.formula);
     json.boolean("stand_in", metric.stand_in);
-    json.array("passes");
-    for (std::uint32_t const pass : metric.passes) json.integer({}, pass);
-    json.end_array();
+    write_numbers(json, "passes", metric.passes);
     json.end_object();
   }
   json.end_array();
@@ -102,11 +136,7 @@ inline void write_counters(json_writer& json, report_input const& input,
   json.line();
   json.object(table.name);
   json.text("chip", table.chip);
-  if (!table.devices.empty()) {  // a CPU has none
-    json.array("devices");
-    for (std::uint32_t const device : table.devices) json.integer({}, device);
-    json.end_array();
-  }
+  if (!table.devices.empty()) write_numbers(json, "devices", table.devices);  // a CPU has none
   json.integer("passes", table.passes);
   json.integer("passes_done", table.passes_done);
   json.integer("timed_steps", table.timed_steps);
@@ -142,7 +172,7 @@ inline void write_environment(json_writer& json, profile const& source) {
   json.object("environment");
   json.text("host", e.host);
   json.text("command", e.command);
-  json.text("configuration", e.configuration);
+  json.text("configuration", e.options);
   json.text("started_at", e.started_at);
   json.integer("started_at_unix_ns", e.started_at_unix_ns);
   json.text("cpu", e.cpu);
@@ -153,11 +183,7 @@ inline void write_environment(json_writer& json, profile const& source) {
   json.integer("process_id", e.process_id);
   rank_column(json, source);
   json.end_object();
-  json.line();
-  json.array("devices");
-  for (profile_device const& d : e.devices) {
-    json.line();
-    json.object();
+  write_list(json, "devices", e.devices, [&](profile_device const& d) {
     json.integer("device", d.ordinal);
     json.text("name", d.name);
     json.integer("multiprocessors", d.multiprocessors);
@@ -168,32 +194,13 @@ inline void write_environment(json_writer& json, profile const& source) {
     json.integer("memory_bus_bits", d.memory_bus_bits);
     json.integer("l2_bytes", d.l2_bytes);
     json.integer("memory_bytes", d.memory_bytes);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
-inline void write_losses(json_writer& json, profile_losses const& l) {
+inline void write_losses(json_writer& json, profile_losses const& losses) {
   json.line();
   json.object("losses");
-  json.integer("ranges_folded", l.ranges_folded);
-  json.integer("ranges_left_open", l.ranges_left_open);
-  json.integer("ranges_ended_elsewhere", l.ranges_ended_elsewhere);
-  json.integer("ranges_too_deep", l.ranges_too_deep);
-  json.integer("names_refused", l.names_refused);
-  json.integer("indices_refused", l.indices_refused);
-  json.integer("nodes_refused", l.nodes_refused);
-  json.integer("pops_without_push", l.pops_without_push);
-  json.integer("launches_dropped", l.launches_dropped);
-  json.integer("activity_dropped", l.activity_dropped);
-  json.integer("activity_refused", l.activity_refused);
-  json.integer("buffers_refused", l.buffers_refused);
-  json.integer("uncorrelated", l.uncorrelated);
-  json.integer("timestamps_lost", l.timestamps_lost);
-  json.integer("counter_ranges_lost", l.counter_ranges_lost);
-  json.integer("spans_dropped", l.spans_dropped);
-  json.integer("spans_left_open", l.spans_left_open);
-  json.integer("threads_refused", l.threads_refused);
+  for (loss_kind const& each : loss_kinds) json.integer(each.key, losses.*each.count);
   json.end_object();
 }
 
@@ -218,29 +225,17 @@ inline void write_cost(json_writer& json, profile_cost const& c) {
 }
 
 inline void write_steps(json_writer& json, profile const& source) {
-  json.line();
-  json.array("steps");
-  for (step_record const& s : source.steps) {
-    json.line();
-    json.object();
+  write_list(json, "steps", source.steps, [&](step_record const& s) {
     json.integer("step", s.step);
     json.integer("thread", s.thread);
     json.integer("begin_ns", s.begin);
     json.integer("end_ns", s.end);
-    json.end_object();
-  }
-  json.end_array();
-  json.line();
-  json.array("threads");
-  for (profile_thread const& t : source.threads) {
-    json.line();
-    json.object();
+  });
+  write_list(json, "threads", source.threads, [&](profile_thread const& t) {
     json.integer("thread", t.ordinal);
     json.integer("os_id", t.os_id);
     json.text("name", t.name);
-    json.end_object();
-  }
-  json.end_array();
+  });
 }
 
 /// The memory in use over time in at most 512 points, each the highest of its part of the run.
@@ -272,30 +267,8 @@ inline void write_memory(json_writer& json, report_input const& input) {
   json.integer("peak_at_ns", input.memory.peak_at);
   json.integer("releases_of_older_memory", input.memory.releases_of_older_memory);
   write_timeline(json, input.memory);
-  json.line();
-  json.array("allocations");
-  for (allocation_row const& row : input.memory.allocations) {
-    json.line();
-    json.object();
-    allocation_columns(json, input, row);
-    json.end_object();
-  }
-  json.end_array();
+  write_rows(json, "allocations", input, input.memory.allocations, allocation_columns);
   json.end_object();
-}
-
-/// Only where the program has spans.
-inline void write_spans(json_writer& json, report_input const& input) {
-  if (input.source.spans.empty()) return;
-  json.line();
-  json.array("spans");
-  for (span_record const& span : input.source.spans) {
-    json.line();
-    json.object();
-    span_columns(json, input, span);
-    json.end_object();
-  }
-  json.end_array();
 }
 
 }  // namespace detail
@@ -320,31 +293,13 @@ inline void write_json(detail::text_writer& out, report_input const& input) {
   detail::write_losses(json, source.losses);
   detail::write_cost(json, source.cost);
   json.line();
-  json.array("problems");
-  for (std::string const& problem : source.problems) json.text({}, problem);
-  json.end_array();
+  detail::write_texts(json, "problems", source.problems);
   detail::write_steps(json, source);
-  json.line();
-  json.array("ranges");
-  for (range_row const& row : input.ranges) {
-    json.line();
-    json.object();
-    detail::range_columns(json, input, row);
-    json.end_object();
-  }
-  json.end_array();
-  json.line();
-  json.array("kernels");
-  for (kernel_row const& row : input.kernels) {
-    json.line();
-    json.object();
-    detail::kernel_columns(json, input, row);
-    detail::kernel_counter_columns(json, input, row);
-    json.end_object();
-  }
-  json.end_array();
+  detail::write_rows(json, "ranges", input, input.ranges, detail::range_columns);
+  detail::write_rows(json, "kernels", input, input.kernels, detail::kernel_columns);
   detail::write_memory(json, input);
-  detail::write_spans(json, input);
+  if (!source.spans.empty())
+    detail::write_rows(json, "spans", input, source.spans, detail::span_columns);
   for (counter_tables const& each : input.counters)
     detail::write_counters(json, input, each.ranges);
   json.line();

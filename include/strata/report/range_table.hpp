@@ -2,6 +2,8 @@
 #ifndef STRATA_REPORT_RANGE_TABLE_HPP
 #define STRATA_REPORT_RANGE_TABLE_HPP
 
+#include <strata/analyse/counter_sums.hpp>
+#include <strata/analyse/counter_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
@@ -10,40 +12,55 @@
 #include <strata/report/console_table.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
 
-/// The folded tree as rows of a console table: indented, the dearest sibling first.
+/// The folded tree as rows of a console table: indented, the dearest sibling first. Times and
+/// counts are of a mean step; ranges that are in none are left out.
 class range_table {
  public:
   range_table(report_input const& input, std::size_t max_rows)
-      : rows_(input.folded), by_gpu_(gpu_time(input)), table_(columns(by_gpu_)) {
+      : rows_(input.folded),
+        steps_(input.steps),
+        limits_(input.roofline.limits),
+        by_gpu_(gpu_time(input)),
+        table_(columns(by_gpu_)) {
     if (rows_.empty()) return;
     order_rows();
     choose_rows(max_rows);
     // Not the uppermost totals: threads that inherited a place work below them at the same time.
-    for (range_row const& row : rows_) host_ns_ += static_cast<double>(row.host_self_ns);
+    for (std::size_t i = 0; i < rows_.size(); ++i) host_ns_ += scaled(i, rows_[i].host_self_ns);
     for (std::size_t const i : order_)
       if (visible_[i]) add_range(i);
     device_work const& outside = rows_[0].self;
-    if (outside.kernels + outside.copies + outside.launches > 0) add_outside();
+    has_outside_ = outside.kernels + outside.copies + outside.launches > 0;
+    if (has_outside_) add_outside(share_outside(input));
     table_.begin_totals();
     add_total();
+    for (std::size_t const i : {rate_columns, rate_columns + 1}) {
+      table_.columns()[i].legend =
+          !by_gpu_ ? "Rates: declared work by host time. "
+          : rates_by_both_
+              ? "Rates: declared work by GPU busy time, by host time where there is none. "
+              : "Rates: declared work by GPU busy time. ";
+    }
   }
 
   console_table& table() noexcept { return table_; }
-  bool by_gpu() const noexcept { return by_gpu_; }
-  /// Whether some rates are by GPU time and some, of ranges without any, by host time.
-  bool rates_by_both() const noexcept { return rates_by_both_; }
+  /// Nothing but an empty total.
+  bool empty() const noexcept {
+    return rows_.empty() || (rows_.size() == 1 && !has_outside_ && rows_[0].total.allocations == 0);
+  }
   /// Rows beyond the limit.
   std::size_t hidden() const noexcept { return hidden_; }
+  /// Ranges that are in no step.
+  std::size_t outside_steps() const noexcept { return outside_steps_; }
   vec<range_row> const& rows() const noexcept { return rows_; }
   /// Positions of the rows in the table, in its order, without the root.
   vec<std::size_t> shown() const {
@@ -63,39 +80,67 @@ class range_table {
   }
 
  private:
-  using cell = console_table::cell;
-
   static bool gpu_time(report_input const& input) noexcept {
     return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
   }
 
   static vec<console_table::column> columns(bool gpu) {
-    return {{"range", 1000, 24, true},
-            {"calls", 70},
-            {"host total", 100},
-            {"host %", gpu ? 40 : 75},
-            {"", 31, 0, true, console_bar},
-            {"host self", 60},
-            {"median", 65},
-            {"max", 28},
-            {"launch", 55},
-            {"GPU busy", 95},
-            {"GPU %", 90},
-            {"", 30, 0, true, console_bar},
-            {"in graphs", 78},
-            {"kernel sum", 35},
-            {"kernels", 80},
-            {"copied", 45},
-            {"allocated", 20},
-            {"peak", 25},
-            {"GFLOP/s", 50},
-            {"GB/s", 48},
-            {"tokens/s", 46}};
+    using form = console_form;
+    return {
+        {"range", 1000, form::text, 24},
+        {"limiter", 92, form::text, 0,
+         "limiter: the nearest roof, or what else limits the range. "},
+        {"calls", 70, form::count},
+        {"host total", 100, form::time},
+        {"host %", gpu ? 40 : 75, form::percent, 0, "host %: of the time in ranges. "},
+        {"", 31, form::bar},
+        {"host self", 60, form::time},
+        {"median", 65, form::time},
+        {"max", 28, form::time},
+        {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
+        {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
+        {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
+        {"", 30, form::bar},
+        {"in graphs", 78, form::time, 0,
+         "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
+         "that launched the graph. "},
+        {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each. "},
+        {"kernels", 80, form::count},
+        {"copied", 45, form::bytes},
+        {"allocated", 20, form::bytes},
+        {"peak", 25, form::bytes},
+        {"GFLOP/s", 50, form::rate},
+        {"GB/s", 48, form::rate},
+        {"tokens/s", 46, form::rate, 0,
+         gpu ? "tokens/s: by host or GPU busy time, the longer. " : ""}};
   }
 
-  std::int64_t key(std::size_t i) const noexcept {
-    return by_gpu_ ? add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns)
-                   : rows_[i].host_total_ns;
+  /// The factor from all calls of a row to those of a mean step.
+  double factor(std::size_t i) const noexcept {
+    return steps_.from_steps ? steps_.per_step(1.0, rows_[i].step_share) : 1.0;
+  }
+  template <class Integer>
+  double scaled(std::size_t i, Integer value) const noexcept {
+    return static_cast<double>(value) * factor(i);
+  }
+  bool is_outside(std::size_t i) const noexcept {
+    return steps_.from_steps && rows_[i].host.count() > 0 && !(rows_[i].step_share > 0.0);
+  }
+  /// The part of the work outside of ranges that lies in steps.
+  double share_outside(report_input const& input) const noexcept {
+    std::uint64_t all = 0;
+    std::uint64_t in_steps = 0;
+    for (launch_record const& each : input.source.launches) {
+      if (each.node != root_node || !is_work(each.kind) || each.flags != 0) continue;
+      ++all;
+      if (each.step != no_step) ++in_steps;
+    }
+    return all == 0 ? 1.0 : static_cast<double>(in_steps) / static_cast<double>(all);
+  }
+
+  double key(std::size_t i) const noexcept {
+    return by_gpu_ ? scaled(i, add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns))
+                   : scaled(i, rows_[i].host_total_ns);
   }
 
   bool dearer(std::size_t a, std::size_t b) const noexcept {
@@ -114,7 +159,11 @@ class range_table {
     while (!stack.empty()) {
       std::size_t const at = stack.back();
       stack.pop_back();
-      if (at != 0) order_.push_back(at);
+      if (is_outside(at)) {
+        ++outside_steps_;
+      } else if (at != 0) {
+        order_.push_back(at);
+      }
       auto& below = children[at];
       below.sort([this](std::size_t a, std::size_t b) { return dearer(b, a); });
       stack.insert(stack.end(), below.begin(), below.end());
@@ -137,39 +186,40 @@ class range_table {
     }
   }
 
-  static cell time(double ns) { return ns > 0.0 ? cell::of(human_time(ns)) : cell(); }
-  static cell time(std::int64_t ns) { return time(static_cast<double>(ns)); }
-  static cell count(std::uint64_t value) {
-    return value > 0 ? cell::of(human_count(value)) : cell();
-  }
-  static cell bytes(double value) { return value > 0.0 ? cell::of(human_bytes(value)) : cell(); }
-  static cell share(std::int64_t part, double whole) {
-    return part > 0 ? cell{human_percent(static_cast<double>(part), whole)} : cell();
-  }
-  static cell bar(double part, double whole) { return {share_bar(part, whole, 10)}; }
-  /// Per second, in units of `unit`; nothing where the amount was not declared.
-  static cell rate(double value, double ns, double unit) {
-    if (!is_finite(value) || !(ns > 0.0)) return {};
-    return cell::rate(value / ns * (1e9 / unit));
+  /// Per second, in units of `unit`; NaN where the amount was not declared.
+  static double rate(double value, double ns, double unit) noexcept {
+    return ns > 0.0 ? value / ns * (1e9 / unit) : none;
   }
 
-  double gpu_ns() const noexcept { return static_cast<double>(rows_[0].gpu_busy_ns); }
+  /// The columns from `calls` to `max`.
+  vec<double> host_values(std::size_t i) const {
+    range_row const& row = rows_[i];
+    double const share = if_any(percent_of(scaled(i, row.host_total_ns), host_ns_));
+    bool const repeated = row.host.count() > 1;
+    return {if_any(scaled(i, row.host.count())),
+            if_any(scaled(i, row.host_total_ns)),
+            share,
+            by_gpu_ ? none : share,
+            if_any(scaled(i, row.host_self_ns)),
+            repeated ? if_any(row.host.quantile(0.5)) : none,
+            repeated ? if_any(row.host.maximum()) : none};
+  }
 
-  /// The cells from `launch` to `peak`.
-  void add_device(vec<cell>& cells, device_work const& work, std::int64_t busy_ns,
+  /// The columns from `launch` to `peak`, of a mean step by `part`.
+  void add_device(vec<double>& values, device_work const& work, double busy_ns, double part,
                   std::int64_t peak_bytes) const {
-    cells.push_back(time(work.launch_ns));
-    cells.push_back(time(busy_ns));
-    cells.push_back(by_gpu_ ? share(busy_ns, gpu_ns()) : cell());
-    cells.push_back(by_gpu_ ? bar(static_cast<double>(busy_ns), gpu_ns()) : cell());
-    cells.push_back(time(work.graph_kernel_ns));
-    cells.push_back(time(work.kernel_ns));
-    cells.push_back(count(work.kernels));
-    cells.push_back(
-        bytes(static_cast<double>(work.host_to_device_bytes + work.device_to_host_bytes +
-                                  work.device_to_device_bytes + work.other_bytes)));
-    cells.push_back(bytes(static_cast<double>(work.allocated_bytes)));
-    cells.push_back(bytes(static_cast<double>(peak_bytes)));
+    double const share = by_gpu_ ? if_any(percent_of(busy_ns, all_busy_ns())) : none;
+    std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
+                                 work.device_to_device_bytes + work.other_bytes;
+    auto const mean = [part](auto value) { return if_any(static_cast<double>(value) * part); };
+    for (double const value : {mean(work.launch_ns), if_any(busy_ns), share, share,
+                               mean(work.graph_kernel_ns), mean(work.kernel_ns), mean(work.kernels),
+                               mean(copied), mean(work.allocated_bytes), if_any(peak_bytes)})
+      values.push_back(value);
+  }
+  double all_busy_ns() const noexcept {
+    bool const known = steps_.from_steps && steps_.has_timeline;
+    return known ? steps_.gpu_busy_ns : scaled(0, rows_[0].gpu_busy_ns);
   }
 
   void add_range(std::size_t i) {
@@ -177,56 +227,239 @@ class range_table {
     auto const host_ns = static_cast<double>(row.host_total_ns);
     auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<cell> cells;
-    cells.push_back({console_text(label(i)), {}, 2 * (std::size_t{row.depth} - 1)});
-    cells.push_back(count(row.host.count()));
-    cells.push_back(time(row.host_total_ns));
-    cells.push_back(share(row.host_total_ns, host_ns_));
-    cells.push_back(by_gpu_ ? cell() : bar(host_ns, host_ns_));
-    cells.push_back(time(row.host_self_ns));
-    bool const repeated = row.host.count() > 1;
-    cells.push_back(repeated ? time(row.host.quantile(0.5)) : cell());
-    cells.push_back(repeated ? time(row.host.maximum()) : cell());
-    add_device(cells, row.total, row.gpu_busy_ns, row.peak_bytes);
+    vec<double> values = host_values(i);
+    add_device(values, row.total, scaled(i, row.gpu_busy_ns), factor(i), row.peak_bytes);
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
-    cells.push_back(rate(row.flops, work_ns, 1e9));
-    cells.push_back(rate(row.bytes, work_ns, 1e9));
+    values.push_back(rate(row.flops, work_ns, 1e9));
+    values.push_back(rate(row.bytes, work_ns, 1e9));
     // Either the host or the device is what the tokens wait for.
-    cells.push_back(rate(row.tokens, (std::max)(host_ns, busy_ns), 1.0));
-    table_.add_row(std::move(cells));
+    values.push_back(rate(row.tokens, (std::max)(host_ns, busy_ns), 1.0));
+    std::string const limit = i < limits_.size() ? limits_[i].text : std::string();
+    table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limit}}, values);
   }
 
   /// Its busy time is known where no work overlapped at all: then it is the sum.
-  void add_outside() {
+  void add_outside(double step_share) {
     device_work const& work = rows_[0].self;
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
-    std::int64_t const busy_ns = apart ? work.kernel_ns + work.copy_ns : 0;
-    vec<cell> cells(8);
-    cells[0].text = "(outside ranges)";
-    add_device(cells, work, busy_ns, 0);
-    cells.resize(21);
-    table_.add_row(std::move(cells));
+    double const part = steps_.from_steps ? steps_.per_step(1.0, step_share) : 1.0;
+    if (!(part > 0.0)) return;
+    vec<double> values(host_columns, none);
+    double const busy = static_cast<double>(work.kernel_ns + work.copy_ns) * part;
+    add_device(values, work, apart ? busy : 0.0, part, 0);
+    table_.add_row({{"(outside ranges)"}, {}}, values);
   }
 
   void add_total() {
-    vec<cell> cells(8);
-    cells[0].text = "total";
-    cells[2] = time(host_ns_);
-    add_device(cells, rows_[0].total, rows_[0].gpu_busy_ns, rows_[0].peak_bytes);
-    cells.resize(21);
-    table_.add_row(std::move(cells));
+    vec<double> values(host_columns, none);
+    values[1] = if_any(host_ns_);
+    add_device(values, rows_[0].total, all_busy_ns(), factor(0), rows_[0].peak_bytes);
+    std::string const limit = limits_.empty() ? std::string() : limits_[0].text;
+    table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limit}}, values);
   }
 
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::size_t host_columns = 7;
+  static constexpr std::size_t rate_columns = 19;
+
   vec<range_row> const& rows_;
-  bool by_gpu_;  ///< the time that counts is that of the device
+  steps_summary const& steps_;
+  vec<range_limit> const& limits_;  ///< of the rows, or empty
+  bool by_gpu_;                     ///< the time that counts is that of the device
   console_table table_;
   double host_ns_ = 0.0;  ///< in ranges of the first level, over all threads
   vec<std::size_t> order_;
   vec<bool> visible_;
   std::size_t hidden_ = 0;
-  bool rates_by_both_ = false;
+  std::size_t outside_steps_ = 0;
+  bool has_outside_ = false;    // a row of what belongs to no range
+  bool rates_by_both_ = false;  ///< of ranges without GPU time by host time
+};
+
+/// Counted values as a console table, with the rows and the order of the range table.
+class counter_view {
+ public:
+  /// Requires: counters of the rows that `ranges` shows.
+  counter_view(range_table const& ranges, counter_table const& counters)
+      : counters_(counters), table_({{"range", 1000, console_form::text, 24}}) {
+    for (column const& each : all_columns) {
+      at_.push_back(counters.find(each.key));
+      table_.add_column(each.shown);
+      if (each.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
+    }
+    vec<range_row> const& rows = ranges.rows();
+    for (std::size_t const i : ranges.shown()) {
+      if (i < counters.rows) add(ranges.label(i), rows[i].depth - 1, i, counter_scope::total);
+    }
+    if (counters.rows == 0) return;
+    add("(outside ranges)", 0, 0, counter_scope::self);
+    table_.begin_totals();
+    add("total", 0, 0, counter_scope::total);
+  }
+
+  console_table& table() noexcept { return table_; }
+  bool empty() const noexcept { return empty_; }
+
+  /// What the columns mean that are shown. Requires: the table was fitted.
+  std::string legend() const {
+    bool rates = false;
+    bool shares = false;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if (!table_.shows(i + 1) || !by_time(i)) continue;
+      rates = true;
+      shares = shares || all_columns[i].shown.form == console_form::percent;
+    }
+    std::string text = counters_.method == counting::passes ? passes_text() : counters_.about;
+    if (scaled_)
+      text +=
+          "Some events took turns on the hardware: they are scaled, and the notes of the CSV file "
+          "have the share. ";
+    if (rates) {
+      text += shares ? "Rates and % of peak" : "Rates";
+      text += ": counted in one step, by GPU busy time of a timed step";
+      text += counters_.devices.size() > 1 ? ", each device's added up. " : ". ";
+    }
+    if (!differing_.empty()) text += "Other work in other counting steps: " + differing_ + ". ";
+    if (above_peak_) text += "Above 100 %: the counted step differs from the timed ones. ";
+    text += table_.legend();
+    if (!text.empty()) text.pop_back();
+    return text;
+  }
+
+ private:
+  using form = console_form;
+  struct column {
+    console_table::column shown;
+    std::string_view key;
+  };
+  static constexpr std::string_view no_tensor = "FLOP: without tensor cores. ";
+  static constexpr std::string_view llc =
+      "LLC: what the kernel calls cache-references and cache-misses. ";
+  static constexpr column all_columns[] = {
+      {{"HBM read", 60, form::bytes}, "hbm_read_bytes"},
+      {{"HBM write", 59, form::bytes}, "hbm_write_bytes"},
+      {{"HBM", 100, form::bytes}, "hbm_bytes"},
+      {{"HBM GB/s", 96, form::rate}, "hbm_bytes_per_second"},
+      {{"HBM peak %", 95, form::percent}, "hbm_of_peak"},
+      {{"L2", 82, form::bytes}, "l2_bytes"},
+      {{"L2 GB/s", 50, form::rate}, "l2_bytes_per_second"},
+      {{"L2 peak %", 48, form::percent}, "l2_of_peak"},
+      {{"L2 hit %", 88, form::percent, 0, "L2 hit: by sectors. "}, "l2_hit_rate"},
+      {{"L2 req hit %", 86, form::percent, 0, "L2 req hit: by requests, coarser than by sectors. "},
+       "l2_request_hit_rate"},
+      {{"L1", 80, form::bytes}, "l1_bytes"},
+      {{"L1 GB/s", 46, form::rate}, "l1_bytes_per_second"},
+      {{"L1 peak %", 44, form::percent}, "l1_of_peak"},
+      {{"L1 hit %", 84, form::percent, 0, "L1 hit: by sectors. "}, "l1_hit_rate"},
+      {{"FLOP", 65, form::amount, 0, no_tensor}, "flop"},
+      {{"GFLOP/s", 90, form::rate, 0, no_tensor}, "flop_per_second"},
+      {{"FP32 peak %", 72, form::percent}, "fp32_of_peak"},
+      {{"tensor FLOP", 64, form::amount}, "tensor_flop"},
+      {{"tensor GFLOP/s", 70, form::rate}, "tensor_flop_per_second"},
+      {{"tensor peak %", 71, form::percent}, "tensor_of_peak"},
+      {{"FLOP/B", 76, form::plain}, "flop_per_hbm_byte"},
+      {{"occupancy %", 74, form::percent}, "achieved_occupancy"},
+      {{"tensor active %", 73, form::percent}, "tensor_active_rate"},
+      {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too. "},
+       "cpu_task_clock_ns"},
+      {{"instructions", 100, form::amount}, "cpu_instructions"},
+      {{"cycles", 90, form::amount}, "cpu_cycles"},
+      {{"IPC", 98, form::plain}, "cpu_ipc"},
+      {{"L1D loads", 60, form::amount}, "cpu_l1d_loads"},
+      {{"L1D misses", 65, form::amount}, "cpu_l1d_load_misses"},
+      {{"L1D miss %", 84, form::percent}, "cpu_l1d_miss_rate"},
+      {{"LLC refs", 62, form::amount}, "cpu_llc_references"},
+      {{"LLC misses", 82, form::amount, 0, llc}, "cpu_llc_misses"},
+      {{"LLC miss %", 83, form::percent, 0, llc}, "cpu_llc_miss_rate"},
+      {{"branches", 50, form::amount}, "cpu_branches"},
+      {{"branch misses", 52, form::amount}, "cpu_branch_misses"},
+      {{"branch miss %", 75, form::percent}, "cpu_branch_miss_rate"},
+      {{"page faults", 70, form::amount}, "cpu_page_faults"},
+      {{"switches", 68, form::amount}, "cpu_context_switches"}};
+
+  /// Whether the counts of a column are divided by times.
+  bool by_time(std::size_t i) const noexcept {
+    return at_[i] != counter_table::none &&
+           counters_.metrics[at_[i]].method == counter_method::counted_and_timed;
+  }
+
+  std::string_view intensity_text() const noexcept {
+    bool const plain = counters_.find("flop") != counter_table::none;
+    bool const tensor = counters_.find("tensor_flop") != counter_table::none;
+    return plain && tensor ? "FLOP/B: per byte of HBM, with tensor cores. "
+           : tensor        ? "FLOP/B: per byte of HBM, of tensor cores only. "
+                           : "FLOP/B: per byte of HBM, without tensor cores. ";
+  }
+
+  /// In which steps the values were counted.
+  std::string passes_text() const {
+    std::string const timed = std::to_string(counters_.timed_steps);
+    std::string text = "Counted";
+    if (!counters_.chip.empty()) text += " on " + place();
+    text += " in " + count_of(counters_.passes_done, "step") + ", a pass each, after the " +
+            (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones") +
+            "; values are of one step, with the ranges below. ";
+    if (counters_.passes_done < counters_.passes) {
+      text += "The program ended before the other " +
+              count_of(counters_.passes - counters_.passes_done, "step") +
+              " of the counting: what needs them is missing. ";
+    }
+    return text;
+  }
+
+  static std::string count_of(std::uint64_t count, char const* what) {
+    return human_count(count).text() + ' ' + what + (count == 1 ? "" : "s");
+  }
+
+  /// Adds a row, if it has values.
+  void add(std::string const& label, std::size_t level, std::size_t row, counter_scope scope) {
+    if (!counters_.has_value(row, scope)) return;
+    vec<double> values;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      counter_cell const cell =
+          at_[i] == counter_table::none ? counter_cell() : counters_.at(row, at_[i], scope);
+      console_form const shown = all_columns[i].shown.form;
+      values.push_back(shown == console_form::rate ? cell.value * 1e-9 : cell.value);
+      above_peak_ =
+          above_peak_ || (shown == console_form::percent && by_time(i) && cell.value > 100.0);
+      scaled_ = scaled_ || (counters_.method == counting::while_running && is_finite(cell.value) &&
+                            cell.note != 0);
+    }
+    table_.add_row({{console_text(label), {}, level}}, values);
+    empty_ = false;
+    add_differing(label, row);
+  }
+
+  /// Names the first ranges whose own work differed between the counting steps.
+  void add_differing(std::string const& label, std::size_t row) {
+    constexpr int most = 3;
+    if (row >= counters_.work.size() || counters_.work[row] == 0 || differing_count_ > most) return;
+    differing_ += differing_count_ == 0 ? "" : ", ";
+    differing_ += differing_count_++ == most
+                      ? "and others"
+                      : console_text(label) + " (" + counters_.notes[counters_.work[row]] + ")";
+  }
+
+  /// "GH100", or "GH100 (devices 0, 1)".
+  std::string place() const {
+    std::string text = console_text(counters_.chip);
+    if (counters_.devices.size() < 2) return text;
+    text += " (devices ";
+    for (std::uint32_t const device : counters_.devices) text += std::to_string(device) + ", ";
+    text.replace(text.size() - 2, 2, ")");
+    return text;
+  }
+
+  counter_table const& counters_;
+  console_table table_;
+  vec<std::size_t> at_;  ///< of each column's metric
+  bool empty_ = true;
+  bool above_peak_ = false;
+  bool scaled_ = false;
+  std::string differing_;
+  int differing_count_ = 0;
 };
 
 }  // namespace detail

@@ -2,18 +2,18 @@
 #ifndef STRATA_REPORT_TABLE_HPP
 #define STRATA_REPORT_TABLE_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/console_table.hpp>
-#include <strata/report/counter_view.hpp>
+#include <strata/report/findings.hpp>
 #include <strata/report/range_table.hpp>
 #include <strata/report/text_writer.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,58 +30,27 @@ inline std::string proposed_megabytes(std::uint64_t bytes) {
   return std::to_string(megabytes);
 }
 
+inline void replace(std::string& text, std::string_view what, std::string const& by) {
+  std::size_t const at = text.find(what);
+  if (at != std::string::npos) text.replace(at, what.size(), by);
+}
+
 /// What was lost, one text each kind: how many, what follows from it, and the cure.
 inline vec<std::string> loss_advice(profile const& source) {
   profile_losses const& l = source.losses;
+  std::uint64_t const unlogged = 32 * (l.ranges_folded + l.launches_folded + l.launches_dropped);
+  std::uint64_t const refused = 64 * (l.activity_dropped + l.activity_folded);
   vec<std::string> advice;
-  auto const say = [&advice](std::uint64_t count, char const* what, std::string const& then) {
-    if (count > 0) advice.push_back(what + (": " + human_count(count).text() + ". ") + then);
-  };
-  std::uint64_t const unlogged = 32 * (l.ranges_folded + l.launches_dropped);
-  std::string const log = "log=" + proposed_megabytes(source.cost.log_bytes + unlogged) + " (MB)";
-  std::uint64_t const refused = 64 * (l.activity_dropped + l.activity_refused);
-  std::string const buffers =
-      "buffers=" + proposed_megabytes(source.cost.activity_bytes + refused) + " (MB)";
-
-  say(l.ranges_folded, "range calls kept in the sums only",
-      "They are missing in the trace: the range log was full. Raise it with " + log +
-          ", or record fewer steps.");
-  say(l.ranges_left_open, "ranges still open at the end",
-      "They are counted up to there in the thread that ended the session and missing in others. "
-      "End them "
-      "before the session.");
-  say(l.ranges_ended_elsewhere, "ranges ended by another thread than the one that began them",
-      "They are not counted. Begin and end a range in one thread.");
-  say(l.ranges_too_deep, "range calls nested too deep",
-      "They are counted in [deeper]. Check that each push has its pop.");
-  say(l.names_refused, "range calls with one name too many",
-      "They are counted in [other names]. Give a number as an index beside the name, not in it.");
-  say(l.indices_refused, "range calls with one index too many",
-      "They are counted in [*]. Use fewer distinct indices.");
-  say(l.nodes_refused, "range calls with one place in the tree too many",
-      "They are counted in [other ranges]. Use fewer distinct names and indices.");
-  say(l.pops_without_push, "pops without a push", "Nothing was ended. Check that each has one.");
-  say(l.launches_dropped, "driver calls beyond the memory limit",
-      "Their kernels are outside ranges. Raise it with " + log + ", or record fewer steps.");
-  say(l.activity_dropped, "records of device work dropped by CUPTI",
-      "Device times are too small. Give it room with " + buffers + ", or record fewer steps.");
-  say(l.activity_refused, "records of device work beyond the memory limit",
-      "Device times are too small. Raise it with " + buffers + ", or record fewer steps.");
-  say(l.buffers_refused, "buffers refused to CUPTI at the memory limit",
-      "Raise it with " + buffers + ".");
-  say(l.uncorrelated, "kernels and copies without a known launch",
-      "They are outside ranges: launched before the recording began, or by a dropped call.");
-  say(l.timestamps_lost, "kernels and copies whose times the device lost",
-      "They are counted with a time of 0 and are missing in the trace.");
-  say(l.counter_ranges_lost, "ranges that CUPTI refused or dropped while it counted",
-      "They have no values. Use fewer different range names and indices.");
-  say(l.spans_dropped, "NVTX spans beyond the memory limit",
-      "They are missing in spans.csv and in the trace. Raise it with " + log +
-          ", or leave fewer open at a time.");
-  say(l.spans_left_open, "NVTX spans still open at the end",
-      "They are missing. End them before the session.");
-  say(l.threads_refused, "threads beyond the limit",
-      "Their ranges are missing. Use a pool of threads.");
+  for (loss_kind const& each : loss_kinds) {
+    if (l.*each.count == 0) continue;
+    std::string text(each.what);
+    text += ": " + human_count(l.*each.count).text() + ". ";
+    text += each.advice;
+    replace(text, "{log}", "log=" + proposed_megabytes(source.cost.log_bytes + unlogged) + " (MB)");
+    replace(text, "{buffers}",
+            "buffers=" + proposed_megabytes(source.cost.activity_bytes + refused) + " (MB)");
+    advice.push_back(std::move(text));
+  }
   return advice;
 }
 
@@ -134,18 +103,13 @@ inline vec<std::string> folded_paths(vec<range_row> const& rows) {
 /// Kernels by name and folded range, the longest total first.
 inline vec<top_kernel> fold_kernels(report_input const& input) {
   vec<std::string> const paths = folded_paths(input.ranges);
-  vec<std::pair<std::uint32_t, std::size_t>> rows;  // by path_id
-  for (std::size_t i = 0; i < input.ranges.size(); ++i)
-    rows.emplace_back(input.ranges[i].path_id, i);
-  rows.sort();
-
+  number_map<std::size_t> rows;  // by path_id
+  for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
-    auto const* const at =
-        rows.begin() + rows.count_first([&](auto const& each) { return each.first < row.path_id; });
-    bool const known = at != rows.end() && at->first == row.path_id;
+    std::size_t const* const at = rows.find(row.path_id);
     double const total = row.duration.sum();
-    kernels.push_back({&row, known ? paths[at->second] : row.path, row.count, row.duration.count(),
+    kernels.push_back({&row, at == nullptr ? row.path : paths[*at], row.count, row.duration.count(),
                        total, total * row.gpu_utilisation});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
@@ -174,6 +138,7 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
 
 }  // namespace detail
 
+/// How the report for a terminal is written.
 struct table_options {
   int width = 120;            ///< columns of the terminal, 40 or more
   bool color = false;         ///< ANSI escapes
@@ -193,59 +158,45 @@ inline void append_part(std::string& line, std::string const& part) {
   line += part;
 }
 
-inline void write_heading(text_writer& out, report_input const& input,
-                          table_options const& options) {
-  profile const& source = input.source;
-  profile_environment const& e = source.environment;
+/// `train | node7 | rank 1 | 2 x NVIDIA H200 (132 SMs)`
+inline std::string where_text(profile_environment const& e) {
   std::string line = "Strata " + version_text();
-  std::string program = e.command.substr(0, e.command.find(' '));
+  std::string const program = e.command.substr(0, e.command.find(' '));
   append_part(line, console_text(program.substr(program.rfind('/') + 1)));
   append_part(line, console_text(e.host));
   if (e.rank >= 0) append_part(line, "rank " + std::to_string(e.rank));
-  for (std::size_t i = 0; i < e.devices.size(); ++i) {
-    // A node has several devices of one kind: told once.
-    std::size_t same = 0;
-    bool told = false;
-    for (std::size_t j = 0; j < e.devices.size(); ++j) {
-      same += e.devices[j].name == e.devices[i].name;
-      told |= j < i && e.devices[j].name == e.devices[i].name;
+  for (profile_device const& device : e.devices) {
+    std::size_t same = 0;  // devices of one kind are named once
+    profile_device const* first = nullptr;
+    for (profile_device const& other : e.devices) {
+      if (other.name != device.name) continue;
+      if (first == nullptr) first = &other;
+      ++same;
     }
-    if (told) continue;
-    append_part(line, (same > 1 ? std::to_string(same) + " x " : "") +
-                          console_text(e.devices[i].name) + " (" +
-                          std::to_string(e.devices[i].multiprocessors) + " SMs)");
+    if (first != &device) continue;
+    append_part(line, (same > 1 ? std::to_string(same) + " x " : "") + console_text(device.name) +
+                          " (" + std::to_string(device.multiprocessors) + " SMs)");
   }
   if (e.devices.empty()) append_part(line, console_text(e.cpu));
-  write_paragraph(out, {}, line, usable_width(options), {}, false);
+  return line;
+}
 
-  line.clear();
-  if (source.has_steps && !source.steps.empty()) {
-    vec<std::int64_t> durations;
-    for (step_record const& step : source.steps) durations.push_back(step.end - step.begin);
-    std::int64_t const first = durations.front();
-    durations.sort();
-    std::int64_t const middle = durations[durations.size() / 2];
-    line = human_count(durations.size()).text() + (durations.size() == 1 ? " step" : " steps") +
-           ", median " + human_time(static_cast<double>(middle)).text();
-    if (durations.size() > 1) line += ", first " + human_time(static_cast<double>(first)).text();
-  }
-  double const window = source.cost.seconds_in_window > 0.0 ? source.cost.seconds_in_window * 1e9
-                                                            : static_cast<double>(source.end);
-  append_part(line, human_time(window).text() + " recorded");
-  if (source.traced && !input.folded.empty()) {
-    auto const busy = static_cast<double>(input.folded[0].gpu_busy_ns);
-    std::string const share = human_percent(busy, window);
-    append_part(line, "GPU busy " + human_time(busy).text() +
-                          (share.empty() ? share : " (" + share + " %)"));
-  }
-  if (!source.traced) append_part(line, "host times only");
-  write_paragraph(out, {}, line, usable_width(options), {}, false);
+inline void write_heading(text_writer& out, report_input const& input,
+                          table_options const& options) {
+  std::size_t const width = usable_width(options);
+  write_paragraph(out, {}, where_text(input.source.environment), width, {}, false);
+  write_paragraph(out, {},
+                  step_text(input.steps, input.source.has_steps) + " | " + device_text(input),
+                  width, {}, false);
+  write_answer(out, input, width, options.color);
   out.put('\n');
 }
 
 inline void write_ranges(text_writer& out, report_input const& input,
                          table_options const& options) {
   range_table ranges(input, options.max_rows);
+  if (ranges.empty())
+    return write_paragraph(out, {}, "There is no range to show.", usable_width(options), {}, false);
   console_table& table = ranges.table();
   table.fit(usable_width(options));
   table.write(out, options.color);
@@ -253,22 +204,11 @@ inline void write_ranges(text_writer& out, report_input const& input,
     write_paragraph(out, {}, human_count(ranges.hidden()).text() + " smaller ranges: ranges.csv",
                     usable_width(options), {}, false);
   std::string legend;
-  if (table.shows("host %")) legend += "host %: of the time in ranges. ";
-  if (table.shows("launch")) legend += "launch: host time in driver calls. ";
-  if (table.shows("GPU busy")) legend += "GPU busy: overlapping work counts once. ";
-  if (table.shows("GPU %")) legend += "GPU %: of all GPU busy time. ";
-  if (table.shows("in graphs"))
-    legend +=
-        "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
-        "that launched the graph. ";
-  if (table.shows("kernel sum")) legend += "kernel sum: overlapping kernels count each. ";
-  if (table.shows("GFLOP/s") || table.shows("GB/s")) {
-    legend += ranges.by_gpu() ? "Rates: declared work by GPU busy time"
-                              : "Rates: declared work by host time";
-    legend += ranges.rates_by_both() ? ", by host time where there is none. " : ". ";
-  }
-  if (table.shows("tokens/s") && ranges.by_gpu())
-    legend += "tokens/s: by host or GPU busy time, the longer. ";
+  if (input.steps.from_steps) legend = "Values are of a mean step; median and max of a call. ";
+  if (ranges.outside_steps() > 0)
+    legend += human_count(ranges.outside_steps()).text() +
+              " ranges are in no step: they are in ranges.csv only. ";
+  legend += table.legend();
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }
@@ -294,14 +234,17 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   if (kernels.empty()) return;
   double all_ns = 0.0;
   for (top_kernel const& kernel : kernels) all_ns += kernel.total_ns;
-  console_table table({{"kernel", 1000, 24, true},
-                       {"range", 900, 20, true},
-                       {"count", 60},
-                       {"total", 100},
-                       {"mean", 70},
-                       {"kernel %", 80},
-                       {"", 20, 0, true, console_bar},
-                       {"GPU fill %", 40}});
+  using form = console_form;
+  console_table table(
+      {{"kernel", 1000, form::text, 24},
+       {"range", 900, form::text, 20},
+       {"count", 60, form::count},
+       {"total", 100, form::time},
+       {"mean", 70, form::time},
+       {"kernel %", 80, form::percent},
+       {"", 20, form::bar},
+       {"GPU fill %", 40, form::percent, 0,
+        "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time. "}});
   double rest_ns = all_ns;
   std::size_t const shown = (std::min)(most, kernels.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -310,14 +253,11 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
         kernel.timed > 0 ? kernel.total_ns / static_cast<double>(kernel.timed) : 0.0;
     rest_ns -= kernel.total_ns;
     std::string const& name = kernel.row->short_name;
+    double const share = percent_of(kernel.total_ns, all_ns);
     table.add_row({{console_text(name.empty() ? kernel.row->mangled : name)},
-                   {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)},
-                   console_table::cell::of(human_count(kernel.count)),
-                   console_table::cell::of(human_time(kernel.total_ns)),
-                   console_table::cell::of(human_time(mean)),
-                   {human_percent(kernel.total_ns, all_ns)},
-                   {share_bar(kernel.total_ns, all_ns, 10)},
-                   {human_percent(kernel.filled_ns, kernel.total_ns)}});
+                   {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
+                  {static_cast<double>(kernel.count), kernel.total_ns, mean, share, share,
+                   percent_of(kernel.filled_ns, kernel.total_ns)});
   }
   out.put('\n');
   table.fit(usable_width(options));
@@ -326,8 +266,8 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   if (kernels.size() > shown)
     text = human_count(kernels.size() - shown).text() + " more take " +
            human_percent(rest_ns, all_ns) + " %: kernels.csv. ";
-  if (table.shows("GPU fill %"))
-    text += "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time.";
+  text += table.legend();
+  if (!text.empty()) text.pop_back();
   if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);
 }
 

@@ -6,12 +6,10 @@
 #include <strata/base/text.hpp>
 
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -19,11 +17,11 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What stands for bytes that are not UTF-8: U+FFFD.
+/// Replaces bytes that are not UTF-8: U+FFFD.
 inline constexpr std::string_view replacement = "\xEF\xBF\xBD";
 inline constexpr std::string_view ellipsis = "\xE2\x80\xA6";
 
-/// One character of a text; not valid: the bytes that one replacement stands for.
+/// One character of a text; not valid: the bytes that one replacement replaces.
 struct utf8_character {
   char32_t value;
   unsigned length;
@@ -153,7 +151,10 @@ class text_writer {
  public:
   explicit text_writer(std::FILE* file) noexcept : file_(file) {}
   explicit text_writer(std::string& text) noexcept : text_(&text) {}
-  ~text_writer() { flush(); }
+  ~text_writer() {
+    flush();
+    delete[] large_;
+  }
 
   text_writer(text_writer const&) = delete;
   text_writer& operator=(text_writer const&) = delete;
@@ -176,6 +177,12 @@ class text_writer {
   template <class Integer>
   void integer(Integer value) {
     end_at(integer_text(room(longest_number), value));
+  }
+
+  void whole(std::uint64_t magnitude, bool negative) {
+    char* const to = room(longest_number);
+    *to = '-';
+    end_at(digits_text(to + (negative ? 1 : 0), magnitude));
   }
 
   /// The shortest text that reads back as the same number.
@@ -216,9 +223,9 @@ class text_writer {
   STRATA_DETAIL_COLD void make_room() {
     drain();
     if (large_ != nullptr) return;
-    large_.reset(new (std::nothrow) char[large]);
+    large_ = new (std::nothrow) char[large];
     if (large_ == nullptr) return;
-    buffer_ = large_.get();
+    buffer_ = large_;
     capacity_ = large;
   }
 
@@ -248,7 +255,7 @@ class text_writer {
 
   std::FILE* file_ = nullptr;
   std::string* text_ = nullptr;
-  std::unique_ptr<char[]> large_;
+  char* large_ = nullptr;
   char first_[512];
   char* buffer_ = first_;
   std::size_t capacity_ = sizeof first_;
@@ -257,86 +264,95 @@ class text_writer {
   int error_ = 0;
 };
 
-/// A JSON string with its quotes. Valid UTF-8 is kept, what is not becomes U+FFFD.
-inline void write_json_string(text_writer& out, std::string_view text) {
-  constexpr char digits[] = "0123456789abcdef";
-  out.put('"');
+/// Writes a text and replaces bytes that are not UTF-8 by U+FFFD. `escape` writes the
+/// replacement of ASCII characters.
+template <class Escape>
+inline void write_escaped(text_writer& out, std::string_view text, Escape escape) {
   std::size_t done = 0;
   for (std::size_t at = 0; at < text.size();) {
     auto const c = static_cast<unsigned char>(text[at]);
-    if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
-      ++at;
-      continue;
+    utf8_character const character = c < 0x80 ? utf8_character{c, 1, true} : decode_utf8(text, at);
+    std::size_t const end = at + character.length;
+    bool const kept = character.valid && (c >= 0x80 || !escape.needs(text[at]));
+    if (!kept) {
+      out.write(text.substr(done, at - done));
+      done = end;
+      character.valid ? escape.write(text[at]) : out.write(replacement);
     }
-    utf8_character const character = decode_utf8(text, at);
-    if (character.valid && c >= 0x80) {
-      at += character.length;
-      continue;
-    }
-    out.write(text.substr(done, at - done));
-    at += character.length;
-    done = at;
-    if (!character.valid) {
-      out.write(replacement);
-    } else if (c == '"' || c == '\\') {
-      out.put('\\');
-      out.put(static_cast<char>(c));
-    } else if (c == '\n' || c == '\t' || c == '\r') {
-      out.write(c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r");
-    } else {
-      out.write("\\u00");
-      out.put(digits[c >> 4]);
-      out.put(digits[c & 15]);
-    }
+    at = end;
   }
   out.write(text.substr(done));
-  out.put('"');
 }
 
-/// JSON has no NaN and no infinity: null.
-inline void write_json_number(text_writer& out, double value) {
-  if (is_finite(value)) {
-    out.number(value);
-  } else {
-    out.write("null");
-  }
+/// A JSON string with its quotes. Valid UTF-8 is kept, what is not becomes U+FFFD.
+inline void write_json_string(text_writer& out, std::string_view text) {
+  struct escapes {
+    text_writer& out;
+    static bool needs(char c) noexcept {
+      return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+    }
+    void write(char c) {
+      char const letter = c == '\n' ? 'n' : c == '\t' ? 't' : c == '\r' ? 'r' : c;
+      auto const code = static_cast<unsigned char>(c);
+      if (letter == c && code < 0x20) {
+        constexpr char digits[] = "0123456789abcdef";
+        out.write("\\u00");
+        out.put(digits[code >> 4]);
+        out.put(digits[code & 15]);
+      } else {
+        out.put('\\');
+        out.put(letter);
+      }
+    }
+  };
+  out.put('"');
+  write_escaped(out, text, escapes{out});
+  out.put('"');
 }
 
 /// One cell of text as in RFC 4180. What a spreadsheet would run as a formula gets a leading ';
 /// bytes that are not UTF-8, and NUL, which many readers refuse, become U+FFFD.
 inline void write_csv_cell(text_writer& out, std::string_view text) {
+  struct escapes {
+    text_writer& out;
+    static bool needs(char c) noexcept { return c == '"' || c == '\0'; }
+    void write(char c) { out.write(c == '"' ? "\"\"" : replacement); }
+  };
   constexpr std::string_view formula = "=+-@\t\r";
   bool const guarded = !text.empty() && formula.find(text.front()) != std::string_view::npos;
   bool const quoted = text.find_first_of(",\"\r\n") != std::string_view::npos;
   if (quoted) out.put('"');
   if (guarded) out.put('\'');
-  std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    auto const c = static_cast<unsigned char>(text[at]);
-    if (c < 0x80 && c != '"' && c != 0) {
-      ++at;
-      continue;
-    }
-    utf8_character const character = decode_utf8(text, at);
-    std::size_t const end = at + character.length;
-    if (c == '"') {
-      out.write(text.substr(done, end - done));
-      out.put('"');
-      done = end;
-    } else if (!character.valid || c == 0) {
-      out.write(text.substr(done, at - done));
-      out.write(replacement);
-      done = end;
-    }
-    at = end;
-  }
-  out.write(text.substr(done));
+  write_escaped(out, text, escapes{out});
   if (quoted) out.put('"');
 }
 
+/// Takes the values of a row, column by column.
+class cell_sink {
+ public:
+  /// A value that is not known.
+  virtual void absent(std::string_view key) = 0;
+  virtual void text(std::string_view key, std::string_view value) = 0;
+  /// A text that only fits where nothing is cut.
+  virtual void exact(std::string_view key, std::string_view value) = 0;
+  /// NaN is absent.
+  virtual void number(std::string_view key, double value) = 0;
+  virtual void whole(std::string_view key, std::uint64_t magnitude, bool negative) = 0;
+
+  template <class Integer>
+  void integer(std::string_view key, Integer value) {
+    auto const bits = static_cast<std::uint64_t>(value);
+    bool const negative = is_negative(value);
+    whole(key, negative ? 0 - bits : bits, negative);
+  }
+
+ protected:
+  ~cell_sink() = default;
+};
+
 /// JSON values with their commas. Keys are written as they are; an empty key is no key, as in an
 /// array.
-class json_writer {
+class json_writer final : public cell_sink {
  public:
   explicit json_writer(text_writer& out) noexcept : out_(out) {}
 
@@ -347,31 +363,32 @@ class json_writer {
   /// The next value begins on a line of its own.
   void line() { line_ = true; }
 
-  void text(std::string_view key, std::string_view value) {
+  void text(std::string_view key, std::string_view value) override {
     begin(key);
     write_json_string(out_, value);
   }
-  void exact(std::string_view key, std::string_view value) { text(key, value); }
-  template <class Integer>
-  void integer(std::string_view key, Integer value) {
+  void exact(std::string_view key, std::string_view value) override { text(key, value); }
+  void whole(std::string_view key, std::uint64_t magnitude, bool negative) override {
     begin(key);
-    out_.integer(value);
+    out_.whole(magnitude, negative);
   }
-  void number(std::string_view key, double value) {
+  /// JSON has no NaN and no infinity: null.
+  void number(std::string_view key, double value) override {
+    if (!is_finite(value)) return absent(key);
     begin(key);
-    write_json_number(out_, value);
+    out_.number(value);
   }
   void boolean(std::string_view key, bool value) {
     begin(key);
     out_.write(value ? "true" : "false");
   }
-  void absent(std::string_view key) {
+  void absent(std::string_view key) override {
     begin(key);
     out_.write("null");
   }
 
  private:
-  void begin(std::string_view key) {
+  STRATA_DETAIL_COLD void begin(std::string_view key) {
     if (!first_) out_.put(',');
     first_ = false;
     if (line_) out_.put('\n');
@@ -381,12 +398,12 @@ class json_writer {
     out_.write(key);
     out_.write("\":");
   }
-  void open(std::string_view key, char bracket) {
+  STRATA_DETAIL_COLD void open(std::string_view key, char bracket) {
     begin(key);
     out_.put(bracket);
     first_ = true;
   }
-  void close(char bracket) {
+  STRATA_DETAIL_COLD void close(char bracket) {
     if (line_) out_.put('\n');
     line_ = false;
     out_.put(bracket);

@@ -9,7 +9,6 @@
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace_plan.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,176 +18,283 @@
 STRATA_BEGIN
 namespace detail {
 
-inline char const* event_name(api_kind kind) noexcept {
-  switch (kind) {
-    case api_kind::launch:
-      return "launch";
-    case api_kind::graph_launch:
-      return "graph launch";
-    case api_kind::copy:
-      return "copy";
-    case api_kind::set:
-      return "set";
-    case api_kind::allocate:
-      return "allocate";
-    case api_kind::release:
-      return "release";
-    case api_kind::begin_capture:
-      return "begin capture";
-    case api_kind::wait:
-      return "wait";
-    case api_kind::end_capture:
-      return "end capture";
-    default:
-      return "driver call";
-  }
-}
-
-inline char const* event_name(copy_kind kind) noexcept {
-  switch (kind) {
-    case copy_kind::host_to_device:
-      return "copy host to device";
-    case copy_kind::device_to_host:
-      return "copy device to host";
-    case copy_kind::device_to_device:
-      return "copy device to device";
-    case copy_kind::host_to_host:
-      return "copy host to host";
-    case copy_kind::peer:
-      return "copy peer to peer";
-    case copy_kind::set:
-      return "set";
-    default:
-      return "copy";
-  }
-}
-
-inline char const* event_name(synchronization_kind kind) noexcept {
-  switch (kind) {
-    case synchronization_kind::event:
-      return "wait for event";
-    case synchronization_kind::stream_wait_event:
-      return "stream waits for event";
-    case synchronization_kind::stream:
-      return "wait for stream";
-    case synchronization_kind::context:
-      return "wait for context";
-    default:
-      return "wait";
-  }
-}
-
-/// Writes records as trace events, one a line.
+/// What each record says in a trace of any format.
 class trace_events {
  public:
-  trace_events(text_writer& out, report_input const& input, trace_labels const& labels,
-               trace_plan const& plan) noexcept
-      : out_(out), input_(input), labels_(labels), plan_(plan) {}
-
-  std::uint64_t count() const noexcept { return count_; }
-
-  /// The track of the events that follow.
-  void place(std::uint32_t process, std::uint32_t thread) {
-    place_ = ",\"pid\":" + std::to_string(process) + ",\"tid\":" + std::to_string(thread);
-  }
-
-  /// Metadata of the track: `process_name`, `thread_name`.
-  void name(std::string_view what, std::string_view name) {
-    metadata(what);
-    out_.write("{\"name\":");
-    write_json_string(out_, name);
-    out_.write("}}");
-  }
-  /// `process_sort_index`, `thread_sort_index`.
-  void sort_index(std::string_view what, std::uint32_t index) {
-    metadata(what);
-    out_.write("{\"sort_index\":");
-    out_.integer(index);
-    out_.write("}}");
-  }
+  /// `arrows`: how many begin at each of the launches.
+  trace_events(trace_sink& sink, profile const& source, trace_labels const& labels,
+               vec<std::uint32_t> const& arrows) noexcept
+      : sink_(sink), source_(source), labels_(labels), arrows_(arrows) {}
 
   void slice(trace_slice const& slice) {
-    separate();
     switch (slice.kind) {
       case slice_kind::step:
-        step(input_.source.steps[slice.index]);
+        step(source_.steps[slice.index]);
         break;
       case slice_kind::range:
-        range(input_.source.ranges[slice.index]);
+        range(source_.ranges[slice.index]);
         break;
       case slice_kind::driver:
-        driver(input_.source.launches[slice.index]);
+        driver(source_.launches[slice.index]);
         break;
       case slice_kind::kernel:
-        kernel(input_.source.kernels[slice.index], slice);
+        kernel(source_.kernels[slice.index], slice);
         break;
       case slice_kind::copy:
-        copy(input_.source.copies[slice.index], slice);
+        copy(source_.copies[slice.index], slice);
         break;
       case slice_kind::synchronization:
-        wait(input_.source.synchronizations[slice.index]);
+        wait(source_.synchronizations[slice.index]);
+        break;
+      case slice_kind::span:
+        describe(source_.spans[slice.index]);
         break;
     }
+    sink_.slice(slice.begin, slice.end, arrows_of(slice));
+  }
+
+  /// A span that is on no track, since it may overlap others and end in another thread.
+  void async(span_record const& span, std::uint64_t number) {
+    describe(span);
+    sink_.async(span.begin, span.end, number, name_text(source_, span.name));
+  }
+
+  void mark(span_record const& span) {
+    describe(span);
+    sink_.instant(span.begin);
+  }
+
+ private:
+  void describe(span_record const& span) {
+    sink_.begin(name_text(source_, span.name), trace_categories::nvtx);
+    sink_.integer(trace_keys::thread, span.thread);
+    if (span.kind != span_kind::mark) sink_.integer(trace_keys::end_thread, span.end_thread);
+    if (span.domain != 0) sink_.text(trace_keys::domain, name_text(source_, span.domain));
+    if (span.step != no_step) sink_.integer(trace_keys::step, span.step);
+  }
+
+  void step(step_record const& record) {
+    sink_.begin("step " + std::to_string(record.step), trace_categories::step);
+    sink_.integer(trace_keys::step, record.step);
+  }
+
+  void given(trace_key const& key, double value) {
+    if (is_finite(value)) sink_.number(key, value);
+  }
+
+  void range(range_record const& record) {
+    trace_labels::range_label const& label = labels_.range(record.node);
+    sink_.begin(label.name, trace_categories::range);
+    sink_.text(trace_keys::path, label.path);
+    if (label.index != no_index) sink_.integer(trace_keys::index, label.index);
+    if (source_.has_steps) sink_.integer(trace_keys::step, record.step);
+    if (record.attribute == no_reference || record.attribute > source_.attributes.size()) return;
+    attribute_record const& attribute = source_.attributes[record.attribute - 1];
+    given(trace_keys::flops, attribute.flops);
+    given(trace_keys::bytes, attribute.bytes);
+    given(trace_keys::tokens, attribute.tokens);
+    if (attribute.rank > 0)
+      sink_.extent(trace_keys::shape, attribute.dimensions,
+                   attribute.rank < 7 ? attribute.rank : 7);
+    if (attribute.note != no_reference && attribute.note < source_.names.size())
+      sink_.text(trace_keys::note, std::string_view(source_.names[attribute.note]));
+  }
+
+  void within(std::uint32_t node) {
+    if (std::uint32_t const path = labels_.range(node).path) sink_.text(trace_keys::range, path);
+  }
+
+  void driver(launch_record const& record) {
+    sink_.begin(event_name(record.kind), trace_categories::driver);
+    sink_.integer(trace_keys::correlation, record.correlation);
+    within(record.node);
+    if ((record.flags & launch_record::in_capture) != 0) sink_.flag(trace_keys::captured);
+  }
+
+  /// What device work knows through the call that caused it.
+  void cause(std::uint32_t correlation, trace_slice const& slice) {
+    if (slice.launch != no_launch) {
+      launch_record const& launch = source_.launches[slice.launch];
+      within(launch.node);
+      if (source_.has_steps) sink_.integer(trace_keys::step, launch.step);
+    }
+    sink_.integer(trace_keys::correlation, correlation);
+  }
+
+  void kernel(kernel_record const& k, trace_slice const& slice) {
+    trace_labels::kernel_label const& label = labels_.kernel(k.name);
+    sink_.begin(label.name, trace_categories::kernel);
+    if (label.whole != 0) sink_.text(trace_keys::kernel, label.whole);
+    if (label.mangled != 0) sink_.text(trace_keys::mangled, label.mangled);
+    cause(k.correlation, slice);
+    std::uint32_t const grid[] = {k.grid_x, k.grid_y, k.grid_z};
+    std::uint32_t const block[] = {k.block_x, k.block_y, k.block_z};
+    sink_.extent(trace_keys::grid, grid, 3);
+    sink_.extent(trace_keys::block, block, 3);
+    sink_.integer(trace_keys::registers, k.registers);
+    sink_.integer(trace_keys::static_shared_bytes, k.static_shared_bytes);
+    sink_.integer(trace_keys::dynamic_shared_bytes, k.dynamic_shared_bytes);
+    if (k.captured_by == no_node) return;
+    if (std::uint32_t const path = labels_.range(k.captured_by).path)
+      sink_.text(trace_keys::captured_range, path);
+  }
+
+  void copy(copy_record const& record, trace_slice const& slice) {
+    sink_.begin(event_name(record.kind), trace_categories::copy);
+    cause(record.correlation, slice);
+    sink_.integer(trace_keys::bytes, static_cast<std::int64_t>(record.bytes));
+  }
+
+  void wait(synchronization_record const& record) {
+    sink_.begin(event_name(record.kind), trace_categories::synchronization);
+    sink_.integer(trace_keys::correlation, record.correlation);
+    sink_.integer(trace_keys::stream, record.stream);
+  }
+
+  trace_arrows arrows_of(trace_slice const& slice) const {
+    if (slice.kind == slice_kind::driver) {
+      return {source_.launches[slice.index].correlation, 1, arrows_[slice.index], true,
+              slice.begin};
+    }
+    if (slice.arrow == 0) return {};
+    launch_record const& launch = source_.launches[slice.launch];
+    return {launch.correlation, slice.arrow, slice.arrow, false,
+            launch.begin > slice.begin ? launch.begin : slice.begin};
+  }
+
+  trace_sink& sink_;
+  profile const& source_;
+  trace_labels const& labels_;
+  vec<std::uint32_t> const& arrows_;
+};
+
+/// A sink: Chrome trace events, one a line.
+class trace_json final : public trace_sink {
+ public:
+  trace_json(text_writer& out, vec<std::string> const& texts) : out_(out) {
+    quoted_.resize(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      text_writer quoted(quoted_[i]);
+      write_json_string(quoted, texts[i]);
+    }
+  }
+
+  std::uint64_t count() const override { return count_; }
+  bool has_async() const override { return true; }
+
+  void process(std::uint32_t process, std::string_view name) override {
+    place(process, 0);
+    metadata("process_name", name);
+    sort_index("process_sort_index", process);
+  }
+
+  void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
+             std::string_view name) override {
+    bool const named = kind == trace_track_kind::thread || kind == trace_track_kind::lane;
+    place(process, named ? number : 0);
+    if (!named) return;
+    metadata("thread_name", name);
+    sort_index("thread_sort_index", number);
+  }
+
+  void begin(std::uint32_t name, trace_category const& category) override {
+    separate();
+    out_.write("{\"name\":");
+    out_.write(quoted_[name]);
+    within(category);
+  }
+  void begin(std::string_view name, trace_category const& category) override {
+    separate();
+    out_.write("{\"name\":");
+    write_json_string(out_, name);
+    within(category);
+  }
+
+  void integer(trace_key const& name, std::int64_t value) override {
+    key(name);
+    out_.integer(value);
+  }
+  void number(trace_key const& name, double value) override {
+    key(name);
+    out_.number(value);
+  }
+  void text(trace_key const& name, std::uint32_t number) override {
+    key(name);
+    out_.write(quoted_[number]);
+  }
+  void text(trace_key const& name, std::string_view text) override {
+    key(name);
+    write_json_string(out_, text);
+  }
+  void flag(trace_key const& name) override {
+    key(name);
+    out_.write("true");
+  }
+  void extent(trace_key const& name, std::uint32_t const* sizes, std::uint32_t count) override {
+    key(name);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      out_.put(i == 0 ? '"' : 'x');
+      out_.integer(sizes[i]);
+    }
+    out_.put('"');
+  }
+
+  void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) override {
     out_.write("},\"ph\":\"X\"");
     out_.write(place_);
-    time(",\"ts\":", slice.begin);
-    time(",\"dur\":", slice.end - slice.begin);
+    time(",\"ts\":", begin);
+    time(",\"dur\":", end - begin);
     out_.put('}');
-    arrows(slice);
+    for (std::uint32_t i = arrows.first; i <= arrows.last; ++i) {
+      separate();
+      out_.write("{\"name\":\"launch\",\"cat\":\"launch\",\"ph\":\"");
+      out_.write(arrows.begins ? "s\",\"id\":" : "f\",\"bp\":\"e\",\"id\":");
+      out_.integer(arrows.number(i));
+      end_at(arrows.at);
+    }
   }
 
-  void memory_in_use(memory_point const& point) {
+  void async(std::int64_t begin, std::int64_t end, std::uint64_t number,
+             std::string_view name) override {
+    out_.write("},\"ph\":\"b\",\"id\":");
+    out_.integer(number);
+    end_at(begin);
     separate();
-    out_.write("{\"name\":\"device memory\",\"ph\":\"C\"");
-    out_.write(place_);
-    time(",\"ts\":", point.time);
-    out_.write(",\"args\":{\"bytes\":");
-    out_.integer(point.bytes);
-    out_.write("}}");
+    out_.write("{\"name\":");
+    write_json_string(out_, name);
+    out_.write(",\"cat\":\"nvtx\",\"ph\":\"e\",\"id\":");
+    out_.integer(number);
+    end_at(end);
   }
 
-  /// A mark across all tracks.
-  void mark(std::string_view text, std::int64_t at) {
+  void instant(std::int64_t at) override {
+    out_.write("},\"ph\":\"i\",\"s\":\"p\"");
+    end_at(at);
+  }
+
+  /// A mark across all tracks, on a track of its own.
+  void remark(std::string_view text, std::int64_t at) override {
+    metadata("thread_name", "trace");
     separate();
     out_.write("{\"name\":");
     write_json_string(out_, text);
     out_.write(",\"ph\":\"i\",\"s\":\"g\"");
-    out_.write(place_);
-    time(",\"ts\":", at);
-    out_.put('}');
+    end_at(at);
   }
 
-  /// Of its own number: a slice of no track, since it may overlap others and end in another thread.
-  void span(span_record const& span, std::uint64_t number) {
-    bool const mark = span.kind == span_kind::mark;
-    span_head(span);
-    out_.write(mark ? ",\"ph\":\"i\",\"s\":\"p\"" : ",\"ph\":\"b\"");
-    if (!mark) argument(",\"id\":", number);
-    argument(",\"args\":{\"thread\":", span.thread);
-    if (!mark) argument(",\"end_thread\":", span.end_thread);
-    if (span.domain != 0) {
-      out_.write(",\"domain\":");
-      write_json_string(out_, name_text(input_.source, span.domain));
-    }
-    if (span.step != no_step) argument(",\"step\":", span.step);
-    out_.put('}');
+  void counter(std::int64_t at, std::int64_t bytes) override {
+    separate();
+    out_.write("{\"name\":\"device memory\",\"ph\":\"C\"");
     out_.write(place_);
-    time(",\"ts\":", span.begin);
-    out_.put('}');
-    if (mark) return;
-    span_head(span);
-    argument(",\"ph\":\"e\",\"id\":", number);
-    out_.write(place_);
-    time(",\"ts\":", span.end);
-    out_.put('}');
+    time(",\"ts\":", at);
+    out_.write(",\"args\":{\"bytes\":");
+    out_.integer(bytes);
+    out_.write("}}");
   }
 
  private:
-  void span_head(span_record const& span) {
-    separate();
-    out_.write("{\"name\":");
-    write_json_string(out_, name_text(input_.source, span.name));
-    out_.write(",\"cat\":\"nvtx\"");
+  void place(std::uint32_t process, std::uint32_t thread) {
+    place_ = ",\"pid\":" + std::to_string(process) + ",\"tid\":" + std::to_string(thread);
   }
 
   void separate() {
@@ -201,6 +307,12 @@ class trace_events {
     out_.microseconds(ns);
   }
 
+  void end_at(std::int64_t ns) {
+    out_.write(place_);
+    time(",\"ts\":", ns);
+    out_.put('}');
+  }
+
   void metadata(std::string_view what) {
     separate();
     out_.write("{\"name\":\"");
@@ -209,147 +321,41 @@ class trace_events {
     out_.write(place_);
     out_.write(",\"args\":");
   }
+  void metadata(std::string_view what, std::string_view name) {
+    metadata(what);
+    out_.write("{\"name\":");
+    write_json_string(out_, name);
+    out_.write("}}");
+  }
+  void sort_index(std::string_view what, std::uint32_t index) {
+    metadata(what);
+    out_.write("{\"sort_index\":");
+    out_.integer(index);
+    out_.write("}}");
+  }
 
-  void named(std::string_view name, std::string_view category) {
-    out_.write("{\"name\":\"");
-    out_.write(name);
-    out_.write("\",\"cat\":\"");
-    out_.write(category);
+  void within(trace_category const& category) {
+    out_.write(",\"cat\":\"");
+    out_.write(category.name);
     out_.write("\",\"args\":{");
+    comma_ = 1;
   }
 
-  template <class Integer>
-  void argument(std::string_view key, Integer value) {
-    out_.write(key);
-    out_.integer(value);
-  }
-
-  void given(std::string_view key, double value) {
-    if (!is_finite(value)) return;
-    out_.write(key);
-    out_.number(value);
-  }
-
-  void step(step_record const& record) {
-    out_.write("{\"name\":\"step ");
-    out_.integer(record.step);
-    out_.write("\",\"cat\":\"step\",\"args\":{");
-    argument("\"step\":", record.step);
-  }
-
-  void range(range_record const& record) {
-    out_.write(labels_.range(record.node));
-    if (input_.source.has_steps) argument(",\"step\":", record.step);
-    if (record.attribute == no_reference || record.attribute > input_.source.attributes.size())
-      return;
-    attribute_record const& attribute = input_.source.attributes[record.attribute - 1];
-    given(",\"flops\":", attribute.flops);
-    given(",\"bytes\":", attribute.bytes);
-    given(",\"tokens\":", attribute.tokens);
-    if (attribute.rank > 0) out_.write(",\"shape\":\"");
-    for (std::uint32_t i = 0; i < attribute.rank && i < 7; ++i) {
-      if (i > 0) out_.put('x');
-      out_.integer(attribute.dimensions[i]);
-    }
-    if (attribute.rank > 0) out_.put('"');
-    if (attribute.note != no_reference && attribute.note < input_.source.names.size()) {
-      out_.write(",\"note\":");
-      write_json_string(out_, input_.source.names[attribute.note]);
-    }
-  }
-
-  void driver(launch_record const& record) {
-    named(event_name(record.kind), "driver");
-    argument("\"correlation\":", record.correlation);
-    std::string const& range = labels_.range_argument(record.node);
-    if (!range.empty()) out_.put(',');
-    out_.write(range);
-    if ((record.flags & launch_record::in_capture) != 0) out_.write(",\"captured\":true");
-  }
-
-  /// What device work knows through the call that caused it.
-  void cause(std::uint32_t correlation, trace_slice const& slice) {
-    if (slice.launch != no_launch) {
-      launch_record const& launch = input_.source.launches[slice.launch];
-      std::string const& range = labels_.range_argument(launch.node);
-      out_.write(range);
-      if (!range.empty()) out_.put(',');
-      if (input_.source.has_steps) {
-        argument("\"step\":", launch.step);
-        out_.put(',');
-      }
-    }
-    argument("\"correlation\":", correlation);
-  }
-
-  void extent(std::string_view key, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-    argument(key, x);
-    out_.put('x');
-    out_.integer(y);
-    out_.put('x');
-    out_.integer(z);
-  }
-
-  void kernel(kernel_record const& k, trace_slice const& slice) {
-    out_.write(labels_.kernel(k.name));
-    cause(k.correlation, slice);
-    extent(",\"grid\":\"", k.grid_x, k.grid_y, k.grid_z);
-    extent("\",\"block\":\"", k.block_x, k.block_y, k.block_z);
-    argument("\",\"registers\":", k.registers);
-    argument(",\"static_shared_bytes\":", k.static_shared_bytes);
-    argument(",\"dynamic_shared_bytes\":", k.dynamic_shared_bytes);
-    if (k.graph_node != 0) argument(",\"graph_node\":", k.graph_node);
-  }
-
-  void copy(copy_record const& record, trace_slice const& slice) {
-    named(event_name(record.kind), "copy");
-    cause(record.correlation, slice);
-    argument(",\"bytes\":", record.bytes);
-    if (record.graph_node != 0) argument(",\"graph_node\":", record.graph_node);
-  }
-
-  void wait(synchronization_record const& record) {
-    named(event_name(record.kind), "synchronization");
-    argument("\"correlation\":", record.correlation);
-    argument(",\"stream\":", record.stream);
-  }
-
-  /// Arrows go from the begin of a call to the begin of its work, or to the begin of the call where
-  /// the clocks put that later. Their number is the correlation; the second and later ones of a
-  /// call, which launched a graph, have it in their lower half.
-  void arrows(trace_slice const& slice) {
-    if (slice.kind == slice_kind::driver) {
-      std::uint32_t const correlation = input_.source.launches[slice.index].correlation;
-      for (std::uint32_t i = 1; i <= plan_.arrows_of(slice.index); ++i)
-        arrow("s\"", correlation, i, slice.begin);
-    } else if (slice.arrow != 0) {
-      launch_record const& launch = input_.source.launches[slice.launch];
-      arrow("f\",\"bp\":\"e\"", launch.correlation, slice.arrow,
-            launch.begin > slice.begin ? launch.begin : slice.begin);
-    }
-  }
-
-  void arrow(std::string_view phase, std::uint32_t correlation, std::uint32_t number,
-             std::int64_t at) {
-    separate();
-    out_.write("{\"name\":\"launch\",\"cat\":\"launch\",\"ph\":\"");
-    out_.write(phase);
-    argument(",\"id\":", (std::uint64_t{number} - 1) << 32 | correlation);
-    out_.write(place_);
-    time(",\"ts\":", at);
-    out_.put('}');
+  void key(trace_key const& key) {
+    out_.write(key.json.substr(comma_));
+    comma_ = 0;
   }
 
   text_writer& out_;
-  report_input const& input_;
-  trace_labels const& labels_;
-  trace_plan const& plan_;
+  vec<std::string> quoted_;
   std::string place_;
   std::uint64_t count_ = 0;
+  std::size_t comma_ = 0;  ///< 1 before the first argument, which has no comma
 };
 
 }  // namespace detail
 
+/// How much a trace holds.
 struct trace_options {
   std::uint64_t max_events = 2000000;  ///< the first part of a longer run is kept
   bool mangled_names = false;          ///< kernels carry theirs too
@@ -408,7 +414,14 @@ inline std::string trace_track_name(profile const& source, trace_track::position
   return name;
 }
 
-inline void write_tracks(trace_events& events, profile const& source, vec<trace_track>& tracks) {
+/// The name of a lane of a track: the first one has that of the track.
+inline std::string lane_name(std::string const& track, std::size_t lane) {
+  if (lane == 0) return track;
+  return track + (lane == 1 ? " (overlap)" : " (overlap " + std::to_string(lane) + ")");
+}
+
+inline void write_tracks(trace_sink& sink, trace_events& events, profile const& source,
+                         vec<trace_track>& tracks) {
   std::uint32_t process = 0;
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
@@ -416,11 +429,8 @@ inline void write_tracks(trace_events& events, profile const& source, vec<trace_
     bool const first = i == 0 || at.process != process;
     process = at.process;
     if (first) number = 0;
-    if (first && process > 0) {
-      events.place(trace_process(source, process), 0);
-      events.name("process_name", trace_process_name(source, process));
-      events.sort_index("process_sort_index", trace_process(source, process));
-    }
+    if (first && process > 0)
+      sink.process(trace_process(source, process), trace_process_name(source, process));
     bool one_context = true;
     for (trace_track const& other : tracks)
       one_context &= other.at.process != process || other.at.context == at.context;
@@ -428,14 +438,64 @@ inline void write_tracks(trace_events& events, profile const& source, vec<trace_
     bool const nests = process == 0 && at.context != trace_plan::synchronization_context;
     auto const lanes = split_into_lanes(std::move(tracks[i].slices), nests);
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-      events.place(trace_process(source, process), ++number);
-      std::string label = name;
-      if (lane > 0) label += lane == 1 ? " (overlap)" : " (overlap " + std::to_string(lane) + ")";
-      events.name("thread_name", label);
-      events.sort_index("thread_sort_index", number);
+      sink.track(nests && lane == 0 ? trace_track_kind::thread : trace_track_kind::lane,
+                 trace_process(source, process), ++number, lane_name(name, lane));
       for (trace_slice const& slice : lanes[lane]) events.slice(slice);
     }
   }
+}
+
+/// Ranges of the program's own that may overlap: as they were recorded, or on as many tracks as it
+/// takes.
+inline void write_spans(trace_sink& sink, trace_events& events, profile const& source,
+                        std::int64_t cutoff) {
+  vec<trace_slice> slices;
+  for (std::size_t i = 0; i < source.spans.size(); ++i) {
+    span_record const& span = source.spans[i];
+    if (span.begin >= cutoff) continue;
+    if (span.kind == span_kind::mark) {
+      events.mark(span);
+    } else if (sink.has_async()) {
+      events.async(span, i + 1);
+    } else {
+      slices.push_back({span.begin, span.end < span.begin ? span.begin : span.end,
+                        static_cast<std::uint32_t>(i), no_launch, 0, slice_kind::span, 0});
+    }
+  }
+  if (slices.empty()) return;
+  std::uint32_t number = 0;
+  for (vec<trace_slice> const& lane : split_into_lanes(std::move(slices), false)) {
+    sink.track(trace_track_kind::spans, trace_process(source, 0), ++number, "NVTX ranges");
+    for (trace_slice const& slice : lane) events.slice(slice);
+  }
+}
+
+/// All events of a trace.
+inline trace_summary write_events(trace_sink& sink, report_input const& input,
+                                  trace_labels const& labels, trace_plan& plan,
+                                  trace_options const& options) {
+  profile const& source = input.source;
+  trace_events events(sink, source, labels, plan.arrows());
+  trace_summary summary;
+  summary.left_out = plan.left_out();
+  summary.without_time = plan.without_time();
+  if (summary.left_out > 0)
+    summary.problem = "The trace ends early: " + human_count(summary.left_out).text() +
+                      " later records are left out, because it is limited to " +
+                      human_count(options.max_events).text() +
+                      " events; trace fewer steps (active=) or ranges (only=) to see them.";
+  std::uint32_t const host = trace_process(source, 0);
+  sink.process(host, trace_process_name(source, 0));
+  sink.track(trace_track_kind::process, host, 0, {});
+  if (summary.left_out > 0) sink.remark(summary.problem, plan.cutoff());
+  write_spans(sink, events, source, plan.cutoff());
+  if (!input.memory.timeline.empty())
+    sink.track(trace_track_kind::counter, host, 0, "device memory");
+  for (memory_point const& point : input.memory.timeline)
+    if (point.time < plan.cutoff()) sink.counter(point.time, point.bytes);
+  write_tracks(sink, events, source, plan.tracks());
+  summary.events = sink.count();
+  return summary;
 }
 
 }  // namespace detail
@@ -449,31 +509,9 @@ inline trace_summary write_trace(detail::text_writer& out, report_input const& i
   profile const& source = input.source;
   detail::trace_labels const labels(input, options.mangled_names);
   detail::trace_plan plan(input, labels, options.max_events);
-  detail::trace_events events(out, input, labels, plan);
-  trace_summary summary;
-  summary.left_out = plan.left_out();
-  summary.without_time = plan.without_time();
-  if (summary.left_out > 0)
-    summary.problem = "The trace ends early: " + detail::human_count(summary.left_out).text() +
-                      " later records are left out, because it is limited to " +
-                      detail::human_count(options.max_events).text() +
-                      " events; trace fewer steps (active=) or ranges (only=) to see them.";
-
+  detail::trace_json sink(out, labels.texts());
   out.write("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-  events.place(detail::trace_process(source, 0), 0);
-  events.name("process_name", detail::trace_process_name(source, 0));
-  events.sort_index("process_sort_index", detail::trace_process(source, 0));
-  for (std::size_t i = 0; i < source.spans.size(); ++i)
-    if (source.spans[i].begin < plan.cutoff()) events.span(source.spans[i], i + 1);
-  if (summary.left_out > 0) {
-    events.name("thread_name", "trace");
-    events.mark(summary.problem, plan.cutoff());
-  }
-  for (memory_point const& point : input.memory.timeline)
-    if (point.time < plan.cutoff()) events.memory_in_use(point);
-  detail::write_tracks(events, source, plan.tracks());
-  summary.events = events.count();
-
+  trace_summary const summary = detail::write_events(sink, input, labels, plan, options);
   out.write("\n],\n\"otherData\":");
   detail::json_writer json(out);
   json.object();

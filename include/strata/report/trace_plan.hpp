@@ -2,7 +2,8 @@
 #ifndef STRATA_REPORT_TRACE_PLAN_HPP
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
-#include <strata/analyse/joins.hpp>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/kernel_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
@@ -18,27 +19,102 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The parts of a trace that repeat, already written as JSON: names of ranges and kernels.
+/// The names of calls, copies and waits: the first texts of every trace.
+inline constexpr std::string_view event_names[] = {"",
+                                                   "driver call",
+                                                   "launch",
+                                                   "graph launch",
+                                                   "copy",
+                                                   "set",
+                                                   "allocate",
+                                                   "release",
+                                                   "begin capture",
+                                                   "end capture",
+                                                   "wait",
+                                                   "copy",
+                                                   "copy host to device",
+                                                   "copy device to host",
+                                                   "copy device to device",
+                                                   "copy host to host",
+                                                   "copy peer to peer",
+                                                   "set",
+                                                   "wait",
+                                                   "wait for event",
+                                                   "stream waits for event",
+                                                   "wait for stream",
+                                                   "wait for context"};
+
+constexpr std::uint32_t event_name(api_kind kind) noexcept {
+  return kind > api_kind::wait ? 1u : 1u + static_cast<std::uint32_t>(kind);
+}
+constexpr std::uint32_t event_name(copy_kind kind) noexcept {
+  return kind > copy_kind::set ? 11u : 11u + static_cast<std::uint32_t>(kind);
+}
+constexpr std::uint32_t event_name(synchronization_kind kind) noexcept {
+  return kind > synchronization_kind::context ? 18u : 18u + static_cast<std::uint32_t>(kind);
+}
+static_assert(event_names[event_name(api_kind::wait)] == "wait");
+static_assert(event_names[event_name(copy_kind::set)] == "set");
+static_assert(event_names[event_name(synchronization_kind::context)] == "wait for context");
+
+/// The texts of a trace that repeat, each with a number: names and paths of ranges, names of
+/// kernels. A writer encodes each of them once. 0 is no text.
 class trace_labels {
  public:
+  struct range_label {
+    std::uint32_t name = 0;  ///< `block[3]`
+    std::uint32_t path = 0;  ///< `model/block[3]`; 0 outside ranges
+    std::int64_t index = no_index;
+  };
+  struct kernel_label {
+    std::uint32_t name = 0;
+    std::uint32_t whole = 0;    ///< its name with types, where that says more
+    std::uint32_t mangled = 0;  ///< if asked for
+  };
+
   trace_labels(report_input const& input, bool mangled) {
+    for (std::string_view const name : event_names) texts_.emplace_back(name);
     label_ranges(input);
     label_kernels(input, mangled);
   }
+
+  /// For a trace that is written while the program runs, of a profile that `learn` reads.
+  trace_labels() : ranges_(1), kernels_(1) {
+    for (std::string_view const name : event_names) texts_.emplace_back(name);
+    kernels_[0].name = number("kernel without a name");
+  }
+
+  /// Labels the nodes and the kernel names that have come since. Rows are the selected nodes, and
+  /// those above one.
+  void learn(profile const& source) {
+    for (std::size_t i = nodes_.size(); i < source.nodes.size(); ++i) {
+      std::uint32_t const parent = source.nodes[i].parent;
+      nodes_.push_back({parent < i ? nodes_[parent].row : 0, false});
+      if (i > 0 && source.nodes[i].selected) label_row(source, static_cast<std::uint32_t>(i));
+    }
+    while (kernels_.size() <= source.kernel_names.size()) {
+      std::string const& written = source.kernel_names[kernels_.size() - 1].mangled;
+      std::string const whole = demangled_text(written);
+      kernel_label made;
+      made.name = number(
+          std::string(whole.empty() ? short_mangled_name(written) : short_function_name(whole)));
+      if (made.name == 0) made.name = kernels_[0].name;
+      std::string const& full = whole.empty() ? written : whole;
+      if (full != texts_[made.name]) made.whole = number(shortened(full, 200));
+      kernels_.push_back(made);
+    }
+  }
+
+  vec<std::string> const& texts() const noexcept { return texts_; }
 
   /// Whether the calls of a node are a row of the tree, not a part of one above.
   bool has_own_row(std::uint32_t node) const noexcept {
     return node < nodes_.size() && nodes_[node].own;
   }
-  /// `{"name":"block[3]","cat":"range","args":{"path":"model/block[3]","index":3`
-  std::string const& range(std::uint32_t node) const noexcept { return ranges_[row_of(node)]; }
-  /// `"range":"model/block[3]"`; empty outside ranges.
-  std::string const& range_argument(std::uint32_t node) const noexcept {
-    return arguments_[row_of(node)];
+  range_label const& range(std::uint32_t node) const noexcept {
+    return ranges_[node < nodes_.size() ? nodes_[node].row : 0];
   }
-  /// `{"name":"sgemm","cat":"kernel","args":{"kernel":"void sgemm<float>(...)",` and the mangled
-  /// name if asked for.
-  std::string const& kernel(std::uint32_t name) const noexcept {
+  kernel_label const& kernel(std::uint32_t name) const noexcept {
     return kernels_[name < kernels_.size() ? name : 0];
   }
 
@@ -48,35 +124,44 @@ class trace_labels {
     bool own;
   };
 
-  std::size_t row_of(std::uint32_t node) const noexcept {
-    return node < nodes_.size() ? nodes_[node].row : 0;
+  std::uint32_t number(std::string text) {
+    if (text.empty()) return 0;
+    texts_.push_back(std::move(text));
+    return static_cast<std::uint32_t>(texts_.size() - 1);
+  }
+
+  static std::string name_of(std::string name, std::int64_t index) {
+    if (index == any_index) return name + "[*]";
+    return index == no_index ? name : name + "[" + std::to_string(index) + "]";
+  }
+
+  /// The label of a node, and of those above it that have none.
+  void label_row(profile const& source, std::uint32_t node) {
+    if (node == root_node || nodes_[node].own) return;
+    profile_node const& of = source.nodes[node];
+    label_row(source, of.parent);
+    range_label made;
+    if (of.index != any_index) made.index = of.index;
+    std::string name = name_of(source.names[of.name], of.index);
+    std::uint32_t const above = ranges_[nodes_[of.parent].row].path;
+    made.path = number(above == 0 ? name : texts_[above] + "/" + name);
+    made.name = above == 0 ? made.path : number(std::move(name));
+    nodes_[node] = {static_cast<std::uint32_t>(ranges_.size()), true};
+    ranges_.push_back(made);
   }
 
   void label_ranges(report_input const& input) {
-    // Position 0 stands for what has no row.
+    // Position 0: no row.
     ranges_.resize(input.ranges.size() + 1);
-    arguments_.resize(input.ranges.size() + 1);
     nodes_.resize(input.source.nodes.size());
     for (std::size_t i = 0; i < input.ranges.size(); ++i) {
       range_row const& row = input.ranges[i];
       if (row.node < nodes_.size()) nodes_[row.node] = {static_cast<std::uint32_t>(i + 1), true};
-      std::string name = row.name;
-      if (row.index == any_index) name += "[*]";
-      if (row.index != no_index && row.index != any_index)
-        name.append("[").append(std::to_string(row.index)).append("]");
-      text_writer out(ranges_[i + 1]);
-      out.write("{\"name\":");
-      write_json_string(out, name);
-      out.write(",\"cat\":\"range\",\"args\":{\"path\":");
-      write_json_string(out, row.path);
-      if (row.index != no_index && row.index != any_index) {
-        out.write(",\"index\":");
-        out.integer(row.index);
-      }
-      if (row.path.empty()) continue;
-      text_writer argument(arguments_[i + 1]);
-      argument.write("\"range\":");
-      write_json_string(argument, row.path);
+      range_label& label = ranges_[i + 1];
+      std::string name = name_of(row.name, row.index);
+      if (row.index != any_index) label.index = row.index;
+      label.path = number(row.path);
+      label.name = name == row.path ? label.path : number(std::move(name));
     }
     for (std::size_t i = 1; i < nodes_.size(); ++i) {
       std::uint32_t const parent = input.source.nodes[i].parent;
@@ -90,39 +175,33 @@ class trace_labels {
     for (kernel_row const& row : input.kernels)
       if (row.name <= count) rows[row.name] = &row;
     kernels_.resize(count + 1);
-    for (std::size_t i = 0; i <= count; ++i) {
-      std::string const none = "kernel without a name";
-      std::string const& written = i == 0 ? none : input.source.kernel_names[i - 1].mangled;
-      std::string_view const name = rows[i] != nullptr && i > 0 ? rows[i]->short_name : written;
-      text_writer out(kernels_[i]);
-      out.write("{\"name\":");
-      write_json_string(out, name.empty() ? std::string_view(none) : name);
-      out.write(",\"cat\":\"kernel\",\"args\":{");
-      if (rows[i] != nullptr && i > 0 && rows[i]->demangled != rows[i]->short_name) {
-        // Each event repeats it; profile.json has all of it.
-        out.write("\"kernel\":");
-        write_json_string(out, shortened(rows[i]->demangled, 200));
-        out.put(',');
-      }
-      if (mangled) {
-        out.write("\"mangled\":");
-        write_json_string(out, written);
-        out.put(',');
-      }
+    std::uint32_t const none = number("kernel without a name");
+    kernels_[0].name = none;
+    if (mangled) kernels_[0].mangled = none;
+    for (std::size_t i = 1; i <= count; ++i) {
+      std::string const& written = input.source.kernel_names[i - 1].mangled;
+      kernel_row const* const row = rows[i];
+      std::uint32_t const name = number(row != nullptr ? row->short_name : written);
+      kernels_[i].name = name != 0 ? name : none;
+      // Each event repeats it; profile.json has all of it.
+      if (row != nullptr && row->demangled != row->short_name)
+        kernels_[i].whole = number(shortened(row->demangled, 200));
+      if (mangled) kernels_[i].mangled = number(written);
     }
   }
 
+  vec<std::string> texts_;
   vec<place> nodes_;
-  vec<std::string> ranges_;
-  vec<std::string> arguments_;
-  vec<std::string> kernels_;
+  vec<range_label> ranges_;
+  vec<kernel_label> kernels_;
 };
 
-enum class slice_kind : std::uint8_t { step, range, driver, kernel, copy, synchronization };
+/// Whose record a slice is.
+enum class slice_kind : std::uint8_t { step, range, driver, kernel, copy, synchronization, span };
 
 inline constexpr std::uint32_t no_launch = 0xffffffffu;
 
-/// A bar on a track: a record of the profile and where it stands.
+/// A bar on a track: a record of the profile and its place.
 struct trace_slice {
   std::int64_t begin;
   std::int64_t end;
@@ -218,8 +297,9 @@ class trace_plan {
 
   /// The host's first, then device by device.
   vec<trace_track>& tracks() noexcept { return tracks_; }
-  /// How many arrows begin at a call into the driver.
-  std::uint32_t arrows_of(std::uint32_t launch) const noexcept { return arrows_[launch]; }
+  /// How many arrows begin at each call into the driver.
+  vec<std::uint32_t> const& arrows() const noexcept { return arrows_; }
+  std::int64_t earliest() const noexcept { return earliest_; }
   /// What begins here or later is left out.
   std::int64_t cutoff() const noexcept { return cutoff_; }
   std::uint64_t left_out() const noexcept { return left_out_; }
@@ -277,6 +357,7 @@ class trace_plan {
       low = time < low ? time : low;
       high = time > high ? time : high;
     });
+    earliest_ = low;
     if (total <= max_events) return;
     std::uint64_t before = 0;  // events before low
     std::uint64_t size = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low) + 1;
@@ -339,6 +420,8 @@ class trace_plan {
       case slice_kind::synchronization:
         at.context = synchronization_context;
         break;
+      case slice_kind::span:  // on no track: it may overlap others
+        break;
     }
     if (last_ < tracks_.size() && tracks_[last_].at == at) return tracks_[last_].slices;
     last_ = tracks_.count_first([&](trace_track const& track) { return track.at < at; });
@@ -352,9 +435,114 @@ class trace_plan {
   vec<std::uint32_t> arrows_;
   vec<trace_track> tracks_;
   std::size_t last_ = 0;
+  std::int64_t earliest_ = 0;
   std::int64_t cutoff_ = (std::numeric_limits<std::int64_t>::max)();
   std::uint64_t left_out_ = 0;
   std::uint64_t without_time_ = 0;
+};
+
+/// What an event says beside its name: a number, and its name as JSON has it behind another one.
+struct trace_key {
+  std::uint8_t number;
+  std::string_view json;
+
+  constexpr std::string_view name() const noexcept { return json.substr(2, json.size() - 4); }
+};
+namespace trace_keys {
+inline constexpr trace_key step{1, ",\"step\":"};
+inline constexpr trace_key path{2, ",\"path\":"};
+inline constexpr trace_key index{3, ",\"index\":"};
+inline constexpr trace_key flops{4, ",\"flops\":"};
+inline constexpr trace_key bytes{5, ",\"bytes\":"};
+inline constexpr trace_key tokens{6, ",\"tokens\":"};
+inline constexpr trace_key shape{7, ",\"shape\":"};
+inline constexpr trace_key note{8, ",\"note\":"};
+inline constexpr trace_key correlation{9, ",\"correlation\":"};
+inline constexpr trace_key range{10, ",\"range\":"};
+inline constexpr trace_key captured{11, ",\"captured\":"};
+inline constexpr trace_key kernel{12, ",\"kernel\":"};
+inline constexpr trace_key mangled{13, ",\"mangled\":"};
+inline constexpr trace_key grid{14, ",\"grid\":"};
+inline constexpr trace_key block{15, ",\"block\":"};
+inline constexpr trace_key registers{16, ",\"registers\":"};
+inline constexpr trace_key static_shared_bytes{17, ",\"static_shared_bytes\":"};
+inline constexpr trace_key dynamic_shared_bytes{18, ",\"dynamic_shared_bytes\":"};
+inline constexpr trace_key captured_range{19, ",\"captured_range\":"};
+inline constexpr trace_key stream{20, ",\"stream\":"};
+inline constexpr trace_key thread{21, ",\"thread\":"};
+inline constexpr trace_key end_thread{22, ",\"end_thread\":"};
+inline constexpr trace_key domain{23, ",\"domain\":"};
+}  // namespace trace_keys
+
+/// The kind of an event, by which a viewer can filter.
+struct trace_category {
+  std::uint8_t number;
+  std::string_view name;
+};
+namespace trace_categories {
+inline constexpr trace_category step{1, "step"};
+inline constexpr trace_category range{2, "range"};
+inline constexpr trace_category driver{3, "driver"};
+inline constexpr trace_category kernel{4, "kernel"};
+inline constexpr trace_category copy{5, "copy"};
+inline constexpr trace_category synchronization{6, "synchronization"};
+inline constexpr trace_category nvtx{7, "nvtx"};
+}  // namespace trace_categories
+
+/// The arrows that begin or end at a slice: from the begin of a call to the begin of its work, or
+/// to the begin of the call where the clocks put that later.
+struct trace_arrows {
+  std::uint32_t correlation = 0;
+  std::uint32_t first = 1;  ///< of the arrows of a launch, first to last
+  std::uint32_t last = 0;
+  bool begins = false;
+  std::int64_t at = 0;
+
+  /// The correlation; the second and later ones of a call, which launched a graph, have their place
+  /// in the upper half.
+  std::uint64_t number(std::uint32_t arrow) const noexcept {
+    return (std::uint64_t{arrow} - 1) << 32 | correlation;
+  }
+};
+
+/// What a track shows.
+enum class trace_track_kind : std::uint8_t { process, counter, spans, thread, lane };
+
+/// Takes the events of a trace and writes them in some format. Of an event it takes name and
+/// category, then the arguments, then its times. What repeats is given by its number in the
+/// texts of trace_labels.
+class trace_sink {
+ public:
+  /// Whether a track may have events that overlap.
+  virtual bool has_async() const = 0;
+  virtual void process(std::uint32_t process, std::string_view name) = 0;
+  /// The track of the events that follow: its number among those of its kind, in its process.
+  virtual void track(trace_track_kind kind, std::uint32_t process, std::uint32_t number,
+                     std::string_view name) = 0;
+
+  virtual void begin(std::uint32_t name, trace_category const& category) = 0;
+  virtual void begin(std::string_view name, trace_category const& category) = 0;
+  virtual void integer(trace_key const& key, std::int64_t value) = 0;
+  virtual void number(trace_key const& key, double value) = 0;
+  virtual void flag(trace_key const& key) = 0;
+  virtual void text(trace_key const& key, std::uint32_t number) = 0;
+  virtual void text(trace_key const& key, std::string_view text) = 0;
+  /// `144x1x1`
+  virtual void extent(trace_key const& key, std::uint32_t const* sizes, std::uint32_t count) = 0;
+
+  virtual void slice(std::int64_t begin, std::int64_t end, trace_arrows const& arrows) = 0;
+  virtual void async(std::int64_t begin, std::int64_t end, std::uint64_t number,
+                     std::string_view name) = 0;
+  virtual void instant(std::int64_t at) = 0;
+
+  /// A sentence about the trace itself, without arguments.
+  virtual void remark(std::string_view text, std::int64_t at) = 0;
+  virtual void counter(std::int64_t at, std::int64_t value) = 0;
+  /// How many events were written.
+  virtual std::uint64_t count() const = 0;
+
+ protected:
+  ~trace_sink() = default;
 };
 
 }  // namespace detail

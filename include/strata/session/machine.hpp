@@ -8,12 +8,22 @@
 #include <strata/profile.hpp>
 
 #include <time.h>
+#include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <string>
 
 #if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <fcntl.h>
+#include <sys/stat.h>
 #endif
 
 STRATA_BEGIN
@@ -92,6 +102,47 @@ class machine {
     return std::string(text, length);
   }
 
+#if defined(__linux__) || defined(__APPLE__)
+  /// Starts a thread that takes no signals of the program.
+  static bool start_thread(pthread_t& made, void* (*body)(void*), void* context) noexcept {
+    sigset_t everything;
+    sigset_t before;
+    sigfillset(&everything);
+    pthread_sigmask(SIG_SETMASK, &everything, &before);
+    bool const started = pthread_create(&made, nullptr, body, context) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return started;
+  }
+#endif
+
+#if defined(__linux__)
+  /// The threads of the process, a main that has ended and those of Strata included.
+  static std::size_t threads_left() noexcept {
+    struct stat tasks {};
+    return ::stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink < 3
+               ? (std::numeric_limits<std::size_t>::max)()  // not known
+               : static_cast<std::size_t>(tasks.st_nlink) - 2;
+  }
+
+  /// Whether the main thread of a process has ended, by its file `stat`.
+  static bool main_has_ended(char const* path) noexcept {
+    char text[512];
+    int const file = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    ssize_t const size = ::read(file, text, sizeof text - 1);
+    ::close(file);
+    text[size < 0 ? 0 : size] = '\0';
+    char const* const name_end = std::strrchr(text, ')');
+    return name_end != nullptr && std::strncmp(name_end, ") Z", 3) == 0;
+  }
+
+  /// How many threads of Strata's run beside the one that waits for signals.
+  static std::atomic<std::size_t>& own_threads() noexcept {
+    static std::atomic<std::size_t> count{0};
+    return count;
+  }
+#endif
+
  private:
   static std::string host() {
 #if defined(__linux__) || defined(__APPLE__)
@@ -103,9 +154,10 @@ class machine {
     return {};
   }
 
-  /// The command line as the process has it; blanks stand between the arguments.
+  /// The command line as the process has it; with blanks between the arguments.
   static std::string command() {
-    std::string text = read("/proc/self/cmdline", 65'536);
+    std::string text = read("/proc/thread-self/cmdline", 65'536);  // also where main has ended
+    if (text.empty()) text = read("/proc/self/cmdline", 65'536);   // Linux before 3.17
     while (!text.empty() && text.back() == '\0') text.pop_back();
     for (char& c : text) {
       if (c == '\0') c = ' ';

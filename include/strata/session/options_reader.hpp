@@ -3,9 +3,11 @@
 #define STRATA_SESSION_OPTIONS_READER_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -33,13 +35,61 @@ class options_reader {
       set(trim(item.substr(0, equals)),
           has_value ? trim(item.substr(equals + 1)) : std::string_view{}, has_value);
     }
+    if (unknown_ == 0 || known_ != 0) return;
+    to_->enabled = false;
+    problems_->back() += " Nothing is recorded.";
+  }
+
+  /// What `help` prints.
+  static std::string help() {
+    std::string text = "STRATA=trace,out=run1 ./program\n\n";
+    for (key_row const& each : keys) {
+      std::string line = std::string("  ") + each.key + each.value;
+      line.resize((std::max<std::size_t>)(line.size() + 2, 41), ' ');
+      text += line + each.meaning;
+      text += *each.fallback == '\0' ? "\n" : std::string(" (") + each.fallback + ")\n";
+    }
+    return text + "\nIn brackets: the default.\n";
   }
 
  private:
-  static constexpr std::string_view keys =
-      "trace, host, off, out, formats, skip, warmup, active, repeat, only, counters, kernels, "
-      "sync, nvtx, "
-      "verbose, strict, log, buffers, list-metrics, chip";
+  struct key_row {
+    char const* key;
+    char const* value;  // as in `out=DIRECTORY`
+    char const* meaning;
+    char const* fallback;  // where the key is not given
+  };
+  static constexpr key_row keys[] = {
+      {"trace", "[=kernels+copies+memory+waits]",
+       "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on"},
+      {"host", "", "ranges and host times only", ""},
+      {"off", "", "nothing is recorded or printed", ""},
+      {"out", "=DIRECTORY", "where the files go", "strata-out"},
+      {"formats", "=table+csv+json+trace+perfetto+html", "what is written, or none",
+       "the first four"},
+      {"skip", "=N", "steps that are not recorded, before each window", "0"},
+      {"warmup", "=N", "steps of a window that are recorded and dropped", "0"},
+      {"active", "=N", "steps of a window that are kept", "all that follow"},
+      {"repeat", "=N", "how many windows; 0: until the program ends", "1"},
+      {"every", "=N", "a window of warmup + active steps at the end of each so many steps", ""},
+      {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
+       ""},
+      {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
+      {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
+       ""},
+      {"kernels", "=NAME+...",
+       "with counters: the kernels of these ranges, and below them, are counted one by one", ""},
+      {"sync", "", "wait for the GPU at the end of every range", ""},
+      {"nvtx", "=in+out", "in: NVTX ranges become rows; out: ranges become NVTX ranges; or off",
+       ""},
+      {"log", "=MB", "memory limit of ranges and launches", "256"},
+      {"buffers", "=MB", "memory limit of GPU activity", "512"},
+      {"verbose", "", "says what is opened, and when windows begin and end", ""},
+      {"strict", "", "exit code 3 when the program exits by itself and there was any problem", ""},
+      {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
+      {"chip", "=NAME", "the chip of list-metrics, such as GH100", "this machine's"},
+      {"help", "", "print the keys on stdout; record nothing", ""},
+  };
 
   static std::string_view trim(std::string_view text) {
     constexpr std::string_view blanks = " \t\r\n";
@@ -59,7 +109,9 @@ class options_reader {
   }
 
   void set(std::string_view key, std::string_view value, bool has_value) {
+    ++known_;
     if (key == "trace") {
+      if (value.find_first_not_of("01onf") != value.npos) return device_kinds(value);
       bool on = to_->trace;
       if (flag(key, value, on)) to_->enabled = to_->enabled || on;
       to_->trace = on;
@@ -86,6 +138,11 @@ class options_reader {
       to_->out = std::string(value);
       return;
     }
+    if (key == "trigger") {
+      if (value.empty()) return wrong(key, value, "a file, as in trigger=/tmp/profile-now");
+      to_->trigger = std::string(value);
+      return;
+    }
     if (key == "counters") return counters(value);
     if (key == "list-metrics") return (void)flag(key, value, to_->list_metrics);
     if (key == "chip") {
@@ -99,14 +156,30 @@ class options_reader {
     if (key == "warmup") return number(key, value, to_->warmup, 0);
     if (key == "active") return number(key, value, to_->active, 1);
     if (key == "repeat") return number(key, value, to_->repeat, 0);
+    if (key == "every") return number(key, value, to_->every, 1);
     if (key == "log") return number(key, value, to_->log_mb, 1);
     if (key == "buffers") return number(key, value, to_->buffers_mb, 16);
     if (key == "sync") return (void)flag(key, value, to_->synchronize);
     if (key == "verbose") return (void)flag(key, value, to_->verbose);
     if (key == "strict") return (void)flag(key, value, to_->strict);
     if (key == "nvtx") return nvtx(value);
-    problems_->push_back("STRATA: there is no key \"" + quoted(key) + "\"; the keys are " +
-                         std::string(keys) + ".");
+    if (key == "help") return (void)flag(key, value, to_->help);
+    --known_;
+    ++unknown_;
+    problems_->push_back(no_key(key));
+  }
+
+  static std::string no_key(std::string_view key) {
+    nearest_names nearest(key);
+    std::string all;
+    for (key_row const& each : keys) {
+      nearest.consider(each.key);
+      all += (all.empty() ? "" : ", ") + std::string(each.key);
+    }
+    vec<std::string> const best = nearest.best(1);
+    return "STRATA: there is no key \"" + quoted(key) + '"' +
+           (best.empty() ? "" : ", did you mean " + best.front() + '?') + "; the keys are " + all +
+           '.';
   }
 
   void wrong(std::string_view key, std::string_view value, std::string_view wanted) {
@@ -150,9 +223,11 @@ class options_reader {
 
   void formats(std::string_view value) {
     options chosen = *to_;
-    chosen.table = chosen.csv = chosen.json = chosen.chrome_trace = false;
+    chosen.table = chosen.csv = chosen.json = chosen.chrome_trace = chosen.perfetto = chosen.html =
+        false;
     bool any_known = false;
-    constexpr std::string_view wanted = "table, csv, json and trace joined by +, or none";
+    constexpr std::string_view wanted =
+        "table, csv, json, trace, perfetto and html joined by +, or none";
     each(value, [&](std::string_view format) {
       bool known = true;
       if (format == "table") {
@@ -163,6 +238,10 @@ class options_reader {
         chosen.json = true;
       } else if (format == "trace") {
         chosen.chrome_trace = true;
+      } else if (format == "perfetto") {
+        chosen.perfetto = true;
+      } else if (format == "html") {
+        chosen.html = true;
       } else if (format != "none") {
         known = false;
         wrong("formats", format, wanted);
@@ -174,6 +253,29 @@ class options_reader {
     } else if (trim(value).find_first_not_of("+ \t") == value.npos) {
       wrong("formats", value, wanted);
     }
+  }
+
+  void device_kinds(std::string_view value) {
+    options chosen = *to_;
+    chosen.trace_kernels = chosen.trace_copies = chosen.trace_memory = chosen.trace_waits = false;
+    bool known = true;
+    each(value, [&](std::string_view kind) {
+      if (kind == "kernels") {
+        chosen.trace_kernels = true;
+      } else if (kind == "copies") {
+        chosen.trace_copies = true;
+      } else if (kind == "memory") {
+        chosen.trace_memory = true;
+      } else if (kind == "waits") {
+        chosen.trace_waits = true;
+      } else {
+        known = false;
+      }
+    });
+    if (!known)
+      return wrong("trace", value, "1, 0, or kernels, copies, memory and waits joined by +");
+    *to_ = chosen;
+    to_->trace = to_->enabled = true;
   }
 
   void counters(std::string_view value) {
@@ -222,6 +324,8 @@ class options_reader {
 
   options* to_;
   vec<std::string>* problems_;
+  std::size_t known_ = 0;
+  std::size_t unknown_ = 0;  // keys
 };
 
 }  // namespace detail

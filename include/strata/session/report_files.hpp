@@ -13,7 +13,10 @@
 #include <strata/profile.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/csv.hpp>
+#include <strata/report/findings.hpp>
+#include <strata/report/html.hpp>
 #include <strata/report/json.hpp>
+#include <strata/report/perfetto.hpp>
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
@@ -39,20 +42,38 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// What a file is filled with: refers to a function of a text_writer.
+class file_content {
+ public:
+  template <class Fill>
+  file_content(Fill const& fill) noexcept
+      : fill_(&fill),
+        run_([](void const* of, text_writer& out) { (*static_cast<Fill const*>(of))(out); }) {}
+
+  void write(text_writer& out) const { run_(fill_, out); }
+
+ private:
+  void const* fill_;
+  void (*run_)(void const*, text_writer&);
+};
+
 /// A directory of its own for the files of one run.
 class output_directory {
  public:
   /// Makes the directory, with its parents; where it exists already, the first free of `-2`, `-3`,
-  /// ... beside it.
-  status make(std::string const& wanted) {
+  /// ... beside it. `numbered`: the first free of `001`, `002`, ... within it.
+  status make(std::string const& wanted, bool numbered = false) {
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
+    if (numbered) path += '/';
     for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {
       (void)make_one(path.substr(0, slash));
     }
     for (int number = 1; number <= most_runs; ++number) {
-      path_ = number == 1 ? path : path + "-" + std::to_string(number);
+      path_ = path + (numbered      ? three_digits(number)
+                      : number == 1 ? std::string()
+                                    : "-" + std::to_string(number));
       int const error = make_one(path_);
       if (error == 0) return {};
       if (error != EEXIST) return failure(path_, error);
@@ -63,19 +84,47 @@ class output_directory {
 
   std::string const& path() const noexcept { return path_; }
 
+  /// Whether `make` would succeed; only parents stay behind.
+  static status probe(std::string const& wanted, bool numbered = false) {
+    output_directory made;
+    status const outcome = made.make(wanted, numbered);
+#if defined(_WIN32)
+    if (outcome.ok()) (void)_rmdir(made.path_.c_str());
+#else
+    if (outcome.ok()) (void)::rmdir(made.path_.c_str());
+#endif
+    return outcome;
+  }
+
   /// Writes one file under a temporary name and renames it when it is whole.
-  template <class Fill>
-  status write(char const* name, Fill fill) const {
-    std::string const whole = path_ + "/" + name;
-    std::string const part = whole + ".part";
-    std::FILE* const file = std::fopen(part.c_str(), "wb");
-    if (file == nullptr) return failure(part, errno);
+  status write(char const* name, file_content const& content) const {
+    std::FILE* file = nullptr;
+    status const begun = begin(name, file);
+    if (!begun.ok()) return begun;
     int error = 0;
     {
       text_writer out(file);
-      fill(out);
+      content.write(out);
       if (!out.flush()) error = out.error();
     }
+    return end(name, file, error);
+  }
+
+  /// Begins a file under its temporary name, with `.part` behind it.
+  status begin(char const* name, std::FILE*& file) const {
+    std::string const part = path_ + "/" + name + ".part";
+    file = std::fopen(part.c_str(), "wbe");
+    if (file == nullptr) return failure(part, errno);
+    // The text_writer has a buffer. A second one here would be written again by a child that the
+    // program forks meanwhile.
+    (void)std::setvbuf(file, nullptr, _IONBF, 0);
+    return {};
+  }
+
+  /// Ends it: gives it its name, or removes it where there was an error.
+  status end(char const* name, std::FILE* file, int error) const {
+    std::string const whole = path_ + "/" + name;
+    std::string const part = whole + ".part";
     if (std::fclose(file) != 0 && error == 0) error = errno;
     if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
     if (error == 0) return {};
@@ -85,6 +134,11 @@ class output_directory {
 
  private:
   static constexpr int most_runs = 10'000;
+
+  static std::string three_digits(int number) {
+    std::string const text = std::to_string(number);
+    return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
+  }
 
   static int make_one(std::string const& path) noexcept {
 #if defined(_WIN32)
@@ -112,13 +166,62 @@ class output_directory {
   std::string path_;
 };
 
+/// A trace that was begun before the report, in the directory of its files.
+class running_trace {
+ public:
+  virtual char const* file_name() const noexcept = 0;
+  virtual output_directory const& directory() const noexcept = 0;
+  /// Writes the rest. Returns: whether the file is there; `remark` says what it leaves out.
+  virtual bool complete(report_input const& input, std::string& remark) = 0;
+
+ protected:
+  ~running_trace() = default;
+};
+
 /// All reports of one profile: the files in a directory of their own, the table on stderr.
 class report_files {
  public:
-  explicit report_files(options const& wanted) : options_(&wanted) {}
+  explicit report_files(options const& wanted, trace_options const& trace = {},
+                        table_options const& table = terminal())
+      : options_(&wanted), trace_options_(trace), table_options_(table) {}
 
-  /// The files tell all problems of the profile; the first `said` of them are not printed again.
-  status write(profile& source, std::size_t said = 0) {
+  /// The table for the terminal. It reads the environment, which a report beside the running
+  /// program leaves alone.
+  static table_options terminal() noexcept { return {terminal_width(), has_colors(), most_rows}; }
+
+  /// Whether the files of a run can go where they should. Where they cannot, `wanted.out` becomes
+  /// a folder of temporary files.
+  /// Errors: input_output: it was changed, or there is no such folder either.
+  static status find_place(options& wanted, int rank) {
+    if (!wants_files(wanted)) return {};
+    bool const numbered = !wanted.trigger.empty();
+    status const asked = output_directory::probe(place(wanted.out, rank), numbered);
+    if (asked.ok()) return {};
+    char const* const folder = std::getenv("TMPDIR");
+    std::string const other =
+        std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
+    if (!output_directory::probe(place(other, rank), numbered).ok()) return asked;
+    wanted.out = other;
+    return {asked.code(), asked.message() + "; the files of this run go to " + other +
+                              (numbered ? "" : ", or the first free of -2, -3, ... of it")};
+  }
+
+  /// Makes the directory for the files of this process, where `find_place` would have them if the
+  /// place has gone. Returns: whether there is one; `outcome` is ok where it is as wanted.
+  static bool make_directory(options const& wanted, int rank, output_directory& made,
+                             status& outcome) {
+    bool const numbered = !wanted.trigger.empty();
+    outcome = made.make(place(wanted.out, rank), numbered);
+    if (outcome.ok()) return true;
+    options elsewhere = wanted;
+    outcome = find_place(elsewhere, rank);
+    return made.make(place(elsewhere.out, rank), numbered).ok();
+  }
+
+  /// The files have all problems of the profile; the first `said` of them are not printed again.
+  /// `trace`: the trace of this profile, if it was begun.
+  status write(profile& source, std::size_t said = 0, running_trace* trace = nullptr) {
+    trace_ = trace;
     call_tree const tree(source);
     call_tree const folded(source, folding::by_name);
     vec<kernel_row> const kernels = make_kernel_table(source, tree);
@@ -135,22 +238,28 @@ class report_files {
         input.kernel_counters = &kernel_counters;
       }
     }
+    if (options_->table || options_->json || options_->html) input.find_answer(folded);
     status const outcome = write_files(input);
-    std::fflush(stdout);  // what the program printed stands above what is printed here
+    // What the program printed comes before what is printed here; a process that is ending flushes
+    // by itself, or not at all, and one that goes on beside the report is left alone.
+    if (block().phase.load() == process_phase::running && options_->trigger.empty())
+      std::fflush(stdout);
     vec<std::string> const problems = source.problems;
     source.problems.erase(source.problems.begin(),
                           source.problems.begin() + static_cast<std::ptrdiff_t>(said));
+    if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
     if (options_->table) {
       text_writer out(stderr);
-      write_table(out, input, {terminal_width(), false, most_rows});
+      write_table(out, input, table_options_);
     } else {
       for (std::string const& problem : source.problems) say(problem.c_str());
     }
     source.problems = problems;
-    if (!outcome.ok()) {
-      say(outcome.message().c_str());
-    } else if (!written_.empty()) {
-      std::fprintf(stderr, "strata: wrote %s/{%s}\n", directory_.path().c_str(), written_.c_str());
+    if (!outcome.ok()) say(outcome.message().c_str());
+    if (!written_.empty()) {
+      bool const several = written_.find(',') != written_.npos;  // a shell expands {a,b}, not {a}
+      std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
+                   directory_.path().c_str(), written_.c_str());
     }
     return outcome;
   }
@@ -158,17 +267,26 @@ class report_files {
  private:
   static constexpr std::size_t most_rows = 60;
 
+  static bool wants_files(options const& wanted) noexcept {
+    return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html;
+  }
+
+  static std::string place(std::string const& out, int rank) {
+    return rank < 0 ? out : out + "/rank" + std::to_string(rank);
+  }
+
   status write_files(report_input const& input) {
-    if (!options_->csv && !options_->json && !options_->chrome_trace) return {};
-    std::string place = options_->out;
-    if (input.source.environment.rank >= 0)
-      place += "/rank" + std::to_string(input.source.environment.rank);
-    status outcome = directory_.make(place);
-    if (!outcome.ok()) return outcome;
-    auto const file = [&](std::string const& name, auto fill) {
-      if (!outcome.ok()) return;
-      outcome = directory_.write(name.c_str(), fill);
-      if (outcome.ok()) written_ += (written_.empty() ? "" : ",") + name;
+    if (!wants_files(*options_)) return {};
+    status outcome;
+    if (trace_ != nullptr) {
+      directory_ = trace_->directory();
+    } else if (!make_directory(*options_, input.source.environment.rank, directory_, outcome)) {
+      return outcome;
+    }
+    auto const file = [&](std::string const& name, file_content const& content) {
+      status const done = directory_.write(name.c_str(), content);
+      if (done.ok()) written_ += (written_.empty() ? "" : ",") + name;
+      if (outcome.ok()) outcome = done;
     };
     if (options_->csv) {
       file("ranges.csv", [&](text_writer& out) { write_ranges_csv(out, input); });
@@ -183,10 +301,39 @@ class report_files {
              [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
       }
     }
-    if (options_->json) file("profile.json", [&](text_writer& out) { write_json(out, input); });
+    if (options_->json) {
+      file("findings.json", [&](text_writer& out) { write_findings(out, input); });
+      file("profile.json", [&](text_writer& out) { write_json(out, input); });
+    }
     if (options_->chrome_trace)
-      file("trace.json", [&](text_writer& out) { write_trace(out, input); });
+      file("trace.json", [&](text_writer& out) {
+        trace_problem_ = write_trace(out, input, trace_options_).problem;
+      });
+    if (trace_ != nullptr) {
+      std::string remark;
+      if (trace_->complete(input, remark))
+        written_ += (written_.empty() ? "" : ",") + std::string(trace_->file_name());
+      if (!remark.empty()) trace_problem_ = remark;
+    } else if (options_->perfetto) {
+      file("trace.perfetto-trace", [&](text_writer& out) {
+        std::string const problem = write_perfetto(out, input).problem;
+        if (!problem.empty()) trace_problem_ = problem;
+      });
+    }
+    if (options_->html) file("report.html", [&](text_writer& out) { write_html(out, input); });
     return outcome;
+  }
+
+  /// https://no-color.org
+  static bool has_colors() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    char const* const none = std::getenv("NO_COLOR");
+    char const* const kind = std::getenv("TERM");
+    return (none == nullptr || *none == '\0') && kind != nullptr &&
+           std::strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) != 0;
+#else
+    return false;
+#endif
   }
 
   static int terminal_width() noexcept {
@@ -202,6 +349,10 @@ class report_files {
   }
 
   options const* options_;
+  trace_options trace_options_;
+  table_options table_options_;
+  std::string trace_problem_;  ///< what a trace leaves out
+  running_trace* trace_ = nullptr;
   output_directory directory_;
   std::string written_;
 };

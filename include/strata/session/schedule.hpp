@@ -2,20 +2,37 @@
 #ifndef STRATA_SESSION_SCHEDULE_HPP
 #define STRATA_SESSION_SCHEDULE_HPP
 
+#include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
+#include <strata/collect/counters/counting_pass.hpp>
+#include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
+#include <strata/collect/cuda/contexts.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/session/machine.hpp>
 #include <strata/status.hpp>
 
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 STRATA_BEGIN
 
@@ -28,7 +45,33 @@ class schedule {
 
   schedule() = default;
   explicit schedule(options const& from) noexcept
-      : skip_(from.skip), warmup_(from.warmup), active_(from.active), repeat_(from.repeat) {}
+      : skip_(from.skip), warmup_(from.warmup), active_(from.active), repeat_(from.repeat) {
+    if (!from.trigger.empty()) {
+      skip_ = 0;
+      repeat_ = 1;
+    } else if (from.every == 0) {
+      return;
+    }
+    if (active_ == 0) active_ = 1;
+    if (!from.trigger.empty()) return;
+    repeat_ = 0;
+    std::uint64_t const kept = std::uint64_t{warmup_} + active_;
+    skip_ = from.every > kept ? static_cast<std::uint32_t>(from.every - kept) : 0;
+  }
+
+  /// What has no effect beside another key. Errors: bad_argument.
+  static status ignored(options const& wanted) {
+    bool const others = wanted.skip != 0 || wanted.repeat != 1;
+    if (!wanted.trigger.empty() && (others || wanted.every != 0))
+      return {errc::bad_argument,
+              "every=, skip= and repeat= are ignored beside trigger=, which takes a window of "
+              "warmup + active steps each time that its file is touched"};
+    if (wanted.every != 0 && others)
+      return {errc::bad_argument,
+              "skip= and repeat= are ignored beside every=, which places its windows by itself and "
+              "goes on until the program ends"};
+    return {};
+  }
 
   phase of(std::uint32_t step) const noexcept {
     std::uint64_t position = step;
@@ -37,8 +80,11 @@ class schedule {
       position %= window();
     }
     if (position < skip_) return phase::skip;
-    return position < std::uint64_t{skip_} + warmup_ ? phase::warmup : phase::active;
+    return position < first_kept() ? phase::warmup : phase::active;
   }
+
+  /// The first step that is kept, from 0.
+  std::uint64_t first_kept() const noexcept { return std::uint64_t{skip_} + warmup_; }
 
   /// Those of all windows, of the first one where they have no end, none where there are no
   /// windows.
@@ -56,6 +102,173 @@ class schedule {
   std::uint32_t warmup_ = 0;
   std::uint32_t active_ = 0;
   std::uint32_t repeat_ = 1;
+};
+
+/// `trigger=FILE`: the file is looked at, and each touch of it asks for a window of steps, whose
+/// report a thread of its own writes while the program goes on. What happens in a window is the
+/// session's. Threads: `look`, `begin` and `report` in the one that steps, `end` in any.
+class triggered_windows {
+ public:
+  using work = void(void* context) noexcept;
+
+  bool used() const noexcept { return !path_.empty(); }
+
+  /// A session begins. The file as it is now asks for nothing. Errors: input_output: the file
+  /// cannot be looked at.
+  status open(std::string const& path) {
+    path_ = path;
+    state_.store(state::idle);
+    ending_ = false;
+    windows_ = 0;
+    seen_ = {};
+    reason_ = 0;
+    if (!used()) return {};
+#if defined(__linux__) || defined(__APPLE__)
+    char here[4096];  // the program may change its directory
+    if (path_.front() != '/' && getcwd(here, sizeof here) != nullptr)
+      path_ = std::string(here) + '/' + path_;
+    (void)differs();
+    struct stat folder {};
+    std::size_t const slash = path_.rfind('/') + 1;
+    if (reason_ == 0 && !seen_.exists && stat(path_.substr(0, slash).c_str(), &folder) != 0)
+      reason_ = errno;
+    return problem();
+#else
+    path_.clear();
+    return {errc::unavailable, "trigger= is not available on this system: nothing is recorded"};
+#endif
+  }
+
+  /// At the end of a step outside of a window: whether the file was made or touched since the last
+  /// look. Cost: a clock read; ten times a second a call of stat.
+  bool look() noexcept {
+    if (state_.load(std::memory_order_acquire) != state::idle) return false;
+    std::int64_t const now = monotonic_ns();
+    if (now < next_look_) return false;
+    next_look_ = now + 100'000'000;
+    int const before = reason_;
+    bool const touched = differs();
+    if (reason_ != 0 && reason_ != before) say(problem().message().c_str());
+    return touched;
+  }
+
+  /// A window begins with this step. `prepare` runs first, unless the session ends.
+  template <class Prepare>
+  void begin(std::uint32_t first, Prepare prepare) {
+    std::lock_guard<std::mutex> const lock(mutex_);
+    if (ending_) return;
+    prepare();
+    first_ = first;
+    ++windows_;
+    state_.store(state::window, std::memory_order_release);
+  }
+
+  bool in_window() const noexcept {
+    return state_.load(std::memory_order_acquire) == state::window;
+  }
+  /// The step of a window, from 0.
+  std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
+  bool had_window() const noexcept { return windows_ != 0; }
+
+  /// A session that ends without an open window: why it has no report; empty where earlier ones
+  /// were written.
+  std::string no_report(bool has_steps) const {
+    if (windows_ != 0) return {};
+    return has_steps ? "nothing is reported: nobody touched " + path_ +
+                           ", the file of trigger=, while the program ran its steps"
+                     : "nothing is reported: trigger= is looked at at the ends of STRATA_STEP(), "
+                       "and the program has none";
+  }
+
+  /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
+  /// window begins before it has returned. At the end of the session the report is the session's.
+  void report(work* write, void* context) {
+    std::lock_guard<std::mutex> const lock(mutex_);
+    if (ending_) return;
+    join();
+    write_ = write;
+    context_ = context;
+    state_.store(state::reporting);
+    if (!start_thread()) (void)run(this);
+  }
+
+  /// The session ends: waits for a report that is being written; no other begins.
+  void end() {
+    std::lock_guard<std::mutex> const lock(mutex_);
+    ending_ = true;
+    join();
+  }
+
+ private:
+  enum class state : unsigned char { idle, window, reporting };
+  struct version {
+    bool exists = false;
+    std::uint64_t file = 0;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+  };
+
+  /// Looks at the file: whether it is there and another than it was, or of another time.
+  bool differs() noexcept {
+    version now;
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    now.exists = stat(path_.c_str(), &found) == 0;
+    reason_ = now.exists || errno == ENOENT ? 0 : errno;
+    if (now.exists) {
+      now.file = static_cast<std::uint64_t>(found.st_ino);
+#if defined(__APPLE__)
+      timespec const& time = found.st_mtimespec;
+#else
+      timespec const& time = found.st_mtim;
+#endif
+      now.seconds = time.tv_sec;
+      now.nanoseconds = time.tv_nsec;
+    }
+#endif
+    version const before = std::exchange(seen_, now);
+    return now.exists && (!before.exists || now.file != before.file ||
+                          now.seconds != before.seconds || now.nanoseconds != before.nanoseconds);
+  }
+
+  status problem() const {
+    if (reason_ == 0) return {};
+    return {errc::input_output, "trigger=" + path_ +
+                                    " cannot be looked at: " + std::strerror(reason_) +
+                                    "; no window begins until it can: make its directory, or name "
+                                    "a file in another one"};
+  }
+
+  static void* run(void* self) {
+    auto& of = *static_cast<triggered_windows*>(self);
+    of.write_(of.context_);
+    of.state_.store(state::idle, std::memory_order_release);
+    return nullptr;
+  }
+
+#if defined(__linux__) || defined(__APPLE__)
+  bool start_thread() noexcept { return has_thread_ = machine::start_thread(thread_, &run, this); }
+  void join() noexcept {
+    if (std::exchange(has_thread_, false)) pthread_join(thread_, nullptr);
+  }
+  pthread_t thread_{};
+  bool has_thread_ = false;
+#else
+  bool start_thread() noexcept { return false; }
+  void join() noexcept {}
+#endif
+
+  std::string path_;
+  std::mutex mutex_;  // a window begins, a report begins, or the session ends
+  std::atomic<state> state_{state::idle};
+  bool ending_ = false;
+  std::uint32_t first_ = 0;
+  std::uint32_t windows_ = 0;
+  std::int64_t next_look_ = 0;
+  version seen_;
+  int reason_ = 0;  // why the file cannot be looked at
+  work* write_ = nullptr;
+  void* context_ = nullptr;
 };
 
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
@@ -79,15 +292,28 @@ class step_counting {
   counter_collector& by_program(std::string_view request) {
     if (requested_.empty() && options_.counters.empty()) {
       requested_ = request;
-      (void)keep(ranges_.open(request, problems_));
-    } else if (requested_ != request) {
-      problems_.emplace_back(errc::bad_argument,
-                             "counters \"" + std::string(request) +
-                                 "\" are not counted: this run has \"" +
-                                 (requested_.empty() ? options_.counters : requested_) +
-                                 "\"; name all in one request, joined by +");
+      refusal_ = ranges_.open(request, problems_);
+      (void)keep(refusal_);
+    }
+    ranges_.drive_by_hand();
+    ranges_.refuse(refusal_);
+    if (requested_ != request) {
+      ranges_.refuse({errc::bad_argument,
+                      "counters \"" + std::string(request) + "\" are not counted: this run has \"" +
+                          (requested_.empty() ? options_.counters : requested_) +
+                          "\"; name all in one request, joined by +"});
+      problems_.push_back(ranges_.refusal());
     }
     return ranges_;
+  }
+
+  /// Whether anything may be counted. Where not, names that no chip has are problems.
+  bool may_count(bool has_cupti) {
+    vec<status> unknown;
+    if (pass_plan::is_known(options_.counters, unknown) && has_cupti) return true;
+    stage_ = stage::done;
+    for (status& each : unknown) problems_.push_back(std::move(each));
+    return false;
   }
 
   /// Begins a step after the timed ones.
@@ -95,9 +321,6 @@ class step_counting {
     if (stage_ == stage::waiting) open_ranges();
     if (stage_ == stage::ranges && !ranges_.begin_pass().ok()) end_ranges();
     if (stage_ == stage::kernels && !kernels_.begin_step(ranges_.work()).ok()) end();
-    if (stage_ == stage::kernels && progress_.live())
-      progress_.show(
-          progress_line::of_pass(ranges_.chip(), kernels_.steps_done() + 1, kernels_.steps()));
   }
 
   void end_step() {
@@ -110,9 +333,15 @@ class step_counting {
     }
   }
 
+  /// Before another thread stops the session: has the thread of a pass end it, while ranges are
+  /// followed.
+  void ask_to_end() noexcept {
+    ranges_.ask_to_end();
+    kernels_.ask_to_end();
+  }
+
   /// Lets CUPTI go; what was counted stays.
   void close() {
-    progress_.erase();
     ranges_.close();
     kernels_.close();
   }
@@ -123,35 +352,45 @@ class step_counting {
     kernels_.copy_to(to);
     for (status const& problem : ranges_.problems()) problems_.push_back(problem);
     for (status const& problem : kernels_.problems()) problems_.push_back(problem);
+    if (stage_ == stage::waiting && postponed_ != 0)
+      problems_.push_back(pass_driver::captures_in_the_way(postponed_));
+    (void)keep(ranges_.hindrance());
+    (void)keep(kernels_.hindrance());
     if (ranges_.passes_done() < ranges_.passes()) {
-      tell_missing("counters", ranges_.passes_done(), ranges_.passes());
+      add_missing("counters", ranges_.passes_done(), ranges_.passes());
     } else if (stage_ == stage::kernels) {
-      tell_missing("kernels=", kernels_.steps_done(), kernels_.steps());
+      add_missing("kernels=", kernels_.steps_done(), kernels_.steps());
     }
   }
 
+  /// Nothing is left to count.
+  bool done() const noexcept { return stage_ == stage::done; }
+
   /// No step came that could be counted.
-  bool never_began() const noexcept { return stage_ == stage::waiting; }
+  bool never_began() const noexcept { return stage_ == stage::waiting && postponed_ == 0; }
 
  private:
   enum class stage : unsigned char { waiting, ranges, kernels, done };
 
-  /// Once: without a driver, say, tracing has told the same.
+  /// Once: without a driver, say, tracing has the same problem.
   bool keep(status const& outcome) {
     if (outcome.ok()) return true;
-    for (status const& told : problems_)
-      if (told.message() == outcome.message()) return false;
+    for (status const& known : problems_)
+      if (known.message() == outcome.message()) return false;
     problems_.push_back(outcome);
     return false;
   }
 
   void open_ranges() {
     std::size_t const before = problems_.size();
+    capture_guard::exclusive const alone;
+    postponed_ = alone ? 0 : postponed_ + 1;
+    if (!alone) return;
     stage_ = stage::done;
     if (!keep(ranges_.open(options_.counters, problems_))) return;
     stage_ = stage::ranges;
     bool const partly = problems_.size() != before;
-    if (progress_.live() && !partly) return;
+    if (ranges_.shows_progress() && !partly) return;
     std::fprintf(stderr, "strata: counting on %s in the next %zu step%s%s\n",
                  ranges_.chip().c_str(), ranges_.passes(), ranges_.passes() == 1 ? "" : "s",
                  partly ? "; some of what was asked for cannot be counted" : "");
@@ -159,9 +398,9 @@ class step_counting {
 
   void end_ranges() {
     ranges_.close();
-    vec<status> told_by_the_ranges;
+    vec<status> known_from_ranges;
     bool const next = !options_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
-    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, told_by_the_ranges)))
+    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, known_from_ranges)))
       return end();
     stage_ = stage::kernels;
   }
@@ -169,10 +408,9 @@ class step_counting {
   void end() {
     stage_ = stage::done;
     kernels_.close();
-    progress_.erase();
   }
 
-  void tell_missing(char const* what, std::size_t done, std::size_t of) {
+  void add_missing(char const* what, std::size_t done, std::size_t of) {
     problems_.emplace_back(
         errc::limit,
         std::string(what) + ": the program ended after " + std::to_string(done) + " of " +
@@ -186,9 +424,51 @@ class step_counting {
   stage stage_;
   counter_collector ranges_;
   kernel_counter_collector kernels_;
-  progress_line progress_;  // of the kernels; ranges have their own
-  std::string requested_;   // by the program
+  std::string requested_;      // by the program
+  status refusal_;             // of that request
+  std::size_t postponed_ = 0;  // steps in a row at which captures kept counting from its begin
 };
+
+/// Where the program's steps did not reach what the options ask for. `steps`: how many there were.
+inline status missing_steps(options const& wanted, schedule const& plan, bool never_counted,
+                            profile const& made, std::uint32_t steps) {
+  bool const triggered = !wanted.trigger.empty();
+  if (triggered && made.steps.empty())
+    return {errc::limit, "trigger=: the program ended before the window had a whole step"};
+  if (wanted.has_schedule() && !made.has_steps) {
+    return {errc::bad_argument,
+            never_counted ? "counters= needs STRATA_STEP() around each step, and the program has "
+                            "none: nothing was recorded"
+                          : "skip, warmup and active count steps, but the program has no "
+                            "STRATA_STEP(): nothing was recorded"};
+  }
+  if (wanted.has_schedule() && made.steps.empty()) {
+    return {errc::bad_argument, "the schedule left no step: the program had " +
+                                    std::to_string(steps) + ", and the first one to keep is step " +
+                                    std::to_string(plan.first_kept()) +
+                                    " (counted from 0): lower skip, warmup or every"};
+  }
+  if (!never_counted) return {};
+  return {errc::limit,
+          "counters: the program ended before the first counting step, which is step " +
+              std::to_string(plan.steps_before_counting()) + (triggered ? " of the window" : "") +
+              ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
+}
+
+/// Calls of the program that are left out.
+inline void explain_refused_calls(vec<status>& problems) {
+  if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {
+    problems.emplace_back(errc::limit,
+                          std::to_string(ranges) +
+                              " range calls are left out: a signal handler made them while its "
+                              "thread was within Strata");
+  }
+  if (std::uint64_t const values = block().values_refused.exchange(0)) {
+    problems.emplace_back(errc::bad_argument,
+                          "flops, bytes or tokens of " + std::to_string(values) +
+                              " range calls are left out: they were negative or not a number");
+  }
+}
 
 }  // namespace detail
 STRATA_END

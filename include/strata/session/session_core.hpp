@@ -2,7 +2,7 @@
 #ifndef STRATA_SESSION_SESSION_CORE_HPP
 #define STRATA_SESSION_SESSION_CORE_HPP
 
-#include <strata/analyse/joins.hpp>
+#include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
@@ -10,12 +10,13 @@
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
+#include <strata/collect/nvtx/nvtx_ranges.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/machine.hpp>
-#include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/schedule.hpp>
+#include <strata/session/timeline_stream.hpp>
 #include <strata/status.hpp>
 
 #include <atomic>
@@ -28,41 +29,142 @@
 #include <string_view>
 #include <utility>
 
+#if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#endif
+
 STRATA_BEGIN
 
 namespace detail {
+
+inline status child_is_silent() {
+  return {errc::unavailable,
+          "this process was forked from one that had started a Strata session, and records "
+          "nothing: fork before the first session, or run another program (exec)"};
+}
+
+/// `nvtx=in`: lets the program's NVTX calls come to the session, by way of CUPTI unless Strata
+/// itself is the tool that NVTX loaded. Threads: the session's.
+class nvtx_input {
+ public:
+  /// NVTX reads the environment at the first call in each module of the program, so that this comes
+  /// before. It writes to the environment. Errors: unavailable.
+  /// Requires: the activity session is open if `tracing`.
+  status open(options const& wanted, bool tracing) {
+    process_block& ours = block();
+    bool const injected = is_the_tool();
+    ours.nvtx_ignored.store(wanted.nvtx == options::nvtx_mode::automatic ? !injected
+                                                                         : !wanted.nvtx_in());
+    waits_ = false;
+    other_tool_.clear();
+    if (!wanted.nvtx_in() || injected) return {};
+    char const* const tool = std::getenv(variable);
+    bool const named = tool != nullptr && *tool != '\0';
+    other_tool_ = named && !is_named(tool, "libcupti") ? tool : "";
+    if (!other_tool_.empty()) return {};
+    if (!tracing) {
+      return {
+          errc::unavailable,
+          "nvtx=in: NVTX calls do not arrive: they come by CUPTI, which needs trace, a device and "
+          "libcupti; without these, run the program under libstrata_inject.so (LD_PRELOAD)"};
+    }
+    std::string library;
+    status const heard = activity_collector::instance().receive_nvtx(library);
+    if (!heard.ok()) return heard;
+#if defined(__linux__)
+    if (!named && setenv(variable, library.c_str(), 1) != 0)
+      return {errc::internal,
+              "nvtx=in: the environment is full: set NVTX_INJECTION64_PATH to " + library};
+#endif
+    ours.nvtx_from.store(nvtx_source::cupti);
+    (void)nvtx_ranges::heard();
+    waits_ = true;
+    return {};
+  }
+
+  /// Whether NVTX loads this module as its tool, or has done so.
+  static bool is_the_tool() {
+    process_block& ours = block();
+#if defined(__linux__)
+    char const* const tool = std::getenv(variable);
+    Dl_info own{};
+    if (tool != nullptr && *tool != '\0' && dladdr(static_cast<void*>(&module_mark), &own) != 0 &&
+        own.dli_fname != nullptr) {
+      char* const named = realpath(tool, nullptr);
+      char* const here = realpath(own.dli_fname, nullptr);
+      if (named != nullptr && here != nullptr && std::string_view(named) == here)
+        ours.nvtx_from.store(nvtx_source::injection);
+      std::free(named);
+      std::free(here);
+    }
+#endif
+    return ours.nvtx_from.load() == nvtx_source::injection;
+  }
+
+  /// Whether anything came. Errors: unavailable; busy (another tool receives NVTX).
+  status close() {
+    // The tool may be another copy of Strata, which NVTX loads at the program's first call.
+    if (!other_tool_.empty() && !is_named(other_tool_, "libstrata_inject") && !is_the_tool()) {
+      return {errc::busy, "nvtx=in: NVTX calls go to " + other_tool_ +
+                              ", which NVTX_INJECTION64_PATH names: unset it to see them here"};
+    }
+    if (!waits_ || nvtx_ranges::heard()) return {};
+    return {
+        errc::unavailable,
+        "nvtx=in: no NVTX call was heard; if the program makes any, its first one came before "
+        "the session: begin the session earlier, or by STRATA=, or set NVTX_INJECTION64_PATH to "
+        "libcupti from outside"};
+  }
+
+ private:
+  static constexpr char const* variable = "NVTX_INJECTION64_PATH";
+
+  static bool is_named(std::string_view path, std::string_view library) noexcept {
+    return path.substr(path.rfind('/') + 1).substr(0, library.size()) == library;
+  }
+
+  std::string other_tool_;  // than CUPTI and this module
+  bool waits_ = false;
+};
 
 /// The implementation of strata::session: starts the collectors, opens and closes their windows,
 /// and makes the profile of what they collected.
 class session_core {
  public:
-  explicit session_core(strata::options wanted) : options_(std::move(wanted)) {
-    if (!options_.counters.empty() && options_.active == 0) {
-      options_.active = timed_steps;
-      if (options_.warmup == 0) options_.warmup = 1;
-    }
-  }
+  explicit session_core(strata::options wanted)
+      : options_(std::move(wanted)),
+        asks_for_steps_(options_.active != 0),
+        asks_for_warmup_(options_.warmup != 0) {}
   session_core(session_core const&) = delete;
   session_core& operator=(session_core const&) = delete;
   ~session_core() { stop(); }
 
-  /// Begins to collect. What cannot be had (no driver, say) is left out; `problems` says why.
+  /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
   /// Errors: busy when another session runs.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
     if (running_) return {};
-    if (!options_.enabled) return {errc::bad_argument, "the session is configured off"};
-    if (owner().exchange(true)) {
-      return {errc::busy, "another Strata session is running in this process: stop it first"};
+    refusal_ = {};
+    if (!options_.enabled) {
+      refusal_ = {errc::bad_argument, "the session is configured off"};
+    } else if (detail::in_forked_child()) {
+      refusal_ = child_is_silent();
+    } else if (owner().exchange(true)) {
+      refusal_ = {errc::busy, "another Strata session is running in this process: stop it first"};
     }
+    if (!refusal_.ok()) return refusal_;
     running_ = true;
+    silence_children();
     problems_.clear();
     said_ = 0;
     detail::recorder& recorder = detail::recorder::instance();
     std::int64_t const begin = detail::monotonic_ns();
     started_at_ = detail::realtime_ns();
-    cost_ = detail::instrumentation_cost::measure();
-    schedule_ = detail::schedule(options_);
+    cost_ = detail::instrumentation_cost::measure(recorder.clock());
     window_open_ = false;
     window_pending_ = false;
     counting_.emplace(options_, problems_, trace_of_counting());
@@ -78,17 +180,31 @@ class session_core {
           "STRATA is not read, since the program starts a session of its own before its first "
           "range: unset it, or make that session by options::parse of its text");
     }
-    cpu_counters_.emplace();
-    (void)recorder.begin_session(std::int64_t{options_.log_mb} << 20);
-    if (!options_.cpu_counters.empty()) keep(cpu_counters_->open(options_.cpu_counters, problems_));
-    if (options_.trace) {
-      tracing_ = keep(detail_activity().open(std::int64_t{options_.buffers_mb} << 20));
+    keep(schedule::ignored(options_));
+    if (status const place = report_files::find_place(options_, machine::rank()); !place.ok()) {
+      say(place.message());
+      add_said_problem(place.message());
     }
+    if (status const looked = trigger_.open(options_.trigger); !looked.ok()) {
+      say(looked.message());
+      add_said_problem(looked.message());
+    }
+    if (trigger_.used()) {
+      terminal_ = report_files::terminal();
+      machine::describe(environment_);
+    }
+    cpu_counters_.emplace();
+    (void)recorder.begin_session(log_bytes());
+    if (!options_.cpu_counters.empty() && !trigger_.used())
+      keep(cpu_counters_->open(options_.cpu_counters, problems_));
+    if (options_.trace) tracing_ = keep(open_activity());
+    plan_steps();
     if (options_.synchronize) {
       recorder.state().before_end.store(&detail::capture_guard::current_context);
     }
     keep(nvtx_input_.open(options_, tracing_));
     forward_to_nvtx(recorder);
+    open_stream();
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
     start_ns_ = detail::monotonic_ns() - begin;
@@ -103,14 +219,24 @@ class session_core {
   /// Ends collecting and brings in what is under way; afterwards ranges idle again.
   void stop() {
     if (!running_) return;
+    running_ = !detail::in_forked_child();
+    if (!running_) return;
+    trigger_.end();
     detail::recorder& recorder = detail::recorder::instance();
+    counting_->ask_to_end();
+    if (stream_) stream_->stop();
     recorder.end_session();
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     cpu_counters_->close();
     counting_->close();
     if (tracing_) detail_activity().close();
-    take();
+    close_stream();
+    if (trigger_.used() && !trigger_.in_window()) {
+      profile_ = {};
+    } else {
+      take();
+    }
     running_ = false;
     tracing_ = false;
     owner().store(false);
@@ -125,7 +251,9 @@ class session_core {
   /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
   /// are counted.
   counter_collector& counters(std::string_view request) {
-    return running_ ? counting_->by_program(request) : counting_->ranges();
+    if (trigger_.used()) return no_passes_by_program();
+    return running_ && !detail::in_forked_child() ? counting_->by_program(request)
+                                                  : counting_->ranges();
   }
 
   /// Everything that the last run produced; stops it first.
@@ -137,12 +265,26 @@ class session_core {
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept { return problems_; }
 
+  /// Whether there was any problem, also in windows that were reported before.
+  bool had_problems() const noexcept { return had_problems_ || !problems_.empty(); }
+
   /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same.
+  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused.
   status report() {
     stop();
+    if (detail::in_forked_child()) return child_is_silent();
+    if (!refusal_.ok()) {
+      if (options_.enabled) say("nothing is reported: " + refusal_.message());
+      return refusal_;
+    }
+    if (trigger_.used() && !trigger_.in_window()) {
+      std::string const why = trigger_.no_report(detail::recorder::instance().steps_begun() != 0);
+      if (!why.empty()) say(why);
+      return {};
+    }
     detail::report_files files(options_);
-    status const outcome = files.write(profile_, said_);
+    status const outcome = files.write(profile_, said_, stream_ ? &*stream_ : nullptr);
+    stream_.reset();
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
   }
@@ -169,7 +311,26 @@ class session_core {
       return detail_activity().watch_launches(watcher, context);
     };
     made.saw_graphs = [] { return detail_activity().saw_graphs(); };
+    made.guard_graphs = [] { detail_activity().guard_graphs(); };
     return made;
+  }
+
+  /// From now on a forked child records nothing, and a range that is open in both ends without a
+  /// wait for the device. No lock is taken in the child, since its owner may not exist there.
+  static void silence_children() noexcept {
+    unsigned long nobody = 0;
+    if (!detail::block().owner.compare_exchange_strong(nobody, detail::process_id())) return;
+#if defined(__linux__) || defined(__APPLE__)
+    (void)pthread_atfork(nullptr, nullptr, [] {
+      detail::silence_child();
+      detail::recorder_state& state = detail::recorder::instance().state();
+      state.session.store(0);
+      state.before_end.store(nullptr);
+      state.forward_begin.store(nullptr);
+      state.forward_end.store(nullptr);
+      if (thread_recorder* const own = thread_recorder::current()) own->forget_observers();
+    });
+#endif
   }
 
   static void say(std::string const& message) noexcept { detail::say(message.c_str()); }
@@ -177,6 +338,36 @@ class session_core {
   bool keep(status const& outcome) {
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome.ok();
+  }
+
+  /// Counting comes after timed steps; where it cannot come, all steps are timed.
+  void plan_steps() {
+    bool const counts =
+        !options_.counters.empty() && counting_->may_count(detail::cupti_library::get().ok());
+    if (counts) detail_activity().guard_graphs();
+    if (!asks_for_steps_ && !trigger_.used()) {
+      options_.active = counts ? timed_steps : 0;
+      if (!asks_for_warmup_) options_.warmup = counts ? 1 : 0;
+    }
+    schedule_ = detail::schedule(options_);
+  }
+
+  /// With formats=perfetto the timeline is written while the program runs; that of a window of
+  /// trigger= with its report.
+  void open_stream() {
+    stream_.reset();
+    if (!options_.perfetto || trigger_.used()) return;
+    stream_.emplace(options_, tracing_);
+    status const opened = stream_->open();
+    if (opened.ok()) return;
+    stream_.reset();
+    if (opened.code() != errc::not_supported) keep(opened);
+  }
+
+  void close_stream() {
+    if (!stream_) return;
+    stream_->write_rest();
+    if (!stream_->problem().ok()) add_said_problem(stream_->problem().message());
   }
 
   void forward_to_nvtx(detail::recorder& recorder) {
@@ -196,17 +387,89 @@ class session_core {
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
+    if (self.trigger_.used()) {
+      if (!self.trigger_.in_window()) return;
+      step = self.trigger_.position(step);
+    }
     if (self.options_.has_schedule()) self.open_window(self.schedule_.of(step));
     bool const timed = step < self.schedule_.steps_before_counting();
-    if (!timed && !self.window_pending_) self.counting_->begin_step();
+    if (!timed) self.counting_->begin_step();
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
+    if (self.trigger_.used() && !self.trigger_.in_window()) {
+      if (self.trigger_.look()) self.begin_triggered(step + 1);
+      return;
+    }
+    if (self.trigger_.used()) step = self.trigger_.position(step);
     self.counting_->end_step();
+    self.cpu_counters_->end_step();
     if (self.options_.has_schedule() && self.schedule_.of(step + 1) == phase::skip)
       self.close_window();
     if (self.window_pending_) self.close_window();
+    if (self.trigger_.used()) self.end_triggered(step + 1);
+  }
+
+  /// The file of `trigger=` was touched: a window begins with this step.
+  void begin_triggered(std::uint32_t step) {
+    trigger_.begin(step, [this] {
+      problems_at_start_ = problems_.size();
+      started_at_ = detail::realtime_ns();
+      detail::recorder::instance().begin_clock();
+      if (trigger_.had_window() && !options_.counters.empty()) {
+        counting_.emplace(options_, problems_, trace_of_counting());
+        (void)counting_->may_count(detail::cupti_library::get().ok());
+      }
+      cpu_counters_.emplace();
+      if (!options_.cpu_counters.empty())
+        keep(cpu_counters_->open(options_.cpu_counters, problems_));
+    });
+  }
+
+  /// A step of a window that the file asked for is over. What follows may be long: the program does
+  /// not wait for it.
+  void end_triggered(std::uint32_t steps) {
+    bool const over = steps >= schedule_.steps_before_counting() && counting_->done();
+    if (!over || window_pending_) return;
+    counting_->close();
+    cpu_counters_->close();
+    trigger_.report(
+        [](void* self) noexcept { static_cast<session_core*>(self)->report_triggered(); }, this);
+  }
+
+  /// Reports a window and forgets it. Threads: that of the report, while no window is open.
+  void report_triggered() noexcept {
+    detail::recorder& recorder = detail::recorder::instance();
+    bool whole = false;
+    if (!detail::if_memory_allows([&] {
+          if (tracing_) detail_activity().bring_in();
+          recorder.end_clock();
+          take();
+          whole = report_files(options_, {}, terminal_).write(profile_, said_).ok();
+        }))
+      say("a window has no report, since memory is short: free some, or lower log= and buffers=");
+    had_problems_ = !whole || had_problems();
+    profile_ = {};
+    problems_.resize(problems_at_start_);
+    recorder.begin_anew(log_bytes());
+    if (tracing_) detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20);
+  }
+
+  counter_collector& no_passes_by_program() {
+    if (!refused_passes_) refused_passes_.emplace(options_, unreported_, trace_of_counting());
+    refused_passes_->ranges().refuse(
+        {errc::bad_argument,
+         "passes of the program's own cannot be combined with trigger=: name the counters in "
+         "counters=, or leave trigger= out"});
+    return refused_passes_->ranges();
+  }
+
+  std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
+  status open_activity() {
+    return detail_activity().open(std::int64_t{options_.buffers_mb} << 20,
+                                  {options_.trace_kernels, options_.trace_copies,
+                                   options_.trace_memory, options_.trace_waits});
   }
 
   void open_window(phase now) {
@@ -218,7 +481,8 @@ class session_core {
       keep(opened);
       if (!opened.ok() && opened.code() != errc::not_supported) tracing_ = false;
     }
-    if (options_.verbose && !window_open_) say("a window of steps begins");
+    if (options_.verbose && !window_open_ && options_.has_schedule())
+      say("a window of steps begins");
     window_open_ = true;
     recorder.state().warming.store(now == phase::warmup);
     recorder.record(now == phase::active);
@@ -238,12 +502,8 @@ class session_core {
     window_pending_ = tracing_ && !detail_activity().end_window();
   }
 
-  /// Makes the profile of what was collected.
-  void take() {
-    detail::recorder& recorder = detail::recorder::instance();
-    profile_ = {};
-    detail::tick_converter const ticks = recorder.converter();
-    recorder.copy_to(profile_);
+  /// From ticks to ns.
+  void convert_times(detail::tick_converter const& ticks) {
     auto const convert = [&](auto& records) {
       for (auto& r : records) {
         r.begin = ticks.to_ns(r.begin);
@@ -254,17 +514,30 @@ class session_core {
     convert(profile_.launches);
     convert(profile_.steps);
     convert(profile_.spans);
+    profile_.folded_steps.scale(ticks.ns_per_tick());
     for (overflow_sums& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
-    profile_.end = recorder.ended_ns(ticks);
-    detail::machine::describe(profile_.environment);
-    if (tracing_) {
-      detail_activity().copy_to(profile_, ticks);
+  }
+
+  /// Makes the profile of what was collected.
+  void take() {
+    detail::recorder& recorder = detail::recorder::instance();
+    profile_ = {};
+    detail::tick_converter const ticks = recorder.converter();
+    if (trigger_.used()) {
+      profile_.environment = environment_;
+    } else {
+      machine::describe(profile_.environment);
+    }
+    if (tracing_) {  // before the calls are moved, since it joins device work to them
+      detail_activity().take(profile_, ticks);
       keep(detail_activity().problem());
-      detail::correlation(profile_).run();
       detail::machine::describe_devices(profile_.environment);
     }
-    profile_.environment.configuration = options_.text;
+    recorder.copy_to(profile_, true);
+    convert_times(ticks);
+    profile_.end = recorder.ended_ns(ticks);
+    profile_.environment.options = options_.text;
     profile_.environment.clock = recorder.clock().name();
     profile_.environment.started_at = detail::machine::time_text(started_at_);
     profile_.environment.started_at_unix_ns = started_at_;
@@ -275,60 +548,43 @@ class session_core {
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
     counting_->copy_to(profile_);
     cpu_counters_->copy_to(profile_, problems_);
-    select();
-    keep(nvtx_input_.close());
-    bool const never_counted = counting_->never_began();
-    if (options_.has_schedule() && !profile_.has_steps) {
-      problems_.emplace_back(errc::bad_argument,
-                             never_counted ? "counters= needs STRATA_STEP() around each step, and "
-                                             "the program has none: nothing was recorded"
-                                           : "skip, warmup and active count steps, but the program "
-                                             "has no STRATA_STEP(): nothing "
-                                             "was recorded");
-    } else if (never_counted) {
-      problems_.emplace_back(
-          errc::limit,
-          "counters: the program ended before the first counting step, which is step " +
-              std::to_string(schedule_.steps_before_counting() + 1) +
-              "; run more steps, or lower skip, warmup, active or repeat");
-    }
-    for (status const& problem : problems_) profile_.problems.push_back(problem.message());
-  }
-
-  /// Marks the nodes that `only=` asks for: those that match and everything below them.
-  void select() {
-    if (options_.only.empty()) return;
-    bool any = false;
-    for (std::size_t i = 1; i < profile_.nodes.size(); ++i) {
-      profile_node& node = profile_.nodes[i];
-      std::string const& name = profile_.names[node.name];
-      node.selected = node.parent != root_node && profile_.nodes[node.parent].selected;
-      for (std::string const& pattern : options_.only)
-        node.selected = node.selected || detail::matches(name, pattern);
-      any = any || node.selected;
-    }
-    profile_.nodes[root_node].selected = false;
-    if (!any)
+    if (!options_.only.empty() && !select_ranges(profile_, options_.only))
       problems_.emplace_back(errc::bad_argument,
                              "only= matches no range of this program: it is compared with names, "
                              "without index and path");
+    keep(nvtx_input_.close());
+    keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
+                       detail::recorder::instance().steps_begun()));
+    explain_refused_calls(problems_);
+    for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }
 
   static constexpr std::uint32_t timed_steps =
       3;  // before the counting steps, unless active= says otherwise
 
   strata::options options_;
+  bool asks_for_steps_;
+  bool asks_for_warmup_;
   detail::nvtx_input nvtx_input_;
   std::optional<detail::step_counting> counting_{std::in_place, options_, problems_,
                                                  trace_of_counting()};
   std::optional<cpu_counter_collector> cpu_counters_{std::in_place};
+  std::optional<timeline_stream> stream_;
   detail::schedule schedule_;
   detail::instrumentation_cost cost_;
   strata::profile profile_;
   vec<status> problems_;
+  triggered_windows trigger_;
+  profile_environment environment_;  // of a session with trigger=, as it was at its start
+  table_options terminal_;
+  std::optional<detail::step_counting> refused_passes_;  // beside trigger=
+  vec<status> unreported_;
+  status refusal_;                     // of `start`
+  std::size_t problems_at_start_ = 0;  // those of the session, not of a window
+  bool had_problems_ = false;          // in windows that were reported
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
-  std::size_t said_ = 0;  // how many of the problems, the first ones, were told before
+  std::size_t said_ = 0;  // how many of the problems, the first ones, were printed before
   bool running_ = false;
   bool tracing_ = false;
   bool window_open_ = false;

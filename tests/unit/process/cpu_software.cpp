@@ -169,12 +169,15 @@ TEST_CASE("a thread that is older counts, and so do those that it makes") {
     std::thread([] { touch(1000); }).join();
   });
   counted const made("cpu", [&] {
+    STRATA_RANGE("around the step");
+    STRATA_STEP();
     STRATA_RANGE("older");
     mutex.unlock();
     older.join();
   });
   CHECK_FALSE(made.says("thread"));
-  CHECK(within(made.value("older", "cpu_page_faults"), 2000, 0.02));
+  CHECK(within(made.value("around the step", "cpu_page_faults"), 2000, 0.02));
+  CHECK(made.value("around the step/older", "cpu_page_faults") < 100);
 }
 
 TEST_CASE("a forked child is another program") {

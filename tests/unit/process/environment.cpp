@@ -66,10 +66,30 @@ TEST_CASE("a session in code comes first: STRATA is not read, which is told") {
 }
 
 TEST_CASE("STRATA's session comes first: a session in code is refused") {
-  ending const e = scenario("busy", "host,formats=table");
+  work_folder const folder;
+  ending const e = scenario("busy", "host,formats=table+csv,out=" + folder / "out");
+  CAPTURE(e.err);
   CHECK(e.code == 0);
-  CHECK(has(e.out, "another Strata session is running"));
-  CHECK(reports_in(e) == 1);
+  CHECK(count_of(e.out, "another Strata session is running") == 2);
+  CHECK(is_one_line(e.err, "nothing is reported: another Strata session is running"));
+  CHECK(reports_in(e) == 1);  // that of STRATA
+  CHECK(count_of(e.err, "wrote") == 1);
+}
+
+TEST_CASE("only= that matches nothing: sentences, and no empty table") {
+  ending const e = scenario("return", "host,formats=table,only=nothing");
+  CAPTURE(e.err);
+  CHECK(has(e.err, "There is no range to show."));
+  CHECK(count_of(e.err, "problem: only= matches no range") == 1);
+  CHECK_FALSE(has(e.err, "total\n"));
+  CHECK(has(scenario("return", "host,formats=table").err, "total"));
+}
+
+TEST_CASE("keys that have no effect beside every=: a sentence") {
+  char const* const ignored = "skip= and repeat= are ignored beside every=";
+  for (char const* more : {",skip=1", ",repeat=2"})
+    CHECK(has(scenario("steps", std::string("host,formats=table,every=2") + more).err, ignored));
+  CHECK_FALSE(has(scenario("steps", "host,formats=table,every=2,warmup=1").err, ignored));
 }
 
 TEST_CASE("mistakes in STRATA are told in a line each, once, and the rest applies") {
@@ -105,10 +125,18 @@ TEST_CASE("formats") {
   ending const all = scenario("return", "host,out=" + folder / "all");
   CHECK(reports_in(all) == 1);
   for (char const* file :
-       {"ranges.csv", "kernels.csv", "memory.csv", "profile.json", "trace.json"}) {
+       {"ranges.csv", "kernels.csv", "memory.csv", "findings.json", "profile.json", "trace.json"}) {
     CHECK(fs::file_size(folder / "all/" + file) > 0);
     CHECK(has(all.err, file));
   }
+  CHECK_FALSE(fs::exists(folder / "all/trace.perfetto-trace"));
+  ending const one = scenario("return", "host,formats=perfetto,out=" + folder / "one");
+  CHECK(reports_in(one) == 0);
+  CHECK(has(one.err, "wrote " + folder / "one/trace.perfetto-trace\n"));
+  CHECK(fs::file_size(folder / "one/trace.perfetto-trace") > 0);
+  ending const page = scenario("return", "host,formats=html,out=" + folder / "page");
+  CHECK(has(page.err, "wrote " + folder / "page/report.html\n"));
+  CHECK(has(content(folder / "page/report.html"), "\"answer\":"));
 }
 
 TEST_CASE("a directory that is there is left as it is") {
@@ -122,7 +150,7 @@ TEST_CASE("a directory that is there is left as it is") {
   CHECK(calls_in(folder / "out-2").count("open") == 1);
 }
 
-TEST_CASE("files that cannot be written: a line with the path and the reason, and the table") {
+TEST_CASE("a directory that cannot be made is told at the start, and the files go elsewhere") {
   work_folder const folder;
   std::ofstream(folder / "file") << "mine";
   struct obstacle {
@@ -132,16 +160,28 @@ TEST_CASE("files that cannot be written: a line with the path and the reason, an
   for (obstacle const& o :
        {obstacle{folder / "file", EEXIST}, obstacle{folder / "file/run", ENOTDIR},
         obstacle{"/proc/strata/run", ENOENT}}) {
-    ending const e = scenario("return", "host,out=" + o.out);
+    ending const e =
+        scenario("return", "verbose,host,out=" + o.out, {"TMPDIR=" + folder / "temporary"});
     CAPTURE(e.err);
     CHECK(e.code == 5);
     CHECK(reports_in(e) == 1);
     CHECK(is_one_line(e.err, "cannot write " + o.out));
     CHECK(has(e.err, std::strerror(o.reason)));
-    CHECK(has(e.err, "inner"));
-    CHECK_FALSE(has(e.err, "wrote"));
+    CHECK(e.err.find("cannot write") < e.err.find("recording host times"));
+    CHECK(has(e.err, "; the files of this run go to " + folder / "temporary/strata-out" +
+                         ", or the first free of -2, -3, ... of it\n"));
+    CHECK(has(e.err, "strata: wrote " + folder / "temporary/strata-out/{ranges.csv,"));
+    CHECK(calls_in(folder / "temporary/strata-out") == usual);
+    fs::remove_all(folder / "temporary");
   }
   CHECK(content(folder / "file") == "mine");
+  ending const nowhere = scenario("return", "host,out=/proc/strata", {"TMPDIR=/proc/temporary"});
+  CHECK(nowhere.code == 5);
+  CHECK(reports_in(nowhere) == 1);
+  CHECK_FALSE(has(nowhere.err, "wrote"));
+  ending const rank = scenario("return", "host,out=" + folder / "file",
+                               {"RANK=3", "TMPDIR=" + folder / "temporary"});
+  CHECK(calls_in(folder / "temporary/strata-out/rank3") == usual);
 }
 
 TEST_CASE("no room for the files") {
@@ -154,6 +194,128 @@ TEST_CASE("no room for the files") {
   CHECK(has(e.err, std::strerror(EFBIG)));
   CHECK_FALSE(has(e.err, "wrote"));
   CHECK(fs::is_empty(folder / "out"));
+}
+
+TEST_CASE("no room for Perfetto's trace: one line, and the table") {
+  work_folder const folder;
+  ending const e = scenario("limited-files", "host,formats=table+perfetto,out=" + folder / "out");
+  CAPTURE(e.err);
+  CHECK(e.code == 7);
+  CHECK(reports_in(e) == 1);
+  CHECK(is_one_line(e.err, "cannot write " + folder / "out/trace.perfetto-trace"));
+  CHECK(has(e.err, std::strerror(EFBIG)));
+  CHECK(fs::is_empty(folder / "out"));
+}
+
+TEST_CASE("a file that cannot be written costs that file only") {
+  work_folder const folder;
+  ending const e = scenario("limited-sizes", "host,out=" + folder / "out");
+  CAPTURE(e.err);
+  CHECK(e.code == 7);
+  CHECK(reports_in(e) == 1);
+  CHECK(is_one_line(e.err, "cannot write " + folder / "out/profile.json"));
+  CHECK(
+      has(e.err, "strata: wrote " +
+                     folder / "out/{ranges.csv,kernels.csv,memory.csv,findings.json,trace.json}"));
+}
+
+TEST_CASE("strict=1 changes the exit code and nothing else") {
+  for (char const* how : {"last-words", "last-words-quick"}) {
+    bool const quick = std::strlen(how) > 10;
+    for (char const* program : {"scenarios", "scenarios_bare"}) {
+      ending const e = run({process_test::program(program), how},
+                           {"STRATA=host,strict,formats=none,tracee", "TEST_EARLY=1"});
+      CAPTURE(e.err);
+      CHECK(e.code == 3);
+      CHECK(e.out == (quick ? "handler\n" : "handler\nlate\nunflushed"));
+    }
+  }
+}
+
+TEST_CASE("ranges that come too late: one sentence") {
+  char const* const late = "a range began while its thread or the program was ending";
+  for (char const* how : {"return", "late-handler"})
+    CHECK(is_one_line(scenario(how, "host,formats=none", {"TEST_EARLY=1"}).err, late));
+  CHECK(is_one_line(scenario("late-handler", "host,formats=none").err, late));
+  CHECK_FALSE(has(scenario("threads", "host,formats=none").err, late));
+}
+
+TEST_CASE("names and values that are mistakes do no harm") {
+  CHECK(run({program("scenarios"), "mistakes"}).code == 0);
+  work_folder const folder;
+  ending const e = scenario("mistakes", "host,formats=csv,out=" + folder / "out");
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+  CHECK(is_one_line(e.err, "flops, bytes or tokens of 1 range calls are left out"));
+  CHECK(calls_in(folder / "out") == call_counts{{"[null]", 2},
+                                                {"[null][1]", 1},
+                                                {"[unnamed]", 2},
+                                                {"one", 1},
+                                                {"one/line", 1},
+                                                {"rates", 1}});
+  CHECK_FALSE(has(content(folder / "out/ranges.csv"), "-5"));
+}
+
+TEST_CASE("a signal handler with a range never waits for its own thread") {
+  for (int i = 0; i < 3; ++i) {
+    // Ranges in signal handlers may allocate, which TSan reports by itself.
+    ending const e =
+        scenario("signals", "host,formats=none,log=1", {"TSAN_OPTIONS=report_signal_unsafe=0"});
+    CAPTURE(e.err);
+    CHECK(e.code == 0);
+    if (!e.err.empty()) CHECK(is_one_line(e.err, "a signal handler made them"));
+  }
+}
+
+TEST_CASE("a signal handler has a range while its thread's first one begins") {
+  ending const e = scenario("first-signal", "host,formats=none");
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+  CHECK(is_one_line(e.err, "1 range calls are left out: a signal handler made them"));
+}
+
+TEST_CASE("help, and a text without any key: the program runs unobserved") {
+  work_folder const folder;
+  ending const help = scenario("return", "help");
+  CHECK(help.code == 5);
+  CHECK(has(help.out, "  out=DIRECTORY "));
+  CHECK(help.err == "");
+  for (char const* wish : {"foo", "treco", "foo,bar=3"}) {
+    ending const e = scenario("return", std::string(wish), {"TMPDIR=" + folder / "temporary"});
+    CAPTURE(e.err);
+    CHECK(e.code == 5);
+    CHECK(reports_in(e) == 0);
+    CHECK(is_one_line(e.err, "there is no key \"" + std::string(wish).substr(0, 3)));
+    CHECK(is_one_line(e.err, "Nothing is recorded"));
+    CHECK_FALSE(has(e.err, "wrote"));
+  }
+  CHECK(has(scenario("return", "countres=hbm").err, "did you mean counters?"));
+  CHECK_FALSE(has(scenario("return", "foo").err, "did you mean"));
+  CHECK(has(scenario("return", "hos,skip=0").err, "did you mean host?"));
+}
+
+TEST_CASE("a schedule that leaves no step is told, and fails with strict=1") {
+  ending const e = scenario("steps", "host,formats=none,strict,skip=1000,warmup=2");
+  CHECK(e.code == 3);
+  CHECK(is_one_line(e.err,
+                    "left no step: the program had 6, and the first one to keep is step 1002"));
+  CHECK(scenario("exit", "host,formats=none,strict,only=attention").code == 3);
+}
+
+TEST_CASE("list-metrics prints on stdout, and the program runs unobserved") {
+  ending const e = scenario("return", "list-metrics,chip=GH100", {"STRATA_CUPTI=libnone.so"});
+  CHECK(e.code == 5);
+  CHECK(has(e.out, "cpu_instructions"));
+  CHECK(e.err == "");
+}
+
+TEST_CASE("a signal that the program sends itself does not return") {
+  for (int i = 0; i < 5; ++i) {
+    ending const e = scenario("raise", "host,formats=table");
+    CAPTURE(e.err);
+    CHECK(e.signal == SIGTERM);
+    CHECK(reports_in(e) == 1);
+  }
 }
 
 TEST_CASE("strict: exit code 3, only when there was a problem") {

@@ -7,11 +7,88 @@
 #include <cstdint>
 #include <strata/base/containers.hpp>
 #include <strata/collect/host/node_table.hpp>
+#include <strata/collect/host/recorder.hpp>
 #include <string>
+#include <thread>
 
 using namespace strata;
 using namespace recording_test;
 
+TEST_CASE("steps beyond the limit are counted and have a part in the median") {
+  constexpr std::size_t beyond = detail::recorder::most_steps / 10;
+  recording all;
+  for (std::size_t i = 0; i < detail::recorder::most_steps + beyond; ++i) {
+    STRATA_STEP();
+  }
+  profile p = all.profile();
+  CHECK(p.steps.size() == detail::recorder::most_steps);
+  CHECK(p.steps.back().step == detail::recorder::most_steps - 1);
+  REQUIRE(p.folded_steps.count() == beyond);
+  CHECK(p.losses.steps_folded == beyond);
+  double ns = 0;
+  for (step_record const& s : p.steps) ns += static_cast<double>(s.end - s.begin);
+  double const mean = ns / static_cast<double>(p.steps.size());
+  CHECK(p.folded_steps.mean() > mean / 10);  // the same unit
+  CHECK(p.folded_steps.mean() < mean * 10);
+}
+
+TEST_CASE("threads beyond the limit are one thread, and lose nothing") {
+  constexpr std::size_t count = detail::recorder::most_threads + 100;
+  recording all;
+  { STRATA_RANGE("own"); }
+  for (std::size_t i = 0; i < count; ++i) {
+    std::thread([] { STRATA_RANGE("short"); }).join();
+  }
+  profile const& p = all.profile();
+  CHECK(calls_of(p).at("short") == count);
+  CHECK(p.losses.threads_merged == 101);
+  REQUIRE(p.threads.size() == detail::recorder::most_threads + 1);
+  CHECK(p.threads.back().name == "[other threads]");
+}
+
+TEST_CASE("a session has room for its own nodes and indices, whatever came before") {
+  std::int64_t const most = detail::node_table::most_indices;
+  auto const fill = [&](std::int64_t from, std::size_t nodes) {
+    for (std::size_t i = 0; i < nodes;) {
+      STRATA_RANGE("part", static_cast<std::int64_t>(i) / most);
+      for (std::int64_t k = 0; k < most && i < nodes; ++k, ++i) {
+        STRATA_RANGE("index", from + k);
+      }
+    }
+  };
+  options how = quiet();
+  how.log_mb = 1;
+  session s(how);
+  STRATA_RANGE("around", 3);
+  REQUIRE(s.start().ok());
+  STRATA_RANGE("open");
+  range_handle const before = current();
+  fill(0, detail::node_table::most_nodes);
+  CHECK(s.profile().losses.nodes_refused > 0);
+
+  REQUIRE(s.start().ok());
+  fill(0, 5);
+  std::thread([&] {
+    inherit const place(before);  // a place of the session before
+    STRATA_RANGE("worker");
+  }).join();
+  profile const second = s.profile();
+  CHECK(second.losses.nodes_refused == 0);
+  CHECK(second.losses.indices_refused == 0);
+  CHECK(calls_of(second).at("open/part[0]/index[4]") == 1);
+  CHECK(calls_of(second).at("worker") == 1);
+  CHECK(second.nodes.size() < 20);
+
+  REQUIRE(s.start().ok());
+  fill(0, static_cast<std::size_t>(most));
+  fill(7, static_cast<std::size_t>(most));
+  CHECK(s.profile().losses.indices_refused == 7);
+  REQUIRE(s.start().ok());
+  fill(1'000'000, static_cast<std::size_t>(most));
+  CHECK(s.profile().losses.indices_refused == 0);
+}
+
+// From here on the process's table of names is full.
 TEST_CASE("a million names and a million indices") {
   options how = quiet();
   how.log_mb = 8;

@@ -125,3 +125,10 @@ TEST_CASE("without a tool NVTX is left alone" * doctest::skip(!has_nvtx())) {
   CHECK(e.out == "");
   CHECK(e.err == "");
 }
+
+TEST_CASE("a unit of C finds an implementation that comes after its first call") {
+  ending const e = run({program("late_c"), program("module_session.so")});
+  CHECK(e.code == 0);
+  CHECK(e.out == "before: 0\nafter: 1\n");
+  CHECK(e.err == "");
+}

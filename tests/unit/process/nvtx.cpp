@@ -53,12 +53,16 @@ TEST_CASE("nothing of NVTX is heard with nvtx=off, nor without STRATA" *
 TEST_CASE("a program with the session inside and Strata as the tool has one profile" *
           doctest::skip(!has_nvtx())) {
   work_folder const folder;
-  ending const e = run({program("nvtx_program_session")},
-                       strata_is_the_tool("host,formats=table+csv,out=" + folder / "out"));
-  CAPTURE(e.err);
-  CHECK(e.code == 5);
-  CHECK(reports_in(e) == 1);
-  CHECK(calls_in(folder / "out") == all_ranges);
+  for (std::string const mode : {"", ",nvtx=in"}) {
+    std::string const out = folder / ("out" + std::to_string(mode.size()));
+    ending const e = run({program("nvtx_program_session")},
+                         strata_is_the_tool("host" + mode + ",formats=table+csv,out=" + out));
+    CAPTURE(e.err);
+    CHECK(e.code == 5);
+    CHECK(reports_in(e) == 1);
+    CHECK_FALSE(has(e.err, "problem:"));
+    CHECK(calls_in(out) == all_ranges);
+  }
 }
 
 TEST_CASE("without a device a program cannot hear its own NVTX, and says so" *
@@ -68,7 +72,7 @@ TEST_CASE("without a device a program cannot hear its own NVTX, and says so" *
                        {"STRATA=host,nvtx=in,formats=table+csv,out=" + folder / "out"});
   CAPTURE(e.err);
   CHECK(e.code == 5);
-  CHECK(count_of(e.err, "nvtx=in: NVTX calls are not heard") == 1);
+  CHECK(count_of(e.err, "nvtx=in: NVTX calls do not arrive") == 1);
   ending const quiet = run({program("nvtx_program_session")}, {"STRATA=host,formats=none"});
   CHECK(quiet.code == 5);
   CHECK(quiet.err == "");

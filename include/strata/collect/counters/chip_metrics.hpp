@@ -62,8 +62,8 @@ class chip_metrics {
 
   std::string const& chip() const noexcept { return chip_; }
 
-  /// Whether a CUPTI name, with its rollup, can be counted. One bad name would spoil a whole
-  /// configuration, so each is asked for by itself.
+  /// Whether a CUPTI name, with its rollup, can be counted. CUPTI refuses a whole
+  /// configuration for one bad name, so each is asked for by itself.
   /// Cost: 10 us the first time (0.5 ms for a rare rollup), then a look-up.
   bool has(std::string const& name) {
     if (bool const* const known = known_.find(name)) return *known;
@@ -116,7 +116,7 @@ class chip_metrics {
   }
 
   /// Makes the image for counters that are counted together.
-  /// Errors: names the counters that CUPTI refuses, alone or in company.
+  /// Errors: names the counters that CUPTI refuses, alone or together.
   status configure(vec<std::string> const& names, metric_config& made) {
     status done = build(names, made);
     if (done || names.size() < 2) return done;
@@ -129,7 +129,7 @@ class chip_metrics {
                                                            : " (refused: " + refused + ")")};
   }
 
-  /// Like configure, but counters that refuse each other's company get configurations of their
+  /// Like configure, but counters that CUPTI does not count together get configurations of their
   /// own. `problems` takes a sentence for each that CUPTI does not count even alone.
   /// Cost: milliseconds; where CUPTI refuses, some for each counter.
   void configure_apart(vec<std::string> const& names, vec<metric_config>& made,
@@ -139,17 +139,17 @@ class chip_metrics {
       made.push_back(std::move(together));
       return;
     }
-    vec<vec<std::string>> companies;
+    vec<vec<std::string>> groups;
     for (std::string const& each : names) {
       metric_config alone;
       status const able = build({each}, alone);
       if (able.ok()) {
-        join(each, companies);
+        join(each, groups);
       } else {
         problems.emplace_back(able.code(), each + " is not counted: " + able.message());
       }
     }
-    for (vec<std::string> const& each : companies) {
+    for (vec<std::string> const& each : groups) {
       metric_config config;
       status const able = build(each, config);
       if (able.ok()) {
@@ -188,15 +188,15 @@ class chip_metrics {
     return build({name}, alone).ok();
   }
 
-  /// Adds a name to the first company that takes it, or to one of its own.
-  void join(std::string const& name, vec<vec<std::string>>& companies) {
-    for (vec<std::string>& each : companies) {
+  /// Adds a name to the first group that takes it, or to a new one.
+  void join(std::string const& name, vec<vec<std::string>>& groups) {
+    for (vec<std::string>& each : groups) {
       metric_config config;
       each.push_back(name);
       if (build(each, config).ok()) return;
       each.pop_back();
     }
-    companies.push_back({name});
+    groups.push_back({name});
   }
 
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {

@@ -148,8 +148,8 @@ class device_profilers {
       members_.pop_back();
     }
   }
-  /// Nobody will say what is launched: every device counts in every range.
-  void launches_are_unknown() noexcept { blind_ = true; }
+  /// Launches are not reported: every device counts in every range.
+  void launches_are_unknown() noexcept { launches_unknown_ = true; }
 
   /// Whether this context's work is known to be another device's than those that are counted.
   bool leaves_out(driver::context_handle context) const noexcept {
@@ -168,6 +168,10 @@ class device_profilers {
     for (member const& each : members_) again = again || each.profiler.should_repeat();
     for (member& each : members_) again ? each.profiler.repeat() : each.profiler.accept();
     return again;
+  }
+  /// The passes since `configure` do not count, and are made again.
+  void drop() noexcept {
+    for (member& each : members_) each.profiler.drop();
   }
   /// On the device that lost most.
   std::uint64_t lost() const noexcept {
@@ -231,7 +235,7 @@ class device_profilers {
       worked[range] = true;
     }
 
-    /// What stands here for a configuration of the first device.
+    /// This device's form of a configuration of the first device.
     metric_config& its(metric_config& first) noexcept {
       for (metric_config& each : own)
         if (each.names() == first.names()) return each;
@@ -264,10 +268,10 @@ class device_profilers {
   }
 
   bool has_work_in(member const& each, std::uint32_t range) const noexcept {
-    return blind_ || (range < each.worked.size() && each.worked[range]);
+    return launches_unknown_ || (range < each.worked.size() && each.worked[range]);
   }
 
-  /// Whether the program destroyed the context, and with it what CUPTI had there.
+  /// Whether the program destroyed the context, and with it CUPTI's objects in it.
   static bool is_gone(member& each) noexcept {
     if (capture_guard::lives(each.context)) return false;
     each.profiler.forget();
@@ -280,7 +284,7 @@ class device_profilers {
     if (here) each.profiler.close();
   }
 
-  /// For ranges: what fails is told by the profiler when the pass ends.
+  /// For ranges: the profiler reports what fails when the pass ends.
   template <class Action>
   void on_living(Action action) noexcept {
     for (member& each : members_) {
@@ -357,64 +361,7 @@ class device_profilers {
 
   vec<member> members_;
   vec<driver::context_handle> left_out_;  // of this thread's contexts
-  bool blind_ = false;
-};
-
-/// The part of a session's trace that counting has to control. Every function may be null: then
-/// nothing is traced.
-struct trace_control {
-  using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
-
-  bool (*tracing)() = nullptr;
-  bool (*suspend)() = nullptr;  // false while a stream captures a graph: the trace goes on
-  void (*resume)() = nullptr;
-  /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
-  /// launches.
-  bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
-  bool (*saw_graphs)() = nullptr;  // the program makes or launches CUDA graphs
-};
-
-/// One counting step of the calling thread: suspends the trace and the host log, since neither
-/// times nor records of a counted step are valid (instrumented code reads zero beside CUPTI's
-/// kernel records), and watches launches and ranges. Threads: the one that drives the steps.
-class counting_step {
- public:
-  using range_watcher = void(void* context, std::uint32_t node) noexcept;
-
-  explicit counting_step(trace_control const& trace) noexcept : trace_(trace) {}
-
-  bool saw_graphs() const { return trace_.saw_graphs != nullptr && trace_.saw_graphs(); }
-
-  /// False while a stream captures a graph: nothing is suspended.
-  bool suspend() {
-    if (!capture_guard::allowed()) return false;
-    bool const traced = trace_.tracing != nullptr && trace_.tracing();
-    if (traced && !trace_.suspend()) return false;
-    resume_trace_ = traced;
-    recorder& log = recorder::instance();
-    resume_log_ = log.recording();
-    log.record(false);
-    return true;
-  }
-  /// False where launches cannot be watched; ranges are.
-  bool watch(trace_control::launch_watcher* launched, range_watcher* moved, void* context) {
-    bool const watched = trace_.watch != nullptr && trace_.watch(launched, context);
-    recorder::instance().watch_this_thread(moved, context);
-    return watched;
-  }
-  void unwatch() noexcept {
-    recorder::instance().watch_this_thread(nullptr, nullptr);
-    if (trace_.watch != nullptr) (void)trace_.watch(nullptr, nullptr);
-  }
-  void resume() noexcept {
-    if (std::exchange(resume_trace_, false)) trace_.resume();
-    if (std::exchange(resume_log_, false)) recorder::instance().record(true);
-  }
-
- private:
-  trace_control trace_;
-  bool resume_trace_ = false;
-  bool resume_log_ = false;
+  bool launches_unknown_ = false;
 };
 
 /// What to count, and the profilers that do it.
@@ -440,15 +387,27 @@ struct pass_plan {
         "off to count them (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
   }
 
+  /// Whether a chip may have some of the names; a problem for each that none has.
+  static bool is_known(std::string_view request, vec<status>& problems) {
+    metric_set const set =
+        resolve_metrics(expand_metrics(request), [](std::string const&) { return true; });
+    for (unknown_metric const& each : set.unknown)
+      problems.emplace_back(errc::bad_argument, each.message());
+    return !set.metrics.empty();
+  }
+
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
   /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
   /// be counted.
   status open(std::string_view request, device_profilers::which counted, std::uint32_t session,
               vec<status>& problems) {
     driver_library const& driver = driver_library::get();
-    if (!driver.ok()) return {errc::unavailable, driver.problem};
-    profiler_library const& library = profiler_library::get();
-    if (!library.ok()) return {errc::unavailable, library.problem};
+    profiler_library const* const there = driver.ok() ? &profiler_library::get() : nullptr;
+    if (there == nullptr || !there->ok()) {
+      (void)is_known(request, problems);
+      return {errc::unavailable, there == nullptr ? driver.problem : there->problem};
+    }
+    profiler_library const& library = *there;
     status done = devices.open(library, counted, session, problems);
     if (!done) return done;
     done = host.open(library, devices.chip(), devices.availability());
@@ -469,7 +428,7 @@ struct pass_plan {
 };
 
 /// What was counted so far, one configuration after the other. The last one may be counted anew:
-/// what is there of it stands until then.
+/// what is there of it is valid until then.
 class counter_readout {
  public:
   /// Adds what the devices counted in the last steps, as many as the configuration has passes.

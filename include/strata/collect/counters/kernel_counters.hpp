@@ -6,8 +6,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -220,20 +221,20 @@ class kernel_regions {
 /// replays each kernel until all is counted, and restores it. Exact and slow: for one range of a
 /// step, not for a run. One step counts what can be counted together. Threads: the one that drives
 /// the steps.
-class kernel_counter_collector {
+class kernel_counter_collector : public detail::pass_driver {
  public:
-  explicit kernel_counter_collector(detail::trace_control const& trace) noexcept : step_(trace) {}
-  kernel_counter_collector(kernel_counter_collector const&) = delete;
-  kernel_counter_collector& operator=(kernel_counter_collector const&) = delete;
-  ~kernel_counter_collector() { close(); }
+  explicit kernel_counter_collector(detail::trace_control const& trace) noexcept
+      : pass_driver(trace) {}
+  ~kernel_counter_collector() {
+    close();
+    step_.unwatch(this);
+  }
 
   /// Plans the counters of `request` for kernels in ranges with these names (`*`, `?`) and below
   /// them. Requires: no counter_collector is open. Errors: as counter_collector::open.
   status open(std::string_view request, vec<std::string> ranges, vec<status>& problems) {
     regions_.choose(std::move(ranges));
-    status planned = plan_.open(request, detail::device_profilers::which::current,
-                                detail::recorder::instance().session(), problems);
-    open_ = plan_.devices.is_open();
+    status planned = open_plan(request, detail::device_profilers::which::current, problems);
     for (detail::metric_config& each : plan_.configs) {
       vec<std::string> names = each.names();
       if (!names.contains(detail::kernel_regions::mark))
@@ -243,73 +244,63 @@ class kernel_counter_collector {
     return planned;
   }
 
-  bool is_open() const noexcept { return open_; }
   /// How many steps the counting takes.
   std::size_t steps() const noexcept { return plan_.configs.size(); }
   std::size_t steps_done() const noexcept { return taken_; }
-  bool done() const noexcept { return !open_ || at_ >= plan_.configs.size(); }
 
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) {
-    if (step_.saw_graphs()) {
-      while (!done() && plan_.breaks_graphs(at_)) {
-        ++at_;
-        ++taken_;
-      }
+    std::lock_guard<std::mutex> const lock(mutex_);
+    end_last();
+    while (!done() && step_.saw_graphs() && plan_.breaks_graphs(at_)) {
+      ++at_;
+      ++taken_;
     }
-    if (done() || counting_) return {};
-    if (!step_.suspend()) return {};  // a stream captures
-    status ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
-    if (ready.ok()) ready = plan_.devices.start();
-    if (!ready.ok()) {
-      step_.resume();
-      return give_up(ready);
-    }
-    counting_ = true;
+    if (done()) return {};
+    detail::capture_guard::exclusive const alone;
+    auto const start = [&] {
+      status const ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
+      return ready.ok() ? plan_.devices.start() : ready;
+    };
+    status problem;
+    if (!begin(start, static_cast<bool>(alone), problem)) return problem;
+    if (progress_.live())
+      progress_.show(detail::progress_line::of_pass(chip(), taken_ + 1, steps()));
     detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
     regions_.begin(own);
     if (!step_.watch(&launched, &moved, this)) {
-      (void)end_step();
+      end_last();
       return give_up(
           {errc::not_supported, "kernels=: launches cannot be followed, so kernels have no names"});
     }
-    moved(this, own == nullptr ? root_node : own->node());
+    move(own == nullptr ? root_node : own->node());
     return {};
   }
 
   /// Ends the step and takes what was counted.
   status end_step() {
-    if (!counting_) return {};
-    counting_ = false;
-    bool complete = false;
-    status done = stop(complete);
-    if (!done.ok()) return give_up(done);
+    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::capture_guard::exclusive const alone;
+    stop();
+    if (stage_ != stage::stopped) return {};
+    regions_.end();
+    if (attempt_.dropped) {
+      drop();
+      return skip();
+    }
+    stage_ = stage::none;
+    skipped_ = 0;
+    if (!attempt_.outcome) return give_up(attempt_.outcome);
     detail::metric_config& config = plan_.configs[at_++];
     vec<vec<double>> counted;
-    done = plan_.devices.read(
+    status done = plan_.devices.read(
         config, [&](std::uint32_t, vec<double> const& values) { counted.push_back(values); });
     if (done.ok()) done = regions_.take(config.names(), counted);
     if (!done.ok()) return give_up(done);
     ++taken_;
     return done;
   }
-
-  /// Lets CUPTI go; what was counted stays.
-  void close() noexcept {
-    if (!open_) return;
-    if (counting_) {
-      at_ = plan_.configs.size();
-      bool complete = false;
-      (void)stop(complete);
-      counting_ = false;
-    }
-    plan_.devices.close();
-    open_ = false;
-  }
-
-  /// What went wrong in steps.
-  vec<status> const& problems() const noexcept { return problems_; }
 
   /// Adds what was counted to a profile that has its kernels.
   void copy_to(profile& to) const {
@@ -319,15 +310,6 @@ class kernel_counter_collector {
   }
 
  private:
-  status stop(bool& complete) noexcept {
-    step_.unwatch();
-    leave();
-    regions_.end();
-    status done = plan_.devices.stop(complete);
-    step_.resume();
-    return done;
-  }
-
   /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
   std::size_t expected(vec<counted_work> const& seen) {
     std::size_t most = 0;
@@ -343,36 +325,30 @@ class kernel_counter_collector {
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
     auto& self = *static_cast<kernel_counter_collector*>(context);
-    if (!self.plan_.devices.leaves_out(call.context)) self.regions_.add(kind, call);
+    if (self.plan_.devices.leaves_out(call.context) || detail::capture_guard::capturing_here())
+      return;
+    self.regions_.add(kind, call);
   }
 
   static void moved(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<kernel_counter_collector*>(context);
-    bool const inside = self.regions_.contains(node);
-    self.regions_.enter(node, inside);
-    if (!inside) return self.leave();
-    if (!std::exchange(self.pushed_, true)) self.plan_.devices.push(0);
+    std::lock_guard<std::mutex> const lock(self.mutex_);
+    if (self.may_move()) self.move(node);
   }
 
-  void leave() noexcept {
-    if (std::exchange(pushed_, false)) plan_.devices.pop();
+  /// CUPTI waits for the device in every launch of a kernel that it counts, so no capture may begin
+  /// until the region ends.
+  void move(std::uint32_t node) noexcept {
+    bool const inside = regions_.contains(node);
+    if (inside && !held_) held_.emplace();
+    attempt_.dropped = inside && !*held_;
+    if (attempt_.dropped) return held_.reset();
+    regions_.enter(node, inside);
+    inside ? push(0) : leave();
   }
 
-  status give_up(status why) {
-    at_ = plan_.configs.size();
-    problems_.push_back(why);
-    return why;
-  }
-
-  detail::counting_step step_;
-  detail::pass_plan plan_;
   detail::kernel_regions regions_;
-  vec<status> problems_;
-  std::size_t at_ = 0;
   std::size_t taken_ = 0;
-  bool open_ = false;
-  bool counting_ = false;
-  bool pushed_ = false;
 };
 
 STRATA_END

@@ -141,7 +141,7 @@ inline std::string chip_of_device() {
 }
 
 /// One object of CUPTI's Profiler Host API: the knowledge of a chip, and the metrics added to it.
-/// A metric that is refused spoils the object: it must not be used again then.
+/// After a metric was refused the object must not be used again.
 /// Cost: 0.5 to 5 ms to open.
 class cupti_host {
  public:

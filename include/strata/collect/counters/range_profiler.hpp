@@ -123,7 +123,9 @@ class range_profiler {
     params.object = object_;
     pushes_ = refused_now_ = 0;
     open_ = broken_ = false;
-    return outcome("cuptiRangeProfilerStart", call(library_->api.start, params));
+    status const done = outcome("cuptiRangeProfilerStart", call(library_->api.start, params));
+    started_ = done.ok();
+    return done;
   }
 
   /// Ends a pass; `complete` tells whether it was the last one of the configuration. Errors: also
@@ -131,6 +133,7 @@ class range_profiler {
   status stop(bool& complete) {
     cupti::profiler::stop_params params;
     params.object = object_;
+    started_ = false;
     status const done = outcome("cuptiRangeProfilerStop", call(library_->api.stop, params));
     complete = params.all_passes_submitted != 0;
     most_pushes_ = (std::max)(most_pushes_, pushes_);
@@ -190,6 +193,8 @@ class range_profiler {
   }
   /// They will not.
   void accept() noexcept { repeats_ = 0; }
+  /// They do not count, and what they lost is not lost.
+  void drop() noexcept { refused_ = unfit_ = 0; }
 
   /// Pushes and pops that CUPTI refused, and ranges that had no room and were not repeated.
   std::uint64_t lost() const noexcept { return lost_ + refused_ + unfit_; }
@@ -257,7 +262,7 @@ class range_profiler {
     object_ = nullptr;
   }
 
-  /// Its context is gone, and with it all that CUPTI had there.
+  /// Its context is gone, and with it all objects of CUPTI in it.
   void forget() noexcept { object_ = nullptr; }
 
   void close() noexcept {
@@ -268,6 +273,21 @@ class range_profiler {
     object_ = nullptr;
   }
 
+  /// Requires: no capture is open.
+  static void close_abandoned() {
+    for (range_profiler* const each : abandoned()) {
+      if (capture_guard::lives(each->context_)) {
+        context_scope const here(each->context_);
+        bool complete = false;
+        each->pop();
+        if (each->started_) (void)each->stop(complete);
+        each->close();
+      }
+      delete each;
+    }
+    abandoned().clear();
+  }
+
  private:
   static constexpr unsigned most_repeats = 2;
 
@@ -276,20 +296,6 @@ class range_profiler {
     static auto* const all = static_cast<vec<range_profiler*>*>(shared_object(
         process_object::abandoned_profilers, []() -> void* { return new vec<range_profiler*>; }));
     return *all;
-  }
-
-  static void close_abandoned() {
-    for (range_profiler* const each : abandoned()) {
-      if (capture_guard::lives(each->context_)) {
-        context_scope const here(each->context_);
-        each->pop();
-        bool complete = false;
-        (void)each->stop(complete);
-        each->close();
-      }
-      delete each;
-    }
-    abandoned().clear();
   }
 
   status enable() {
@@ -370,6 +376,7 @@ class range_profiler {
   bool repeating_ = false;
   int device_ = 0;
   cupti::result refusal_ = cupti::result::success;  // the last one
+  bool started_ = false;                            // and not stopped
   bool open_ = false;                               // a range is pushed
   bool broken_ = false;                             // a range did not end
 };

@@ -14,7 +14,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -22,10 +21,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-
-#if defined(__linux__)
-#include <pthread.h>
-#endif
 
 STRATA_BEGIN
 
@@ -71,46 +66,17 @@ struct perf_reason {
 
  private:
   static std::string number(int error) {
-    char const* name = nullptr;
-    switch (error) {
-      case EACCES:
-        name = "EACCES";
-        break;
-      case EPERM:
-        name = "EPERM";
-        break;
-      case ENOENT:
-        name = "ENOENT";
-        break;
-      case ENODEV:
-        name = "ENODEV";
-        break;
-      case ENXIO:
-        name = "ENXIO";
-        break;
-      case EOPNOTSUPP:
-        name = "EOPNOTSUPP";
-        break;
-      case ENOSYS:
-        name = "ENOSYS";
-        break;
-      case EMFILE:
-        name = "EMFILE";
-        break;
-      case ENFILE:
-        name = "ENFILE";
-        break;
-      case EBUSY:
-        name = "EBUSY";
-        break;
-      case EINVAL:
-        name = "EINVAL";
-        break;
-      default:
-        break;
-    }
-    return name == nullptr ? " (error " + std::to_string(error) + ')'
-                           : std::string(" (") + name + ')';
+    struct known {
+      int error;
+      char const* name;
+    };
+    constexpr known all[] = {{EACCES, "EACCES"}, {EPERM, "EPERM"},   {ENOENT, "ENOENT"},
+                             {ENODEV, "ENODEV"}, {ENXIO, "ENXIO"},   {EOPNOTSUPP, "EOPNOTSUPP"},
+                             {ENOSYS, "ENOSYS"}, {EMFILE, "EMFILE"}, {ENFILE, "ENFILE"},
+                             {EBUSY, "EBUSY"},   {EINVAL, "EINVAL"}};
+    for (known const& each : all)
+      if (each.error == error) return std::string(" (") + each.name + ')';
+    return " (error " + std::to_string(error) + ')';
   }
 
   static perf_reason not_permitted(int error, perf_event const& event, perf_system const& system) {
@@ -285,10 +251,12 @@ class perf_opener {
 /// caches, branches, page faults, in user code. They count while the program runs as ever, in the
 /// steps that are timed. Where the kernel gives fewer events counters than were asked for, it lets
 /// them take turns; their values are scaled to the whole time, and marked.
-/// Threads: ranges of the thread that begins the counting; what all other threads of the process do
-/// counts for the range that it is in. One thread calls.
+/// Threads: ranges of the thread that begins the counting; what the threads do that are made later
+/// counts for the range that it is in, what older ones do for the range at the end of a step. One
+/// thread calls, and the end may come from any.
 /// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
-/// ends; `profile::cost` has what it took. A range's own time is without them, its parent's with.
+/// ends, and at the ends of steps one of each group of each older thread; `profile::cost` has what
+/// it took. A range's own time is without them, its parent's with.
 class cpu_counter_collector {
  public:
   explicit cpu_counter_collector(
@@ -296,28 +264,22 @@ class cpu_counter_collector {
       : system_(&system) {}
   cpu_counter_collector(cpu_counter_collector const&) = delete;
   cpu_counter_collector& operator=(cpu_counter_collector const&) = delete;
-  ~cpu_counter_collector() {
-    close();
-    for (std::unique_ptr<bout>& each : bouts_) {
-      if (each->watched) keep_for_good(std::move(each));
-    }
-  }
+  ~cpu_counter_collector() { close(); }
 
   /// Opens what the request names (`cpu`: everything; or keys joined by `+`) in the calling thread.
   /// `problems` takes what cannot be counted; the rest is. Errors: not_permitted, not_supported,
   /// unavailable, limit, busy: nothing can be counted.
   status open(std::string_view request, vec<status>& problems) {
-    hear_forks();
     close();
-    bouts_.clear();
+    threads_.clear();
     detail::perf_request asked(request);
-    bouts_.push_back(std::make_unique<bout>(*system_, asked.wishes()));
-    bout const& first = *bouts_.back();
+    threads_.push_back(std::make_unique<counted_thread>(*system_, asked.wishes()));
+    counted_thread const& first = *threads_.back();
     set_ = asked.resolve();
     for (unknown_metric const& each : set_.unknown)
       problems.emplace_back(errc::bad_argument, "counters: " + each.message());
     if (first.columns.empty()) {
-      bouts_.clear();
+      threads_.clear();
       if (asked.wishes().empty())
         return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
       return refusal(asked.wishes());
@@ -333,52 +295,56 @@ class cpu_counter_collector {
     return {};
   }
 
-  bool is_open() const noexcept { return !bouts_.empty(); }
+  bool is_open() const noexcept { return !threads_.empty(); }
 
   /// From now on the ranges of this thread are counted. Errors: in another thread than the one that
   /// opened, those of `open`; limit: threads are missing.
   status begin() {
-    if (bouts_.empty() || running_ != nullptr) return {};
+    if (threads_.empty() || running_ != nullptr) return {};
     detail::recorder& recorder = detail::recorder::instance();
     std::uint64_t const thread = detail::recorder::thread_id();
-    for (std::unique_ptr<bout>& each : bouts_) {
+    for (std::unique_ptr<counted_thread>& each : threads_) {
       if (each->thread == thread) running_ = each.get();
     }
-    status told;
+    status problem;
     if (running_ == nullptr) {
       if (std::exchange(refused_, true)) return {};
-      auto made = std::make_unique<bout>(*system_, wanted_);
+      auto made = std::make_unique<counted_thread>(*system_, wanted_);
       if (made->columns.empty()) return refusal(wanted_);
       refused_ = false;
       running_ = made.get();
-      bouts_.push_back(std::move(made));
-      told = missed_threads(*running_);
+      threads_.push_back(std::move(made));
+      problem = missed_threads(*running_);
     }
-    detail::thread_recorder const* const own = recorder.of_this_thread();
-    running_->meter.begin(own == nullptr ? root_node : own->node());
-    recorder.watch_this_thread(&range_changes, &running_->meter);
-    running_->watched = true;
-    return told;
+    running_->ranges_of = recorder.of_this_thread();
+    if (running_->ranges_of == nullptr) return problem;
+    running_->meter.begin(running_->ranges_of->node());
+    (void)running_->ranges_of->observe(&range_changes, &running_->meter);
+    return problem;
+  }
+
+  /// A step of the counted thread ends: what older threads did is added. Cost: a read of each of
+  /// their groups.
+  void end_step() noexcept {
+    if (running_ != nullptr) running_->meter.add_others();
   }
 
   void end() noexcept {
-    bout* const ended = std::exchange(running_, nullptr);
-    if (ended == nullptr) return;
+    counted_thread* const ended = std::exchange(running_, nullptr);
+    if (ended == nullptr || ended->ranges_of == nullptr) return;
+    ended->ranges_of->stop_observing(&ended->meter);
     ended->meter.end();
-    if (ended->thread != detail::recorder::thread_id()) return;  // no access to its watch
-    detail::recorder::instance().watch_this_thread(nullptr, nullptr);
-    ended->watched = false;
   }
 
   /// Gives the counters back; what was counted stays.
   void close() noexcept {
     end();
-    for (std::unique_ptr<bout>& each : bouts_) each->meter.close();
+    for (std::unique_ptr<counted_thread>& each : threads_) each->meter.close();
   }
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
   void copy_to(profile& to, vec<status>& problems) const {
-    if (bouts_.empty()) return;
+    if (threads_.empty()) return;
     counter_set& set = to.add_counters(counter_set::cpu);
     set.method = counting::while_running;
     set.where = to.environment.cpu;
@@ -390,7 +356,7 @@ class cpu_counter_collector {
     set.passes = set.passes_done = 1;
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
-    for (std::unique_ptr<bout> const& each : bouts_) {
+    for (std::unique_ptr<counted_thread> const& each : threads_) {
       copy(*each, set);
       failures += each->meter.failures();
       to.cost.counter_reads += each->meter.reads();
@@ -400,7 +366,7 @@ class cpu_counter_collector {
       to.cost.counter_read_ns =
           static_cast<double>(spent_ns) / static_cast<double>(to.cost.counter_reads);
     }
-    if (status const told = never_scheduled(set); !told.ok()) problems.push_back(told);
+    if (status const problem = never_scheduled(set); !problem.ok()) problems.push_back(problem);
     if (failures != 0) {
       problems.emplace_back(errc::internal,
                             "counters: " + std::to_string(failures) + " of " +
@@ -412,9 +378,9 @@ class cpu_counter_collector {
 
  private:
   /// The counting of one thread.
-  struct bout {
+  struct counted_thread {
     /// The threads that are there already are counted one by one.
-    bout(detail::perf_system const& system, vec<detail::perf_wish>& wishes)
+    counted_thread(detail::perf_system const& system, vec<detail::perf_wish>& wishes)
         : meter(system), thread(detail::recorder::thread_id()) {
       vec<int> const others = system.threads();
       detail::perf_opener::opened made = detail::perf_opener(system).open(wishes);
@@ -443,23 +409,13 @@ class cpu_counter_collector {
     vec<std::string> columns;  ///< of the meter's slots, but for the first
     std::uint64_t thread;
     detail::perf_group::reach who = detail::perf_group::reach::threads;
-    std::size_t missed = 0;  ///< other threads that could not be counted
-    bool watched = false;
-    bout* kept = nullptr;  ///< the next one that outlives its session
+    std::size_t missed = 0;                        ///< other threads that could not be counted
+    detail::thread_recorder* ranges_of = nullptr;  ///< where it is observed
   };
-
-  /// Keeps what another thread has the address of.
-  static void keep_for_good(std::unique_ptr<bout> which) noexcept {
-    static std::atomic<bout*> first{nullptr};
-    bout* const added = which.release();
-    added->kept = first.load();
-    while (!first.compare_exchange_weak(added->kept, added)) {
-    }
-  }
 
   /// One sentence for each reason, with the metrics that it concerns.
   vec<status> refusals(detail::perf_request& asked) const {
-    vec<status> told;
+    vec<status> problems;
     vec<std::string> reasons;
     for (detail::perf_wish const& wish : asked.wishes()) {
       std::string const& reason = wish.refused.text;
@@ -471,9 +427,10 @@ class cpu_counter_collector {
             find_metric(each.key, metric_source::perf)->combine == metric_combine::ratio;
         if (each.reason == reason && !derived) keys += (keys.empty() ? "" : ", ") + each.key;
       }
-      told.emplace_back(wish.refused.code, "counters: " + keys + " cannot be counted: " + reason);
+      problems.emplace_back(wish.refused.code,
+                            "counters: " + keys + " cannot be counted: " + reason);
     }
-    return told;
+    return problems;
   }
 
   /// Nothing can be counted: why not the first.
@@ -486,14 +443,14 @@ class cpu_counter_collector {
     return {errc::bad_argument, "counters: no counter of the CPU is left to count"};
   }
 
-  status one_thread_only(bout const& of) const {
+  status one_thread_only(counted_thread const& of) const {
     if (of.who != detail::perf_group::reach::alone) return {};
     return {errc::not_supported,
             "counters: this kernel counts the CPU's in one thread only: the work of other threads "
             "is missing; Linux 4.13 or later counts it"};
   }
 
-  static status missed_threads(bout const& of) {
+  static status missed_threads(counted_thread const& of) {
     if (of.missed == 0) return {};
     return {errc::limit,
             "counters: " + std::to_string(of.missed) + (of.missed == 1 ? " thread" : " threads") +
@@ -519,7 +476,7 @@ class cpu_counter_collector {
                 "other profilers)"};
   }
 
-  static void copy(bout const& of, counter_set& to) {
+  static void copy(counted_thread const& of, counter_set& to) {
     vec<std::uint32_t> positions;
     for (std::string const& name : of.columns) {
       std::size_t const found = to.names.index_of(name);
@@ -533,29 +490,15 @@ class cpu_counter_collector {
   }
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
-    if (forked().load(std::memory_order_relaxed)) return;
-    static_cast<detail::perf_meter*>(context)->change(node);
-  }
-
-  /// A forked child has the parent's counters: it leaves them alone.
-  static std::atomic<bool>& forked() noexcept {
-    static std::atomic<bool> is{false};
-    return is;
-  }
-  static void hear_forks() noexcept {
-#if defined(__linux__)
-    static bool const heard = pthread_atfork(nullptr, nullptr, [] {
-                                forked().store(true, std::memory_order_relaxed);
-                              }) == 0;
-    (void)heard;
-#endif
+    bool const counts = detail::recorder::instance().recording();
+    static_cast<detail::perf_meter*>(context)->change(node, counts);
   }
 
   detail::perf_system const* system_;
   metric_set set_;
   vec<detail::perf_wish> wanted_;  ///< in every thread that counts
-  vec<std::unique_ptr<bout>> bouts_;
-  bout* running_ = nullptr;
+  vec<std::unique_ptr<counted_thread>> threads_;
+  counted_thread* running_ = nullptr;
   bool refused_ = false;  ///< in another thread than the one that opened
 };
 

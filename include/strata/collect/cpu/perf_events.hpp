@@ -149,7 +149,7 @@ class perf_group {
 
   struct reading {
     std::uint64_t enabled_ns = 0;  ///< how long the events were wanted
-    std::uint64_t running_ns = 0;  ///< how long they had counters
+    std::uint64_t running_ns = 0;  ///< how long they were on the hardware
     std::uint64_t values[most] = {};
   };
 
@@ -218,8 +218,9 @@ class perf_group {
   std::size_t size_ = 0;
 };
 
-/// Reads groups whenever the range of a thread changes, and adds what was counted to the range that
-/// it leaves. Threads: any; the one that is counted calls `change`.
+/// Reads the groups of a thread whenever its range changes, and adds what was counted to the range
+/// that it leaves; those of other threads at the ends of steps. Threads: any; the one that is
+/// counted calls `change`.
 class perf_meter {
  public:
   /// Of one range: how often it was read, then of each group the times and the values.
@@ -233,7 +234,8 @@ class perf_meter {
     std::free(sums_);
   }
 
-  /// Adds the groups of a thread; those of all threads give the same counters, which are added up.
+  /// Adds the groups of a thread, first those of the counted one; those of all threads give the
+  /// same counters, which are added up.
   void take(vec<perf_group> const& groups) {
     spin_lock const lock(mutex_);
     std::size_t at = 1;
@@ -242,27 +244,37 @@ class perf_meter {
       at += 2 + each.size();
     }
     slots_ = at;
+    if (own_ == 0) own_ = groups_.size();
   }
 
   void begin(std::uint32_t node) noexcept {
     spin_lock const lock(mutex_);
     node_ = node;
-    known_ = false;
     on_ = true;
-    read(false);
+    known_ = others_known_ = false;
+    read(groups_.begin(), own_end(), known_, false);
+    read(own_end(), groups_.end(), others_known_, false);
   }
 
-  void change(std::uint32_t node) noexcept {
+  /// `counts`: whether what the thread did in the former range is wanted.
+  void change(std::uint32_t node, bool counts) noexcept {
     spin_lock const lock(mutex_);
     if (!on_) return;
-    read(true);
+    read(groups_.begin(), own_end(), known_, counts);
     node_ = node;
+  }
+
+  /// What the other threads did since the last time goes to the range that the counted one is in.
+  void add_others() noexcept {
+    spin_lock const lock(mutex_);
+    if (on_) read(own_end(), groups_.end(), others_known_, true);
   }
 
   void end() noexcept {
     spin_lock const lock(mutex_);
     if (!on_) return;
-    read(true);
+    read(groups_.begin(), own_end(), known_, true);
+    read(own_end(), groups_.end(), others_known_, true);
     on_ = false;
   }
 
@@ -293,28 +305,29 @@ class perf_meter {
     std::size_t at;  ///< of its first slot
   };
 
-  /// What was counted since the last reading goes to the current node.
-  void read(bool add) noexcept {
+  part* own_end() noexcept { return groups_.begin() + own_; }
+
+  /// What some groups counted since their last reading goes to the current node, unless that
+  /// reading failed (`known`): then it belongs to several ranges, and to none of them.
+  void read(part* first, part* last, bool& known, bool add) noexcept {
+    if (first == last) return;
     std::int64_t const begin = monotonic_ns();
-    slot* const sums = add && known_ ? sums_of(node_) : nullptr;
+    slot* const sums = add && known ? sums_of(node_) : nullptr;
     if (sums != nullptr) ++sums[0];
-    bool complete = true;
-    for (part& each : groups_) {
+    known = true;
+    for (part* each = first; known && each != last; ++each) {
       perf_group::reading now;
-      complete = each.group.read(*system_, now);
-      if (!complete) break;
-      if (sums != nullptr) {
-        slot* at = sums + each.at;
-        *at++ += now.enabled_ns - each.last.enabled_ns;
-        *at++ += now.running_ns - each.last.running_ns;
-        for (std::size_t i = 0; i < each.group.size(); ++i)
-          *at++ += now.values[i] - each.last.values[i];
+      known = each->group.read(*system_, now);
+      if (known && sums != nullptr) {
+        slot* at = sums + each->at;
+        *at++ += now.enabled_ns - each->last.enabled_ns;
+        *at++ += now.running_ns - each->last.running_ns;
+        for (std::size_t i = 0; i < each->group.size(); ++i)
+          *at++ += now.values[i] - each->last.values[i];
       }
-      each.last = now;
+      each->last = now;
     }
-    // What passes until the next reading belongs to several ranges then, and to none of them.
-    known_ = complete;
-    failures_ += !complete;
+    failures_ += !known;
     ++reads_;
     spent_ns_ += monotonic_ns() - begin;
   }
@@ -341,8 +354,10 @@ class perf_meter {
   std::size_t slots_ = 0;  ///< of a node
   std::size_t nodes_ = 0;
   std::uint32_t node_ = 0;
+  std::size_t own_ = 0;  ///< groups of the counted thread, the first ones
   bool on_ = false;
-  bool known_ = false;  ///< the last reading is that of the moment when node_ was entered
+  bool known_ = false;         ///< the last reading is that of the moment when node_ was entered
+  bool others_known_ = false;  ///< the last reading of the others succeeded
   std::uint64_t reads_ = 0;
   std::uint64_t failures_ = 0;
   std::int64_t spent_ns_ = 0;

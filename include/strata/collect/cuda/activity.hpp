@@ -21,124 +21,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 #include <utility>
 
 STRATA_BEGIN
-
-namespace detail {
-
-/// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
-/// followed. Threads: any.
-class graph_captures {
- public:
-  static constexpr std::size_t most_nodes = std::size_t{1} << 20;
-
-  void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (graph_node != 0 && has_room()) last_[graph_node] = {range, first_};
-  }
-
-  /// An instantiated graph's node stands for the node it was cloned from.
-  void copy(std::uint64_t from, std::uint64_t to) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    capture const* const original = last_.find(from);
-    if (original == nullptr || to == 0 || !has_room()) return;
-    std::uint32_t const range = original->range;
-    last_[to] = {range, first_};
-  }
-
-  /// From now on the node stands for another one: the executable graph was updated. Where the other
-  /// one is not known, or there is no room, it stands for none.
-  /// Units: `now` in ticks.
-  void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    capture const* const original = last_.find(from);
-    capture const next{original == nullptr || !has_room() ? unknown : original->range, now};
-    capture* const present = last_.find(node);
-    if (present == nullptr) {
-      if (next.range != unknown && node != 0) last_[node] = next;
-    } else if (present->range != next.range) {
-      if (has_room()) former_.push_back({node, present->range, present->since});
-      *present = next;
-    }
-  }
-
-  /// By graph node and time, in ns since the session began.
-  vec<captured_record> sorted(tick_converter const& ticks) const {
-    vec<captured_record> records;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      records = former_;
-      records.reserve(former_.size() + last_.size());
-      for (auto const& each : last_.entries())
-        records.push_back({each.first, each.second.range, each.second.since});
-    }
-    for (captured_record& each : records)
-      if (each.since != first_) each.since = ticks.to_ns(each.since);
-    records.sort();
-    return records;
-  }
-
- private:
-  static constexpr std::uint32_t unknown = 0xffffffffu;  // as launch_index::none
-  static constexpr std::int64_t first_ = (std::numeric_limits<std::int64_t>::min)();
-
-  struct capture {
-    std::uint32_t range;
-    std::int64_t since;
-  };
-
-  bool has_room() const noexcept { return last_.size() + former_.size() < most_nodes; }
-
-  mutable std::mutex mutex_;
-  flat_map<std::uint64_t, capture> last_;
-  vec<captured_record> former_;
-};
-
-/// When something was recorded: what lies outside, such as our own wait at the end of a window, is
-/// left out. Units: ticks.
-class recorded_periods {
- public:
-  bool empty() const noexcept { return all_.empty(); }
-  void clear() noexcept { all_.clear(); }
-
-  void begin(std::int64_t now) {
-    if (all_.empty() || !all_.back().open) all_.push_back({now, 0, true});
-  }
-  void end(std::int64_t now) noexcept {
-    if (all_.empty() || !all_.back().open) return;
-    all_.back().end = now;
-    all_.back().open = false;
-  }
-
-  /// Takes out the records that began outside; their times are in ns.
-  template <class Record>
-  void keep(vec<Record>& records, tick_converter const& ticks) const {
-    auto const inside = [&](Record const& r) {
-      if (r.begin == lost_time) return true;
-      for (period const& p : all_) {
-        if (r.begin >= ticks.to_ns(p.begin) && (p.open || r.begin <= ticks.to_ns(p.end)))
-          return true;
-      }
-      return false;
-    };
-    records.keep_if(inside);
-  }
-
- private:
-  struct period {
-    std::int64_t begin;
-    std::int64_t end;
-    bool open;
-  };
-
-  vec<period> all_;
-};
-
-}  // namespace detail
 
 /// The activity of the devices: kernels, copies, allocations and waits by CUPTI, each with the
 /// range that caused it. Nothing is loaded before `open`, nothing is traced before `begin_window`.
@@ -147,6 +35,14 @@ class recorded_periods {
 /// record a launch in the launching thread; the rest on CUPTI's thread.
 class activity_collector {
  public:
+  /// What is traced.
+  struct traced_kinds {
+    bool kernels = true;
+    bool copies = true;  ///< and fills
+    bool memory = true;  ///< allocations and releases
+    bool waits = true;   ///< of the host for the device
+  };
+
   static activity_collector& instance() noexcept {
     static auto* const only = static_cast<activity_collector*>(detail::shared_object(
         detail::process_object::activity, []() -> void* { return new activity_collector; }));
@@ -156,57 +52,32 @@ class activity_collector {
   /// Finds the driver and CUPTI, becomes CUPTI's subscriber and begins to follow graph nodes.
   /// Errors: unavailable (no driver, device, libcupti), busy (another subscriber), internal.
   /// Source: cuptiSubscribe, cuptiEnableCallback.
-  status open(std::int64_t memory_limit_bytes) {
+  status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
+    chosen_ = chosen;
     handler_.store(&handle);  // its thread_local objects are those of this session's module
-    if (subscribed_ && !in_own_process()) {
+    if (process_ != 0 && !in_own_process()) {
       return {errc::unavailable,
               "a forked child cannot trace the device: CUDA works in the parent only"};
     }
-    if (subscribed_) return reset(memory_limit_bytes);
-    library_ = &detail::cupti_library::get();
-    if (!library_->ok()) return {errc::unavailable, library_->problem};
-    detail::cupti::table const& api = library_->api;
-    detail::cupti::result const code = library_->subscribe(&subscriber_, &on_callback, nullptr);
-    if (code == detail::cupti::result::multiple_subscribers_not_supported) {
-      std::string const other = library_->other_client();
-      return {errc::busy, library_->describe("cuptiSubscribe", code) +
-                              (other.empty() ? "" : " [" + other + "]")};
+    if (!still_subscribed()) {
+      status const subscribed = subscribe();
+      if (!subscribed.ok()) return subscribed;
     }
-    if (code != detail::cupti::result::success) {
-      return {code == detail::cupti::result::insufficient_privileges ? errc::not_permitted
-                                                                     : errc::unavailable,
-              library_->describe("cuptiSubscribe", code)};
-    }
-    subscribed_ = true;
-    process_ = detail::process_id();
-    calls_ = detail::cupti::api_list::read(api);
-    for (auto const id : {resource_id::graph_node_created, resource_id::graph_node_cloned,
-                          resource_id::graph_node_updated, resource_id::context_destroy_starting}) {
-      (void)api.enable_callback(1, subscriber_, detail::cupti::domain::resource,
-                                static_cast<std::uint32_t>(id));
-    }
-    for (detail::cupti::api_call const& call : calls_.calls()) {
-      if (is_capture(call.kind)) {
-        (void)api.enable_callback(1, subscriber_, detail::cupti::domain::driver_api, call.id);
-      }
-    }
+    detail::capture_guard::forget_graph_calls();
+    follow_graphs(1);
     return reset(memory_limit_bytes);
   }
 
   /// Enables the records and the launch callbacks; what the program launches from now on is traced.
   /// Source: cuptiActivityEnable.
   status begin_window() {
-    if (!subscribed_ || !in_own_process())
-      return {errc::unavailable, "device activity is not open"};
-    if (window_open_.load()) {
-      periods_.begin(clock().now());
-      return {};
-    }
-    errc const failure = periods_.empty() ? errc::unavailable : errc::not_supported;
+    if (!is_subscribed()) return {errc::unavailable, "device activity is not open"};
+    if (window_open_.load()) return {};
+    errc const failure = !has_traced_ ? errc::unavailable : errc::not_supported;
     detail::cupti::table const& api = library_->api;
     status const registered = buffers_.attach(*library_);
     if (!registered.ok()) return registered;
-    sample_clocks();
+    buffers_.sample_clocks();
     // The callbacks come before the records and outlast them: no work without its launch.
     window_begin_.store(clock().now(), std::memory_order_relaxed);
     window_open_.store(true);
@@ -214,6 +85,7 @@ class activity_collector {
     std::string refused;
     auto why = detail::cupti::result::success;
     for (traced_kind const& each : kinds) {
+      if (!(chosen_.*each.chosen)) continue;
       auto const code = api.activity_enable(each.kind);
       if (code == detail::cupti::result::success) continue;
       if (each.kind == detail::cupti::activity_kind::concurrent_kernel) {
@@ -224,12 +96,12 @@ class activity_collector {
       refused += (refused.empty() ? "" : ", ") + std::string(each.name);
       why = code;
     }
-    periods_.begin(clock().now());
+    has_traced_ = true;
     if (!refused.empty()) {
       problem += (problem.empty() ? "" : "; ") + std::string("not traced: ") + refused + "; " +
                  library_->describe("cuptiActivityEnable", why);
     }
-    if (problem.empty() || std::exchange(told_, true)) return {};
+    if (problem.empty() || std::exchange(reported_, true)) return {};
     return {errc::not_supported, problem};
   }
 
@@ -237,8 +109,8 @@ class activity_collector {
   /// synchronised: the window stays open, and false says so.
   bool end_window() {
     if (!window_open_.load() || !in_own_process()) return true;
-    periods_.end(clock().now());
-    if (!detail::capture_guard::allowed()) return false;
+    detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
+    if (!alone) return false;
     std::int64_t const begin = clock().now();
     detail::capture_guard::all_contexts();
     buffers_.flush(detail::cupti::flush_flag::complete_only);
@@ -250,12 +122,12 @@ class activity_collector {
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
 
-  /// Hears the program's NVTX calls from now on, in those modules whose NVTX loads `library`, the
-  /// CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
-  status hear_nvtx(std::string& library) {
-    if (!subscribed_ || !in_own_process())
-      return {errc::unavailable, "nvtx=in: device activity is not open"};
+  /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
+  /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
+  status receive_nvtx(std::string& library) {
+    if (!is_subscribed()) return {errc::unavailable, "nvtx=in: device activity is not open"};
     library = library_->path;
+    keeps_cupti_ = true;
     for (detail::nvtx_entry const& entry : detail::nvtx_calls::entries) {
       auto const code = library_->api.enable_callback(1, subscriber_, detail::cupti::domain::nvtx,
                                                       static_cast<std::uint32_t>(entry.id));
@@ -263,6 +135,15 @@ class activity_collector {
         return {errc::not_supported, "nvtx=in: " + library_->describe("cuptiEnableCallback", code)};
     }
     return {};
+  }
+
+  /// From now on until `close`, what instantiates, updates or destroys graphs waits for exclusive
+  /// scopes of the capture_guard, as what begins captures always does.
+  void guard_graphs() {
+    if (!is_subscribed() || std::exchange(guards_graphs_, true)) return;
+    keeps_cupti_ = true;
+    detail::capture_guard::forget_graph_calls();
+    (void)set_callbacks(1, &changes_graphs);
   }
 
   /// Whether the program was seen to make or launch CUDA graphs, in any session.
@@ -273,9 +154,11 @@ class activity_collector {
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
   /// and no call is under way any more when it returns. False where nothing can be followed.
   bool watch_launches(launch_watcher* watcher, void* context) noexcept {
-    if (!subscribed_ || !in_own_process()) return false;
-    if (watcher != nullptr && set_launch_callbacks(1) == 0) return false;
-    if (watcher == nullptr && !window_open_.load()) set_launch_callbacks(0);
+    if (!is_subscribed()) return false;
+    if (watcher != nullptr && set_launch_callbacks(1, nullptr, true) == 0) return false;
+    keeps_cupti_ = true;
+    if (watcher == nullptr) set_launch_callbacks(0, nullptr, true);
+    if (watcher == nullptr && window_open_.load()) set_launch_callbacks(1);
     std::lock_guard<std::mutex> lock(watch_mutex_);
     watch_context_ = context;
     watcher_ = watcher;
@@ -283,26 +166,36 @@ class activity_collector {
     return true;
   }
 
-  /// The last flush of a session, at any moment, also while a stream captures (then without waiting
-  /// for the device).
-  void close() {
-    if (!subscribed_ || !in_own_process()) return;
-    if (!end_window()) disable();
-    buffers_.flush(detail::cupti::flush_flag::forced);
+  /// Has CUPTI deliver all that it holds. Requires: no window is open. Threads: any.
+  void bring_in() {
+    if (is_subscribed()) buffers_.flush(detail::cupti::flush_flag::forced);
+  }
+  /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
+  /// is open.
+  void begin_anew(std::int64_t memory_limit_bytes) {
+    if (is_subscribed()) (void)reset(memory_limit_bytes);
   }
 
-  /// Adds what was traced to the profile, each record joined to the call that caused it.
-  void copy_to(profile& to, detail::tick_converter const& ticks) {
-    if (!subscribed_) return;
+  /// The last flush of a session, at any moment, also while a stream captures (then without waiting
+  /// for the device). Where CUPTI keeps nothing for later sessions, it is let go.
+  void close() {
+    if (!is_subscribed()) return;
+    if (!end_window()) disable();
+    buffers_.flush(detail::cupti::flush_flag::forced);
+    if (std::exchange(guards_graphs_, false)) (void)set_callbacks(0, &changes_graphs);
+    let_go();
+  }
+
+  /// Hands what was traced to the profile, each record joined to the call that caused it.
+  void take(profile& to, detail::tick_converter const& ticks) {
+    if (library_ == nullptr) return;
     to.traced = true;
     to.environment.cupti_path = library_->path;
     to.environment.cupti_version = library_->version;
-    buffers_.copy_to(to, bridge_, ticks);
-    periods_.keep(to.synchronizations, ticks);
-    periods_.keep(to.overheads, ticks);
-    to.captured = captures_.sorted(ticks);
+    buffers_.take(to, ticks);
+    to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
-    to.cost.callbacks += callbacks_.load();
+    for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_) * ticks.ns_per_tick() * 1e-9;
   }
   /// Why the activity is incomplete, if it is.
@@ -311,18 +204,20 @@ class activity_collector {
  private:
   using resource_id = detail::cupti::resource_id;
 
+  using chosen_kind = bool traced_kinds::*;
   struct traced_kind {
     detail::cupti::activity_kind kind;
     char const* name;
+    chosen_kind chosen;
   };
   static constexpr traced_kind kinds[] = {
-      {detail::cupti::activity_kind::concurrent_kernel, "kernels"},
-      {detail::cupti::activity_kind::copy, "copies"},
-      {detail::cupti::activity_kind::peer_copy, "copies between devices"},
-      {detail::cupti::activity_kind::set, "fills"},
-      {detail::cupti::activity_kind::memory, "allocations"},
-      {detail::cupti::activity_kind::synchronization, "synchronizations"},
-      {detail::cupti::activity_kind::overhead, "CUPTI's overhead"}};
+      {detail::cupti::activity_kind::concurrent_kernel, "kernels", &traced_kinds::kernels},
+      {detail::cupti::activity_kind::copy, "copies", &traced_kinds::copies},
+      {detail::cupti::activity_kind::peer_copy, "copies between devices", &traced_kinds::copies},
+      {detail::cupti::activity_kind::set, "fills", &traced_kinds::copies},
+      {detail::cupti::activity_kind::memory, "allocations", &traced_kinds::memory},
+      {detail::cupti::activity_kind::synchronization, "synchronizations", &traced_kinds::waits},
+      {detail::cupti::activity_kind::overhead, "CUPTI's overhead", &traced_kinds::kernels}};
 
   activity_collector() = default;
 
@@ -330,30 +225,163 @@ class activity_collector {
     return detail::recorder::instance().clock();
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE static bool is_capture(api_kind kind) noexcept {
+  static bool is_capture(api_kind kind) noexcept {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
+  }
+  static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
+  static bool is_for_windows(api_kind kind) noexcept {
+    return !is_capture(kind) && !changes_graphs(kind);
   }
 
   status reset(std::int64_t memory_limit_bytes) {
     buffers_.reset(memory_limit_bytes);
-    bridge_.clear();
     session_.store(detail::recorder::instance().session(), std::memory_order_relaxed);
-    periods_.clear();
-    told_ = false;
-    callbacks_.store(0);
+    reported_ = false;
+    has_traced_ = false;
+    for (lane& each : lanes_) each.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_ = 0;
     return {};
   }
 
+  /// How CUPTI is held. It goes in the exit callback of a driver call, as NVIDIA recommends: calls
+  /// may be under way in other threads.
+  enum class hold : unsigned char { none, subscribed, leaving, going };
+
+  /// A count of its own line for a group of threads, since all of them count.
+  static constexpr std::size_t lanes = 32;
+  struct alignas(64) lane {
+    std::atomic<std::uint64_t> callbacks{0};
+  };
+  lane& lane_of(detail::thread_recorder const& own) noexcept {
+    return lanes_[(reinterpret_cast<std::uintptr_t>(&own) >> 6) * 0x9e3779b97f4a7c15u >> 59];
+  }
+
+  bool is_subscribed() const noexcept {
+    return hold_.load() == hold::subscribed && in_own_process();
+  }
+
+  /// Takes the subscription back that is about to be let go, or waits until it is.
+  bool still_subscribed() {
+    hold leaving = hold::leaving;
+    if (hold_.compare_exchange_strong(leaving, hold::subscribed)) {
+      (void)switch_version(0);
+      (void)set_launch_callbacks(0, nullptr, true);
+      detail::capture_guard::forget_all();
+    }
+    while (hold_.load() == hold::going) detail::capture_guard::rest();
+    return hold_.load() == hold::subscribed;
+  }
+
+  status subscribe() {
+    library_ = &detail::cupti_library::get();
+    if (!library_->ok()) return {errc::unavailable, library_->problem};
+    detail::cupti::result const code = library_->subscribe(&subscriber_, &on_callback, nullptr);
+    if (code == detail::cupti::result::multiple_subscribers_not_supported) {
+      std::string const other = library_->other_client();
+      return {errc::busy, library_->describe("cuptiSubscribe", code) +
+                              (other.empty() ? "" : " [" + other + "]")};
+    }
+    if (code != detail::cupti::result::success) {
+      return {code == detail::cupti::result::insufficient_privileges ? errc::not_permitted
+                                                                     : errc::unavailable,
+              library_->describe("cuptiSubscribe", code)};
+    }
+    if (process_ == 0) (void)std::atexit([] { instance().ends_.store(true); });
+    process_ = detail::process_id();
+    detail::capture_guard::forget_all();
+    if (calls_.empty()) calls_ = detail::cupti::api_list::read(library_->api);
+    hold_.store(hold::subscribed);
+    return {};
+  }
+
+  /// Switches the callbacks that say how graphs, captures, contexts and streams come and go.
+  void follow_graphs(std::uint32_t on) {
+    for (auto const id :
+         {resource_id::graph_node_created, resource_id::graph_node_cloned,
+          resource_id::graph_node_updated, resource_id::graph_node_destroy_starting,
+          resource_id::context_destroy_starting, resource_id::stream_destroy_starting}) {
+      (void)library_->api.enable_callback(on, subscriber_, detail::cupti::domain::resource,
+                                          static_cast<std::uint32_t>(id));
+    }
+    (void)set_callbacks(on, &is_capture);
+  }
+
+  bool switch_version(std::uint32_t on) {
+    return calls_.version_id() != 0 &&
+           library_->api.enable_callback(on, subscriber_, detail::cupti::domain::driver_api,
+                                         calls_.version_id()) == detail::cupti::result::success;
+  }
+
+  /// Whether the process still runs: at its end the driver may be gone before CUPTI.
+  bool may_let_go() const noexcept {
+    return !ends_.load() && in_own_process() &&
+           detail::block().phase.load() == detail::process_phase::running;
+  }
+
+  /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch (H200, CUDA
+  /// 13.0). It stays where later sessions need what it knows: the nodes of graphs, the modules
+  /// whose NVTX it serves, its profiler. Source: cuptiFinalize.
+  void let_go() {
+    if (library_->api.finalize == nullptr || keeps_cupti_ || saw_graphs() || !may_let_go()) return;
+    {
+      detail::capture_guard::exclusive const alone;
+      if (!alone) return;
+      follow_graphs(0);
+    }
+    hold_.store(hold::leaving);
+    int version = 0;
+    if (switch_version(1)) (void)detail::driver_library::get().api.driver_version(&version);
+    // Without that callback, the program's next call is the one.
+    if (hold_.load() == hold::leaving) set_launch_callbacks(1, nullptr, true);
+  }
+
+  STRATA_DETAIL_COLD void leave_at(detail::cupti::domain where, void const* data) noexcept {
+    if (where != detail::cupti::domain::driver_api) return;
+    if (static_cast<detail::cupti::api_data const*>(data)->site != detail::cupti::api_site::exit)
+      return;
+    hold leaving = hold::leaving;
+    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
+    bool const gone = library_->api.finalize() == detail::cupti::result::success;
+    if (gone) {
+      buffers_.detach();
+    } else {
+      follow_graphs(1);
+    }
+    hold_.store(gone ? hold::none : hold::subscribed);
+  }
+
   /// A forked child has this object, but neither CUDA nor CUPTI.
   bool in_own_process() const noexcept { return process_ == detail::process_id(); }
 
-  /// How many callbacks were switched; `code` is the last failure's.
-  std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr) {
+  bool is_chosen(api_kind kind) const noexcept {
+    switch (kind) {
+      case api_kind::copy:
+      case api_kind::set:
+        return chosen_.copies;
+      case api_kind::allocate:
+      case api_kind::release:
+        return chosen_.memory;
+      case api_kind::wait:
+        return chosen_.waits;
+      default:
+        return chosen_.kernels;
+    }
+  }
+
+  /// Switches the callbacks of what is traced, or of all calls.
+  /// Returns: how many; `code` is the last failure's.
+  std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr,
+                                   bool all = false) {
+    return set_callbacks(
+        on, [&](api_kind kind) { return is_for_windows(kind) && (all || is_chosen(kind)); }, code);
+  }
+  template <class Wanted>
+  std::size_t set_callbacks(std::uint32_t on, Wanted wanted,
+                            detail::cupti::result* code = nullptr) {
     std::size_t switched = 0;
     for (detail::cupti::api_call const& call : calls_.calls()) {
-      if (is_capture(call.kind)) continue;
+      if (!wanted(call.kind)) continue;
       auto const outcome = library_->api.enable_callback(
           on, subscriber_, detail::cupti::domain::driver_api, call.id);
       if (outcome == detail::cupti::result::success) {
@@ -376,20 +404,11 @@ class activity_collector {
   }
 
   void disable() {
-    for (traced_kind const& each : kinds) (void)library_->api.activity_disable(each.kind);
+    for (traced_kind const& each : kinds)
+      if (chosen_.*each.chosen) (void)library_->api.activity_disable(each.kind);
     set_launch_callbacks(0);
     window_open_.store(false);
-    sample_clocks();
-  }
-
-  void sample_clocks() {
-    auto const get = library_->api.get_timestamp;
-    bridge_.add(detail::sample_clock(clock(), [get] {
-      std::uint64_t now = 0;
-      if (get != nullptr && get(&now) == detail::cupti::result::success)
-        return static_cast<std::int64_t>(now);
-      return detail::realtime_ns();
-    }));
+    buffers_.sample_clocks();
   }
 
   /// CUPTI's callback, of the module that subscribed: calls the module of the last session.
@@ -402,6 +421,8 @@ class activity_collector {
   static void handle(void*, detail::cupti::domain where, std::uint32_t id,
                      void const* data) noexcept {
     activity_collector& self = instance();
+    if (STRATA_DETAIL_UNLIKELY(self.hold_.load(std::memory_order_relaxed) >= hold::leaving))
+      return self.leave_at(where, data);
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.calls_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {
@@ -419,21 +440,14 @@ class activity_collector {
       if (call.correlation_data != nullptr) {
         *call.correlation_data = static_cast<std::uint64_t>(recorder.clock().now());
       }
-      if (kind == api_kind::begin_capture) detail::capture_guard::capture_began(stream_of(call));
+      if (STRATA_DETAIL_UNLIKELY(!is_for_windows(kind))) graph_call_begins(kind, call);
       return;
     }
     std::int64_t const end = recorder.clock().now();
     auto const outcome = call.return_value == nullptr
                              ? detail::driver::result::success
                              : *static_cast<detail::driver::result const*>(call.return_value);
-    if (is_capture(kind)) {
-      // A capture that another thread began outlasts the attempt to end it.
-      bool const open = kind == api_kind::begin_capture
-                            ? outcome == detail::driver::result::success
-                            : outcome == detail::driver::result::stream_capture_wrong_thread;
-      if (!open) detail::capture_guard::capture_ended(stream_of(call));
-      return;
-    }
+    if (STRATA_DETAIL_UNLIKELY(!is_for_windows(kind))) return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
     if (kind == api_kind::graph_launch) saw_graphs_.store(true, std::memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(watched_.load(std::memory_order_acquire))) {
@@ -449,7 +463,7 @@ class activity_collector {
     launch_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
-    // A call that was under way when the callbacks began: nobody noted its begin in this session.
+    // A call that was under way when the callbacks began: its begin was not noted in this session.
     if (launch.begin < window_begin_.load(std::memory_order_relaxed) || launch.begin > end)
       launch.begin = end;
     launch.end = end;
@@ -459,9 +473,32 @@ class activity_collector {
     std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
       launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
-    if (!own->add_launch(launch, session))
-      launches_dropped_.fetch_add(1, std::memory_order_relaxed);
-    callbacks_.fetch_add(2, std::memory_order_relaxed);
+    if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, std::memory_order_relaxed);
+    lane_of(*own).callbacks.fetch_add(2, std::memory_order_relaxed);
+  }
+
+  STRATA_DETAIL_COLD static void graph_call_begins(api_kind kind,
+                                                   detail::cupti::api_data const& call) noexcept {
+    if (kind == api_kind::end_capture) return;
+    detail::capture_guard::graph_call_begins();
+    if (kind == api_kind::begin_capture)
+      detail::capture_guard::capture_began(stream_of(call), call.context);
+  }
+
+  STRATA_DETAIL_COLD static void graph_call_ended(api_kind kind,
+                                                  detail::cupti::api_data const& call,
+                                                  detail::driver::result outcome) noexcept {
+    if (kind != api_kind::end_capture) detail::capture_guard::graph_call_ended();
+    if (kind == api_kind::graph_change) return;
+    // A capture that another thread began outlasts the attempt to end it.
+    bool const open = kind == api_kind::begin_capture
+                          ? outcome == detail::driver::result::success
+                          : outcome == detail::driver::result::stream_capture_wrong_thread;
+    if (open) return;
+    detail::capture_guard::capture_ended(stream_of(call));
+    // Ranges that changed in the capture were not followed.
+    if (detail::thread_recorder* const own = detail::thread_recorder::current())
+      own->report_place();
   }
 
   /// The stream is the first argument of every function that begins or ends a capture.
@@ -477,16 +514,22 @@ class activity_collector {
       detail::capture_guard::forget(data.context);
       return;
     }
+    if (id == resource_id::stream_destroy_starting) {
+      detail::capture_guard::forget_stream(data.stream);
+      return;
+    }
     saw_graphs_.store(true, std::memory_order_relaxed);
     if (data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     std::uint64_t const node = library_->graph_node_id(graph.node);
-    if (id == resource_id::graph_node_cloned) {
+    if (id == resource_id::graph_node_destroy_starting) {
+      captures_.destroy(node);
+    } else if (id == resource_id::graph_node_cloned) {
       captures_.copy(library_->graph_node_id(graph.original_node), node);
     } else if (id == resource_id::graph_node_updated) {
       captures_.update(node, library_->graph_node_id(graph.original_node), clock().now());
     } else if (detail::thread_recorder* const own = detail::thread_recorder::current()) {
-      captures_.add(node, own->node());
+      captures_.add(node, detail::recorder::instance().state().nodes.handle(own->node()));
     }
   }
 
@@ -494,22 +537,25 @@ class activity_collector {
   detail::cupti::subscriber_handle subscriber_ = nullptr;
   detail::cupti::api_list calls_;
   std::atomic<detail::cupti::callback_function*> handler_{nullptr};
-  bool subscribed_ = false;
+  std::atomic<hold> hold_{hold::none};
+  std::atomic<bool> ends_{false};  // the process
+  bool guards_graphs_ = false;
+  bool keeps_cupti_ = false;
   unsigned long process_ = 0;  // that subscribed
   std::atomic<std::uint32_t> session_{0};
   std::atomic<bool> window_open_{false};
   std::atomic<std::int64_t> window_begin_{0};  // in ticks
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
-  detail::clock_bridge bridge_;
-  detail::recorded_periods periods_;
-  bool told_ = false;  // what is not traced
-  detail::graph_captures captures_;
+  traced_kinds chosen_;
+  bool has_traced_ = false;  // in this session
+  bool reported_ = false;    // what is not traced
+  detail::graph_captures& captures_ = buffers_.captures();
   std::atomic<bool> saw_graphs_{false};
   std::atomic<bool> watched_{false};
   std::mutex watch_mutex_;
   launch_watcher* watcher_ = nullptr;
   void* watch_context_ = nullptr;
-  std::atomic<std::uint64_t> callbacks_{0};
+  lane lanes_[lanes];
   std::atomic<std::uint64_t> launches_dropped_{0};
   std::int64_t flush_ticks_ = 0;
 };

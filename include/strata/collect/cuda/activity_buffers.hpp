@@ -3,9 +3,9 @@
 #define STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -20,9 +20,6 @@
 #include <cstring>
 #include <mutex>
 #include <new>
-#include <string>
-#include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 
@@ -46,7 +43,8 @@ class buffer_pool {
       }
       std::uint8_t* const made = make(false);
       if (made == nullptr) return;
-      give_back(made, 0);
+      std::lock_guard<std::mutex> lock(mutex_);
+      free_.push_back(made);
     }
   }
 
@@ -72,24 +70,45 @@ class buffer_pool {
     return beyond_.load(std::memory_order_relaxed) * buffer_bytes;
   }
 
-  /// A zeroed buffer; null when the budget is used up, unless `beyond_budget`.
-  std::uint8_t* take(bool beyond_budget) noexcept {
+  /// Buffers that may be made beyond the budget, so that the sums go on when the timeline is full.
+  static constexpr std::size_t most_beyond = 8;
+
+  /// A zeroed buffer; null when there are too many, unless one is `needed`.
+  std::uint8_t* take(bool needed) noexcept {
+    std::uint8_t* taken = nullptr;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (!free_.empty()) {
-        std::uint8_t* const ready = free_.back();
+        taken = free_.back();
         free_.pop_back();
-        return ready;
       }
     }
-    return make(beyond_budget);
+    if (taken == nullptr)
+      taken = make(needed || beyond_.load(std::memory_order_relaxed) < most_beyond);
+    if (taken == nullptr) return nullptr;
+    std::lock_guard<std::mutex> lock(mutex_);
+    taken_.push_back(taken);
+    return taken;
   }
 
-  /// Takes a buffer back of which the first `used` bytes were written.
+  /// Takes a buffer back of which the first `used` bytes were written. One that CUPTI completes
+  /// after take_all_back is free already.
   void give_back(std::uint8_t* buffer, std::size_t used) noexcept {
     std::memset(buffer, 0, used < buffer_bytes ? used : buffer_bytes);
     std::lock_guard<std::mutex> lock(mutex_);
-    free_.push_back(buffer);
+    std::size_t const before = taken_.size();
+    taken_.keep_if([buffer](std::uint8_t const* each) { return each != buffer; });
+    if (taken_.size() != before) free_.push_back(buffer);
+  }
+
+  /// CUPTI is gone: the buffers that it held are free.
+  void take_all_back() noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (std::uint8_t* const each : taken_) {
+      std::memset(each, 0, buffer_bytes);
+      free_.push_back(each);
+    }
+    taken_.clear();
   }
 
  private:
@@ -113,251 +132,7 @@ class buffer_pool {
   std::atomic<std::uint64_t> beyond_{0};
   std::mutex mutex_;
   vec<std::uint8_t*> free_;
-};
-
-/// CUPTI's records in compact form, in CUPTI's time, until a session takes them.
-/// Threads: add from CUPTI's threads, the rest from the session's.
-class activity_store {
- public:
-  explicit activity_store(memory_budget& budget) noexcept
-      : kernels_(budget),
-        copies_(budget),
-        memory_(budget),
-        synchronizations_(budget),
-        overheads_(budget) {}
-
-  void clear() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    kernels_.clear();
-    copies_.clear();
-    memory_.clear();
-    synchronizations_.clear();
-    overheads_.clear();
-    refused_ = 0;
-  }
-
-  void add(cupti::record const& any) noexcept {
-    switch (any.kind) {
-      case cupti::activity_kind::kernel:
-      case cupti::activity_kind::concurrent_kernel:
-        return keep(kernels_, kernel(cupti::as<cupti::kernel_record>(&any)));
-      case cupti::activity_kind::copy:
-        return keep_copy(cupti::as<cupti::copy_record>(&any));
-      case cupti::activity_kind::peer_copy:
-        return keep_copy(cupti::as<cupti::peer_copy_record>(&any));
-      case cupti::activity_kind::set:
-        return keep(copies_, copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set));
-      case cupti::activity_kind::memory:
-        return keep(memory_, allocation(cupti::as<cupti::memory_record>(&any)));
-      case cupti::activity_kind::synchronization:
-        return keep(synchronizations_, wait(cupti::as<cupti::synchronization_record>(&any)));
-      case cupti::activity_kind::overhead:
-        return keep(overheads_, overhead(cupti::as<cupti::overhead_record>(&any)));
-      default:
-        return;
-    }
-  }
-
-  /// Excludes clear and copy_to while a whole buffer is added.
-  std::mutex& mutex() noexcept { return mutex_; }
-
-  /// Copies everything into the profile, its times in ns since the session began.
-  void copy_to(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    auto const convert = [&](auto record) {
-      bool const lost = record.begin == 0 && record.end == 0;
-      record.begin = lost ? lost_time : bridge.to_ns(record.begin, ticks);
-      record.end = lost ? lost_time : bridge.to_ns(record.end, ticks);
-      return record;
-    };
-    kernels_.for_each([&](strata::kernel_record const& r) { to.kernels.push_back(convert(r)); });
-    copies_.for_each([&](strata::copy_record const& r) { to.copies.push_back(convert(r)); });
-    synchronizations_.for_each([&](strata::synchronization_record const& r) {
-      to.synchronizations.push_back(convert(r));
-    });
-    overheads_.for_each(
-        [&](strata::overhead_record const& r) { to.overheads.push_back(convert(r)); });
-    memory_.for_each([&](strata::memory_record r) {
-      r.time = bridge.to_ns(r.time, ticks);
-      to.memory.push_back(r);
-    });
-    vec<std::string> names = names_.texts();
-    for (std::size_t i = 1; i < names.size(); ++i) to.kernel_names.push_back({std::move(names[i])});
-    to.losses.activity_refused += refused_;
-  }
-
- private:
-  template <class Record>
-  void keep(record_log<Record>& log, Record const& record) noexcept {
-    if (!log.push(record)) ++refused_;
-  }
-
-  template <class From>
-  void keep_copy(From const& from) noexcept {
-    keep(copies_, copy(from, kind_of(static_cast<cupti::copy_kind>(from.copy))));
-  }
-
-  static std::int64_t stamp(std::uint64_t time) noexcept { return static_cast<std::int64_t>(time); }
-  template <class To, class From>
-  static To narrow(From value) noexcept {
-    constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
-    auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
-    return static_cast<To>(wide < most ? wide : most);
-  }
-
-  strata::kernel_record kernel(cupti::kernel_record const& from) noexcept {
-    strata::kernel_record to{};
-    to.begin = stamp(from.start_ns);
-    to.end = stamp(from.end_ns);
-    to.graph_node = from.graph_node_id;
-    to.correlation = from.correlation_id;
-    to.name = name(from.name);
-    to.stream = from.stream_id;
-    to.context = from.context_id;
-    to.grid_x = static_cast<std::uint32_t>(from.grid_x);
-    to.grid_y = narrow<std::uint16_t>(from.grid_y);
-    to.grid_z = narrow<std::uint16_t>(from.grid_z);
-    to.block_x = narrow<std::uint16_t>(from.block_x);
-    to.block_y = narrow<std::uint16_t>(from.block_y);
-    to.block_z = narrow<std::uint16_t>(from.block_z);
-    to.registers = from.registers_per_thread;
-    to.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamic_shared_memory_bytes);
-    to.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
-    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    return to;
-  }
-
-  /// The number of a kernel's name: by its address, which CUPTI keeps, checked against the text.
-  std::uint32_t name(char const* text) noexcept {
-    if (text == nullptr) return no_reference;
-    auto const address = reinterpret_cast<std::uintptr_t>(text);
-    known_name& known = known_[(address >> 4 ^ address >> 13) & (known_names - 1)];
-    if (known.text != text || known.copy != text) {
-      std::string_view const copy(text);
-      known.number = names_.intern(copy, "[other kernels]");
-      known.text = text;
-      known.copy.assign(copy.data(), copy.size());
-    }
-    return known.number;
-  }
-
-  template <class From>
-  static strata::copy_record copy(From const& from, strata::copy_kind kind) noexcept {
-    strata::copy_record to{};
-    to.begin = stamp(from.start_ns);
-    to.end = stamp(from.end_ns);
-    to.bytes = from.size_bytes;
-    to.graph_node = from.graph_node_id;
-    to.correlation = from.correlation_id;
-    to.stream = from.stream_id;
-    to.context = from.context_id;
-    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    to.kind = kind;
-    return to;
-  }
-
-  static strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
-    switch (kind) {
-      case cupti::copy_kind::host_to_device:
-      case cupti::copy_kind::host_to_array:
-        return strata::copy_kind::host_to_device;
-      case cupti::copy_kind::device_to_host:
-      case cupti::copy_kind::array_to_host:
-        return strata::copy_kind::device_to_host;
-      case cupti::copy_kind::array_to_array:
-      case cupti::copy_kind::array_to_device:
-      case cupti::copy_kind::device_to_array:
-      case cupti::copy_kind::device_to_device:
-        return strata::copy_kind::device_to_device;
-      case cupti::copy_kind::host_to_host:
-        return strata::copy_kind::host_to_host;
-      case cupti::copy_kind::peer_to_peer:
-        return strata::copy_kind::peer;
-      default:
-        return strata::copy_kind::unknown;
-    }
-  }
-
-  static strata::memory_record allocation(cupti::memory_record const& from) noexcept {
-    strata::memory_record to{};
-    to.time = stamp(from.timestamp_ns);
-    to.address = from.address;
-    to.bytes = from.size_bytes;
-    to.correlation = from.correlation_id;
-    to.stream = from.stream_id;
-    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
-    to.kind = kind_of(from.memory);
-    to.allocates = from.operation == cupti::memory_operation::allocation;
-    to.asynchronous = from.is_async != 0;
-    return to;
-  }
-
-  static strata::memory_kind kind_of(cupti::memory_kind kind) noexcept {
-    switch (kind) {
-      case cupti::memory_kind::pageable:
-        return strata::memory_kind::pageable;
-      case cupti::memory_kind::pinned:
-        return strata::memory_kind::pinned;
-      case cupti::memory_kind::device:
-        return strata::memory_kind::device;
-      case cupti::memory_kind::array:
-        return strata::memory_kind::array;
-      case cupti::memory_kind::managed:
-        return strata::memory_kind::managed;
-      case cupti::memory_kind::device_static:
-        return strata::memory_kind::device_static;
-      case cupti::memory_kind::managed_static:
-        return strata::memory_kind::managed_static;
-      default:
-        return strata::memory_kind::unknown;
-    }
-  }
-
-  static strata::synchronization_record wait(cupti::synchronization_record const& from) noexcept {
-    strata::synchronization_record to{};
-    to.begin = stamp(from.start_ns);
-    to.end = stamp(from.end_ns);
-    to.correlation = from.correlation_id;
-    to.stream = from.stream_id;
-    switch (from.type) {
-      case cupti::synchronization_type::event_synchronize:
-        to.kind = synchronization_kind::event;
-        break;
-      case cupti::synchronization_type::stream_wait_event:
-        to.kind = synchronization_kind::stream_wait_event;
-        break;
-      case cupti::synchronization_type::stream_synchronize:
-        to.kind = synchronization_kind::stream;
-        break;
-      case cupti::synchronization_type::context_synchronize:
-        to.kind = synchronization_kind::context;
-        break;
-      default:
-        break;
-    }
-    return to;
-  }
-
-  static strata::overhead_record overhead(cupti::overhead_record const& from) noexcept {
-    return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
-  }
-
-  struct known_name {
-    char const* text = nullptr;
-    std::uint32_t number = 0;
-    std::string copy;
-  };
-  static constexpr std::size_t known_names = 256;
-
-  std::mutex mutex_;
-  record_log<strata::kernel_record> kernels_;
-  record_log<strata::copy_record> copies_;
-  record_log<strata::memory_record> memory_;
-  record_log<strata::synchronization_record> synchronizations_;
-  record_log<strata::overhead_record> overheads_;
-  name_table names_;
-  known_name known_[known_names];
-  std::uint64_t refused_ = 0;
+  vec<std::uint8_t*> taken_;  // in CUPTI's hands
 };
 
 /// The buffers that CUPTI fills with records, and the records in compact form. There is one in a
@@ -372,10 +147,10 @@ class activity_buffers {
     return *only;
   }
 
-  /// Gives CUPTI the callbacks, once, and makes some buffers ready.
+  /// Gives CUPTI the callbacks, unless it has them, and makes some buffers ready.
   /// Source: cuptiActivityRegisterCallbacks.
   status attach(cupti_library const& library) {
-    if (library_ == nullptr) {
+    if (!attached_) {
       cupti::table const& api = library.api;
       std::uint8_t zeroed = 1;
       std::size_t size = sizeof zeroed;
@@ -384,20 +159,35 @@ class activity_buffers {
       }
       library_ = &library;
       auto const code = api.register_callbacks(&request, &complete);
-      if (code != cupti::result::success) {
-        library_ = nullptr;
+      if (code != cupti::result::success)
         return {errc::unavailable, library.describe("cuptiActivityRegisterCallbacks", code)};
-      }
+      attached_ = true;
+      count_dropped();
+      dropped_.store(0);  // nobody's
     }
+    // CUPTI holds full buffers until the period is over (H200, CUDA 13.0), so a long one needs
+    // many.
+    if (library.api.flush_period != nullptr) (void)library.api.flush_period(flush_period_ms);
     pool_.prepare(ready_buffers);
+    store_.describe_devices();
     return {};
+  }
+
+  /// CUPTI is gone from the process: the next session attaches again.
+  void detach() noexcept {
+    attached_ = false;
+    pool_.take_all_back();
   }
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
     flush(cupti::flush_flag::forced);
     store_.clear();
-    pool_.shrink(static_cast<std::uint64_t>(memory_limit_bytes) / 2);
+    {
+      std::lock_guard<std::mutex> lock(store_.mutex());
+      bridge_.clear();
+    }
+    pool_.shrink(ready_buffers * buffer_pool::buffer_bytes);
     pool_bytes_before_ = pool_.bytes();
     budget_.set(memory_limit_bytes - static_cast<std::int64_t>(pool_bytes_before_));
     problem_ = {};
@@ -406,9 +196,23 @@ class activity_buffers {
     ticks_.store(0);
   }
 
+  /// Compares CUPTI's clock with ours. Source: cuptiGetTimestamp.
+  void sample_clocks() {
+    auto const get = library_->api.get_timestamp;
+    clock_sample const sample = sample_clock(recorder::instance().clock(), [get] {
+      std::uint64_t now = 0;
+      if (get != nullptr && get(&now) == cupti::result::success)
+        return static_cast<std::int64_t>(now);
+      return realtime_ns();
+    });
+    std::lock_guard<std::mutex> lock(store_.mutex());
+    bridge_.add(sample);
+    next_sample_.store(monotonic_ns() + 1'000'000'000, std::memory_order_relaxed);
+  }
+
   /// Has CUPTI deliver what it holds. No lock is held here: CUPTI calls back from within.
   void flush(cupti::flush_flag flag) {
-    if (library_ == nullptr) return;
+    if (!attached_) return;
     auto const code = library_->api.flush_all(flag);
     if (code != cupti::result::success && problem_.ok()) {
       problem_ = {errc::unavailable, "device activity is incomplete; " +
@@ -417,8 +221,9 @@ class activity_buffers {
     count_dropped();
   }
 
-  void copy_to(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
-    store_.copy_to(to, bridge, ticks);
+  /// Joins what is complete, and hands everything to the profile.
+  void take(profile& to, tick_converter const& ticks) {
+    store_.take(to, bridge_, ticks);
     to.losses.activity_dropped += dropped_.load();
     to.losses.buffers_refused += refused_.load();
     to.cost.activity_seconds += static_cast<double>(ticks_.load()) * ticks.ns_per_tick() * 1e-9;
@@ -426,11 +231,35 @@ class activity_buffers {
                               pool_.bytes_beyond_budget();
   }
 
+  /// From now on, or no more, device work and calls are kept for `stream`.
+  void set_streaming(bool on) {
+    std::lock_guard<std::mutex> lock(store_.mutex());
+    store_.queue() = {};
+    store_.queue().keeps = on;
+    recorder::instance().state().launches.keep_for_stream(on);
+  }
+  /// Threads: one, while CUPTI delivers. Gives `take(queue, names, bridge)` what has arrived and
+  /// was not taken before; no record arrives meanwhile.
+  template <class Take>
+  void stream(Take take) {
+    bool arrived;
+    {
+      std::lock_guard<std::mutex> lock(store_.mutex());
+      arrived = store_.queue().size() != 0;
+    }
+    if (arrived) sample_clocks();  // so that the times of these records lie between two samples
+    std::lock_guard<std::mutex> lock(store_.mutex());
+    take(store_.queue(), store_.names(), bridge_);
+  }
+
+  graph_captures& captures() noexcept { return captures_; }
+
   /// Why records are missing, if CUPTI did not hand them out.
   status const& problem() const noexcept { return problem_; }
 
  private:
   static constexpr std::size_t ready_buffers = 4;
+  static constexpr std::uint32_t flush_period_ms = 100;
 
   activity_buffers() = default;
 
@@ -472,15 +301,25 @@ class activity_buffers {
     }
     self.pool_.give_back(buffer, valid);
     self.count_dropped();
+    self.sample_clocks_now_and_then();
     self.ticks_.fetch_add(static_cast<std::uint64_t>(clock.now() - begin),
                           std::memory_order_relaxed);
   }
 
+  /// The clocks drift apart and may be set: they are compared each second of delivery.
+  void sample_clocks_now_and_then() {
+    if (monotonic_ns() >= next_sample_.load(std::memory_order_relaxed)) sample_clocks();
+  }
+
   cupti_library const* library_ = nullptr;
+  bool attached_ = false;  // CUPTI has the callbacks
+  clock_bridge bridge_;    // guarded by the store's mutex
+  std::atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};
   std::uint64_t pool_bytes_before_ = 0;  // buffers that earlier sessions left
-  activity_store store_{budget_};
+  graph_captures captures_;
+  activity_store store_{budget_, captures_};
   status problem_;
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> refused_{0};

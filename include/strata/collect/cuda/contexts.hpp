@@ -3,14 +3,26 @@
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/spin_mutex.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include <strata/profile/records.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <mutex>
+#include <utility>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+#include <time.h>
+#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -76,57 +88,99 @@ class thread_contexts {
   }
 };
 
-/// Waiting for the devices, and when that is forbidden: a synchronisation while a stream captures a
-/// graph would break the capture. Threads: any.
+/// Excludes two kinds of calls from each other. Graph calls of the program (begin a capture,
+/// instantiate, update, destroy) come from callbacks of CUPTI. Our own calls that wait for a device
+/// or that begin, configure and end a session of CUPTI's profiler are made in an `exclusive` scope:
+/// beside an open capture they invalidate it, and beside a graph call the driver may crash (H200,
+/// CUDA 13.0, cuptiRangeProfilerStop with four threads that make graphs). Threads: any.
 class capture_guard {
  public:
   static constexpr std::size_t most_contexts = 64;
+  /// How long our calls wait for captures, in ns. A capture of a step of work takes less; one that
+  /// takes longer costs passes of counting, not the program's time: it is not waited for again.
+  static constexpr std::int64_t patience = 100'000'000;
+  /// How long a graph call waits for ours, in ns. The longest configuration takes less. A call that
+  /// waits for work that needs the waiting thread would never end.
+  static constexpr std::int64_t longest_wait = 5'000'000'000;
 
-  static void capture_began(driver::stream_handle stream) noexcept {
-    process_captures& all = captures();
-    std::lock_guard<std::mutex> lock(all.mutex);
-    if (all.known < most_captures) {
-      all.streams[all.known++] = stream;
-    } else {
-      ++all.unknown;
+  /// A graph call of this thread begins. It waits while an exclusive scope of another thread is
+  /// open, and, unless this thread has a capture open, while one is about to open.
+  static void graph_call_begins() noexcept {
+    process_state& all = state();
+    std::uintptr_t const self = this_thread();
+    for (std::int64_t const begin = monotonic_ns();; rest()) {
+      std::lock_guard<std::mutex> const lock(all.mutex);
+      bool const inside = all.inside != 0 && all.inside != self;
+      if ((inside || (all.waiting != 0 && !has(self, true))) &&
+          monotonic_ns() - begin < longest_wait)
+        continue;
+      (void)take_out([&](entry const& e) { return !e.captures && e.thread == self; });
+      put_in({nullptr, nullptr, self, false});
+      return;
     }
-    all.open.store(true);
   }
-  /// A capture that was not seen to begin ends without effect.
+  static void graph_call_ended() noexcept {
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    (void)take_out([](entry const& e) { return !e.captures && e.thread == this_thread(); });
+  }
+  static void capture_began(driver::stream_handle stream, driver::context_handle context) noexcept {
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    put_in({stream, context, this_thread(), true});
+  }
+  /// One that was not seen to begin ends without effect.
   static void capture_ended(driver::stream_handle stream) noexcept {
-    process_captures& all = captures();
-    std::lock_guard<std::mutex> lock(all.mutex);
-    auto* const at = std::find(all.streams, all.streams + all.known, stream);
-    if (at != all.streams + all.known) {
-      *at = all.streams[--all.known];
-    } else if (all.unknown != 0) {
-      --all.unknown;
+    process_state& all = state();
+    std::lock_guard<std::mutex> const lock(all.mutex);
+    if (take_out([&](entry const& e) { return e.captures && e.stream == stream; })) return;
+    if (all.unknown != 0 && --all.unknown == 0) update();
+  }
+  /// The stream goes, and its capture.
+  static void forget_stream(driver::stream_handle stream) noexcept {
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    (void)take_out([&](entry const& e) { return e.captures && e.stream == stream; });
+  }
+  /// Graph calls begin to be followed. One that was under way when the callbacks went off may have
+  /// begun here after that, and its end was not reported.
+  static void forget_graph_calls() noexcept {
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    while (take_out([](entry const& e) { return !e.captures; })) {
     }
-    all.open.store(all.known + all.unknown != 0);
   }
-  /// Whether a capture was seen to begin and has not ended.
-  static bool capturing() noexcept { return captures().open.load(std::memory_order_relaxed); }
 
-  /// Whether no stream of the current context captures a graph, as far as can be known: captures
-  /// seen to begin, and those into blocking streams that began before. Source: cuStreamIsCapturing
-  /// on the legacy stream, which leaves a capture intact.
-  static bool allowed() noexcept {
-    if (capturing()) return false;
-    driver::table const& api = driver_library::get().api;
-    driver::context_handle context = nullptr;
-    if (api.stream_is_capturing == nullptr || !has_context(context)) return true;
-    auto state = driver::capture_status::none;
-    driver::result const code = api.stream_is_capturing(nullptr, &state);
-    return code != driver::result::stream_capture_implicit && state == driver::capture_status::none;
+  /// Whether a capture was seen to begin and has not ended. Cost: one load.
+  static bool capturing() noexcept { return state().open.load(std::memory_order_relaxed); }
+  /// Whether the calling thread began it.
+  static bool capturing_here() noexcept {
+    if (!capturing()) return false;
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    return has(this_thread(), true);
   }
+
+  /// As long as it lives, no capture is open and no graph call is under way, as far as can be
+  /// known: captures seen to begin, and those into blocking streams that began before. False where
+  /// there was no such moment in time, and at once where the calling thread itself captures. May be
+  /// nested.
+  class exclusive {
+   public:
+    explicit exclusive(std::int64_t wait = patience) noexcept : entered_(enter(wait)) {}
+    exclusive(exclusive const&) = delete;
+    exclusive& operator=(exclusive const&) = delete;
+    ~exclusive() {
+      if (entered_) leave();
+    }
+    explicit operator bool() const noexcept { return entered_; }
+
+   private:
+    bool entered_;
+  };
 
   /// Remembers a context that work was launched in.
   static void saw(driver::context_handle context) noexcept {
-    std::atomic<driver::context_handle>& last = captures().last_seen;
+    std::atomic<driver::context_handle>& last = state().last_seen;
     if (context == nullptr || last.load(std::memory_order_relaxed) == context) return;
     last.store(context, std::memory_order_relaxed);
     if (lives(context)) return;
-    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
+    for (std::atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle seen = slot.load();
       bool const free = seen == nullptr || seen == forgotten();
       if (free && slot.compare_exchange_strong(seen, context)) seen = context;
@@ -136,7 +190,7 @@ class capture_guard {
 
   /// Whether a context was seen, and not to be destroyed since.
   static bool lives(driver::context_handle context) noexcept {
-    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
+    for (std::atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle const seen = slot.load();
       if (seen == context) return true;
       if (seen == nullptr) break;
@@ -144,60 +198,356 @@ class capture_guard {
     return false;
   }
 
+  /// The context goes, and the captures in it.
   static void forget(driver::context_handle context) noexcept {
-    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
+    for (std::atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle seen = context;
       (void)slot.compare_exchange_strong(seen, forgotten());
     }
-    captures().last_seen.store(nullptr, std::memory_order_relaxed);
-  }
-
-  /// Waits until the work in every context that was seen is done.
-  static void all_contexts() noexcept {
-    driver::table const& api = driver_library::get().api;
-    if (api.context_synchronize == nullptr) return;
-    for (std::atomic<driver::context_handle>& slot : captures().contexts) {
-      driver::context_handle const context = slot.load();
-      if (context == nullptr) break;
-      if (context == forgotten()) continue;
-      context_scope const here(context);
-      if (here) (void)api.context_synchronize();
+    state().last_seen.store(nullptr, std::memory_order_relaxed);
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    while (take_out([&](entry const& e) { return e.captures && e.context == context; })) {
     }
   }
 
-  /// Waits for the current context, if there is one and no stream captures: for `sync=1`.
+  /// The contexts, captures and graph calls of this process are not followed any more.
+  static void forget_all() noexcept {
+    for (std::atomic<driver::context_handle>& slot : state().contexts) slot.store(nullptr);
+    state().last_seen.store(nullptr, std::memory_order_relaxed);
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    state().known = state().unknown = 0;
+    update();
+  }
+
+  /// Waits until the work in every context that was seen is done. Requires: an exclusive scope.
+  static void all_contexts() noexcept {
+    auto* const wait = driver_library::get().api.context_synchronize;
+    if (wait == nullptr) return;
+    each_context([&] {
+      (void)wait();
+      return true;
+    });
+  }
+
+  /// Waits for the current context, if there is one and nothing captures: for `sync=1`.
   static void current_context() noexcept {
     driver::table const& api = driver_library::get().api;
-    driver::context_handle context = nullptr;
-    if (api.context_synchronize != nullptr && has_context(context) && allowed())
-      (void)api.context_synchronize();
+    if (api.context_synchronize == nullptr || current_or_none() == nullptr) return;
+    exclusive const alone(0);
+    if (alone) (void)api.context_synchronize();
+  }
+
+  /// A moment of 50 us.
+  static void rest() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    timespec const moment{0, 50'000};
+    (void)::nanosleep(&moment, nullptr);
+#else
+    yield_thread();
+#endif
   }
 
  private:
-  static bool has_context(driver::context_handle& context) noexcept {
-    driver::table const& api = driver_library::get().api;
-    return api.context_current != nullptr &&
-           api.context_current(&context) == driver::result::success && context != nullptr;
-  }
+  /// A capture that is open, or a graph call that is under way.
+  struct entry {
+    driver::stream_handle stream;
+    driver::context_handle context;
+    std::uintptr_t thread;
+    bool captures;
+    bool is_long = false;  // a wait for it ended before it did
+  };
+  static constexpr std::size_t most_entries = 256;
 
-  static constexpr std::size_t most_captures = 256;
-  struct process_captures {
-    std::mutex mutex;
+  struct process_state {
+    std::mutex mutex;  // of what is not atomic
     std::atomic<bool> open{false};
     std::size_t known = 0;
-    std::size_t unknown = 0;  // beyond the room for streams
-    driver::stream_handle streams[most_captures] = {};
+    std::size_t unknown = 0;  // captures beyond the room
+    entry entries[most_entries] = {};
+    std::uintptr_t inside = 0;  // the thread that has an exclusive scope
+    std::size_t depth = 0;      // how many
+    std::size_t waiting = 0;    // threads that wait for one
     std::atomic<driver::context_handle> last_seen{nullptr};
     std::atomic<driver::context_handle> contexts[most_contexts] = {};
   };
-  static process_captures& captures() noexcept {
-    static auto* const all = static_cast<process_captures*>(
-        shared_object(process_object::captures, []() -> void* { return new process_captures; }));
+  static process_state& state() noexcept {
+    static auto* const all = static_cast<process_state*>(
+        shared_object(process_object::captures, []() -> void* { return new process_state; }));
     return *all;
   }
 
-  /// Stands in a slot whose context was destroyed.
-  static driver::context_handle forgotten() noexcept { return static_cast<void*>(&captures()); }
+  /// The same in every module of the process; never 0.
+  static std::uintptr_t this_thread() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    return reinterpret_cast<std::uintptr_t>(reinterpret_cast<void*>(::pthread_self()));
+#else
+    static thread_local char own;
+    return reinterpret_cast<std::uintptr_t>(&own);
+#endif
+  }
+
+  // With the mutex held.
+  static void put_in(entry const& made) noexcept {
+    process_state& all = state();
+    if (all.known < most_entries) {
+      all.entries[all.known++] = made;
+    } else {
+      all.unknown += made.captures;
+    }
+    if (made.captures) all.open.store(true);
+  }
+  /// Takes out one that fits. False where none does.
+  template <class Fits>
+  static bool take_out(Fits fits) noexcept {
+    process_state& all = state();
+    entry* const end = all.entries + all.known;
+    entry* const at = std::find_if(all.entries, end, fits);
+    if (at == end) return false;
+    *at = all.entries[--all.known];
+    update();
+    return true;
+  }
+  static void update() noexcept {
+    process_state& all = state();
+    bool const any = std::any_of(all.entries, all.entries + all.known,
+                                 [](entry const& e) { return e.captures; });
+    all.open.store(any || all.unknown != 0);
+  }
+  static bool has(std::uintptr_t thread, bool only_captures) noexcept {
+    process_state const& all = state();
+    return std::any_of(all.entries, all.entries + all.known, [&](entry const& e) {
+      return e.thread == thread && (e.captures || !only_captures);
+    });
+  }
+
+  static bool enter(std::int64_t wait) noexcept {
+    process_state& all = state();
+    std::uintptr_t const self = this_thread();
+    std::int64_t const latest = monotonic_ns() + wait;
+    for (bool waits = false;; rest()) {
+      std::lock_guard<std::mutex> const lock(all.mutex);
+      bool const own = has(self, false);
+      if (all.inside == self && !own) return ++all.depth != 0;
+      bool const free = all.inside == 0 && all.known == 0 && all.unknown == 0;
+      bool const late = monotonic_ns() >= latest;
+      bool over = free || own || late;
+      for (entry* each = all.entries; each != all.entries + all.known; ++each) {
+        over = over || each->is_long;
+        each->is_long = each->is_long || (late && wait != 0);
+      }
+      if (over && waits) --all.waiting;
+      if (!over && !std::exchange(waits, true)) ++all.waiting;
+      if (!over) continue;
+      if (!free) return false;
+      all.inside = self;
+      all.depth = 1;
+      break;
+    }
+    if (!captures_unseen()) return true;
+    leave();
+    return false;
+  }
+  static void leave() noexcept {
+    std::lock_guard<std::mutex> const lock(state().mutex);
+    if (--state().depth == 0) state().inside = 0;
+  }
+
+  /// Whether a blocking stream of a context captures, although its begin was not seen. Source:
+  /// cuStreamIsCapturing on the legacy stream, which leaves a capture intact.
+  static bool captures_unseen() noexcept {
+    driver::table const& api = driver_library::get().api;
+    auto* const ask = api.stream_is_capturing;
+    if (ask == nullptr) return false;
+    auto const none = [&] {
+      auto now = driver::capture_status::none;
+      return ask(nullptr, &now) != driver::result::stream_capture_implicit &&
+             now == driver::capture_status::none;
+    };
+    driver::context_handle const current = current_or_none();
+    return (current != nullptr && !none()) || !each_context(none, current);
+  }
+
+  /// Calls `action` in each context that was seen but one, until it returns false.
+  template <class Action>
+  static bool each_context(Action action, driver::context_handle but = nullptr) noexcept {
+    for (std::atomic<driver::context_handle>& slot : state().contexts) {
+      driver::context_handle const context = slot.load();
+      if (context == nullptr) break;
+      if (context == forgotten() || context == but) continue;
+      context_scope const here(context);
+      if (here && !action()) return false;
+    }
+    return true;
+  }
+
+  static driver::context_handle current_or_none() noexcept {
+    driver::context_handle context = nullptr;
+    auto* const get = driver_library::get().api.context_current;
+    bool const known = get != nullptr && get(&context) == driver::result::success;
+    return known ? context : nullptr;
+  }
+
+  /// Marks a slot whose context was destroyed.
+  static driver::context_handle forgotten() noexcept { return static_cast<void*>(&state()); }
+};
+
+/// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
+/// followed, and counted. Threads: any.
+class graph_captures {
+ public:
+  static constexpr std::size_t most_nodes = std::size_t{1} << 20;
+
+  /// `range` is the handle of a node, since graphs outlive sessions.
+  void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    set(graph_node, range);
+  }
+
+  /// An instantiated graph's node has the range of the node that it was cloned from.
+  void copy(std::uint64_t from, std::uint64_t to) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (capture const* const original = nodes_.find(from)) set(to, capture(*original).range);
+  }
+
+  /// From now on the node has the range of another one: the executable graph was updated. Where the
+  /// other one is not known it has none.
+  /// Units: `now` in ticks.
+  void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture const* const original = nodes_.find(from);
+    std::uint32_t const range = original == nullptr ? no_node : original->range;
+    capture* const present = nodes_.find(node);
+    if (present == nullptr) {
+      if (range != no_node && set(node, range)) nodes_.find(node)->since = now;
+    } else if (present->range != range) {
+      remember(node, *present);
+      *present = {range, now};
+      if (formers_.size() - forgettable_formers_ >= most_nodes / 2) forget_former();
+    }
+  }
+
+  /// The node is destroyed. Records of its launches may still come, so it is known for a while.
+  void destroy(std::uint64_t graph_node) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (nodes_.find(graph_node) == nullptr) return;
+    destroyed_.push_back(graph_node);
+    if (destroyed_.size() >= most_destroyed) forget_former();
+  }
+
+  /// Forgets the nodes that were destroyed, and what nodes stood for, before the last call of this.
+  void forget_destroyed() noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    forget_former();
+  }
+
+  /// The handle of the range that captured a graph's node, as it was when the graph was launched.
+  /// Units: `launched` in ticks. Cost: logarithmic in how often the node was updated.
+  std::uint32_t range_of(std::uint64_t graph_node, std::int64_t launched) const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture const* const present = nodes_.find(graph_node);
+    if (present == nullptr) return no_node;
+    if (launched >= present->since) return present->range;
+    std::uint64_t const* const newest = newest_former_.find(graph_node);
+    former const* each = newest == nullptr ? nullptr : former_at(*newest);
+    while (each != nullptr && launched < each->was.since) {
+      former const* const skipped = former_at(each->skip);
+      each =
+          skipped != nullptr && launched < skipped->was.since ? skipped : former_at(each->earlier);
+    }
+    return each == nullptr ? no_node : each->was.range;
+  }
+
+  /// How many nodes are known.
+  std::size_t size() const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return nodes_.size();
+  }
+  /// How many nodes were one too many.
+  std::uint64_t refused() const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return refused_;
+  }
+
+ private:
+  static constexpr std::size_t most_destroyed = 65'536;
+
+  struct capture {
+    std::uint32_t range = no_node;
+    std::int64_t since = (std::numeric_limits<std::int64_t>::min)();
+  };
+  /// What a node stood for before an update. Formers have numbers from 1 on, by time.
+  struct former {
+    std::uint64_t graph_node;
+    capture was;
+    std::uint64_t earlier;  // the node's former before it; 0 where there is none
+    std::uint64_t skip;     // one long before it, so that a way back takes few steps
+    std::uint32_t depth;    // how many the node has up to this one
+  };
+
+  bool set(std::uint64_t graph_node, std::uint32_t range) noexcept {
+    if (graph_node == 0) return false;
+    if (nodes_.size() >= most_nodes && nodes_.find(graph_node) == nullptr) {
+      ++refused_;
+      return false;
+    }
+    nodes_[graph_node] = {range, capture().since};
+    return true;
+  }
+
+  /// Null where it is forgotten; then so are all before it.
+  former const* former_at(std::uint64_t number) const noexcept {
+    return number > formers_forgotten_ ? &formers_[number - formers_forgotten_ - 1] : nullptr;
+  }
+
+  void remember(std::uint64_t node, capture const& was) noexcept {
+    std::uint64_t& newest = newest_former_[node];
+    former made{node, was, newest, newest, 1};
+    if (former const* const earlier = former_at(newest)) {
+      made.depth = earlier->depth + 1;
+      former const* const skipped = former_at(earlier->skip);
+      if (goes_far(made.depth)) made.skip = skipped == nullptr ? 0 : skipped->skip;
+    }
+    formers_.push_back(made);
+    newest = formers_forgotten_ + formers_.size();
+  }
+
+  /// Whether `skip` at this depth is the skip of the earlier one's skip; else it is the
+  /// earlier one. Source: Myers, an applicative random-access stack: where the depth as a
+  /// skew-binary number (digits 1, 3, 7, 15, ...) does not end in a 1.
+  static bool goes_far(std::uint32_t depth) noexcept {
+    std::uint32_t digit = 1;
+    while (digit <= depth / 2) digit = 2 * digit + 1;
+    for (; digit != 1; digit /= 2) {
+      while (depth >= digit)
+        if ((depth -= digit) == 0) return true;
+    }
+    return false;
+  }
+
+  void forget_former() noexcept {
+    for (std::uint64_t const each : forgettable_) nodes_.erase(each);
+    for (std::size_t i = 0; i < forgettable_formers_; ++i) {
+      former const& each = formers_[i];
+      std::uint64_t const* const newest = newest_former_.find(each.graph_node);
+      if (newest != nullptr && *newest == formers_forgotten_ + i + 1)
+        newest_former_.erase(each.graph_node);
+    }
+    forgettable_.clear();
+    forgettable_.swap(destroyed_);
+    formers_.erase(formers_.begin(), formers_.begin() + forgettable_formers_);
+    formers_forgotten_ += forgettable_formers_;
+    forgettable_formers_ = formers_.size();
+  }
+
+  mutable std::mutex mutex_;
+  number_map<capture> nodes_;
+  vec<former> formers_;  // by time
+  number_map<std::uint64_t> newest_former_;
+  std::uint64_t formers_forgotten_ = 0;
+  std::size_t forgettable_formers_ = 0;
+  vec<std::uint64_t> destroyed_;    // since forget_destroyed was called last
+  vec<std::uint64_t> forgettable_;  // before
+  std::uint64_t refused_ = 0;
 };
 
 }  // namespace detail

@@ -53,6 +53,13 @@ enum class memory_kind : std::uint32_t {
   managed_static = 7
 };
 
+/// Of a copy: whether the driver stages it through its own buffer.
+template <class Copy>
+constexpr bool is_pageable(Copy const& from) noexcept {
+  return from.source == static_cast<std::uint8_t>(memory_kind::pageable) ||
+         from.destination == static_cast<std::uint8_t>(memory_kind::pageable);
+}
+
 enum class memory_operation : int { invalid = 0, allocation = 1, release = 2 };
 
 enum class synchronization_type : int {
@@ -345,7 +352,10 @@ inline constexpr code_meaning code_meanings[] = {
     {result::invalid_chip_name, errc::bad_argument,
      "this libcupti does not know the GPU: use that of a newer toolkit"},
     {result::unknown, errc::internal,
-     "CUPTI found no working driver, or met an internal error: check nvidia-smi"}};
+     "CUPTI found no working driver, or met an internal error: check nvidia-smi",
+     "CUPTI met an internal error, as where the chip lacks what was asked for (links, say): ask "
+     "for "
+     "fewer counters, and check nvidia-smi"}};
 
 /// A code that is not in the table is not supported.
 constexpr code_meaning meaning_of(result code) noexcept {
@@ -372,10 +382,12 @@ enum class api_site : int { enter = 0, exit = 1 };
 enum class resource_id : std::uint32_t {
   context_created = 1,
   context_destroy_starting = 2,
+  stream_destroy_starting = 4,
   graph_created = 9,
   graph_cloned = 11,
   graph_node_create_starting = 12,
   graph_node_created = 13,
+  graph_node_destroy_starting = 14,
   graph_exec_created = 18,
   graph_node_cloned = 20,
   graph_node_updated = 22  // since 13.0
@@ -453,8 +465,10 @@ struct table {
   result (*get_timestamp)(std::uint64_t* realtime_ns) = nullptr;
   result (*get_dropped_records)(context_handle, std::uint32_t stream_id,
                                 std::size_t* dropped) = nullptr;
+  result (*flush_period)(std::uint32_t ms) = nullptr;
   result (*set_attribute)(attribute code, std::size_t* size, void* value) = nullptr;
   result (*get_graph_node_id)(graph_node_handle node, std::uint64_t* id) = nullptr;
+  result (*finalize)() = nullptr;
 };
 
 }  // namespace cupti

@@ -314,8 +314,10 @@ struct cupti_library : cupti_file {
         {"cuptiSubscribe_v2", &api.subscribe_v2},
         {"cuptiGetTimestamp", &api.get_timestamp},
         {"cuptiActivityGetNumDroppedRecords", &api.get_dropped_records},
+        {"cuptiActivityFlushPeriod", &api.flush_period},
         {"cuptiActivitySetAttribute", &api.set_attribute},
-        {"cuptiGetGraphNodeId", &api.get_graph_node_id}};
+        {"cuptiGetGraphNodeId", &api.get_graph_node_id},
+        {"cuptiFinalize", &api.finalize}};
     for (const library_function& each : optional) library.bind(each);
     return bind_all(library, needed, sizeof needed / sizeof *needed,
                     "use the libcupti of CUDA 12.0 or later");
@@ -401,6 +403,11 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
       {"cuEventSynchronize", api_kind::wait},
       {"cuStreamBeginCapture", api_kind::begin_capture},
       {"cuStreamEndCapture", api_kind::end_capture},
+      {"cuGraphInstantiate", api_kind::graph_change},  // ...WithFlags, ...WithParams
+      {"cuGraphExecDestroy", api_kind::graph_change},
+      {"cuGraphExecUpdate", api_kind::graph_change},
+      {"cuGraphDestroy", api_kind::graph_change},
+      {"cuGraphUpload", api_kind::graph_change},
   };
   if (name == "cuLaunch") return api_kind::launch;  // cuLaunchHostFunc launches nothing
   for (const rule& each : rules) {
@@ -432,6 +439,7 @@ class api_list {
       }
       nameless = 0;
       if (const api_kind kind = classify_api(name); kind != api_kind::none) list.add(id, kind);
+      if (std::string_view(name) == "cuDriverGetVersion") list.version_ = id;
     }
     return list;
   }
@@ -445,6 +453,9 @@ class api_list {
   const vec<api_call>& calls() && = delete;
   [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
 
+  /// The id of cuDriverGetVersion, 0 where it has none.
+  [[nodiscard]] std::uint32_t version_id() const noexcept { return version_; }
+
  private:
   void add(std::uint32_t id, api_kind kind) {
     kinds_.resize(std::size_t{id} + 1, api_kind::none);
@@ -454,6 +465,7 @@ class api_list {
 
   vec<api_call> calls_;
   vec<api_kind> kinds_;
+  std::uint32_t version_ = 0;
 };
 
 }  // namespace cupti

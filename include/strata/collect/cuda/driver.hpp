@@ -126,7 +126,7 @@ struct driver_library {
   [[nodiscard]] bool ok() const noexcept { return problem.empty(); }
   [[nodiscard]] int major() const noexcept { return version / 1000; }
 
-  /// The attribute of the device with this ordinal, or `otherwise` if it cannot be had.
+  /// The attribute of the device with this ordinal, or `otherwise` if it is not available.
   [[nodiscard]] int attribute(int ordinal, driver::attribute code,
                               int otherwise = 0) const noexcept {
     driver::device_handle of = 0;

@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_HOST_NODE_TABLE_HPP
 #define STRATA_COLLECT_HOST_NODE_TABLE_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
@@ -15,9 +16,25 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// The call tree while it grows: a node for each (parent, name, index), shared by all threads,
-/// never taken back. Bounded: in nodes, in indices of one name under one parent, and in depth; what
-/// is beyond goes to a stand-in node. Threads: any.
+/// What distinguishes a node from others.
+struct node_key {
+  std::uint32_t parent;
+  std::uint32_t name;
+  std::int64_t index;
+
+  std::uint64_t hash() const noexcept {
+    std::uint64_t h = (std::uint64_t{parent} << 32 | name) * 0x9e3779b97f4a7c15u;
+    h = (h ^ (h >> 29) ^ static_cast<std::uint64_t>(index)) * 0xbf58476d1ce4e5b9u;
+    return h ^ (h >> 32);
+  }
+  friend bool operator==(node_key const& a, node_key const& b) noexcept {
+    return a.parent == b.parent && a.name == b.name && a.index == b.index;
+  }
+};
+
+/// The call tree while it grows: a node for each (parent, name, index), shared by all threads.
+/// Bounded: in nodes, in indices of one name under one parent, and in depth; what is beyond goes to
+/// a stand-in node. The number of a node is valid in its epoch. Threads: any.
 class node_table {
  public:
   static constexpr std::size_t most_nodes = 262'144;
@@ -40,8 +57,31 @@ class node_table {
 
   /// The names of the stand-ins, for nodes too deep and for nodes too many.
   node_table(std::uint32_t deeper_name, std::uint32_t other_name)
-      : deeper_name_(deeper_name), other_name_(other_name), slots_(4096, 0) {
+      : deeper_name_(deeper_name), other_name_(other_name) {
     nodes_.push_back({root_node, 0, no_index, 0, 0});
+  }
+
+  /// A session begins. Where an earlier one has filled the table, or half of it, all nodes but the
+  /// root are given up, and another epoch begins.
+  void begin_session() noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!was_full_ && nodes_.size() <= most_nodes / 2) return;
+    was_full_ = false;
+    nodes_.resize(1);
+    nodes_[root_node].indices = 0;
+    numbers_.clear();
+    epoch_.fetch_add(1, std::memory_order_release);
+  }
+  std::uint32_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
+
+  /// A node with its epoch, to be kept beyond a session; 0 is the root.
+  std::uint32_t handle(std::uint32_t number) const noexcept {
+    return number == root_node ? 0 : epoch() << node_bits | number;
+  }
+  /// `otherwise` where the handle is of an earlier epoch.
+  std::uint32_t node_of(std::uint32_t handle, std::uint32_t otherwise) const noexcept {
+    std::uint32_t const number = handle & ((1u << node_bits) - 1);
+    return handle == 0 || epoch() << node_bits == handle - number ? number : otherwise;
   }
 
   /// The node of a call. Where a stand-in takes its place the refusal is counted, and `refused`
@@ -49,11 +89,14 @@ class node_table {
   std::uint32_t child(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                       bool* refused = nullptr) noexcept {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (std::uint32_t const known = slots_[find(parent, name, index)]) return known;
+    if (parent >= nodes_.size()) parent = root_node;  // of the epoch before
+    ++asked_;
+    if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
     std::uint64_t* reason = nullptr;
     std::uint32_t const found = find_or_make(parent, name, index, reason);
     if (reason != nullptr) {
       ++*reason;
+      if (reason != &refusals_.depth) was_full_ = true;
       if (refused != nullptr) *refused = true;
     }
     return found;
@@ -64,25 +107,25 @@ class node_table {
     return nodes_;
   }
 
+  /// Hands each node from this one on to `sink`.
+  template <class Sink>
+  void each_from(std::size_t first, Sink sink) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (; first < nodes_.size(); ++first) sink(nodes_[first]);
+  }
+
+  /// How many nodes were asked for, each under a lock.
+  std::uint64_t asked() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return asked_;
+  }
+
   refusals refused() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return refusals_;
   }
 
  private:
-  std::size_t find(std::uint32_t parent, std::uint32_t name, std::int64_t index) const noexcept {
-    std::uint64_t h = (std::uint64_t{parent} << 32 | name) * 0x9e3779b97f4a7c15u;
-    h = (h ^ (h >> 29) ^ static_cast<std::uint64_t>(index)) * 0xbf58476d1ce4e5b9u;
-    std::size_t const mask = slots_.size() - 1;
-    auto at = static_cast<std::size_t>(h ^ (h >> 32)) & mask;
-    while (slots_[at] != 0) {
-      node const& n = nodes_[slots_[at]];
-      if (n.parent == parent && n.name == name && n.index == index) break;
-      at = (at + 1) & mask;
-    }
-    return at;
-  }
-
   std::uint32_t find_or_make(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                              std::uint64_t*& reason) {
     if (nodes_[parent].depth >= most_depth) {
@@ -107,65 +150,55 @@ class node_table {
   /// The node, made if need be; the one stand-in below the root when there are too many.
   std::uint32_t at(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                    std::uint64_t*& reason) {
-    if (std::uint32_t const known = slots_[find(parent, name, index)]) return known;
+    if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
     if (nodes_.size() + 1 >= most_nodes && !(parent == root_node && name == other_name_)) {
       std::uint32_t const other = at(root_node, other_name_, no_index, reason);
       reason = &refusals_.nodes;
       return other;
     }
-    if (nodes_.size() * 2 > slots_.size()) {
-      slots_.assign(slots_.size() * 2, 0);
-      for (std::uint32_t i = 1; i < nodes_.size(); ++i) {
-        slots_[find(nodes_[i].parent, nodes_[i].name, nodes_[i].index)] = i;
-      }
-    }
     auto const made = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back({parent, name, index, nodes_[parent].depth + 1, 0});
-    slots_[find(parent, name, index)] = made;
+    (void)numbers_.add({parent, name, index}, made);
     return made;
   }
 
+  static constexpr std::uint32_t node_bits = 18;
+  static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
+
+  std::atomic<std::uint32_t> epoch_{0};
   mutable std::mutex mutex_;
+  bool was_full_ = false;  // in this epoch
   std::uint32_t deeper_name_;
   std::uint32_t other_name_;
-  vec<std::uint32_t> slots_;  // open addressing, 0 is free: the root is never looked up
+  numbering<node_key> numbers_;  // the root is never looked up
   vec<node> nodes_;
   refusals refusals_;
+  std::uint64_t asked_ = 0;
 };
 
-/// The nodes that one thread used last, so that the shared table is asked only for new ones.
+/// The nodes that one thread was in, so that the shared table is asked for new ones only.
 /// Threads: one.
-class child_cache {
+class child_memo {
  public:
-  explicit child_cache(node_table& nodes) noexcept : nodes_(&nodes) {}
+  explicit child_memo(node_table& nodes) noexcept : nodes_(&nodes) {}
 
-  std::uint32_t find(std::uint32_t parent, std::uint32_t name, std::int64_t index) noexcept {
-    std::size_t const at =
-        (parent * 31u + name * 7u + static_cast<std::size_t>(index)) & (entries - 1);
-    entry& known = known_[at];
-    if (known.parent == parent && known.name == name && known.index == index) return known.node;
-    return ask(known, parent, name, index);
+  std::uint32_t find(node_key const& key) noexcept {
+    std::uint32_t const known = known_.find(key);
+    return STRATA_DETAIL_UNLIKELY(known == 0) ? ask(key) : known;
   }
 
- private:
-  struct entry {
-    std::uint32_t parent = 0;
-    std::uint32_t name = 0;  // 0: free
-    std::int64_t index = 0;
-    std::uint32_t node = 0;
-  };
-  static constexpr std::size_t entries = 256;
+  void clear() noexcept { known_.clear(); }
 
-  STRATA_DETAIL_COLD std::uint32_t ask(entry& known, std::uint32_t parent, std::uint32_t name,
-                                       std::int64_t index) noexcept {
+ private:
+  STRATA_DETAIL_COLD std::uint32_t ask(node_key const& key) noexcept {
     bool refused = false;
-    std::uint32_t const node = nodes_->child(parent, name, index, &refused);
-    if (!refused) known = {parent, name, index, node};  // each refused call is counted
+    std::uint32_t const node = nodes_->child(key.parent, key.name, key.index, &refused);
+    if (!refused) (void)known_.add(key, node);  // each refused call is counted
     return node;
   }
 
   node_table* nodes_;
-  entry known_[entries];
+  numbering<node_key> known_{numbering<node_key>::most_remembered};
 };
 
 }  // namespace detail

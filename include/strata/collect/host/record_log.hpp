@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -17,6 +18,10 @@
 #include <new>
 #include <string_view>
 #include <type_traits>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 STRATA_BEGIN
 
@@ -53,39 +58,79 @@ class memory_budget {
   std::atomic<std::uint32_t> term_{0};
 };
 
-/// Records in blocks of 64 KB, appended by one thread and read by any: a record is visible once it
-/// is counted. Threads: push, drop_last and clear by the owner; the owner excludes readers from
-/// drop_last and clear. Cost: a store of the record and of a count.
+/// Gives the whole pages of memory that is about to be freed back to the system at once: the C
+/// library keeps what lies between blocks in use.
+inline void give_pages_back([[maybe_unused]] void* memory,
+                            [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__)
+  constexpr std::uintptr_t page = 4096;
+  auto const begin = reinterpret_cast<std::uintptr_t>(memory);
+  std::uintptr_t const first = (begin + page - 1) / page * page;
+  std::uintptr_t const last = (begin + bytes) / page * page;
+  // Where pages are larger the system refuses, and the memory stays until it is used again.
+  if (first < last) (void)madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);
+#endif
+}
+
+/// Records in blocks of 4 KB, doubled up to 64 KB, appended by one thread and read by any: a record
+/// is visible once it is counted. Threads: push, drop_last and clear by the owner; the owner
+/// excludes readers from drop_last and clear. Cost: a store of the record and of a count.
 template <class Record>
 class record_log {
   static_assert(std::is_trivially_copyable<Record>::value, "records are plain data");
 
+  struct block {
+    std::atomic<block*> next{nullptr};
+    std::uint64_t first = 0;  // position of the first record
+    std::atomic<std::uint32_t> count{0};
+    std::uint32_t capacity = 0;
+    std::uint32_t term = 0;  // of the budget
+    std::uint32_t bytes = 0;
+
+    Record* records() noexcept { return reinterpret_cast<Record*>(this + 1); }
+    Record const* records() const noexcept { return reinterpret_cast<Record const*>(this + 1); }
+  };
+  static_assert(sizeof(block) % alignof(Record) == 0, "records follow the head of their block");
+
  public:
-  static constexpr std::size_t block_bytes = std::size_t{64} << 10;
-  static constexpr std::uint32_t block_records = (block_bytes - 64) / sizeof(Record);
+  static constexpr std::uint32_t first_block_bytes = 4u << 10;
+  static constexpr std::uint32_t block_bytes = 64u << 10;
+  /// How many records a block of this size has.
+  static constexpr std::uint32_t records_in(std::uint32_t bytes) noexcept {
+    return static_cast<std::uint32_t>((bytes - sizeof(block)) / sizeof(Record));
+  }
 
   explicit record_log(memory_budget& budget) noexcept : budget_(&budget) {}
   record_log(record_log const&) = delete;
   record_log& operator=(record_log const&) = delete;
   ~record_log() { clear(); }
 
-  /// False when there is no room, neither in the last block nor in the budget.
+  /// Where the next record is to be written; null when there is no room, neither in the last block
+  /// nor in the budget. `keep` makes it one of the log's records.
+  STRATA_DETAIL_ALWAYS_INLINE Record* place() noexcept {
+    if (STRATA_DETAIL_UNLIKELY(last_ == nullptr ||
+                               last_->count.load(std::memory_order_relaxed) == last_->capacity) &&
+        !grow())
+      return nullptr;
+    return last_->records() + last_->count.load(std::memory_order_relaxed);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE void keep() noexcept {
+    last_->count.store(last_->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+
+  /// False when there is no room.
   bool push(Record const& record) noexcept {
-    block* const last = last_;
-    std::uint32_t const count =
-        last == nullptr ? block_records : last->count.load(std::memory_order_relaxed);
-    if (count == block_records) {
-      if (!grow()) return false;
-      return push(record);
-    }
-    last->records[count] = record;
-    last->count.store(count + 1, std::memory_order_release);
-    ++pushed_;
+    Record* const to = place();
+    if (to == nullptr) return false;
+    *to = record;
+    keep();
     return true;
   }
 
   /// How many records were ever pushed; the position of the next one.
-  std::uint64_t pushed() const noexcept { return pushed_; }
+  std::uint64_t pushed() const noexcept {
+    return last_ == nullptr ? 0 : last_->first + last_->count.load(std::memory_order_relaxed);
+  }
 
   /// Hands the records of the last block to `sink` and empties it: room for new ones when the
   /// budget is used up. Only a log with a block has room to make.
@@ -93,33 +138,32 @@ class record_log {
   bool drop_last(Sink&& sink) {
     if (last_ == nullptr) return false;
     std::uint32_t const count = last_->count.load(std::memory_order_relaxed);
-    for (std::uint32_t i = 0; i < count; ++i) sink(last_->records[i]);
+    for (std::uint32_t i = 0; i < count; ++i) sink(last_->records()[i]);
     last_->count.store(0, std::memory_order_release);
-    pushed_ -= count;
     return true;
   }
 
-  /// Threads: the owner. The record at a position, null where there is none. Cost: a step for each
-  /// block; fewer where `from` was left by a search for a position shortly before.
+  /// The record at a position, null where there is none. Threads: any that excludes drop_last,
+  /// drain and clear. Cost: a step for each block; fewer where `from` was left by a search for a
+  /// position shortly before.
   struct cursor {
     void const* block = nullptr;
-    std::uint64_t position = 0;  // of the block's first record
   };
   Record const* find(std::uint64_t position, cursor& from) const noexcept {
     auto const* b = static_cast<block const*>(from.block);
-    if (b == nullptr || position < from.position) {
-      b = first_.load(std::memory_order_relaxed);
-      from.position = 0;
-    }
-    while (b != nullptr && position - from.position >= block_records) {
-      b = b->next.load(std::memory_order_relaxed);
-      from.position += block_records;
+    if (b == nullptr || position < b->first) b = first_.load(std::memory_order_acquire);
+    while (b != nullptr && position - b->first >= b->capacity) {
+      auto const* const next = b->next.load(std::memory_order_acquire);
+      if (next == nullptr) break;
+      b = next;
     }
     from.block = b;
-    if (b == nullptr) return nullptr;
-    auto const at = static_cast<std::uint32_t>(position - from.position);
-    return at < b->count.load(std::memory_order_relaxed) ? &b->records[at] : nullptr;
+    if (b == nullptr || position - b->first >= b->count.load(std::memory_order_acquire))
+      return nullptr;
+    return b->records() + (position - b->first);
   }
+  /// Threads: the owner. The position of the first record that drop_last would take.
+  std::uint64_t last_block_begin() const noexcept { return last_ == nullptr ? 0 : last_->first; }
 
   template <class Sink>
   void for_each(Sink&& sink) const {
@@ -128,7 +172,23 @@ class record_log {
       // In this order: a block that has a next one is full, so that nothing is left out in between.
       block const* const next = b->next.load(std::memory_order_acquire);
       std::uint32_t const count = b->count.load(std::memory_order_acquire);
-      for (std::uint32_t i = 0; i < count; ++i) sink(b->records[i]);
+      for (std::uint32_t i = 0; i < count; ++i) sink(b->records()[i]);
+      b = next;
+    }
+  }
+
+  /// Hands every record to `sink`, and frees each block that is full after its records.
+  /// Threads: any, one at a time; the owner may push meanwhile.
+  template <class Sink>
+  void drain(Sink&& sink) {
+    block* b = first_.load(std::memory_order_acquire);
+    while (b != nullptr) {
+      block* const next = b->next.load(std::memory_order_acquire);
+      std::uint32_t const count = b->count.load(std::memory_order_acquire);
+      for (std::uint32_t i = 0; i < count; ++i) sink(b->records()[i]);
+      if (next == nullptr) return;  // the owner's
+      first_.store(next, std::memory_order_release);
+      free_block(b);
       b = next;
     }
   }
@@ -137,32 +197,34 @@ class record_log {
     block* b = first_.exchange(nullptr, std::memory_order_acq_rel);
     while (b != nullptr) {
       block* const next = b->next.load(std::memory_order_relaxed);
-      if (b->term == budget_->term()) budget_->give(block_bytes);
-      b->~block();
-      std::free(b);
+      free_block(b);
       b = next;
     }
     last_ = nullptr;
-    pushed_ = 0;
   }
 
  private:
-  struct block {
-    std::atomic<block*> next{nullptr};
-    std::atomic<std::uint32_t> count{0};
-    std::uint32_t term = 0;  // of the budget
-    Record records[block_records];
-  };
-  static_assert(sizeof(block) <= block_bytes, "a block and its head fit");
+  void free_block(block* done) noexcept {
+    std::uint32_t const bytes = done->bytes;
+    if (done->term == budget_->term()) budget_->give(bytes);
+    done->~block();
+    give_pages_back(done, bytes);
+    std::free(done);
+  }
 
   STRATA_DETAIL_COLD bool grow() noexcept {
-    if (!budget_->take(block_bytes)) return false;
-    void* const memory = std::malloc(block_bytes);
+    std::uint32_t const twice = last_ == nullptr ? first_block_bytes : last_->bytes * 2;
+    std::uint32_t const bytes = twice < block_bytes ? twice : block_bytes;
+    if (!budget_->take(bytes)) return false;
+    void* const memory = std::malloc(bytes);
     if (memory == nullptr) {
-      budget_->give(block_bytes);
+      budget_->give(bytes);
       return false;
     }
     block* const made = ::new (memory) block;
+    made->first = pushed();
+    made->capacity = records_in(bytes);
+    made->bytes = bytes;
     made->term = budget_->term();
     if (last_ == nullptr) {
       first_.store(made, std::memory_order_release);
@@ -176,8 +238,76 @@ class record_log {
   memory_budget* budget_;
   std::atomic<block*> first_{nullptr};
   block* last_ = nullptr;
-  std::uint64_t pushed_ = 0;
 };
+
+/// The calls that a full log could not keep one by one, as sums by node.
+/// Threads: one at a time.
+class overflow_log {
+ public:
+  void add(range_record const& range) { of(range.node).durations.add(range.end - range.begin); }
+
+  void add(attribute_record const& given) {
+    overflow_sums& sums = of(given.node);
+    if (!is_nan(given.flops)) sums.flops += given.flops;
+    if (!is_nan(given.bytes)) sums.bytes += given.bytes;
+    if (!is_nan(given.tokens)) sums.tokens += given.tokens;
+  }
+
+  vec<overflow_sums> const& all() const noexcept { return sums_; }
+
+  void clear() noexcept {
+    sums_.clear();
+    position_of_node_.clear();
+  }
+
+ private:
+  overflow_sums& of(std::uint32_t node) {
+    if (node >= position_of_node_.size()) position_of_node_.resize(node + std::size_t{1}, 0);
+    if (position_of_node_[node] == 0) {
+      sums_.emplace_back();
+      sums_.back().node = node;
+      position_of_node_[node] = static_cast<std::uint32_t>(sums_.size());
+    }
+    return sums_[position_of_node_[node] - 1];
+  }
+
+  vec<overflow_sums> sums_;
+  vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
+};
+
+/// The host time of one thread's calls directly below places that it inherited from others.
+/// Threads: one at a time.
+class inherited_sums {
+ public:
+  /// Units: ticks. `from` is the range that the thread itself was in.
+  void add(std::uint32_t node, std::uint32_t from, std::int64_t duration) {
+    if (node >= last_of_node_.size()) last_of_node_.resize(node + std::size_t{1}, 0);
+    std::uint32_t at = last_of_node_[node];  // position + 1
+    while (at != 0 && sums_[at - 1].from != from) at = earlier_[at - 1];
+    if (at == 0) {
+      earlier_.push_back(last_of_node_[node]);
+      sums_.push_back({node, from, 0});
+      last_of_node_[node] = at = static_cast<std::uint32_t>(sums_.size());
+    }
+    sums_[at - 1].total += duration;
+  }
+
+  void copy_to(vec<inherited_time>& to) const { to.insert(to.end(), sums_.begin(), sums_.end()); }
+
+  void clear() noexcept {
+    sums_.clear();
+    earlier_.clear();
+    last_of_node_.clear();
+  }
+
+ private:
+  vec<inherited_time> sums_;
+  vec<std::uint32_t> earlier_;  // of the same node
+  vec<std::uint32_t> last_of_node_;
+};
+
+/// The name of ranges whose own is beyond the limit.
+inline constexpr std::string_view other_names = "[other names]";
 
 /// The spans of a process: they begin and end in any thread, in any order. Threads: any. Cost: a
 /// lock; an end is looked for among the open ones, the youngest first.
@@ -234,10 +364,11 @@ class span_log {
     add(made);
   }
 
-  /// In the order of their begins; times stay in ticks.
-  void copy_to(profile& to) {
+  /// In the order of their begins; times stay in ticks. `last`: nothing stays here.
+  void copy_to(profile& to, bool last) {
     std::lock_guard<std::mutex> lock(mutex_);
-    ended_.for_each([&](span_record const& span) { to.spans.push_back(span); });
+    auto const add = [&](span_record const& span) { to.spans.push_back(span); };
+    last ? ended_.drain(add) : ended_.for_each(add);
     to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
     to.losses.spans_dropped = dropped_;
     to.losses.spans_left_open = open_.size();
@@ -264,8 +395,6 @@ class span_log {
   void add(span_record const& ended) noexcept {
     if (!ended_.push(ended)) ++dropped_;
   }
-
-  static constexpr std::string_view other_names = "[other names]";
 
   tick_source const* clock_;
   name_table* names_;

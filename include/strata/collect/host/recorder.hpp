@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <mutex>
 #include <new>
 #include <string_view>
@@ -36,25 +35,56 @@ struct instrumentation_cost {
   double callback_ns =
       0.0;  ///< half of a launch's two callbacks: a clock read each, and one record
 
-  static instrumentation_cost measure() noexcept {
-    constexpr int tries = 1000;
-    tick_source const clock;
+  static instrumentation_cost measure(tick_source const& clock) noexcept {
+    constexpr int rounds = 5;  // the median, since another program may take the CPU in one of them
+    constexpr int tries = 200;
     memory_budget budget;
     budget.set(std::int64_t{1} << 20);
     record_log<range_record> log(budget);
-    std::int64_t const begin = monotonic_ns();
-    for (int i = 0; i < tries; ++i) {
-      std::int64_t const first = clock.now();
-      (void)log.push({first, clock.now(), 0, 0, 0, 0});
+    double each[rounds];
+    for (double& round : each) {
+      std::int64_t const begin = monotonic_ns();
+      for (int i = 0; i < tries; ++i) {
+        std::int64_t const first = clock.now();
+        (void)log.push({first, clock.now(), 0, 0, 0, 0});
+      }
+      round = static_cast<double>(monotonic_ns() - begin) / tries;
     }
-    double const each = static_cast<double>(monotonic_ns() - begin) / tries;
-    return {each, each / 2};
+    std::sort(each, each + rounds);
+    return {each[rounds / 2], each[rounds / 2] / 2};
   }
 };
 
-/// The host log: hears the ranges of all threads and keeps them until a session copies them into a
-/// profile. There is one in a process; it is made when first needed and never destroyed, since
-/// ranges may end at any time.
+/// When something was recorded. Units: ticks.
+class recorded_periods {
+ public:
+  void clear() noexcept { all_.clear(); }
+
+  void begin(std::int64_t now) { all_.push_back({now, latest_time}); }
+  void end(std::int64_t now) noexcept {
+    if (!all_.empty()) all_.back().end = now;
+  }
+
+  /// Whether something was recorded at this time, in ns since the session began.
+  bool contains(std::int64_t time, tick_converter const& ticks) const noexcept {
+    std::size_t const begun =
+        all_.count_first([&](period const& p) { return ticks.to_ns(p.begin) <= time; });
+    if (begun == 0) return false;
+    std::int64_t const end = all_[begun - 1].end;
+    return end == latest_time || time <= ticks.to_ns(end);
+  }
+
+ private:
+  struct period {
+    std::int64_t begin;
+    std::int64_t end;
+  };
+
+  vec<period> all_;
+};
+
+/// Records the ranges of all threads until a session copies them into a profile. There is one in a
+/// process; it is made when first needed and never destroyed, since ranges may end at any time.
 class recorder {
  public:
   /// What the session does at the ends of a step.
@@ -64,7 +94,12 @@ class recorder {
     void* context = nullptr;
   };
 
+  /// Threads of a session that have a number of their own.
   static constexpr std::size_t most_threads = 65'536;
+  /// Steps that are kept one by one; the others are kept in sums.
+  static constexpr std::size_t most_steps = 1'000'000;
+  /// Ranges that left the logs and wait to be streamed.
+  static constexpr std::int64_t most_overdue_bytes = std::int64_t{24} << 20;
 
   static recorder& instance() noexcept {
     static recorder& only = of_process();
@@ -74,48 +109,58 @@ class recorder {
   recorder_state& state() noexcept { return state_; }
   tick_source const& clock() const noexcept { return state_.clock; }
 
-  /// Begins a session: its number. Ranges are heard from `listen` on, and recorded while
+  /// Begins a session: its number. Ranges come here from `listen` on, and are recorded while
   /// `record(true)` holds. Threads: sessions begin and end in one thread at a time.
   std::uint32_t begin_session(std::int64_t log_bytes) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
-    state_.budget.set(log_bytes);
-    std::uint32_t const number = session_.fetch_add(1) + 1;
-    steps_.clear();
+    own_lock const lock(mutex_);
     steps_begun_.store(0, std::memory_order_relaxed);
     state_.step.store(no_step, std::memory_order_relaxed);
-    state_.ended_elsewhere.store(0, std::memory_order_relaxed);
-    state_.pops_without_push.store(0, std::memory_order_relaxed);
-    state_.too_many_open.store(0, std::memory_order_relaxed);
-    names_refused_before_ = state_.names.refused();
-    nodes_refused_before_ = state_.nodes.refused();
-    threads_refused_ = 0;
-    left_open_ = 0;
-    recorded_ns_ = 0;
-    state_.spans.clear();
-    for (thread_recorder* const t : free_) t->forget();
-    keep_living_threads();
-    first_ = sample_clock(state_.clock, monotonic_ns);
-    return number;
+    return forget_records(log_bytes);
   }
 
-  /// From now on ranges are heard, and steps counted.
+  /// Between two windows of a session: what was recorded is forgotten, and the logs start anew
+  /// under another number. Steps go on being counted. Requires: nothing is recorded now.
+  void begin_anew(std::int64_t log_bytes) noexcept {
+    own_lock const lock(mutex_);
+    (void)forget_records(log_bytes);
+  }
+
+  /// The times of what is recorded from now on count from now.
+  void begin_clock() noexcept {
+    own_lock const lock(mutex_);
+    first_ = sample_clock(state_.clock, monotonic_ns);
+  }
+  /// What was recorded is copied next; the session goes on.
+  void end_clock() noexcept {
+    own_lock const lock(mutex_);
+    last_ = sample_clock(state_.clock, monotonic_ns);
+  }
+
+  /// From now on ranges come here, and steps are counted.
   void listen(step_hooks hooks) noexcept {
     {
       std::lock_guard<std::mutex> lock(step_mutex_);
       hooks_ = hooks;
       stepping_ = true;
     }
-    install_listener(&hears);
+    install_listener(&recording_listener);
   }
 
   /// Whether ranges that begin from now on are recorded.
   void record(bool on) noexcept {
     if (on == recording()) return;
     recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
+    if (on) {
+      periods_.begin(state_.clock.now());
+    } else {
+      periods_.end(state_.clock.now());
+    }
     state_.session.store(on ? session() : 0, std::memory_order_release);
   }
   bool recording() const noexcept { return state_.session.load(std::memory_order_relaxed) != 0; }
   std::uint32_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
+  /// When this session recorded. Requires: it does not now.
+  recorded_periods const& periods() const noexcept { return periods_; }
   /// For how long this session has recorded. Requires: it does not now.
   std::int64_t recorded_ns() const noexcept { return recorded_ns_; }
 
@@ -123,23 +168,42 @@ class recorder {
   bool logs_are_whole() const noexcept { return !state_.budget.exhausted(); }
   /// Steps of the session that were recorded.
   std::size_t steps_recorded() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return steps_.size();
+    own_lock const lock(mutex_);
+    return steps_.size() + static_cast<std::size_t>(folded_steps_.count());
   }
   /// Hands every range of the session so far to `ranges`, every call into the driver to `launches`.
   template <class Ranges, class Launches>
   void each_record(Ranges ranges, Launches launches) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (thread_recorder* const t : threads_) {
-      t->each_range(session_, ranges);
-      t->each_launch(session_, launches);
-    }
+    own_lock const lock(mutex_);
+    for (thread_recorder* const t : threads_) t->each_range(session_, ranges);
+    state_.launches.for_each([&](launch_record const& l, bool, bool) { launches(l); });
   }
 
-  /// Tells `watcher` the range that the calling thread is in whenever it changes; null ends it.
-  void watch_this_thread(void (*watcher)(void* context, std::uint32_t node) noexcept,
-                         void* context) noexcept {
-    if (thread_recorder* const own = of_this_thread()) own->watch(watcher, context);
+  /// From now on, or no more, ranges and steps that leave the full logs are kept for `stream`.
+  void set_streaming(bool on) noexcept {
+    own_lock const lock(mutex_);
+    state_.stream_budget.set(on ? most_overdue_bytes : 0);
+    state_.stream_dropped.store(0, std::memory_order_relaxed);
+    state_.streaming.store(on, std::memory_order_relaxed);
+    fresh_steps_ = {};
+  }
+  /// Threads: one, while the program goes on. Offers what was recorded until then and not taken
+  /// before; `range(record, attribute or null)` says whether it takes it.
+  template <class Steps, class Ranges>
+  void stream(std::int64_t until, Steps steps, Ranges range) {
+    own_lock const lock(mutex_);
+    std::size_t const ended =
+        fresh_steps_.count_first([until](step_record const& each) { return each.end <= until; });
+    for (std::size_t i = 0; i < ended; ++i) steps(fresh_steps_[i]);
+    fresh_steps_.erase(fresh_steps_.begin(), fresh_steps_.begin() + ended);
+    for (thread_recorder* const t : threads_) t->stream(session(), until, range);
+  }
+  /// When the session began, in ticks.
+  std::int64_t begun() const noexcept { return first_.ticks; }
+  /// The threads so far.
+  vec<profile_thread> threads() {
+    own_lock const lock(mutex_);
+    return profile_threads_;
   }
 
   /// Whether a session has this recorder; sessions take it by turns.
@@ -163,7 +227,7 @@ class recorder {
     std::uint64_t const own_open = own == nullptr ? 0 : own->cut();
     record(false);
     install_listener(idle_listener(block()));
-    std::lock_guard<std::mutex> lock(mutex_);
+    own_lock const lock(mutex_);
     left_open_ += own_open;
     for (thread_recorder* const t : threads_) {
       if (t != own) left_open_ += t->depth();
@@ -172,11 +236,23 @@ class recorder {
   }
 
   /// Copies everything that this session recorded, in ticks; `converter()` makes ns of them.
-  void copy_to(profile& to) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    for (thread_recorder* const t : threads_) t->copy_to(to, session());
-    state_.spans.copy_to(to);
+  /// `last`: nothing stays here, and the memory of each piece is free when the next one is copied.
+  /// Requires: `last` once, while nothing is recorded, and after device work was joined to its
+  /// calls.
+  void copy_to(profile& to, bool last = false) {
+    own_lock const lock(mutex_);
+    to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used());
+    for (thread_recorder* const t : threads_) t->copy_to(to, session(), last);
+    auto const add_launch = [&to](launch_record launch, bool worked, bool kept) {
+      if (launch.is_left_out()) return;
+      if (worked) launch.flags = 0;
+      if (kept) to.launches.push_back(launch);
+    };
+    last ? state_.launches.drain(add_launch) : state_.launches.for_each(add_launch);
+    state_.spans.copy_to(to, last);
     to.steps = steps_;
+    to.folded_steps = folded_steps_;
+    to.losses.steps_folded = folded_steps_.count();
     to.has_steps = steps_begun() != 0;
     to.threads = threads_in(to);
     to.names = state_.names.texts();
@@ -192,8 +268,7 @@ class recorder {
     to.losses.ranges_left_open = left_open_;
     to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(std::memory_order_relaxed);
     to.losses.pops_without_push = state_.pops_without_push.load(std::memory_order_relaxed);
-    to.losses.threads_refused = threads_refused_;
-    to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used());
+    to.losses.threads_merged = threads_merged_;
   }
 
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
@@ -239,10 +314,14 @@ class recorder {
     if (!stepping_) return;
     std::uint32_t const step = state_.step.exchange(no_step, std::memory_order_relaxed);
     if (recording()) {
-      std::lock_guard<std::mutex> adding(mutex_);
+      own_lock const adding(mutex_);
       if (steps_.size() < most_steps) {
         steps_.push_back({step_begin_, now, step, own == nullptr ? 0 : own->ordinal()});
+      } else {
+        folded_steps_.add(now - step_begin_);
       }
+      if (state_.streaming.load(std::memory_order_relaxed) && fresh_steps_.size() < most_threads)
+        fresh_steps_.push_back({step_begin_, now, step, own == nullptr ? 0 : own->ordinal()});
     }
     if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
     step_thread_.store(0, std::memory_order_release);
@@ -263,9 +342,55 @@ class recorder {
   }
 
  private:
-  static constexpr std::size_t most_steps = 1'000'000;
+  /// Holds the recorder's mutex. A signal handler's range would wait for its own thread.
+  class own_lock {
+   public:
+    explicit own_lock(std::mutex& which) noexcept : which_(&which) {
+      locks() = true;
+      which_->lock();
+    }
+    ~own_lock() {
+      which_->unlock();
+      locks() = false;
+    }
+    own_lock(own_lock const&) = delete;
+    own_lock& operator=(own_lock const&) = delete;
+
+    /// Whether the calling thread holds the mutex, or is about to.
+    static bool volatile& locks() noexcept {
+      static thread_local bool volatile own = false;
+      return own;
+    }
+
+   private:
+    std::mutex* which_;
+  };
 
   recorder() = default;
+
+  std::uint32_t forget_records(std::int64_t log_bytes) noexcept {
+    state_.budget.set(log_bytes);
+    std::uint32_t const number = session_.fetch_add(1) + 1;
+    state_.forgotten.store(number - 1, std::memory_order_relaxed);
+    steps_.clear();
+    periods_.clear();
+    state_.launches.clear();
+    folded_steps_ = {};
+    state_.ended_elsewhere.store(0, std::memory_order_relaxed);
+    state_.pops_without_push.store(0, std::memory_order_relaxed);
+    state_.too_many_open.store(0, std::memory_order_relaxed);
+    state_.nodes.begin_session();
+    names_refused_before_ = state_.names.refused();
+    nodes_refused_before_ = state_.nodes.refused();
+    threads_merged_ = 0;
+    left_open_ = 0;
+    recorded_ns_ = 0;
+    state_.spans.clear();
+    for (thread_recorder* const t : free_) t->forget();
+    keep_living_threads();
+    first_ = sample_clock(state_.clock, monotonic_ns);
+    return number;
+  }
 
   static recorder& of_process() {
     return *static_cast<recorder*>(
@@ -278,11 +403,12 @@ class recorder {
     recorder* owner = nullptr;
     thread_recorder* own = nullptr;
     ~thread_end() {
-      if (owner == nullptr) return;
+      // In a forked child the mutex may be held by a thread that does not exist there.
+      if (owner == nullptr || in_forked_child()) return;
       std::uint32_t const open = own->cut();
       own->abandon();
       thread_recorder::current() = nullptr;
-      std::lock_guard<std::mutex> lock(owner->mutex_);
+      own_lock const lock(owner->mutex_);
       owner->left_open_ += open;
       own->leave();
       owner->free_.push_back(own);
@@ -323,14 +449,37 @@ class recorder {
     return found;
   }
 
+  /// The calling thread's number. Beyond the limit all threads have one number.
+  std::uint32_t add_thread() {
+    if (profile_threads_.size() > most_threads) {
+      ++threads_merged_;
+      return profile_threads_.back().ordinal;
+    }
+    profile_thread thread;
+    thread.ordinal = next_ordinal_++;
+    if (profile_threads_.size() == most_threads) {
+      ++threads_merged_;
+      thread.name = "[other threads]";
+    } else {
+      thread.os_id = thread_id();
+#if defined(__linux__)
+      char name[32] = {};
+      if (pthread_getname_np(pthread_self(), name, sizeof name) == 0) thread.name = name;
+#endif
+    }
+    profile_threads_.push_back(thread);
+    return thread.ordinal;
+  }
+
   STRATA_DETAIL_COLD thread_recorder* adopt_thread() noexcept {
-    static thread_local thread_end guard;
-    if (guard.owner != nullptr) return nullptr;  // the thread is ending
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (profile_threads_.size() >= most_threads) {
-      ++threads_refused_;
+    if (own_lock::locks()) {
+      block().interrupting_ranges.fetch_add(1, std::memory_order_relaxed);
       return nullptr;
     }
+    own_lock const lock(mutex_);
+    static thread_local thread_end guard;
+    // The thread is ending, or a signal handler was here first.
+    if (guard.owner != nullptr) return thread_recorder::current();
     thread_recorder* own = nullptr;
     if (!free_.empty()) {
       own = free_.back();
@@ -340,15 +489,7 @@ class recorder {
       if (own == nullptr) return nullptr;
       threads_.push_back(own);
     }
-    profile_thread thread;
-    thread.ordinal = next_ordinal_++;
-    thread.os_id = thread_id();
-#if defined(__linux__)
-    char name[32] = {};
-    if (pthread_getname_np(pthread_self(), name, sizeof name) == 0) thread.name = name;
-#endif
-    own->adopt(thread.ordinal, thread.os_id);
-    profile_threads_.push_back(thread);
+    own->adopt(add_thread(), thread_id());
     guard.owner = this;
     guard.own = own;
     thread_recorder::current() = own;
@@ -358,32 +499,36 @@ class recorder {
   STRATA_DETAIL_COLD static thread_recorder* first_of_this_thread() noexcept {
     return instance().of_this_thread();
   }
-  static range_token hear_begin(name_cache* cached, char const* name, std::size_t length,
-                                std::int64_t index, range_attributes const* attributes,
-                                bool pushed) noexcept {
+  static range_token on_begin(name_cache* cached, char const* name, std::size_t length,
+                              std::int64_t index, range_attributes const* attributes,
+                              bool pushed) noexcept {
     thread_recorder* own = thread_recorder::current();
     if (STRATA_DETAIL_UNLIKELY(own == nullptr)) {
       own = first_of_this_thread();
-      if (own == nullptr) return {};
+      if (own == nullptr) {
+        if (!own_lock::locks()) say_late();
+        return {};
+      }
     }
     return own->begin(cached, std::string_view(name, length), index, attributes, pushed);
   }
-  static void hear_pop() noexcept {
+  static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
   }
-  static bool hear_step_begin() noexcept { return instance().begin_step(); }
-  static void hear_step_end() noexcept { instance().end_step(); }
-  static std::uint32_t hear_current() noexcept {
+  static bool on_step_begin() noexcept { return instance().begin_step(); }
+  static void on_step_end() noexcept { instance().end_step(); }
+  static std::uint32_t on_current() noexcept {
     thread_recorder const* const own = thread_recorder::current();
-    return own == nullptr ? root_node : own->node();
+    return own == nullptr ? 0 : instance().state_.nodes.handle(own->node());
   }
-  static range_token hear_inherit(std::uint32_t node) noexcept {
+  static range_token on_inherit(std::uint32_t handle) noexcept {
     thread_recorder* const own = instance().of_this_thread();
+    std::uint32_t const node = instance().state_.nodes.node_of(handle, root_node);
     return own == nullptr ? range_token{} : own->inherit(node);
   }
 
-  static constexpr listener hears{&hear_begin,    &hear_pop,     &hear_step_begin,
-                                  &hear_step_end, &hear_current, &hear_inherit};
+  static constexpr listener recording_listener{&on_begin,    &on_pop,     &on_step_begin,
+                                               &on_step_end, &on_current, &on_inherit};
 
   recorder_state state_;
   std::mutex mutex_;
@@ -392,6 +537,8 @@ class recorder {
   vec<profile_thread> profile_threads_;
   std::uint32_t next_ordinal_ = 0;
   vec<step_record> steps_;
+  vec<step_record> fresh_steps_;      // not streamed yet
+  duration_statistics folded_steps_;  // beyond most_steps
   std::atomic<bool> owned_{false};
   std::atomic<std::uint32_t> session_{0};
   std::mutex step_mutex_;  // held while hooks run; taken before mutex_
@@ -402,9 +549,10 @@ class recorder {
   std::int64_t step_begin_ = 0;
   clock_sample first_;
   clock_sample last_;
+  recorded_periods periods_;
   std::int64_t recorded_ns_ = 0;
   std::uint64_t left_open_ = 0;
-  std::uint64_t threads_refused_ = 0;
+  std::uint64_t threads_merged_ = 0;
   std::uint64_t names_refused_before_ = 0;
   node_table::refusals nodes_refused_before_;
 };

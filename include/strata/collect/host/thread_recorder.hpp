@@ -7,15 +7,15 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
+#include <strata/base/spin_mutex.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
 #include <atomic>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -32,8 +32,9 @@ struct recorder_state {
   name_table names;
   node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
   memory_budget budget;
-  std::atomic<std::uint32_t> session{
-      0};  // number of the session that records now, 0 while none does
+  launch_table launches{budget};
+  std::atomic<std::uint32_t> session{0};    // that records now, 0 while none does
+  std::atomic<std::uint32_t> forgotten{0};  // whose records nobody needs any more
   std::atomic<std::uint32_t> step{no_step};
   std::atomic<bool> warming{false};  // calls into the driver are followed but not reported
   std::atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
@@ -43,76 +44,12 @@ struct recorder_state {
   std::atomic<std::uint64_t> ended_elsewhere{0};
   std::atomic<std::uint64_t> pops_without_push{0};
   std::atomic<std::uint64_t> too_many_open{0};
+  // Ranges that leave a full log before they are streamed to a file.
+  std::atomic<bool> streaming{false};
+  memory_budget stream_budget;
+  std::atomic<std::uint64_t> stream_dropped{0};
 
   span_log spans{clock, names, budget, session, step};
-
-  static constexpr std::string_view other_names = "[other names]";
-};
-
-/// The calls that a full log could not keep one by one, as sums by node.
-/// Threads: one at a time.
-class overflow_log {
- public:
-  void add(range_record const& range) { of(range.node).durations.add(range.end - range.begin); }
-
-  void add(attribute_record const& given) {
-    overflow_sums& sums = of(given.node);
-    if (!is_nan(given.flops)) sums.flops += given.flops;
-    if (!is_nan(given.bytes)) sums.bytes += given.bytes;
-    if (!is_nan(given.tokens)) sums.tokens += given.tokens;
-  }
-
-  vec<overflow_sums> const& all() const noexcept { return sums_; }
-
-  void clear() noexcept {
-    sums_.clear();
-    position_of_node_.clear();
-  }
-
- private:
-  overflow_sums& of(std::uint32_t node) {
-    if (node >= position_of_node_.size()) position_of_node_.resize(node + std::size_t{1}, 0);
-    if (position_of_node_[node] == 0) {
-      sums_.emplace_back();
-      sums_.back().node = node;
-      position_of_node_[node] = static_cast<std::uint32_t>(sums_.size());
-    }
-    return sums_[position_of_node_[node] - 1];
-  }
-
-  vec<overflow_sums> sums_;
-  vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
-};
-
-/// The host time of one thread's calls directly below places that it inherited from others.
-/// Threads: one at a time.
-class inherited_sums {
- public:
-  /// Units: ticks. `from` is the range that the thread itself was in.
-  void add(std::uint32_t node, std::uint32_t from, std::int64_t duration) {
-    if (node >= last_of_node_.size()) last_of_node_.resize(node + std::size_t{1}, 0);
-    std::uint32_t at = last_of_node_[node];  // position + 1
-    while (at != 0 && sums_[at - 1].from != from) at = earlier_[at - 1];
-    if (at == 0) {
-      earlier_.push_back(last_of_node_[node]);
-      sums_.push_back({node, from, 0});
-      last_of_node_[node] = at = static_cast<std::uint32_t>(sums_.size());
-    }
-    sums_[at - 1].total += duration;
-  }
-
-  void copy_to(vec<inherited_time>& to) const { to.insert(to.end(), sums_.begin(), sums_.end()); }
-
-  void clear() noexcept {
-    sums_.clear();
-    earlier_.clear();
-    last_of_node_.clear();
-  }
-
- private:
-  vec<inherited_time> sums_;
-  vec<std::uint32_t> earlier_;  // of the same node
-  vec<std::uint32_t> last_of_node_;
 };
 
 /// What one thread records: the ranges that are open, and the logs of those that ended.
@@ -122,10 +59,10 @@ class thread_recorder : public range_owner {
   explicit thread_recorder(recorder_state& shared) noexcept
       : range_owner{&thread_recorder::end_range},
         shared_(&shared),
+        names_(shared.names),
         children_(shared.nodes),
         ranges_(shared.budget),
-        attributes_(shared.budget),
-        launches_(shared.budget) {}
+        attributes_(shared.budget) {}
 
   thread_recorder(thread_recorder const&) = delete;
   thread_recorder& operator=(thread_recorder const&) = delete;
@@ -142,7 +79,11 @@ class thread_recorder : public range_owner {
     owned_.store(true, std::memory_order_relaxed);
   }
   void leave() noexcept {
-    watch_ = nullptr;
+    {
+      spin_lock const lock(observing_);
+      for (observer& each : observers_) each = {};
+      observed_.store(0, std::memory_order_relaxed);
+    }
     owned_.store(false, std::memory_order_relaxed);
   }
   bool owned() const noexcept { return owned_.load(std::memory_order_relaxed); }
@@ -153,42 +94,55 @@ class thread_recorder : public range_owner {
   /// The recorder of the calling thread, null before its first range.
   static thread_recorder*& current() noexcept { return current_; }
 
-  range_token begin(name_cache* cached, std::string_view name, std::int64_t index,
-                    range_attributes const* attributes, bool pushed) noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE range_token begin(name_cache* cached, std::string_view name,
+                                                std::int64_t index,
+                                                range_attributes const* attributes,
+                                                bool pushed) noexcept {
+    if (STRATA_DETAIL_UNLIKELY(within_)) return leave_out();
+    within const guard(within_);
     std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
+    std::uint32_t const session = shared_->session.load(std::memory_order_acquire);
+    if (STRATA_DETAIL_UNLIKELY(session != session_) &&
+        (session != 0 || session_ == shared_->forgotten.load(std::memory_order_relaxed)))
+      renew(session);
+    if (STRATA_DETAIL_UNLIKELY(epoch_ != shared_->nodes.epoch())) renew_nodes();
     std::uint32_t number = known_number(name, cached);
-    if (STRATA_DETAIL_UNLIKELY(number == 0)) number = number_of(name, cached);
+    if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
-    f.node = children_.find(depth == 0 ? root_node : frames_[depth - 1].node, number, index);
+    f.node = children_.find({depth == 0 ? root_node : frames_[depth - 1].node, number, index});
+    f.index = index;
+    f.name = number;
+    f.session = session;
     f.attribute = no_reference;
     f.serial = ++serial_;
     f.pushed = pushed;
-    f.session = shared_->session.load(std::memory_order_acquire);
     f.forwarded = false;
-    if (f.session != 0) {
-      if (STRATA_DETAIL_UNLIKELY(f.session != session_)) renew(f.session);
-      if (STRATA_DETAIL_UNLIKELY(attributes != nullptr)) f.attribute = log(*attributes, f.node);
-    }
+    if (STRATA_DETAIL_UNLIKELY(attributes != nullptr) && session != 0)
+      f.attribute = log(*attributes, f.node);
     depth_.store(depth + 1, std::memory_order_relaxed);
-    if (STRATA_DETAIL_UNLIKELY(watch_ != nullptr ||
+    if (STRATA_DETAIL_UNLIKELY(is_observed() ||
                                shared_->forward_begin.load(std::memory_order_relaxed) != nullptr)) {
-      tell_begin(name, f);
+      after_begin(name, f);
     }
-    if (f.session != 0) f.begin = shared_->clock.now();
-    return {this, depth + 1, f.serial};
+    range_token const token{this, depth + 1, f.serial};
+    if (session != 0) f.begin = shared_->clock.now();
+    return token;
   }
 
-  /// Until it ends, this thread's ranges and launches stand below `node`, another thread's range.
+  /// Until it ends, this thread's ranges and launches count below `node`, another thread's range.
   STRATA_DETAIL_COLD range_token inherit(std::uint32_t node) noexcept {
+    if (within_) return leave_out();
+    within const guard(within_);
     std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
+    if (epoch_ != shared_->nodes.epoch()) renew_nodes();
     if (node == root_node || node == this->node()) return {};
     if (depth == capacity_ && !grow()) return refuse(false);
-    frames_[depth] = {0, node, base_, 0, ++serial_, false, false};
+    frames_[depth] = {0, no_index, node, 0, base_, ++serial_, 0, false, false};
     base_ = depth + 1;
     bases_.fetch_add(1, std::memory_order_relaxed);
     depth_.store(depth + 1, std::memory_order_relaxed);
-    if (watch_ != nullptr) watch_(watch_context_, node);
+    report_place();
     return {this, depth + 1, serial_};
   }
 
@@ -213,7 +167,7 @@ class thread_recorder : public range_owner {
       frame& f = frames_[depth - 1];
       if (depth == base) base = f.attribute;
       if (f.session != session) continue;
-      record(f, now);
+      record(f, now, is_contained(depth - 1, base));
       if (depth - 1 == base) add_inherited(f, base, now);
       f.session = 0;
       ++count;
@@ -228,37 +182,62 @@ class thread_recorder : public range_owner {
     pushes_refused_.store(0, std::memory_order_relaxed);
   }
 
-  /// Ends the innermost range if `push` began it.
+  /// Ends the innermost range if `push` began it. Within Strata, in a signal handler, its push was
+  /// left out.
   void pop() noexcept {
-    if (std::uint32_t const refused = pushes_refused_.load(std::memory_order_relaxed)) {
-      pushes_refused_.store(refused - 1, std::memory_order_relaxed);
-      return;
-    }
+    if (within_) return;
+    within const guard(within_);
+    if (std::uint32_t const refused = pushes_refused_.load(std::memory_order_relaxed))
+      return pushes_refused_.store(refused - 1, std::memory_order_relaxed);
     std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
-    if (depth == 0 || !frames_[depth - 1].pushed) {
-      shared_->pops_without_push.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
+    if (depth == 0 || !frames_[depth - 1].pushed)
+      return (void)shared_->pops_without_push.fetch_add(1, std::memory_order_relaxed);
     end(depth);
   }
 
   /// The range that the thread is in.
   std::uint32_t node() const noexcept {
     std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
-    return depth == 0 ? root_node : frames_[depth - 1].node;
+    bool const has_node = depth != 0 && epoch_ == shared_->nodes.epoch();
+    return has_node ? frames_[depth - 1].node : root_node;
   }
 
-  /// Tells `watcher` the range that the thread is in whenever that changes; null ends it.
-  void watch(void (*watcher)(void* context, std::uint32_t node) noexcept, void* context) noexcept {
-    watch_context_ = context;
-    watch_ = watcher;
-  }
+  using place_changed = void(void* context, std::uint32_t node) noexcept;
 
-  /// Threads: any. Hands every call into the driver of this session to `sink`.
-  template <class Sink>
-  void each_launch(std::uint32_t session, Sink sink) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (session_ == session) launches_.for_each(sink);
+  /// Hands the range that the thread is in to `changed` whenever that changes. False where there
+  /// are too many observers.
+  bool observe(place_changed* changed, void* context) noexcept {
+    spin_lock const lock(observing_);
+    for (observer& each : observers_) {
+      if (each.changed != nullptr) continue;
+      each = {changed, context};
+      observed_.fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    return false;
+  }
+  /// Threads: any. Ends what `observe` began with this context; no call to it is under way when
+  /// this returns, unless it comes from one.
+  void stop_observing(void const* context) noexcept {
+    bool const inside = current_ == this && reporting_;
+    if (!inside) observing_.lock();
+    for (observer& each : observers_) {
+      if (each.changed == nullptr || each.context != context) continue;
+      each = {};
+      observed_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (!inside) observing_.unlock();
+  }
+  /// In a forked child, whose lock may have no owner: this thread is not observed any more.
+  void forget_observers() noexcept { observed_.store(0, std::memory_order_relaxed); }
+  /// Gives the observers the range that the thread is in.
+  STRATA_DETAIL_COLD void report_place() noexcept {
+    if (!is_observed() || reporting_) return;
+    spin_lock const lock(observing_);
+    reporting_ = true;
+    for (observer const& each : observers_)
+      if (each.changed != nullptr) each.changed(each.context, node());
+    reporting_ = false;
   }
 
   /// Threads: any. Hands every range of this session to `sink`.
@@ -268,13 +247,33 @@ class thread_recorder : public range_owner {
     if (session_ == session) ranges_.for_each(sink);
   }
 
+  /// Threads: any, one at a time. Offers the ranges of this session that ended until then, and that
+  /// were not taken before, to `take(range, attribute or null)`; false ends it.
+  template <class Take>
+  void stream(std::uint32_t session, std::int64_t until, Take take) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (session_ != session) return;
+    typename record_log<attribute_record>::cursor from;
+    auto const offer = [&](range_record const& r) {
+      return take(r,
+                  r.attribute == no_reference ? nullptr : attributes_.find(r.attribute - 1u, from));
+    };
+    std::size_t done = 0;
+    while (done < overdue_.size() && overdue_[done].end <= until && offer(overdue_[done])) ++done;
+    shared_->stream_budget.give(done * sizeof(range_record));
+    overdue_.erase(overdue_.begin(), overdue_.begin() + done);
+    if (!overdue_.empty()) return;
+    range_record const* next = ranges_.find(streamed_, streamed_near_);
+    while (next != nullptr && next->end <= until && offer(*next))
+      next = ranges_.find(++streamed_, streamed_near_);
+  }
+
   /// Keeps one call into the driver; the range and the step are filled in here.
-  bool add_launch(launch_record launch, std::uint32_t session) noexcept {
-    if (session != session_) renew(session);
+  bool add_launch(launch_record launch) noexcept {
     launch.node = node();
     launch.step = shared_->step.load(std::memory_order_relaxed);
     launch.thread = static_cast<std::uint16_t>(ordinal_ < 0xffff ? ordinal_ : 0xffff);
-    return launches_.push(launch);
+    return shared_->launches.add(launch);
   }
 
   /// Threads: any. How many ranges are open now.
@@ -286,17 +285,19 @@ class thread_recorder : public range_owner {
   std::uint32_t ordinal() const noexcept { return ordinal_; }
   std::uint64_t os_id() const noexcept { return os_id_; }
 
-  /// Threads: any. Adds what was recorded in this session; times stay in ticks.
-  void copy_to(profile& to, std::uint32_t session) {
+  /// Threads: any. Adds what was recorded in this session; times stay in ticks. `last`: the memory
+  /// of the logs is freed piece by piece.
+  void copy_to(profile& to, std::uint32_t session, bool last) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (session_ != session) return;
     auto const first_attribute = static_cast<std::uint32_t>(to.attributes.size());
-    ranges_.for_each([&](range_record r) {
+    auto const add_range = [&](range_record r) {
       if (r.attribute != no_reference) r.attribute += first_attribute;
       to.ranges.push_back(r);
-    });
-    attributes_.for_each([&](attribute_record const& a) { to.attributes.push_back(a); });
-    launches_.for_each([&](launch_record const& l) { to.launches.push_back(l); });
+    };
+    auto const add_attribute = [&](attribute_record const& a) { to.attributes.push_back(a); };
+    last ? ranges_.drain(add_range) : ranges_.for_each(add_range);
+    last ? attributes_.drain(add_attribute) : attributes_.for_each(add_attribute);
     for (overflow_sums const& f : sums_.all()) {
       to.folded.push_back(f);
       to.losses.ranges_folded += f.durations.count();
@@ -307,41 +308,51 @@ class thread_recorder : public range_owner {
  private:
   struct frame {
     std::int64_t begin;
+    std::int64_t index;
     std::uint32_t node;
-    std::uint32_t attribute;  // of an inherited place: the base_ below it
     std::uint32_t session;    // that recorded when the range began, 0 if none
+    std::uint32_t attribute;  // of an inherited place: the base_ below it
     std::uint32_t serial;
+    std::uint32_t name;  // 0: an inherited place
     bool pushed;
     bool forwarded;
   };
   static void end_range(range_token range) noexcept {
     auto& recorder = static_cast<thread_recorder&>(*range.owner);
-    if (current_ != &recorder) {
-      if (!recorder.owned()) return;  // it has ended with its thread
-      recorder.shared_->ended_elsewhere.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-    // A range that ended with an outer one is not there any more.
-    if (recorder.depth_.load(std::memory_order_relaxed) < range.depth ||
-        recorder.frames_[range.depth - 1].serial != range.serial)
-      return;
-    if (STRATA_DETAIL_UNLIKELY(recorder.depth_.load(std::memory_order_relaxed) != range.depth ||
+    if (STRATA_DETAIL_UNLIKELY(current_ != &recorder ||
+                               recorder.depth_.load(std::memory_order_relaxed) != range.depth ||
+                               recorder.frames_[range.depth - 1].serial != range.serial ||
                                recorder.shared_->before_end.load(std::memory_order_relaxed) !=
                                    nullptr ||
                                recorder.pushes_refused_.load(std::memory_order_relaxed) != 0)) {
-      return recorder.end(range.depth);
+      return recorder.end_unusual(range);
     }
+    within const guard(recorder.within_);
     recorder.close_top(recorder.shared_->clock.now());
   }
 
-  void close_top(std::int64_t now) noexcept {
+  /// The range may belong to another thread, or be not the innermost one.
+  STRATA_DETAIL_COLD void end_unusual(range_token range) noexcept {
+    if (current_ != this) {
+      if (!owned()) return;  // it has ended with its thread
+      shared_->ended_elsewhere.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    within const guard(within_);
+    // A range that ended with an outer one is not there any more.
+    if (depth_.load(std::memory_order_relaxed) >= range.depth &&
+        frames_[range.depth - 1].serial == range.serial)
+      end(range.depth);
+  }
+
+  STRATA_DETAIL_ALWAYS_INLINE void close_top(std::int64_t now) noexcept {
     std::uint32_t const depth = depth_.load(std::memory_order_relaxed) - 1;
     frame const& f = frames_[depth];
     depth_.store(depth, std::memory_order_relaxed);
-    if (STRATA_DETAIL_UNLIKELY(f.forwarded || watch_ != nullptr)) tell_end(f);
+    if (STRATA_DETAIL_UNLIKELY(f.forwarded || is_observed())) after_end(f);
     if (STRATA_DETAIL_UNLIKELY(depth + 1 == base_)) return leave_inherited(f);
     if (f.session == 0 || f.session != shared_->session.load(std::memory_order_relaxed)) return;
-    record(f, now);
+    record(f, now, is_contained(depth, base_));
     if (STRATA_DETAIL_UNLIKELY(depth == base_)) add_inherited(f, base_, now);
   }
 
@@ -360,24 +371,44 @@ class thread_recorder : public range_owner {
     inherited_.add(f.node, from, now - f.begin);
   }
 
-  STRATA_DETAIL_COLD void tell_begin(std::string_view name, frame& f) noexcept {
+  STRATA_DETAIL_COLD void after_begin(std::string_view name, frame& f) noexcept {
     auto* const forward = shared_->forward_begin.load(std::memory_order_relaxed);
     f.forwarded = forward != nullptr;
     if (f.forwarded) forward(name.data(), name.size());
-    if (watch_ != nullptr) watch_(watch_context_, f.node);
+    report_place();
   }
 
-  STRATA_DETAIL_COLD void tell_end(frame const& f) noexcept {
+  STRATA_DETAIL_COLD void after_end(frame const& f) noexcept {
     if (f.forwarded) {
       if (auto* const forward = shared_->forward_end.load(std::memory_order_relaxed)) forward();
     }
-    if (watch_ != nullptr) watch_(watch_context_, node());
+    report_place();
   }
 
-  void record(frame const& f, std::int64_t now) noexcept {
-    range_record const r{
-        f.begin, now, f.node, f.attribute, shared_->step.load(std::memory_order_relaxed), ordinal_};
-    if (STRATA_DETAIL_UNLIKELY(!ranges_.push(r))) fold(r);
+  /// Whether the range around the one at this place has the same node, as a stand-in has for calls
+  /// within each other. Its time then contains the inner call's, which counts as one without time.
+  STRATA_DETAIL_ALWAYS_INLINE bool is_contained(std::uint32_t at,
+                                                std::uint32_t base) const noexcept {
+    return at != 0 && at != base && frames_[at - 1].node == frames_[at].node;
+  }
+
+  STRATA_DETAIL_ALWAYS_INLINE void record(frame const& f, std::int64_t now,
+                                          bool contained) noexcept {
+    if (STRATA_DETAIL_UNLIKELY(contained)) now = f.begin;
+    range_record* const to = ranges_.place();
+    if (STRATA_DETAIL_UNLIKELY(to == nullptr)) return fold(f, now);
+    write(*to, f, now);
+    ranges_.keep();
+  }
+
+  STRATA_DETAIL_ALWAYS_INLINE void write(range_record& to, frame const& f,
+                                         std::int64_t now) const noexcept {
+    to.begin = f.begin;
+    to.end = now;
+    to.node = f.node;
+    to.attribute = f.attribute;
+    to.step = shared_->step.load(std::memory_order_relaxed);
+    to.thread = ordinal_;
   }
 
   static std::uint64_t tag_of(std::string_view name) noexcept {
@@ -391,13 +422,28 @@ class thread_recorder : public range_owner {
     return (known ^ tag_of(name)) >> 32 == 0 ? static_cast<std::uint32_t>(known) : 0;
   }
 
-  STRATA_DETAIL_COLD std::uint32_t number_of(std::string_view name, name_cache* cached) noexcept {
+  std::uint32_t number_of(std::string_view name, name_cache* cached) noexcept {
     bool refused = false;
-    std::uint32_t const number = shared_->names.intern(name, recorder_state::other_names, &refused);
-    if (cached != nullptr && !refused) {
+    std::uint32_t const number = names_.number(name, other_names, &refused);
+    if (cached != nullptr && !refused)
       cached->store(tag_of(name) | number, std::memory_order_relaxed);
-    }
     return number;
+  }
+
+  /// While it lives, the thread is within Strata: a range of a signal handler would find the
+  /// recorder half changed, or one of its locks taken by its own thread.
+  class within {
+   public:
+    explicit within(bool volatile& flag) noexcept : flag_(flag) { flag_ = true; }
+    ~within() { flag_ = false; }
+
+   private:
+    bool volatile& flag_;
+  };
+
+  STRATA_DETAIL_COLD static range_token leave_out() noexcept {
+    block().interrupting_ranges.fetch_add(1, std::memory_order_relaxed);
+    return {};
   }
 
   /// There is no room for one more open range.
@@ -425,18 +471,32 @@ class thread_recorder : public range_owner {
     std::lock_guard<std::mutex> lock(mutex_);
     ranges_.clear();
     attributes_.clear();
-    launches_.clear();
     sums_.clear();
     inherited_.clear();
+    overdue_ = {};
+    streamed_ = 0;
+    streamed_near_ = {};
     session_ = session;
+    if (epoch_ != shared_->nodes.epoch()) renew_nodes();
+  }
+
+  /// The nodes were given up: the open ranges get new ones. Places inherited from other threads are
+  /// not known any more, so that what is below them counts below the root.
+  STRATA_DETAIL_COLD void renew_nodes() noexcept {
+    epoch_ = shared_->nodes.epoch();
+    children_.clear();
+    std::uint32_t parent = root_node;
+    for (std::uint32_t i = 0; i < depth_.load(std::memory_order_relaxed); ++i) {
+      frame& f = frames_[i];
+      parent = f.node = f.name == 0 ? root_node : children_.find({parent, f.name, f.index});
+    }
   }
 
   STRATA_DETAIL_COLD std::uint32_t log(range_attributes const& attributes,
                                        std::uint32_t node) noexcept {
     attribute_record record = attributes.record;
     record.node = node;
-    if (!attributes.note.empty())
-      record.note = shared_->names.intern(attributes.note, recorder_state::other_names);
+    if (!attributes.note.empty()) record.note = names_.number(attributes.note, other_names);
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
     std::lock_guard<std::mutex> lock(mutex_);
     sums_.add(record);
@@ -444,26 +504,47 @@ class thread_recorder : public range_owner {
   }
 
   /// The log is full: its newest block, or where there is none the record alone, lives on in sums.
-  STRATA_DETAIL_COLD void fold(range_record const& record) noexcept {
+  STRATA_DETAIL_COLD void fold(frame const& f, std::int64_t now) noexcept {
+    range_record record;
+    write(record, f, now);
     std::lock_guard<std::mutex> lock(mutex_);
     typename record_log<attribute_record>::cursor at;
+    std::uint64_t position = ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
+      if (position++ >= streamed_) keep_for_stream(r);
       sums_.add(r);
       if (r.attribute == no_reference) return;
       if (attribute_record const* const a = attributes_.find(r.attribute - 1u, at)) sums_.add(*a);
     };
     if (ranges_.drop_last(add)) {
+      if (streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
       (void)ranges_.push(record);
     } else {
       add(record);
     }
   }
 
+  /// Requires: the lock.
+  void keep_for_stream(range_record const& range) noexcept {
+    if (!shared_->streaming.load(std::memory_order_relaxed)) return;
+    if (shared_->stream_budget.take(sizeof range)) return overdue_.push_back(range);
+    shared_->stream_dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+
   STRATA_DETAIL_EXPORT static inline thread_local thread_recorder* current_ = nullptr;
 
-  void (*watch_)(void* context, std::uint32_t node) noexcept = nullptr;
-  void* watch_context_ = nullptr;
+  struct observer {
+    place_changed* changed = nullptr;
+    void* context = nullptr;
+  };
+  bool is_observed() const noexcept { return observed_.load(std::memory_order_relaxed) != 0; }
+
+  std::atomic<std::uint32_t> observed_{0};  // how many
+  observer observers_[4];
+  spin_mutex observing_;
+  bool reporting_ = false;
   recorder_state* shared_;
+  bool volatile within_ = false;
   std::atomic<std::uint32_t> depth_{0};
   std::atomic<std::uint32_t> pushes_refused_{0};
   std::atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
@@ -472,16 +553,20 @@ class thread_recorder : public range_owner {
   std::uint32_t capacity_ = 0;
   frame* frames_ = nullptr;
   std::uint32_t session_ = 0;
+  std::uint32_t epoch_ = 0;  // of the nodes
   std::uint32_t ordinal_ = 0;
   std::atomic<bool> owned_{false};
   std::uint64_t os_id_ = 0;
-  child_cache children_;
+  name_memo names_;
+  child_memo children_;
   record_log<range_record> ranges_;
   record_log<attribute_record> attributes_;
-  record_log<launch_record> launches_;
   std::mutex mutex_;   // excludes readers while records are taken out of the logs
   overflow_log sums_;  // of what the logs had no room for
   inherited_sums inherited_;
+  vec<range_record> overdue_;   // left the log before they were streamed
+  std::uint64_t streamed_ = 0;  // position of the next range to stream
+  typename record_log<range_record>::cursor streamed_near_;
 };
 
 }  // namespace detail

@@ -44,7 +44,7 @@ struct event {
   void const* message;  // char const*, wchar_t const* or the handle of a registered string
 };
 
-/// What a range without a level is told: NVTX_NO_PUSH_POP_TRACKING.
+/// What NVTX returns for a range without a level: NVTX_NO_PUSH_POP_TRACKING.
 inline constexpr int no_level = -2;
 
 /// NvtxExportTableID and NvtxCallbackModule.
@@ -394,11 +394,11 @@ class nvtx_ranges {
     if (own != nullptr) to.state().spans.mark(name.text(), name.domain(), own->ordinal());
   }
 
-  /// Whether anything was heard since this was called last.
+  /// Whether the program made an NVTX call since this was called last.
   static bool heard() noexcept { return heard_.exchange(false, std::memory_order_relaxed); }
 
  private:
-  /// Who hears ranges; the first range starts the session that STRATA asks for.
+  /// The listener of ranges; the first range starts the session that STRATA asks for.
   static listener const* listening() noexcept {
     static process_block const& ours = block();
     if (!heard_.load(std::memory_order_relaxed)) heard_.store(true, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include <strata/strata.hpp>
 
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,17 @@
 #include <thread>
 
 namespace {
+thread_local bool interrupt_the_first_range = false;
+}
+
+/// Strata asks for the name of a thread when that has its first range.
+extern "C" int pthread_getname_np(pthread_t, char* name, std::size_t size) {
+  if (interrupt_the_first_range) std::raise(SIGUSR1);
+  if (size != 0) *name = '\0';
+  return 0;
+}
+
+namespace {
 
 void work() {
   STRATA_RANGE("outer");
@@ -28,6 +40,13 @@ void work() {
 }
 
 void say(char const* text) { (void)!write(1, text, std::strlen(text)); }
+
+/// From here on the signals of the test may come. ThreadSanitizer makes its list of signals in a
+/// thread's first call that may wait, and loses one that arrives then: so it is made before.
+void say_ready() {
+  usleep(1);
+  say("ready\n");
+}
 
 /// Ranges before main and after it.
 struct early_and_late {
@@ -40,6 +59,7 @@ struct early_and_late {
     if (!wanted) return;
     STRATA_RANGE("late");
     work();
+    (void)!write(1, "late\n", 5);
   }
 } const around_main;
 
@@ -51,6 +71,7 @@ struct thread_local_range {
   }
 };
 
+double volatile zero = 0;
 std::atomic<int> interrupts{0};
 void count_interrupt(int) { ++interrupts; }
 
@@ -90,6 +111,7 @@ int forked(char const* how) {
   open.next("open");
   pid_t const child = fork();
   if (child == 0) {
+    alarm(20);
     open.end();
     work();
     if (std::strcmp(how, "fork-signal") == 0) {
@@ -161,12 +183,74 @@ int threads_that_go_on() {
   std::exit(0);  // `running` stays
 }
 
-int limited_files() {
+int limited_files(rlim_t most) {
   std::signal(SIGXFSZ, SIG_IGN);
   work();
-  rlimit const limit{64, 64};
+  rlimit const limit{most, most};
   setrlimit(RLIMIT_FSIZE, &limit);
   return 7;
+}
+
+/// A handler with a range, at any moment of a thread that begins and ends ranges.
+int ranges_in_signals() {
+  static auto const handler = [](int) {
+    STRATA_RANGE("handler");
+    ++interrupts;
+  };
+  handler(0);
+  std::signal(SIGALRM, handler);
+  itimerval const often{{0, 100}, {0, 100}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  char name[] = "name 0";
+  for (int i = 0; interrupts < 2000; ++i) {
+    name[5] = static_cast<char>('0' + i % 10);
+    strata::scoped_range const r(name);
+  }
+  itimerval const never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  return 0;
+}
+
+/// A signal while a thread's first range is recorded: its handler has the thread's second one.
+int first_range_in_signal() {
+  work();
+  std::signal(SIGUSR1, [](int) {
+    STRATA_RANGE("handler");
+    ++interrupts;
+  });
+  std::thread([] {
+    interrupt_the_first_range = true;
+    STRATA_RANGE("first");
+  }).join();
+  return interrupts == 1 ? 0 : 1;
+}
+
+/// What is given back to the program at its end: its handlers, and what it has not flushed.
+int last_words(bool quick) {
+  auto const handler = [] { say("handler\n"); };
+  if (quick) std::at_quick_exit(handler);
+  std::atexit(handler);
+  work();
+  std::fputs("unflushed", stdout);
+  if (quick) std::quick_exit(5);
+  return 5;
+}
+
+/// Names and values that are mistakes.
+int mistakes() {
+  char const* const none = nullptr;
+  strata::push(none);
+  strata::pop();
+  strata::push(nullptr, 1);
+  strata::pop();
+  { STRATA_RANGE(none); }
+  { STRATA_RANGE(""); }
+  { strata::scoped_range const r{std::string()}; }
+  // clang-format off
+  { STRATA_RANGE("one"); STRATA_RANGE("line"); }
+  // clang-format on
+  { STRATA_RANGE("rates", strata::flops(-5), strata::bytes(0.0 / zero), strata::tokens(3)); }
+  return 0;
 }
 
 void steps() {
@@ -183,6 +267,11 @@ int main(int argc, char** argv) {
   if (how == "return") {
     work();
     return 5;
+  }
+  if (how == "late-handler") {
+    std::atexit(&work);
+    work();
+    return 0;
   }
   if (how == "exit") {
     STRATA_RANGE("open");
@@ -208,16 +297,21 @@ int main(int argc, char** argv) {
     throw std::runtime_error("nobody catches this");
   }
 #endif
+  if (how == "raise") {  // does not return, as without a session
+    { STRATA_RANGE("work"); }
+    std::raise(SIGTERM);
+    return 5;
+  }
   if (how == "wait") {
     work();
-    say("ready\n");
+    say_ready();
     for (;;) pause();
   }
   if (how == "own-handler" || how == "own-handler-late") {
     if (how == "own-handler") std::signal(SIGINT, &count_interrupt);
     work();
     if (how == "own-handler-late") std::signal(SIGINT, &count_interrupt);
-    say("ready\n");
+    say_ready();
     wait_for_interrupt();
     return 4;
   }
@@ -234,7 +328,8 @@ int main(int argc, char** argv) {
   if (how == "on-demand") return on_demand();
   if (how == "own-session") return own_session();
   if (how == "threads") return threads_that_go_on();
-  if (how == "limited-files") return limited_files();
+  if (how == "limited-files") return limited_files(64);
+  if (how == "limited-sizes") return limited_files(2000);
   if (how == "thread-local") {
     std::thread([] {
       static thread_local thread_local_range last;
@@ -253,10 +348,16 @@ int main(int argc, char** argv) {
     steps();
     return 0;
   }
+  if (how == "signals") return ranges_in_signals();
+  if (how == "first-signal") return first_range_in_signal();
+  if (how == "last-words") return last_words(false);
+  if (how == "last-words-quick") return last_words(true);
+  if (how == "mistakes") return mistakes();
   if (how == "busy") {
     work();
     strata::session mine;
     std::printf("%s\n", mine.start().message().c_str());
+    std::printf("%s\n", mine.report().message().c_str());
     return 0;
   }
   return 100;

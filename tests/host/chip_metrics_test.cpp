@@ -2,7 +2,7 @@
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/session/list_metrics.hpp>
+#include <strata/session/environment_session.hpp>
 
 #include <doctest/doctest.h>
 

@@ -16,17 +16,17 @@ namespace {
 
 options good(std::string_view text) {
   strata::vec<std::string> problems;
-  options const how = options::parse(text, problems);
+  options const chosen = options::parse(text, problems);
   CAPTURE(text);
   CHECK(problems == strata::vec<std::string>{});
-  return how;
+  return chosen;
 }
 
 /// Parses a text with one mistake; gives what is said of it.
-std::string bad(std::string_view text, options* how = nullptr) {
+std::string bad(std::string_view text, options* chosen = nullptr) {
   strata::vec<std::string> problems;
   options const read = options::parse(text, problems);
-  if (how != nullptr) *how = read;
+  if (chosen != nullptr) *chosen = read;
   CAPTURE(text);
   REQUIRE(problems.size() == 1);
   return problems[0];
@@ -39,45 +39,59 @@ bool has(std::string const& text, std::string const& part) {
 }  // namespace
 
 TEST_CASE("defaults") {
-  options const how = good("");
-  CHECK(how.enabled);
-  CHECK(how.trace);
-  CHECK(how.out == "strata-out");
-  CHECK(how.table);
-  CHECK(how.csv);
-  CHECK(how.json);
-  CHECK(how.chrome_trace);
-  CHECK_FALSE(how.has_schedule());
-  CHECK(how.only.empty());
-  CHECK_FALSE(how.synchronize);
-  CHECK_FALSE(how.verbose);
-  CHECK_FALSE(how.strict);
-  CHECK(how.nvtx == options::nvtx_mode::automatic);
+  options const chosen = good("");
+  CHECK(chosen.enabled);
+  CHECK(chosen.trace);
+  CHECK(chosen.out == "strata-out");
+  CHECK(chosen.table);
+  CHECK(chosen.csv);
+  CHECK(chosen.json);
+  CHECK(chosen.chrome_trace);
+  CHECK_FALSE(chosen.perfetto);
+  CHECK_FALSE(chosen.has_schedule());
+  CHECK(chosen.only.empty());
+  CHECK_FALSE(chosen.synchronize);
+  CHECK_FALSE(chosen.verbose);
+  CHECK_FALSE(chosen.strict);
+  CHECK(chosen.nvtx == options::nvtx_mode::automatic);
 }
 
 TEST_CASE("every key") {
-  options const how = good(
+  options const chosen = good(
       "trace,out=runs/a-b,formats=csv+json,skip=10,warmup=2,active=5,repeat=3,only=attn*+mlp,"
       "sync=1,nvtx=out,verbose,strict=1,log=64,buffers=128");
-  CHECK(how.trace);
-  CHECK(how.out == "runs/a-b");
-  CHECK_FALSE(how.table);
-  CHECK(how.csv);
-  CHECK(how.json);
-  CHECK_FALSE(how.chrome_trace);
-  CHECK(how.skip == 10);
-  CHECK(how.warmup == 2);
-  CHECK(how.active == 5);
-  CHECK(how.repeat == 3);
-  CHECK(how.has_schedule());
-  CHECK(how.only == strata::vec<std::string>{"attn*", "mlp"});
-  CHECK(how.synchronize);
-  CHECK(how.nvtx == options::nvtx_mode::out);
-  CHECK(how.verbose);
-  CHECK(how.strict);
-  CHECK(how.log_mb == 64);
-  CHECK(how.buffers_mb == 128);
-  CHECK(how.text.substr(0, 9) == "trace,out");
+  CHECK(chosen.trace);
+  CHECK(chosen.out == "runs/a-b");
+  CHECK_FALSE(chosen.table);
+  CHECK(chosen.csv);
+  CHECK(chosen.json);
+  CHECK_FALSE(chosen.chrome_trace);
+  CHECK(chosen.skip == 10);
+  CHECK(chosen.warmup == 2);
+  CHECK(chosen.active == 5);
+  CHECK(chosen.repeat == 3);
+  CHECK(chosen.has_schedule());
+  CHECK(chosen.only == strata::vec<std::string>{"attn*", "mlp"});
+  CHECK(chosen.synchronize);
+  CHECK(chosen.nvtx == options::nvtx_mode::out);
+  CHECK(chosen.verbose);
+  CHECK(chosen.strict);
+  CHECK(chosen.log_mb == 64);
+  CHECK(chosen.buffers_mb == 128);
+  CHECK(chosen.text.substr(0, 9) == "trace,out");
+}
+
+TEST_CASE("some kinds of device work") {
+  CHECK(good("trace").trace_waits);
+  options const some = good("trace=kernels+memory,every=100,active=2");
+  CHECK(some.trace);
+  CHECK(some.enabled);
+  CHECK(some.trace_kernels);
+  CHECK(some.trace_memory);
+  CHECK_FALSE(some.trace_copies);
+  CHECK_FALSE(some.trace_waits);
+  CHECK(some.every == 100);
+  CHECK(some.has_schedule());
 }
 
 TEST_CASE("on, off and host") {
@@ -107,13 +121,13 @@ TEST_CASE("on, off and host") {
 }
 
 TEST_CASE("a colon for an equals sign, and blanks") {
-  options const how = good(" host , out: run 1 ,\tformats : table + csv , skip=\t3,, ,\n");
-  CHECK_FALSE(how.trace);
-  CHECK(how.out == "run 1");
-  CHECK(how.table);
-  CHECK(how.csv);
-  CHECK_FALSE(how.json);
-  CHECK(how.skip == 3);
+  options const chosen = good(" host , out: run 1 ,\tformats : table + csv , skip=\t3,, ,\n");
+  CHECK_FALSE(chosen.trace);
+  CHECK(chosen.out == "run 1");
+  CHECK(chosen.table);
+  CHECK(chosen.csv);
+  CHECK_FALSE(chosen.json);
+  CHECK(chosen.skip == 3);
   CHECK(good("out=C:/run").out == "C:/run");
   CHECK(good("out:a=b").out == "a=b");
 }
@@ -126,30 +140,36 @@ TEST_CASE("formats") {
   CHECK_FALSE(none.chrome_trace);
   CHECK(good("formats=trace").chrome_trace);
   CHECK_FALSE(good("formats=trace").table);
-  options how;
-  std::string const said = bad("formats=csv+xml,skip=4", &how);
+  CHECK_FALSE(good("formats=trace").perfetto);
+  CHECK(good("formats=table+perfetto").perfetto);
+  CHECK(good("formats=table+perfetto").table);
+  CHECK_FALSE(good("formats=trace").html);
+  CHECK(good("formats=table+html").html);
+  CHECK_FALSE(good("formats=perfetto").chrome_trace);
+  options chosen;
+  std::string const said = bad("formats=csv+xml,skip=4", &chosen);
   CHECK(has(said, "\"formats=xml\""));
-  CHECK(has(said, "table, csv, json and trace"));
-  CHECK(how.csv);
-  CHECK_FALSE(how.table);
-  CHECK(how.skip == 4);
-  (void)bad("formats=xml", &how);
-  CHECK(how.table);
-  CHECK(how.chrome_trace);
-  CHECK(has(bad("formats=", &how), "\"formats=\""));
-  CHECK(how.table);
+  CHECK(has(said, "table, csv, json, trace, perfetto and html"));
+  CHECK(chosen.csv);
+  CHECK_FALSE(chosen.table);
+  CHECK(chosen.skip == 4);
+  (void)bad("formats=xml", &chosen);
+  CHECK(chosen.table);
+  CHECK(chosen.chrome_trace);
+  CHECK(has(bad("formats=", &chosen), "\"formats=\""));
+  CHECK(chosen.table);
   CHECK(has(bad("formats"), "formats"));
 }
 
 TEST_CASE("an unknown key names the keys, and the rest applies") {
-  options how;
-  std::string const said = bad("host,tracee=3,out=x", &how);
+  options chosen;
+  std::string const said = bad("host,tracee=3,out=x", &chosen);
   CHECK(has(said, "\"tracee\""));
   for (char const* key : {"trace", "host", "off", "out", "formats", "skip", "warmup", "active",
                           "repeat", "only", "sync", "nvtx", "verbose", "strict", "log", "buffers"})
     CHECK(has(said, key));
-  CHECK_FALSE(how.trace);
-  CHECK(how.out == "x");
+  CHECK_FALSE(chosen.trace);
+  CHECK(chosen.out == "x");
   CHECK(has(bad("=3"), "\"\""));
   CHECK(has(bad("Trace"), "\"Trace\""));
 }
@@ -159,51 +179,53 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
     char const* text;
     char const* wanted;
   };
-  for (mistake const& m : std::vector<mistake>{{"skip=ten", "a whole number"},
-                                               {"skip=", "a whole number"},
-                                               {"skip", "a whole number"},
-                                               {"warmup=-1", "a whole number"},
-                                               {"warmup=+1", "a whole number"},
-                                               {"repeat=1.5", "a whole number"},
-                                               {"repeat=4294967296", "a whole number"},
-                                               {"active=0", "a whole number from 1"},
-                                               {"active=5x", "a whole number from 1"},
-                                               {"log=0", "a whole number from 1"},
-                                               {"buffers=1", "a whole number from 16"},
-                                               {"sync=maybe", "1 or 0"},
-                                               {"strict=2", "1 or 0"},
-                                               {"verbose=yes please", "1 or 0"},
-                                               {"trace=gpu", "1 or 0"},
-                                               {"host=name", "1 or 0"},
-                                               {"off=3", "no value"},
-                                               {"nvtx=inn", "in, out, in+out, or off"},
-                                               {"nvtx=in+off", "in, out, in+out, or off"},
-                                               {"nvtx", "in, out, in+out, or off"},
-                                               {"out=", "a directory"},
-                                               {"out", "a directory"},
-                                               {"only=", "names of ranges"},
-                                               {"only=+ +", "names of ranges"}}) {
-    options how;
-    std::string const said = bad(std::string(m.text) + ",repeat=7", &how);
+  for (mistake const& m :
+       std::vector<mistake>{{"skip=ten", "a whole number"},
+                            {"skip=", "a whole number"},
+                            {"skip", "a whole number"},
+                            {"warmup=-1", "a whole number"},
+                            {"warmup=+1", "a whole number"},
+                            {"repeat=1.5", "a whole number"},
+                            {"repeat=4294967296", "a whole number"},
+                            {"active=0", "a whole number from 1"},
+                            {"active=5x", "a whole number from 1"},
+                            {"log=0", "a whole number from 1"},
+                            {"buffers=1", "a whole number from 16"},
+                            {"sync=maybe", "1 or 0"},
+                            {"strict=2", "1 or 0"},
+                            {"verbose=yes please", "1 or 0"},
+                            {"trace=gpu", "1, 0, or kernels, copies, memory and waits joined by +"},
+                            {"every=0", "a whole number from 1"},
+                            {"host=name", "1 or 0"},
+                            {"off=3", "no value"},
+                            {"nvtx=inn", "in, out, in+out, or off"},
+                            {"nvtx=in+off", "in, out, in+out, or off"},
+                            {"nvtx", "in, out, in+out, or off"},
+                            {"out=", "a directory"},
+                            {"out", "a directory"},
+                            {"only=", "names of ranges"},
+                            {"only=+ +", "names of ranges"}}) {
+    options chosen;
+    std::string const said = bad(std::string(m.text) + ",repeat=7", &chosen);
     std::string const key = std::string(m.text).substr(0, std::string(m.text).find('='));
     CHECK(has(said, "\"" + key + "="));
     CHECK(has(said, m.wanted));
-    CHECK(how.repeat == 7);
+    CHECK(chosen.repeat == 7);
     options const usual;
-    CHECK(how.skip == usual.skip);
-    CHECK(how.warmup == usual.warmup);
-    CHECK(how.active == usual.active);
-    CHECK(how.log_mb == usual.log_mb);
-    CHECK(how.buffers_mb == usual.buffers_mb);
-    CHECK(how.trace == usual.trace);
-    CHECK(how.enabled == usual.enabled);
-    CHECK(how.out == usual.out);
-    CHECK(how.only.empty());
-    CHECK(how.nvtx == usual.nvtx);
+    CHECK(chosen.skip == usual.skip);
+    CHECK(chosen.warmup == usual.warmup);
+    CHECK(chosen.active == usual.active);
+    CHECK(chosen.log_mb == usual.log_mb);
+    CHECK(chosen.buffers_mb == usual.buffers_mb);
+    CHECK(chosen.trace == usual.trace);
+    CHECK(chosen.enabled == usual.enabled);
+    CHECK(chosen.out == usual.out);
+    CHECK(chosen.only.empty());
+    CHECK(chosen.nvtx == usual.nvtx);
   }
-  options how;
-  (void)bad("only=a+b,only=", &how);
-  CHECK(how.only == strata::vec<std::string>{"a", "b"});
+  options chosen;
+  (void)bad("only=a+b,only=", &chosen);
+  CHECK(chosen.only == strata::vec<std::string>{"a", "b"});
 }
 
 TEST_CASE("what is wrong is told in one line of a bounded length") {
@@ -262,9 +284,9 @@ TEST_CASE("any text can be read") {
       }
     }
     strata::vec<std::string> problems;
-    options const how = options::parse(text, problems);
-    bool const sane = how.text == text && !how.out.empty() && how.log_mb >= 1 &&
-                      how.buffers_mb >= 16 && problems.size() <= text.size();
+    options const chosen = options::parse(text, problems);
+    bool const sane = chosen.text == text && !chosen.out.empty() && chosen.log_mb >= 1 &&
+                      chosen.buffers_mb >= 16 && problems.size() <= text.size();
     CAPTURE(text);
     if (!sane) CHECK(sane);
     for (std::string const& problem : problems) {

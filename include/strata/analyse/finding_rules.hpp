@@ -1,0 +1,426 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_FINDING_RULES_HPP
+#define STRATA_ANALYSE_FINDING_RULES_HPP
+
+#include <strata/analyse/findings.hpp>
+#include <strata/analyse/kernel_rules.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/roofline.hpp>
+#include <strata/analyse/steps.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Runs the rules.
+class finding_rules : private kernel_rules {
+ public:
+  explicit finding_rules(findings_input const& input) : kernel_rules(input) {}
+
+  findings_table run();
+
+  static finding_rule const rules[];
+
+ private:
+  // --- the device has nothing to do ---
+
+  /// launch-bound, wait-in-step, allocation-in-step, host-work and, outside of ranges,
+  /// gap-between-ranges.
+  bool idle(finding_rule const& by) {
+    std::size_t found = 0;
+    bool const host = by.cause == idle_cause::host_work;
+    for (idle_time const& each : in_.steps.idle) {
+      if (each.cause != by.cause || !is_dear(each.ns) || found == most_of_a_rule) continue;
+      if (host && by.apart != (each.row == 0)) continue;
+      if (by.cause == idle_cause::launch && launches_graphs(each.row)) continue;
+      ++found;
+      range_row const& row = rows_[each.row];
+      finding& made = add(by, each.row, each.ns, idle_title(each, row));
+      prove(made, "gpu_idle_ns", each.ns, "ns");
+      prove(made, "gaps", each.gaps, "");
+      double const kernels = per_step(each.row, row.self.kernels);
+      if (by.cause == idle_cause::launch && kernels > 0.0) {
+        prove(made, "kernels_self", kernels, "");
+        prove(made, "gpu_kernel_self_ns", per_step(each.row, row.self.kernel_ns), "ns");
+        prove(made, "launch_self_ns", per_step(each.row, row.self.launch_ns), "ns");
+      } else if (by.cause == idle_cause::wait) {
+        prove(made, "synchronizations", per_step(each.row, row.self.synchronizations), "");
+      } else if (by.cause == idle_cause::allocation) {
+        prove(made, "allocations", per_step(each.row, row.self.allocations), "");
+        prove(made, "allocated_bytes", per_step(each.row, row.self.allocated_bytes), "B");
+      }
+    }
+    return true;
+  }
+  /// Whether a range launches its kernels in graphs, many at a time.
+  bool launches_graphs(std::size_t row) const noexcept {
+    device_work const& work = rows_[row].self;
+    return work.launches > 0 && work.kernels > 4 * work.launches;
+  }
+  std::string idle_title(idle_time const& each, range_row const& row) const {
+    std::string const idle = "the GPU is idle for " + time(each.ns) + " of a step while ";
+    double const kernels = per_step(each.row, row.self.kernels);
+    switch (each.cause) {
+      case idle_cause::launch:
+        if (!(kernels > 0.0)) return idle + "the host launches";
+        return idle + "the host launches " + count(kernels) + " kernels of " +
+               time(per_step(each.row, row.self.kernel_ns) / kernels);
+      case idle_cause::wait:
+        return idle + "the host, which waited for it, launches what comes next";
+      case idle_cause::allocation:
+        return idle + "the host allocates and frees memory, " +
+               count(per_step(each.row, row.self.allocations)) + " times a step";
+      case idle_cause::host_work:
+        return idle + "the program computes on the CPU";
+      default:
+        return idle + "the host copies";
+    }
+  }
+
+  /// pageable-copy and, from and to pinned memory, copy-in-step.
+  bool copies(finding_rule const& by) {
+    std::size_t found = 0;
+    // Idle time belongs to the largest copies of a range, which stand first.
+    vec<double> idle(rows_.size(), 0.0);
+    for (idle_time const& each : in_.steps.idle)
+      if (each.cause == idle_cause::copy) idle[each.row] += each.ns;
+    for (copy_time const& each : in_.steps.copies) {
+      double const cost = each.alone_ns + idle[each.row];
+      idle[each.row] = 0.0;
+      if (each.pageable != by.apart) continue;
+      if (!is_dear(cost) || found++ == most_of_a_rule) continue;
+      finding& made =
+          add(by, each.row, cost,
+              "the host copies " + human_bytes(each.bytes).text() +
+                  (each.to_device ? " to the GPU in " : " from the GPU in ") + count(each.count) +
+                  (by.apart ? " copies a step through pageable memory" : " copies a step") +
+                  ", with no kernel at the same time for " + time(each.alone_ns));
+      prove(made, each.to_device ? "h2d_bytes" : "d2h_bytes", each.bytes, "B");
+      prove(made, "gpu_copy_self_ns", each.ns, "ns");
+      prove(made, "copies_self", each.count, "");
+      prove(made, "launch_ns", each.call_ns, "ns");
+    }
+    return true;
+  }
+
+  bool serialised_streams(finding_rule const& by) {
+    steps_summary const& steps = in_.steps;
+    if (steps.streams.size() < 2 || in_.source.environment.devices.size() > 1) return true;
+    double all = 0.0;
+    for (stream_time const& each : steps.streams) all += each.ns;
+    double const others = all - steps.streams[0].ns;
+    double filled = 0.0;
+    double placed = 0.0;
+    std::size_t dearest = 0;
+    for (kernel_row const& each : in_.kernels) {
+      if (!known(each.gpu_utilisation)) continue;
+      placed += each.duration.sum();
+      filled += each.duration.sum() * each.gpu_utilisation;
+    }
+    for (std::size_t i = 1; i < rows_.size(); ++i)
+      if (rows_[i].self.kernel_ns > rows_[dearest].self.kernel_ns) dearest = i;
+    double const fill = placed > 0.0 ? filled / placed : 1.0;
+    if (!(all > 0.0) || others < 0.2 * all || steps.overlap_ns > 0.1 * all || fill > 0.5)
+      return true;
+    double const cost = all - (std::max)(steps.streams[0].ns, all * fill);
+    if (!is_dear(cost)) return true;
+    finding& made = add_kernels(by, dearest, cost,
+                                "kernels of " + std::to_string(steps.streams.size()) +
+                                    " streams run one after the other, each on " + percent(fill) +
+                                    " of the SMs");
+    for (double& each : explained_) each += cost;
+    prove(made, "streams", static_cast<double>(steps.streams.size()), "");
+    prove(made, "gpu_kernel_ns", all, "ns");
+    prove(made, "overlap_ns", steps.overlap_ns, "ns");
+    return true;
+  }
+
+  // --- numbers to doubt ---
+
+  bool declared_work(finding_rule const& by) {
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      double const declared = per_step(row, rows_[row].flops);
+      double const counted =
+          counted_value(in_.counters, row, "flop_fp32") + tensor_flops(row, counter_scope::total);
+      if (!(declared > 0.0) || !known(declared) || !known(counted)) continue;
+      // What is missing may be of a format that was not counted.
+      if (counted < declared && !known(counted_value(in_.counters, row, "tensor_fp8")) &&
+          counted_value(in_.counters, row, "tensor_instructions") != 0.0)
+        continue;
+      double const ns = in_.roofline.limits[row].time_ns;
+      if (!is_dear(ns) || (counted < 1.25 * declared && counted > 0.8 * declared)) continue;
+      bool const more = counted > declared;
+      finding& made = add(by, row, more ? ns * (1.0 - declared / counted) : 0.0,
+                          "the range counts " + fixed_string(counted / declared, 2) +
+                              " times the operations that it declares");
+      prove(made, "flop", counted, "FLOP");
+      prove(made, "flops", declared, "FLOP");
+    }
+    return true;
+  }
+
+  /// Of each range, the level that is the most above its roof.
+  vec<roofline_point const*> points_above() const {
+    vec<roofline_point const*> above;
+    for (roofline_point const& each : in_.roofline.points) {
+      if (!each.above_roof || !is_dear(each.time_ns)) continue;
+      if (above.empty() || above.back()->row != each.row)
+        above.push_back(&each);
+      else if (each.time_at_roof_ns > above.back()->time_at_roof_ns)
+        above.back() = &each;
+    }
+    above.sort([](auto const* a, auto const* b) { return a->time_ns > b->time_ns; });
+    return above;
+  }
+
+  bool above_roof(finding_rule const& by) {
+    vec<roofline_point const*> const above = points_above();
+    for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
+      roofline_point const& each = *above[i];
+      std::string title = "the range is above its roof, " +
+                          percent(each.time_at_roof_ns / each.time_ns) + " of " +
+                          std::string(each.level) + "'s or of its operations', from " +
+                          std::string(to_string(each.evidence)) + " work: this is no result";
+      if (above.size() > most_of_a_rule)
+        title += ", the longest of ranges above their roofs: " + std::to_string(above.size());
+      finding& made = add(by, each.row, 0.0, std::move(title));
+      prove(made, "time_at_roof_ns", each.time_at_roof_ns, "ns");
+      prove(made, "gpu_busy_ns", each.time_ns, "ns");
+    }
+    if (in_.counters == nullptr) return true;
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < in_.counters->metrics.size() && found < most_of_a_rule; ++i) {
+      counter_metric const& metric = in_.counters->metrics[i];
+      if (metric.unit != "%") continue;
+      for (std::size_t row = 0; row < in_.counters->rows && row < rows_.size(); ++row) {
+        double const value = in_.counters->at(row, i, counter_scope::total).value;
+        if (!(value > 105.0) || !is_dear(in_.roofline.limits[row].time_ns)) continue;
+        finding& made = add(by, row, 0.0,
+                            metric.key + " is " + fixed_string(value, 0) + " %: this is no result");
+        metric_entry_evidence(made, metric.key, value);
+        ++found;
+        break;
+      }
+    }
+    return true;
+  }
+  /// Keys live in the catalogue, which outlives the counter table.
+  static void metric_entry_evidence(finding& of, std::string_view key, double value) {
+    if (metric const* const entry = find_entry(key)) prove(of, entry->key, value, "%");
+  }
+
+  bool untrusted(finding_rule const& by) {
+    profile_losses const& lost = in_.source.losses;
+    auto const all = static_cast<double>(rows_[0].total.kernels + rows_[0].total.copies);
+    auto const missing = static_cast<double>(lost.activity_dropped + lost.launches_dropped +
+                                             lost.uncorrelated + lost.timestamps_lost);
+    if (!(missing > 0.01 * all)) return true;
+    finding& made = add(by, 0, 0.0,
+                        count(missing) +
+                            " records of launches, kernels or copies were lost: times "
+                            "of ranges are too small");
+    prove(made, "lost", missing, "");
+    prove(made, "kernels", static_cast<double>(rows_[0].total.kernels), "");
+    return true;
+  }
+
+  bool own_cost(finding_rule const& by) {
+    profile_cost const& cost = in_.source.cost;
+    double const ns = static_cast<double>(cost.ranges) * cost.range_ns +
+                      static_cast<double>(cost.callbacks) * cost.callback_ns +
+                      static_cast<double>(cost.counter_reads) * cost.counter_read_ns;
+    // Each thread pays for its own ranges and calls.
+    auto const threads = static_cast<double>((std::max)(std::size_t{1}, in_.source.threads.size()));
+    double const window = cost.seconds_in_window * 1e9 * threads;
+    if (!(ns > 0.1 * window) || !(window > 0.0)) return true;
+    finding& made = add(by, 0, 0.0,
+                        "the recording itself takes " + percent(ns / window) +
+                            " of the recorded time of its threads");
+    prove(made, "own_ns", in_.steps.per_step(ns), "ns");
+    return true;
+  }
+
+  bool first_step(finding_rule const& by) {
+    steps_summary const& steps = in_.steps;
+    if (!steps.from_steps || steps.count < 4 || steps.first_ns < 3.0 * steps.p50_ns) return true;
+    finding& made = add(by, 0, 0.0,
+                        "the first recorded step takes " + time(steps.first_ns) +
+                            ", the median one " + time(steps.p50_ns));
+    prove(made, "first_ns", steps.first_ns, "ns");
+    prove(made, "p50_ns", steps.p50_ns, "ns");
+    return true;
+  }
+
+  double active_idle_ns() const noexcept {
+    return (std::max)(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
+  }
+
+  bool varying_calls(finding_rule const& by) {
+    std::size_t found = 0;
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      range_row const& range = rows_[row];
+      double const calls = per_step(row, range.host.count());
+      auto const p50 = static_cast<double>(range.host.quantile(0.5));
+      double cost = (range.host.mean() - p50) * calls;
+      if (has_device_work()) cost = (std::min)(cost, active_idle_ns());
+      bool const varies = static_cast<double>(range.host.quantile(0.95)) > 2.0 * p50;
+      if (range.host.count() < 16 || !varies || cost < 5.0 * least_share * step_ns_) continue;
+      if (range.host_self_ns < range.host_total_ns / 2 || calls < 1.0) continue;
+      if (found++ == most_of_a_rule) break;
+      finding& made = add(by, row, cost,
+                          "calls of one range differ: the median takes " + time(p50) +
+                              ", one of twenty more than " +
+                              time(static_cast<double>(range.host.quantile(0.95))));
+      prove(made, "host_p50_ns", p50, "ns");
+      prove(made, "host_p95_ns", static_cast<double>(range.host.quantile(0.95)), "ns");
+      prove(made, "host_mean_ns", range.host.mean(), "ns");
+    }
+    return true;
+  }
+
+  // --- the sentence above all ---
+
+  std::string bound() const {
+    steps_summary const& steps = in_.steps;
+    if (!in_.source.traced) return {};
+    if (!has_device_work()) return "the GPU had nothing to do";
+    double const busy = steps.active_ns > 0.0 ? steps.active_busy_ns / steps.active_ns : 0.0;
+    std::string const whole = steps.from_steps ? "step" : "run";
+    if (busy >= 0.7) return bound_by_kernels(whole, busy) + rest_of_run();
+    if (!steps.has_timeline)
+      return gpus() + (in_.roofline.devices > 1 ? " are" : " is") + " busy for " + percent(busy) +
+             " of the " + whole + ": why idle otherwise is not known, raise buffers= or log=";
+    return bound_by_host(whole, busy) + rest_of_run();
+  }
+  /// What the sentence leaves out: a dear first step; without steps what is before the first work
+  /// on the device, and after the last.
+  std::string rest_of_run() const {
+    double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
+    if (in_.steps.from_steps) return in_.steps.without_first ? "; without the first step" : "";
+    if (!(rest > 0.1)) return {};
+    return "; before its first work and after its last " + percent(rest) + " of the run";
+  }
+  std::string bound_by_kernels(std::string const& whole, double busy) const {
+    std::size_t dearest = 0;
+    for (std::size_t i = 1; i < rows_.size(); ++i)
+      if (per_step(i, rows_[i].self.kernel_ns) > per_step(dearest, rows_[dearest].self.kernel_ns))
+        dearest = i;
+    bool const many = in_.roofline.devices > 1;
+    std::string text = gpus() + (many ? " bound the " : " bounds the ") + whole + ": " +
+                       (many ? "at least one" : "it") + " is busy for " + percent(busy) + " of it";
+    if (dearest == 0) return text;
+    text += ", the longest in " + rows_[dearest].path;
+    std::string const& limit = in_.roofline.limits[dearest].text;
+    return limit.empty() ? text : text + " (" + limit + ")";
+  }
+  /// Names a cause that explains half of the idle time, and none otherwise.
+  std::string bound_by_host(std::string const& whole, double busy) const {
+    constexpr std::string_view what[] = {"the host's launches",
+                                         "the program's CPU work",
+                                         "waits of the host",
+                                         "allocations",
+                                         "copies",
+                                         "gaps between queued work"};
+    std::string const share = gpus() + (in_.roofline.devices > 1 ? " are" : " is") + " idle for " +
+                              percent(1.0 - busy) + " of ";
+    for (std::size_t i = 0; i < 6; ++i)
+      if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * active_idle_ns())
+        return std::string(what[i]) + " bound the " + whole + ": " + share +
+               "it, most of that for them";
+    return share + "the " + whole + ", for several causes";
+  }
+};
+
+// In the order in which they look: what explains a range's kernels stands before what only says
+// that they are slow.
+inline constexpr finding_rule finding_rules::rules[] = {
+    {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
+     "", &finding_rules::idle, idle_cause::launch},
+    {"wait-in-step",
+     "wait once a step, or use events between streams: the host can launch ahead meanwhile", "",
+     &finding_rules::idle, idle_cause::wait},
+    {"allocation-in-step",
+     "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold", "",
+     &finding_rules::idle, idle_cause::allocation},
+    {"host-work", "move the work to the GPU or to another thread, or launch the next kernels first",
+     "", &finding_rules::idle, idle_cause::host_work, false},
+    {"gap-between-ranges",
+     "mark what the program does there with a range; move it to another thread, or launch first",
+     "", &finding_rules::idle, idle_cause::host_work, true},
+    {"pageable-copy",
+     "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
+     "", &finding_rules::copies, idle_cause::copy, true},
+    {"copy-in-step",
+     "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU", "",
+     &finding_rules::copies, idle_cause::copy, false},
+    {"serialised-streams",
+     "remove events, the default stream and host waits between independent streams", "",
+     &finding_rules::serialised_streams},
+    {"few-blocks", "split the work into more blocks, or run several such kernels at a time", "",
+     &finding_rules::few_blocks},
+    {"uncoalesced", "let the threads of a warp access neighbouring addresses, or change the layout",
+     "counters=findings", &finding_rules::uncoalesced},
+    {"register-spills", "use fewer variables a thread, __launch_bounds__, or constant indices",
+     "counters=findings", &finding_rules::register_spills},
+    {"bank-conflicts", "pad or swizzle the arrays in shared memory", "counters=findings",
+     &finding_rules::bank_conflicts},
+    {"atomics", "reduce within warps and blocks first, or spread the atomics over addresses",
+     "counters=findings", &finding_rules::atomics},
+    {"fp32-without-tensor", "allow TF32, or use BF16: the tensor cores are many times as fast",
+     "counters=findings", &finding_rules::fp32_without_tensor},
+    {"extra-traffic", "fuse kernels, or tile so that L2 and L1 keep what is read again",
+     "counters=hbm", &finding_rules::extra_traffic},
+    {"memory-bound", "fuse neighbouring kernels, use smaller types, load 16 bytes a thread",
+     "counters=findings", &finding_rules::memory_bound},
+    {"low-occupancy", "use smaller tiles, or fewer registers and less shared memory a block",
+     "counters=findings", &finding_rules::low_occupancy},
+    {"tail-wave", "choose tiles so that the blocks fill whole waves, or a persistent kernel",
+     "counters=findings", &finding_rules::tail_wave},
+    {"latency-bound", "keep more loads in flight: more warps, several elements a thread",
+     "counters=findings", &finding_rules::latency_bound},
+    {"declared-work", "look for work that is done twice, or correct what the range declares", "",
+     &finding_rules::declared_work},
+    {"varying-calls", "look at the slow calls in the trace: locks, page faults, other processes",
+     "", &finding_rules::varying_calls},
+    {"first-step", "leave it out with warmup=1, or load modules and plans before the loop", "",
+     &finding_rules::first_step},
+    {"above-roof", "check the units of flops() and bytes(), and the clocks of counted steps", "",
+     &finding_rules::above_roof},
+    {"untrusted", "raise buffers= and log=, or record fewer steps", "", &finding_rules::untrusted},
+    {"own-cost", "mark fewer small ranges, or trace less: trace=kernels", "",
+     &finding_rules::own_cost},
+};
+
+inline findings_table finding_rules::run() {
+  if (rows_.empty() || !(step_ns_ > 0.0)) return {};
+  for (finding_rule const& each : rules) {
+    if ((this->*each.look)(each) || each.needs.empty() || !has_device_work()) continue;
+    made_.undecided.push_back({each.id, each.needs});
+  }
+  made_.findings.sort(
+      [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });
+  made_.bound = bound();
+  return std::move(made_);
+}
+
+}  // namespace detail
+
+/// What is wrong in a profile, ranked by its cost.
+/// Cost: O(rows x rules), and the idle times of the steps.
+inline findings_table make_findings(findings_input const& input) {
+  return detail::finding_rules(input).run();
+}
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_FINDING_RULES_HPP

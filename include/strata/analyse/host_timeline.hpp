@@ -1,0 +1,151 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_HOST_TIMELINE_HPP
+#define STRATA_ANALYSE_HOST_TIMELINE_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// What the host did while the device had no work.
+enum class idle_cause : std::uint8_t {
+  launch,     ///< launched
+  host_work,  ///< the program's own code, without a call into the driver
+  wait,       ///< waited for the device, and only then launched what came next
+  allocation,
+  copy,   ///< in a copy or a fill
+  device  ///< nothing that matters: the device began queued work late
+};
+
+constexpr std::string_view to_string(idle_cause cause) noexcept {
+  constexpr std::string_view names[] = {"launch",     "host work", "wait",
+                                        "allocation", "copy",      "device"};
+  return names[static_cast<std::size_t>(cause)];
+}
+
+namespace detail {
+
+/// What the host's calls say about a time in which the device was idle.
+class host_timeline {
+ public:
+  /// Host time between two calls from which on it is work of the program.
+  static constexpr std::int64_t least_host_work = 8'000;
+
+  /// Calls and ranges that ended before `from` are left out.
+  host_timeline(profile const& source, std::int64_t from) : source_(source) {
+    for (std::uint32_t i = 0; i < source.launches.size(); ++i)
+      if (!source.launches[i].is_left_out() && source.launches[i].end >= from) calls_.push_back(i);
+    calls_.sort([&source](std::uint32_t a, std::uint32_t b) {
+      launch_record const& x = source.launches[a];
+      launch_record const& y = source.launches[b];
+      return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
+    });
+    for (std::uint32_t i = 0; i < source.ranges.size(); ++i)
+      if (source.ranges[i].end >= from) ranges_.push_back(i);
+    ranges_.sort([&source](std::uint32_t a, std::uint32_t b) {
+      range_record const& x = source.ranges[a];
+      range_record const& y = source.ranges[b];
+      return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
+    });
+  }
+
+  /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest first. The
+  /// call `last` began the work at the end; null where no work follows.
+  template <class Sink>
+  void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
+             Sink sink) const {
+    std::size_t at = calls_.count_first([&](std::uint32_t each) {
+      launch_record const& call = source_.launches[each];
+      return call.thread != thread ? call.thread < thread : call.begin < end;
+    });
+    if (last != nullptr)
+      while (at > 0 && &source_.launches[calls_[at - 1]] != last && is_of(at - 1, thread) &&
+             source_.launches[calls_[at - 1]].begin > last->begin)
+        --at;
+    // Where the host was in a wait or a copy when the device ran dry, launches came late for it.
+    launch_record const* const first = covering(at, thread, begin);
+    bool const late = first != nullptr && cause_of(first->kind) != idle_cause::launch;
+    auto const blame = [&](launch_record const& call) -> launch_record const& {
+      return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
+    };
+    std::int64_t until = end;
+    launch_record const* next = last;
+    bool first_call = true;
+    for (; at > 0 && is_of(at - 1, thread) && until > begin; --at, first_call = false) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.begin >= until) continue;
+      std::int64_t const left = (std::max)(call.end, begin);
+      if (left < until) {
+        bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
+        launch_record const& by = blame(next == nullptr ? call : *next);
+        if (own)
+          sink(node_at(thread, left + (until - left) / 2, by.node), idle_cause::host_work,
+               until - left);
+        else
+          sink(by.node, cause_of(by.kind), until - left);
+        until = left;
+      }
+      std::int64_t const from = (std::max)(call.begin, begin);
+      launch_record const& by = blame(call);
+      if (from < until) sink(by.node, cause_of(by.kind), until - from);
+      until = (std::min)(until, from);
+      next = &call;
+    }
+    if (until > begin)
+      sink(node_at(thread, begin + (until - begin) / 2, next == nullptr ? root_node : next->node),
+           idle_cause::host_work, until - begin);
+  }
+
+ private:
+  static idle_cause cause_of(api_kind kind) noexcept {
+    return kind == api_kind::wait                                    ? idle_cause::wait
+           : kind == api_kind::copy                                  ? idle_cause::copy
+           : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
+                                                                     : idle_cause::launch;
+  }
+  bool is_of(std::size_t at, std::uint32_t thread) const noexcept {
+    return source_.launches[calls_[at]].thread == thread;
+  }
+
+  /// The call that the thread was in at a time, before position `at`.
+  launch_record const* covering(std::size_t at, std::uint32_t thread,
+                                std::int64_t time) const noexcept {
+    for (; at > 0 && is_of(at - 1, thread); --at) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.begin <= time) return call.end > time ? &call : nullptr;
+    }
+    return nullptr;
+  }
+
+  /// The innermost range that was open; `otherwise` where none is known.
+  std::uint32_t node_at(std::uint32_t thread, std::int64_t time,
+                        std::uint32_t otherwise) const noexcept {
+    constexpr int most = 256;
+    std::size_t at = ranges_.count_first([&](std::uint32_t each) {
+      range_record const& range = source_.ranges[each];
+      return range.thread != thread ? range.thread < thread : range.begin <= time;
+    });
+    for (int i = 0; i < most && at > 0; ++i) {
+      range_record const& range = source_.ranges[ranges_[--at]];
+      if (range.thread != thread) break;
+      if (range.end >= time) return range.node;
+    }
+    return ranges_.empty() ? otherwise : root_node;
+  }
+
+  profile const& source_;
+  vec<std::uint32_t> calls_;   ///< by thread and time
+  vec<std::uint32_t> ranges_;  ///< by thread and time
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_HOST_TIMELINE_HPP

@@ -1,0 +1,369 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_ROOFLINE_HPP
+#define STRATA_ANALYSE_ROOFLINE_HPP
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/steps.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// Where the height of a roof is from.
+enum class roof_origin : std::uint8_t {
+  counted,           ///< the profiler's peaks and the clocks of the counted steps
+  device_attributes  ///< the driver's clocks and widths, and what the architecture does in a cycle
+};
+
+/// What an amount of work is from.
+enum class work_evidence : std::uint8_t { counted, declared, mixed };
+
+constexpr std::string_view to_string(roof_origin origin) noexcept {
+  return origin == roof_origin::counted ? "counted" : "device attributes";
+}
+constexpr std::string_view to_string(work_evidence evidence) noexcept {
+  constexpr std::string_view names[] = {"counted", "declared", "mixed"};
+  return names[static_cast<std::size_t>(evidence)];
+}
+
+/// The most that the device can do of one kind, all SMs together.
+struct roof {
+  std::string_view name;  ///< "HBM", "L2", "L1", "FP32", "BF16 tensor", ...
+  bool memory = false;    ///< the rate is B/s; FLOP/s otherwise
+  double rate = 0.0;
+  roof_origin origin = roof_origin::counted;
+};
+
+/// A range beside the roofs of one level of memory; `time_ns` is GPU busy time of a mean step.
+struct roofline_point {
+  std::size_t row = 0;     ///< of the folded tree
+  std::string_view level;  ///< "HBM", "L2" or "L1"
+  double flops = 0.0;      ///< a step
+  double bytes = 0.0;      ///< a step
+  double intensity_flop_per_byte = 0.0;
+  double flops_per_s = 0.0;
+  double bytes_per_s = 0.0;
+  double time_ns = 0.0;
+  double time_at_roof_ns = 0.0;  ///< the longer of the bytes at this level and the operations
+  work_evidence evidence = work_evidence::counted;
+  bool above_roof = false;  ///< units, clocks or declarations are wrong: no result
+};
+
+/// What limits a range.
+struct range_limit {
+  std::string text;       ///< "HBM 87 %", "FP32 61 %", "latency", "launch", ...; "" is unknown
+  std::string_view roof;  ///< the name of the nearest roof; "" where none is known
+  double roof_ns = 0.0;   ///< a step's time at that roof
+  double time_ns = 0.0;   ///< GPU busy time of a step
+  bool counted = false;   ///< bytes and operations were counted
+  bool above_roof = false;
+
+  double fraction() const noexcept { return time_ns > 0.0 ? roof_ns / time_ns : 0.0; }
+};
+
+struct roofline_table {
+  std::size_t devices = 1;  ///< that worked: roofs of device attributes are those of all together
+  vec<roof> roofs;
+  vec<roofline_point> points;
+  vec<range_limit> limits;  ///< by row of the folded tree, with the ranges below
+  vec<range_limit> own;     ///< by row, of its own kernels; without a text
+
+  /// The roof with this name, or null.
+  roof const* find(std::string_view name) const noexcept {
+    for (roof const& each : roofs)
+      if (each.name == name) return &each;
+    return nullptr;
+  }
+  double rate_of(std::string_view name) const noexcept {
+    roof const* const found = find(name);
+    return found == nullptr ? std::numeric_limits<double>::quiet_NaN() : found->rate;
+  }
+};
+
+namespace detail {
+
+/// A value counted in one step of a row, by default with all below it; NaN where it was not.
+inline double counted_value(counter_table const* counters, std::size_t row, std::string_view key,
+                            counter_scope scope = counter_scope::total) noexcept {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  if (counters == nullptr || row >= counters->rows) return none;
+  std::size_t const at = counters->find(key);
+  return at == counter_table::none ? none : counters->at(row, at, scope).value;
+}
+
+/// What an SM does in a cycle, by compute capability, as NVIDIA's documents have it.
+struct architecture_rates {
+  std::uint32_t capability;  ///< 10 * major + minor, the first that it holds for
+  double fp32;               ///< FLOP
+  double bf16_tensor;        ///< dense, FP16 before 8.0
+};
+inline constexpr architecture_rates architecture_table[] = {{70, 128, 1024},  {80, 128, 2048},
+                                                            {86, 256, 1024},  {90, 256, 4096},
+                                                            {100, 256, 8192}, {120, 256, 1024}};
+
+/// Work of a format of the tensor cores: its counter and its speed, of BF16.
+struct tensor_format {
+  std::string_view key;
+  std::string_view roof;
+  double speed;
+};
+inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor", 1.0},
+                                                   {"tensor_fp16", "FP16 tensor", 1.0},
+                                                   {"tensor_tf32", "TF32 tensor", 0.5},
+                                                   {"tensor_fp8", "FP8 tensor", 2.0},
+                                                   {"tensor_fp4", "FP4 tensor", 4.0}};
+
+class roofline_builder {
+ public:
+  roofline_builder(profile const& source, vec<range_row> const& rows, steps_summary const& steps,
+                   counter_table const* counters)
+      : source_(source), rows_(rows), steps_(steps), counters_(counters) {}
+
+  roofline_table build() {
+    count_devices();
+    add_roofs();
+    table_.limits.resize(rows_.size());
+    table_.own.resize(rows_.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) add_row(row);
+    return std::move(table_);
+  }
+
+ private:
+  struct amounts {
+    double bytes[3] = {no, no, no};  ///< by level
+    double flops = no;
+    double compute_ns = 0.0;  ///< of the operations at their own roofs
+    std::string_view pipe;    ///< the one with the longest part
+  };
+
+  static constexpr double no = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::string_view levels[] = {"HBM", "L2", "L1"};
+  static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
+
+  /// The devices of the records that were kept.
+  void count_devices() {
+    vec<std::uint16_t> seen;
+    auto const see = [&seen](std::uint16_t device) {
+      for (std::uint16_t const each : seen)
+        if (each == device) return;
+      seen.push_back(device);
+    };
+    for (kernel_record const& each : source_.kernels) see(each.device);
+    table_.devices = (std::max)(std::size_t{1}, seen.size());
+  }
+
+  void add_roof(std::string_view name, bool memory, double counted, double attribute) {
+    bool const known = counted > 0.0;
+    double const rate = known ? counted : attribute * static_cast<double>(table_.devices);
+    if (!(rate > 0.0) || !is_finite(rate)) return;
+    table_.roofs.push_back(
+        {name, memory, rate, known ? roof_origin::counted : roof_origin::device_attributes});
+  }
+
+  /// The roof that was counted in any row; the largest, since a short range may lack cycles.
+  double peak(std::string_view key) const {
+    double const all = counted_value(counters_, 0, key);
+    if (all > 0.0) return all;
+    double most = no;
+    for (std::size_t row = 1; row < rows_.size(); ++row) {
+      double const one = counted_value(counters_, row, key);
+      if (one > 0.0 && !(most >= one)) most = one;
+    }
+    return most;
+  }
+
+  void add_roofs() {
+    double hbm = no, l1 = no, fp32 = no, tensor = no;
+    if (!source_.environment.devices.empty()) {
+      profile_device const& device = source_.environment.devices[0];
+      double const sm_hertz = 1e3 * device.clock_khz * device.multiprocessors;
+      // Two transfers a cycle of the memory clock.
+      hbm = 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
+      std::uint32_t const capability =
+          10 * device.compute_capability_major + device.compute_capability_minor;
+      for (architecture_rates const& each : architecture_table) {
+        if (capability < each.capability) continue;
+        l1 = 128.0 * sm_hertz;
+        fp32 = each.fp32 * sm_hertz;
+        tensor = each.bf16_tensor * sm_hertz;
+      }
+    }
+    add_roof("HBM", true, peak("hbm_peak_bytes_per_second"), hbm);
+    add_roof("L2", true, peak("l2_peak_bytes_per_second"), no);
+    add_roof("L1", true, peak("l1_peak_bytes_per_second"), l1);
+    add_roof("FP32", false, peak("fp32_peak_per_second"), fp32);
+    add_roof("FP64", false, peak("fp64_peak_per_second"), no);
+    add_roof("FP16", false, peak("fp16_peak_per_second"), no);
+    double const counted = peak("tensor_peak_per_second");
+    for (tensor_format const& each : tensor_formats) {
+      if (each.speed > 1.0 && !(peak(each.key) > 0.0)) continue;
+      add_roof(each.roof, false, counted * each.speed, tensor * each.speed);
+    }
+  }
+
+  void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
+    if (!(flops > 0.0)) return;
+    to.flops = is_nan(to.flops) ? flops : to.flops + flops;
+    double const rate = table_.rate_of(pipe);
+    if (!(rate > 0.0)) return;
+    // The pipes work at the same time: the longest counts.
+    double const ns = flops / rate * 1e9;
+    to.compute_ns = (std::max)(to.compute_ns, ns);
+    if (ns <= longest) return;
+    longest = ns;
+    to.pipe = pipe;
+  }
+
+  amounts counted(std::size_t row, counter_scope scope) const {
+    amounts made;
+    made.bytes[0] = counted_value(counters_, row, "hbm_bytes", scope);
+    made.bytes[1] = counted_value(counters_, row, "l2_bytes", scope);
+    made.bytes[2] = counted_value(counters_, row, "l1_bytes", scope);
+    double longest = 0.0;
+    add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
+    add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
+    add_operations(made, "FP16", counted_value(counters_, row, "flop_fp16", scope), longest);
+    double tensor_ns = 0.0;  // one pipe for all formats
+    for (tensor_format const& each : tensor_formats) {
+      double const flops = counted_value(counters_, row, each.key, scope);
+      double unused = longest;
+      add_operations(made, each.roof, flops, unused);
+      double const rate = table_.rate_of(each.roof);
+      if (!(flops > 0.0) || !(rate > 0.0)) continue;
+      tensor_ns += flops / rate * 1e9;
+      if (tensor_ns > longest) made.pipe = each.roof;
+    }
+    made.compute_ns = (std::max)(made.compute_ns, tensor_ns);
+    return made;
+  }
+
+  double busy_ns(range_row const& row) const {
+    return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_share);
+  }
+
+  /// Declared bytes that HBM can move in this time; NaN where L2 served them.
+  double served_by_hbm(double bytes, double ns) const {
+    return bytes > slack * table_.rate_of("HBM") * ns * 1e-9 ? no : bytes;
+  }
+  /// Whether L2 may have served the bytes that a range declares: calls that fit in it, at its
+  /// speed.
+  bool fits_l2(range_row const& row) const {
+    auto const calls = static_cast<double>(row.host.count());
+    if (source_.environment.devices.empty() || !(calls > 0.0)) return false;
+    auto const size = static_cast<double>(source_.environment.devices[0].l2_bytes);
+    double const ns = row.bytes / table_.rate_of("L2") * 1e9;
+    bool const too_fast = ns > slack * static_cast<double>(row.gpu_busy_ns);
+    return row.bytes / calls <= size * static_cast<double>(table_.devices) && !too_fast;
+  }
+
+  void add_point(std::size_t row, std::size_t level, double bytes, amounts const& work,
+                 work_evidence evidence, double time_ns) {
+    if (!(bytes > 0.0) || !(work.flops > 0.0)) return;
+    roofline_point made;
+    made.row = row;
+    made.level = levels[level];
+    made.flops = work.flops;
+    made.bytes = bytes;
+    made.intensity_flop_per_byte = work.flops / bytes;
+    made.flops_per_s = work.flops / time_ns * 1e9;
+    made.bytes_per_s = bytes / time_ns * 1e9;
+    made.time_ns = time_ns;
+    double const rate = table_.rate_of(made.level);
+    double const memory_ns = rate > 0.0 ? bytes / rate * 1e9 : 0.0;
+    made.time_at_roof_ns = (std::max)(memory_ns, work.compute_ns);
+    made.evidence = evidence;
+    bool const cached = evidence == work_evidence::declared && fits_l2(rows_[row]);
+    made.above_roof = (cached ? work.compute_ns : made.time_at_roof_ns) > slack * time_ns;
+    table_.points.push_back(made);
+  }
+
+  void add_row(std::size_t at) {
+    range_row const& row = rows_[at];
+    double const time = busy_ns(row);
+    amounts const real = counted(at, counter_scope::total);
+    amounts said;  // of an unknown format: no roof of compute
+    said.flops = steps_.per_step(row.flops, row.step_share);
+    said.bytes[0] = steps_.per_step(row.bytes, row.step_share);
+    amounts limiting = said;
+    if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time);
+    table_.limits[at] = nearest(real, limiting, time);
+    bool const leaf = row.self.kernels == row.total.kernels;
+    double const own = static_cast<double>((std::min)(row.self.kernel_ns, row.gpu_busy_ns));
+    table_.own[at] = nearest(counted(at, counter_scope::self), leaf ? limiting : amounts(),
+                             steps_.per_step(own, row.step_share));
+    if (!(time > 0.0)) return;
+    amounts const& work = real.flops > 0.0 ? real : said;
+    for (std::size_t level = 0; level < 3; ++level)
+      add_point(at, level, real.bytes[level], work,
+                real.flops > 0.0 ? work_evidence::counted : work_evidence::mixed, time);
+    add_point(at, 0, said.bytes[0], said, work_evidence::declared, time);
+    describe(row, table_.limits[at]);
+  }
+
+  /// The roof that takes the longest for this work.
+  range_limit nearest(amounts const& real, amounts const& said, double time) const {
+    range_limit limit;
+    limit.time_ns = time;
+    limit.counted = real.bytes[0] > 0.0 || real.bytes[1] > 0.0 || real.flops > 0.0;
+    auto const look = [&limit](std::string_view name, double ns) {
+      if (!(ns > limit.roof_ns)) return;
+      limit.roof_ns = ns;
+      limit.roof = name;
+    };
+    for (std::size_t level = 0; level < 3; ++level) {
+      double const bytes = level == 0 && !(real.bytes[0] > 0.0) ? said.bytes[0] : real.bytes[level];
+      look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9);
+    }
+    look(real.pipe, real.compute_ns);
+    limit.above_roof = time > 0.0 && limit.roof_ns > slack * time;
+    return limit;
+  }
+
+  /// The limiter in words.
+  void describe(range_row const& row, range_limit& limit) const {
+    constexpr double close = 0.5;
+    double const time = limit.time_ns;
+    auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_share);
+    auto const copies = steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_share);
+    if (limit.above_roof) {
+      limit.text = "above the roof";
+    } else if (copies > time / 2) {
+      limit.text = "copies";
+    } else if (limit.fraction() >= close) {
+      limit.text = std::string(limit.roof) + ' ' + fixed_string(100.0 * limit.fraction(), 0) + " %";
+    } else if (host > 2.0 * time && row.total.kernels > 0 &&
+               row.total.kernel_ns < 20'000 * static_cast<std::int64_t>(row.total.kernels)) {
+      limit.text = "launch";
+    } else if (limit.counted) {
+      limit.text = "latency";
+    }
+  }
+
+  profile const& source_;
+  vec<range_row> const& rows_;
+  steps_summary const& steps_;
+  counter_table const* counters_;  ///< of the same rows; null where nothing was counted
+  roofline_table table_;
+};
+
+}  // namespace detail
+
+/// Roofs, and each range of the folded tree beside them. `counters` is of the same rows, or null.
+inline roofline_table make_roofline(profile const& source, vec<range_row> const& rows,
+                                    steps_summary const& steps, counter_table const* counters) {
+  return detail::roofline_builder(source, rows, steps, counters).build();
+}
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_ROOFLINE_HPP

@@ -1,0 +1,514 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_STEPS_HPP
+#define STRATA_ANALYSE_STEPS_HPP
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/host_timeline.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+STRATA_BEGIN
+
+/// Time of a mean step in which the device was idle for one cause in one range itself.
+struct idle_time {
+  std::uint32_t row = 0;  ///< of the call tree; 0 is outside of ranges
+  idle_cause cause = idle_cause::launch;
+  double ns = 0.0;
+  double gaps = 0.0;  ///< idle periods in which the cause had the largest part
+};
+
+/// Copies between host and device in a mean step, of one range itself.
+struct copy_time {
+  std::uint32_t row = 0;
+  bool to_device = false;
+  bool pageable = false;  ///< from or to memory of the host that is not pinned
+  double count = 0.0;
+  double bytes = 0.0;
+  double ns = 0.0;
+  double alone_ns = 0.0;  ///< without a kernel at the same time
+  double call_ns = 0.0;   ///< host time in the calls
+};
+
+/// The kernels of one stream in a mean step.
+struct stream_time {
+  std::uint32_t stream = 0;
+  double kernels = 0.0;
+  double ns = 0.0;
+};
+
+/// The mean recorded step; the whole run, as one step, where the program has none.
+/// Units: ns of one step unless said otherwise; NaN is unknown.
+struct steps_summary {
+  bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
+  bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
+  bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
+  std::uint64_t count = 1;
+  double mean_ns = 0.0;
+  double p50_ns = 0.0;
+  double p95_ns = 0.0;
+  double first_ns = 0.0;
+  double gpu_busy_ns = 0.0;
+  double gpu_idle_ns = 0.0;
+  /// Whether idle, copies and streams leave out the first step, which is dearer than all others:
+  /// modules are loaded in it and caches are filled.
+  bool without_first = false;
+  /// The time that the answer speaks of: a typical step; without steps, from the first to the last
+  /// device work.
+  double active_ns = 0.0;
+  double active_busy_ns = 0.0;
+  double overlap_ns = 0.0;  ///< sum of the kernels less the time in which one ran
+  double tokens = std::numeric_limits<double>::quiet_NaN();
+  double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
+  double outside_ns = 0.0;      ///< of the whole run: recorded, but in no step
+  double outside_gpu_ns = 0.0;  ///< of the whole run: device busy with work of no step
+  vec<idle_time> idle;          ///< the longest first
+  vec<copy_time> copies;        ///< the longest first
+  vec<stream_time> streams;     ///< the busiest first
+
+  /// A sum over the whole run as a part of a mean step, for a range with this share in steps.
+  double per_step(double total, double step_share = 1.0) const noexcept {
+    return total * step_share / static_cast<double>(count);
+  }
+  /// The mean of the steps that findings look at.
+  double typical_ns() const noexcept {
+    if (!without_first || count < 2) return mean_ns;
+    auto const all = static_cast<double>(count);
+    return (mean_ns * all - first_ns) / (all - 1.0);
+  }
+  double idle_of(idle_cause cause) const noexcept {
+    double sum = 0.0;
+    for (idle_time const& each : idle)
+      if (each.cause == cause) sum += each.ns;
+    return sum;
+  }
+};
+
+namespace detail {
+
+/// Fills a steps_summary from the records.
+class steps_builder {
+ public:
+  steps_builder(profile const& source, call_tree const& tree, vec<range_row> const& ranges)
+      : source_(source), tree_(tree), ranges_by_index_(ranges), launches_(source) {}
+
+  steps_summary build() {
+    made_.from_steps = source_.has_steps && (!source_.steps.empty() || folded() != 0);
+    made_.has_timeline = source_.traced && source_.has_whole_timeline();
+    find_steps();
+    if (made_.has_timeline) place_work();
+    sum_durations();
+    if (made_.has_timeline) {
+      collect_work();
+      sweep();
+    } else if (source_.traced && !tree_.rows().empty()) {
+      auto const busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
+      made_.gpu_busy_ns = (std::min)(made_.per_step(busy), made_.mean_ns);
+    }
+    made_.gpu_idle_ns = (std::max)(0.0, made_.mean_ns - made_.gpu_busy_ns);
+    find_active();
+    find_tokens();
+    order();
+    return std::move(made_);
+  }
+
+ private:
+  struct work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t at;      ///< position in the kernels, or behind them in the copies
+    std::uint32_t launch;  ///< launch_index::none where it is unknown
+    std::uint32_t step;    ///< position in steps_, no_step outside
+  };
+  struct step_times {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t gpu_begin = latest_time;
+    std::int64_t gpu_end = lost_time;
+    std::uint32_t step = no_step;
+    std::uint32_t thread = 0;
+    std::size_t work = 0;  ///< records
+  };
+
+  static constexpr std::uint32_t none = launch_index::none;
+  static constexpr std::size_t most_work = std::size_t{1} << 18;
+
+  std::uint64_t folded() const noexcept { return source_.folded_steps.count(); }
+
+  double window_ns() const noexcept {
+    double const seconds = source_.cost.seconds_in_window;
+    return seconds > 0.0 ? seconds * 1e9 : static_cast<double>(source_.end);
+  }
+
+  /// Hands each record with its position and its step to `sink`.
+  template <class Sink>
+  void each_work(Sink sink) const {
+    std::size_t last = 0;
+    for (std::uint32_t i = 0; i < source_.kernels.size(); ++i) {
+      kernel_record const& each = source_.kernels[i];
+      hand({each.begin, each.end, i, none, no_step}, each.correlation, last, sink);
+    }
+    auto const kernels = static_cast<std::uint32_t>(source_.kernels.size());
+    for (std::uint32_t i = 0; i < source_.copies.size(); ++i) {
+      copy_record const& each = source_.copies[i];
+      hand({each.begin, each.end, kernels + i, none, no_step}, each.correlation, last, sink);
+    }
+  }
+  template <class Sink>
+  void hand(work each, std::uint32_t correlation, std::size_t& last, Sink sink) const {
+    if (each.begin == lost_time) return;
+    each.launch = launches_.launch_of(correlation);
+    each.step = made_.from_steps ? step_of(each, last) : 0;
+    sink(each);
+  }
+  /// The position of a work's step; `last` is where the one before was found.
+  std::uint32_t step_of(work const& each, std::size_t& last) const noexcept {
+    if (each.launch == none) return no_step;
+    std::uint32_t const step = source_.launches[each.launch].step;
+    if (step == no_step) return no_step;
+    if (last >= steps_.size() || steps_[last].step != step)
+      last = steps_.count_first([step](step_times const& other) { return other.step < step; });
+    bool const found = last < steps_.size() && steps_[last].step == step;
+    return found ? static_cast<std::uint32_t>(last) : no_step;
+  }
+
+  /// The device times of the steps, and the steps that are looked at: the last ones, as many as
+  /// have most_work records.
+  void place_work() {
+    each_work([this](work const& each) {
+      if (each.step == no_step) return;
+      step_times& step = steps_[each.step];
+      step.gpu_begin = (std::min)(step.gpu_begin, each.begin);
+      step.gpu_end = (std::max)(step.gpu_end, each.end);
+      ++step.work;
+    });
+    std::size_t records = 0;
+    for (first_ = steps_.size(); first_ > 0; --first_) {
+      records += steps_[first_ - 1].work;
+      if (records > most_work && first_ < steps_.size()) break;
+    }
+    if (made_.from_steps) return find_period();
+    if (steps_[0].gpu_end != lost_time) steps_[0].begin = steps_[0].gpu_begin;
+  }
+
+  void collect_work() {
+    std::int64_t const begin = first_ == 0 ? lost_time : steps_[first_].gpu_begin;
+    each_work([&](work const& each) {
+      bool const looked_at = each.step == no_step ? each.end >= begin : each.step >= first_;
+      if (looked_at) work_.push_back(each);
+    });
+    work_.sort([](work const& a, work const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
+    });
+  }
+  bool is_kernel(work const& each) const noexcept { return each.at < source_.kernels.size(); }
+  copy_record const& copy_of(work const& each) const noexcept {
+    return source_.copies[each.at - source_.kernels.size()];
+  }
+  std::uint32_t node_of(work const& each) const noexcept {
+    return is_kernel(each) ? source_.kernels[each.at].node : copy_of(each).node;
+  }
+
+  void find_steps() {
+    if (made_.from_steps) {
+      for (step_record const& each : source_.steps) {
+        step_times step{each.begin, each.end};
+        step.step = each.step;
+        step.thread = each.thread;
+        steps_.push_back(step);
+      }
+    } else {
+      steps_.push_back({0, source_.end});
+    }
+    steps_.sort([](step_times const& a, step_times const& b) { return a.step < b.step; });
+  }
+
+  /// Steps whose work goes on after the host left them are measured on the device: from the begin
+  /// of a step's first work to that of the next one's.
+  void find_period() {
+    std::int64_t after = 0;
+    std::int64_t host = 0;
+    for (step_times const& each : steps_) {
+      host = add_saturated(host, elapsed(each.begin, each.end));
+      if (each.gpu_end != lost_time)
+        after = add_saturated(after, elapsed((std::max)(each.end, each.gpu_begin), each.gpu_end));
+    }
+    made_.period_of_gpu = after > host / 10;
+    if (!made_.period_of_gpu) return;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      step_times& step = steps_[i];
+      if (step.gpu_end == lost_time) continue;
+      bool const follows = i + 1 < steps_.size() && steps_[i + 1].step == step.step + 1 &&
+                           steps_[i + 1].gpu_end != lost_time;
+      step.begin = step.gpu_begin;
+      step.end = follows ? (std::max)(steps_[i + 1].gpu_begin, step.begin) : step.gpu_end;
+    }
+  }
+
+  void sum_durations() {
+    duration_statistics all;
+    vec<std::int64_t> durations;
+    for (step_times const& each : steps_) durations.push_back(elapsed(each.begin, each.end));
+    for (std::int64_t const each : durations) all.add(each);
+    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
+    made_.count = (std::max)(std::uint64_t{1}, all.count());
+    if (!made_.from_steps) {
+      made_.mean_ns = made_.p50_ns = made_.p95_ns = made_.first_ns = window_ns();
+      return;
+    }
+    made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
+    made_.mean_ns = all.mean();
+    made_.p50_ns = static_cast<double>(all.quantile(0.5));
+    made_.p95_ns = static_cast<double>(all.quantile(0.95));
+    if (folded() == 0 && !durations.empty()) find_quantiles(durations);
+    made_.outside_ns = (std::max)(0.0, window_ns() - all.sum());
+    made_.without_first =
+        steps_.size() >= 4 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+  }
+
+  void find_quantiles(vec<std::int64_t>& durations) {
+    durations.sort();
+    std::size_t const size = durations.size();
+    std::int64_t const middle = durations[(size - 1) / 2] + durations[size / 2];
+    made_.p50_ns = static_cast<double>(middle) / 2.0;
+    made_.p95_ns = static_cast<double>(durations[(95 * size + 99) / 100 - 1]);
+  }
+
+  bool is_typical(std::uint32_t step) const noexcept {
+    return step >= first_ && (step != 0 || !made_.without_first);
+  }
+
+  /// Walks through all device work in the order of its begins.
+  void sweep() {
+    host_timeline const host(source_, first_ == 0 ? lost_time : steps_[first_].begin);
+    auto const looked_at = static_cast<double>(steps_.size() - first_);
+    part_ = 1.0 / (looked_at - (made_.without_first ? 1.0 : 0.0));
+    std::int64_t until = lost_time;  // the end of what ran so far
+    join_kernels();
+    double busy = 0.0;
+    double outside = 0.0;
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      work const& each = work_[i];
+      auto const more = static_cast<double>(elapsed((std::max)(each.begin, until), each.end));
+      if (each.step == no_step) {
+        outside += more;
+      } else {
+        busy += more;
+        if (is_typical(each.step)) made_.active_busy_ns += part_ * more;
+        if (is_typical(each.step) && each.begin > until) add_gap(host, each, until);
+        if (is_typical(each.step)) add_record(each);
+      }
+      until = (std::max)(until, each.end);
+    }
+    add_tails(host);
+    made_.gpu_busy_ns = looked_at > 0.0 ? busy / looked_at : 0.0;
+    auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
+    made_.outside_gpu_ns =
+        first_ == 0
+            ? outside
+            : (std::max)(0.0, all_busy - made_.gpu_busy_ns * static_cast<double>(made_.count));
+    double any = 0.0;
+    for (busy_time const& each : busy_) any += static_cast<double>(elapsed(each.begin, each.end));
+    made_.overlap_ns = (std::max)(0.0, part_ * (kernel_ns_ - any));
+  }
+
+  void find_active() {
+    made_.active_ns = made_.typical_ns();
+    if (!made_.has_timeline) {
+      made_.active_busy_ns = (std::min)(made_.gpu_busy_ns, made_.active_ns);
+    } else if (!made_.from_steps && steps_[0].gpu_end != lost_time) {
+      made_.active_ns = static_cast<double>(elapsed(steps_[0].gpu_begin, steps_[0].gpu_end));
+    }
+  }
+
+  /// The device was idle from `until` to the begin of this work, as far as that is in its step.
+  void add_gap(host_timeline const& host, work const& each, std::int64_t until) {
+    step_times const& step = steps_[each.step];
+    // A period on the device ends with the next one's first work: the gap before it belongs to it.
+    bool const follows = made_.period_of_gpu && each.step > first_ && until != lost_time &&
+                         steps_[each.step - 1].step + 1 == step.step;
+    std::int64_t const begin = follows ? until : (std::max)(until, step.begin);
+    if (begin >= each.begin) return;
+    launch_record const* const launch =
+        each.launch == none ? nullptr : &source_.launches[each.launch];
+    std::int64_t const end = due(each, launch, begin);
+    if (end < each.begin)
+      add_idle(node_of(each), idle_cause::device, each.begin - end, end == begin);
+    if (end <= begin) return;
+    if (launch == nullptr || launch->end <= begin)
+      add_idle(node_of(each), idle_cause::launch, end - begin, true);
+    else
+      split(host, launch->thread, begin, end, launch);
+  }
+  /// When the device could have begun this work, idle from `begin` on: what passes until then is
+  /// the host's, what passes later is the device's own.
+  std::int64_t due(work const& each, launch_record const* launch,
+                   std::int64_t begin) const noexcept {
+    constexpr std::int64_t between_kernels = 1'000;  // of queued work, each launched by itself
+    constexpr std::int64_t launch_latency = 10'000;  // from the launch to an idle device
+    bool const queued = launch == nullptr || launch->end <= begin;
+    bool const graph = launch != nullptr && launch->kind == api_kind::graph_launch;
+    std::int64_t const from = queued ? begin : launch->end;
+    std::int64_t const late = !queued ? launch_latency : graph ? 0 : between_kernels;
+    return (std::min)(each.begin, from + late);
+  }
+
+  /// What is left of each step when its last work has ended.
+  void add_tails(host_timeline const& host) {
+    if (!made_.from_steps || made_.period_of_gpu) return;
+    for (step_times const& step : steps_) {
+      std::int64_t const begin = (std::max)(step.begin, step.gpu_end);
+      if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
+        split(host, step.thread, begin, step.end, nullptr);
+    }
+  }
+
+  void split(host_timeline const& host, std::uint32_t thread, std::int64_t begin, std::int64_t end,
+             launch_record const* launch) {
+    idle_time largest;
+    host.split(thread, begin, end, launch,
+               [&](std::uint32_t node, idle_cause cause, std::int64_t ns) {
+                 add_idle(node, cause, ns, false);
+                 if (static_cast<double>(ns) <= largest.ns) return;
+                 largest = {node, cause, static_cast<double>(ns), 0.0};
+               });
+    if (largest.ns > 0.0) add_idle(largest.row, largest.cause, 0, true);
+  }
+
+  void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
+    std::uint32_t const row = tree_.position_of(node);
+    std::uint32_t& place =
+        idle_places_[std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause)];
+    if (place == 0) {
+      made_.idle.push_back({row, cause, 0.0, 0.0});
+      place = static_cast<std::uint32_t>(made_.idle.size());
+    }
+    idle_time& to = made_.idle[place - 1];
+    to.ns += part_ * static_cast<double>(ns);
+    if (gap) to.gaps += part_;
+  }
+
+  /// The times in which at least one kernel ran.
+  void join_kernels() {
+    for (work const& each : work_) {
+      if (!is_kernel(each) || each.step == no_step || !is_typical(each.step)) continue;
+      if (busy_.empty() || each.begin > busy_.back().end) {
+        std::int64_t const before =
+            busy_.empty() ? 0 : busy_.back().before + elapsed(busy_.back().begin, busy_.back().end);
+        busy_.push_back({each.begin, each.end, before});
+      } else {
+        busy_.back().end = (std::max)(busy_.back().end, each.end);
+      }
+    }
+  }
+  /// How long kernels ran before a time.
+  std::int64_t kernel_time(std::int64_t until) const noexcept {
+    std::size_t const at =
+        busy_.count_first([until](busy_time const& each) { return each.begin < until; });
+    if (at == 0) return 0;
+    busy_time const& last = busy_[at - 1];
+    return last.before + elapsed(last.begin, (std::min)(last.end, until));
+  }
+
+  void add_record(work const& each) {
+    auto const ns = static_cast<double>(elapsed(each.begin, each.end));
+    if (is_kernel(each)) {
+      kernel_ns_ += ns;
+      stream_time& stream = stream_of(source_.kernels[each.at].stream);
+      stream.kernels += part_;
+      stream.ns += part_ * ns;
+      return;
+    }
+    copy_record const& copy = copy_of(each);
+    bool const to_device = copy.kind == copy_kind::host_to_device;
+    if (!to_device && copy.kind != copy_kind::device_to_host) return;
+    copy_time& to = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
+    to.count += part_;
+    to.bytes += part_ * static_cast<double>(copy.bytes);
+    to.ns += part_ * ns;
+    auto const hidden = static_cast<double>(kernel_time(each.end) - kernel_time(each.begin));
+    to.alone_ns += part_ * (ns - hidden);
+    if (each.launch == none) return;
+    launch_record const& call = source_.launches[each.launch];
+    to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
+  }
+  stream_time& stream_of(std::uint32_t stream) {
+    std::uint32_t& place = stream_places_[stream];
+    if (place == 0) {
+      made_.streams.push_back({stream, 0.0, 0.0});
+      place = static_cast<std::uint32_t>(made_.streams.size());
+    }
+    return made_.streams[place - 1];
+  }
+  copy_time& copies_of(std::uint32_t row, bool to_device, bool pageable) {
+    std::uint32_t& place =
+        copy_places_[std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u)];
+    if (place == 0) {
+      copy_time more;
+      more.row = row;
+      more.to_device = to_device;
+      more.pageable = pageable;
+      made_.copies.push_back(more);
+      place = static_cast<std::uint32_t>(made_.copies.size());
+    }
+    return made_.copies[place - 1];
+  }
+
+  /// The same tokens pass through every layer and its parts: what one range declares counts, the
+  /// most of all.
+  void find_tokens() {
+    double most = 0.0;
+    for (range_row const& each : ranges_by_index_)
+      if (each.tokens > 0.0) most = (std::max)(most, each.tokens * each.step_share);
+    if (most == 0.0) return;
+    made_.tokens = made_.per_step(most);
+    if (made_.mean_ns > 0.0) made_.tokens_per_s = made_.tokens / made_.mean_ns * 1e9;
+  }
+  void order() {
+    auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
+    made_.idle.sort(longest_first);
+    made_.copies.sort(longest_first);
+    made_.streams.sort(longest_first);
+  }
+
+  profile const& source_;
+  call_tree const& tree_;
+  vec<range_row> const& ranges_by_index_;
+  launch_index launches_;
+  struct busy_time {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t before;  ///< how long kernels ran before
+  };
+
+  vec<work> work_;         ///< of the steps that are looked at, and outside of steps
+  std::size_t first_ = 0;  ///< of these steps
+  vec<step_times> steps_;
+  vec<busy_time> busy_;  ///< of kernels
+  double kernel_ns_ = 0.0;
+  double part_ = 1.0;  ///< of a sum over the steps that are looked at, in a mean one
+  number_map<std::uint32_t> idle_places_;  ///< position and 1; 0 is none yet
+  number_map<std::uint32_t> stream_places_;
+  number_map<std::uint32_t> copy_places_;
+  steps_summary made_;
+};
+
+}  // namespace detail
+
+/// The mean step of a profile. `idle` and `copies` refer to rows of the folded tree; `ranges` has
+/// one row a path and index.
+/// Cost: O(r) for r records, and O(w log w) for the w that are looked at.
+inline steps_summary make_steps(profile const& source, call_tree const& folded,
+                                vec<range_row> const& ranges) {
+  return detail::steps_builder(source, folded, ranges).build();
+}
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_STEPS_HPP

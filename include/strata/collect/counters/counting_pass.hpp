@@ -1,0 +1,538 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
+#define STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
+
+#include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/counters/device_profilers.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/status.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/ioctl.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+namespace cupti {
+
+/// Arguments of cuLaunchKernel and cuLaunchCooperativeKernel, as callbacks get them.
+struct launch_kernel_params {
+  void* function;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+};
+
+/// CUlaunchConfig.
+struct launch_config {
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+};
+
+/// Arguments of cuLaunchKernelEx.
+struct launch_kernel_ex_params {
+  launch_config const* config;
+  void* function;
+};
+
+}  // namespace cupti
+
+/// Grid and block of a launch, in blocks and threads; all 0 where the call does not tell.
+struct launch_shape {
+  std::uint32_t grid[3] = {};
+  std::uint32_t block[3] = {};
+
+  /// Of all blocks.
+  double threads() const noexcept {
+    double product = 1.0;
+    for (int i = 0; i < 3; ++i) product *= static_cast<double>(grid[i]) * block[i];
+    return product;
+  }
+
+  /// Of all blocks, partial warps counted whole.
+  double warps() const noexcept {
+    double const blocks = static_cast<double>(grid[0]) * grid[1] * grid[2];
+    std::uint64_t const block_threads = std::uint64_t{block[0]} * block[1] * block[2];
+    return blocks * static_cast<double>((block_threads + 31) / 32);
+  }
+
+  /// Reads it from a callback of the driver domain.
+  static launch_shape of(cupti::api_data const& call) noexcept {
+    launch_shape made;
+    if (call.function_name == nullptr || call.function_params == nullptr) return made;
+    std::string_view name = call.function_name;
+    for (std::string_view const suffix : {"_ptsz", "_ptds"}) {
+      if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix)
+        name.remove_suffix(suffix.size());
+    }
+    if (name == "cuLaunchKernel" || name == "cuLaunchCooperativeKernel") {
+      made.take(*static_cast<cupti::launch_kernel_params const*>(call.function_params));
+    } else if (name == "cuLaunchKernelEx") {
+      auto const& params =
+          *static_cast<cupti::launch_kernel_ex_params const*>(call.function_params);
+      if (params.config != nullptr) made.take(*params.config);
+    }
+    return made;
+  }
+
+ private:
+  template <class Source>
+  void take(Source const& from) noexcept {
+    for (int i = 0; i < 3; ++i) {
+      grid[i] = from.grid[i];
+      block[i] = from.block[i];
+    }
+  }
+};
+
+/// What each range puts on the device in each counting step, so that steps with other work are
+/// distinguished from steps with the same. Threads: calls come one at a time.
+class pass_fingerprint {
+ public:
+  /// Begins a pass over the ranges of a thread.
+  void begin(std::uint32_t pass, thread_recorder const* counted) noexcept {
+    pass_ = pass;
+    counted_ = counted;
+    ranges_.clear();
+  }
+
+  /// The range that the counted thread is in now.
+  void enter(std::uint32_t node) noexcept { node_.store(node, std::memory_order_relaxed); }
+  std::uint32_t node() const noexcept { return node_.load(std::memory_order_relaxed); }
+
+  /// Whether the calling thread is the one whose ranges are counted.
+  bool is_counted_thread() const noexcept {
+    return counted_ != nullptr && thread_recorder::current() == counted_;
+  }
+
+  /// One call into the driver, by whichever thread.
+  void add(api_kind kind, cupti::api_data const& call) {
+    if (counted_ == nullptr || !is_work(kind)) return;
+    counted_work& range = of(node());
+    if (!is_counted_thread()) {
+      ++range.foreign;
+      return;
+    }
+    launch_shape const shape = launch_shape::of(call);
+    std::uint64_t const what = hash_of(kind, call.symbol_name);
+    ++range.launches;
+    range.what += what;
+    range.shapes += hash_of(what, shape);
+    range.threads += shape.threads();
+  }
+
+  /// Ends the pass; one that does not count leaves no trace.
+  void end(bool counts) {
+    if (counts) {
+      for (auto const& each : ranges_.entries()) done_.push_back(each.second);
+    }
+    ranges_.clear();
+    counted_ = nullptr;
+  }
+
+  /// Forgets the passes from this one on.
+  void forget_from(std::uint32_t pass) noexcept {
+    while (!done_.empty() && done_.back().pass >= pass) done_.pop_back();
+  }
+
+  vec<counted_work> const& passes() const noexcept { return done_; }
+
+ private:
+  counted_work& of(std::uint32_t node) {
+    counted_work& made = ranges_[node];
+    made.node = node;
+    made.pass = pass_;
+    return made;
+  }
+
+  // FNV-1a, and a finish that spreads it, since hashes are added up.
+  static std::uint64_t hash_of(api_kind kind, char const* symbol) noexcept {
+    std::uint64_t h = mixed(seed, static_cast<std::uint64_t>(kind));
+    if (kind == api_kind::launch && symbol != nullptr) {
+      for (char const c : std::string_view(symbol)) h = mixed(h, static_cast<unsigned char>(c));
+    }
+    return spread(h);
+  }
+  static std::uint64_t hash_of(std::uint64_t h, launch_shape const& shape) noexcept {
+    for (std::uint32_t const n : shape.grid) h = mixed(h, n);
+    for (std::uint32_t const n : shape.block) h = mixed(h, n);
+    return spread(h);
+  }
+  static constexpr std::uint64_t seed = 0xcbf29ce484222325u;
+  static std::uint64_t mixed(std::uint64_t h, std::uint64_t value) noexcept {
+    return (h ^ value) * 0x100000001b3u;
+  }
+  static std::uint64_t spread(std::uint64_t h) noexcept {
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdu;
+    return h ^ (h >> 33);
+  }
+
+  std::uint32_t pass_ = 0;
+  thread_recorder const* counted_ = nullptr;
+  std::atomic<std::uint32_t> node_{root_node};
+  flat_map<std::uint32_t, counted_work> ranges_;  ///< of the pass under way
+  vec<counted_work> done_;
+};
+
+/// One line on a terminal that is written over and over, and erased at the end. Where the stream is
+/// no terminal nothing is written. Threads: one at a time.
+class progress_line {
+ public:
+  explicit progress_line(std::FILE* to = stderr) noexcept : to_(to), width_(width_of(to)) {}
+  progress_line(progress_line const&) = delete;
+  progress_line& operator=(progress_line const&) = delete;
+  ~progress_line() { erase(); }
+
+  /// Whether somebody sees it.
+  bool live() const noexcept { return width_ != 0; }
+
+  /// Text without control characters, in ASCII; what is too long is cut. The cursor is left at the
+  /// beginning, so that what the program prints meanwhile begins a line.
+  void show(std::string_view text) noexcept {
+    if (!live()) return;
+    std::string_view const fits = text.substr(0, width_ - 1);
+    std::fprintf(to_, "\r\033[K%.*s\r", static_cast<int>(fits.size()), fits.data());
+    std::fflush(to_);
+    shown_ = true;
+  }
+
+  void erase() noexcept {
+    if (!shown_) return;
+    shown_ = false;
+    std::fputs("\r\033[K", to_);
+    std::fflush(to_);
+  }
+
+  /// "strata: counting on GH100: pass 2 of 5, 3 steps left".
+  static std::string of_pass(std::string const& chip, std::size_t pass, std::size_t passes) {
+    std::string const place = chip.empty() ? std::string() : " on " + chip;
+    std::size_t const left = pass < passes ? passes - pass : 0;
+    return "strata: counting" + place + ": pass " + std::to_string(pass) + " of " +
+           std::to_string(passes) + ", " + std::to_string(left) +
+           (left == 1 ? " step left" : " steps left");
+  }
+
+ private:
+  /// Columns of the terminal; 0 where it is none that can be written over.
+  static std::size_t width_of(std::FILE* of) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    int const file = of == nullptr ? -1 : ::fileno(of);
+    char const* const kind = std::getenv("TERM");
+    if (file < 0 || ::isatty(file) == 0) return 0;
+    if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
+    winsize size{};
+    if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
+    return 80;
+#else
+    (void)of;
+    return 0;
+#endif
+  }
+
+  std::FILE* to_;
+  std::size_t width_;
+  bool shown_ = false;
+};
+
+/// The part of a session's trace that counting has to control. Every function may be null: then
+/// nothing is traced.
+struct trace_control {
+  using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
+
+  bool (*tracing)() = nullptr;
+  bool (*suspend)() = nullptr;  // false while a stream captures a graph: the trace goes on
+  void (*resume)() = nullptr;
+  /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
+  /// launches.
+  bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
+  bool (*saw_graphs)() = nullptr;    // the program makes or launches CUDA graphs
+  void (*guard_graphs)() = nullptr;  // from now on calls that make graphs wait for ours
+};
+
+/// Suspends the trace and the host log for one step, since neither times nor records of a counted
+/// step are valid (instrumented code reads zero beside CUPTI's kernel records), and watches
+/// launches and ranges. Threads: the one that drives the steps, but for `unwatch`.
+class counting_step {
+ public:
+  explicit counting_step(trace_control const& trace) noexcept : trace_(trace) {}
+
+  bool saw_graphs() const { return trace_.saw_graphs != nullptr && trace_.saw_graphs(); }
+  void guard_graphs() const {
+    if (trace_.guard_graphs != nullptr) trace_.guard_graphs();
+  }
+
+  /// False while a stream captures a graph: nothing is suspended.
+  bool suspend() {
+    bool const traced = trace_.tracing != nullptr && trace_.tracing();
+    if (traced && !trace_.suspend()) return false;
+    resume_trace_ = traced;
+    recorder& log = recorder::instance();
+    resume_log_ = log.recording();
+    log.record(false);
+    return true;
+  }
+  /// False where launches cannot be watched; ranges are.
+  bool watch(trace_control::launch_watcher* launched, thread_recorder::place_changed* moved,
+             void* context) {
+    bool const watched = trace_.watch != nullptr && trace_.watch(launched, context);
+    ranges_of_ = recorder::instance().of_this_thread();
+    watching_ = true;
+    return ranges_of_ != nullptr && ranges_of_->observe(moved, context) && watched;
+  }
+  /// No call with this context is under way any more when it returns.
+  void unwatch(void* context) noexcept {
+    if (!watching_.exchange(false)) return;
+    if (ranges_of_ != nullptr) ranges_of_->stop_observing(context);
+    if (trace_.watch != nullptr) (void)trace_.watch(nullptr, nullptr);
+  }
+  void resume() noexcept {
+    if (std::exchange(resume_trace_, false)) trace_.resume();
+    if (std::exchange(resume_log_, false)) recorder::instance().record(true);
+  }
+
+ private:
+  trace_control trace_;
+  std::atomic<bool> watching_{false};
+  thread_recorder* ranges_of_ = nullptr;
+  bool resume_trace_ = false;
+  bool resume_log_ = false;
+};
+
+/// What counting by ranges and by kernels share: one pass at a time, of the thread that drives the
+/// steps. A pass is counted whole or dropped whole: one that a capture kept from a push, a pop or
+/// its end is dropped, and made again. Only the thread of the pass calls CUPTI: another one that
+/// closes asks it to end the pass, and waits a second; without an answer CUPTI is left as it is.
+class pass_driver {
+ public:
+  pass_driver(pass_driver const&) = delete;
+  pass_driver& operator=(pass_driver const&) = delete;
+
+  /// After this many steps that were no passes.
+  static status captures_in_the_way(std::size_t steps) {
+    return {errc::busy, "counters: streams captured graphs in " + std::to_string(steps) +
+                            " steps in a row, so no pass could begin: end captures within a step, "
+                            "or capture before the steps that count"};
+  }
+
+  /// That captures kept the last steps from being passes; ok where they did not.
+  status hindrance() const { return skipped_ == 0 ? status{} : captures_in_the_way(skipped_); }
+
+  bool is_open() const noexcept { return open_; }
+  bool shows_progress() const noexcept { return progress_.live(); }
+  bool done() const noexcept { return !open_ || ending_ || at_ >= plan_.configs.size(); }
+  std::string const& chip() const noexcept { return plan_.devices.chip(); }
+  /// What went wrong in passes.
+  vec<status> const& problems() const noexcept { return problems_; }
+
+  /// Has another thread end its pass, if it is in one. Threads: any. Cost: up to a second.
+  void ask_to_end() noexcept {
+    if (thread_ == recorder::thread_id() || ending_.exchange(true)) return;
+    may_close_ = wait_for_end();
+  }
+
+  /// Lets CUPTI go; what was counted stays. Threads: any. Cost: that of `ask_to_end`.
+  void close() noexcept {
+    bool const own = thread_ == recorder::thread_id();
+    ask_to_end();
+    if (!own && !may_close_) return;
+    std::lock_guard<std::mutex> const lock(mutex_);
+    if (own) return end_all();
+    if (!open_) return;
+    progress_.erase();
+    held_.reset();
+    stage_ = stage::stopped;
+    drop();
+    plan_.devices.abandon();
+    open_ = false;
+  }
+
+ protected:
+  enum class stage : unsigned char { none, counting, stopped };
+
+  explicit pass_driver(trace_control const& trace) noexcept : step_(trace) {}
+  ~pass_driver() = default;
+
+  /// As pass_plan::open.
+  status open_plan(std::string_view request, device_profilers::which counted,
+                   vec<status>& problems) {
+    step_.guard_graphs();
+    thread_ = recorder::thread_id();
+    ending_ = false;
+    capture_guard::exclusive const alone;
+    if (!alone)
+      return {errc::busy,
+              "counters: a stream captures a graph: ask for counters outside of captures"};
+    status const planned = plan_.open(request, counted, recorder::instance().session(), problems);
+    open_ = plan_.devices.is_open();
+    return planned;
+  }
+
+  /// Begins a pass of the calling thread with what `prepare` starts; true if it counts. Errors: all
+  /// counting is over. Requires: an exclusive scope, if one could be opened.
+  template <class Prepare>
+  bool begin(Prepare prepare, bool alone, status& problem) {
+    if (!alone || stage_ != stage::none || !step_.suspend()) {
+      problem = skip();
+      return false;
+    }
+    thread_ = recorder::thread_id();
+    attempt_ = {};
+    problem = prepare();
+    if (problem.ok()) {
+      stage_ = stage::counting;
+      return true;
+    }
+    step_.resume();
+    problem = give_up(problem);
+    return false;
+  }
+
+  /// The thread came into another range: whether it may be pushed. A range that changes within a
+  /// capture of this thread is reported again when that ends.
+  bool may_move() noexcept {
+    if (stage_ != stage::counting || attempt_.dropped) return false;
+    if (ending_) {
+      end_all();
+      return false;
+    }
+    return !capture_guard::capturing_here();
+  }
+
+  /// Ends the counting of a pass, of which is not known yet whether it counts. While a capture is
+  /// open it goes on until the next call.
+  void stop(bool goes_on = true) noexcept {
+    if (stage_ != stage::counting) return;
+    progress_.erase();
+    step_.unwatch(this);
+    capture_guard::exclusive const alone;
+    attempt_.dropped = attempt_.dropped || !alone;
+    if (!alone) return held_.reset();
+    leave();
+    attempt_.outcome = plan_.devices.stop(attempt_.complete);
+    stage_ = stage::stopped;
+    if (goes_on) step_.resume();
+  }
+
+  /// Ends what the last pass left: it does not count.
+  void end_last() noexcept {
+    stop();
+    drop();
+  }
+
+  /// A stopped pass does not count.
+  virtual void drop() noexcept {
+    if (stage_ != stage::stopped) return;
+    stage_ = stage::none;
+    plan_.devices.drop();
+  }
+
+  /// A step that a capture kept from being a pass. Not for ever: a body that passes run by hand is
+  /// run so often, steps go on for so long.
+  status skip() {
+    constexpr std::size_t most = 100;
+    constexpr std::int64_t longest = 10'000'000'000;
+    std::int64_t const now = monotonic_ns();
+    if (skipped_ == 0) skipped_since_ = now;
+    if (++skipped_ < most || (!by_hand_ && now - skipped_since_ < longest)) return {};
+    status const why = captures_in_the_way(std::exchange(skipped_, std::size_t{0}));
+    return give_up(why);
+  }
+
+  void push(std::uint32_t range) noexcept {
+    if (!std::exchange(attempt_.pushed, true)) plan_.devices.push(range);
+  }
+  void leave() noexcept {
+    if (std::exchange(attempt_.pushed, false)) plan_.devices.pop();
+    held_.reset();
+  }
+
+  /// Ends all counting; the pass under way is stopped as it is.
+  status give_up(status why) {
+    at_ = plan_.configs.size();
+    problems_.push_back(why);
+    return why;
+  }
+
+  /// Of one pass.
+  struct attempt {
+    status outcome{};       // of its end
+    bool complete = false;  // nothing but reading is left of the configuration
+    bool pushed = false;
+    bool dropped = false;  // a capture kept a range from being pushed
+    bool met_other_device = false;
+  };
+
+  std::mutex mutex_;  // held by each function that others call
+  counting_step step_;
+  pass_plan plan_;
+  attempt attempt_;
+  std::optional<capture_guard::exclusive> held_;  // while kernels are counted
+  progress_line progress_;
+  vec<status> problems_;
+  std::size_t at_ = 0;       // of the plan's configurations
+  std::size_t skipped_ = 0;  // steps in a row that could be no pass
+  std::int64_t skipped_since_ = 0;
+  bool by_hand_ = false;  // the program drives the passes
+  stage stage_ = stage::none;
+  bool open_ = false;
+
+ private:
+  /// Of the thread that closes: has the thread of the pass end it. False where that thread is in a
+  /// call of CUPTI and does not come back; it ends all when it does.
+  bool wait_for_end() noexcept {
+    constexpr std::int64_t longest = 1'000'000'000;
+    bool outside = false;
+    for (std::int64_t const begin = monotonic_ns(); monotonic_ns() - begin < longest;
+         capture_guard::rest()) {
+      outside = mutex_.try_lock();
+      if (!outside) continue;
+      bool const over = stage_ != stage::counting;
+      mutex_.unlock();
+      if (over) return true;
+    }
+    if (outside) step_.unwatch(this);
+    return outside;
+  }
+
+  /// Of the thread of the pass: it is dropped, and CUPTI let go.
+  void end_all() noexcept {
+    stop(false);
+    bool const stopped = stage_ != stage::counting;
+    if (!stopped) stage_ = stage::stopped;
+    drop();
+    capture_guard::exclusive const alone;
+    if (alone) range_profiler::close_abandoned();
+    if (!std::exchange(open_, false)) return;
+    if (alone && stopped) return plan_.devices.close();
+    plan_.devices.abandon();
+  }
+
+  std::atomic<std::uint64_t> thread_{0};  // of the pass
+  std::atomic<bool> ending_{false};       // another thread asked for it
+  bool may_close_ = true;                 // the pass is over, or given up
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP

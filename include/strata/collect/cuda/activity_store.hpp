@@ -1,0 +1,494 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
+#define STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP
+
+#include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/host/launch_table.hpp>
+#include <strata/collect/host/record_log.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// CUPTI's records, joined to the calls that caused them and summed up as they arrive. They wait
+/// for a batch, so that late ones come in order of their times. What the timeline has room for is
+/// kept, in CUPTI's time, until a session takes it. Threads: add from CUPTI's threads, the rest
+/// from the session's.
+class activity_store {
+ public:
+  /// How many records wait before the older half is joined.
+  static constexpr std::size_t batch = 131'072;
+
+  activity_store(memory_budget& budget, graph_captures& captures) noexcept
+      : budget_(&budget), captures_(&captures) {}
+
+  void clear() noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    kernels_ = {};
+    copies_ = {};
+    memory_ = {};
+    waits_ = {};
+    made_ = {};
+    strays_ = {};
+    sums_ = {};
+    summing_.emplace(sums_);
+    room_ = 0;
+    newest_ = 0;
+    is_full_ = described_ = false;
+  }
+
+  /// The devices' sizes. Requires: CUDA is initialised. Threads: one that may call the driver.
+  void describe_devices() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (std::exchange(described_, true) || !summing_) return;
+    driver_library const& driver = driver_library::get();
+    for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
+      int const count = driver.attribute(i, driver::attribute::multiprocessor_count);
+      summing_->describe_device(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count));
+    }
+  }
+
+  void add(cupti::record const& any) {
+    if (!summing_) return;  // later than the end of its session
+    switch (any.kind) {
+      case cupti::activity_kind::kernel:
+      case cupti::activity_kind::concurrent_kernel:
+        await(kernels_, kernel(cupti::as<cupti::kernel_record>(&any)));
+        break;
+      case cupti::activity_kind::copy:
+        add_copy(cupti::as<cupti::copy_record>(&any));
+        break;
+      case cupti::activity_kind::peer_copy:
+        add_copy(cupti::as<cupti::peer_copy_record>(&any));
+        break;
+      case cupti::activity_kind::set:
+        await(copies_, copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set, false));
+        break;
+      case cupti::activity_kind::memory:
+        await(memory_, allocation(cupti::as<cupti::memory_record>(&any)));
+        break;
+      case cupti::activity_kind::synchronization:
+        await(waits_, wait(cupti::as<cupti::synchronization_record>(&any)));
+        break;
+      case cupti::activity_kind::overhead:
+        keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
+        return;
+      default:
+        return;
+    }
+    if (kernels_.size() + copies_.size() + memory_.size() + waits_.size() >= batch) settle(false);
+  }
+
+  /// Excludes clear, settle and take while a whole buffer is added.
+  std::mutex& mutex() noexcept { return mutex_; }
+  /// What came, for a file that is written meanwhile; and the names of its kernels.
+  work_queue& queue() noexcept { return queue_; }
+  name_table const& names() const noexcept { return names_; }
+
+  /// Hands everything to the profile, its times in ns since the session began.
+  void take(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!summing_) return;
+    settle(true);
+    launches().for_each([&](launch_record const& launch, bool, bool kept) { sum(launch, kept); });
+    auto const convert = [&](auto& records) {
+      for (auto& each : records) {
+        if (each.begin == lost_time) continue;
+        each.begin = bridge.to_ns(each.begin, ticks);
+        each.end = bridge.to_ns(each.end, ticks);
+      }
+    };
+    convert(made_.kernels);
+    convert(made_.copies);
+    convert(made_.synchronizations);
+    convert(made_.overheads);
+    convert(strays_);
+    for (memory_record& each : made_.memory) each.time = bridge.to_ns(each.time, ticks);
+    recorded_periods const& recorded = recorder::instance().periods();
+    auto const is_recorded = [&](auto const& each) { return recorded.contains(each.begin, ticks); };
+    made_.overheads.keep_if(is_recorded);
+    strays_.keep_if(is_recorded);
+    for (synchronization_record const& each : strays_) {
+      summing_->add(each);
+      keep(made_.synchronizations, each);
+    }
+    summing_->finish(ticks.ns_per_tick());
+    summing_.reset();
+    to.device = std::move(sums_);
+    to.kernels = std::move(made_.kernels);
+    to.copies = std::move(made_.copies);
+    to.memory = std::move(made_.memory);
+    to.synchronizations = std::move(made_.synchronizations);
+    to.overheads = std::move(made_.overheads);
+    names_.each_from(1, [&](auto name) { to.kernel_names.push_back({std::string(name)}); });
+    to.losses.launches_folded += made_.losses.launches_folded;
+    to.losses.activity_folded += made_.losses.activity_folded;
+    to.losses.activity_dropped += made_.losses.activity_dropped;
+    to.losses.uncorrelated += made_.losses.uncorrelated;
+    to.losses.timestamps_lost += made_.losses.timestamps_lost;
+  }
+
+ private:
+  struct traced_kernel : strata::kernel_record {
+    std::uint64_t graph_node;  // 0 outside a graph
+  };
+
+  /// The time in the middle of the longest list: what begins until then is joined now.
+  std::int64_t middle() const noexcept {
+    std::size_t longest = 0;
+    std::int64_t time = 0;
+    auto const look = [&](auto const& records) {
+      if (records.size() <= longest) return;
+      longest = records.size();
+      time = time_of(records[longest / 2]);
+    };
+    look(kernels_);
+    look(copies_);
+    look(memory_);
+    look(waits_);
+    return time;
+  }
+
+  /// Joins and sums up the older half of what waits, or all.
+  void settle(bool all) {
+    sort_by_time(kernels_);
+    sort_by_time(copies_);
+    sort_by_time(memory_);
+    sort_by_time(waits_);
+    learn_nodes();
+    std::int64_t const until = all ? latest_time : middle();
+    auto const before = [&](auto const& records) {
+      return all ? records.size()
+                 : records.count_first([&](auto const& r) { return time_of(r) <= until; });
+    };
+    std::size_t const kernels = before(kernels_);
+    std::size_t const copies = before(copies_);
+    add_by_time(kernels_, kernels, copies_, copies, [this](auto& each) { settle_work(each); });
+    kernels_.erase(kernels_.begin(), kernels_.begin() + kernels);
+    copies_.erase(copies_.begin(), copies_.begin() + copies);
+    std::size_t const allocations = before(memory_);
+    for (std::size_t i = 0; i < allocations; ++i) settle_call(memory_[i], made_.memory);
+    memory_.erase(memory_.begin(), memory_.begin() + allocations);
+    std::size_t const waits = before(waits_);
+    for (std::size_t i = 0; i < waits; ++i) settle_call(waits_[i], made_.synchronizations);
+    waits_.erase(waits_.begin(), waits_.begin() + waits);
+    if (newest_ != 0)
+      launches().retire(newest_, [this](launch_record const& launch) { sum(launch, false); });
+    captures_->forget_destroyed();
+  }
+
+  /// The nodes that the program's tree has since grown by.
+  void learn_nodes() {
+    recorder::instance().state().nodes.each_from(
+        summing_->nodes(),
+        [this](node_table::node const& made) { summing_->add_node(made.parent, made.name); });
+  }
+
+  void sum(launch_record const& launch, bool kept) {
+    if (launch.is_left_out()) return;
+    if (!kept) ++made_.losses.launches_folded;
+    if (launch.node >= summing_->nodes()) learn_nodes();
+    if (is_work(launch.kind)) summing_->add_launches(launch.node, 1, launch.end - launch.begin);
+  }
+
+  static launch_table& launches() noexcept { return recorder::instance().state().launches; }
+
+  enum class call : unsigned char { unknown, known, left_out };
+
+  /// Looks for the call that caused a record, and gives the record its node.
+  template <class Record>
+  call join(Record& each) {
+    if (each.node != no_node) return call::known;
+    launch_record by{};
+    if (!launches().find(each.correlation, by)) return call::unknown;
+    each.node = by.node;
+    if (newest_ == 0 || each.correlation - newest_ < 0x80000000u) newest_ = each.correlation;
+    note_capture(each, by.begin);
+    return by.is_left_out() ? call::left_out : call::known;
+  }
+  void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {
+    if (kernel.graph_node != 0)
+      kernel.captured_by = recorder::instance().state().nodes.node_of(
+          captures_->range_of(kernel.graph_node, launched), no_node);
+  }
+  template <class Record>
+  static void note_capture(Record const&, std::int64_t) noexcept {}
+
+  /// A record waits for its batch. A call that is still under way is looked for again then.
+  template <class Record>
+  void await(vec<Record>& waiting, Record made) {
+    made.node = no_node;
+    if (join(made) != call::left_out) queue_.add(made, launches()), waiting.push_back(made);
+  }
+
+  void settle_work(traced_kernel& each) {
+    call const by = join(each);
+    // CUPTI's Range Profiler launches a kernel of its own, without a call of the program.
+    if (by == call::unknown && each.name == profilers_own_) return;
+    if (by == call::unknown) note_capture(each, latest_time);
+    add_work<strata::kernel_record>(each, made_.kernels, by);
+  }
+  void settle_work(strata::copy_record& each) { add_work(each, made_.copies, join(each)); }
+
+  template <class Record>
+  void add_work(Record& each, vec<Record>& log, call by) {
+    if (by == call::left_out) return;
+    if (by == call::unknown) {
+      each.node = root_node;
+      ++made_.losses.uncorrelated;
+    }
+    if (each.begin == 0 && each.end == 0) {
+      each.begin = each.end = lost_time;
+      ++made_.losses.timestamps_lost;
+    }
+    summing_->add(each);
+    keep(log, each);
+  }
+
+  /// Records of calls that put no work on the device: some calls are under way when the callbacks
+  /// begin, and so are not known.
+  template <class Record>
+  void settle_call(Record& each, vec<Record>& log) {
+    call const by = join(each);
+    if (by == call::left_out) return;
+    if (by == call::unknown) each.node = root_node;
+    if (by == call::unknown && is_stray(each)) return;
+    summing_->add(each);
+    keep(log, each);
+  }
+  /// Strata's own waits have no call either: whether the program recorded then is known later.
+  bool is_stray(strata::synchronization_record const& wait) {
+    if (strays_.size() < batch || has_room(sizeof wait)) {
+      strays_.push_back(wait);
+    } else {
+      ++made_.losses.activity_dropped;
+    }
+    return true;
+  }
+  static bool is_stray(strata::memory_record const&) noexcept { return false; }
+
+  /// Keeps a record for the timeline, as long as that has room: it ends at one time for all kinds.
+  template <class Record>
+  void keep(vec<Record>& log, Record const& record) {
+    if (is_full_ || !has_room(sizeof record)) {
+      is_full_ = true;
+      ++made_.losses.activity_folded;
+      return;
+    }
+    log.push_back(record);
+  }
+
+  bool has_room(std::size_t bytes) noexcept {
+    constexpr std::size_t quantum = std::size_t{64} << 10;
+    if (room_ < bytes) {
+      if (!budget_->take(quantum)) return false;
+      room_ += quantum;
+    }
+    room_ -= bytes;
+    return true;
+  }
+
+  template <class From>
+  void add_copy(From const& from) {
+    await(copies_,
+          copy(from, kind_of(static_cast<cupti::copy_kind>(from.copy)), cupti::is_pageable(from)));
+  }
+
+  static std::int64_t stamp(std::uint64_t time) noexcept { return static_cast<std::int64_t>(time); }
+  template <class To, class From>
+  static To narrow(From value) noexcept {
+    constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
+    auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
+    return static_cast<To>(wide < most ? wide : most);
+  }
+
+  traced_kernel kernel(cupti::kernel_record const& from) noexcept {
+    traced_kernel to{};
+    to.captured_by = no_node;
+    to.graph_node = from.graph_node_id;
+    to.begin = stamp(from.start_ns);
+    to.end = stamp(from.end_ns);
+    to.correlation = from.correlation_id;
+    to.name = name(from.name);
+    to.stream = from.stream_id;
+    to.context = from.context_id;
+    to.grid_x = static_cast<std::uint32_t>(from.grid_x);
+    to.grid_y = narrow<std::uint16_t>(from.grid_y);
+    to.grid_z = narrow<std::uint16_t>(from.grid_z);
+    to.block_x = narrow<std::uint16_t>(from.block_x);
+    to.block_y = narrow<std::uint16_t>(from.block_y);
+    to.block_z = narrow<std::uint16_t>(from.block_z);
+    to.registers = from.registers_per_thread;
+    to.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamic_shared_memory_bytes);
+    to.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
+    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
+    return to;
+  }
+
+  /// The number of a kernel's name: by its address, which CUPTI keeps, checked against the text.
+  std::uint32_t name(char const* text) noexcept {
+    if (text == nullptr) return no_reference;
+    auto const address = reinterpret_cast<std::uintptr_t>(text);
+    known_name& known = known_[(address >> 4 ^ address >> 13) & (known_names - 1)];
+    if (known.text != text || known.copy != text) {
+      std::string_view const copy(text);
+      known.number = names_.intern(copy, "[other kernels]");
+      known.text = text;
+      known.copy.assign(copy.data(), copy.size());
+    }
+    return known.number;
+  }
+
+  template <class From>
+  static strata::copy_record copy(From const& from, strata::copy_kind kind, bool paged) noexcept {
+    strata::copy_record to{};
+    to.begin = stamp(from.start_ns);
+    to.end = stamp(from.end_ns);
+    to.bytes = from.size_bytes;
+    to.correlation = from.correlation_id;
+    to.stream = from.stream_id;
+    to.context = from.context_id;
+    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
+    to.kind = kind;
+    to.pageable = paged ? 1 : 0;
+    return to;
+  }
+
+  static strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
+    switch (kind) {
+      case cupti::copy_kind::host_to_device:
+      case cupti::copy_kind::host_to_array:
+        return strata::copy_kind::host_to_device;
+      case cupti::copy_kind::device_to_host:
+      case cupti::copy_kind::array_to_host:
+        return strata::copy_kind::device_to_host;
+      case cupti::copy_kind::array_to_array:
+      case cupti::copy_kind::array_to_device:
+      case cupti::copy_kind::device_to_array:
+      case cupti::copy_kind::device_to_device:
+        return strata::copy_kind::device_to_device;
+      case cupti::copy_kind::host_to_host:
+        return strata::copy_kind::host_to_host;
+      case cupti::copy_kind::peer_to_peer:
+        return strata::copy_kind::peer;
+      default:
+        return strata::copy_kind::unknown;
+    }
+  }
+
+  static strata::memory_record allocation(cupti::memory_record const& from) noexcept {
+    strata::memory_record to{};
+    to.time = stamp(from.timestamp_ns);
+    to.address = from.address;
+    to.bytes = from.size_bytes;
+    to.correlation = from.correlation_id;
+    to.stream = from.stream_id;
+    to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
+    to.kind = kind_of(from.memory);
+    to.allocates = from.operation == cupti::memory_operation::allocation;
+    to.asynchronous = from.is_async != 0;
+    return to;
+  }
+
+  static strata::memory_kind kind_of(cupti::memory_kind kind) noexcept {
+    switch (kind) {
+      case cupti::memory_kind::pageable:
+        return strata::memory_kind::pageable;
+      case cupti::memory_kind::pinned:
+        return strata::memory_kind::pinned;
+      case cupti::memory_kind::device:
+        return strata::memory_kind::device;
+      case cupti::memory_kind::array:
+        return strata::memory_kind::array;
+      case cupti::memory_kind::managed:
+        return strata::memory_kind::managed;
+      case cupti::memory_kind::device_static:
+        return strata::memory_kind::device_static;
+      case cupti::memory_kind::managed_static:
+        return strata::memory_kind::managed_static;
+      default:
+        return strata::memory_kind::unknown;
+    }
+  }
+
+  static strata::synchronization_record wait(cupti::synchronization_record const& from) noexcept {
+    strata::synchronization_record to{};
+    to.begin = stamp(from.start_ns);
+    to.end = stamp(from.end_ns);
+    to.correlation = from.correlation_id;
+    to.stream = from.stream_id;
+    switch (from.type) {
+      case cupti::synchronization_type::event_synchronize:
+        to.kind = synchronization_kind::event;
+        break;
+      case cupti::synchronization_type::stream_wait_event:
+        to.kind = synchronization_kind::stream_wait_event;
+        break;
+      case cupti::synchronization_type::stream_synchronize:
+        to.kind = synchronization_kind::stream;
+        break;
+      case cupti::synchronization_type::context_synchronize:
+        to.kind = synchronization_kind::context;
+        break;
+      default:
+        break;
+    }
+    return to;
+  }
+
+  static strata::overhead_record overhead(cupti::overhead_record const& from) noexcept {
+    return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
+  }
+
+  struct known_name {
+    char const* text = nullptr;
+    std::uint32_t number = 0;
+    std::string copy;
+  };
+  static constexpr std::size_t known_names = 256;
+
+  memory_budget* budget_;
+  graph_captures* captures_;
+  std::mutex mutex_;
+  // What waits to be joined.
+  vec<traced_kernel> kernels_;
+  vec<strata::copy_record> copies_;
+  vec<strata::memory_record> memory_;
+  vec<strata::synchronization_record> waits_;
+  work_queue queue_;
+  // What was joined.
+  profile made_;
+  vec<strata::synchronization_record> strays_;
+  device_sums sums_;
+  std::optional<device_summing> summing_;
+  bool described_ = false;
+  bool is_full_ = false;
+  std::uint32_t newest_ = 0;  // correlation id that a record bore, 0 before the first one
+  std::size_t room_ = 0;      // bytes taken from the budget and not used
+  name_table names_;
+  std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});
+  known_name known_[known_names];
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_CUDA_ACTIVITY_STORE_HPP

@@ -1,0 +1,435 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
+#define STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
+
+#include <strata/base/clock.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/spin_mutex.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/host/record_log.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The calls into the driver by their correlation id. Ids are dense and ascending, so pages of
+/// consecutive ids hold them. Pages within the budget stay for the timeline; those beyond it stay
+/// until their work has arrived. After 2^32 ids they come again: then a page that is still here
+/// lies behind the new one of the same ids, and is not searched any more.
+/// Threads: add and find from any, without a lock. A page is never freed, only used again: a thread
+/// that comes late writes an id that nobody looks for there.
+class launch_table {
+ public:
+  static constexpr std::uint32_t page_launches = 4096;
+  /// The most pages beyond the budget.
+  static constexpr std::size_t most_beyond = 128;
+  /// How many ids behind the newest work that arrived other work may still come.
+  static constexpr std::uint32_t slack = 32 * page_launches;
+
+  explicit launch_table(memory_budget& budget) noexcept : budget_(&budget) {}
+  launch_table(launch_table const&) = delete;
+  launch_table& operator=(launch_table const&) = delete;
+
+  /// False where there is no memory.
+  /// Cost: four stores; a page for each 4,096 ids.
+  bool add(launch_record const& launch) noexcept {
+    page* at = page_of(launch.correlation);
+    if (STRATA_DETAIL_UNLIKELY(at == nullptr || is_of_last_turn(*at, launch)))
+      at = make_page(launch);
+    if (at == nullptr) return false;
+    slot& to = at->slots[launch.correlation % page_launches];
+    to.begin.store(launch.begin, std::memory_order_relaxed);
+    to.end.store(launch.end, std::memory_order_relaxed);
+    to.place.store(std::uint64_t{launch.step} << 32 | launch.node, std::memory_order_relaxed);
+    to.id.store(std::uint64_t{launch.correlation} | std::uint64_t{launch.thread} << 32 |
+                    static_cast<std::uint64_t>(launch.kind) << 48 |
+                    std::uint64_t{launch.flags} << 56,
+                std::memory_order_release);
+    return true;
+  }
+
+  /// The call with this id, if there is one; it has caused work then.
+  bool find(std::uint32_t id, launch_record& found) noexcept {
+    page* const at = page_of(id);
+    if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return false;
+    at->notes[id % page_launches] |= worked;
+    return true;
+  }
+
+  /// Threads: as find. One more piece of work has come from this call. Returns: the number of its
+  /// arrow, from 1; 0 where the call has gone to the stream without it. `sure`: a call that causes
+  /// one piece of work goes with one arrow.
+  std::uint32_t add_arrow(std::uint32_t id, bool sure) noexcept {
+    page* const at = page_of(id);
+    if (at == nullptr) return 0;
+    std::uint16_t& note = at->notes[id % page_launches];
+    std::uint32_t const arrows = note & most_arrows;
+    bool const gone = (note & streamed) != 0 && !(sure && arrows == 0);
+    if (gone || arrows == most_arrows) return 0;
+    ++note;
+    return arrows + 1;
+  }
+
+  /// Threads: as find. Offers each call that was not taken before to `take(call, arrows)`, which
+  /// says whether it takes it. Calls of pages that were used again come first. `all`: also those
+  /// that lasted while `slack` others were made.
+  template <class Take>
+  void stream(bool all, Take take) {
+    overdue_.keep_if([&](overdue const& each) { return !take(each.call, each.arrows); });
+    std::uint64_t i = first_page_.load(std::memory_order_acquire);
+    std::uint64_t last = last_page_.load(std::memory_order_acquire);
+    if (i > last) return;
+    std::uint64_t const newest = newest_page_.load(std::memory_order_acquire);
+    std::uint64_t const fresh = (newest - stream_page_) % most_pages;
+    std::uint64_t const recent = fresh < slack / page_launches ? slack / page_launches : fresh;
+    if (!all && (newest < last || i + recent < last)) {  // ids may have begun anew
+      i = newest + most_pages - recent;
+      last = newest + most_pages;
+    }
+    for (; i <= last; ++i) {
+      page* at = page_of(static_cast<std::uint32_t>(i % most_pages * page_launches));
+      for (; at != nullptr; at = at->last_turn) stream_page(*at, take);
+    }
+    stream_page_ = newest;
+  }
+
+  /// Threads: as find. Whether calls are kept for `stream` when their page is used again.
+  void keep_for_stream(bool on) noexcept {
+    streams_ = on;
+    stream_page_ = 0;
+    overdue_dropped_ = 0;
+    overdue_ = {};
+  }
+  /// How many of these there was no room for.
+  std::uint64_t dropped_from_stream() const noexcept { return overdue_dropped_; }
+
+  /// Threads: one. Hands the calls of those pages beyond the budget to `sink` whose work has
+  /// arrived, since that of call `newest` has, and uses the pages again.
+  template <class Sink>
+  void retire(std::uint32_t newest, Sink sink) {
+    while (page* const oldest = take_oldest(newest)) {
+      each_of(*oldest, [&](launch_record const& launch, std::uint16_t note) {
+        sink(launch);
+        if (streams_ && (note & streamed) == 0) keep_overdue(launch, note & most_arrows);
+      });
+      release(oldest);
+    }
+  }
+
+  /// Hands every call that is here to `sink`, by ascending ids, with whether it has caused work and
+  /// whether it stays for the timeline.
+  template <class Sink>
+  void for_each(Sink sink) const {
+    std::uint64_t const last = last_page_.load(std::memory_order_acquire);
+    for (std::uint64_t i = first_page_.load(std::memory_order_acquire); i <= last; ++i) {
+      page const* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
+      if (first != nullptr) each_by_id(*first, sink);
+    }
+  }
+
+  /// The same at the end of a session: the memory of each page is given back after its calls.
+  template <class Sink>
+  void drain(Sink sink) {
+    std::uint64_t const last = last_page_.load(std::memory_order_acquire);
+    for (std::uint64_t i = first_page_.load(std::memory_order_acquire); i <= last; ++i) {
+      page* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
+      if (first == nullptr) continue;
+      each_by_id(*first, sink);
+      spin_lock const lock(mutex_);
+      for (page* at = first; at != nullptr;) {
+        page* const before = at->last_turn;
+        put_away(at);
+        at = before;
+      }
+    }
+    spin_lock const lock(mutex_);
+    beyond_.clear();
+  }
+
+  /// Threads: one, between sessions.
+  void clear() noexcept {
+    spin_lock const lock(mutex_);
+    for (page* const each : pages_)
+      if (each->used) put_away(each);
+    beyond_.clear();
+    first_page_.store(most_pages, std::memory_order_release);
+    last_page_.store(0, std::memory_order_release);
+  }
+
+ private:
+  static constexpr std::size_t most_pages = (std::uint64_t{1} << 32) / page_launches;
+  /// Ticks between a call and one with the same id that is another call: 2^32 calls take minutes.
+  /// The driver's calls within one of the runtime have one id too, and take less than this.
+  static constexpr std::int64_t turn_ticks = std::int64_t{1} << 31;
+
+  // What is noted of a call.
+  static constexpr std::uint16_t streamed = 1u << 15;
+  static constexpr std::uint16_t worked = 1u << 14;
+  static constexpr std::uint16_t most_arrows = worked - 1;  // how many, in the lower bits
+
+  struct overdue {
+    launch_record call;
+    std::uint32_t arrows;
+  };
+  static constexpr std::size_t most_overdue = 32 * page_launches;
+
+  struct slot {
+    std::atomic<std::int64_t> begin;
+    std::atomic<std::int64_t> end;
+    std::atomic<std::uint64_t> place;  // step and node
+    std::atomic<std::uint64_t> id;     // flags, kind, thread and id
+  };
+  struct page {
+    std::int64_t made;    // the begin of its first call
+    page* last_turn;      // the page that had the same ids before
+    std::uint32_t first;  // id
+    std::uint32_t term;   // of the budget
+    bool kept;            // for the timeline
+    bool used;
+    char apart[64];  // what all threads read, from what they write
+    slot slots[page_launches];
+    std::uint16_t notes[page_launches];  // by the one thread that finds
+  };
+
+  template <class Take>
+  static void stream_page(page& at, Take& take) {
+    launch_record launch{};
+    for (std::uint32_t i = 0; i < page_launches; ++i) {
+      std::uint16_t& note = at.notes[i];
+      if ((note & streamed) == 0 && read(at.slots[i], at.first + i, launch) &&
+          take(launch, std::uint32_t{note} & most_arrows))
+        note |= streamed;
+    }
+  }
+
+  void keep_overdue(launch_record const& call, std::uint32_t arrows) {
+    if (overdue_.size() < most_overdue) {
+      overdue_.push_back({call, arrows});
+    } else {
+      ++overdue_dropped_;
+    }
+  }
+
+  page* page_of(std::uint32_t id) const noexcept {
+    std::atomic<page*> const* const all = directory_.load(std::memory_order_acquire);
+    return all == nullptr ? nullptr : all[id / page_launches].load(std::memory_order_acquire);
+  }
+
+  static bool read(slot const& from, std::uint32_t id, launch_record& to) noexcept {
+    std::uint64_t const word = from.id.load(std::memory_order_acquire);
+    if (static_cast<std::uint32_t>(word) != id || word >> 48 == 0) return false;
+    std::uint64_t const place = from.place.load(std::memory_order_relaxed);
+    to.begin = from.begin.load(std::memory_order_relaxed);
+    to.end = from.end.load(std::memory_order_relaxed);
+    to.correlation = id;
+    to.node = static_cast<std::uint32_t>(place);
+    to.step = static_cast<std::uint32_t>(place >> 32);
+    to.thread = static_cast<std::uint16_t>(word >> 32);
+    to.kind = static_cast<api_kind>(static_cast<std::uint8_t>(word >> 48));
+    to.flags = static_cast<std::uint8_t>(word >> 56);
+    return true;
+  }
+
+  template <class Sink>
+  static void each_of(page const& from, Sink sink) {
+    launch_record launch{};
+    for (std::uint32_t i = 0; i < page_launches; ++i)
+      if (read(from.slots[i], from.first + i, launch)) sink(launch, from.notes[i]);
+  }
+
+  /// The calls of a page and of those that had the same ids before, by ascending ids.
+  template <class Sink>
+  static void each_by_id(page const& first, Sink& sink) {
+    launch_record launch{};
+    for (std::uint32_t i = 0; i < page_launches; ++i)
+      for (page const* at = &first; at != nullptr; at = at->last_turn)
+        if (read(at->slots[i], at->first + i, launch))
+          sink(launch, (at->notes[i] & worked) != 0, at->kept);
+  }
+
+  static bool is_of_last_turn(page const& at, launch_record const& launch) noexcept {
+    if (launch.begin - at.made <= turn_ticks) return false;
+    slot const& here = at.slots[launch.correlation % page_launches];
+    return here.id.load(std::memory_order_relaxed) != 0 &&
+           launch.begin - here.begin.load(std::memory_order_relaxed) > turn_ticks;
+  }
+
+  STRATA_DETAIL_COLD page* make_page(launch_record const& launch) noexcept {
+    spin_lock const lock(mutex_);
+    std::uint32_t const id = launch.correlation;
+    if (directory_.load(std::memory_order_relaxed) == nullptr) {
+      void* const made = std::calloc(most_pages, sizeof(page*));
+      if (made == nullptr) return nullptr;
+      directory_.store(static_cast<std::atomic<page*>*>(made), std::memory_order_release);
+    }
+    page* const before = page_of(id);
+    if (before != nullptr && !is_of_last_turn(*before, launch)) return before;
+    std::size_t const index = id / page_launches;
+    bool const kept = budget_->take(sizeof(page));
+    page* const made = !kept && beyond_.size() >= most_beyond ? nullptr : find_memory();
+    if (made == nullptr) {
+      if (kept) budget_->give(sizeof(page));
+      return nullptr;
+    }
+    made->first = static_cast<std::uint32_t>(index * page_launches);
+    made->term = budget_->term();
+    made->kept = kept;
+    made->used = true;
+    made->made = launch.begin;
+    made->last_turn = before;
+    if (before != nullptr) beyond_.keep_if([before](page const* each) { return each != before; });
+    if (!kept) beyond_.push_back(made);
+    std::uint64_t const newest = newest_page_.load(std::memory_order_relaxed);
+    bool const is_late = (newest - index) % most_pages < slack / page_launches;
+    if (!is_late || first_page_.load(std::memory_order_relaxed) == most_pages)
+      newest_page_.store(index, std::memory_order_release);
+    if (index < first_page_.load(std::memory_order_relaxed))
+      first_page_.store(index, std::memory_order_release);
+    if (index > last_page_.load(std::memory_order_relaxed))
+      last_page_.store(index, std::memory_order_release);
+    set_page(index, made);
+    return made;
+  }
+
+  void set_page(std::size_t index, page* at) noexcept {
+    directory_.load(std::memory_order_relaxed)[index].store(at, std::memory_order_release);
+  }
+
+  page* find_memory() noexcept {
+    if (!free_.empty()) {
+      page* const again = free_.back();
+      free_.pop_back();
+      return again;
+    }
+#if defined(__linux__)
+    void* const memory =
+        mmap(nullptr, sizeof(page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+#else
+    void* const memory = std::calloc(1, sizeof(page));
+    if (memory == nullptr) return nullptr;
+#endif
+    auto* const made = static_cast<page*>(memory);
+    pages_.push_back(made);
+    return made;
+  }
+
+  /// Requires: the lock. The page is empty and not used afterwards.
+  void put_away(page* done) noexcept {
+    if (done->kept && done->term == budget_->term()) budget_->give(sizeof(page));
+    set_page(done->first / page_launches, nullptr);
+    done->used = false;
+    done->last_turn = nullptr;
+    free_.push_back(done);
+    forget(*done);
+  }
+
+  page* take_oldest(std::uint32_t newest) noexcept {
+    spin_lock const lock(mutex_);
+    if (beyond_.empty()) return nullptr;
+    page* const oldest = beyond_.front();
+    std::uint32_t const behind = newest - oldest->first;  // also where the ids began anew
+    if (behind < slack || behind > 0x80000000u) return nullptr;
+    beyond_.erase(beyond_.begin());
+    set_page(oldest->first / page_launches, std::exchange(oldest->last_turn, nullptr));
+    return oldest;
+  }
+
+  void release(page* done) noexcept {
+    for (slot& each : done->slots) each.id.store(0, std::memory_order_relaxed);
+    std::fill(done->notes, done->notes + page_launches, std::uint16_t{0});
+    spin_lock const lock(mutex_);
+    done->used = false;
+    free_.push_back(done);
+  }
+
+  /// Empties a page and gives its memory back to the system.
+  static void forget(page& done) noexcept {
+#if defined(__linux__)
+    if (madvise(&done, sizeof done, MADV_DONTNEED) == 0) return;
+#endif
+    for (slot& each : done.slots) each.id.store(0, std::memory_order_relaxed);
+    std::fill(done.notes, done.notes + page_launches, std::uint16_t{0});
+  }
+
+  memory_budget* budget_;
+  std::atomic<std::atomic<page*>*> directory_{nullptr};  // by id / page_launches
+  std::atomic<std::uint64_t> first_page_{most_pages};
+  std::atomic<std::uint64_t> last_page_{0};
+  std::atomic<std::uint64_t> newest_page_{0};
+  spin_mutex mutex_;
+  vec<page*> pages_;
+  vec<page*> free_;
+  vec<page*> beyond_;  // the budget, in the order of their making
+  // Of the stream, by the one thread that finds.
+  bool streams_ = false;
+  std::uint64_t stream_page_ = 0;
+  std::uint64_t overdue_dropped_ = 0;
+  vec<overdue> overdue_;
+};
+
+/// Device work on its way to a file, each record with the call that caused it.
+/// Threads: one at a time.
+class work_queue {
+ public:
+  /// Device work and its call, of kind none where that is not known; the number of its arrow.
+  template <class Record>
+  struct entry {
+    Record work;
+    launch_record call;
+    std::uint32_t arrow;
+  };
+  static constexpr std::size_t most = 262'144;
+
+  vec<entry<kernel_record>> kernels;
+  vec<entry<copy_record>> copies;
+  vec<entry<synchronization_record>> waits;
+  bool keeps = false;
+  std::uint64_t dropped = 0;
+
+  std::size_t size() const noexcept { return kernels.size() + copies.size() + waits.size(); }
+
+  void add(kernel_record const& work, launch_table& calls) { add(kernels, work, calls); }
+  void add(copy_record const& work, launch_table& calls) { add(copies, work, calls); }
+  void add(synchronization_record const& wait, launch_table& calls) { add(waits, wait, calls); }
+  void add(memory_record const&, launch_table&) noexcept {}
+
+  /// Looks for the call of a record, which was still under way when the record came.
+  template <class Record>
+  static void find_call(entry<Record>& of, launch_table& calls) noexcept {
+    if (calls.find(of.work.correlation, of.call) && is_work(of.call.kind))
+      of.arrow = calls.add_arrow(of.work.correlation, causes_one(of.call));
+  }
+  /// Whether one piece of work follows from a call.
+  static bool causes_one(launch_record const& call) noexcept {
+    return call.kind == api_kind::launch && call.flags == 0;
+  }
+
+ private:
+  template <class Record>
+  void add(vec<entry<Record>>& to, Record const& work, launch_table& calls) {
+    if (!keeps) return;
+    if (size() >= most) return (void)++dropped;
+    to.push_back({work, {}, 0});
+    find_call(to.back(), calls);
+  }
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP

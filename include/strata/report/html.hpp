@@ -1,0 +1,587 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_HTML_HPP
+#define STRATA_REPORT_HTML_HPP
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/html_charts.hpp>
+#include <strata/report/html_timeline.hpp>
+#include <strata/report/json.hpp>
+#include <strata/report/table.hpp>
+#include <strata/report/text_writer.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The rows of a table that a page shows, with all rows above them.
+class page_rows {
+ public:
+  static constexpr std::uint32_t none = 0xffffffffu;
+
+  page_rows(vec<range_row> const& rows, std::size_t most)
+      : rows_(rows), places_(rows.size(), none) {
+    vec<std::uint32_t> order(rows.size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
+    order.sort([&rows](std::uint32_t a, std::uint32_t b) {
+      std::int64_t const left = cost(rows[a]);
+      std::int64_t const right = cost(rows[b]);
+      return left != right ? left > right : a < b;
+    });
+    std::size_t kept = 0;
+    for (std::uint32_t const row : order) {
+      std::size_t needed = 0;
+      for (std::uint32_t at = row; places_[at] == none; at = rows[at].parent) {
+        ++needed;
+        if (at == 0 || rows[at].parent >= at) break;
+      }
+      if (kept + needed > most) continue;
+      kept += needed;
+      for (std::uint32_t at = row; places_[at] == none; at = rows[at].parent) {
+        places_[at] = 0;
+        if (at == 0 || rows[at].parent >= at) break;
+      }
+    }
+    number();
+  }
+
+  vec<std::uint32_t> const& shown() const noexcept { return shown_; }
+  /// The place on the page of a row of the table, or of the nearest one above it.
+  std::uint32_t place(std::size_t row) const noexcept {
+    return row < places_.size() ? places_[row] : 0;
+  }
+  /// How many rows below a place are left out, without those below one that is shown.
+  std::uint32_t hidden(std::size_t place) const noexcept { return hidden_[place]; }
+  range_row const& row(std::size_t place) const noexcept { return rows_[shown_[place]]; }
+  std::size_t total() const noexcept { return rows_.size(); }
+
+ private:
+  static std::int64_t cost(range_row const& row) noexcept {
+    return (std::max)(row.host_total_ns, row.gpu_busy_ns);
+  }
+
+  void number() {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      std::uint32_t const parent = rows_[i].parent;
+      if (places_[i] != none) {
+        places_[i] = static_cast<std::uint32_t>(shown_.size());
+        shown_.push_back(static_cast<std::uint32_t>(i));
+        hidden_.push_back(0);
+      } else {
+        places_[i] = parent < i ? places_[parent] : 0;
+        if (places_[i] < hidden_.size()) ++hidden_[places_[i]];
+      }
+    }
+  }
+
+  vec<range_row> const& rows_;
+  vec<std::uint32_t> places_;  ///< by row
+  vec<std::uint32_t> shown_;   ///< by place
+  vec<std::uint32_t> hidden_;  ///< by place
+};
+
+/// Six digits say enough on a page.
+inline double rounded(double value) {
+  double factor = 1.0;
+  double const size = value < 0 ? -value : value;
+  if (!is_finite(value) || size == 0.0) return value;
+  while (size / factor >= 1e6) factor *= 10.0;
+  while (size / factor < 1e5) factor /= 10.0;
+  if (factor > 1.0) return std::floor(value / factor + 0.5) * factor;
+  double const inverse = std::floor(1.0 / factor + 0.5);
+  return std::floor(value * inverse + 0.5) / inverse;
+}
+
+/// The columns of a range on the page, in the order of write_page_row.
+inline constexpr std::string_view page_columns[] = {
+    "parent",          "name",       "index",         "calls",     "host_ns",
+    "host_self_ns",    "p50_ns",     "p95_ns",        "min_ns",    "max_ns",
+    "first_step_ns",   "launches",   "launch_ns",     "kernels",   "kernel_ns",
+    "busy_ns",         "copies",     "copy_ns",       "h2d_bytes", "d2h_bytes",
+    "d2d_bytes",       "set_bytes",  "waits",         "wait_ns",   "allocations",
+    "allocated_bytes", "peak_bytes", "graph_kernels", "flops",     "bytes",
+    "tokens",          "shape",      "note",          "path_id",   "step_share",
+    "hidden"};
+
+inline void write_page_row(json_writer& json, page_rows const& rows, std::size_t place, bool traced,
+                           page_limits const& limits) {
+  range_row const& row = rows.row(place);
+  device_work const& work = row.total;
+  bool const called = row.host.count() > 0;
+  auto const host = [&](std::int64_t value) { called ? json.integer({}, value) : json.absent({}); };
+  auto const device = [&](auto value) { traced ? json.integer({}, value) : json.absent({}); };
+  json.line();
+  json.array();
+  place == 0 ? json.absent({}) : json.integer({}, rows.place(row.parent));
+  json.text({}, shortened(row.name, limits.name));
+  row.index == no_index    ? json.absent({})
+  : row.index == any_index ? json.text({}, "*")
+                           : json.integer({}, row.index);
+  json.integer({}, row.host.count());
+  json.integer({}, row.host_total_ns);
+  json.integer({}, row.host_self_ns);
+  host(row.host.quantile(0.5));
+  host(row.host.quantile(0.95));
+  host(row.host.minimum());
+  host(row.host.maximum());
+  json.integer({}, row.first_step_host_ns);
+  device(work.launches);
+  device(work.launch_ns);
+  device(work.kernels);
+  device(work.kernel_ns);
+  device(row.gpu_busy_ns);
+  device(work.copies);
+  device(work.copy_ns);
+  device(work.host_to_device_bytes);
+  device(work.device_to_host_bytes);
+  device(work.device_to_device_bytes);
+  device(work.set_bytes);
+  device(work.synchronizations);
+  device(work.synchronization_ns);
+  device(work.allocations);
+  device(work.allocated_bytes);
+  device(row.peak_bytes);
+  device(work.graph_kernels);
+  json.number({}, row.flops);
+  json.number({}, row.bytes);
+  json.number({}, row.tokens);
+  json.text({}, row.shape);
+  json.text({}, shortened(row.note, limits.name));
+  json.integer({}, row.path_id);
+  json.number({}, rounded(row.step_share));
+  json.integer({}, rows.hidden(place));
+  json.end_array();
+}
+
+inline void write_page_metric(json_writer& json, counter_metric const& metric,
+                              std::string_view set) {
+  json.line();
+  json.object();
+  json.text("key", metric.key);
+  json.text("unit", metric.unit);
+  json.text("level", to_string(metric.level));
+  json.text("meaning", metric.meaning);
+  json.text("set", set);
+  json.end_object();
+}
+
+/// Writes the counted values of the rows of one table: metrics, then a list a row.
+class page_counters {
+ public:
+  page_counters(json_writer& json, report_input const& input, bool folded)
+      : json_(json), input_(input), folded_(folded) {}
+
+  void write(page_rows const& rows, page_limits const& limits) {
+    json_.line();
+    json_.array("metrics");
+    std::size_t metrics = 0;
+    each_metric([&](counter_table const& table, std::size_t i) {
+      write_page_metric(json_, table.metrics[i], table.name);
+      ++metrics;
+    });
+    json_.end_array();
+    std::size_t const most = metrics == 0 ? 0 : limits.counter_values / metrics;
+    json_.line();
+    json_.array("counted");
+    for (std::size_t place = 0; place < rows.shown().size() && place < most; ++place) {
+      json_.line();
+      json_.array();
+      each_metric([&](counter_table const& table, std::size_t i) {
+        std::size_t const row = rows.shown()[place];
+        row < table.rows ? json_.number({}, rounded(table.at(row, i, counter_scope::total).value))
+                         : json_.absent({});
+      });
+      json_.end_array();
+    }
+    json_.end_array();
+  }
+
+ private:
+  template <class Visit>
+  void each_metric(Visit visit) const {
+    for (counter_tables const& each : input_.counters) {
+      counter_table const& table = folded_ ? each.folded : each.ranges;
+      for (std::size_t i = 0; i < table.metrics.size(); ++i)
+        if (table.metrics[i].why_absent.empty()) visit(table, i);
+    }
+  }
+
+  json_writer& json_;
+  report_input const& input_;
+  bool folded_;
+};
+
+/// A kernel in a range: see kernel_row. The ranges are places in the two tables.
+inline constexpr std::string_view page_kernel_columns[] = {
+    "range",         "range_each",     "name",       "whole",   "count",
+    "total_ns",      "min_ns",         "p50_ns",     "p95_ns",  "max_ns",
+    "blocks_min",    "blocks_median",  "blocks_max", "threads", "registers",
+    "static_shared", "dynamic_shared", "sm",         "gpu"};
+
+inline void write_page_kernel(json_writer& json, kernel_row const& row, page_limits const& limits) {
+  json.text({}, shortened(row.short_name, limits.name));
+  json.text({}, row.demangled == row.short_name ? "" : shortened(row.demangled, limits.name));
+  json.integer({}, row.count);
+  json.integer({}, static_cast<std::int64_t>(row.duration.sum()));
+  json.integer({}, row.duration.minimum());
+  json.integer({}, row.duration.quantile(0.5));
+  json.integer({}, row.duration.quantile(0.95));
+  json.integer({}, row.duration.maximum());
+  json.integer({}, row.blocks_min);
+  json.integer({}, row.blocks_median);
+  json.integer({}, row.blocks_max);
+  json.integer({}, row.block_threads_max);
+  json.integer({}, row.registers_per_thread);
+  json.integer({}, row.static_shared_bytes);
+  json.integer({}, row.dynamic_shared_bytes);
+  json.number({}, rounded(row.sm_utilisation));
+  json.number({}, rounded(row.gpu_utilisation));
+}
+
+/// Writes the mean step, the findings, the roofs and what limits each range.
+class page_answer {
+ public:
+  page_answer(json_writer& json, report_input const& input, page_rows const& rows,
+              page_limits const& limits)
+      : json_(json), input_(input), rows_(rows), limits_(limits) {}
+
+  void write() {
+    json_.line();
+    json_.object("answer");
+    write_summary();
+    json_.text("bound", input_.findings.bound);
+    vec<finding> findings = input_.findings.findings;
+    if (findings.size() > limits_.findings) findings.resize(limits_.findings);
+    write_list(json_, "findings", findings, [this](finding const& each) { write_finding(each); });
+    json_.integer("findings_left_out", input_.findings.findings.size() - findings.size());
+    write_list(json_, "undecided", input_.findings.undecided, [this](undecided_rule const& each) {
+      json_.text("rule", each.rule);
+      json_.text("needs", each.needs);
+    });
+    write_roofline();
+    json_.end_object();
+  }
+
+ private:
+  void amount(std::string_view key, double value) { json_.number(key, rounded(value)); }
+
+  void write_summary() {
+    steps_summary const& s = input_.steps;
+    json_.line();
+    json_.object("summary");
+    json_.boolean("from_steps", s.from_steps);
+    json_.boolean("period_of_gpu", s.period_of_gpu);
+    json_.integer("count", s.count);
+    amount("mean_ns", s.mean_ns);
+    amount("p50_ns", s.p50_ns);
+    amount("p95_ns", s.p95_ns);
+    amount("first_ns", s.first_ns);
+    amount("gpu_busy_ns", s.gpu_busy_ns);
+    amount("gpu_idle_ns", s.gpu_idle_ns);
+    amount("tokens_per_s", s.tokens_per_s);
+    amount("outside_ns", s.outside_ns);
+    amount("outside_gpu_ns", s.outside_gpu_ns);
+    json_.array("idle");  // cause, ns
+    for (idle_cause const cause : {idle_cause::launch, idle_cause::host_work, idle_cause::wait,
+                                   idle_cause::allocation, idle_cause::copy, idle_cause::device}) {
+      json_.text({}, to_string(cause));
+      amount({}, s.idle_of(cause));
+    }
+    json_.end_array();
+    json_.end_object();
+  }
+
+  void write_finding(finding const& each) {
+    json_.text("rule", each.rule);
+    json_.text("title", each.title);
+    json_.text("path", shortened(each.path, limits_.name));
+    json_.integer("range", rows_.place(each.row));
+    amount("cost_ns", each.cost_ns_per_step);
+    json_.text("advice", each.advice);
+    json_.text("needs", each.needs);
+    write_list(json_, "evidence", each.evidence, [this](finding_evidence const& item) {
+      json_.text("path", shortened(item.path, limits_.name));
+      place_of(item.path);
+      json_.text("column", item.column);
+      amount("value", item.value);
+      json_.text("unit", item.unit);
+    });
+  }
+
+  /// `range`: where a folded path is on the page; null where it is not.
+  void place_of(std::string const& path) {
+    for (std::size_t place = 1; place < rows_.shown().size(); ++place)
+      if (rows_.row(place).path == path) return json_.integer("range", place);
+    json_.absent("range");
+  }
+
+  void write_roofline() {
+    write_list(json_, "roofs", input_.roofline.roofs, [this](roof const& each) {
+      json_.text("name", each.name);
+      json_.boolean("memory", each.memory);
+      amount("rate", each.rate);
+      json_.text("origin", to_string(each.origin));
+    });
+    vec<roofline_point> points = input_.roofline.points;
+    points.keep_if([this](roofline_point const& each) {
+      return each.row > 0 && each.row < rows_.total() &&
+             rows_.shown()[rows_.place(each.row)] == each.row;
+    });
+    points.sort([](roofline_point const& a, roofline_point const& b) {
+      if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
+      return a.row != b.row ? a.row < b.row : a.level < b.level;
+    });
+    if (points.size() > limits_.points) points.resize(limits_.points);
+    write_list(json_, "points", points, [this](roofline_point const& each) {
+      json_.integer("range", rows_.place(each.row));
+      json_.text("level", each.level);
+      amount("flops", each.flops);
+      amount("bytes", each.bytes);
+      amount("intensity", each.intensity_flop_per_byte);
+      amount("flops_per_s", each.flops_per_s);
+      amount("time_ns", each.time_ns);
+      amount("roof_ns", each.time_at_roof_ns);
+      json_.text("evidence", to_string(each.evidence));
+      json_.boolean("above", each.above_roof);
+    });
+    json_.line();
+    json_.array("limits");  // by place
+    for (std::uint32_t const row : rows_.shown())
+      json_.text({}, row < input_.roofline.limits.size() ? input_.roofline.limits[row].text : "");
+    json_.end_array();
+  }
+
+  json_writer& json_;
+  report_input const& input_;
+  page_rows const& rows_;
+  page_limits const& limits_;
+};
+
+/// Writes the data of the page.
+class page_writer {
+ public:
+  page_writer(text_writer& out, report_input const& input, page_limits const& limits)
+      : json_(out),
+        input_(input),
+        limits_(limits),
+        folded_(input.folded, limits.ranges),
+        each_(input.ranges, limits.ranges) {
+    find_places();
+  }
+
+  void write() {
+    json_.object();
+    json_.object("schema");
+    json_.text("name", "strata.page");
+    json_.integer("version", 1);
+    json_.text("strata", version_text());
+    json_.end_object();
+    write_run();
+    if (!input_.roofline.limits.empty()) page_answer(json_, input_, folded_, limits_).write();
+    write_views();
+    write_kernels();
+    page_timeline(json_, input_, node_places_, limits_).write();
+    if (!input_.memory.allocations.empty()) page_memory(json_, input_, path_places_).write();
+    json_.line();
+    json_.end_object();
+  }
+
+ private:
+  /// Where the rows, paths and nodes of the whole table are in the folded one on the page.
+  void find_places() {
+    flat_map<std::string, std::uint32_t> rows;
+    for (std::size_t i = 0; i < input_.folded.size(); ++i)
+      if (rows.find(input_.folded[i].path) == nullptr)
+        rows[input_.folded[i].path] = static_cast<std::uint32_t>(i);
+    vec<std::string> const paths = folded_paths(input_.ranges);
+    node_places_.resize(input_.source.nodes.size(), page_rows::none);
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      std::uint32_t const* const row = rows.find(paths[i]);
+      std::uint32_t const place = row == nullptr ? 0 : folded_.place(*row);
+      range_row const& range = input_.ranges[i];
+      row_places_.push_back(place);
+      path_places_[range.path_id] = place;
+      each_places_[range.path_id] = each_.place(i);
+      if (range.node < node_places_.size()) node_places_[range.node] = place;
+    }
+    for (std::size_t i = 0; i < node_places_.size(); ++i) {
+      std::uint32_t const parent = input_.source.nodes[i].parent;
+      if (node_places_[i] == page_rows::none)
+        node_places_[i] = parent < i ? node_places_[parent] : 0;
+    }
+  }
+
+  void write_run() {
+    profile const& source = input_.source;
+    write_environment(json_, source);
+    json_.line();
+    json_.boolean("traced", source.traced);
+    json_.boolean("has_steps", source.has_steps);
+    json_.integer("end_ns", source.end);
+    json_.line();
+    write_texts(json_, "problems", source.problems);
+    json_.line();
+    write_texts(json_, "losses", loss_advice(source));
+    json_.line();
+    json_.text("cost", cost_text(source));
+    write_cost_parts();
+    write_steps();
+  }
+
+  void write_cost_parts() {
+    profile_cost const& c = input_.source.cost;
+    json_.line();
+    json_.object("cost_parts");
+    json_.number("window_ns", c.seconds_in_window * 1e9);
+    json_.number("range_ns", static_cast<double>(c.ranges) * c.range_ns);
+    json_.number("callback_ns", static_cast<double>(c.callbacks) * c.callback_ns);
+    json_.number("counter_ns", static_cast<double>(c.counter_reads) * c.counter_read_ns);
+    json_.number("flush_ns", c.flush_seconds * 1e9);
+    json_.number("start_ns", c.start_seconds * 1e9);
+    json_.number("activity_ns", c.activity_seconds * 1e9);
+    json_.integer("memory_bytes", c.log_bytes + c.activity_bytes);
+    json_.end_object();
+  }
+
+  /// Of many steps the durations of evenly spread ones.
+  void write_steps() {
+    constexpr std::size_t most = 400;
+    vec<step_record> const& steps = input_.source.steps;
+    duration_statistics all = input_.source.folded_steps;
+    for (step_record const& step : steps) all.add(elapsed(step.begin, step.end));
+    std::size_t const shown = (std::min)(steps.size(), most);
+    json_.line();
+    json_.object("steps");
+    json_.integer("count", all.count());
+    json_.number("mean_ns", all.mean());
+    json_.integer("p50_ns", all.quantile(0.5));
+    json_.integer("p95_ns", all.quantile(0.95));
+    json_.integer("max_ns", all.maximum());
+    json_.array("durations");  // step, ns
+    for (std::size_t i = 0; i < shown; ++i) {
+      step_record const& step = steps[i * steps.size() / shown];
+      json_.integer({}, step.step);
+      json_.integer({}, elapsed(step.begin, step.end));
+    }
+    json_.end_array();
+    json_.end_object();
+  }
+
+  void write_columns(std::string_view key, std::string_view const* names, std::size_t count) {
+    json_.line();
+    json_.array(key);
+    for (std::size_t i = 0; i < count; ++i) json_.text({}, names[i]);
+    json_.end_array();
+  }
+
+  void write_views() {
+    write_columns("columns", page_columns, sizeof page_columns / sizeof *page_columns);
+    json_.line();
+    json_.array("views");
+    write_view(folded_, true);
+    if (input_.ranges.size() != input_.folded.size()) write_view(each_, false);
+    json_.end_array();
+  }
+
+  void write_view(page_rows const& rows, bool folded) {
+    json_.line();
+    json_.object();
+    json_.text("name", folded ? "folded" : "each");
+    json_.integer("total", rows.total());
+    json_.array("rows");
+    for (std::size_t place = 0; place < rows.shown().size(); ++place)
+      write_page_row(json_, rows, place, input_.source.traced, limits_);
+    json_.end_array();
+    if (!folded) {  // where each row is in the folded table
+      json_.line();
+      json_.array("folded");
+      for (std::uint32_t const row : rows.shown()) json_.integer({}, row_places_[row]);
+      json_.end_array();
+    }
+    if (!input_.counters.empty()) page_counters(json_, input_, folded).write(rows, limits_);
+    json_.end_object();
+  }
+
+  void write_kernels() {
+    std::size_t const shown = (std::min)(input_.kernels.size(), limits_.kernels);
+    double rest_ns = 0.0;
+    for (std::size_t i = shown; i < input_.kernels.size(); ++i)
+      rest_ns += input_.kernels[i].duration.sum();
+    write_columns("kernel_columns", page_kernel_columns,
+                  sizeof page_kernel_columns / sizeof *page_kernel_columns);
+    json_.line();
+    json_.object("kernels");
+    json_.integer("total", input_.kernels.size());
+    json_.number("rest_ns", rest_ns);
+    json_.array("rows");
+    for (std::size_t i = 0; i < shown; ++i) {
+      kernel_row const& row = input_.kernels[i];
+      json_.line();
+      json_.array();
+      json_.integer({}, path_places_[row.path_id]);
+      json_.integer({}, each_places_[row.path_id]);
+      write_page_kernel(json_, row, limits_);
+      json_.end_array();
+    }
+    json_.end_array();
+    json_.end_object();
+  }
+
+  json_writer json_;
+  report_input const& input_;
+  page_limits const& limits_;
+  page_rows folded_;
+  page_rows each_;
+  vec<std::uint32_t> row_places_;   ///< in the folded table on the page, by row of input.ranges
+  vec<std::uint32_t> node_places_;  ///< the same by node
+  number_map<std::uint32_t> path_places_;  ///< the same by path_id
+  number_map<std::uint32_t> each_places_;  ///< in the other table, by path_id
+};
+
+/// A text of JSON within HTML: nothing in it ends the script element.
+inline void write_in_script(text_writer& out, std::string_view json) {
+  while (!json.empty()) {
+    std::size_t const at = json.find('<');
+    out.write(json.substr(0, at));
+    if (at == json.npos) return;
+    out.write("\\u003c");
+    json.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace detail
+
+/// What the script of report.html reads, as JSON.
+inline void write_page_data(detail::text_writer& out, report_input const& input,
+                            page_limits const& limits = {}) {
+  detail::page_writer(out, input, limits).write();
+}
+
+/// report.html: a page that needs no other file and no network. The same input gives the same
+/// bytes.
+inline void write_html(detail::text_writer& out, report_input const& input,
+                       page_limits const& limits = {}) {
+  std::string data;
+  {
+    detail::text_writer json(data);
+    write_page_data(json, input, limits);
+  }
+  for (std::string_view const part : detail::page_head) out.write(part);
+  detail::write_in_script(out, data);
+  for (std::string_view const part : detail::page_tail) out.write(part);
+}
+
+STRATA_END
+
+#endif  // STRATA_REPORT_HTML_HPP

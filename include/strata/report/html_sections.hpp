@@ -1,0 +1,319 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_HTML_SECTIONS_HPP
+#define STRATA_REPORT_HTML_SECTIONS_HPP
+
+#include <strata/base/macros.hpp>
+
+#include <string_view>
+
+// The script of the sections of text and tables: headline, findings, ranges, shares, run.
+
+STRATA_BEGIN
+namespace detail {
+
+inline constexpr std::string_view page_findings = R"js(<script>
+"use strict";
+/* ---- Headline and findings ---- */
+const answer = data.answer || {};
+const summary = answer.summary || { from_steps: hasSteps, count: stepCount, mean_ns: hasSteps ? data.steps.mean_ns : data.end_ns,
+  p50_ns: data.steps.p50_ns, p95_ns: data.steps.p95_ns, gpu_busy_ns: data.traced ? folded.rows[0].busy_ns / stepCount : null };
+const unit = summary.from_steps ? "step" : "run";
+/* A sum over the run as a part of a mean step. */
+const perStep = (row, value) => none(value) ? value : value * (!summary.from_steps || none(row.step_share) ? 1 : row.step_share) / summary.count;
+const program = (data.environment.command || "").split(" ")[0].split("/").pop() || "program";
+const deviceNames = [...new Set(data.devices.map(d => d.name))].map(name => {
+  const same = data.devices.filter(d => d.name === name);
+  return (same.length > 1 ? same.length + " \u00d7 " : "") + name + " (" + same[0].multiprocessors + " SMs)";
+});
+
+function headline() {
+  const e = data.environment;
+  document.title = program + " \u2013 Strata report";
+  byId("title").textContent = program;
+  byId("where").textContent = [e.host, none(e.rank) ? "" : "rank " + e.rank, deviceNames.join(", ") || e.cpu,
+    e.started_at, e.configuration && "STRATA=" + e.configuration].filter(Boolean).join(" \u00b7 ");
+  const tiles = [];
+  const tile = (name, value, note, extra, small) => tiles.push(el("div", { class: "tile" }, el("dt", {}, name),
+    el("dd", { class: small && "small" }, value), note ? el("dd", { class: "note" }, note) : null, extra));
+  if (summary.from_steps) {
+    tile(summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time", time(summary.mean_ns),
+      summary.count > 1 ? "mean of " + count(summary.count) + ", median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) : "of 1 step");
+  } else {
+    tile("Recorded", time(summary.mean_ns), (data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()") + ": all numbers are of the whole run");
+  }
+  if (data.traced && summary.gpu_busy_ns > 0) {
+    const idle = none(summary.gpu_idle_ns) ? Math.max(0, summary.mean_ns - summary.gpu_busy_ns) : summary.gpu_idle_ns;
+    const share = 100 * summary.gpu_busy_ns / (summary.gpu_busy_ns + idle);
+    tile("GPU busy", percent(share), time(summary.gpu_busy_ns) + " a " + unit,
+      el("dd", { class: "meter", "aria-hidden": "true" }, el("span", { style: "width:" + share + "%" })));
+    tile("GPU idle", time(idle), percent(100 - share) + " of the mean " + unit);
+  } else {
+    tile("GPU", data.traced ? "no work" : "not traced", data.traced ? "nothing ran on the device" : "host times only" + (/host/.test(data.environment.configuration) ? ": STRATA=trace records the GPU" : ""), null, true);
+  }
+  if (summary.tokens_per_s > 0) tile("Tokens/s", count(Math.round(summary.tokens_per_s)), "as the ranges declare them");
+  tile(data.devices.length ? "Device" : "CPU", deviceNames.join(", ") || e.cpu || "unknown", data.devices.length ? e.cpu : null, null, true);
+  byId("main").append(el("section", { id: "headline", "aria-label": "Headline" }, el("dl", { class: "tiles" }, tiles)));
+}
+
+const toRow = (place, text) => el("a", { href: "#row-" + place, onclick: e => { e.preventDefault(); showRow(place); } }, text || titleOf(place));
+const sentence = text => text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "";
+/* Columns and values; those of another range name it. */
+function evidence(finding) {
+  return finding.evidence.map((item, i) => [i ? "; " : "", item.path && item.path !== finding.path ? [none(item.range) ? item.path : toRow(item.range, shortPath(item.path)), " "] : null,
+    el("code", {}, item.column), " ", inUnit(item.unit || "")(item.value)]);
+}
+function oneFinding(f) {
+  const gain = f.cost_ns > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns) + " a " + unit + (summary.mean_ns > 0 ? " (" + percent(100 * f.cost_ns / summary.mean_ns) + ")" : "")) : null;
+  return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
+    el("p", {}, sentence(f.advice)),
+    el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
+}
+function findings() {
+  const list = answer.findings || [], undecided = answer.undecided || [], most = 6;
+  if (!list.length && !answer.bound && !undecided.length) return;
+  section("findings", "Findings", [sentence(answer.bound), list.length ? "The dearest come first; a gain is the most that could be won." : answer.summary ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+    list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
+    list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which cost less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
+    undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),
+      table("Rules that lack data", [{ label: "Rule", get: u => u.rule, text: true }, { label: "What would decide it", get: u => u.needs, text: true }], undecided)) : null);
+}
+function doubts() {
+  const texts = [...data.losses, ...data.problems];
+  if (texts.length) section("lost", "Lost and not measured", null, texts.map(text => el("p", { class: "notice" }, sentence(text))));
+}
+</script>
+)js";
+
+inline constexpr std::string_view page_ranges = R"js(<script>
+"use strict";
+/* ---- The range table ---- */
+const rangeTable = { view: folded, sort: "order", search: "", per: true, open: new Set(), most: 250 };
+const limitOf = row => (answer.limits || [])[row.folded] || "";
+const timeShare = row => data.traced && summary.gpu_busy_ns > 0 ? 100 * perStep(row, row.busy_ns) / summary.mean_ns : 100 * perStep(row, row.host_ns) / summary.mean_ns;
+const declaredRate = key => row => row[key] > 0 && (row.busy_ns || row.host_ns) > 0 ? row[key] / (row.busy_ns || row.host_ns) * 1e9 : null;
+const allColumns = [
+  { key: "busy", label: "GPU busy", per: true, get: r => r.busy_ns, show: time, title: "time in which a kernel or copy of the range ran" },
+  { key: "share", label: "% of " + unit, get: timeShare, show: percent, bar: true, title: "GPU busy time (host time where no GPU worked) of the mean " + unit },
+  { key: "limit", label: "Limiter", text: true, get: r => limitOf(r) || null, show: v => v || "", title: "the nearest roof and how near it is, or what the GPU waits for" },
+  { key: "kernels", label: "Kernels", per: true, get: r => r.kernels, show: count },
+  { key: "calls", label: "Calls", per: true, get: r => r.calls, show: count },
+  { key: "host", label: "Host", per: true, get: r => r.host_ns, show: time, title: "host time, of all threads" },
+  { key: "self", label: "Host self", per: true, get: r => r.host_self_ns, show: time, title: "host time without the ranges below" },
+  { key: "p50", label: "Median call", get: r => r.p50_ns, show: time },
+  { key: "launch", label: "Launching", per: true, get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
+  { key: "copies", label: "Copies", per: true, get: r => r.copy_ns, show: time, title: "GPU time of copies and fills" },
+  { key: "waits", label: "Waits", per: true, get: r => r.wait_ns, show: time, title: "host time in which it waited for the GPU" },
+  { key: "allocations", label: "Allocations", per: true, get: r => r.allocations, show: count },
+  { key: "peak", label: "Peak memory", get: r => r.peak_bytes, show: bytes, title: "most device memory of the range at one time" },
+  { key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s") },
+  { key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s") },
+  { key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count },
+  ...["hbm_bytes", "hbm_of_peak", "l2_bytes", "l1_bytes", "l1_hit_rate", "l2_hit_rate", "flop", "achieved_occupancy", "cpu_instructions", "cpu_ipc", "cpu_llc_misses"]
+    .filter(key => metricAt.has(key)).map(key => {
+      const m = folded.metrics[metricAt.get(key)];
+      return { key, label: key.replace(/_/g, " ").replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
+        per: m.set.startsWith("cpu") && !/%|\//.test(m.unit), get: r => metric(r, key), show: inUnit(m.unit === "B" || m.unit === "%" ? m.unit : ""), title: m.meaning + " (counted)" };
+    }),
+];
+const columns = allColumns.filter(c => anyRow(r => r.depth > 0 && (c.text ? c.get(r) : c.get(r) > 0)));
+
+function shownRows() {
+  const { view, sort, search, open } = rangeTable;
+  const words = search.toLowerCase();
+  const wanted = new Set();
+  if (words) view.rows.forEach(row => {
+    if (row.path.toLowerCase().includes(words)) for (let at = row; at; at = view.rows[at.parent]) wanted.add(at.place);
+  });
+  const column = columns.find(c => c.key === sort);
+  const result = [];
+  const visit = row => {
+    let below = words ? row.children.filter(c => wanted.has(c.place)) : row.children;
+    if (column) below = below.slice().sort((a, b) => column.text ? String(column.get(a) || "~").localeCompare(String(column.get(b) || "~"))
+      : (column.get(b) || 0) - (column.get(a) || 0) || a.place - b.place);
+    for (const child of below) {
+      result.push(child);
+      if (words || open.has(child.place)) visit(child);
+    }
+    if (!words && row.hidden > 0) result.push({ more: row.hidden, depth: row.depth + 1 });
+  };
+  visit(view.rows[0]);
+  const root = view.rows[0];
+  if (!words && (root.kernels > sum(root.children, r => r.kernels) || root.copies > sum(root.children, r => r.copies))) result.push({ ...root, children: [], outside: true });
+  return result;
+}
+const openTo = (depth, limit) => {
+  rangeTable.open.clear();
+  rangeTable.view.rows.forEach(row => { if (row.depth < depth && row.children.length) rangeTable.open.add(row.place); });
+  for (let d = depth; d > 1 && limit && shownRows().length > limit; d--) openTo(d - 1, limit);
+};
+
+function rangeRow(row) {
+  const padding = "padding-left:" + ((row.depth - 1) * 1.05 + .3) + "rem";
+  if (row.more) return el("tr", {}, el("td", { class: "more", colspan: columns.length + 1, style: padding }, some(row.more, "smaller range is", "smaller ranges are") + " folded into the row above"));
+  const foldable = row.children.length && !rangeTable.search;
+  const isOpen = rangeTable.open.has(row.place);
+  const name = row.outside ? "(outside ranges)" : row.label;
+  const value = c => {
+    if (row.outside && c.key !== "limit") {
+      if (!["kernels", "copies", "launch", "waits", "allocations"].includes(c.key)) return null;
+      return selfOf(rangeTable.view.rows[0], c.get);
+    }
+    return c.get(row);
+  };
+  return el("tr", { id: row.outside ? "row-0" : rangeTable.view === folded ? "row-" + row.place : "each-" + row.place, class: row.folded === chosen && !row.outside && "picked" },
+    el("th", { scope: "row", style: padding }, el("div", { class: "name" },
+      foldable ? el("button", { class: "fold", type: "button", "aria-expanded": String(isOpen), "aria-label": (isOpen ? "Fold " : "Unfold ") + name,
+        onclick: e => { isOpen ? rangeTable.open.delete(row.place) : rangeTable.open.add(row.place); drawRanges(row.place); } }, isOpen ? "\u25be" : "\u25b8")
+        : el("span", { class: "leaf", "aria-hidden": "true" }, "\u00b7"),
+      el("button", { class: "pick", type: "button", title: [row.path, row.shape, row.note].filter(Boolean).join("\n"), onclick: () => choose(row.folded) }, name))),
+    columns.map(c => {
+      const v = value(c);
+      const text = none(v) ? "" : c.show(c.per && rangeTable.per ? perStep(row, v) : v);
+      return el("td", { class: c.text && "text" }, text, c.bar && v > 0 ? el("span", { class: "bar", "aria-hidden": "true" },
+        el("span", { style: "width:" + Math.min(100, v) + "%;background:" + color(row.folded) })) : null);
+    }));
+}
+function drawRanges(focus) {
+  const rows = shownRows();
+  const shown = rows.slice(0, rangeTable.most);
+  const heading = (key, label, title, text) => el("th", { scope: "col", class: text && "text", "aria-sort": rangeTable.sort === key ? (key === "order" ? "ascending" : "descending") : undefined },
+    el("button", { type: "button", title, onclick: () => { rangeTable.sort = key; drawRanges(); } }, label));
+  byId("range-rows").classList.toggle("tall", isTall(shown.length));
+  byId("range-rows").replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, heading("order", "Range", "in the order of execution"), columns.map(c => heading(c.key, c.label, c.title, c.text)))),
+    el("tbody", {}, shown.map(rangeRow))));
+  byId("range-more").hidden = rows.length <= shown.length;
+  byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
+  const left = rangeTable.view.total - rangeTable.view.rows.length;
+  byId("range-note").textContent = (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
+    + (left > 0 ? count(left) + " of " + count(rangeTable.view.total) + " ranges are folded into those above them: they cost least. ranges.csv has all." : "");
+  if (focus !== undefined) { const row = byId((rangeTable.view === folded ? "row-" : "each-") + focus); if (row) row.querySelector(".fold, .pick").focus(); }
+}
+/* Brings a row of the folded table into view. */
+function showRow(place) {
+  rangeTable.view = folded;
+  rangeTable.search = byId("range-search").value = "";
+  if (byId("range-view")) byId("range-view").value = "0";
+  for (let row = folded.rows[place]; row && row.depth > 0; row = folded.rows[row.parent]) if (row.place !== place) rangeTable.open.add(row.place);
+  rangeTable.most = Math.max(rangeTable.most, shownRows().findIndex(r => r.place === place) + 20);
+  choose(place, true);
+  const row = byId("row-" + place);
+  if (!row) return byId("ranges").scrollIntoView();
+  row.scrollIntoView({ block: "center" });
+  row.querySelector(".pick").focus({ preventScroll: true });
+}
+function ranges() {
+  openTo(3, 40);
+  const redraw = () => drawRanges();
+  const view = views.length > 1 ? el("label", {}, "Indices", el("select", { id: "range-view", onchange: e => { rangeTable.view = views[e.target.value]; openTo(2, 60); redraw(); } },
+    el("option", { value: 0 }, "folded, as block[*]"), el("option", { value: 1 }, "each by itself"))) : null;
+  section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one restores the order of execution. A click on a name shows the range in the figures below.",
+    el("div", { class: "controls" },
+      el("label", {}, "Search", el("input", { type: "search", id: "range-search", oninput: e => { rangeTable.search = e.target.value.trim(); redraw(); } })), view,
+      summary.count > 1 ? picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); }) : null,
+      el("button", { type: "button", onclick: () => { openTo(99); redraw(); } }, "Unfold all"),
+      el("button", { type: "button", onclick: () => { rangeTable.open.clear(); redraw(); } }, "Fold all")),
+    el("div", { id: "range-rows", class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of ranges" }),
+    el("p", { id: "range-note", class: "about", role: "status" }),
+    el("button", { id: "range-more", type: "button", hidden: true, onclick: () => { rangeTable.most += 1000; redraw(); } }));
+  listeners.push(redraw);
+  redraw();
+}
+</script>
+)js";
+
+inline constexpr std::string_view page_shares = R"js(<script>
+"use strict";
+/* ---- Shares of a step ---- */
+const kinds = [
+  { name: "GPU time", of: r => none(r.kernel_ns) ? null : r.kernel_ns + r.copy_ns, show: time },
+  { name: "Host time, all threads", of: r => r.depth ? r.host_ns : sum(r.children, c => c.host_ns), show: time },
+  { name: "Kernels", of: r => r.kernels, show: count },
+  { name: "Loads", of: r => metric(r, "global_load_bytes") ?? (none(metric(r, "l1_global_load_sectors")) ? null : 32 * metric(r, "l1_global_load_sectors")), show: bytes, counted: true },
+  { name: "Stores", of: r => metric(r, "global_store_bytes") ?? (none(metric(r, "l1_global_store_sectors")) ? null : 32 * metric(r, "l1_global_store_sectors")), show: bytes, counted: true },
+  { name: "L1", of: r => metric(r, "l1_bytes"), show: bytes, counted: true },
+  { name: "L2", of: r => metric(r, "l2_bytes"), show: bytes, counted: true },
+  { name: "HBM", of: r => metric(r, "hbm_bytes"), show: bytes, counted: true },
+  { name: "FLOP", of: r => none(metric(r, "flop")) && none(metric(r, "tensor_flop")) ? null : (metric(r, "flop") || 0) + (metric(r, "tensor_flop") || 0), show: count, counted: true },
+  { name: "Instructions", of: r => metric(r, "cpu_instructions"), show: count },
+].filter(kind => kind.of(folded.rows[0]) > 0 || sum(folded.rows[0].children, kind.of) > 0);
+
+/* The rows of a depth, and above it what ranges did themselves: their sum is the whole. */
+function parts(depth) {
+  const list = [];
+  for (const row of folded.rows) {
+    if (row.depth > depth) continue;
+    const of = row.depth === depth || !row.children.length ? kind => kind.of(row) : kind => selfOf(row, kind.of);
+    const values = kinds.map(kind => { const v = of(kind); return none(v) ? v : kind.counted ? v : perStep(row, v); });
+    if (values.some(v => v > 0)) list.push({ place: row.place, name: row.path + (row.depth && row.depth < depth && row.children.length ? " (itself)" : ""), values });
+  }
+  const totals = kinds.map((kind, i) => sum(list, part => part.values[i]));
+  list.forEach(part => { part.shares = part.values.map((v, i) => totals[i] > 0 ? (v || 0) / totals[i] : 0); part.most = Math.max(...part.shares); });
+  list.sort((a, b) => b.most - a.most || a.place - b.place);
+  const named = list.filter((part, i) => i < 12 && part.most >= .004), rest = list.slice(named.length);
+  named.sort((a, b) => a.place - b.place);
+  if (rest.length) named.push({ place: 0, name: some(rest.length, "other"), rest: true, values: kinds.map((kind, i) => sum(rest, p => p.values[i])), shares: kinds.map((kind, i) => sum(rest, p => p.shares[i])) });
+  return { parts: named, totals };
+}
+function shares() {
+  if (!kinds.length || folded.rows.length < 2) return;
+  const deepest = Math.min(8, Math.max(...folded.rows.map(r => r.depth)));
+  let depth = 1;
+  const folds = d => parts(d).parts.some(part => part.rest && part.shares[0] > .02);
+  for (let d = 2; d <= deepest && !folds(d); d++) if (parts(d).parts.length > parts(depth).parts.length) depth = d;
+  const legend = el("ul", { class: "legend", "aria-label": "Ranges in the figure" }), numbersBox = el("div", {});
+  const figure = chart((box, width) => {
+    const { parts: list, totals } = parts(depth);
+    const left = width < 520 ? 78 : 145, right = width < 520 ? 4 : 90, high = 26, gap = 9;
+    const drawing = sv("svg", { width, height: kinds.length * (high + gap), role: "group", "aria-label": "Shares of a mean " + unit + " by range" });
+    kinds.forEach((kind, i) => {
+      const y = i * (high + gap);
+      const lines = width < 520 ? kind.name.split(", ") : [kind.name];
+      lines.forEach((line, n) => drawing.append(sv("text", { x: left - 8, y: y + high / 2 + 4 + 13 * (n - (lines.length - 1) / 2), "text-anchor": "end" }, line)));
+      if (width >= 520) drawing.append(sv("text", { x: width - right + 8, y: y + high / 2 + 4, class: "soft" }, kind.show(totals[i])));
+      let x = left;
+      for (const part of list) {
+        const wide = part.shares[i] * (width - left - right);
+        if (!(wide > 0)) continue;
+        const text = part.name + "\n" + kind.name + ": " + percent(100 * part.shares[i]) + ", " + kind.show(part.values[i]);
+        drawing.append(sv("rect", { x, y, width: wide, height: high, fill: part.rest ? "var(--rest)" : color(part.place), class: "edge", "data-share": part.shares[i],
+          tabindex: wide > 3 ? "0" : undefined, role: wide > 3 ? "button" : "presentation", "aria-label": wide > 3 ? text : undefined, ...hinted(text), ...(part.rest ? {} : pressed(() => choose(part.place))) }));
+        const label = shortPath(part.name).split("/").pop();
+        if (wide > label.length * 7 + 12) drawing.append(sv("text", { x: x + wide / 2, y: y + high / 2 + 4, "text-anchor": "middle", style: "pointer-events:none;fill:" + ink(part.rest ? "var(--rest)" : color(part.place)), "aria-hidden": "true" }, label));
+        x += wide;
+      }
+    });
+    box.replaceChildren(drawing);
+    legend.replaceChildren(...list.map(part => el("li", {}, el("button", { type: "button", onclick: () => { if (!part.rest) choose(part.place); } },
+      el("i", { style: "background:" + (part.rest ? "var(--rest)" : color(part.place)) }), shortPath(part.name)))));
+    numbersBox.replaceChildren(numbers("Numbers of this figure", () => table("Shares by range",
+      [{ label: "Range", get: p => p.name, text: true }, ...kinds.flatMap((kind, i) => [{ label: kind.name, get: p => none(p.values[i]) ? "" : kind.show(p.values[i]) }, { label: "%", get: p => percent(100 * p.shares[i]) }])], list)));
+  });
+  section("shares", "Shares of a " + unit, "Each bar is a whole; its parts are the ranges." + (kinds.some(k => k.counted) ? "" : data.traced ? " counters=memory+instructions adds loads, stores, L1, L2 and HBM." : ""),
+    deepest > 1 ? el("div", { class: "controls" }, el("label", {}, "Depth of the ranges", el("input", { type: "range", min: 1, max: deepest, value: depth, id: "share-depth",
+      oninput: e => { depth = Number(e.target.value); figure.redraw(); } }))) : null, figure, legend, numbersBox);
+  redrawOnTheme.push(() => figure.redraw());
+}
+
+/* ---- The environment, what Strata cost ---- */
+function environment() {
+  const e = data.environment, c = data.cost_parts;
+  const pairs = Object.entries({ Program: e.command, Host: e.host, Rank: e.rank, CPU: e.cpu, "Started at": e.started_at, "STRATA=": e.configuration, Clock: e.clock,
+    CUPTI: e.cupti_path && e.cupti_path + " (" + e.cupti_version + ")", Driver: e.driver_version || null, Strata: data.schema.strata }).filter(([, v]) => !none(v) && v !== "");
+  data.devices.forEach(d => pairs.push(["GPU " + d.device, d.name + ", " + d.multiprocessors + " SMs, compute capability " + d.compute_capability_major + "." + d.compute_capability_minor
+    + ", " + bytes(d.memory_bytes) + ", L2 " + bytes(d.l2_bytes) + ", " + digits(d.clock_khz / 1e3) + " MHz"]));
+  const costs = [["in ranges", c.range_ns], ["in launch callbacks", c.callback_ns], ["in readings of CPU counters", c.counter_ns], ["waiting for a flush", c.flush_ns],
+    ["to start", c.start_ns], ["on CUPTI's own threads", c.activity_ns]].filter(([, v]) => v > 0);
+  section("environment", "Run and cost", data.losses.length || data.problems.length ? null : "Nothing was lost, and nothing went wrong.",
+    el("div", { class: "two" },
+      el("div", {}, el("h3", {}, "Run"), table("Run", [{ label: "What", get: p => p[0], text: true }, { label: "Value", get: p => p[1], text: true }], pairs)),
+      el("div", {}, el("h3", {}, "Cost of Strata"), el("p", {}, data.cost + "."), costs.length ? table("Cost of Strata", [{ label: "What", get: p => p[0], text: true }, { label: "Time", get: p => time(p[1]) },
+          { label: "% of the recorded time", get: p => percent(100 * p[1] / (c.window_ns || data.end_ns)) }], costs) : null)));
+  byId("foot").textContent = "Strata " + data.schema.strata + ". This page needs no network; its numbers are those of profile.json.";
+}
+</script>
+)js";
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_REPORT_HTML_SECTIONS_HPP

@@ -1,0 +1,164 @@
+// A program that comes into a state and then ends in a way: `ending_program STATE WAY`.
+// TEST_SESSION is the text of a session in code, where there is one; else STRATA decides.
+// ending_test runs each state with each way.
+#include <strata/base/dynamic_library.hpp>
+#include <strata/strata.hpp>
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "fake.hpp"
+#include "two_implementations.hpp"
+
+namespace {
+
+constexpr std::uint32_t stream = 9;
+
+void* const cupti = dlopen(std::getenv("FAKE_CUPTI_FILE"), RTLD_NOW);
+
+template <class Function>
+Function* control(char const* name) {
+  return reinterpret_cast<Function*>(dlsym(cupti, name));
+}
+#define CONTROL(name) control<decltype(name)>(#name)
+
+void work() {
+  STRATA_RANGE("work");
+  fake_kernel kernel;
+  kernel.name = "kernel";
+  (void)CONTROL(fake_launch)(&kernel);
+}
+
+/// A thread that goes on for a while: longer than what ends with main.
+void start_worker() {
+  static std::atomic<bool> works{false};
+  std::thread([] {
+    for (int i = 0; i < 300; ++i) {
+      STRATA_RANGE("worker");
+      usleep(1000);
+      works = true;
+    }
+  }).detach();
+  while (!works) usleep(100);
+}
+
+/// What happens to be under way when the program ends.
+struct state {
+  strata::phases open;
+  std::unique_ptr<strata::scoped_step> step;
+
+  /// True in the process that ends in the way asked for.
+  bool enter(std::string const& which) {
+    if (which == "idle") return true;
+    work();
+    if (which == "open") open.next("open");
+    if (which == "counting") {
+      for (int i = 0; i < 2; ++i) {
+        strata::scoped_step const timed;
+        work();
+      }
+      step = std::make_unique<strata::scoped_step>();
+      open.next("counted");
+      work();
+    }
+    if (which == "capture" || which == "pending") {
+      if (which == "pending") step = std::make_unique<strata::scoped_step>();
+      (void)CONTROL(fake_begin_capture)(stream);
+      if (which == "pending") step.reset();  // its window ends, but the capture does not
+    }
+    if (which == "threads") start_worker();
+    return which != "child" || fork_child();
+  }
+
+  bool fork_child() {
+    std::fflush(nullptr);
+    open.next("open");
+    pid_t const child = fork();
+    if (child == 0) {
+      open.end();
+      work();
+      return true;
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) != child) {
+    }
+    std::printf("child %d\n", WIFSIGNALED(status) ? 1000 + WTERMSIG(status) : WEXITSTATUS(status));
+    return false;
+  }
+};
+
+void say(char const* text) { (void)!write(1, text, std::string(text).size()); }
+
+[[noreturn]] void wait_for(int signal) {
+  kill(getpid(), signal);
+  for (;;) pause();
+}
+
+int end(std::string const& way) {
+  if (way == "exit") std::exit(4);
+  if (way == "quick_exit") std::quick_exit(5);
+  if (way == "_exit") _exit(6);
+  if (way == "thread_exit") {
+    std::thread([] {
+      STRATA_RANGE("thread");
+      std::exit(7);
+    }).join();
+  }
+  if (way == "abort") std::abort();
+  if (way == "pthread_exit") {
+    start_worker();
+    pthread_exit(nullptr);
+  }
+  if (way == "throw") throw std::runtime_error("nobody catches this");
+  if (way == "SIGTERM") wait_for(SIGTERM);
+  if (way == "SIGINT") wait_for(SIGINT);
+  if (way == "SIGHUP") wait_for(SIGHUP);
+  if (way == "SIGABRT") wait_for(SIGABRT);
+  if (way == "SIGKILL") wait_for(SIGKILL);
+  if (way == "SIGSEGV") wait_for(SIGSEGV);
+  if (way == "exec") execl("/bin/sh", "sh", "-c", "exit 8", static_cast<char*>(nullptr));
+  if (way == "daemon") {
+    pid_t const parent = getpid();
+    if (daemon(1, 1) != 0) return 9;
+    while (getppid() == parent) usleep(1000);  // it may still be ending
+    work();
+  }
+  if (way == "dlclose") {
+    void* const module = dlopen(TWO_MODULE, RTLD_NOW | RTLD_LOCAL);
+    reinterpret_cast<two::module_calls const* (*)()>(dlsym(module, "two_module"))()->work([] {});
+    dlclose(module);
+  }
+  return 3;
+}
+
+/// What a program may do at its end: the handlers and objects of its own all run.
+struct last_words {
+  ~last_words() { say("static object\n"); }
+} const object;
+
+}  // namespace
+
+int main(int, char** words) {
+  std::atexit([] { say("exit handler\n"); });
+  std::unique_ptr<strata::session> session;
+  if (char const* const text = std::getenv("TEST_SESSION")) {
+    strata::vec<std::string> problems;
+    session = std::make_unique<strata::session>(strata::options::parse(text, problems));
+    if (!session->start().ok()) return 99;
+  }
+  state at;
+  if (!at.enter(words[1])) return 0;
+  std::fputs("unflushed\n", stdout);
+  return end(words[2]);
+}

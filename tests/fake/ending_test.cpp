@@ -1,0 +1,148 @@
+// Strata never changes how a program ends: every state with every way to end, without a session,
+// with that of STRATA and with one in code.
+#include "../unit/process/child.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace process_test;
+
+namespace {
+
+enum class word { report, sentence, nothing };
+
+struct state_row {
+  char const* name;
+  char const* options;
+};
+
+constexpr state_row states[] = {
+    {"idle", ""},           {"recording", ""},
+    {"open", ",sync=1"},    {"counting", ",counters=hbm,warmup=1,active=1"},
+    {"capture", ",sync=1"}, {"pending", ",active=1"},
+    {"child", ",sync=1"},   {"threads", ""},
+    {"host", ",host"},      {"strict", ",strict=1"},
+};
+
+struct way_row {
+  char const* name;
+  word what;    // that the session of STRATA says
+  bool ranges;  // the way has ranges of its own
+};
+
+constexpr way_row ways[] = {
+    {"return", word::report, false},      {"exit", word::report, false},
+    {"quick_exit", word::report, false},  {"thread_exit", word::report, true},
+    {"pthread_exit", word::report, true}, {"throw", word::report, false},
+    {"dlclose", word::report, true},      {"SIGTERM", word::report, false},
+    {"SIGINT", word::report, false},      {"SIGHUP", word::report, false},
+    {"abort", word::sentence, false},     {"SIGABRT", word::sentence, false},
+    {"daemon", word::sentence, true},     {"_exit", word::nothing, false},
+    {"SIGKILL", word::nothing, false},    {"SIGSEGV", word::nothing, false},
+    {"exec", word::nothing, false},
+};
+
+/// Sorted: a report flushes what the program has printed so far.
+texts lines_of(std::string const& text) {
+  texts lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+/// One case: the same ending in three programs.
+struct trial {
+  state_row const& state;
+  way_row const& way;
+  ending without, by_environment, in_code;
+
+  void run_all() {
+    work_folder const folder;
+    texts const usual{"ASAN_OPTIONS=detect_leaks=0",  // it cannot look at an exit in a thread
+                      "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
+                      "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
+                      "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
+    std::string const options =
+        std::string("trace") + state.options + ",formats=csv+table+perfetto,out=" + folder / "out";
+    auto const ended = [&](char const* variable) {
+      texts environment = usual;
+      if (variable != nullptr) environment.push_back(variable + options);
+      return run({ENDING_PROGRAM, state.name, way.name}, environment);
+    };
+    without = ended(nullptr);
+    by_environment = ended("STRATA=");
+    in_code = ended("TEST_SESSION=");
+    files = count_files(folder);
+  }
+
+  bool expects_report() const {
+    if (state.name == std::string("idle")) return way.ranges;  // the first ones
+    // The report of a forked child is its parent's, which returns from main.
+    return state.name == std::string("child") || way.what == word::report;
+  }
+
+  void check() const {
+    std::string const name = std::string(state.name) + ", " + way.name;
+    CAPTURE(name);
+    for (ending const* each : {&by_environment, &in_code}) {
+      CAPTURE(each == &in_code);
+      CAPTURE(each->err);
+      CHECK(each->signal != SIGALRM);
+      CHECK(each->code == without.code);
+      CHECK(each->signal == without.signal);
+      CHECK(lines_of(each->out) == lines_of(without.out));
+    }
+    CAPTURE(by_environment.err);
+    CHECK(reports_in(by_environment) == (expects_report() ? 1 : 0));
+    CHECK(count_of(by_environment.err, "strata: wrote ") == (expects_report() ? 1 : 0));
+    CHECK(count_of(by_environment.err, "aborted: nothing was reported") ==
+          (says("abort") || says("SIGABRT") ? 1 : 0));
+    CHECK(count_of(by_environment.err, "ended without a report") == (says("daemon") ? 1 : 0));
+    CHECK(files <= 1);
+  }
+
+  int files = 0;
+
+ private:
+  bool says(char const* name) const {
+    return way.name == std::string(name) && state.name != std::string("idle") && !expects_report();
+  }
+
+  /// How many directories the session of STRATA made.
+  static int count_files(work_folder const& folder) {
+    int count = 0;
+    for (char const* name : {"out", "out-2", "out-3"})
+      count += fs::exists(fs::path(folder / name) / "ranges.csv") ? 1 : 0;
+    return count;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every state with every way to end") {
+  std::vector<trial> trials;
+  for (state_row const& state : states)
+    for (way_row const& way : ways) {
+#if defined(__SANITIZE_THREAD__)  // has a thread of its own that keeps the process alive
+      if (way.name == std::string("pthread_exit")) continue;
+      if (state.name == std::string("child")) continue;  // it ends a child of several threads
+#endif
+      trials.push_back({state, way, {}, {}, {}});
+    }
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> runners;
+  for (int i = 0; i < 6; ++i) {
+    runners.emplace_back([&] {
+      for (std::size_t at = next++; at < trials.size(); at = next++) trials[at].run_all();
+    });
+  }
+  for (std::thread& each : runners) each.join();
+  for (trial const& each : trials) each.check();
+  std::printf("%zu endings, each without a session, with STRATA and with a session in code\n",
+              trials.size());
+}

@@ -1,0 +1,193 @@
+// `trigger=FILE` with a device: what each window has, and what is on between them.
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "../unit/perfetto_reader.hpp"
+#include "counter_run.hpp"
+
+using fake::hbm_read;
+using fake::launch_blocks;
+using namespace perfetto_reading;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(std::string const& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+struct folder {
+  fs::path path = [] {
+    std::string name = (fs::temp_directory_path() / "strata-trigger-XXXXXX").string();
+    REQUIRE(mkdtemp(&name[0]) != nullptr);
+    return name;
+  }();
+  ~folder() { fs::remove_all(path); }
+};
+
+/// A session with a trigger, and steps that launch.
+struct triggered : folder, strata::session {
+  explicit triggered(std::string const& more = "")
+      : session(fake::configure("trace,formats=csv,out=" + (path / "out").string() +
+                                ",trigger=" + (path / "now").string() + more)) {
+    fake::unscript();
+    fake_profiler_reset();
+    fake_set_auto_delivery(1);
+    REQUIRE(start().ok());
+  }
+
+  void step(int launches = 1) {
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    for (int i = 0; i < launches; ++i) launch_blocks(2);
+  }
+  void steps_for(int milliseconds, int launches = 1) {
+    for (int i = 0; i < milliseconds; ++i) {
+      step(launches);
+      usleep(1000);
+    }
+  }
+  void touch() const {
+    std::string const file = (path / "now").string();
+    std::ofstream(file).put('x');
+    (void)utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+  }
+  std::string file(int window, char const* name) const {
+    return (path / "out" / ("00" + std::to_string(window)) / name).string();
+  }
+  /// Touches the file and steps until the window's report is there.
+  std::string window(int number, char const* last = "memory.csv", int launches = 1) {
+    steps_for(110);
+    touch();
+    for (int i = 0; i < 10'000 && !fs::exists(file(number, last)); ++i) steps_for(1, launches);
+    REQUIRE(fs::exists(file(number, last)));
+    return content(file(number, "ranges.csv"));
+  }
+};
+
+/// The cell of the row of "work".
+std::string cell(std::string const& csv, std::string const& column,
+                 std::string const& row = "work") {
+  std::size_t at = 0;
+  std::size_t begin = 0;
+  std::size_t const head_end = csv.find_first_of("\r\n");
+  while (begin < head_end) {
+    std::size_t const end = std::min(csv.find(',', begin), head_end);
+    if (csv.substr(begin, end - begin) == column) break;
+    begin = end + 1;
+    ++at;
+  }
+  REQUIRE(begin < head_end);
+  std::size_t line = head_end;
+  while ((line = csv.find('\n', line)) != csv.npos && line + 1 < csv.size()) {
+    ++line;
+    std::string const text = csv.substr(line, csv.find_first_of("\r\n", line) - line);
+    if (text.find("," + row + ",") == text.npos) continue;
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < at; ++i) from = text.find(',', from) + 1;
+    return text.substr(from, text.find(',', from) - from);
+  }
+  FAIL("no row");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("each window has its own device work; between them nothing is traced") {
+  triggered s;
+  fake::check_tracing(false);
+  s.steps_for(120, 50);
+  for (int number = 1; number <= 3; ++number) {
+    CAPTURE(number);
+    std::string const ranges = s.window(number, "memory.csv", number);
+    CHECK(cell(ranges, "calls") == "1");
+    CHECK(cell(ranges, "kernels") == std::to_string(number));
+    CHECK(cell(ranges, "launches") == std::to_string(number));
+    fake::check_tracing(false);
+    CHECK(fake_synchronize_count() == static_cast<std::size_t>(number));
+  }
+  CHECK(s.report().ok());
+  CHECK_FALSE(fs::exists(s.path / "out/004"));
+  CHECK(s.problems().empty());
+  CHECK(fake_misuse_count() == 0);
+  CHECK(fake_buffers_outstanding() == 0);
+}
+
+TEST_CASE("counters of a window: the passes run in the steps after it, in each window anew") {
+  triggered s(std::string(",counters=") + hbm_read);
+  for (int number = 1; number <= 2; ++number) {
+    CAPTURE(number);
+    CHECK(cell(s.window(number, "counters.csv"), "calls") == "1");
+    CHECK(fake_profiler_passes() == static_cast<std::size_t>(number));
+    std::string const counters = content(s.file(number, "counters.csv"));
+    CAPTURE(counters);
+    CHECK(counters.find(std::string(",work,") + hbm_read + ",64,") != counters.npos);
+    fake::check_tracing(false);
+    CHECK(fake_profiler_enabled() == 0);
+  }
+  s.stop();
+  CHECK(fake_misuse_count() == 0);
+}
+
+TEST_CASE("a graph that was captured between two windows is known in the next one") {
+  triggered s;
+  std::string first = s.window(1);
+  fake_graph_t graph = 0;
+  {
+    STRATA_RANGE("captured");
+    (void)fake_begin_capture(7);
+    launch_blocks(2);
+    graph = fake_end_capture(7);
+  }
+  REQUIRE(graph != 0);
+  fake_graph_t const executable = fake_graph_clone(graph);
+  s.touch();
+  for (int i = 0; i < 10'000 && !fs::exists(s.file(2, "memory.csv")); ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    (void)fake_graph_launch(executable, 7);
+    usleep(1000);
+  }
+  std::string const ranges = content(s.file(2, "ranges.csv"));
+  CHECK(cell(ranges, "graph_kernels", "captured") == "1");
+  CHECK(cell(content(s.file(1, "ranges.csv")), "kernels") == "1");
+}
+
+TEST_CASE("the timeline of each window is in its own directory, and whole") {
+  triggered s(",formats=perfetto+json");
+  for (int number = 1; number <= 2; ++number) {
+    CAPTURE(number);
+    s.steps_for(110);
+    s.touch();
+    fs::path const timeline = s.file(number, "trace.perfetto-trace");
+    for (int i = 0; i < 10'000 && !fs::exists(timeline); ++i) s.steps_for(1, number);
+    contents const found = reader().read(content(timeline.string()));
+    auto const count = [&](std::string const& category) {
+      return std::count_if(found.slices.begin(), found.slices.end(),
+                           [&](event const& e) { return e.category == category; });
+    };
+    CHECK(count("step") == 1);
+    CHECK(count("range") == 1);
+    CHECK(count("driver") == number);
+    CHECK(count("kernel") == number);
+    CHECK(found.arrows.size() == static_cast<std::size_t>(number));
+    std::string const profile = content(s.file(number, "profile.json"));
+    CHECK(profile.find("libcupti") != profile.npos);
+  }
+  s.stop();
+  for (fs::directory_entry const& each : fs::recursive_directory_iterator(s.path / "out"))
+    CHECK(each.path().extension() != ".part");
+}

@@ -1,0 +1,36 @@
+"""Each rule has its entry in docs/findings.md with an example and a cure, and no entry is without a rule. The planted programs
+of the benchmarks expect rules that exist."""
+
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+code = (root / "include/strata/analyse/finding_rules.hpp").read_text(encoding="utf-8")
+page = (root / "docs/findings.md").read_text(encoding="utf-8")
+table = code[code.index("finding_rules::rules[] = {"):]
+table = table[:table.index("\n};")]
+rules = re.findall(r'^    \{"([a-z0-9-]+)",', table, re.M)
+needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!&finding_rules).)*"counters=', table, re.S)
+entries, by_counters, failures = {}, [], []
+for line in page.splitlines():
+    cells = [each.strip() for each in line.split("|")]
+    if len(cells) == 6 and (found := re.fullmatch(r"`([a-z0-9-]+)`", cells[1])):
+        entries[found.group(1)] = cells[2:5]
+        if page.index(line) > page.index("## Rules that need counters"):
+            by_counters.append(found.group(1))
+failures += [f"docs/findings.md has no entry of {each}" for each in rules if each not in entries]
+failures += [f"docs/findings.md has {each}, which is no rule" for each in entries if each not in rules]
+failures += [f"the entry of {each} lacks its condition, example or cure" for each, cells in entries.items() if not all(cells)]
+failures += [f"{each} stands in the wrong table" for each in rules if (each in needing) != (each in by_counters)]
+if len(rules) < 20 or len(set(rules)) != len(rules):
+    failures.append(f"{len(rules)} rules were found, or one twice")
+expected = re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', (root / "benchmarks/planted.py").read_text(encoding="utf-8"))
+failures += [f"benchmarks/planted.py expects {each}, which is no rule" for each in expected if each not in rules]
+cases = set(re.findall(r'\{"([a-z0-9_]+)",', (root / "benchmarks/planted.cu").read_text(encoding="utf-8")))
+told = set(re.findall(r'^    "([a-z0-9_]+)": \(', (root / "benchmarks/planted.py").read_text(encoding="utf-8"), re.M))
+failures += [f"planted: {each} is not in both" for each in sorted(cases ^ told)]
+for each in failures:
+    print("failed: " + each)
+print(f"{len(rules)} rules, {len(cases)} planted programs")
+sys.exit(1 if failures else 0)

@@ -1,0 +1,409 @@
+#!/usr/bin/env python3
+"""Checks report.html in a browser: check_page.py [PAGE.html...]. Without a file it checks pages that unit_tests makes of
+profiles by hand: a GPT-2 with counters, one with hostile names, 10,000 ranges, host times only, threads of one
+name with CPU counters, nothing at all.
+
+Chromium runs without a window, driven through a pipe. No page writes an error to the console or asks for anything but
+itself; each control does what it says; figures have the points of the data; nothing is wider than the window at 1400
+and 390 pixels; the first paint comes within a second; axe-core, where it is there, finds nothing.
+Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pages.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+here = pathlib.Path(__file__).resolve().parent
+root = here.parent.parent
+SECONDS = 60
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def find_browser():
+    names = [os.environ.get("STRATA_TEST_BROWSER", ""), "chromium", "chromium-browser", "google-chrome"]
+    return next((found for found in map(shutil.which, filter(None, names)) if found), None)
+
+
+def find_axe():
+    """axe.min.js: named by STRATA_TEST_AXE, put into build/axe by tests/run.sh, or of an installed Python package."""
+    folders = [os.environ.get("STRATA_TEST_AXE", ""), root / "build/axe", *sys.path]
+    for folder in filter(None, folders):
+        for name in ("axe.min.js", "axe_playwright_python/axe.min.js", "axe_core_python/axe.min.js"):
+            if (pathlib.Path(folder) / name).is_file():
+                return (pathlib.Path(folder) / name).read_text(encoding="utf-8")
+    return None
+
+
+class Browser:
+    """Chromium's DevTools protocol over a pipe: JSON with a NUL behind it, on descriptors 3 and 4 of the browser."""
+
+    def __init__(self, program, profile):
+        to_child, self.write_end = os.pipe()
+        self.read_end, from_child = os.pipe()
+
+        def place():  # in the child
+            first, second = os.dup(to_child), os.dup(from_child)
+            os.dup2(first, 3)
+            os.dup2(second, 4)
+
+        self.process = subprocess.Popen(
+            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}", "about:blank"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=place)
+        os.close(to_child)
+        os.close(from_child)
+        self.number = 0
+        self.rest = b""
+        self.events = []
+        self.timer = threading.Timer(SECONDS * 4, self.process.kill)
+        self.timer.daemon = True
+        self.timer.start()
+        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
+        self.session = None
+        self.session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(domain + ".enable")
+
+    def receive(self):
+        while b"\0" not in self.rest:
+            more = os.read(self.read_end, 1 << 20)
+            if not more:
+                raise RuntimeError("the browser ended")
+            self.rest += more
+        message, self.rest = self.rest.split(b"\0", 1)
+        return json.loads(message)
+
+    def call(self, method, parameters=None):
+        self.number += 1
+        request = {"id": self.number, "method": method, "params": parameters or {}}
+        if getattr(self, "session", None):
+            request["sessionId"] = self.session
+        data = json.dumps(request).encode() + b"\0"
+        while data:
+            data = data[os.write(self.write_end, data):]
+        while True:
+            message = self.receive()
+            if message.get("id") == self.number:
+                if "error" in message:
+                    raise RuntimeError(f"{method}: {message['error']}")
+                return message["result"]
+            if "method" in message:
+                self.events.append(message)
+
+    def run(self, script):
+        """The value of an expression; a promise is waited for."""
+        made = self.call("Runtime.evaluate", {"expression": script, "returnByValue": True, "awaitPromise": True})
+        if "exceptionDetails" in made:
+            raise RuntimeError(f"{script[:200]}: {made['exceptionDetails']}")
+        return made["result"].get("value")
+
+    def open(self, path, width, dark):
+        self.events.clear()
+        self.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.call("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        self.call("Page.navigate", {"url": pathlib.Path(path).resolve().as_uri()})
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end and not self.run("document.readyState === 'complete' && !!document.getElementById('data')"):
+            time.sleep(0.05)
+        self.settle()
+
+    def settle(self):
+        """Figures are drawn anew in the next frames."""
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))")
+
+    def end(self):
+        self.timer.cancel()
+        try:
+            self.session = None
+            self.call("Browser.close")
+        except (RuntimeError, OSError):
+            pass
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class Page:
+    def __init__(self, browser, path, wrong):
+        self.browser, self.path, self.wrong = browser, path, wrong
+        self.checks = 0
+
+    def run(self, script):
+        return self.browser.run(script)
+
+    def expect(self, good, what):
+        self.checks += 1
+        if not good:
+            self.wrong.append(f"{self.path.name}: {what}")
+
+    def act(self, script):
+        """Runs a script and waits until the figures are drawn."""
+        self.run(script)
+        self.browser.settle()
+
+    def has(self, selector):
+        return self.run(f"!!document.querySelector({json.dumps(selector)})")
+
+    def count(self, selector):
+        return self.run(f"document.querySelectorAll({json.dumps(selector)}).length")
+
+    def choose(self, selector, value):
+        self.act(f"{{ const s = document.querySelector({json.dumps(selector)}); s.value = {json.dumps(value)}; "
+                 "s.dispatchEvent(new Event('input', {bubbles: true})); s.dispatchEvent(new Event('change', {bubbles: true})); }")
+
+    def click(self, script):
+        self.act(f"({script}).click()")
+
+    def check_events(self):
+        for event in self.browser.events:
+            kind, parameters = event["method"], event["params"]
+            if kind == "Runtime.exceptionThrown":
+                details = parameters["exceptionDetails"]
+                self.expect(False, "an exception: " + details.get("exception", {}).get("description", details["text"]))
+            elif kind == "Runtime.consoleAPICalled" or (kind == "Log.entryAdded" and parameters["entry"]["level"] == "error"):
+                self.expect(False, f"the console has {parameters}")
+            elif kind == "Network.requestWillBeSent":
+                url = parameters["request"]["url"]
+                self.expect(url.startswith(("data:", "blob:", "about:")) or url.split("#")[0] == self.path.resolve().as_uri(), "a request for " + url[:200])
+
+    def first_paint(self):
+        return self.run("(performance.getEntriesByName('first-contentful-paint')[0] || {startTime: 0}).startTime")
+
+    def check_width(self, width):
+        self.expect(self.run("document.documentElement.scrollWidth") <= width, f"wider than the window of {width} pixels")
+
+    def check_order(self):
+        order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
+        wanted = ["headline", "findings", "lost", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
+        self.expect(order == [each for each in wanted if each in order] and "headline" in order, f"the order of the sections: {order}")
+        self.expect(self.run("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))"), "a link to no section")
+
+    def check_table(self):
+        rows = "#range-rows tbody tr"
+        if self.run("data.views[0].rows.length") < 2:
+            return
+        self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Unfold all')")
+        full = self.count(rows)
+        self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Fold all')")
+        folded = self.count(rows)
+        self.expect(folded <= full, "Fold all shows more rows")
+        if self.has("#range-rows .fold"):
+            self.expect(folded < full, "Fold all folds nothing")
+            self.click("document.querySelector('#range-rows .fold')")
+            self.expect(self.count(rows) > folded, "a fold does not open")
+            self.expect(self.run("document.activeElement.classList.contains('fold')"), "a fold loses the focus")
+        name = self.run("folded.rows[folded.rows.length - 1].label")
+        self.choose("#range-search", name)
+        self.expect(self.run(f"[...document.querySelectorAll('#range-rows .pick')].some(b => b.textContent === {json.dumps(name)})"), "the search does not find " + name[:40])
+        self.choose("#range-search", "no such range")
+        self.expect(self.count("#range-rows .pick") == 0, "the search finds what is not there")
+        self.choose("#range-search", "")
+        for column in range(min(3, self.count("#range-rows thead th"))):
+            self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
+            self.expect(self.count("#range-rows [aria-sort]") == 1, "a heading does not sort")
+        if self.has("#range-view"):
+            self.choose("#range-view", "1")
+            self.expect(self.run("rangeTable.view.name") == "each", "the ranges are not shown each by itself")
+            self.choose("#range-view", "0")
+        place = self.run("folded.rows.length - 1")
+        self.act(f"showRow({place})")
+        self.expect(self.run(f"document.getElementById('row-{place}')?.contains(document.activeElement)"), "a link to a row does not lead there")
+
+    def check_height(self):
+        """A table of few rows is shown whole."""
+        cut = self.run("""[...document.querySelectorAll('.scroll')].filter(s => s.querySelectorAll('tbody tr').length <= 40 && s.scrollHeight > s.clientHeight + 1)
+            .map(s => s.getAttribute('aria-label'))""")
+        self.expect(not cut, f"tables of few rows are cut: {cut}")
+        tall = self.run("""[...document.querySelectorAll('.scroll')].filter(s => s.querySelectorAll('tbody tr').length > 60 && s.scrollHeight <= s.clientHeight + 1)
+            .map(s => s.getAttribute('aria-label'))""")
+        self.expect(not tall, f"long tables do not scroll within themselves: {tall}")
+
+    def check_texts(self):
+        """The headline, what was lost, units and plurals."""
+        text = self.run("document.body.innerText")
+        self.expect("\u00b5s" not in text and "\u03bcs" not in text, "two spellings of microseconds")
+        self.expect(not re.search(r"(?<![\d,.])1 (others|allocations|ranges|rows|records|releases)\b", text), "a plural of one")
+        for doubt in self.run("[...data.losses, ...data.problems].map(sentence)"):
+            self.expect(self.run(f"[...document.querySelectorAll('.notice')].filter(p => p.textContent === {json.dumps(doubt)}).length") == 1, "not once on the page: " + doubt[:60])
+        self.expect(self.has("#lost") == self.run("data.losses.length + data.problems.length > 0"), "the section of what was lost")
+        tiles = self.run("document.getElementById('headline').innerText")
+        if self.run("summary.from_steps && summary.count > 1"):
+            self.expect(self.run("time(summary.mean_ns)") in tiles and self.run("', p95 ' + time(summary.p95_ns)") in tiles, "the mean step and its note")
+        elif not self.run("summary.from_steps"):
+            self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
+        self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_s > 0"), "tokens of layers")
+
+    def check_shares(self):
+        if not self.has("#shares"):
+            return
+        sums = self.run("[...document.querySelectorAll('#shares svg')].flatMap(s => { const y = {}; "
+                        "s.querySelectorAll('rect').forEach(r => y[r.getAttribute('y')] = (y[r.getAttribute('y')] || 0) + Number(r.dataset.share)); return Object.values(y); })")
+        self.expect(sums and all(abs(each - 1) < 1e-6 for each in sums), f"shares do not add up to a whole: {sums}")
+        if self.has("#share-depth"):
+            self.choose("#share-depth", "1")
+            self.expect(self.run("document.querySelectorAll('#shares .legend li').length === parts(1).parts.length"), "the depth of the shares does not change")
+
+    def check_roofline(self):
+        if not self.has("#roofline-figure"):
+            return
+        circles = "#roofline-figure circle"
+        inner = self.count(circles)
+        self.choose("#roofline .controls label:nth-of-type(2) select", "1")
+        self.expect(self.count(circles) == self.run("answer.points.filter(p => p.level === 'HBM').length"), "the roofline lacks points")
+        self.expect(self.count(circles) >= inner, "all ranges are fewer than the innermost")
+        for level in self.run("[...document.querySelector('#roofline select').options].map(o => o.value)"):
+            self.choose("#roofline select", level)
+            self.expect(self.run(f"answer.points.filter(p => p.level === '{level}').length") == self.count(circles), "the roofline of " + level)
+        wrong = self.run("""[...document.querySelectorAll('#roofline-figure circle')].filter((c, i, all) => {
+            const p = answer.points.find(p => p.range == c.dataset.range && p.level === document.querySelector('#roofline select').value);
+            const first = all[0], q = answer.points.find(p => p.range == first.dataset.range && p.level === document.querySelector('#roofline select').value);
+            return Math.sign(Math.log(p.intensity / q.intensity)) !== Math.sign(c.cx.baseVal.value - first.cx.baseVal.value)
+              && Math.abs(c.cx.baseVal.value - first.cx.baseVal.value) > .01; }).length""")
+        self.expect(wrong == 0, f"{wrong} circles lie on the wrong side")
+        self.choose("#roofline-part", "50")
+        self.expect(0 < self.count(circles) < self.run("answer.points.filter(p => p.level === 'L1').length"), "the slider of the roofline does nothing")
+        self.choose("#roofline-part", "100")
+        self.act("document.querySelector('#roofline-figure circle').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
+        self.expect(self.count(circles + "[aria-pressed='true']") == 1 and self.count(circles + ".dim") == self.count(circles) - 1, "Enter does not isolate a range")
+        self.click("[...document.querySelectorAll('#roofline button')].find(b => b.textContent === 'Show all')")
+        self.expect(self.count(circles + ".dim") == 0, "Show all leaves ranges out")
+        self.act("document.querySelector('#roofline-figure circle').focus()")
+        self.expect(not self.run("document.getElementById('tip').hidden"), "the focus shows no text")
+        got = self.run("""new Promise(done => { const click = HTMLAnchorElement.prototype.click;
+            HTMLAnchorElement.prototype.click = function () { HTMLAnchorElement.prototype.click = click; done(this.download + ' ' + this.href.slice(0, 22) + ' ' + (this.href.length > 5000)); };
+            document.getElementById('roofline-png').click(); setTimeout(() => done('nothing'), 5000); })""")
+        self.expect(got == "roofline.png data:image/png;base64, true", f"the picture: {got}")
+
+    def check_range(self):
+        if not self.has("#range-chosen"):
+            return
+        for value in self.run("[...document.getElementById('range-chosen').options].map(o => o.value).slice(0, 6)"):
+            self.choose("#range-chosen", value)
+            self.expect(self.run("chosen") == int(value), "the choice of a range")
+            self.expect(self.run("[...document.querySelectorAll('#levels-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
+
+        if self.run("!kernelRows.length && !['hbm_bytes', 'l2_bytes', 'l1_bytes'].some(key => metricAt.has(key))"):
+            self.expect(self.has("#range details[open] tbody tr") or self.run("folded.rows[chosen].counted.every(none)"), "the section of one range is empty")
+
+    def check_timeline(self):
+        if not self.has("#timeline-figure"):
+            return
+        names = self.run("""(() => { const texts = [], paint = CanvasRenderingContext2D.prototype, fill = paint.fillText;
+            paint.fillText = function (text, x) { if (x === 0) texts.push(text); return fill.apply(this, arguments); };
+            document.querySelector('#timeline [aria-label="Show all of it"]').click(); paint.fillText = fill; return texts; })()""")
+        threads = self.run("""(() => { const w = data.timeline.windows.filter(w => w.tracks.length)[0];
+            return w.tracks.filter((t, i) => t.kind !== 'ranges' || !i || w.tracks[i - 1].kind !== 'ranges' || w.tracks[i - 1].thread !== t.thread).length; })()""")
+        self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
+        options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
+        for i, value in enumerate(options):
+            if value is not None:
+                self.choose("#timeline select", value)
+            drawn = self.run("Number(document.getElementById('timeline-figure').dataset.bars)")
+            self.expect(drawn == self.run(f"sum(data.timeline.windows.filter(w => w.tracks.length)[{i}].tracks, t => t.bars.length / 5)"), "the timeline lacks bars")
+        self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
+        self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
+        self.expect(self.run("Number(document.getElementById('timeline-figure').dataset.bars)") <= drawn, "the timeline does not zoom")
+        self.click("document.querySelector('#timeline [aria-label=\"Show all of it\"]')")
+        self.expect(self.run("Number(document.getElementById('timeline-figure').dataset.bars)") == drawn, "the timeline does not come back")
+
+    def check_memory(self):
+        if not self.has("#memory-figure"):
+            return
+        for value in ("by_kind", "by_range"):
+            self.choose("#memory select", value)
+            self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
+
+    def check_rest(self):
+        details = self.count("details")
+        self.act("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        self.expect(self.run("[...document.querySelectorAll('details')].every(d => d.children.length > 1)"), f"one of {details} details is empty")
+        self.expect(not self.run("/\\bNaN\\b|\\bundefined\\b|\\[object/.test(document.body.innerText)"), "a number or text is not one")
+        theme = self.run("isDark()")
+        self.click("document.getElementById('theme')")
+        self.expect(self.run("isDark()") != theme, "the colours do not change")
+        self.click("document.getElementById('theme')")
+
+    def check_axe(self, axe):
+        if axe is None:
+            return
+        self.run(axe + ";0")
+        for violation in self.run("axe.run({resultTypes: ['violations']}).then(r => r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html.slice(0, 120)).slice(0, 3).join(' | ')))"):
+            self.expect(False, "axe: " + violation)
+
+
+def check(browser, path, axe, wrong):
+    page = Page(browser, path, wrong)
+    for width, dark in ((1400, False), (1400, True), (390, False)):
+        begin = time.monotonic()
+        browser.open(path, width, dark)
+        for _ in range(2):  # other work on the machine may delay a paint
+            if page.first_paint() < 1000:
+                break
+            browser.open(path, width, dark)
+        page.expect(page.first_paint() < 1000, f"the first paint takes {page.first_paint():.0f} ms")
+        page.check_width(width)
+        page.check_order()
+        if path.name != "huge.html" or width < 500:
+            page.check_axe(axe)
+        if not dark:
+            for each in (page.check_height, page.check_table, page.check_height, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory, page.check_rest, page.check_height, page.check_texts):
+                each()
+            page.check_width(width)
+            if width == 1400 and path.name != "huge.html":
+                page.check_axe(axe)  # with all tables open
+        if path.name == "hostile.html":
+            page.expect("broken" not in page.run("document.title") or "</script>" in page.run("document.title"), "a name ran as a script")
+            page.expect(page.count("img") == 0, "a name became an element")
+        page.check_events()
+        if os.environ.get("STRATA_TEST_VERBOSE"):
+            print(f"{path.name} at {width}: {time.monotonic() - begin:.1f} s")
+    return page.checks
+
+
+def make_pages(folder):
+    build = os.environ.get("STRATA_TEST_BUILD_DIR")
+    program = build and pathlib.Path(build) / "tests/bin/unit_tests"
+    if not program or not program.exists():
+        skip("unit_tests, which makes the pages, is not built: name pages, or the build in STRATA_TEST_BUILD_DIR")
+    done = subprocess.run([str(program), "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser"],
+                          env={**os.environ, "STRATA_TEST_PAGES": folder}, capture_output=True, text=True, timeout=120)
+    if done.returncode != 0:
+        print(done.stdout, done.stderr)
+        sys.exit(1)
+    return sorted(pathlib.Path(folder).glob("*.html"))
+
+
+def main():
+    program = find_browser()
+    if program is None:
+        skip("there is no Chromium: apt-get install chromium, or name one in STRATA_TEST_BROWSER")
+    axe, wrong, checks = find_axe(), [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        pages = [pathlib.Path(name) for name in sys.argv[1:]] or make_pages(folder)
+        browser = Browser(program, folder + "/profile")
+        try:
+            for path in pages:
+                checks += check(browser, path, axe, wrong)
+        finally:
+            browser.end()
+    for each in wrong:
+        print("FAILED:", each)
+    without = "" if axe else "; without axe-core: python3 -m pip install --target build/axe axe-playwright-python"
+    print(f"{len(pages)} pages, {checks} checks, {len(wrong)} failures{without}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

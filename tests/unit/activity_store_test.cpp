@@ -1,0 +1,441 @@
+// Device records meet the calls that caused them as they arrive; sums never stop.
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/collect/cuda/activity_store.hpp>
+#include <strata/collect/host/recorder.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <random>
+#include <vector>
+
+using namespace strata;
+
+namespace {
+
+/// A session of the host log with calls into the driver, and a store of device records.
+struct traced_run {
+  detail::recorder& host = detail::recorder::instance();
+  detail::memory_budget budget;
+  detail::graph_captures captures;
+  detail::activity_store store{budget, captures};
+  std::uint32_t a = node("a");
+  std::uint32_t b = node("b");
+  std::uint32_t correlations = 0;
+
+  explicit traced_run(std::int64_t log_bytes = 64 << 20, std::int64_t buffer_bytes = 64 << 20) {
+    host.begin_session(log_bytes);
+    host.record(true);
+    budget.set(buffer_bytes);
+    store.clear();
+  }
+  ~traced_run() {
+    host.record(false);
+    host.begin_session(0);
+  }
+
+  std::uint32_t node(char const* name) {
+    detail::recorder_state& state = host.state();
+    return state.nodes.child(root_node, state.names.intern(name, {}), no_index);
+  }
+
+  std::uint32_t launch(std::uint32_t node, std::uint8_t flags = 0,
+                       api_kind kind = api_kind::launch) {
+    launch_record made{};
+    made.begin = host.clock().now();
+    made.end = made.begin + 100;
+    made.correlation = ++correlations;
+    made.node = node;
+    made.kind = kind;
+    made.flags = flags;
+    CHECK(host.state().launches.add(made));
+    return made.correlation;
+  }
+
+  void kernel(std::uint32_t correlation, std::uint64_t begin, std::uint64_t end,
+              char const* name = "gemm", std::uint64_t graph_node = 0) {
+    detail::cupti::kernel_record record{};
+    record.kind = detail::cupti::activity_kind::concurrent_kernel;
+    record.start_ns = begin;
+    record.end_ns = end;
+    record.correlation_id = correlation;
+    record.graph_node_id = graph_node;
+    record.name = name;
+    record.grid_x = record.grid_y = record.grid_z = 1;
+    record.block_x = record.block_y = record.block_z = 1;
+    store.add(reinterpret_cast<detail::cupti::record const&>(record));
+  }
+
+  void memory(std::uint32_t correlation, std::uint64_t time, std::uint64_t address,
+              std::uint64_t bytes, bool allocates) {
+    detail::cupti::memory_record record{};
+    record.kind = detail::cupti::activity_kind::memory;
+    record.timestamp_ns = time;
+    record.address = address;
+    record.size_bytes = bytes;
+    record.correlation_id = correlation;
+    record.memory = detail::cupti::memory_kind::device;
+    record.operation = allocates ? detail::cupti::memory_operation::allocation
+                                 : detail::cupti::memory_operation::release;
+    store.add(reinterpret_cast<detail::cupti::record const&>(record));
+  }
+
+  void wait(std::uint32_t correlation, std::uint64_t begin, std::uint64_t end) {
+    detail::cupti::synchronization_record record{};
+    record.kind = detail::cupti::activity_kind::synchronization;
+    record.type = detail::cupti::synchronization_type::stream_synchronize;
+    record.start_ns = begin;
+    record.end_ns = end;
+    record.correlation_id = correlation;
+    store.add(reinterpret_cast<detail::cupti::record const&>(record));
+  }
+
+  profile take() {
+    host.record(false);
+    detail::tick_converter const ticks = host.converter();
+    profile made;
+    store.take(made, {}, ticks);
+    host.copy_to(made);
+    made.traced = true;
+    return made;
+  }
+};
+
+range_row row(profile const& p, char const* path) {
+  call_tree const tree(p);
+  for (range_row const& each : tree.rows())
+    if (each.path == path) return each;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("work finds its call, in any order") {
+  traced_run run;
+  std::vector<std::uint32_t> ids;
+  for (int i = 0; i < 100; ++i) ids.push_back(run.launch(run.a));
+  std::mt19937 random(7);
+  std::shuffle(ids.begin(), ids.end(), random);
+  for (std::uint32_t const id : ids) run.kernel(id, 1000 * id, 1000 * id + 10);
+  profile const p = run.take();
+  CHECK(p.losses.uncorrelated == 0);
+  REQUIRE(p.kernels.size() == 100);
+  CHECK(std::is_sorted(
+      p.kernels.begin(), p.kernels.end(),
+      [](kernel_record const& x, kernel_record const& y) { return x.begin < y.begin; }));
+  CHECK(std::is_sorted(p.launches.begin(), p.launches.end(),
+                       [](launch_record const& x, launch_record const& y) {
+                         return x.correlation < y.correlation;
+                       }));
+  CHECK(row(p, "a").self.kernel_ns == 1000);
+  CHECK(row(p, "a").self.launches == 100);
+}
+
+TEST_CASE("work without a call is kept and counted") {
+  traced_run run;
+  std::uint32_t const known = run.launch(run.a);
+  run.kernel(known, 2, 3);
+  run.kernel(known + 1000, 4, 5);
+  run.kernel(known + 100'000, 4, 5);
+  profile const p = run.take();
+  CHECK(p.kernels.size() == 3);
+  CHECK(p.losses.uncorrelated == 2);
+  CHECK(row(p, "").self.kernels == 2);
+}
+
+TEST_CASE("times that the device lost are counted") {
+  traced_run run;
+  std::uint32_t const id = run.launch(run.a);
+  run.kernel(id, 0, 0);
+  run.kernel(id, 2, 3);
+  profile const p = run.take();
+  REQUIRE(p.kernels.size() == 2);
+  CHECK(p.kernels[0].begin == lost_time);
+  CHECK(p.losses.timestamps_lost == 1);
+  CHECK(p.losses.uncorrelated == 0);
+}
+
+TEST_CASE("calls of warm-up steps and between windows are left out with their work") {
+  traced_run run;
+  for (std::uint8_t const flags : {launch_record::in_warmup, launch_record::outside_window}) {
+    std::uint32_t const warm = run.launch(run.a, flags);
+    run.kernel(warm, 2, 3);
+    run.memory(warm, 2, 0x1000, 64, true);
+  }
+  std::uint32_t const active = run.launch(run.a);
+  run.kernel(active, 12, 13);
+  run.memory(active, 12, 0x2000, 64, true);
+  profile const p = run.take();
+  REQUIRE(p.launches.size() == 1);
+  CHECK(p.launches[0].correlation == active);
+  REQUIRE(p.kernels.size() == 1);
+  CHECK(p.kernels[0].correlation == active);
+  CHECK(p.memory.size() == 1);
+  CHECK(row(p, "a").self.launches == 1);
+  CHECK(row(p, "a").self.allocations == 1);
+  CHECK(p.losses.uncorrelated == 0);
+}
+
+TEST_CASE("a call that only captured keeps its mark; one that worked loses it") {
+  traced_run run;
+  run.launch(run.a, launch_record::in_capture);
+  std::uint32_t const worked = run.launch(run.a, launch_record::in_capture);
+  run.kernel(worked, 4, 5);
+  profile const p = run.take();
+  REQUIRE(p.launches.size() == 2);
+  CHECK(p.launches[0].flags == launch_record::in_capture);
+  CHECK(p.launches[1].flags == 0);
+}
+
+TEST_CASE("a graph's kernels are of the range that captured the node before the launch") {
+  traced_run run;
+  run.captures.add(900, run.a);
+  run.captures.add(901, run.b);
+  std::uint32_t const before = run.launch(run.a, 0, api_kind::graph_launch);
+  run.captures.update(901, 900, run.host.clock().now());
+  std::uint32_t const after = run.launch(run.a, 0, api_kind::graph_launch);
+  run.kernel(before, 10, 14, "gemm", 900);
+  run.kernel(after, 20, 21, "gemm", 900);
+  run.kernel(after, 21, 22, "gemm", 4711);
+  profile const p = run.take();
+  REQUIRE(p.kernels.size() == 3);
+  CHECK(p.kernels[0].captured_by == run.a);
+  CHECK(p.kernels[1].captured_by == run.b);
+  CHECK(p.kernels[2].captured_by == no_node);
+  CHECK(row(p, "b").self.graph_kernels == 1);
+  CHECK(row(p, "b").self.graph_kernel_ns == 1);
+}
+
+TEST_CASE("nodes of destroyed graphs make room, after their last records") {
+  detail::graph_captures captures;
+  std::uint32_t range = 0;
+  for (std::uint64_t node = 1; node <= 3 * detail::graph_captures::most_nodes; ++node) {
+    captures.add(node, ++range);
+    if (node % 1000 == 0) {
+      CHECK(captures.range_of(node, 0) == range);
+      for (std::uint64_t gone = node - 999; gone <= node; ++gone) captures.destroy(gone);
+      CHECK(captures.range_of(node, 0) == range);
+      if (node % 2000 == 0) captures.forget_destroyed();
+    }
+  }
+  CHECK(captures.refused() == 0);
+  CHECK(captures.size() < 200'000);
+}
+
+TEST_CASE("graph nodes beyond the limit are counted and harm none that is known") {
+  detail::graph_captures captures;
+  std::uint64_t const most = detail::graph_captures::most_nodes;
+  for (std::uint64_t node = 1; node <= most + 5; ++node) captures.add(node, 7);
+  CHECK(captures.refused() == 5);
+  captures.update(2, 1, 100);
+  captures.update(4711 * most, 3, 100);  // by one that is not known
+  CHECK(captures.range_of(1, 0) == 7);
+  CHECK(captures.range_of(2, 0) == 7);
+  CHECK(captures.range_of(3, 200) == no_node);
+  CHECK(captures.range_of(most + 1, 0) == no_node);
+}
+
+TEST_CASE("beyond the limits the sums go on: a million kernels in a log of one megabyte") {
+  constexpr std::uint64_t count = 1'000'000;
+  traced_run run(1 << 20, 1 << 20);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint32_t const id = run.launch(i % 4 == 0 ? run.a : run.b);
+    std::uint64_t const begin = 1000 + 10 * i;
+    run.kernel(id, begin, begin + (i % 4 == 0 ? 10 : 5), i % 4 == 0 ? "long" : "short");
+    if (i % 100 == 0) run.memory(run.launch(run.a, 0, api_kind::allocate), begin, 64, 100, true);
+    if (i % 100 == 50) run.memory(run.launch(run.a, 0, api_kind::release), begin, 64, 0, false);
+  }
+  profile const p = run.take();
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.kernels.size() < 20'000);
+  CHECK(p.kernels.size() + p.copies.size() + p.memory.size() + p.losses.activity_folded ==
+        count + count / 50);
+  CHECK(p.launches.size() + p.losses.launches_folded == count + count / 50);
+  range_row const a = row(p, "a");
+  range_row const b = row(p, "b");
+  CHECK(a.self.kernels == count / 4);
+  CHECK(a.self.launches == count / 4);
+  CHECK(a.self.kernel_ns == static_cast<std::int64_t>(10 * count / 4));
+  CHECK(a.gpu_busy_ns == a.self.kernel_ns);
+  CHECK(a.self.allocations == count / 100);
+  CHECK(a.self.releases == count / 100);
+  CHECK(a.self.released_bytes == count);
+  CHECK(a.peak_bytes == 100);
+  CHECK(b.self.kernels == 3 * count / 4);
+  CHECK(row(p, "").gpu_busy_ns == a.gpu_busy_ns + b.gpu_busy_ns);
+  call_tree const tree(p);
+  vec<kernel_row> const kernels = make_kernel_table(p, tree);
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].short_name == "short");
+  CHECK(kernels[0].count == 3 * count / 4);
+  CHECK(kernels[1].duration.maximum() == 10);
+}
+
+TEST_CASE("the calls of a session are moved out of their pages") {
+  traced_run run;
+  constexpr std::uint32_t count = 20'000;
+  for (std::uint32_t i = 0; i < count; ++i) run.launch(run.a);
+  std::int64_t const full = run.host.state().budget.used();
+  CHECK(full > std::int64_t{32} * count);
+  profile before, after;
+  run.host.copy_to(before);
+  CHECK(run.host.state().budget.used() == full);  // a report while the program runs
+  run.host.copy_to(after, true);
+  CHECK(before.launches.size() == count);
+  CHECK(after.launches.size() == count);
+  CHECK(after.launches.back().correlation == count);
+  CHECK(after.cost.log_bytes == static_cast<std::uint64_t>(full));
+  CHECK(run.host.state().budget.used() == 0);
+  run.launch(run.a);  // of a thread that comes late
+}
+
+TEST_CASE("kernels that overlap or come late count once in the busy time") {
+  traced_run run;
+  std::uint32_t const id = run.launch(run.a);
+  std::uint64_t const batch = detail::activity_store::batch;
+  std::vector<std::uint64_t> begins;
+  for (std::uint64_t i = 0; i < 2 * batch; ++i) begins.push_back(1000 + 10 * i);
+  std::mt19937 random(7);
+  for (std::uint64_t i = 0; i + 1000 < begins.size(); i += 1000)  // other streams deliver later
+    std::shuffle(begins.begin() + static_cast<std::ptrdiff_t>(i),
+                 begins.begin() + static_cast<std::ptrdiff_t>(i + 1000), random);
+  for (std::uint64_t const begin : begins) run.kernel(id, begin, begin + 15);
+  profile const p = run.take();
+  CHECK(row(p, "a").self.kernels == 2 * batch);
+  CHECK(row(p, "a").gpu_busy_ns == static_cast<std::int64_t>(20 * batch + 5));
+}
+
+TEST_CASE("records without times, all of them, are joined by batches") {
+  traced_run run;
+  run.captures.add(900, run.a);
+  run.captures.destroy(900);
+  std::uint32_t const by = run.launch(run.a);
+  for (std::size_t i = 0; i < detail::activity_store::batch + 2; ++i) run.kernel(by, 0, 0);
+  CHECK(run.captures.size() == 1);  // two batches would have forgotten it
+  profile const p = run.take();
+  CHECK(p.losses.timestamps_lost == detail::activity_store::batch + 2);
+  CHECK(row(p, "a").self.kernels == detail::activity_store::batch + 2);
+}
+
+TEST_CASE("records that come after the end of a session are none of the next one's") {
+  traced_run run;
+  run.kernel(run.launch(run.a), 10, 20);
+  CHECK(run.take().kernels.size() == 1);
+  for (std::uint64_t i = 0; i < 2 * detail::activity_store::batch; ++i) run.kernel(1, i + 1, i + 2);
+  run.store.clear();
+  run.kernel(run.launch(run.a), 10, 20);
+  profile const p = run.take();
+  CHECK(row(p, "a").self.kernels == 1);
+  CHECK(p.losses.uncorrelated == 0);
+}
+
+TEST_CASE("a session that begins with high ids keeps calls until their work has arrived") {
+  constexpr std::uint32_t count = 800'000;
+  constexpr std::uint32_t behind = 100'000;
+  for (std::uint32_t const before : {0x7fff0000u, 0xa0000000u, 0xfff00000u}) {
+    CAPTURE(before);
+    traced_run run(1 << 20, 1 << 20);
+    run.correlations = before;
+    for (std::uint32_t i = 1; i <= count + behind; ++i) {
+      if (i <= count) (void)run.launch(run.a);
+      if (i > behind) run.kernel(before + i - behind, i, i + 1);
+    }
+    profile const p = run.take();
+    CHECK(p.losses.uncorrelated == 0);
+    CHECK(row(p, "a").self.launches == count);
+    CHECK(row(p, "a").self.kernels == count);
+  }
+}
+
+TEST_CASE("a graph that is updated at each step leaves room for others") {
+  detail::graph_captures captures;
+  for (std::uint32_t step = 1; step <= 3 * detail::graph_captures::most_nodes; ++step) {
+    captures.add(1, step);
+    captures.update(1, 2, 0);
+    captures.update(1, 3, step);
+    if (step % 1000 == 0) {
+      CHECK(captures.range_of(3, step) == step);
+      CHECK(captures.range_of(3, step - 1) == step - 1);
+    }
+    if (step % 100'000 == 0) captures.forget_destroyed();
+  }
+  captures.add(4, 7);
+  CHECK(captures.range_of(4, 0) == 7);
+  CHECK(captures.refused() == 0);
+}
+
+namespace {
+
+/// The CPU time of this thread in s.
+double cpu_time() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Updates one graph so often, and asks what each of its launches was captured by.
+double time_of_updates(std::uint32_t count) {
+  detail::graph_captures captures;
+  double const begin = cpu_time();
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    captures.add(1, i);
+    captures.update(1, 2, i);
+  }
+  std::uint32_t wrong = 0;
+  for (std::uint32_t i = 1; i <= count; ++i) wrong += captures.range_of(2, i) != i;
+  for (std::uint32_t i = count; i != 0; --i) wrong += captures.range_of(2, i) != i;
+  CHECK(wrong == 0);
+  CHECK(captures.range_of(2, 0) == no_node);
+  return cpu_time() - begin;
+}
+
+}  // namespace
+
+TEST_CASE("what an updated graph stood for is found in no more steps than there are digits") {
+  (void)time_of_updates(10'000);
+  CHECK(time_of_updates(100'000) < 30 * time_of_updates(10'000));
+}
+
+TEST_CASE("what updated graphs stood for, beside each other and as they are forgotten") {
+  constexpr std::uint32_t graphs = 7;
+  detail::graph_captures captures;
+  for (std::uint32_t now = 0; now < 20'000; ++now) {
+    captures.add(1, now + 1);
+    captures.update(1, 100 + now % graphs, now);
+    if (now % 5000 == 4999) captures.forget_destroyed();
+  }
+  std::uint32_t known = 0;
+  for (std::uint32_t now = 0; now < 20'000; ++now) {
+    for (std::uint32_t graph = 0; graph < graphs; ++graph) {
+      std::uint32_t const last = now - (now + graphs - graph) % graphs;  // its last update
+      std::uint32_t const range = captures.range_of(100 + graph, now);
+      bool const right = range == (now < graph ? no_node : last + 1);
+      bool const forgotten = now < 15'000 + graphs && range == no_node;
+      if (!right && !forgotten) CHECK(range == last + 1);
+      known += right;
+    }
+  }
+  CHECK(known >= graphs * 5000);
+}
+
+TEST_CASE("waits without a call are kept while there is room, and counted beyond") {
+  constexpr std::uint64_t count = 2 * detail::activity_store::batch;
+  traced_run none(64 << 20, 0);
+  for (std::uint64_t i = 1; i <= count; ++i) none.wait(0x40000000u, i, i + 1);
+  CHECK(none.take().losses.activity_dropped == count - detail::activity_store::batch);
+  traced_run some;
+  for (std::uint64_t i = 1; i <= count; ++i) some.wait(0x40000000u, i, i + 1);
+  CHECK(some.take().losses.activity_dropped == 0);
+}
+
+TEST_CASE("nothing at all") {
+  traced_run run;
+  profile const p = run.take();
+  CHECK(p.device.complete);
+  CHECK(p.launches.empty());
+  CHECK(p.losses.uncorrelated == 0);
+}

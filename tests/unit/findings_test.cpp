@@ -1,0 +1,901 @@
+// Hand-made profiles with one thing wrong each, and sound ones.
+#include <doctest/doctest.h>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/memory_table.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/report/columns.hpp>
+#include <strata/report/findings.hpp>
+#include <strata/report/html.hpp>
+#include <strata/report/text_writer.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sample_profile.hpp"
+
+using namespace strata;
+
+namespace {
+
+constexpr std::int64_t us = 1000;
+
+/// A traced program on a device of 132 SMs, one thread, its clock at `now`.
+struct program : sample::maker {
+  std::int64_t now = 1000;
+  std::int64_t free = 0;  ///< when the device is
+  std::uint32_t step = no_step;
+  std::uint32_t steps = 0;
+  std::uint32_t attention = node(0, "attention");
+  std::uint32_t mlp = node(0, "mlp");
+  std::uint32_t other = node(0, "sample");
+
+  program() {
+    made.traced = true;
+    made.environment.devices.push_back(
+        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0});
+    made.kernel_names.push_back({"work"});
+  }
+
+  template <class Body>
+  void run(std::uint32_t count, Body body) {
+    made.has_steps = true;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::int64_t const begin = now;
+      step = steps++;
+      body();
+      made.steps.push_back({begin, now, step, 0});
+      step = no_step;
+    }
+    made.end = now + 1000;
+    made.cost.seconds_in_window = static_cast<double>(made.end) * 1e-9;
+  }
+
+  template <class Body>
+  range_record& in(std::uint32_t where, Body body) {
+    std::int64_t const begin = now;
+    body(where);
+    range_record& record = call(where, begin, now);
+    record.step = step;
+    return record;
+  }
+
+  std::uint32_t api(std::uint32_t where, std::int64_t ns, api_kind kind) {
+    std::uint32_t const id = launch(where, now, now + ns, kind);
+    made.launches.back().step = step;
+    now += ns;
+    return id;
+  }
+
+  kernel_record& kernel_of(std::uint32_t where, std::int64_t ns, std::uint32_t blocks = 1000,
+                           std::uint32_t stream = 7) {
+    std::uint32_t const id = api(where, 3 * us, api_kind::launch);
+    std::int64_t const begin = now > free ? now + 500 : free + 500;
+    free = begin + ns;
+    kernel_record record{};  // the maker looks for the launch, which long runs have no time for
+    record.begin = begin;
+    record.end = free;
+    record.node = where;
+    record.captured_by = no_node;
+    record.correlation = id;
+    record.grid_y = record.grid_z = record.block_y = record.block_z = 1;
+    record.name = 1;
+    record.grid_x = blocks;
+    record.block_x = 256;
+    record.stream = stream;
+    record.registers = 32;
+    made.kernels.push_back(record);
+    return made.kernels.back();
+  }
+
+  void wait(std::uint32_t where = 0) {
+    std::int64_t const until = free > now ? free + 2 * us : now + us;
+    api(where, until - now, api_kind::wait);
+  }
+
+  void copy_of(std::uint32_t where, copy_kind kind, std::int64_t ns, bool pageable) {
+    std::int64_t const begin = now;
+    api(where, ns + 5 * us, api_kind::copy);
+    copy_record& record = copy(correlations, begin + us, begin + us + ns, 1u << 26, kind);
+    record.pageable = pageable;
+    free = begin + us + ns;
+  }
+
+  // --- counters of one step, by range ---
+
+  counter_set& counted() { return made.add_counters(counter_set::gpu); }
+  void set(std::uint32_t where, std::string const& name, double value) {
+    counter_set& to = counted();
+    if (to.names.empty()) {
+      to.where = "GH100";
+      to.devices = {0};
+      to.passes = to.passes_done = 1;
+      to.metrics = resolve_metrics(expand_metrics("findings+tensor"),
+                                   [](std::string const&) { return true; });
+      to.names = to.metrics.counters();
+    }
+    std::uint32_t const at = static_cast<std::uint32_t>(to.names.index_of(name));
+    REQUIRE_MESSAGE(at < to.names.size(), name);
+    for (counter_value& each : to.values)
+      if (each.node == where && each.counter == at) {
+        each.value = value;
+        return;
+      }
+    to.values.push_back({where, at, value});
+  }
+  /// All counters 0, with the peaks of 4.8 TB/s, 10 TB/s, 33 TB/s, 67 TFLOP/s and 989 TFLOP/s.
+  void count_nothing(std::uint32_t where) {
+    set(where, "gpu__time_duration.sum", 1000);
+    for (std::size_t i = 0; i < counted().names.size(); ++i) set(where, counted().names[i], 0);
+    for (char const* name : {"gpu__time_duration.sum", "dram__cycles_elapsed.avg",
+                             "lts__cycles_elapsed.avg", "gpc__cycles_elapsed.avg"})
+      set(where, name, 1000);
+    set(where, "dram__bytes.sum.peak_sustained", 4800);
+    set(where, "lts__t_bytes.sum.peak_sustained", 10000);
+    set(where, "l1tex__t_bytes.sum.peak_sustained", 33000);
+    set(where, "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", 33500);
+    set(where, "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained", 989000);
+    set(where, "sm__warps_active.avg.peak_sustained", 64);
+    set(where, "sm__pipe_tensor_cycles_active.avg.peak_sustained", 4);
+    set(where, "sm__cycles_active.sum", 132 * 1.7e6);  // of 1 ms
+    set(where, "sm__warps_active.sum", 132 * 1.7e6 * 32);
+    set(where, "smsp__cycles_active.sum", 4 * 132 * 1.7e6);
+    set(where, "smsp__issue_active.sum", 132 * 1.7e6);
+    hbm(where, 0.2);
+  }
+  /// Bytes at a part of the roof for 1 ms.
+  void hbm(std::uint32_t where, double part) {
+    set(where, "dram__bytes_read.sum", part * 4.8e9);
+    set(where, "lts__t_bytes.sum", part * 4.8e9);
+    set(where, "lts__t_sectors.sum", part * 4.8e9 / 32);
+    set(where, "l1tex__t_bytes.sum", part * 4.8e9);
+    set(where, "l1tex__t_sectors.sum", part * 4.8e9 / 32);
+    set(where, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", part * 4.8e9 / 32);
+    set(where, "smsp__sass_data_bytes_mem_global_op_ld.sum", part * 4.8e9);
+  }
+};
+
+/// What the analysis says of a profile. It refers to itself.
+struct answer {
+  profile source;
+  call_tree whole;
+  call_tree tree;
+  vec<kernel_row> kernels;
+  memory_table memory;
+  report_input input;
+
+  explicit answer(profile const& made)
+      : source(made),
+        whole(source),
+        tree(source, folding::by_name),
+        input(source, whole, tree, kernels, memory) {
+    for (counter_set const& set : source.counter_sets)
+      input.counters.push_back(
+          {make_counter_table(source, tree, set.name), make_counter_table(source, tree, set.name)});
+    input.find_answer(tree);
+  }
+  answer(answer const&) = delete;
+
+  steps_summary const& steps() const { return input.steps; }
+  vec<finding> const& findings() const { return input.findings.findings; }
+  finding const* find(std::string_view rule) const {
+    for (finding const& each : findings())
+      if (each.rule == rule) return &each;
+    return nullptr;
+  }
+  std::string all() const {
+    std::string text;
+    for (finding const& each : findings())
+      text += std::string(each.rule) + " " + each.path + " " +
+              std::to_string(each.cost_ns_per_step) + ": " + each.title + "\n";
+    return text;
+  }
+  void first_is(std::string_view rule, std::string_view path) const {
+    INFO(all());
+    REQUIRE(!findings().empty());
+    CHECK(findings()[0].rule == rule);
+    CHECK(findings()[0].path == path);
+    CHECK_FALSE(findings()[0].evidence.empty());
+    CHECK(findings()[0].cost_ns_per_step <= steps().mean_ns * 1.001);
+  }
+  /// Nothing costs more than this part of a step.
+  void is_silent(double most = 0.05) const {
+    INFO(all());
+    for (finding const& each : findings()) CHECK(each.cost_ns_per_step <= most * steps().mean_ns);
+  }
+};
+
+/// One kernel of 1 ms a step, and a wait.
+program one_kernel(std::uint32_t blocks = 10000) {
+  program p;
+  p.run(8, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us, blocks); });
+    p.wait();
+  });
+  p.count_nothing(p.attention);
+  return p;
+}
+
+std::string text_of(answer const& of, bool json) {
+  std::string text;
+  detail::text_writer out(text);
+  if (json)
+    write_findings(out, of.input);
+  else
+    detail::write_answer(out, of.input, 120, false);
+  out.flush();
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a step is the host's where it waits, and what is outside of steps is apart") {
+  program p;
+  p.in(p.other, [&](std::uint32_t at) { p.kernel_of(at, 500 * us); });
+  p.wait();
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      p.kernel_of(at, 900 * us);
+      p.wait(at);
+      p.now += 98'500;
+    });
+  });
+  answer const a(p.made);
+  CHECK(a.steps().from_steps);
+  CHECK_FALSE(a.steps().period_of_gpu);
+  CHECK(a.steps().count == 4);
+  CHECK(a.steps().mean_ns == doctest::Approx(1004 * us));
+  CHECK(a.steps().p50_ns == doctest::Approx(1004 * us));
+  CHECK(a.steps().gpu_busy_ns == doctest::Approx(900 * us));
+  CHECK(a.steps().gpu_idle_ns == doctest::Approx(104 * us));
+  CHECK(a.steps().outside_gpu_ns == doctest::Approx(500 * us));
+  CHECK(a.steps().outside_ns > 500 * us);
+  CHECK(a.tree.rows()[1].path == "attention");
+  CHECK(a.tree.rows()[1].step_share == 1.0);
+  CHECK(a.tree.rows()[2].step_share == 0.0);
+}
+
+TEST_CASE("a loop that only launches has the period of the device") {
+  program p;
+  p.run(10, [&] { p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 999 * us + 500); }); });
+  p.made.end = p.free;
+  answer const a(p.made);
+  CHECK(a.steps().period_of_gpu);
+  CHECK(a.steps().p50_ns == doctest::Approx(1000 * us).epsilon(0.001));
+  CHECK(a.steps().gpu_busy_ns <= a.steps().mean_ns);
+  a.is_silent();
+}
+
+TEST_CASE("a loop that only launches: what delays its queued work is not its launches") {
+  program p;
+  p.run(10, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      for (int i = 0; i < 20; ++i) p.kernel_of(at, us);
+    });
+    p.free += 200 * us;  // another program's work, so that the device is behind
+  });
+  p.made.end = p.free;
+  answer const a(p.made);
+  CHECK(a.steps().period_of_gpu);
+  CHECK(a.steps().gpu_busy_ns == doctest::Approx(20 * us));
+  double const launch = a.steps().idle_of(idle_cause::launch);
+  double const device = a.steps().idle_of(idle_cause::device);
+  CHECK(a.steps().gpu_idle_ns == doctest::Approx(launch + device).epsilon(0.1));
+  CHECK(device > 0.9 * a.steps().gpu_idle_ns);
+}
+
+TEST_CASE("of a long run the last steps are looked at") {
+  program p;
+  p.run(300, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      for (int i = 0; i < 1000; ++i) p.kernel_of(at, 10 * us);
+      p.wait();
+    });
+  });
+  answer const a(p.made);
+  CHECK(a.steps().count == 300);
+  CHECK(a.steps().gpu_busy_ns == doctest::Approx(10'000 * us));
+  CHECK(a.steps().idle_of(idle_cause::launch) == doctest::Approx(500 * us).epsilon(0.05));
+  CHECK(a.steps().outside_gpu_ns < 1 * us);
+  CHECK(a.steps().streams[0].kernels == doctest::Approx(1000));
+}
+
+TEST_CASE("without steps the run is the step, and the console says so") {
+  program p;
+  p.kernel_of(p.attention, 500 * us);
+  p.wait();
+  p.made.end = p.now;
+  answer const a(p.made);
+  CHECK_FALSE(a.steps().from_steps);
+  CHECK(a.steps().count == 1);
+  CHECK(detail::step_text(a.steps(), false).find("no STRATA_STEP") != std::string::npos);
+}
+
+TEST_CASE("the median of an even number of steps is between the middle ones, and below p95") {
+  program p;
+  for (std::int64_t const each : {10'000, 30'000})
+    p.run(1, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, each * us); });
+      p.wait();
+    });
+  steps_summary const steps = answer(p.made).steps();
+  CHECK(steps.p50_ns == doctest::Approx(20'000 * us).epsilon(0.02));
+  CHECK(steps.p95_ns >= steps.p50_ns);
+  CHECK(steps.p95_ns == doctest::Approx(30'000 * us).epsilon(0.02));
+}
+
+TEST_CASE("tokens pass through all layers: each counts once a step") {
+  program p;
+  std::vector<std::uint32_t> parts;
+  for (int layer = 0; layer < 12; ++layer)
+    for (char const* name : {"attention", "mlp"}) parts.push_back(p.node(0, name, layer));
+  p.run(3, [&] {
+    for (std::uint32_t const part : parts) {
+      range_record& call = p.in(part, [&](std::uint32_t at) { p.kernel_of(at, 10 * us); });
+      p.describe(call).tokens = 64;
+    }
+    p.wait();
+  });
+  CHECK(answer(p.made).steps().tokens == 64);
+}
+
+TEST_CASE("tokens of a range, per second of a step") {
+  program p;
+  p.run(2, [&] {
+    range_record& call = p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 990 * us); });
+    p.describe(call).tokens = 64;
+    p.wait();
+  });
+  answer const a(p.made);
+  CHECK(a.steps().tokens == 64);
+  CHECK(a.steps().tokens_per_s == doctest::Approx(64e9 / a.steps().mean_ns));
+}
+
+TEST_CASE("launch-bound: short kernels that the host launches one by one") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      for (int i = 0; i < 100; ++i) {
+        p.kernel_of(at, 2 * us);
+        p.now += 2 * us;
+      }
+    });
+    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 100 * us); });
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("launch-bound", "attention");
+  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(300 * us).epsilon(0.1));
+  CHECK(a.input.findings.bound.find("launches bound the step") != std::string::npos);
+}
+
+TEST_CASE("wait-in-step: the host waits and launches only then") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 20; ++i) {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 20 * us); });
+      p.in(p.mlp, [&](std::uint32_t at) { p.wait(at); });
+    }
+  });
+  answer(p.made).first_is("wait-in-step", "mlp");
+}
+
+TEST_CASE("allocation-in-step: also where the release waits for the device") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 20; ++i)
+      p.in(p.attention, [&](std::uint32_t at) {
+        p.api(at, 80 * us, api_kind::allocate);
+        p.allocate(p.correlations, p.now, 4096, 1u << 20);
+        p.kernel_of(at, 50 * us);
+        std::int64_t const until = p.free + 40 * us;
+        p.api(at, until - p.now, api_kind::release);
+        p.release(p.correlations, p.now, 4096, 1u << 20);
+      });
+  });
+  answer const a(p.made);
+  a.first_is("allocation-in-step", "attention");
+  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(20 * 123.5 * us).epsilon(0.05));
+}
+
+TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
+  for (bool const inside : {true, false}) {
+    program p;
+    p.run(4, [&] {
+      for (int i = 0; i < 10; ++i) {
+        p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 50 * us); });
+        if (inside)
+          p.in(p.other, [&](std::uint32_t) { p.now += 200 * us; });
+        else
+          p.now += 200 * us;
+      }
+      p.wait();
+    });
+    answer(p.made).first_is(inside ? "host-work" : "gap-between-ranges", inside ? "sample" : "");
+  }
+}
+
+TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
+  for (bool const pageable : {true, false}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.other,
+           [&](std::uint32_t at) { p.copy_of(at, copy_kind::host_to_device, 800 * us, pageable); });
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+      p.wait();
+    });
+    answer const a(p.made);
+    a.first_is(pageable ? "pageable-copy" : "copy-in-step", "sample");
+    CHECK(a.find(pageable ? "copy-in-step" : "pageable-copy") == nullptr);
+  }
+}
+
+TEST_CASE("a copy below a kernel costs nothing") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.other, [&](std::uint32_t at) {
+      std::int64_t const begin = p.now;
+      p.api(at, 3 * us, api_kind::copy);
+      p.copy(p.correlations, begin + 5 * us, begin + 400 * us, 1u << 24, copy_kind::host_to_device);
+    });
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 990 * us); });
+    p.wait();
+  });
+  answer(p.made).is_silent();
+}
+
+TEST_CASE("serialised-streams: small kernels of several streams, none at a time") {
+  program p;
+  p.run(4, [&] {
+    for (std::uint32_t i = 0; i < 8; ++i)
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us, 16, 7 + i % 4); });
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("serialised-streams", "attention");
+  CHECK(a.find("few-blocks") == nullptr);
+}
+
+TEST_CASE("few-blocks: fewer than there are SMs") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 900 * us, 4); });
+    p.wait();
+  });
+  answer const a(p.made);
+  a.first_is("few-blocks", "attention");
+  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(900 * us * (1 - 4 / 132.0)));
+}
+
+TEST_CASE("uncoalesced: sectors of which little is used") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.8);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_global_op_ld.sum", 0.8 * 4.8e9 / 8);
+  answer(p.made).first_is("uncoalesced", "attention");
+}
+
+TEST_CASE("register-spills: local memory") {
+  program p = one_kernel();
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", 0.5 * 0.2 * 4.8e9 / 32);
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", 0.3 * 0.2 * 4.8e9 / 32);
+  answer const a(p.made);
+  a.first_is("register-spills", "attention");
+  CHECK(a.find("latency-bound") == nullptr);
+}
+
+TEST_CASE("bank-conflicts: more wavefronts than without them") {
+  program p = one_kernel();
+  double const cycles = 132 * 1.7e6;
+  p.set(p.attention, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", 0.9 * cycles);
+  p.set(p.attention, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", 0.9 * cycles * 31 / 32);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 0.9 * cycles * 128 / 32);
+  answer const a(p.made);
+  a.first_is("bank-conflicts", "attention");
+  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(1000 * us * 0.9 * 31 / 32));
+}
+
+TEST_CASE("bank-conflicts: wide loads and wavefronts without bytes are none") {
+  program wide = one_kernel();
+  double const cycles = 132 * 1.7e6;
+  wide.set(wide.attention, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", 0.9 * cycles);
+  wide.set(wide.attention, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", 0.05 * cycles);
+  wide.set(wide.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 0.4 * cycles * 128);
+  CHECK(answer(wide.made).find("bank-conflicts") == nullptr);
+  program none = one_kernel();
+  none.set(none.attention, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", 0.9 * cycles);
+  CHECK(answer(none.made).find("bank-conflicts") == nullptr);
+}
+
+TEST_CASE("atomics: much of L2's work, far below the roofs") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.05);
+  p.set(p.attention, "lts__t_sectors_op_red.sum", 0.2 * 0.05 * 4.8e9 / 32);
+  answer(p.made).first_is("atomics", "attention");
+}
+
+TEST_CASE("fp32-without-tensor: products in FP32 beside idle tensor cores") {
+  program p = one_kernel();
+  p.set(p.attention, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 0.8 * 33.5e9);
+  p.set(p.attention, "smsp__sass_data_bytes_mem_shared_op_ld.sum", 30e9);
+  answer const a(p.made);
+  a.first_is("fp32-without-tensor", "attention");
+  CHECK(a.input.roofline.limits[1].text == "FP32 80 %");
+  CHECK(a.input.findings.bound.find("attention (FP32 80 %)") != std::string::npos);
+  // The pipe may have a few instructions without a product.
+  p.set(p.attention, "sm__inst_executed_pipe_tensor.sum", 1e6);
+  answer(p.made).first_is("fp32-without-tensor", "attention");
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.3 * 989e9);
+  CHECK(answer(p.made).find("fp32-without-tensor") == nullptr);
+  // Registers alone are no product; with tensor cores at work there is nothing to say.
+  program q = one_kernel();
+  q.set(q.attention, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 0.9 * 33.5e9);
+  q.hbm(q.attention, 0.01);
+  answer(q.made).is_silent();
+}
+
+TEST_CASE("extra-traffic and memory-bound: bytes of device memory") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.7);
+  answer(p.made).first_is("memory-bound", "attention");
+  for (range_record& each : p.made.ranges) p.describe(each).bytes = 0.2 * 4.8e9;
+  answer(p.made).first_is("extra-traffic", "attention");
+  program sound = one_kernel();
+  sound.hbm(sound.attention, 0.88);
+  answer const a(sound.made);
+  a.is_silent();
+  CHECK(a.input.roofline.limits[1].text == "HBM 88 %");
+}
+
+TEST_CASE("low-occupancy, tail-wave and latency-bound: far from all roofs") {
+  program p = one_kernel();
+  answer(p.made).first_is("latency-bound", "attention");
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1.7e6 * 8);
+  for (kernel_record& each : p.made.kernels) each.registers = 255;
+  answer(p.made).first_is("low-occupancy", "attention");
+  program tail = one_kernel(132 * 8 + 60);
+  tail.set(tail.attention, "smsp__issue_active.sum", 3 * 132 * 1.7e6);  // busy while there is work
+  answer(tail.made).first_is("tail-wave", "attention");
+}
+
+TEST_CASE("declared-work: counted operations are others than declared") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.88);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 1e9);
+  for (range_record& each : p.made.ranges) p.describe(each).flops = 1e9;
+  answer const a(p.made);
+  a.first_is("declared-work", "attention");
+  CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(500 * us));
+  for (attribute_record& each : p.made.attributes) each.flops = 2e9;
+  CHECK(answer(p.made).find("declared-work") == nullptr);
+}
+
+TEST_CASE("above-roof: wrong units are named, and are no result") {
+  program p = one_kernel();
+  p.hbm(p.attention, 1.3);
+  answer const a(p.made);
+  REQUIRE(a.find("above-roof") != nullptr);
+  CHECK(a.find("above-roof")->cost_ns_per_step == 0);
+  CHECK(a.input.roofline.limits[1].text == "above the roof");
+  CHECK(a.find("memory-bound") == nullptr);
+}
+
+TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
+  program p;
+  int count = 0;
+  p.run(20, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 500 * us); });
+    if (count++ == 0) p.now += 5000 * us;
+    p.in(p.other, [&](std::uint32_t) { p.now += count % 4 == 0 ? 2000 * us : 600 * us; });
+    p.wait();
+  });
+  p.made.losses.activity_dropped = 100;
+  p.made.cost.callbacks = 100'000;
+  p.made.cost.callback_ns = 100;
+  answer const a(p.made);
+  INFO(a.all());
+  for (char const* rule : {"first-step", "varying-calls", "untrusted", "own-cost"}) {
+    CAPTURE(rule);
+    CHECK(a.find(rule) != nullptr);
+  }
+  CHECK(a.find("varying-calls")->path == "sample");
+  CHECK(a.find("first-step")->cost_ns_per_step == 0);
+}
+
+TEST_CASE("rules without their counters say which would decide") {
+  program p = one_kernel();
+  p.made.counter_sets.clear();
+  answer const a(p.made);
+  a.is_silent();
+  CHECK(a.input.findings.undecided.size() == 10);
+  for (undecided_rule const& each : a.input.findings.undecided)
+    CHECK(each.needs.substr(0, 9) == "counters=");
+  CHECK(answer(one_kernel().made).input.findings.undecided.empty());
+  CHECK(answer(profile()).findings().empty());
+}
+
+TEST_CASE("TF32 has half the roof of BF16, and the roofs say where they are from") {
+  program p = one_kernel();
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.4 * 989e9);
+  answer const counted(p.made);
+  CHECK(counted.input.roofline.find("TF32 tensor")->rate == doctest::Approx(494.5e12));
+  CHECK(counted.input.roofline.find("HBM")->origin == roof_origin::counted);
+  CHECK(counted.input.roofline.limits[1].text == "TF32 tensor 80 %");
+  counter_table const& table = counted.input.counters[0].folded;
+  auto const value = [&](char const* key) {
+    return table.at(1, table.find(key), counter_scope::total).value;
+  };
+  CHECK(value("tensor_of_peak") == doctest::Approx(80.0));
+  p.made.counter_sets.clear();
+  answer const attributes(p.made);
+  roof const* const hbm = attributes.input.roofline.find("HBM");
+  REQUIRE(hbm != nullptr);
+  CHECK(hbm->rate == doctest::Approx(4.814e12).epsilon(0.001));
+  CHECK(hbm->origin == roof_origin::device_attributes);
+  CHECK(attributes.input.roofline.find("FP32")->rate == doctest::Approx(66.9e12).epsilon(0.001));
+}
+
+TEST_CASE("the tensor cores' active rate is a part of all that an SM counts") {
+  program p = one_kernel();
+  p.set(p.attention, "sm__pipe_tensor_cycles_active.sum", 3.85 * 132 * 1.7e6);
+  answer const a(p.made);
+  counter_table const& table = a.input.counters[0].folded;
+  CHECK(table.at(1, table.find("tensor_active_rate"), counter_scope::total).value ==
+        doctest::Approx(96.25));
+}
+
+TEST_CASE("findings.json has the answer with its evidence, and the console five parts of it") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.node(0, "</script>\n"), [&](std::uint32_t at) { p.kernel_of(at, 900 * us, 4); });
+    p.wait();
+  });
+  answer const a(p.made);
+  nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
+  CHECK(json["schema"]["name"] == "strata.findings");
+  CHECK(json["schema"]["version"] == findings_schema_version);
+  CHECK(json["step"]["count"] == 4);
+  REQUIRE(!json["findings"].empty());
+  nlohmann::json const& first = json["findings"][0];
+  CHECK(first["rule"] == "few-blocks");
+  CHECK(first["path"] == "</script>\n");
+  CHECK(first["cost_of_step"].get<double>() > 0.9);
+  CHECK(first["evidence"][0]["column"] == "blocks_mean");
+  CHECK(json["undecided"].size() == 10);
+  std::string const text = text_of(a, false);
+  CHECK(text.find("finding: few-blocks: </script>\\n: ") != std::string::npos);
+  CHECK(text.find("try:     split the work") != std::string::npos);
+}
+
+TEST_CASE("a dear first step is no part of the sentence above all") {
+  program p;
+  int count = 0;
+  p.run(20, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) {
+      for (int i = 0; i < 10; ++i) p.kernel_of(at, 1000 * us);
+    });
+    if (count++ == 0) p.now += 3'000'000 * us;
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.input.findings.bound);
+  CHECK(a.input.findings.bound.find("the GPU bounds the step") == 0);
+  CHECK(a.steps().active_busy_ns == doctest::Approx(10'000 * us));
+}
+
+TEST_CASE("without a whole timeline an idle GPU bounds nothing") {
+  program p;
+  p.run(20, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 50 * us); });
+    p.wait();
+    p.now += 950 * us;
+  });
+  p.made.losses.activity_folded = 1;
+  std::string const bound = answer(p.made).input.findings.bound;
+  INFO(bound);
+  CHECK(bound.find("bounds") == std::string::npos);
+  CHECK(bound.find("is not known") != std::string::npos);
+  CHECK(bound.find("buffers=") != std::string::npos);
+}
+
+TEST_CASE("without steps the start of a program is apart from its device work") {
+  program p;
+  p.now += 10'000'000 * us;
+  p.in(p.mlp, [&](std::uint32_t at) {
+    for (int i = 0; i < 100; ++i) p.kernel_of(at, 10'000 * us);
+  });
+  p.wait();
+  p.made.end = p.now + 1000;
+  p.made.cost.seconds_in_window = static_cast<double>(p.made.end) * 1e-9;
+  std::string const bound = answer(p.made).input.findings.bound;
+  INFO(bound);
+  CHECK(bound.find("the GPU bounds the run") == 0);
+  CHECK(bound.find("91 % of the run") != std::string::npos);
+}
+
+TEST_CASE("a cause that explains less than half of the idle time is not named") {
+  program p;
+  p.run(20, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) {
+      p.kernel_of(at, 100 * us);
+      p.wait(at);
+      p.now += 60 * us;
+      p.api(at, 60 * us, api_kind::allocate);
+      p.api(at, 60 * us, api_kind::copy);
+    });
+  });
+  std::string const bound = answer(p.made).input.findings.bound;
+  INFO(bound);
+  CHECK(bound.find("bound the step") == std::string::npos);
+  CHECK(bound.find("the GPU is idle for") == 0);
+}
+
+TEST_CASE("gaps between the nodes of one graph are the device's") {
+  program p;
+  p.run(20, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) {
+      std::uint32_t const id = p.api(at, 10 * us, api_kind::graph_launch);
+      kernel_record node = p.kernel_of(at, 5 * us);
+      p.made.launches.pop_back();
+      p.made.kernels.pop_back();
+      for (int i = 0; i < 50; ++i) {
+        node.begin = (p.now > p.free ? p.now : p.free) + 1500;
+        node.end = p.free = node.begin + 5 * us;
+        node.correlation = id;
+        p.made.kernels.push_back(node);
+      }
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.find("launch-bound") == nullptr);
+  CHECK(a.steps().idle_of(idle_cause::device) == doctest::Approx(50 * 1500).epsilon(0.05));
+}
+
+TEST_CASE("queued work that other processes delay is not bound by launches") {
+  program p;
+  p.run(20, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) {
+      for (int i = 0; i < 10; ++i) {
+        p.free += 2000 * us;
+        p.kernel_of(at, 2000 * us);
+      }
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  INFO(a.input.findings.bound);
+  CHECK(a.find("launch-bound") == nullptr);
+  CHECK(a.input.findings.bound.find("launches") == std::string::npos);
+  CHECK(a.steps().idle_of(idle_cause::device) > 19'900 * us);
+}
+
+TEST_CASE("few-blocks: kernels that run side by side fill the GPU together") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.mlp, [&](std::uint32_t at) {
+      for (int i = 0; i < 10; ++i) {
+        std::int64_t const free = p.free;
+        for (std::uint32_t stream = 7; stream < 11; ++stream) {
+          p.free = free;
+          p.kernel_of(at, 1000 * us, 33, stream);
+        }
+      }
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.find("few-blocks") == nullptr);
+}
+
+TEST_CASE("the roofs are those of all GPUs that worked") {
+  program p;
+  p.made.environment.devices.push_back(p.made.environment.devices[0]);
+  p.made.environment.devices[1].ordinal = 1;
+  p.run(20, [&] {
+    range_record& call = p.in(p.mlp, [&](std::uint32_t at) {
+      std::int64_t const free = p.free;
+      p.kernel_of(at, 1000 * us);
+      p.free = free;
+      p.kernel_of(at, 1000 * us).device = 1;
+    });
+    p.describe(call).bytes = 2 * 0.6 * 4.8e9;
+    p.made.attributes.back().flops = 1e9;
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.find("above-roof") == nullptr);
+  CHECK(a.input.roofline.limits[1].text == "HBM 60 %");
+  CHECK(a.input.findings.bound.find("2 GPUs") != std::string::npos);
+}
+
+TEST_CASE("above-roof: L2 may serve the bytes that a range declares") {
+  program p;
+  p.run(20, [&] {
+    range_record& call = p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 30 * us); });
+    p.describe(call).bytes = 200e6;
+    p.made.attributes.back().flops = 5e6;
+    p.wait();
+  });
+  CHECK(answer(p.made).find("above-roof") != nullptr);
+  for (attribute_record& each : p.made.attributes) each.bytes = 200e6 * 5 / 30;
+  for (kernel_record& each : p.made.kernels) each.end = each.begin + 5 * us;
+  p.made.environment.devices[0].l2_bytes = 50u << 20;
+  answer const a(p.made);
+  INFO(a.all());
+  CHECK(a.find("above-roof") == nullptr);
+  CHECK(a.input.roofline.limits[1].roof.empty());
+}
+
+TEST_CASE("above-roof: many ranges are a few findings with their number") {
+  program p;
+  p.run(2, [&] {
+    for (int i = 0; i < 50; ++i) {
+      std::uint32_t const at = p.node(0, ("range" + std::to_string(i)).c_str());
+      range_record& call = p.in(at, [&](std::uint32_t where) { p.kernel_of(where, 5 * us); });
+      p.describe(call).bytes = 1e12;
+      p.made.attributes.back().flops = 1e6;
+    }
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  std::size_t found = 0;
+  for (finding const& each : a.findings()) found += each.rule == "above-roof";
+  CHECK(found == 4);
+  CHECK(a.all().find("of ranges above their roofs") != std::string::npos);
+}
+
+TEST_CASE("amounts without end are in no title") {
+  program p;
+  p.run(20, [&] {
+    range_record& call = p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+    attribute_record& said = p.describe(call);
+    said.bytes = said.flops = said.tokens = 1e308;
+    p.wait();
+  });
+  answer const a(p.made);
+  std::string const text = a.all() + a.input.findings.bound;
+  INFO(text);
+  CHECK(text.find("inf %") == std::string::npos);
+  CHECK(text.find("nan") == std::string::npos);
+  CHECK(a.find("above-roof") != nullptr);
+}
+
+TEST_CASE("own-cost: each thread has the recorded time") {
+  program p = one_kernel();
+  p.made.threads.resize(64);
+  p.made.cost.range_ns = 40;
+  p.made.cost.ranges = static_cast<std::uint64_t>(64 * p.made.cost.seconds_in_window * 1e5);
+  CHECK(answer(p.made).find("own-cost") == nullptr);
+  p.made.threads.resize(1);
+  CHECK(answer(p.made).find("own-cost") != nullptr);
+}
+
+TEST_CASE("the page shows the dearest findings, and says how many it leaves out") {
+  program p;
+  p.run(2, [&] {
+    for (int i = 0; i < 10; ++i) {
+      std::uint32_t const at = p.node(0, ("range" + std::to_string(i)).c_str());
+      p.in(at, [&](std::uint32_t where) { p.kernel_of(where, 100 * us, 4); });
+    }
+    p.wait();
+  });
+  answer const a(p.made);
+  REQUIRE(a.findings().size() > 2);
+  page_limits limits;
+  limits.findings = 2;
+  std::string page;
+  detail::text_writer out(page);
+  write_html(out, a.input, limits);
+  out.flush();
+  std::string const left = std::to_string(a.findings().size() - 2);
+  CHECK(page.find("\"findings_left_out\":" + left) != std::string::npos);
+}

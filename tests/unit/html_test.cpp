@@ -1,0 +1,276 @@
+#include <doctest/doctest.h>
+#include <strata/profile/metric_resolver.hpp>
+#include <strata/report/html.hpp>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "page_sample.hpp"
+#include "report_sample.hpp"
+
+using namespace page_test;
+
+namespace {
+
+constexpr char const* hostile =
+    "</script><script>document.title='broken'</script><img src=x "
+    "onerror=\"document.title='broken'\">";
+
+std::size_t occurrences(std::string const& text, std::string const& what) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+/// What the page's script reads.
+std::string data_of(std::string const& page) {
+  std::string const begin = "id=\"data\">";
+  std::size_t const from = page.find(begin) + begin.size();
+  return page.substr(from, page.find("</script>", from) - from);
+}
+
+gpt2_sample with_hostile_names() {
+  gpt2_sample s(2, 3);
+  for (std::string& name : s.made.names)
+    if (name == "attention" || name == "mlp") name = hostile;
+  for (kernel_name& name : s.made.kernel_names) name.mangled = hostile;
+  s.made.environment.command = hostile;
+  s.made.environment.host = hostile;
+  s.made.environment.devices[0].name = hostile;
+  s.made.threads[0].name = hostile;
+  s.made.problems.push_back(hostile);
+  return s;
+}
+
+/// Many ranges, each with a long name, a kernel, an allocation and counted values.
+sample::maker many_ranges(std::uint32_t count) {
+  gpt2_sample s(1, 2);
+  std::uint32_t const top = s.node(0, "many");
+  std::int64_t now = s.made.end;
+  std::size_t const counters = s.made.counters().names.size();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::uint32_t const at =
+        s.node(i % 7 == 0 ? top : static_cast<std::uint32_t>(s.made.nodes.size() - 1),
+               "range with a name that takes some room " + std::to_string(i),
+               i % 3 == 0 ? strata::no_index : i % 3);
+    s.call(at, now, now + 1000 + i).step = no_step;
+    std::uint32_t const correlation = s.made.launches.back().correlation + 1;
+    s.made.launches.push_back({now, now + 10, correlation, at, no_step, 0, api_kind::launch, 0});
+    strata::kernel_record kernel = s.made.kernels.back();
+    kernel.node = at;
+    kernel.correlation = correlation;
+    kernel.begin = now + 20;
+    kernel.end = now + 500 + i;
+    kernel.stream = i % 50;
+    s.made.kernels.push_back(kernel);
+    s.allocate(correlation, now + 5, 0x5000000000ull + i * 4096ull, 4096).node = at;
+    for (std::uint32_t each = 0; each < counters; ++each)
+      s.made.add_counters(counter_set::gpu).values.push_back({at, each, 1e9 / 3 + i});
+    now += 2000 + i;
+  }
+  s.made.end = now;
+  return s;
+}
+
+/// Threads of one name, CPU counters and no GPU; the program has steps, and none was recorded.
+sample::maker threads_of_one_name() {
+  sample::maker s;
+  s.made.has_steps = true;
+  s.made.environment.command = "./toy";
+  s.made.environment.cpu = "AMD EPYC 9654 96-Core Processor";
+  s.made.threads = {{0, 1830, "toy"}, {1, 1831, "toy"}, {2, 0, "loader"}, {3, 1833, ""}};
+  counter_set& set = s.made.add_counters(counter_set::cpu);
+  set.metrics =
+      detail::metric_resolver(
+          metric_source::perf, [](void*, std::string const&) { return std::string(); }, nullptr)
+          .run({"cpu_instructions", "cpu_page_faults"});
+  set.names = set.metrics.counters();
+  std::uint32_t const work = s.node(0, "work"), part = s.node(work, "part");
+  for (std::uint32_t thread = 0; thread < 4; ++thread) {
+    s.call(part, 20000 + thread, 60000, thread);
+    s.call(work, 10000, 90000 + thread, thread);
+    for (std::uint32_t i = 0; i < set.names.size(); ++i) set.values.push_back({part, i, 5000.0});
+  }
+  for (strata::range_record& range : s.made.ranges) range.step = no_step;
+  s.made.end = 100000;
+  return s;
+}
+
+nlohmann::json parsed(sample::maker const& s) {
+  return nlohmann::json::parse(page_tables(s.made).data());
+}
+
+}  // namespace
+
+TEST_CASE("report.html has the data as they were") {
+  report_test::report_sample const s = report_test::gpu_sample();
+  report_input input = s.input();
+  input.roofline = {};  // findings have tests of their own
+  std::string const text =
+      report_test::text_of([&](detail::text_writer& out) { write_page_data(out, input); });
+  CHECK(text == report_test::golden("page_gpu.json", text));
+}
+
+TEST_CASE("report.html is one file that asks for nothing else") {
+  std::string const page = page_tables(gpt2_sample().made).page();
+  CHECK(page.find("default-src 'none'") != page.npos);
+  CHECK(occurrences(page, "http") - occurrences(page, "http-equiv") -
+            occurrences(page, "http://www.w3.org/2000/svg") ==
+        0);
+  CHECK(occurrences(page, "src=") + occurrences(page, "@import") + occurrences(page, "url(") == 0);
+  CHECK(page.size() - data_of(page).size() < 300 * 1024);
+  CHECK(nlohmann::json::parse(data_of(page)) == parsed(gpt2_sample()));
+}
+
+TEST_CASE("report.html gives the same bytes for the same profile") {
+  CHECK(page_tables(gpt2_sample().made).page() == page_tables(gpt2_sample().made).page());
+}
+
+TEST_CASE("a name of a range, kernel or device is text on the page, whatever it says") {
+  gpt2_sample const good(2, 3);
+  gpt2_sample const bad = with_hostile_names();
+  std::string const page = page_tables(bad.made).page();
+  CHECK(occurrences(page, "</script>") == occurrences(page_tables(good.made).page(), "</script>"));
+  CHECK(page.find("<img") == page.npos);
+  nlohmann::json const data = nlohmann::json::parse(data_of(page));
+  CHECK(data["environment"]["host"] == hostile);
+  CHECK(data["problems"][0] == hostile);
+  bool found = false;
+  for (auto const& row : data["views"][0]["rows"])
+    found = found || row[1].get<std::string>().find("</script>") == 0;
+  CHECK(found);
+}
+
+TEST_CASE("the mean step, findings and roofs are on the page") {
+  nlohmann::json const data = parsed(gpt2_sample());
+  nlohmann::json const& answer = data["answer"];
+  CHECK(answer["summary"]["from_steps"] == true);
+  CHECK(answer["summary"]["count"] == 5);
+  CHECK(answer["limits"].size() == data["views"][0]["rows"].size());
+  CHECK(answer["roofs"].size() >= 4);
+  for (auto const& point : answer["points"]) {
+    CHECK(point["range"] < data["views"][0]["rows"].size());
+    CHECK(
+        point["intensity"].get<double>() ==
+        doctest::Approx(point["flops"].get<double>() / point["bytes"].get<double>()).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("a page of many ranges is bounded and says what it folds") {
+  constexpr std::uint32_t count = 10000;
+  sample::maker const many = many_ranges(count);
+  page_tables const tables(many.made);
+  std::string const page = tables.page();
+  CHECK(page.size() < 2'000'000);
+  nlohmann::json const data = nlohmann::json::parse(data_of(page));
+  auto const column = [&](char const* name) {
+    std::size_t at = 0;
+    while (data["columns"][at] != name) ++at;
+    return at;
+  };
+  for (auto const& view : data["views"]) {
+    auto const& rows = view["rows"];
+    std::size_t hidden = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      CHECK(rows[i].size() == data["columns"].size());
+      hidden += rows[i][column("hidden")].get<std::size_t>();
+      if (i > 0) CHECK(rows[i][column("parent")] < i);
+    }
+    CHECK(rows.size() <= page_limits().ranges);
+    CHECK(rows.size() + hidden == view["total"]);
+  }
+  CHECK(data["kernels"]["rows"].size() <= page_limits().kernels);
+  CHECK(data["kernels"]["total"] == tables.kernels.size());
+  CHECK(data["memory"]["totals"].size() + data["memory"]["left_out"].get<std::size_t>() > 1000);
+}
+
+TEST_CASE("the timeline of a step has every record, joined where they are short") {
+  gpt2_sample s;
+  std::int64_t const begin = s.made.steps[2].begin;
+  for (std::int64_t i = 0; i < 100000; ++i) {
+    strata::kernel_record kernel = s.made.kernels.back();
+    kernel.begin = begin + i * 30;
+    kernel.end = kernel.begin + 10;
+    kernel.stream = 9;
+    s.made.kernels.push_back(kernel);
+  }
+  nlohmann::json const data = parsed(s);
+  bool found = false;
+  for (auto const& window : data["timeline"]["windows"]) {
+    std::size_t bars = 0;
+    for (auto const& track : window["tracks"]) {
+      std::size_t count = 0;
+      for (std::size_t i = 4; i < track["bars"].size(); i += 5)
+        count += track["bars"][i].get<std::size_t>();
+      CHECK(count == track["count"]);
+      bars += track["bars"].size() / 5;
+      found = found || (track["name"] == "GPU 0, stream 9" && track["count"] == 100000);
+    }
+    CHECK(bars <= page_limits().slices + 2 * window["tracks"].size());
+  }
+  CHECK(found);
+}
+
+TEST_CASE("the timeline tells threads of one name apart, as the trace does") {
+  nlohmann::json const data = parsed(threads_of_one_name());
+  std::vector<std::string> names;
+  std::vector<int> threads;
+  for (auto const& track : data["timeline"]["windows"][0]["tracks"]) {
+    names.push_back(track["name"]);
+    threads.push_back(track["thread"]);
+  }
+  CHECK(names == std::vector<std::string>{"toy (1830)", "toy (1830)", "toy (1831)", "toy (1831)",
+                                          "loader", "loader", "thread 3 (1833)",
+                                          "thread 3 (1833)"});
+  CHECK(threads == std::vector<int>{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(data["has_steps"] == true);
+  CHECK(data["answer"]["summary"]["from_steps"] == false);
+}
+
+TEST_CASE("memory over time adds up to what is in use") {
+  gpt2_sample const s;
+  page_tables const tables(s.made);
+  nlohmann::json const data = nlohmann::json::parse(tables.data());
+  auto const& points = data["memory"]["by_range"]["points"];
+  std::int64_t most = 0;
+  for (auto const& point : points) {
+    std::int64_t sum = 0;
+    for (std::size_t i = 1; i < point.size(); ++i) sum += point[i].get<std::int64_t>();
+    most = sum > most ? sum : most;
+  }
+  CHECK(most == tables.memory.peak_bytes);
+  CHECK(data["memory"]["totals"][0][4] == 12);  // weights: not released at the end
+  CHECK(data["memory"]["totals"][1][6] == 60);  // of attention, a block and step
+  CHECK(data["memory"]["totals"][1][8] == 12);  // in the first step
+}
+
+TEST_CASE("a profile with nothing in it makes a page") {
+  profile const empty;
+  std::string const page = page_tables(empty).page();
+  CHECK(nlohmann::json::parse(data_of(page))["steps"]["count"] == 0);
+}
+
+TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
+  char const* const folder = std::getenv("STRATA_TEST_PAGES");
+  if (folder == nullptr) return;
+  auto const write = [&](char const* name, std::string const& page) {
+    std::FILE* const file = std::fopen((std::string(folder) + "/" + name).c_str(), "wb");
+    REQUIRE(file != nullptr);
+    CHECK(std::fwrite(page.data(), 1, page.size(), file) == page.size());
+    std::fclose(file);
+  };
+  write("gpt2.html", page_tables(gpt2_sample().made).page());
+  write("hostile.html", page_tables(with_hostile_names().made).page());
+  write("huge.html", page_tables(many_ranges(10000).made).page());
+  write("threads.html", page_tables(threads_of_one_name().made).page());
+  write("empty.html", page_tables(profile()).page());
+  std::string host;
+  {
+    report_test::report_sample const s = report_test::cpu_sample();
+    detail::text_writer out(host);
+    write_html(out, s.input());
+  }
+  write("host.html", host);
+}

@@ -1,0 +1,492 @@
+// Reads traces: Perfetto's as its trace processor does, and trace.json, into the same events.
+#ifndef STRATA_TESTS_UNIT_PERFETTO_READER_HPP
+#define STRATA_TESTS_UNIT_PERFETTO_READER_HPP
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace perfetto_reading {
+
+using nlohmann::json;
+
+// ---- a reader, as small as it can be: it knows only what the writer writes, and checks it ----
+
+[[noreturn]] inline void broken(char const* what) { throw std::runtime_error(what); }
+
+#define must(condition) ((condition) ? (void)0 : broken(#condition))
+
+/// Bits of a deflate stream, the lowest first.
+class bit_reader {
+ public:
+  explicit bit_reader(std::string_view from) : from_(from) {}
+  unsigned bits(unsigned count) {
+    unsigned value = 0;
+    for (unsigned i = 0; i < count; ++i, ++at_) {
+      if (at_ / 8 >= from_.size()) broken("deflate: cut");
+      value |= (static_cast<unsigned char>(from_[at_ / 8]) >> at_ % 8 & 1u) << i;
+    }
+    return value;
+  }
+  unsigned code(unsigned count) {  // the highest first
+    unsigned value = 0;
+    for (unsigned i = 0; i < count; ++i) value = value << 1 | bits(1);
+    return value;
+  }
+  std::string_view rest() const { return from_.substr((at_ + 7) / 8); }
+
+ private:
+  std::string_view from_;
+  std::size_t at_ = 0;
+};
+
+/// zlib's frame around blocks with the fixed codes. Source: RFC 1950, RFC 1951.
+inline std::string inflate(std::string_view from) {
+  if (from.size() < 6 || ((from[0] & 0xff) << 8 | (from[1] & 0xff)) % 31 != 0) broken("zlib");
+  bit_reader in(from.substr(2));
+  if (in.bits(3) != 3) broken("deflate: not the last block with fixed codes");
+  std::string to;
+  for (;;) {
+    unsigned symbol = in.code(7);
+    if (symbol <= 0x17) {
+      symbol += 256;
+    } else if ((symbol = symbol << 1 | in.code(1)) <= 0xBF) {
+      symbol -= 0x30;
+    } else if (symbol <= 0xC7) {
+      symbol += 280 - 0xC0;
+    } else {
+      symbol = (symbol << 1 | in.code(1)) - 0x190 + 144;
+    }
+    if (symbol < 256) to += static_cast<char>(symbol);
+    if (symbol == 256) break;
+    if (symbol < 257) continue;
+    static unsigned const lengths[] = {3,  4,  5,  6,   7,   8,   9,   10,  11, 13,
+                                       15, 17, 19, 23,  27,  31,  35,  43,  51, 59,
+                                       67, 83, 99, 115, 131, 163, 195, 227, 258};
+    static unsigned const extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+                                     2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+    if (symbol > 285) broken("deflate: symbol");
+    unsigned const length = lengths[symbol - 257] + in.bits(extra[symbol - 257]);
+    unsigned const code = in.code(5);
+    if (code > 29) broken("deflate: distance");
+    unsigned distance = 1;
+    for (unsigned i = 0; i < code; ++i) distance += 1u << (i < 2 ? 0 : i / 2 - 1);
+    distance += in.bits(code < 2 ? 0 : code / 2 - 1);
+    if (distance > to.size() || distance > 32768) broken("deflate: too far back");
+    for (unsigned i = 0; i < length; ++i) to += to[to.size() - distance];
+  }
+  std::uint32_t a = 1, b = 0, sum = 0;
+  for (char const c : to) {
+    a = (a + static_cast<unsigned char>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  if (in.rest().size() != 4) broken("zlib: its sum is not at the end");
+  for (char const c : in.rest()) sum = sum << 8 | static_cast<unsigned char>(c);
+  if (sum != (b << 16 | a)) broken("zlib: sum");
+  return to;
+}
+
+struct field {
+  std::uint32_t number;
+  std::uint64_t value;
+  std::string_view bytes;
+};
+
+inline std::uint64_t varint(std::string_view from, std::size_t& at) {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    if (at >= from.size() || shift > 63) broken("number: cut or too long");
+    auto const byte = static_cast<unsigned char>(from[at++]);
+    value |= std::uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+inline std::vector<field> fields(std::string_view from) {
+  std::vector<field> all;
+  for (std::size_t at = 0; at < from.size();) {
+    std::uint64_t const key = varint(from, at);
+    field f{static_cast<std::uint32_t>(key >> 3), 0, {}};
+    if ((key & 7) == 0) {
+      f.value = varint(from, at);
+    } else if ((key & 7) == 1) {
+      if (from.size() - at < 8) broken("fixed: cut");
+      for (unsigned i = 0; i < 8; ++i)
+        f.value |= std::uint64_t{static_cast<unsigned char>(from[at++])} << 8 * i;
+    } else if ((key & 7) == 2) {
+      std::uint64_t const size = varint(from, at);
+      if (size > from.size() - at) broken("bytes: cut");
+      f.bytes = from.substr(at, size);
+      at += size;
+    } else {
+      broken("wire type");
+    }
+    all.push_back(f);
+  }
+  return all;
+}
+
+inline field const* find(std::vector<field> const& all, std::uint32_t number) {
+  for (field const& f : all)
+    if (f.number == number) return &f;
+  return nullptr;
+}
+inline std::uint64_t value(std::vector<field> const& all, std::uint32_t number) {
+  field const* const f = find(all, number);
+  return f == nullptr ? 0 : f->value;
+}
+inline std::string text(std::vector<field> const& all, std::uint32_t number) {
+  field const* const f = find(all, number);
+  return f == nullptr ? std::string() : std::string(f->bytes);
+}
+
+using arguments = std::map<std::string, std::string>;
+struct event {
+  std::string process, track, name, category;
+  std::int64_t begin = 0, end = 0;
+  arguments args;
+
+  auto key() const { return std::tie(process, track, begin, end, name, category, args); }
+  bool operator<(event const& o) const { return key() < o.key(); }
+  bool operator==(event const& o) const { return key() == o.key(); }
+};
+inline std::string shown(event const& e) {
+  std::string text = e.process + " / " + e.track + " / " + e.category + " / " + e.name + " " +
+                     std::to_string(e.begin) + ".." + std::to_string(e.end);
+  for (auto const& arg : e.args) text += " " + arg.first + "=" + arg.second;
+  return text;
+}
+/// Slice to slice: where each begins.
+using arrow = std::tuple<std::string, std::int64_t, std::string, std::int64_t>;
+inline std::string shown(arrow const& a) {
+  return std::get<0>(a) + " " + std::to_string(std::get<1>(a)) + " -> " + std::get<2>(a) + " " +
+         std::to_string(std::get<3>(a));
+}
+
+struct contents {
+  std::vector<event> slices, instants;
+  std::vector<std::pair<std::int64_t, std::int64_t>> counters;
+  std::vector<arrow> arrows;
+  std::set<std::uint64_t> sequences;
+  std::size_t states = 0, skipped = 0;
+
+  void sort() {
+    std::sort(slices.begin(), slices.end());
+    std::sort(instants.begin(), instants.end());
+    std::sort(arrows.begin(), arrows.end());
+  }
+};
+
+/// What Perfetto's trace processor makes of a file: packets in their order, then events by time.
+class reader {
+ public:
+  contents read(std::string_view file) {
+    std::size_t at = 0;
+    while (at < file.size()) {
+      // A file that was cut ends within a packet.
+      std::size_t next = at;
+      if (file[next++] != '\x0a') broken("not a packet");
+      std::uint64_t const size = varint(file, next);
+      if (size > file.size() - next) break;
+      auto const packet = fields(file.substr(next, size));
+      at = next + size;
+      if (field const* const packed = find(packet, 50)) {
+        std::string const inner = inflate(packed->bytes);
+        for (field const& f : fields(inner)) {
+          must(f.number == 1);
+          take(fields(f.bytes));
+        }
+      } else {
+        take(packet);
+      }
+    }
+    play();
+    return std::move(made_);
+  }
+
+ private:
+  struct state {
+    std::map<std::uint64_t, std::string> tables[4];  // categories, names, keys, texts
+    std::uint64_t track = 0;
+    std::int64_t clock = 0;
+    bool valid = false, has_clock = false;
+  };
+  struct track {
+    std::string name;
+    std::uint64_t parent = 0;
+    bool is_process = false, is_counter = false;
+  };
+  struct timed {
+    std::int64_t time;
+    std::uint64_t track, type;
+    event of;
+    std::int64_t counter;
+    std::vector<std::uint64_t> out, in;
+  };
+
+  void take(std::vector<field> const& packet) {
+    if (field const* const f = find(packet, 60)) return describe(fields(f->bytes));
+    std::uint64_t const id = value(packet, 10);
+    must(id != 0);
+    made_.sequences.insert(id);
+    state& s = states_[id];
+    std::uint64_t const flags = value(packet, 13);
+    if (flags & 1) {
+      s = state();
+      s.valid = true;
+      ++made_.states;
+    }
+    if (field const* const f = find(packet, 59)) {
+      auto const defaults = fields(f->bytes);
+      must(value(defaults, 58) == 64);
+      s.track = value(fields(find(defaults, 11)->bytes), 11);
+    }
+    if (field const* const f = find(packet, 12)) intern(s, fields(f->bytes));
+    if (field const* const f = find(packet, 6)) return snapshot(s, fields(f->bytes));
+    field const* const e = find(packet, 11);
+    must(e != nullptr);
+    must(flags == 2);
+    if (!s.valid) {
+      ++made_.skipped;
+      return;
+    }
+    must(s.has_clock);
+    must(static_cast<std::int64_t>(value(packet, 8)) >= 0);
+    s.clock += static_cast<std::int64_t>(value(packet, 8));
+    add(s, fields(e->bytes));
+  }
+
+  static void snapshot(state& s, std::vector<field> const& clocks) {
+    std::map<std::uint64_t, std::vector<field>> by_id;
+    for (field const& f : clocks)
+      if (f.number == 1) by_id[value(fields(f.bytes), 1)] = fields(f.bytes);
+    must(by_id.size() == 2);
+    must(value(by_id[64], 3) == 1);  // is_incremental
+    must(find(by_id[6], 3) == nullptr);
+    must(value(by_id[6], 2) == 0);  // the trace's clock may not go back
+    must(value(clocks, 2) == 6);
+    s.clock = static_cast<std::int64_t>(value(by_id[64], 2));
+    s.has_clock = true;
+  }
+
+  static void intern(state& s, std::vector<field> const& data) {
+    for (field const& f : data) {
+      std::size_t const table = f.number == 29 ? 3 : f.number - 1;
+      must(table < 4);
+      auto const entry = fields(f.bytes);
+      must(value(entry, 1) != 0);
+      auto const at = s.tables[table].emplace(value(entry, 1), text(entry, 2));
+      must(at.second);  // each once
+    }
+  }
+
+  void describe(std::vector<field> const& d) {
+    track t;
+    must(value(d, 1) != 0);
+    t.parent = value(d, 5);
+    t.name = text(d, 2);
+    t.is_counter = find(d, 8) != nullptr;
+    if (field const* const f = find(d, 3)) {
+      t.is_process = true;
+      t.name = text(fields(f->bytes), 6);
+      pids_[value(fields(f->bytes), 1)] = value(d, 1);
+    }
+    if (field const* const f = find(d, 4)) {
+      t.name = text(fields(f->bytes), 5);
+      must(pids_.count(value(fields(f->bytes), 1)) == 1);
+      t.parent = pids_[value(fields(f->bytes), 1)];
+      auto const thread = threads_.emplace(value(fields(f->bytes), 2), value(d, 1));
+      must(thread.first->second == value(d, 1));
+    }
+    auto const known = tracks_.emplace(value(d, 1), t);
+    must(known.first->second.name == t.name);
+  }
+
+  static std::string looked_up(std::map<std::uint64_t, std::string> const& table,
+                               std::uint64_t number) {
+    auto const at = table.find(number);
+    must(at != table.end());
+    return at->second;
+  }
+
+  void add(state& s, std::vector<field> const& e) {
+    timed t{s.clock, s.track, value(e, 9), {}, 0, {}, {}};
+    if (find(e, 3) != nullptr) t.of.category = looked_up(s.tables[0], value(e, 3));
+    t.of.name = find(e, 10) != nullptr ? looked_up(s.tables[1], value(e, 10)) : text(e, 23);
+    t.counter = static_cast<std::int64_t>(value(e, 30));
+    for (field const& f : e) {
+      if (f.number == 47) t.out.push_back(f.value);
+      if (f.number == 48) t.in.push_back(f.value);
+      if (f.number != 4) continue;
+      auto const a = fields(f.bytes);
+      must(a.size() == 2);
+      std::string& to = t.of.args[looked_up(s.tables[2], value(a, 1))];
+      must(to.empty());
+      if (a[1].number == 17) to = looked_up(s.tables[3], a[1].value);
+      if (a[1].number == 6) to = std::string(a[1].bytes);
+      if (a[1].number == 4) to = std::to_string(static_cast<std::int64_t>(a[1].value));
+      if (a[1].number == 2) to = a[1].value == 1 ? "true" : "false";
+      if (a[1].number == 5) {
+        double number = 0;
+        std::memcpy(&number, &a[1].value, sizeof number);
+        to = json(number).dump();
+      }
+    }
+    events_.push_back(std::move(t));
+  }
+
+  void play() {
+    std::vector<timed*> order;
+    for (timed& e : events_) order.push_back(&e);
+    std::stable_sort(order.begin(), order.end(),
+                     [](timed const* a, timed const* b) { return a->time < b->time; });
+    std::map<std::uint64_t, std::vector<event>> open;
+    std::map<std::uint64_t, std::pair<std::string, std::int64_t>> flows;
+    for (timed* const next : order) {
+      timed& e = *next;
+      must(tracks_.count(e.track) == 1);
+      track const& t = tracks_[e.track];
+      e.of.track = t.is_process ? "" : t.name;
+      e.of.process = t.is_process ? t.name : tracks_[t.parent].name;
+      e.of.begin = e.of.end = e.time;
+      if (e.type == 4) {
+        must(t.is_counter);
+        made_.counters.emplace_back(e.time, e.counter);
+      } else if (e.type == 3) {
+        made_.instants.push_back(e.of);
+      } else if (e.type == 1) {
+        open[e.track].push_back(e.of);
+      } else {
+        must(e.type == 2);
+        if (open[e.track].empty() && made_.skipped > 0) continue;
+        must(!open[e.track].empty());
+        e.of = open[e.track].back();
+        e.of.end = e.time;
+        open[e.track].pop_back();
+        made_.slices.push_back(e.of);
+      }
+      for (std::uint64_t flow : e.out)
+        must(flows.emplace(flow, std::make_pair(e.of.track, e.of.begin)).second);
+      for (std::uint64_t flow : e.in) {
+        if (flows.count(flow) == 0 && made_.skipped > 0) continue;
+        must(flows.count(flow) == 1);
+        made_.arrows.emplace_back(flows[flow].first, flows[flow].second, e.of.track, e.of.begin);
+        flows.erase(flow);
+      }
+    }
+    if (made_.skipped == 0 && whole) must(flows.empty());
+    for (auto const& track : open)
+      if (whole) must(track.second.empty());
+  }
+
+  contents made_;
+  std::map<std::uint64_t, state> states_;
+  std::map<std::uint64_t, track> tracks_;
+  std::map<std::uint64_t, std::uint64_t> pids_, threads_;
+  std::vector<timed> events_;
+
+ public:
+  bool whole = true;  ///< nothing of the file is missing
+};
+
+// ---- the same from trace.json ----
+
+inline std::int64_t ns(json const& time) { return std::llround(time.get<double>() * 1000.0); }
+
+inline arguments arguments_of(json const& e) {
+  arguments all;
+  if (!e.contains("args")) return all;
+  for (auto const& item : e["args"].items())
+    all[item.key()] =
+        item.value().is_string() ? item.value().get<std::string>() : item.value().dump();
+  return all;
+}
+
+inline contents from_json(std::string const& document) {
+  contents made;
+  json const all = json::parse(document)["traceEvents"];
+  std::map<int, std::string> processes;
+  std::map<std::pair<int, int>, std::string> tracks;
+  std::map<std::uint64_t, event> spans;
+  for (json const& e : all) {
+    auto const place = std::make_pair(e["pid"].get<int>(), e["tid"].get<int>());
+    if (e["name"] == "process_name") processes[place.first] = e["args"]["name"];
+    if (e["name"] == "thread_name") tracks[place] = e["args"]["name"];
+  }
+  struct end {
+    std::string track;
+    std::int64_t time;
+    std::uint64_t id;
+  };
+  std::map<std::uint64_t, end> begins;
+  std::vector<end> ends;
+  for (json const& e : all) {
+    std::string const phase = e["ph"];
+    if (phase == "M") continue;
+    auto const place = std::make_pair(e["pid"].get<int>(), e["tid"].get<int>());
+    event of{processes[place.first], tracks[place], e["name"], e.value("cat", ""), ns(e["ts"]), 0,
+             arguments_of(e)};
+    of.end = of.begin + (phase == "X" ? ns(e["dur"]) : 0);
+    if (phase == "C") made.counters.emplace_back(of.begin, e["args"]["bytes"].get<std::int64_t>());
+    if (phase == "X") made.slices.push_back(of);
+    if (phase == "i") {
+      of.track.clear();
+      made.instants.push_back(of);
+    }
+    if (phase == "s") begins[e["id"].get<std::uint64_t>()] = {of.track, of.begin, 0};
+    if (phase == "f") ends.push_back({of.track, of.begin, e["id"].get<std::uint64_t>()});
+    if (phase == "b") {
+      of.track = "NVTX ranges";
+      spans[e["id"].get<std::uint64_t>()] = of;
+    }
+    if (phase == "e") {
+      spans[e["id"].get<std::uint64_t>()].end = of.begin;
+      made.slices.push_back(spans[e["id"].get<std::uint64_t>()]);
+    }
+  }
+  std::multimap<std::pair<std::string, std::int64_t>, std::size_t> at;  // slices by track and end
+  for (std::size_t i = 0; i < made.slices.size(); ++i)
+    at.emplace(std::make_pair(made.slices[i].track, made.slices[i].end), i);
+  for (end const& to : ends) {
+    event const* target = nullptr;  // one that ends where the arrow does may be the one before
+    for (auto i = at.lower_bound({to.track, to.time}); i != at.end(); ++i) {
+      event const& slice = made.slices[i->second];
+      auto const found = slice.args.find("correlation");
+      if (slice.track != to.track) break;
+      if (slice.begin > to.time || found == slice.args.end() ||
+          found->second != std::to_string(to.id & 0xffffffffu))
+        continue;
+      target = &slice;
+      if (slice.end > to.time) break;
+    }
+    if (target != nullptr)
+      made.arrows.emplace_back(begins[to.id].track, begins[to.id].time, to.track, target->begin);
+  }
+  return made;
+}
+
+template <class Thing>
+void compare(std::vector<Thing> const& found, std::vector<Thing> const& wanted) {
+  CHECK(found.size() == wanted.size());
+  for (std::size_t i = 0; i < found.size() && i < wanted.size(); ++i) {
+    if (found[i] == wanted[i]) continue;
+    CHECK(shown(found[i]) == shown(wanted[i]));
+    return;
+  }
+}
+
+}  // namespace perfetto_reading
+
+#endif  // STRATA_TESTS_UNIT_PERFETTO_READER_HPP

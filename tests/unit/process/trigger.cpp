@@ -1,0 +1,342 @@
+// `trigger=FILE`: a program that runs on is profiled each time that a file is touched.
+#include "../recording.hpp"
+#include "child.hpp"
+
+#include <strata/strata.hpp>
+
+#include <malloc.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+using namespace process_test;
+
+namespace {
+
+using namespace std::chrono_literals;
+
+void touch(std::string const& file) {
+  std::ofstream(file).put('x');
+  (void)utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
+}
+
+/// One step of a server: 1 ms.
+void serve(std::int64_t index = 0) {
+  STRATA_STEP();
+  STRATA_RANGE("request", index);
+  std::this_thread::sleep_for(1ms);
+}
+
+/// Serves until the file is there; false where it does not come in 10 s.
+bool serve_until(std::string const& file, std::int64_t index = 0) {
+  for (int i = 0; i < 10'000 && !fs::exists(file); ++i) serve(index);
+  return fs::exists(file);
+}
+
+/// Serves for longer than it takes until the trigger is looked at again.
+void serve_on(std::int64_t index = 0) {
+  for (int i = 0; i < 250; ++i) serve(index);
+}
+
+strata::options wish(std::string const& text) {
+  strata::vec<std::string> problems;
+  strata::options const made = strata::options::parse(text, problems);
+  REQUIRE(problems.empty());
+  return made;
+}
+
+struct server {
+  work_folder folder;
+  std::string const file = folder / "now";
+  std::string const out = folder / "out";
+  strata::session session;
+
+  explicit server(std::string const& more = "")
+      : session(wish("host,formats=csv,trigger=" + file + ",out=" + out + more)) {
+    REQUIRE(session.start().ok());
+  }
+  std::string report(char const* number) const { return out + "/" + number; }
+};
+
+}  // namespace
+
+TEST_CASE("each touch takes a window of its own, and the program goes on") {
+  server s;
+  serve_on();
+  CHECK_FALSE(fs::exists(s.report("001")));
+  touch(s.file);
+  REQUIRE(serve_until(s.report("001/memory.csv"), 1));
+  CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 1}});
+  serve_on(2);
+  CHECK_FALSE(fs::exists(s.report("002")));
+  touch(s.file);
+  REQUIRE(serve_until(s.report("002/memory.csv"), 3));
+  CHECK(calls_in(s.report("002")) == call_counts{{"request[3]", 1}});  // nothing of the first one
+  fs::remove(s.file);
+  serve_on(4);
+  touch(s.file);  // made anew
+  REQUIRE(serve_until(s.report("003/memory.csv"), 5));
+  CHECK(calls_in(s.report("003")) == call_counts{{"request[5]", 1}});
+  CHECK(s.session.report().ok());
+  CHECK_FALSE(fs::exists(s.report("004")));
+  CHECK(s.session.problems().empty());
+}
+
+// Sanitizers: one cannot follow threads in a forked child, the other has locks of its own there.
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("a child that is forked while a report is written ends") {
+  server s;
+  serve();
+  touch(s.file);
+  std::this_thread::sleep_for(150ms);
+  serve();  // looks: the window begins with the next step
+  {
+    STRATA_STEP();
+    for (int i = 0; i < 500'000; ++i) {
+      STRATA_RANGE("request", i % 3);
+    }
+  }
+  int ended = 0;
+  int hung = 0;
+  for (int i = 0; i < 3'000 && !fs::exists(s.report("001/memory.csv")) && hung == 0; ++i) {
+    std::fflush(nullptr);
+    pid_t const child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      alarm(20);
+      std::exit(0);  // ends the thread's recorder as well
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    ++(WIFEXITED(status) ? ended : hung);
+  }
+  CHECK(hung == 0);
+  CHECK(ended > 0);
+  CHECK(serve_until(s.report("001/memory.csv")));
+}
+#endif
+
+TEST_CASE("a window of a trigger has its warm-up and its steps, and its own time") {
+  server s(",warmup=2,active=3");
+  serve_on();
+  touch(s.file);
+  REQUIRE(serve_until(s.report("001/memory.csv"), 1));
+  CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 3}});
+  serve_on();
+  touch(s.file);
+  while (!s.session.running() || calls_in(s.report("002")).empty()) serve(2);
+  CHECK(calls_in(s.report("002")) == call_counts{{"request[2]", 3}});
+}
+
+TEST_CASE("a file that is there before the session asks for nothing") {
+  work_folder const folder;
+  touch(folder / "now");
+  strata::session session(
+      wish("host,formats=csv,trigger=" + folder / "now" + ",out=" + folder / "out"));
+  REQUIRE(session.start().ok());
+  serve_on();
+  CHECK_FALSE(fs::exists(folder / "out/001"));
+  touch(folder / "now");
+  CHECK(serve_until(folder / "out/001/memory.csv"));
+}
+
+TEST_CASE("reports of an earlier run stay") {
+  work_folder const folder;
+  fs::create_directories(folder / "out/001");
+  std::ofstream(folder / "out/001/ranges.csv") << "mine";
+  strata::session session(
+      wish("host,formats=csv,trigger=" + folder / "now" + ",out=" + folder / "out"));
+  REQUIRE(session.start().ok());
+  touch(folder / "now");
+  CHECK(serve_until(folder / "out/002/memory.csv"));
+  CHECK(content(folder / "out/001/ranges.csv") == "mine");
+}
+
+TEST_CASE("the end within a window: what was recorded is reported") {
+  server s(",active=1000000");
+  touch(s.file);
+  serve_on(1);
+  CHECK(s.session.report().ok());
+  auto const calls = calls_in(s.report("001"));
+  REQUIRE(calls.count("request[1]") == 1);
+  CHECK(calls.at("request[1]") > 50);
+  CHECK_FALSE(fs::exists(s.report("002")));
+}
+
+TEST_CASE("a session that ends while a report is written waits for it") {
+  for (int i = 0; i < 20; ++i) {
+    server s;
+    touch(s.file);
+    serve();  // the first look
+    serve(1);
+    s.session.stop();
+    CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 1}});
+    CHECK_FALSE(fs::exists(s.report("002")));
+  }
+}
+
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("the memory of a window is given back before the next one") {
+  auto const used = [] {
+    auto const all = mallinfo2();
+    return static_cast<std::int64_t>(all.uordblks + all.hblkhd);
+  };
+  server s;
+  auto const serve_many = [] {
+    STRATA_STEP();
+    for (int i = 0; i < 200'000; ++i) {
+      STRATA_RANGE("many");
+    }
+  };
+  serve_many();
+  std::int64_t const before = used();
+  touch(s.file);
+  std::int64_t most = before;
+  for (int i = 0; i < 1'000 && !fs::exists(s.report("001/memory.csv")); ++i) {
+    serve_many();
+    most = (std::max)(most, used());
+  }
+  CHECK(calls_in(s.report("001")) == call_counts{{"many", 200'000}});
+  std::this_thread::sleep_for(50ms);
+  serve_many();
+  CHECK(most - before > std::int64_t{6} << 20);
+  CHECK(used() - before < std::int64_t{1} << 20);
+}
+#endif
+
+TEST_CASE("a report that takes long holds up no step of the program") {
+  work_folder const folder;
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  int const before = dup(2);
+  (void)fcntl(ends[1], F_SETPIPE_SZ, 4096);
+  (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  while (write(ends[1], "x", 1) == 1) continue;  // full: who writes there waits
+  (void)fcntl(ends[1], F_SETFL, 0);
+  dup2(ends[1], 2);
+  {
+    strata::session session(
+        wish("host,formats=csv+table,trigger=" + folder / "now" + ",out=" + folder / "out"));
+    REQUIRE(session.start().ok());
+    touch(folder / "now");
+    bool const written = serve_until(folder / "out/001/memory.csv");
+    auto const begin = std::chrono::steady_clock::now();
+    serve_on(2);
+    touch(folder / "now");  // waits for the report
+    serve_on(3);
+    bool const waits = !fs::exists(folder / "out/002");
+    CHECK(std::chrono::steady_clock::now() - begin < 5s);
+    std::thread reader([&] {
+      char text[4096];
+      while (read(ends[0], text, sizeof text) > 0) continue;
+    });
+    bool const second = serve_until(folder / "out/002/memory.csv", 4);
+    session.stop();
+    dup2(before, 2);
+    close(ends[1]);
+    reader.join();
+    CHECK(written);
+    CHECK(waits);
+    CHECK(second);
+  }
+  CHECK(calls_in(folder / "out/002") == call_counts{{"request[4]", 1}});
+  close(ends[0]);
+  close(before);
+}
+
+TEST_CASE("threads that record beside the windows") {
+  server s(",active=5");
+  std::atomic<bool> ends{false};
+  std::vector<std::thread> workers;
+  for (int t = 0; t < 4; ++t) {
+    workers.emplace_back([&, t] {
+      while (!ends) {
+        STRATA_RANGE("worker", t);
+        std::thread([] { STRATA_RANGE("short"); }).join();
+      }
+    });
+  }
+  for (int window = 1; window <= 5; ++window) {
+    touch(s.file);
+    CHECK(serve_until(s.report(("00" + std::to_string(window)).c_str()) + "/memory.csv", window));
+    std::string const own = "request[" + std::to_string(window) + "]";
+    CHECK(calls_in(s.report(("00" + std::to_string(window)).c_str())).at(own) == 5);
+  }
+  ends = true;
+  for (std::thread& each : workers) each.join();
+}
+
+TEST_CASE("passes of the program's own are refused beside trigger=") {
+  server s;
+  int runs = 0;
+  for (auto const& pass : s.session.counters("hbm")) {
+    (void)pass;
+    ++runs;
+  }
+  CHECK(runs == 1);
+  CHECK(has(s.session.counters("hbm").replay([] {}).message(), "cannot be combined with trigger="));
+}
+
+TEST_CASE("a directory that is not there: one sentence, and the program is as ever") {
+  work_folder const folder;
+  std::string const file = folder / "nowhere/now";
+  ending const e = run({program("scenarios"), "steps"},
+                       {"STRATA=host,trigger=" + file + ",out=" + folder / "out"});
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+  CHECK(count_of(e.err, "trigger=" + file + " cannot be looked at: No such file or directory") ==
+        1);
+  CHECK(reports_in(e) == 0);
+  ending const below = run({program("scenarios"), "steps"},
+                           {"STRATA=host,trigger=/dev/null/now,out=" + folder / "out"});
+  CHECK(count_of(below.err, "trigger=/dev/null/now cannot be looked at: Not a directory") == 1);
+}
+
+TEST_CASE("a file that nobody touched, and a program without steps: a sentence") {
+  work_folder const folder;
+  texts const more{"STRATA=host,trigger=" + folder / "now" + ",out=" + folder / "out"};
+  ending const never = run({program("scenarios"), "steps"}, more);
+  CHECK(never.code == 0);
+  CHECK(has(never.err, "nothing is reported: nobody touched " + folder / "now"));
+  CHECK(reports_in(never) == 0);
+  ending const none = run({program("scenarios"), "return"}, more);
+  CHECK(none.code == 5);
+  CHECK(has(none.err,
+            "trigger= is looked at at the ends of STRATA_STEP(), and the program has none"));
+  CHECK(fs::is_empty(folder / "out"));
+}
+
+TEST_CASE("what cannot be combined with trigger= is ignored, with a sentence") {
+  work_folder const folder;
+  std::string const common = "host,formats=json,out=" + folder / "out";
+  for (char const* key : {"every=5", "skip=2", "repeat=3"}) {
+    ending const e = run({program("server"), folder / "now", "3"},
+                         {"STRATA=" + common + ",trigger=" + folder / "now," + key});
+    CAPTURE(e.err);
+    CHECK(count_of(e.err, "every=, skip= and repeat= are ignored beside trigger=") != 0);
+  }
+}
+
+TEST_CASE("a server that is killed leaves the report of its last whole window") {
+  work_folder const folder;
+  std::string const wanted =
+      "STRATA=host,formats=csv,trigger=" + folder / "now" + ",out=" + folder / "out";
+  // It touches the file itself, and says `ready` after each report.
+  ending const killed =
+      run({program("server"), folder / "now", "2", folder / "out"}, {wanted}, {0, SIGKILL});
+  CHECK(killed.signal == SIGKILL);
+  CHECK(calls_in(folder / "out/001") == call_counts{{"request", 1}});
+  CHECK(calls_in(folder / "out/002") == call_counts{{"request", 1}});
+  CHECK(has(killed.err, "strata: wrote " + folder / "out/001/"));
+  ending const ended =
+      run({program("server"), folder / "now", "2", folder / "more"},
+          {"STRATA=host,formats=csv,trigger=" + folder / "now" + ",out=" + folder / "more"},
+          {0, SIGTERM});
+  CHECK(ended.signal == SIGTERM);
+  CHECK(calls_in(folder / "more/002") == call_counts{{"request", 1}});
+}
