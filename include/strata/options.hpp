@@ -37,6 +37,9 @@ struct options {
   /// A file: each time that it is touched, a window of warmup + active (or 1) steps is recorded and
   /// reported in a directory of its own below `out`. Nothing is recorded between the windows.
   std::string trigger;
+  /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
+  /// `every` has one report, at the end.
+  std::uint32_t keep = 0;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
@@ -76,6 +79,9 @@ struct options {
   /// Whether the options ask for the program's NVTX calls as ranges, and for ranges as NVTX calls.
   bool nvtx_in() const noexcept { return nvtx == nvtx_mode::in || nvtx == nvtx_mode::in_and_out; }
   bool nvtx_out() const noexcept { return nvtx == nvtx_mode::out || nvtx == nvtx_mode::in_and_out; }
+
+  /// Whether each window has a report of its own, while the program goes on.
+  bool reports_windows() const noexcept { return !trigger.empty() || (every != 0 && keep != 0); }
 
   /// Whether the steps are recorded in windows rather than all.
   bool has_schedule() const noexcept {

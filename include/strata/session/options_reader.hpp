@@ -74,6 +74,7 @@ class options_reader {
       {"every", "=N", "a window of warmup + active steps at the end of each so many steps", ""},
       {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
        ""},
+      {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
       {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
       {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
        ""},
@@ -157,6 +158,7 @@ class options_reader {
     if (key == "active") return number(key, value, to_->active, 1);
     if (key == "repeat") return number(key, value, to_->repeat, 0);
     if (key == "every") return number(key, value, to_->every, 1);
+    if (key == "keep") return number(key, value, to_->keep, 1);
     if (key == "log") return number(key, value, to_->log_mb, 1);
     if (key == "buffers") return number(key, value, to_->buffers_mb, 16);
     if (key == "sync") return (void)flag(key, value, to_->synchronize);

@@ -24,11 +24,14 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #if defined(_WIN32)
 #include <direct.h>
@@ -61,8 +64,11 @@ class file_content {
 class output_directory {
  public:
   /// Makes the directory, with its parents; where it exists already, the first free of `-2`, `-3`,
-  /// ... beside it. `numbered`: the first free of `001`, `002`, ... within it.
-  status make(std::string const& wanted, bool numbered = false) {
+  /// ... beside it. `numbered_from` not 0: the first free of `001`, `002`, ... within it, from that
+  /// number on.
+  status make(std::string const& wanted, int numbered_from = 0) {
+    bool const numbered = numbered_from != 0;
+    int const first = numbered ? numbered_from : 1;
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (numbered) path += '/';
@@ -70,7 +76,8 @@ class output_directory {
          slash = path.find('/', slash + 1)) {
       (void)make_one(path.substr(0, slash));
     }
-    for (int number = 1; number <= most_runs; ++number) {
+    for (int number = first; number - first < most_runs; ++number) {
+      number_ = number;
       path_ = path + (numbered      ? three_digits(number)
                       : number == 1 ? std::string()
                                     : "-" + std::to_string(number));
@@ -83,16 +90,24 @@ class output_directory {
   }
 
   std::string const& path() const noexcept { return path_; }
+  /// That of a numbered directory.
+  int number() const noexcept { return number_; }
+
+  /// Removes these files (`a,b`), and the directory if nothing else is in it.
+  static void remove(std::string const& path, std::string_view files) {
+    while (!files.empty()) {
+      std::size_t const comma = (std::min)(files.find(','), files.size());
+      (void)std::remove((path + '/' + std::string(files.substr(0, comma))).c_str());
+      files.remove_prefix((std::min)(comma + 1, files.size()));
+    }
+    remove_empty(path);
+  }
 
   /// Whether `make` would succeed; only parents stay behind.
   static status probe(std::string const& wanted, bool numbered = false) {
     output_directory made;
-    status const outcome = made.make(wanted, numbered);
-#if defined(_WIN32)
-    if (outcome.ok()) (void)_rmdir(made.path_.c_str());
-#else
-    if (outcome.ok()) (void)::rmdir(made.path_.c_str());
-#endif
+    status const outcome = made.make(wanted, numbered ? 1 : 0);
+    if (outcome.ok()) remove_empty(made.path_);
     return outcome;
   }
 
@@ -140,6 +155,14 @@ class output_directory {
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
   }
 
+  static void remove_empty(std::string const& path) noexcept {
+#if defined(_WIN32)
+    (void)_rmdir(path.c_str());
+#else
+    (void)::rmdir(path.c_str());
+#endif
+  }
+
   static int make_one(std::string const& path) noexcept {
 #if defined(_WIN32)
     return _mkdir(path.c_str()) == 0 ? 0 : errno;
@@ -164,6 +187,34 @@ class output_directory {
   }
 
   std::string path_;
+  int number_ = 0;
+};
+
+/// The reports of a session's windows, each in a numbered directory. Threads: one at a time.
+class window_reports {
+ public:
+  /// The number that the next report asks for.
+  int next() const noexcept { return next_; }
+
+  /// One was written. `keep` not 0: so many stay, the last ones. Only files that were written here
+  /// are removed.
+  void add(output_directory const& made, std::string const& files, std::size_t keep) {
+    next_ = made.number() + 1;
+    if (keep == 0) return;
+    kept_.push_back({made.path(), files});
+    while (kept_.size() > keep) {
+      output_directory::remove(kept_.front().directory, kept_.front().files);
+      kept_.erase(kept_.begin());
+    }
+  }
+
+ private:
+  struct report {
+    std::string directory;
+    std::string files;
+  };
+  vec<report> kept_;
+  int next_ = 1;
 };
 
 /// A trace that was begun before the report, in the directory of its files.
@@ -194,7 +245,7 @@ class report_files {
   /// Errors: input_output: it was changed, or there is no such folder either.
   static status find_place(options& wanted, int rank) {
     if (!wants_files(wanted)) return {};
-    bool const numbered = !wanted.trigger.empty();
+    bool const numbered = wanted.reports_windows();
     status const asked = output_directory::probe(place(wanted.out, rank), numbered);
     if (asked.ok()) return {};
     char const* const folder = std::getenv("TMPDIR");
@@ -209,19 +260,21 @@ class report_files {
   /// Makes the directory for the files of this process, where `find_place` would have them if the
   /// place has gone. Returns: whether there is one; `outcome` is ok where it is as wanted.
   static bool make_directory(options const& wanted, int rank, output_directory& made,
-                             status& outcome) {
-    bool const numbered = !wanted.trigger.empty();
-    outcome = made.make(place(wanted.out, rank), numbered);
+                             status& outcome, int number = 1) {
+    int const from = wanted.reports_windows() ? number : 0;
+    outcome = made.make(place(wanted.out, rank), from);
     if (outcome.ok()) return true;
     options elsewhere = wanted;
     outcome = find_place(elsewhere, rank);
-    return made.make(place(elsewhere.out, rank), numbered).ok();
+    return made.make(place(elsewhere.out, rank), from).ok();
   }
 
   /// The files have all problems of the profile; the first `said` of them are not printed again.
-  /// `trace`: the trace of this profile, if it was begun.
-  status write(profile& source, std::size_t said = 0, running_trace* trace = nullptr) {
+  /// `trace`: the trace of this profile, if it was begun. `windows`: those that this is one of.
+  status write(profile& source, std::size_t said = 0, running_trace* trace = nullptr,
+               window_reports* windows = nullptr) {
     trace_ = trace;
+    if (windows != nullptr) number_ = windows->next();
     call_tree const tree(source);
     call_tree const folded(source, folding::by_name);
     vec<kernel_row> const kernels = make_kernel_table(source, tree);
@@ -242,7 +295,7 @@ class report_files {
     status const outcome = write_files(input);
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
-    if (block().phase.load() == process_phase::running && options_->trigger.empty())
+    if (block().phase.load() == process_phase::running && !options_->reports_windows())
       std::fflush(stdout);
     vec<std::string> const problems = source.problems;
     source.problems.erase(source.problems.begin(),
@@ -260,6 +313,7 @@ class report_files {
       bool const several = written_.find(',') != written_.npos;  // a shell expands {a,b}, not {a}
       std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
                    directory_.path().c_str(), written_.c_str());
+      if (windows != nullptr) windows->add(directory_, written_, options_->keep);
     }
     return outcome;
   }
@@ -280,7 +334,8 @@ class report_files {
     status outcome;
     if (trace_ != nullptr) {
       directory_ = trace_->directory();
-    } else if (!make_directory(*options_, input.source.environment.rank, directory_, outcome)) {
+    } else if (!make_directory(*options_, input.source.environment.rank, directory_, outcome,
+                               number_)) {
       return outcome;
     }
     auto const file = [&](std::string const& name, file_content const& content) {
@@ -354,6 +409,7 @@ class report_files {
   std::string trace_problem_;  ///< what a trace leaves out
   running_trace* trace_ = nullptr;
   output_directory directory_;
+  int number_ = 1;  // the one that the directory of a window's report asks for
   std::string written_;
 };
 

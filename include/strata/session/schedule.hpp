@@ -46,17 +46,21 @@ class schedule {
   schedule() = default;
   explicit schedule(options const& from) noexcept
       : skip_(from.skip), warmup_(from.warmup), active_(from.active), repeat_(from.repeat) {
-    if (!from.trigger.empty()) {
+    if (from.trigger.empty() && from.every == 0) return;
+    if (active_ == 0) active_ = 1;
+    if (from.reports_windows()) {
       skip_ = 0;
       repeat_ = 1;
-    } else if (from.every == 0) {
-      return;
+    } else {
+      skip_ = skipped(from);
+      repeat_ = 0;
     }
-    if (active_ == 0) active_ = 1;
-    if (!from.trigger.empty()) return;
-    repeat_ = 0;
-    std::uint64_t const kept = std::uint64_t{warmup_} + active_;
-    skip_ = from.every > kept ? static_cast<std::uint32_t>(from.every - kept) : 0;
+  }
+
+  /// With every=: the steps before each window.
+  static std::uint32_t skipped(options const& from) noexcept {
+    std::uint64_t const kept = std::uint64_t{from.warmup} + (from.active == 0 ? 1 : from.active);
+    return from.every > kept ? static_cast<std::uint32_t>(from.every - kept) : 0;
   }
 
   /// What has no effect beside another key. Errors: bad_argument.
@@ -66,6 +70,10 @@ class schedule {
       return {errc::bad_argument,
               "every=, skip= and repeat= are ignored beside trigger=, which takes a window of "
               "warmup + active steps each time that its file is touched"};
+    if (wanted.keep != 0 && !wanted.reports_windows())
+      return {errc::bad_argument,
+              "keep= is ignored: it is the number of windows whose reports stay, and neither "
+              "every= nor trigger= asks for windows"};
     if (wanted.every != 0 && others)
       return {errc::bad_argument,
               "skip= and repeat= are ignored beside every=, which places its windows by itself and "
@@ -104,25 +112,29 @@ class schedule {
   std::uint32_t repeat_ = 1;
 };
 
-/// `trigger=FILE`: the file is looked at, and each touch of it asks for a window of steps, whose
-/// report a thread of its own writes while the program goes on. What happens in a window is the
-/// session's. Threads: `look`, `begin` and `report` in the one that steps, `end` in any.
-class triggered_windows {
+/// Windows of steps whose reports a thread of its own writes while the program goes on. Each touch
+/// of a file asks for one (`trigger=FILE`), or the number of the step does (`every=N,keep=K`). What
+/// happens in a window is the session's. Threads: `is_due`, `was_touched`, `begin` and `report` in
+/// the one that steps, `end` in any.
+class reported_windows {
  public:
   using work = void(void* context) noexcept;
 
-  bool used() const noexcept { return !path_.empty(); }
+  bool used() const noexcept { return !path_.empty() || period_ != 0; }
 
   /// A session begins. The file as it is now asks for nothing. Errors: input_output: the file
   /// cannot be looked at.
-  status open(std::string const& path) {
-    path_ = path;
+  status open(options const& wanted) {
+    path_ = wanted.trigger;
+    period_ = path_.empty() && wanted.reports_windows() ? wanted.every : 0;
+    due_ = schedule::skipped(wanted);
     state_.store(state::idle);
     ending_ = false;
     windows_ = 0;
+    late_.store(0);
     seen_ = {};
     reason_ = 0;
-    if (!used()) return {};
+    if (path_.empty()) return {};
 #if defined(__linux__) || defined(__APPLE__)
     char here[4096];  // the program may change its directory
     if (path_.front() != '/' && getcwd(here, sizeof here) != nullptr)
@@ -141,8 +153,8 @@ class triggered_windows {
 
   /// At the end of a step outside of a window: whether the file was made or touched since the last
   /// look. Cost: a clock read; ten times a second a call of stat.
-  bool look() noexcept {
-    if (state_.load(std::memory_order_acquire) != state::idle) return false;
+  bool was_touched() noexcept {
+    if (path_.empty() || state_.load(std::memory_order_acquire) != state::idle) return false;
     std::int64_t const now = monotonic_ns();
     if (now < next_look_) return false;
     next_look_ = now + 100'000'000;
@@ -150,6 +162,16 @@ class triggered_windows {
     bool const touched = differs();
     if (reason_ != 0 && reason_ != before) say(problem().message().c_str());
     return touched;
+  }
+
+  /// At the begin of a step: whether every= has a window begin with it.
+  bool is_due(std::uint32_t step) noexcept {
+    if (period_ == 0 || step < due_) return false;
+    bool const now = step == due_ && state_.load(std::memory_order_acquire) == state::idle;
+    std::uint64_t const periods = (step - due_) / period_ + 1;
+    due_ += periods * period_;
+    late_.fetch_add(now ? periods - 1 : periods, std::memory_order_relaxed);
+    return now;
   }
 
   /// A window begins with this step. `prepare` runs first, unless the session ends.
@@ -170,10 +192,26 @@ class triggered_windows {
   std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
   bool had_window() const noexcept { return windows_ != 0; }
 
+  /// Windows that were due while the report of the one before was being written.
+  status late() const {
+    std::uint64_t const late = late_.load(std::memory_order_relaxed);
+    if (late == 0) return {};
+    return {errc::limit,
+            "every=: " + std::to_string(late) +
+                " windows were left out, since they were due while the one before was counted or "
+                "its report was written: raise every="};
+  }
+
   /// A session that ends without an open window: why it has no report; empty where earlier ones
   /// were written.
   std::string no_report(bool has_steps) const {
     if (windows_ != 0) return {};
+    if (period_ != 0)
+      return has_steps
+                 ? "nothing is reported: the program ended before step " + std::to_string(due_) +
+                       " (counted from 0), where the first window of every= begins"
+                 : "nothing is reported: every= counts steps, and the program has no "
+                   "STRATA_STEP()";
     return has_steps ? "nothing is reported: nobody touched " + path_ +
                            ", the file of trigger=, while the program ran its steps"
                      : "nothing is reported: trigger= is looked at at the ends of STRATA_STEP(), "
@@ -201,6 +239,7 @@ class triggered_windows {
 
  private:
   enum class state : unsigned char { idle, window, reporting };
+
   struct version {
     bool exists = false;
     std::uint64_t file = 0;
@@ -240,7 +279,7 @@ class triggered_windows {
   }
 
   static void* run(void* self) {
-    auto& of = *static_cast<triggered_windows*>(self);
+    auto& of = *static_cast<reported_windows*>(self);
     of.write_(of.context_);
     of.state_.store(state::idle, std::memory_order_release);
     return nullptr;
@@ -258,7 +297,10 @@ class triggered_windows {
   void join() noexcept {}
 #endif
 
-  std::string path_;
+  std::string path_;          // of trigger=
+  std::uint64_t period_ = 0;  // of every=, in steps
+  std::uint64_t due_ = 0;     // the step that the next window begins with
+  std::atomic<std::uint64_t> late_{0};
   std::mutex mutex_;  // a window begins, a report begins, or the session ends
   std::atomic<state> state_{state::idle};
   bool ending_ = false;
@@ -432,9 +474,9 @@ class step_counting {
 /// Where the program's steps did not reach what the options ask for. `steps`: how many there were.
 inline status missing_steps(options const& wanted, schedule const& plan, bool never_counted,
                             profile const& made, std::uint32_t steps) {
-  bool const triggered = !wanted.trigger.empty();
-  if (triggered && made.steps.empty())
-    return {errc::limit, "trigger=: the program ended before the window had a whole step"};
+  bool const windows = wanted.reports_windows();
+  if (windows && made.steps.empty())
+    return {errc::limit, "the program ended before the window had a whole step"};
   if (wanted.has_schedule() && !made.has_steps) {
     return {errc::bad_argument,
             never_counted ? "counters= needs STRATA_STEP() around each step, and the program has "
@@ -451,7 +493,7 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
   if (!never_counted) return {};
   return {errc::limit,
           "counters: the program ended before the first counting step, which is step " +
-              std::to_string(plan.steps_before_counting()) + (triggered ? " of the window" : "") +
+              std::to_string(plan.steps_before_counting()) + (windows ? " of the window" : "") +
               ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
 }
 

@@ -151,7 +151,7 @@ class session_core {
     refusal_ = {};
     if (!options_.enabled) {
       refusal_ = {errc::bad_argument, "the session is configured off"};
-    } else if (detail::in_forked_child()) {
+    } else if (in_forked_child()) {
       refusal_ = child_is_silent();
     } else if (owner().exchange(true)) {
       refusal_ = {errc::busy, "another Strata session is running in this process: stop it first"};
@@ -162,9 +162,9 @@ class session_core {
     problems_.clear();
     said_ = 0;
     detail::recorder& recorder = detail::recorder::instance();
-    std::int64_t const begin = detail::monotonic_ns();
-    started_at_ = detail::realtime_ns();
-    cost_ = detail::instrumentation_cost::measure(recorder.clock());
+    std::int64_t const begin = monotonic_ns();
+    started_at_ = realtime_ns();
+    cost_ = instrumentation_cost::measure(recorder.clock());
     window_open_ = false;
     window_pending_ = false;
     counting_.emplace(options_, problems_, trace_of_counting());
@@ -173,44 +173,37 @@ class session_core {
           errc::bad_argument,
           "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
     }
-    if (char const* const wish = detail::unread_request();
-        wish != nullptr && options_.text != wish) {
+    if (char const* const wish = unread_request(); wish != nullptr && options_.text != wish) {
       problems_.emplace_back(
           errc::bad_argument,
           "STRATA is not read, since the program starts a session of its own before its first "
           "range: unset it, or make that session by options::parse of its text");
     }
     keep(schedule::ignored(options_));
-    if (status const place = report_files::find_place(options_, machine::rank()); !place.ok()) {
-      say(place.message());
-      add_said_problem(place.message());
-    }
-    if (status const looked = trigger_.open(options_.trigger); !looked.ok()) {
-      say(looked.message());
-      add_said_problem(looked.message());
-    }
-    if (trigger_.used()) {
+    say_now(report_files::find_place(options_, machine::rank()));
+    say_now(windows_.open(options_));
+    if (windows_.used()) {
       terminal_ = report_files::terminal();
       machine::describe(environment_);
     }
     cpu_counters_.emplace();
     (void)recorder.begin_session(log_bytes());
-    if (!options_.cpu_counters.empty() && !trigger_.used())
+    if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_));
     if (options_.trace) tracing_ = keep(open_activity());
     plan_steps();
     if (options_.synchronize) {
-      recorder.state().before_end.store(&detail::capture_guard::current_context);
+      recorder.state().before_end.store(&capture_guard::current_context);
     }
     keep(nvtx_input_.open(options_, tracing_));
     forward_to_nvtx(recorder);
     open_stream();
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
-    start_ns_ = detail::monotonic_ns() - begin;
+    start_ns_ = monotonic_ns() - begin;
     if (options_.verbose) {
       say("recording host times by " + std::string(recorder.clock().name()) +
-          (tracing_ ? ", device activity by " + detail::cupti_library::get().path : std::string()) +
+          (tracing_ ? ", device activity by " + cupti_library::get().path : std::string()) +
           "; started in " + std::to_string(start_ns_ / 1000) + " us");
     }
     return {};
@@ -219,9 +212,9 @@ class session_core {
   /// Ends collecting and brings in what is under way; afterwards ranges idle again.
   void stop() {
     if (!running_) return;
-    running_ = !detail::in_forked_child();
+    running_ = !in_forked_child();
     if (!running_) return;
-    trigger_.end();
+    windows_.end();
     detail::recorder& recorder = detail::recorder::instance();
     counting_->ask_to_end();
     if (stream_) stream_->stop();
@@ -232,7 +225,7 @@ class session_core {
     counting_->close();
     if (tracing_) detail_activity().close();
     close_stream();
-    if (trigger_.used() && !trigger_.in_window()) {
+    if (windows_.used() && !windows_.in_window()) {
       profile_ = {};
     } else {
       take();
@@ -251,9 +244,8 @@ class session_core {
   /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
   /// are counted.
   counter_collector& counters(std::string_view request) {
-    if (trigger_.used()) return no_passes_by_program();
-    return running_ && !detail::in_forked_child() ? counting_->by_program(request)
-                                                  : counting_->ranges();
+    if (windows_.used()) return no_passes_by_program();
+    return running_ && !in_forked_child() ? counting_->by_program(request) : counting_->ranges();
   }
 
   /// Everything that the last run produced; stops it first.
@@ -272,18 +264,20 @@ class session_core {
   /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused.
   status report() {
     stop();
-    if (detail::in_forked_child()) return child_is_silent();
+    if (in_forked_child()) return child_is_silent();
     if (!refusal_.ok()) {
       if (options_.enabled) say("nothing is reported: " + refusal_.message());
       return refusal_;
     }
-    if (trigger_.used() && !trigger_.in_window()) {
-      std::string const why = trigger_.no_report(detail::recorder::instance().steps_begun() != 0);
+    if (windows_.used() && !windows_.in_window()) {
+      std::string const why = windows_.no_report(detail::recorder::instance().steps_begun() != 0);
       if (!why.empty()) say(why);
+      say_now(windows_.late());
       return {};
     }
-    detail::report_files files(options_);
-    status const outcome = files.write(profile_, said_, stream_ ? &*stream_ : nullptr);
+    report_files files(options_);
+    status const outcome = files.write(profile_, said_, stream_ ? &*stream_ : nullptr,
+                                       windows_.used() ? &reports_ : nullptr);
     stream_.reset();
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
@@ -319,11 +313,11 @@ class session_core {
   /// wait for the device. No lock is taken in the child, since its owner may not exist there.
   static void silence_children() noexcept {
     unsigned long nobody = 0;
-    if (!detail::block().owner.compare_exchange_strong(nobody, detail::process_id())) return;
+    if (!block().owner.compare_exchange_strong(nobody, process_id())) return;
 #if defined(__linux__) || defined(__APPLE__)
     (void)pthread_atfork(nullptr, nullptr, [] {
-      detail::silence_child();
-      detail::recorder_state& state = detail::recorder::instance().state();
+      silence_child();
+      recorder_state& state = detail::recorder::instance().state();
       state.session.store(0);
       state.before_end.store(nullptr);
       state.forward_begin.store(nullptr);
@@ -335,6 +329,12 @@ class session_core {
 
   static void say(std::string const& message) noexcept { detail::say(message.c_str()); }
 
+  void say_now(status const& outcome) {
+    if (outcome.ok()) return;
+    say(outcome.message());
+    add_said_problem(outcome.message());
+  }
+
   bool keep(status const& outcome) {
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome.ok();
@@ -343,20 +343,20 @@ class session_core {
   /// Counting comes after timed steps; where it cannot come, all steps are timed.
   void plan_steps() {
     bool const counts =
-        !options_.counters.empty() && counting_->may_count(detail::cupti_library::get().ok());
+        !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
     if (counts) detail_activity().guard_graphs();
-    if (!asks_for_steps_ && !trigger_.used()) {
+    if (!asks_for_steps_ && !windows_.used()) {
       options_.active = counts ? timed_steps : 0;
       if (!asks_for_warmup_) options_.warmup = counts ? 1 : 0;
     }
     schedule_ = detail::schedule(options_);
   }
 
-  /// With formats=perfetto the timeline is written while the program runs; that of a window of
-  /// trigger= with its report.
+  /// With formats=perfetto the timeline is written while the program runs; that of a window which
+  /// is reported by itself, with its report.
   void open_stream() {
     stream_.reset();
-    if (!options_.perfetto || trigger_.used()) return;
+    if (!options_.perfetto || windows_.used()) return;
     stream_.emplace(options_, tracing_);
     status const opened = stream_->open();
     if (opened.ok()) return;
@@ -371,9 +371,9 @@ class session_core {
   }
 
   void forward_to_nvtx(detail::recorder& recorder) {
-    detail::process_block const& ours = detail::block();
+    process_block const& ours = block();
     bool const by_itself = options_.nvtx == strata::options::nvtx_mode::automatic;
-    if (!options_.nvtx_out() && !(by_itself && detail::has_nvtx_tool(ours))) return;
+    if (!options_.nvtx_out() && !(by_itself && has_nvtx_tool(ours))) return;
     if (ours.nvtx_push == nullptr) {
       problems_.emplace_back(
           errc::unavailable,
@@ -387,9 +387,10 @@ class session_core {
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
-    if (self.trigger_.used()) {
-      if (!self.trigger_.in_window()) return;
-      step = self.trigger_.position(step);
+    if (self.windows_.used()) {
+      if (self.windows_.is_due(step)) self.begin_reported(step);
+      if (!self.windows_.in_window()) return;
+      step = self.windows_.position(step);
     }
     if (self.options_.has_schedule()) self.open_window(self.schedule_.of(step));
     bool const timed = step < self.schedule_.steps_before_counting();
@@ -398,28 +399,28 @@ class session_core {
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
-    if (self.trigger_.used() && !self.trigger_.in_window()) {
-      if (self.trigger_.look()) self.begin_triggered(step + 1);
+    if (self.windows_.used() && !self.windows_.in_window()) {
+      if (self.windows_.was_touched()) self.begin_reported(step + 1);
       return;
     }
-    if (self.trigger_.used()) step = self.trigger_.position(step);
+    if (self.windows_.used()) step = self.windows_.position(step);
     self.counting_->end_step();
     self.cpu_counters_->end_step();
     if (self.options_.has_schedule() && self.schedule_.of(step + 1) == phase::skip)
       self.close_window();
     if (self.window_pending_) self.close_window();
-    if (self.trigger_.used()) self.end_triggered(step + 1);
+    if (self.windows_.used()) self.end_reported(step + 1);
   }
 
-  /// The file of `trigger=` was touched: a window begins with this step.
-  void begin_triggered(std::uint32_t step) {
-    trigger_.begin(step, [this] {
+  /// A window that is reported by itself begins with this step.
+  void begin_reported(std::uint32_t step) {
+    windows_.begin(step, [this] {
       problems_at_start_ = problems_.size();
-      started_at_ = detail::realtime_ns();
+      started_at_ = realtime_ns();
       detail::recorder::instance().begin_clock();
-      if (trigger_.had_window() && !options_.counters.empty()) {
+      if (windows_.had_window() && !options_.counters.empty()) {
         counting_.emplace(options_, problems_, trace_of_counting());
-        (void)counting_->may_count(detail::cupti_library::get().ok());
+        (void)counting_->may_count(cupti_library::get().ok());
       }
       cpu_counters_.emplace();
       if (!options_.cpu_counters.empty())
@@ -427,26 +428,26 @@ class session_core {
     });
   }
 
-  /// A step of a window that the file asked for is over. What follows may be long: the program does
-  /// not wait for it.
-  void end_triggered(std::uint32_t steps) {
+  /// A step of such a window is over. What follows may be long: the program does not wait for it.
+  void end_reported(std::uint32_t steps) {
     bool const over = steps >= schedule_.steps_before_counting() && counting_->done();
     if (!over || window_pending_) return;
     counting_->close();
     cpu_counters_->close();
-    trigger_.report(
-        [](void* self) noexcept { static_cast<session_core*>(self)->report_triggered(); }, this);
+    windows_.report([](void* self) noexcept { static_cast<session_core*>(self)->report_window(); },
+                    this);
   }
 
   /// Reports a window and forgets it. Threads: that of the report, while no window is open.
-  void report_triggered() noexcept {
+  void report_window() noexcept {
     detail::recorder& recorder = detail::recorder::instance();
     bool whole = false;
-    if (!detail::if_memory_allows([&] {
+    if (!if_memory_allows([&] {
           if (tracing_) detail_activity().bring_in();
           recorder.end_clock();
           take();
-          whole = report_files(options_, {}, terminal_).write(profile_, said_).ok();
+          whole =
+              report_files(options_, {}, terminal_).write(profile_, said_, nullptr, &reports_).ok();
         }))
       say("a window has no report, since memory is short: free some, or lower log= and buffers=");
     had_problems_ = !whole || had_problems();
@@ -460,8 +461,8 @@ class session_core {
     if (!refused_passes_) refused_passes_.emplace(options_, unreported_, trace_of_counting());
     refused_passes_->ranges().refuse(
         {errc::bad_argument,
-         "passes of the program's own cannot be combined with trigger=: name the counters in "
-         "counters=, or leave trigger= out"});
+         "passes of the program's own cannot be combined with windows that are reported one by one "
+         "(trigger=, keep=): name the counters in counters="});
     return refused_passes_->ranges();
   }
 
@@ -503,7 +504,7 @@ class session_core {
   }
 
   /// From ticks to ns.
-  void convert_times(detail::tick_converter const& ticks) {
+  void convert_times(tick_converter const& ticks) {
     auto const convert = [&](auto& records) {
       for (auto& r : records) {
         r.begin = ticks.to_ns(r.begin);
@@ -523,8 +524,8 @@ class session_core {
   void take() {
     detail::recorder& recorder = detail::recorder::instance();
     profile_ = {};
-    detail::tick_converter const ticks = recorder.converter();
-    if (trigger_.used()) {
+    tick_converter const ticks = recorder.converter();
+    if (windows_.used()) {
       profile_.environment = environment_;
     } else {
       machine::describe(profile_.environment);
@@ -532,14 +533,14 @@ class session_core {
     if (tracing_) {  // before the calls are moved, since it joins device work to them
       detail_activity().take(profile_, ticks);
       keep(detail_activity().problem());
-      detail::machine::describe_devices(profile_.environment);
+      machine::describe_devices(profile_.environment);
     }
     recorder.copy_to(profile_, true);
     convert_times(ticks);
     profile_.end = recorder.ended_ns(ticks);
     profile_.environment.options = options_.text;
     profile_.environment.clock = recorder.clock().name();
-    profile_.environment.started_at = detail::machine::time_text(started_at_);
+    profile_.environment.started_at = machine::time_text(started_at_);
     profile_.environment.started_at_unix_ns = started_at_;
     profile_.cost.seconds_in_window = static_cast<double>(recorder.recorded_ns()) * 1e-9;
     profile_.cost.range_ns = cost_.range_ns;
@@ -553,31 +554,31 @@ class session_core {
                              "only= matches no range of this program: it is compared with names, "
                              "without index and path");
     keep(nvtx_input_.close());
+    keep(windows_.late());
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
                        detail::recorder::instance().steps_begun()));
     explain_refused_calls(problems_);
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }
 
-  static constexpr std::uint32_t timed_steps =
-      3;  // before the counting steps, unless active= says otherwise
+  static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
 
   strata::options options_;
   bool asks_for_steps_;
   bool asks_for_warmup_;
   detail::nvtx_input nvtx_input_;
-  std::optional<detail::step_counting> counting_{std::in_place, options_, problems_,
-                                                 trace_of_counting()};
+  std::optional<step_counting> counting_{std::in_place, options_, problems_, trace_of_counting()};
   std::optional<cpu_counter_collector> cpu_counters_{std::in_place};
   std::optional<timeline_stream> stream_;
   detail::schedule schedule_;
-  detail::instrumentation_cost cost_;
+  instrumentation_cost cost_;
   strata::profile profile_;
   vec<status> problems_;
-  triggered_windows trigger_;
-  profile_environment environment_;  // of a session with trigger=, as it was at its start
+  reported_windows windows_;
+  window_reports reports_;
+  profile_environment environment_;  // of a session with such windows, as it was at its start
   table_options terminal_;
-  std::optional<detail::step_counting> refused_passes_;  // beside trigger=
+  std::optional<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_;                     // of `start`
   std::size_t problems_at_start_ = 0;  // those of the session, not of a window

@@ -1,5 +1,5 @@
-// A server that touches a file so many times: `server FILE TIMES [OUT]`. With OUT it waits after
-// each touch for the report in it, says `ready`, and at last goes on for ever.
+// A server that touches a file so many times, or none: `server FILE TIMES [OUT]`. With OUT it waits
+// after each touch for the report in it, says `ready`, and at last goes on for ever.
 #include <strata/strata.hpp>
 
 #include <fcntl.h>
@@ -30,8 +30,10 @@ int main(int argc, char** argv) {
   std::string const out = argc > 3 ? argv[3] : "";
   serve();
   for (int i = 1; i <= std::atoi(argv[2]); ++i) {
-    close(open(argv[1], O_CREAT | O_WRONLY, 0666));
-    (void)utimensat(AT_FDCWD, argv[1], nullptr, 0);
+    if (*argv[1] != '\0') {
+      close(open(argv[1], O_CREAT | O_WRONLY, 0666));
+      (void)utimensat(AT_FDCWD, argv[1], nullptr, 0);
+    }
     int const steps = out.empty() ? 150 : 1'000'000;
     std::string const last = out + "/00" + std::to_string(i) + "/memory.csv";
     for (int step = 0; step < steps && !is_there(last); ++step) serve();

@@ -1,4 +1,5 @@
-// `trigger=FILE` with a device: what each window has, and what is on between them.
+// Windows that are reported while the program runs, with a device: what each one has, and what is
+// on between them.
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
@@ -40,9 +41,9 @@ struct folder {
 
 /// A session with a trigger, and steps that launch.
 struct triggered : folder, strata::session {
-  explicit triggered(std::string const& more = "")
+  explicit triggered(std::string const& more = "", bool by_file = true)
       : session(fake::configure("trace,formats=csv,out=" + (path / "out").string() +
-                                ",trigger=" + (path / "now").string() + more)) {
+                                (by_file ? ",trigger=" + (path / "now").string() : "") + more)) {
     fake::unscript();
     fake_profiler_reset();
     fake_set_auto_delivery(1);
@@ -140,6 +141,34 @@ TEST_CASE("counters of a window: the passes run in the steps after it, in each w
   }
   s.stop();
   CHECK(fake_misuse_count() == 0);
+}
+
+TEST_CASE("every=N,keep=K: each window has its work and its counters, and none comes too early") {
+  triggered s(std::string(",every=100,active=2,keep=9,counters=") + hbm_read, false);
+  int steps = 0;
+  for (int number = 1; number <= 3; ++number) {
+    CAPTURE(number);
+    for (; steps < 100 * number - 2; ++steps) s.step(5);
+    fake::check_tracing(false);
+    for (; steps < 100 * number; ++steps) s.step(number);
+    for (; steps < 100 * number + 1; ++steps) s.step(number);  // the pass
+    for (int i = 0; i < 5'000 && !fs::exists(s.file(number, "counters_wide.csv")); ++i)
+      usleep(1000);
+    usleep(20'000);
+    std::string const ranges = content(s.file(number, "ranges.csv"));
+    CHECK(cell(ranges, "calls") == "2");
+    CHECK(cell(ranges, "kernels") == std::to_string(2 * number));
+    CHECK(fake_profiler_passes() == static_cast<std::size_t>(number));
+    CHECK(content(s.file(number, "counters.csv"))
+              .find(std::string(",work,") + hbm_read + "," + std::to_string(64 * number) + ",") !=
+          std::string::npos);
+    fake::check_tracing(false);
+    CHECK(fake_profiler_enabled() == 0);
+  }
+  s.stop();
+  CHECK(s.problems().empty());
+  CHECK(fake_misuse_count() == 0);
+  CHECK(fake_buffers_outstanding() == 0);
 }
 
 TEST_CASE("a graph that was captured between two windows is known in the next one") {

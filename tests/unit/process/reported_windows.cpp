@@ -1,4 +1,5 @@
-// `trigger=FILE`: a program that runs on is profiled each time that a file is touched.
+// Windows that are reported while the program runs on: `trigger=FILE` at each touch of a file,
+// `every=N,keep=K` by the number of the step.
 #include "../recording.hpp"
 #include "child.hpp"
 
@@ -55,8 +56,9 @@ struct server {
   std::string const out = folder / "out";
   strata::session session;
 
-  explicit server(std::string const& more = "")
-      : session(wish("host,formats=csv,trigger=" + file + ",out=" + out + more)) {
+  explicit server(std::string const& more = "", bool triggered = true)
+      : session(
+            wish("host,formats=csv,out=" + out + (triggered ? ",trigger=" + file : "") + more)) {
     REQUIRE(session.start().ok());
   }
   std::string report(char const* number) const { return out + "/" + number; }
@@ -279,7 +281,8 @@ TEST_CASE("passes of the program's own are refused beside trigger=") {
     ++runs;
   }
   CHECK(runs == 1);
-  CHECK(has(s.session.counters("hbm").replay([] {}).message(), "cannot be combined with trigger="));
+  CHECK(has(s.session.counters("hbm").replay([] {}).message(),
+            "cannot be combined with windows that are"));
 }
 
 TEST_CASE("a directory that is not there: one sentence, and the program is as ever") {
@@ -339,4 +342,115 @@ TEST_CASE("a server that is killed leaves the report of its last whole window") 
           {0, SIGTERM});
   CHECK(ended.signal == SIGTERM);
   CHECK(calls_in(folder / "more/002") == call_counts{{"request", 1}});
+}
+
+namespace {
+
+/// A server with windows by the number of the step, which waits for each report.
+struct periodic : server {
+  explicit periodic(std::string const& windows) : server(",every=20" + windows, false) {}
+
+  /// The steps of one period, with the number of its report.
+  void serve_period(int number) {
+    for (int i = 0; i < 20; ++i) {
+      STRATA_STEP();
+      STRATA_RANGE("request", number);
+    }
+    char name[8];
+    std::snprintf(name, sizeof name, "%03d", number);
+    for (int i = 0; i < 5'000 && !fs::exists(report(name) + "/memory.csv"); ++i)
+      std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);  // the thread of the report ends
+  }
+};
+
+}  // namespace
+
+TEST_CASE("every=N,keep=K: each window has its report, and the last K stay") {
+  periodic s(",active=3,warmup=1,keep=2");
+  for (int window = 1; window <= 5; ++window) {
+    s.serve_period(window);
+    char name[8];
+    std::snprintf(name, sizeof name, "%03d", window);
+    CHECK(calls_in(s.report(name)) == call_counts{{"request[" + std::to_string(window) + "]", 3}});
+  }
+  CHECK(s.session.report().ok());
+  CHECK(s.session.problems().empty());
+  for (char const* gone : {"001", "002", "003", "006"}) CHECK_FALSE(fs::exists(s.report(gone)));
+  CHECK(fs::exists(s.report("004/ranges.csv")));
+}
+
+TEST_CASE("every=N,keep=K: files of others stay, and no number comes twice") {
+  periodic s(",keep=1");
+  s.serve_period(1);
+  std::ofstream(s.report("001/notes.txt")) << "mine";
+  s.serve_period(2);
+  s.serve_period(3);
+  s.session.stop();
+  CHECK(content(s.report("001/notes.txt")) == "mine");
+  CHECK_FALSE(fs::exists(s.report("001/ranges.csv")));
+  CHECK_FALSE(fs::exists(s.report("002")));
+  CHECK(calls_in(s.report("003")) == call_counts{{"request[3]", 1}});
+}
+
+TEST_CASE("trigger= with keep=: the last reports stay") {
+  server s(",keep=1");
+  for (char const* number : {"001", "002"}) {
+    touch(s.file);
+    REQUIRE(serve_until(s.report(number) + "/memory.csv"));
+  }
+  CHECK(s.session.report().ok());
+  CHECK_FALSE(fs::exists(s.report("001")));
+  CHECK(fs::exists(s.report("002")));
+}
+
+TEST_CASE("a window that is due while another one is reported is counted as left out") {
+  server s(",every=1,keep=100000", false);
+  int steps = 0;
+  for (; steps < 5'000'000 && !fs::exists(s.report("003/memory.csv")); ++steps) {
+    STRATA_STEP();
+    STRATA_RANGE("request");
+  }
+  CHECK(s.session.report().ok());
+  int reports = 0;
+  for (fs::directory_entry const& each : fs::directory_iterator(s.out)) {
+    ++reports;
+    CHECK(calls_in(each.path().string()) == call_counts{{"request", 1}});
+  }
+  REQUIRE(s.session.problems().size() == 1);
+  std::string const said = s.session.problems().front().message();
+  CHECK(has(said, "every=: "));
+  CHECK(std::atoi(said.c_str() + std::string("every=: ").size()) == steps - reports);
+  CHECK(reports >= 3);
+}
+
+TEST_CASE("the end before the first window, and no steps at all: a sentence") {
+  work_folder const folder;
+  std::string const common = "STRATA=host,out=" + folder / "out" + ",keep=3,every=";
+  ending const early = run({program("scenarios"), "steps"}, {common + "1000000"});
+  CHECK(early.code == 0);
+  CHECK(has(early.err, "nothing is reported: the program ended before step 999999"));
+  ending const none = run({program("scenarios"), "return"}, {common + "10"});
+  CHECK(none.code == 5);
+  CHECK(has(none.err, "nothing is reported: every= counts steps, and the program has no"));
+}
+
+TEST_CASE("keep= without windows is ignored, with a sentence") {
+  work_folder const folder;
+  ending const e = run({program("scenarios"), "steps"},
+                       {"STRATA=host,formats=none,keep=3,out=" + folder / "out"});
+  CHECK(has(e.err, "keep= is ignored"));
+}
+
+TEST_CASE("a server with every= that is killed leaves the reports of its last whole windows") {
+  work_folder const folder;
+  ending const killed =
+      run({program("server"), "", "3", folder / "out"},
+          {"STRATA=host,formats=csv,every=50,active=2,keep=2,out=" + folder / "out"}, {0, SIGKILL});
+  CHECK(killed.signal == SIGKILL);
+  std::string last;
+  for (fs::directory_entry const& each : fs::directory_iterator(folder / "out"))
+    if (fs::exists(each.path() / "memory.csv")) last = (std::max)(last, each.path().string());
+  REQUIRE_FALSE(last.empty());
+  CHECK(calls_in(last) == call_counts{{"request", 2}});
 }
