@@ -200,6 +200,15 @@ struct profile_cost {
   double counter_read_ns = 0.0;      ///< what one took
   std::uint64_t log_bytes = 0;       ///< memory of the logs
   std::uint64_t activity_bytes = 0;  ///< memory of activity buffers and records
+
+  /// What the program's threads paid: each kind is how often times how long.
+  /// Units: ns.
+  double ranges_ns() const noexcept { return static_cast<double>(ranges) * range_ns; }
+  double callbacks_ns() const noexcept { return static_cast<double>(callbacks) * callback_ns; }
+  double counters_ns() const noexcept {
+    return static_cast<double>(counter_reads) * counter_read_ns;
+  }
+  double ns() const noexcept { return ranges_ns() + callbacks_ns() + counters_ns(); }
 };
 
 /// What one range, without the ranges below it, counted: in one step, or in all recorded calls

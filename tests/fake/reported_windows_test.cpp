@@ -15,35 +15,23 @@
 #include <string>
 
 #include "../unit/perfetto_reader.hpp"
+#include "../work_folder.hpp"
 #include "counter_run.hpp"
 
 using fake::hbm_read;
 using fake::launch_blocks;
 using namespace perfetto_reading;
+using test::content;
+using test::work_folder;
+namespace fs = test::fs;
 
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string content(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-struct folder {
-  fs::path path = [] {
-    std::string name = (fs::temp_directory_path() / "strata-trigger-XXXXXX").string();
-    REQUIRE(mkdtemp(&name[0]) != nullptr);
-    return name;
-  }();
-  ~folder() { fs::remove_all(path); }
-};
-
 /// A session with a trigger, and steps that launch.
-struct triggered : folder, strata::session {
+struct triggered : work_folder, strata::session {
   explicit triggered(std::string const& more = "", bool by_file = true)
-      : session(fake::configure("trace,formats=csv,out=" + (path / "out").string() +
-                                (by_file ? ",trigger=" + (path / "now").string() : "") + more)) {
+      : session(fake::configure("trace,formats=csv,out=" + (*this / "out") +
+                                (by_file ? ",trigger=" + (*this / "now") : "") + more)) {
     fake::unscript();
     fake_profiler_reset();
     fake_set_auto_delivery(1);
@@ -61,13 +49,9 @@ struct triggered : folder, strata::session {
       usleep(1000);
     }
   }
-  void touch() const {
-    std::string const file = (path / "now").string();
-    std::ofstream(file).put('x');
-    (void)utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
-  }
+  void touch() const { test::touch(*this / "now"); }
   std::string file(int window, char const* name) const {
-    return (path / "out" / ("00" + std::to_string(window)) / name).string();
+    return *this / "out/00" + std::to_string(window) + "/" + name;
   }
   /// Touches the file and steps until the window's report is there.
   std::string window(int number, char const* last = "memory.csv", int launches = 1) {
@@ -121,7 +105,7 @@ TEST_CASE("each window has its own device work; between them nothing is traced")
     CHECK(fake_synchronize_count() == static_cast<std::size_t>(number));
   }
   CHECK(s.report().ok());
-  CHECK_FALSE(fs::exists(s.path / "out/004"));
+  CHECK_FALSE(fs::exists(s / "out/004"));
   CHECK(s.problems().empty());
   CHECK(fake_misuse_count() == 0);
   CHECK(fake_buffers_outstanding() == 0);
@@ -217,6 +201,6 @@ TEST_CASE("the timeline of each window is in its own directory, and whole") {
     CHECK(profile.find("libcupti") != profile.npos);
   }
   s.stop();
-  for (fs::directory_entry const& each : fs::recursive_directory_iterator(s.path / "out"))
+  for (fs::directory_entry const& each : fs::recursive_directory_iterator(s / "out"))
     CHECK(each.path().extension() != ".part");
 }

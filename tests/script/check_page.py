@@ -243,7 +243,7 @@ class Page:
             self.expect(self.run("time(summary.mean_ns)") in tiles and self.run("', p95 ' + time(summary.p95_ns)") in tiles, "the mean step and its note")
         elif not self.run("summary.from_steps"):
             self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
-        self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_s > 0"), "tokens of layers")
+        self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_second > 0"), "tokens of layers")
 
     def check_shares(self):
         if not self.has("#shares"):
@@ -269,7 +269,7 @@ class Page:
         wrong = self.run("""[...document.querySelectorAll('#roofline-figure circle')].filter((c, i, all) => {
             const p = answer.points.find(p => p.range == c.dataset.range && p.level === document.querySelector('#roofline select').value);
             const first = all[0], q = answer.points.find(p => p.range == first.dataset.range && p.level === document.querySelector('#roofline select').value);
-            return Math.sign(Math.log(p.intensity / q.intensity)) !== Math.sign(c.cx.baseVal.value - first.cx.baseVal.value)
+            return Math.sign(Math.log(p.flop_per_byte / q.flop_per_byte)) !== Math.sign(c.cx.baseVal.value - first.cx.baseVal.value)
               && Math.abs(c.cx.baseVal.value - first.cx.baseVal.value) > .01; }).length""")
         self.expect(wrong == 0, f"{wrong} circles lie on the wrong side")
         self.choose("#roofline-part", "50")

@@ -5,13 +5,12 @@
 #include <strata/report/table.hpp>
 #include <strata/session/report_files.hpp>
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "../work_folder.hpp"
 #include "counter_sample.hpp"
 #include "report_sample.hpp"
 
@@ -22,28 +21,12 @@ using report_test::text_of;
 namespace {
 
 /// All that the reports of a sample are made from.
-struct reported {
-  profile source;
-  call_tree tree;
-  call_tree folded;
+struct reported : report_test::report_tables {
   counter_table counters;
-  counter_table folded_counters;
-  strata::vec<kernel_row> kernels;
-  memory_table memory;
 
   explicit reported(profile const& made)
-      : source(made),
-        tree(source),
-        folded(source, folding::by_name),
-        counters(make_counter_table(source, tree)),
-        folded_counters(make_counter_table(source, folded)) {}
+      : report_tables(made), counters(make_counter_table(source, tree)) {}
 
-  report_input input() const {
-    report_input made(source, tree, folded, kernels, memory);
-    made.counters.push_back({counters, folded_counters});
-    made.find_answer(folded);
-    return made;
-  }
   std::string tidy() const {
     return text_of([&](detail::text_writer& out) { write_counters_csv(out, input(), counters); });
   }
@@ -331,22 +314,20 @@ TEST_CASE("work outside ranges is a row of its own") {
 }
 
 TEST_CASE("the files of a run have counters where there are any") {
-  std::string folder = STRATA_TEST_WORK_DIR "/counters-XXXXXX";
-  REQUIRE(mkdtemp(&folder[0]) != nullptr);
+  test::work_folder const folder;
   options chosen;
-  chosen.out = folder + "/run";
+  chosen.out = folder / "run";
   chosen.table = chosen.chrome_trace = false;
   counter_sample s;
   REQUIRE(detail::report_files(chosen).write(s.made).ok());
-  CHECK(std::filesystem::exists(folder + "/run/counters.csv"));
-  CHECK(std::filesystem::exists(folder + "/run/counters_wide.csv"));
-  CHECK(report_test::read_file(folder + "/run/counters.csv") == reported(s.made).tidy());
-  CHECK(nlohmann::json::parse(report_test::read_file(folder + "/run/profile.json"))
+  CHECK(std::filesystem::exists(folder / "run/counters.csv"));
+  CHECK(std::filesystem::exists(folder / "run/counters_wide.csv"));
+  CHECK(report_test::read_file(folder / "run/counters.csv") == reported(s.made).tidy());
+  CHECK(nlohmann::json::parse(report_test::read_file(folder / "run/profile.json"))
             .contains("counters"));
   s.counted().values.clear();
   REQUIRE(detail::report_files(chosen).write(s.made).ok());
-  CHECK(std::filesystem::exists(folder + "/run-2/ranges.csv"));
-  CHECK_FALSE(std::filesystem::exists(folder + "/run-2/counters.csv"));
-  CHECK_FALSE(std::filesystem::exists(folder + "/run-2/counters_wide.csv"));
-  std::filesystem::remove_all(folder);
+  CHECK(std::filesystem::exists(folder / "run-2/ranges.csv"));
+  CHECK_FALSE(std::filesystem::exists(folder / "run-2/counters.csv"));
+  CHECK_FALSE(std::filesystem::exists(folder / "run-2/counters_wide.csv"));
 }

@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "report_sample.hpp"
 #include "sample_profile.hpp"
 
 using namespace strata;
@@ -159,26 +160,11 @@ struct program : sample::maker {
   }
 };
 
-/// What the analysis says of a profile. It refers to itself.
-struct answer {
-  profile source;
-  call_tree whole;
-  call_tree tree;
-  vec<kernel_row> kernels;
-  memory_table memory;
-  report_input input;
+/// What the analysis says of a profile.
+struct answer : report_test::report_tables {
+  report_input const input = report_tables::input();
 
-  explicit answer(profile const& made)
-      : source(made),
-        whole(source),
-        tree(source, folding::by_name),
-        input(source, whole, tree, kernels, memory) {
-    for (counter_set const& set : source.counter_sets)
-      input.counters.push_back(
-          {make_counter_table(source, tree, set.name), make_counter_table(source, tree, set.name)});
-    input.find_answer(tree);
-  }
-  answer(answer const&) = delete;
+  using report_tables::report_tables;
 
   steps_summary const& steps() const { return input.steps; }
   vec<finding> const& findings() const { return input.findings.findings; }

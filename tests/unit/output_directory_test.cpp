@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,11 +10,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../work_folder.hpp"
 #include "report_sample.hpp"
 
 using strata::errc;
@@ -25,26 +24,11 @@ using strata::trace_options;
 using strata::detail::output_directory;
 using strata::detail::report_files;
 using strata::detail::text_writer;
+using test::content;
+using test::work_folder;
 namespace fs = std::filesystem;
 
 namespace {
-
-/// A folder of its own for each test, removed afterwards.
-struct work_folder {
-  fs::path path;
-  work_folder() {
-    std::string name = (fs::temp_directory_path() / "strata-output-XXXXXX").string();
-    REQUIRE(mkdtemp(&name[0]) != nullptr);
-    path = name;
-  }
-  ~work_folder() { fs::remove_all(path); }
-  std::string operator/(char const* name) const { return (path / name).string(); }
-};
-
-std::string content(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 bool has(std::string const& text, std::string const& part) {
   return text.find(part) != std::string::npos;

@@ -13,35 +13,15 @@
 #include <cstdint>
 #include <string>
 
+#include "report_sample.hpp"
 #include "sample_profile.hpp"
 
 namespace page_test {
 
 using namespace strata;
 
-/// The tables of a profile, which outlive the input made of them.
-struct page_tables {
-  profile const& source;
-  call_tree tree;
-  call_tree folded;
-  vec<kernel_row> kernels;
-  memory_table memory;
-
-  explicit page_tables(profile const& of)
-      : source(of),
-        tree(of),
-        folded(of, folding::by_name),
-        kernels(make_kernel_table(of, tree)),
-        memory(make_memory_table(of, tree)) {}
-
-  report_input input() const {
-    report_input made(source, tree, folded, kernels, memory);
-    for (counter_set const& set : source.counter_sets)
-      made.counters.push_back({make_counter_table(source, tree, set.name),
-                               make_counter_table(source, folded, set.name)});
-    made.find_answer(folded);
-    return made;
-  }
+struct page_tables : report_test::report_tables {
+  using report_tables::report_tables;
 
   std::string page() const {
     std::string text;

@@ -35,6 +35,32 @@ struct report_sample {
   }
 };
 
+/// The tables of a profile, as a session makes them.
+struct report_tables {
+  profile source;
+  call_tree tree;
+  call_tree folded;
+  strata::vec<kernel_row> kernels;
+  memory_table memory;
+
+  explicit report_tables(profile const& made)
+      : source(made),
+        tree(source),
+        folded(source, folding::by_name),
+        kernels(make_kernel_table(source, tree)),
+        memory(make_memory_table(source, tree)) {}
+  report_tables(report_tables const&) = delete;
+
+  report_input input() const {
+    report_input made(source, tree, folded, kernels, memory);
+    for (counter_set const& set : source.counter_sets)
+      made.counters.push_back({make_counter_table(source, tree, set.name),
+                               make_counter_table(source, folded, set.name)});
+    made.find_answer(folded);
+    return made;
+  }
+};
+
 /// Kernels per range, with their durations in ns.
 struct kernel_shape {
   char const* short_name;

@@ -236,9 +236,7 @@ class finding_rules : private kernel_rules {
 
   bool own_cost(finding_rule const& by) {
     profile_cost const& cost = in_.source.cost;
-    double const ns = static_cast<double>(cost.ranges) * cost.range_ns +
-                      static_cast<double>(cost.callbacks) * cost.callback_ns +
-                      static_cast<double>(cost.counter_reads) * cost.counter_read_ns;
+    double const ns = cost.ns();
     // Each thread pays for its own ranges and calls.
     auto const threads = static_cast<double>((std::max)(std::size_t{1}, in_.source.threads.size()));
     double const window = cost.seconds_in_window * 1e9 * threads;

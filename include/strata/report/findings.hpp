@@ -10,9 +10,12 @@
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/console_table.hpp>
+#include <strata/report/json.hpp>
 #include <strata/report/text_writer.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,112 +26,154 @@ inline constexpr int findings_schema_version = 1;
 
 namespace detail {
 
-inline void write_step(json_writer& json, steps_summary const& steps) {
-  json.line();
-  json.object("step");
-  json.boolean("from_steps", steps.from_steps);
-  json.boolean("period_of_gpu", steps.period_of_gpu);
-  json.boolean("has_timeline", steps.has_timeline);
-  json.integer("count", steps.count);
-  json.number("mean_ns", steps.mean_ns);
-  json.number("typical_ns", steps.typical_ns());
-  json.number("p50_ns", steps.p50_ns);
-  json.number("p95_ns", steps.p95_ns);
-  json.number("first_ns", steps.first_ns);
-  json.number("gpu_busy_ns", steps.gpu_busy_ns);
-  json.number("gpu_idle_ns", steps.gpu_idle_ns);
-  json.number("tokens", steps.tokens);
-  json.number("tokens_per_second", steps.tokens_per_s);
-  json.number("outside_ns", steps.outside_ns);
-  json.number("outside_gpu_ns", steps.outside_gpu_ns);
-  json.end_object();
-}
+/// What report.html has of the answer: ranges by their places on it, and so many of each list.
+struct answer_on_page {
+  vec<std::uint32_t> const& places;  ///< by row of the folded tree, or of the nearest above it
+  vec<std::uint32_t> const& shown;   ///< rows of the folded tree, by place
+  std::size_t findings;              ///< the dearest
+  std::size_t points;                ///< the longest
+  std::size_t name;                  ///< columns
+};
 
-inline void write_idle(json_writer& json, report_input const& input) {
-  json.line();
-  json.array("idle");
-  for (idle_time const& each : input.steps.idle) {
-    json.line();
-    json.object();
-    json.text("path", input.folded[each.row].path);
-    json.text("cause", to_string(each.cause));
-    json.number("ns", each.ns);
-    json.number("gaps", each.gaps);
-    json.end_object();
-  }
-  json.end_array();
-}
+/// Writes the mean step, the findings, the roofs and what limits each range as members of an
+/// object: for findings.json, or what a page shows of them.
+class answer_json {
+ public:
+  answer_json(json_writer& json, report_input const& input, answer_on_page const* page = nullptr)
+      : json_(json), input_(input), page_(page) {}
 
-inline void write_finding(json_writer& json, finding const& of, double step_ns) {
-  json.line();
-  json.object();
-  json.text("rule", of.rule);
-  json.text("path", of.path);
-  json.text("title", of.title);
-  json.number("cost_ns_per_step", of.cost_ns_per_step);
-  json.number("cost_of_step", step_ns > 0.0 ? of.cost_ns_per_step / step_ns : 0.0);
-  json.array("evidence");
-  for (finding_evidence const& each : of.evidence) {
-    json.object();
-    json.text("path", each.path);
-    json.text("column", each.column);
-    json.number("value", each.value);
-    json.text("unit", each.unit);
-    json.end_object();
+  void write() {
+    findings_table const& table = input_.findings;
+    write_step();
+    json_.line();
+    json_.text("bound", table.bound);
+    std::size_t const shown = (std::min)(table.findings.size(), most(&answer_on_page::findings));
+    json_.line();
+    json_.array("findings");
+    for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
+    json_.end_array();
+    if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
+    write_list(json_, "undecided", table.undecided, [this](undecided_rule const& each) {
+      json_.text("rule", each.rule);
+      json_.text("needs", each.needs);
+    });
+    write_roofline();
   }
-  json.end_array();
-  json.text("advice", of.advice);
-  json.text("needs", of.needs);
-  json.end_object();
-}
 
-inline void write_roofline(json_writer& json, report_input const& input) {
-  json.line();
-  json.array("roofs");
-  for (roof const& each : input.roofline.roofs) {
-    json.line();
-    json.object();
-    json.text("name", each.name);
-    json.text("unit", each.memory ? "B/s" : "FLOP/s");
-    json.number("rate", each.rate);
-    json.text("origin", to_string(each.origin));
-    json.end_object();
+ private:
+  std::size_t most(std::size_t answer_on_page::*of) const noexcept {
+    return page_ == nullptr ? static_cast<std::size_t>(-1) : page_->*of;
   }
-  json.end_array();
-  json.line();
-  json.array("points");
-  for (roofline_point const& each : input.roofline.points) {
-    json.line();
-    json.object();
-    json.text("path", input.folded[each.row].path);
-    json.text("level", each.level);
-    json.text("evidence", to_string(each.evidence));
-    json.number("flops", each.flops);
-    json.number("bytes", each.bytes);
-    json.number("flop_per_byte", each.intensity_flop_per_byte);
-    json.number("flop_per_second", each.flops_per_s);
-    json.number("bytes_per_second", each.bytes_per_s);
-    json.number("time_ns", each.time_ns);
-    json.number("time_at_roof_ns", each.time_at_roof_ns);
-    json.boolean("above_roof", each.above_roof);
-    json.end_object();
+  /// A range: its path, or its place on the page.
+  void range(std::size_t row) {
+    page_ != nullptr ? json_.integer("range", page_->places[row])
+                     : json_.text("path", input_.folded[row].path);
   }
-  json.end_array();
-  json.line();
-  json.array("limits");
-  for (std::size_t row = 0; row < input.roofline.limits.size(); ++row) {
-    range_limit const& limit = input.roofline.limits[row];
-    if (limit.text.empty()) continue;
-    json.line();
-    json.object();
-    json.text("path", input.folded[row].path);
-    json.text("limiter", limit.text);
-    json.number("time_ns", limit.time_ns);
-    json.number("time_at_roof_ns", limit.roof_ns);
-    json.end_object();
+  bool is_shown(std::size_t row) const noexcept {
+    return page_ == nullptr ||
+           (row < page_->places.size() && page_->shown[page_->places[row]] == row);
   }
-  json.end_array();
-}
+  std::string name(std::string const& path) const {
+    return shortened(path, most(&answer_on_page::name));
+  }
+
+  void write_step() {
+    steps_summary const& steps = input_.steps;
+    json_.line();
+    json_.object("step");
+    json_.boolean("from_steps", steps.from_steps);
+    json_.boolean("period_of_gpu", steps.period_of_gpu);
+    json_.boolean("has_timeline", steps.has_timeline);
+    json_.integer("count", steps.count);
+    json_.number("mean_ns", steps.mean_ns);
+    json_.number("typical_ns", steps.typical_ns());
+    json_.number("p50_ns", steps.p50_ns);
+    json_.number("p95_ns", steps.p95_ns);
+    json_.number("first_ns", steps.first_ns);
+    json_.number("gpu_busy_ns", steps.gpu_busy_ns);
+    json_.number("gpu_idle_ns", steps.gpu_idle_ns);
+    json_.number("tokens", steps.tokens);
+    json_.number("tokens_per_second", steps.tokens_per_s);
+    json_.number("outside_ns", steps.outside_ns);
+    json_.number("outside_gpu_ns", steps.outside_gpu_ns);
+    json_.end_object();
+  }
+
+  void write_finding(finding const& of) {
+    double const step_ns = input_.steps.typical_ns();
+    json_.line();
+    json_.object();
+    json_.text("rule", of.rule);
+    json_.text("path", name(of.path));
+    if (page_ != nullptr) range(of.row);
+    json_.text("title", of.title);
+    json_.number("cost_ns_per_step", of.cost_ns_per_step);
+    json_.number("cost_of_step", step_ns > 0.0 ? of.cost_ns_per_step / step_ns : 0.0);
+    json_.array("evidence");
+    for (finding_evidence const& each : of.evidence) {
+      json_.object();
+      json_.text("path", name(each.path));
+      json_.text("column", each.column);
+      json_.number("value", each.value);
+      json_.text("unit", each.unit);
+      json_.end_object();
+    }
+    json_.end_array();
+    json_.text("advice", of.advice);
+    json_.text("needs", of.needs);
+    json_.end_object();
+  }
+
+  void write_roofline() {
+    roofline_table const& table = input_.roofline;
+    write_list(json_, "roofs", table.roofs, [this](roof const& each) {
+      json_.text("name", each.name);
+      json_.text("unit", each.memory ? "B/s" : "FLOP/s");
+      json_.number("rate", each.rate);
+      json_.text("origin", to_string(each.origin));
+    });
+    vec<roofline_point> points = table.points;
+    points.keep_if([this](roofline_point const& each) {
+      return page_ == nullptr || (each.row > 0 && is_shown(each.row));
+    });
+    points.sort([](roofline_point const& a, roofline_point const& b) {
+      if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
+      return a.row != b.row ? a.row < b.row : a.level < b.level;
+    });
+    points.resize((std::min)(points.size(), most(&answer_on_page::points)));
+    write_list(json_, "points", points, [this](roofline_point const& each) {
+      range(each.row);
+      json_.text("level", each.level);
+      json_.text("evidence", to_string(each.evidence));
+      json_.number("flops", each.flops);
+      json_.number("bytes", each.bytes);
+      json_.number("flop_per_byte", each.intensity_flop_per_byte);
+      json_.number("flop_per_second", each.flops_per_s);
+      json_.number("bytes_per_second", each.bytes_per_s);
+      json_.number("time_ns", each.time_ns);
+      json_.number("time_at_roof_ns", each.time_at_roof_ns);
+      json_.boolean("above_roof", each.above_roof);
+    });
+    json_.line();
+    json_.array("limits");
+    for (std::size_t row = 0; row < table.limits.size(); ++row) {
+      range_limit const& limit = table.limits[row];
+      if (limit.text.empty() || !is_shown(row)) continue;
+      json_.line();
+      json_.object();
+      range(row);
+      json_.text("limiter", limit.text);
+      json_.number("time_ns", limit.time_ns);
+      json_.number("time_at_roof_ns", limit.roof_ns);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  json_writer& json_;
+  report_input const& input_;
+  answer_on_page const* page_;
+};
 
 /// `step 2.74 ms (mean of 10, median ..., p95 ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
 inline std::string step_text(steps_summary const& steps, bool has_steps) {
@@ -211,26 +256,13 @@ inline void write_findings(detail::text_writer& out, report_input const& input) 
   json.integer("version", findings_schema_version);
   json.text("strata", detail::version_text());
   json.end_object();
-  detail::write_step(json, input.steps);
-  json.line();
-  json.text("bound", input.findings.bound);
-  json.line();
-  json.array("findings");
-  for (finding const& each : input.findings.findings)
-    detail::write_finding(json, each, input.steps.typical_ns());
-  json.end_array();
-  json.line();
-  json.array("undecided");
-  for (undecided_rule const& each : input.findings.undecided) {
-    json.line();
-    json.object();
-    json.text("rule", each.rule);
-    json.text("needs", each.needs);
-    json.end_object();
-  }
-  json.end_array();
-  detail::write_idle(json, input);
-  detail::write_roofline(json, input);
+  detail::answer_json(json, input).write();
+  detail::write_list(json, "idle", input.steps.idle, [&](idle_time const& each) {
+    json.text("path", input.folded[each.row].path);
+    json.text("cause", to_string(each.cause));
+    json.number("ns", each.ns);
+    json.number("gaps", each.gaps);
+  });
   json.line();
   json.end_object();
   out.put('\n');

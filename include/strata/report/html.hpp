@@ -8,6 +8,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
+#include <strata/report/findings.hpp>
 #include <strata/report/html_charts.hpp>
 #include <strata/report/html_timeline.hpp>
 #include <strata/report/json.hpp>
@@ -15,7 +16,6 @@
 #include <strata/report/text_writer.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -57,6 +57,8 @@ class page_rows {
   }
 
   vec<std::uint32_t> const& shown() const noexcept { return shown_; }
+  /// The places by row, as place() has them.
+  vec<std::uint32_t> const& places() const noexcept { return places_; }
   /// The place on the page of a row of the table, or of the nearest one above it.
   std::uint32_t place(std::size_t row) const noexcept {
     return row < places_.size() ? places_[row] : 0;
@@ -90,18 +92,6 @@ class page_rows {
   vec<std::uint32_t> shown_;   ///< by place
   vec<std::uint32_t> hidden_;  ///< by place
 };
-
-/// Six digits say enough on a page.
-inline double rounded(double value) {
-  double factor = 1.0;
-  double const size = value < 0 ? -value : value;
-  if (!is_finite(value) || size == 0.0) return value;
-  while (size / factor >= 1e6) factor *= 10.0;
-  while (size / factor < 1e5) factor /= 10.0;
-  if (factor > 1.0) return std::floor(value / factor + 0.5) * factor;
-  double const inverse = std::floor(1.0 / factor + 0.5);
-  return std::floor(value * inverse + 0.5) / inverse;
-}
 
 /// The columns of a range on the page, in the order of write_page_row.
 inline constexpr std::string_view page_columns[] = {
@@ -159,7 +149,7 @@ inline void write_page_row(json_writer& json, page_rows const& rows, std::size_t
   json.text({}, row.shape);
   json.text({}, shortened(row.note, limits.name));
   json.integer({}, row.path_id);
-  json.number({}, rounded(row.step_share));
+  json.number({}, row.step_share);
   json.integer({}, rows.hidden(place));
   json.end_array();
 }
@@ -199,7 +189,7 @@ class page_counters {
       json_.array();
       each_metric([&](counter_table const& table, std::size_t i) {
         std::size_t const row = rows.shown()[place];
-        row < table.rows ? json_.number({}, rounded(table.at(row, i, counter_scope::total).value))
+        row < table.rows ? json_.number({}, table.at(row, i, counter_scope::total).value)
                          : json_.absent({});
       });
       json_.end_array();
@@ -245,134 +235,15 @@ inline void write_page_kernel(json_writer& json, kernel_row const& row, page_lim
   json.integer({}, row.registers_per_thread);
   json.integer({}, row.static_shared_bytes);
   json.integer({}, row.dynamic_shared_bytes);
-  json.number({}, rounded(row.sm_utilisation));
-  json.number({}, rounded(row.gpu_utilisation));
+  json.number({}, row.sm_utilisation);
+  json.number({}, row.gpu_utilisation);
 }
-
-/// Writes the mean step, the findings, the roofs and what limits each range.
-class page_answer {
- public:
-  page_answer(json_writer& json, report_input const& input, page_rows const& rows,
-              page_limits const& limits)
-      : json_(json), input_(input), rows_(rows), limits_(limits) {}
-
-  void write() {
-    json_.line();
-    json_.object("answer");
-    write_summary();
-    json_.text("bound", input_.findings.bound);
-    vec<finding> findings = input_.findings.findings;
-    if (findings.size() > limits_.findings) findings.resize(limits_.findings);
-    write_list(json_, "findings", findings, [this](finding const& each) { write_finding(each); });
-    json_.integer("findings_left_out", input_.findings.findings.size() - findings.size());
-    write_list(json_, "undecided", input_.findings.undecided, [this](undecided_rule const& each) {
-      json_.text("rule", each.rule);
-      json_.text("needs", each.needs);
-    });
-    write_roofline();
-    json_.end_object();
-  }
-
- private:
-  void amount(std::string_view key, double value) { json_.number(key, rounded(value)); }
-
-  void write_summary() {
-    steps_summary const& s = input_.steps;
-    json_.line();
-    json_.object("summary");
-    json_.boolean("from_steps", s.from_steps);
-    json_.boolean("period_of_gpu", s.period_of_gpu);
-    json_.integer("count", s.count);
-    amount("mean_ns", s.mean_ns);
-    amount("p50_ns", s.p50_ns);
-    amount("p95_ns", s.p95_ns);
-    amount("first_ns", s.first_ns);
-    amount("gpu_busy_ns", s.gpu_busy_ns);
-    amount("gpu_idle_ns", s.gpu_idle_ns);
-    amount("tokens_per_s", s.tokens_per_s);
-    amount("outside_ns", s.outside_ns);
-    amount("outside_gpu_ns", s.outside_gpu_ns);
-    json_.array("idle");  // cause, ns
-    for (idle_cause const cause : {idle_cause::launch, idle_cause::host_work, idle_cause::wait,
-                                   idle_cause::allocation, idle_cause::copy, idle_cause::device}) {
-      json_.text({}, to_string(cause));
-      amount({}, s.idle_of(cause));
-    }
-    json_.end_array();
-    json_.end_object();
-  }
-
-  void write_finding(finding const& each) {
-    json_.text("rule", each.rule);
-    json_.text("title", each.title);
-    json_.text("path", shortened(each.path, limits_.name));
-    json_.integer("range", rows_.place(each.row));
-    amount("cost_ns", each.cost_ns_per_step);
-    json_.text("advice", each.advice);
-    json_.text("needs", each.needs);
-    write_list(json_, "evidence", each.evidence, [this](finding_evidence const& item) {
-      json_.text("path", shortened(item.path, limits_.name));
-      place_of(item.path);
-      json_.text("column", item.column);
-      amount("value", item.value);
-      json_.text("unit", item.unit);
-    });
-  }
-
-  /// `range`: where a folded path is on the page; null where it is not.
-  void place_of(std::string const& path) {
-    for (std::size_t place = 1; place < rows_.shown().size(); ++place)
-      if (rows_.row(place).path == path) return json_.integer("range", place);
-    json_.absent("range");
-  }
-
-  void write_roofline() {
-    write_list(json_, "roofs", input_.roofline.roofs, [this](roof const& each) {
-      json_.text("name", each.name);
-      json_.boolean("memory", each.memory);
-      amount("rate", each.rate);
-      json_.text("origin", to_string(each.origin));
-    });
-    vec<roofline_point> points = input_.roofline.points;
-    points.keep_if([this](roofline_point const& each) {
-      return each.row > 0 && each.row < rows_.total() &&
-             rows_.shown()[rows_.place(each.row)] == each.row;
-    });
-    points.sort([](roofline_point const& a, roofline_point const& b) {
-      if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
-      return a.row != b.row ? a.row < b.row : a.level < b.level;
-    });
-    if (points.size() > limits_.points) points.resize(limits_.points);
-    write_list(json_, "points", points, [this](roofline_point const& each) {
-      json_.integer("range", rows_.place(each.row));
-      json_.text("level", each.level);
-      amount("flops", each.flops);
-      amount("bytes", each.bytes);
-      amount("intensity", each.intensity_flop_per_byte);
-      amount("flops_per_s", each.flops_per_s);
-      amount("time_ns", each.time_ns);
-      amount("roof_ns", each.time_at_roof_ns);
-      json_.text("evidence", to_string(each.evidence));
-      json_.boolean("above", each.above_roof);
-    });
-    json_.line();
-    json_.array("limits");  // by place
-    for (std::uint32_t const row : rows_.shown())
-      json_.text({}, row < input_.roofline.limits.size() ? input_.roofline.limits[row].text : "");
-    json_.end_array();
-  }
-
-  json_writer& json_;
-  report_input const& input_;
-  page_rows const& rows_;
-  page_limits const& limits_;
-};
 
 /// Writes the data of the page.
 class page_writer {
  public:
   page_writer(text_writer& out, report_input const& input, page_limits const& limits)
-      : json_(out),
+      : json_(out, true),
         input_(input),
         limits_(limits),
         folded_(input.folded, limits.ranges),
@@ -388,7 +259,12 @@ class page_writer {
     json_.text("strata", version_text());
     json_.end_object();
     write_run();
-    if (!input_.roofline.limits.empty()) page_answer(json_, input_, folded_, limits_).write();
+    answer_on_page const shown{folded_.places(), folded_.shown(), limits_.findings, limits_.points,
+                               limits_.name};
+    json_.line();
+    json_.object("answer");
+    answer_json(json_, input_, &shown).write();
+    json_.end_object();
     write_views();
     write_kernels();
     page_timeline(json_, input_, node_places_, limits_).write();
@@ -436,7 +312,6 @@ class page_writer {
     json_.line();
     json_.text("cost", cost_text(source));
     write_cost_parts();
-    write_steps();
   }
 
   void write_cost_parts() {
@@ -444,37 +319,13 @@ class page_writer {
     json_.line();
     json_.object("cost_parts");
     json_.number("window_ns", c.seconds_in_window * 1e9);
-    json_.number("range_ns", static_cast<double>(c.ranges) * c.range_ns);
-    json_.number("callback_ns", static_cast<double>(c.callbacks) * c.callback_ns);
-    json_.number("counter_ns", static_cast<double>(c.counter_reads) * c.counter_read_ns);
+    json_.number("range_ns", c.ranges_ns());
+    json_.number("callback_ns", c.callbacks_ns());
+    json_.number("counter_ns", c.counters_ns());
     json_.number("flush_ns", c.flush_seconds * 1e9);
     json_.number("start_ns", c.start_seconds * 1e9);
     json_.number("activity_ns", c.activity_seconds * 1e9);
     json_.integer("memory_bytes", c.log_bytes + c.activity_bytes);
-    json_.end_object();
-  }
-
-  /// Of many steps the durations of evenly spread ones.
-  void write_steps() {
-    constexpr std::size_t most = 400;
-    vec<step_record> const& steps = input_.source.steps;
-    duration_statistics all = input_.source.folded_steps;
-    for (step_record const& step : steps) all.add(elapsed(step.begin, step.end));
-    std::size_t const shown = (std::min)(steps.size(), most);
-    json_.line();
-    json_.object("steps");
-    json_.integer("count", all.count());
-    json_.number("mean_ns", all.mean());
-    json_.integer("p50_ns", all.quantile(0.5));
-    json_.integer("p95_ns", all.quantile(0.95));
-    json_.integer("max_ns", all.maximum());
-    json_.array("durations");  // step, ns
-    for (std::size_t i = 0; i < shown; ++i) {
-      step_record const& step = steps[i * steps.size() / shown];
-      json_.integer({}, step.step);
-      json_.integer({}, elapsed(step.begin, step.end));
-    }
-    json_.end_array();
     json_.end_object();
   }
 

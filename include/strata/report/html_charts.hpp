@@ -18,11 +18,11 @@ inline constexpr std::string_view page_roofline = R"js(<script>
 "use strict";
 /* ---- Roofline ---- */
 function roofline() {
-  const points = (answer.points || []).filter(p => p.intensity > 0 && p.flops_per_s > 0 && p.time_ns > 0);
+  const points = answer.points;
   const roofs = [];
-  for (const roof of answer.roofs || []) {
-    const same = roofs.find(r => r.memory === roof.memory && r.rate === roof.rate);
-    if (same) same.name += ", " + roof.name; else roofs.push({ ...roof });
+  for (const roof of answer.roofs) {
+    const same = roofs.find(r => r.unit === roof.unit && r.rate === roof.rate);
+    if (same) same.name += ", " + roof.name; else roofs.push({ ...roof, memory: roof.unit === "B/s" });
   }
   const withPoints = new Set(points.map(p => p.range));
   const isInner = p => !(function below(row) { return row.children.some(c => withPoints.has(c.place) || below(c)); })(folded.rows[p.range]);
@@ -41,19 +41,19 @@ function roofline() {
     let before = 0;
     return list.filter(p => { const keep = before < total * state.part / 100 || before === 0; before += p.time_ns; return keep; });
   };
-  const describe = p => titleOf(p.range) + "\n" + digits(p.intensity) + " FLOP/B of " + state.level + ", " + rate("FLOP/s")(p.flops_per_s)
-    + "\n" + time(p.time_ns) + " a " + unit + "; at the roof " + time(p.roof_ns) + " (" + percent(100 * p.roof_ns / p.time_ns) + ")"
+  const describe = p => titleOf(p.range) + "\n" + digits(p.flop_per_byte) + " FLOP/B of " + state.level + ", " + rate("FLOP/s")(p.flop_per_second)
+    + "\n" + time(p.time_ns) + " a " + unit + "; at the roof " + time(p.time_at_roof_ns) + " (" + percent(100 * p.time_at_roof_ns / p.time_ns) + ")"
     + (limitOf(rowOf(p)) ? "\nLimiter: " + limitOf(rowOf(p)) : "") + "\n" + p.evidence
-    + (p.above ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
+    + (p.above_roof ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
   const numbersBox = el("div", {}), note = el("p", { class: "about", role: "status" });
   const figure = chart((box, width) => {
     const height = Math.min(520, Math.max(320, width * .52)), left = 58, right = 16, top = 14, bottom = 42;
     const all = pool(), list = leaves();
     if (!all.length) { box.replaceChildren(el("p", {}, "No range has bytes of this level.")); return; }
     const memory = roofs.find(r => r.memory && r.name === state.level), compute = roofs.filter(r => !r.memory && r.rate > 0).sort((a, b) => b.rate - a.rate);
-    const ridge = memory && compute.length ? compute[0].rate / memory.rate : all[0].intensity;
+    const ridge = memory && compute.length ? compute[0].rate / memory.rate : all[0].flop_per_byte;
     const range = values => [Math.log10(Math.min(...values)) - .35, Math.log10(Math.max(...values)) + .3];
-    const [x0, x1] = range([...all.map(p => p.intensity), ridge, ridge * 4]), [y0, y1] = range([...all.map(p => p.flops_per_s), ...compute.map(r => r.rate)]);
+    const [x0, x1] = range([...all.map(p => p.flop_per_byte), ridge, ridge * 4]), [y0, y1] = range([...all.map(p => p.flop_per_second), ...compute.map(r => r.rate)]);
     const x = v => left + (Math.log10(v) - x0) / (x1 - x0) * (width - left - right), y = v => height - bottom - (Math.log10(v) - y0) / (y1 - y0) * (height - top - bottom);
     const drawing = sv("svg", { width, height, id: "roofline-figure", role: "group", "aria-label": "Roofline of " + state.level + ", both axes logarithmic" });
     for (let i = Math.ceil(x0); i <= x1; i++) {
@@ -83,17 +83,17 @@ function roofline() {
           state.level + " " + rate("B/s")(memory.rate) + (memory.origin === "counted" ? "" : " (" + memory.origin + ")")));
     }
     const most = Math.max(...all.map(p => p.time_ns));
-    const labels = list.map(p => { const r = 4 + 12 * Math.sqrt(p.time_ns / most); return { x: x(p.intensity) - r, y: y(p.flops_per_s) + 4, wide: 2 * r, high: r + 5 }; });
+    const labels = list.map(p => { const r = 4 + 12 * Math.sqrt(p.time_ns / most); return { x: x(p.flop_per_byte) - r, y: y(p.flop_per_second) + 4, wide: 2 * r, high: r + 5 }; });
     list.slice(0, width < 560 ? 5 : 12).forEach(p => {
-      const name = shortTitle(p.range).split("/").pop(), wide = name.length * 6.6, r = 6 + 12 * Math.sqrt(p.time_ns / most), px = x(p.intensity), py = y(p.flops_per_s);
+      const name = shortTitle(p.range).split("/").pop(), wide = name.length * 6.6, r = 6 + 12 * Math.sqrt(p.time_ns / most), px = x(p.flop_per_byte), py = y(p.flop_per_second);
       const places = [{ x: px + r, y: py + 4 }, { x: px - r - wide, y: py + 4 }, { x: px - wide / 2, y: py + r + 11 }, { x: px - wide / 2, y: py - r - 3 }];
       const at = places.map(place => ({ ...place, wide })).find(a => a.x > left && a.x + wide < width - right && !labels.some(l => Math.abs(l.y - a.y) < (l.high || 13) && a.x < l.x + l.wide && l.x < a.x + wide));
       if (!at) return;
       labels.push(at);
       drawing.append(sv("text", { x: at.x, y: at.y, style: "paint-order:stroke;stroke:var(--card);stroke-width:3px", class: state.alone !== null && state.alone !== p.range && "dim", "aria-hidden": "true" }, name));
     });
-    list.forEach(p => drawing.append(sv("circle", { cx: x(p.intensity), cy: y(p.flops_per_s), r: 4 + 12 * Math.sqrt(p.time_ns / most), fill: color(p.range), "fill-opacity": .82,
-      stroke: p.above ? "var(--warn)" : p.evidence === "counted" ? "var(--card)" : "var(--text)", "stroke-width": p.above ? 3 : 1.2, "stroke-dasharray": p.evidence === "counted" ? undefined : "3 2", class: state.alone !== null && state.alone !== p.range && "dim", "data-range": p.range,
+    list.forEach(p => drawing.append(sv("circle", { cx: x(p.flop_per_byte), cy: y(p.flop_per_second), r: 4 + 12 * Math.sqrt(p.time_ns / most), fill: color(p.range), "fill-opacity": .82,
+      stroke: p.above_roof ? "var(--warn)" : p.evidence === "counted" ? "var(--card)" : "var(--text)", "stroke-width": p.above_roof ? 3 : 1.2, "stroke-dasharray": p.evidence === "counted" ? undefined : "3 2", class: state.alone !== null && state.alone !== p.range && "dim", "data-range": p.range,
       tabindex: "0", role: "button", "aria-pressed": String(state.alone === p.range), "aria-label": describe(p), ...hinted(describe(p)),
       ...pressed(() => { state.alone = state.alone === p.range ? null : p.range; if (state.alone !== null) choose(p.range); figure.redraw();
         const again = box.querySelector('[data-range="' + p.range + '"]'); if (again) again.focus(); }) })));
@@ -103,8 +103,8 @@ function roofline() {
     legend.replaceChildren(...list.slice(0, 24).map(p => el("li", {}, el("button", { type: "button", "aria-pressed": String(state.alone === p.range), onclick: () => { state.alone = state.alone === p.range ? null : p.range; figure.redraw(); } },
       el("i", { style: "background:" + color(p.range) }), shortTitle(p.range)))));
     numbersBox.replaceChildren(numbers("Numbers of this figure", () => table("Numbers of the roofline", [{ label: "Range", get: p => titleOf(p.range), text: true }, { label: "Level", get: p => p.level, text: true },
-      { label: "FLOP a " + unit, get: p => count(p.flops) }, { label: "Bytes a " + unit, get: p => bytes(p.bytes) }, { label: "FLOP/B", get: p => digits(p.intensity) }, { label: "FLOP/s", get: p => rate("FLOP/s")(p.flops_per_s) },
-      { label: "Time", get: p => time(p.time_ns) }, { label: "Time at the roof", get: p => time(p.roof_ns) }, { label: "Limiter", get: p => limitOf(rowOf(p)), text: true }, { label: "From", get: p => p.evidence, text: true }], points)));
+      { label: "FLOP a " + unit, get: p => count(p.flops) }, { label: "Bytes a " + unit, get: p => bytes(p.bytes) }, { label: "FLOP/B", get: p => digits(p.flop_per_byte) }, { label: "FLOP/s", get: p => rate("FLOP/s")(p.flop_per_second) },
+      { label: "Time", get: p => time(p.time_ns) }, { label: "Time at the roof", get: p => time(p.time_at_roof_ns) }, { label: "Limiter", get: p => limitOf(rowOf(p)), text: true }, { label: "From", get: p => p.evidence, text: true }], points)));
   }, 320);
   const legend = el("ul", { class: "legend", "aria-label": "Ranges in the roofline" });
   section("roofline", "Roofline", "A range is a circle; its area grows with its time. The higher roof bounds operations, the slanted one bytes: what lies on a roof is as fast as the device allows. A click isolates a range. A dashed circle rests on declared work.",
@@ -377,7 +377,7 @@ function memory() {
     el("div", { class: "controls" }, picker("Parts", [["by_range", "by range, device memory"], ["by_kind", "by kind, pinned memory too"]], v => { by = v; figure.redraw(); })), figure, legend, box,
     el("div", { class: "two" },
       el("div", {}, el("h3", {}, "Not released at the end"), live.length ? table("Memory that was not released", [where, kind, { label: "Allocations", get: t => count(t.liveN) }, { label: "Bytes", get: t => bytes(t.liveSize) }], live) : el("p", {}, "Everything that was allocated was released.")),
-      hasSteps ? el("div", {}, el("h3", {}, "Allocated in steps after the first"), inSteps.length ? table("Allocations in steps", [where, kind, { label: "Allocations a step", get: t => count((t.stepN - t.firstN) / Math.max(1, stepCount - 1)) }, { label: "Bytes in steps", get: t => bytes(t.stepSize) }], inSteps) : el("p", {}, "No step but the first allocated memory.")) : null),
+      hasSteps ? el("div", {}, el("h3", {}, "Allocated in steps after the first"), inSteps.length ? table("Allocations in steps", [where, kind, { label: "Allocations a step", get: t => count((t.stepN - t.firstN) / Math.max(1, summary.count - 1)) }, { label: "Bytes in steps", get: t => bytes(t.stepSize) }], inSteps) : el("p", {}, "No step but the first allocated memory.")) : null),
     m.left_out ? el("p", { class: "about" }, count(m.left_out) + " more ranges are in memory.csv.") : null);
 }
 

@@ -14,12 +14,9 @@ namespace detail {
 inline constexpr std::string_view page_findings = R"js(<script>
 "use strict";
 /* ---- Headline and findings ---- */
-const answer = data.answer || {};
-const summary = answer.summary || { from_steps: hasSteps, count: stepCount, mean_ns: hasSteps ? data.steps.mean_ns : data.end_ns,
-  p50_ns: data.steps.p50_ns, p95_ns: data.steps.p95_ns, gpu_busy_ns: data.traced ? folded.rows[0].busy_ns / stepCount : null };
-const unit = summary.from_steps ? "step" : "run";
+const unit = hasSteps ? "step" : "run";
 /* A sum over the run as a part of a mean step. */
-const perStep = (row, value) => none(value) ? value : value * (!summary.from_steps || none(row.step_share) ? 1 : row.step_share) / summary.count;
+const perStep = (row, value) => none(value) ? value : value * (!hasSteps || none(row.step_share) ? 1 : row.step_share) / summary.count;
 const program = (data.environment.command || "").split(" ")[0].split("/").pop() || "program";
 const deviceNames = [...new Set(data.devices.map(d => d.name))].map(name => {
   const same = data.devices.filter(d => d.name === name);
@@ -35,14 +32,14 @@ function headline() {
   const tiles = [];
   const tile = (name, value, note, extra, small) => tiles.push(el("div", { class: "tile" }, el("dt", {}, name),
     el("dd", { class: small && "small" }, value), note ? el("dd", { class: "note" }, note) : null, extra));
-  if (summary.from_steps) {
+  if (hasSteps) {
     tile(summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time", time(summary.mean_ns),
       summary.count > 1 ? "mean of " + count(summary.count) + ", median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) : "of 1 step");
   } else {
     tile("Recorded", time(summary.mean_ns), (data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()") + ": all numbers are of the whole run");
   }
   if (data.traced && summary.gpu_busy_ns > 0) {
-    const idle = none(summary.gpu_idle_ns) ? Math.max(0, summary.mean_ns - summary.gpu_busy_ns) : summary.gpu_idle_ns;
+    const idle = summary.gpu_idle_ns;
     const share = 100 * summary.gpu_busy_ns / (summary.gpu_busy_ns + idle);
     tile("GPU busy", percent(share), time(summary.gpu_busy_ns) + " a " + unit,
       el("dd", { class: "meter", "aria-hidden": "true" }, el("span", { style: "width:" + share + "%" })));
@@ -50,7 +47,7 @@ function headline() {
   } else {
     tile("GPU", data.traced ? "no work" : "not traced", data.traced ? "nothing ran on the device" : "host times only" + (/host/.test(data.environment.configuration) ? ": STRATA=trace records the GPU" : ""), null, true);
   }
-  if (summary.tokens_per_s > 0) tile("Tokens/s", count(Math.round(summary.tokens_per_s)), "as the ranges declare them");
+  if (summary.tokens_per_second > 0) tile("Tokens/s", count(Math.round(summary.tokens_per_second)), "as the ranges declare them");
   tile(data.devices.length ? "Device" : "CPU", deviceNames.join(", ") || e.cpu || "unknown", data.devices.length ? e.cpu : null, null, true);
   byId("main").append(el("section", { id: "headline", "aria-label": "Headline" }, el("dl", { class: "tiles" }, tiles)));
 }
@@ -58,20 +55,18 @@ function headline() {
 const toRow = (place, text) => el("a", { href: "#row-" + place, onclick: e => { e.preventDefault(); showRow(place); } }, text || titleOf(place));
 const sentence = text => text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "";
 /* Columns and values; those of another range name it. */
-function evidence(finding) {
-  return finding.evidence.map((item, i) => [i ? "; " : "", item.path && item.path !== finding.path ? [none(item.range) ? item.path : toRow(item.range, shortPath(item.path)), " "] : null,
-    el("code", {}, item.column), " ", inUnit(item.unit || "")(item.value)]);
-}
+const evidence = finding => finding.evidence.map((item, i) => [i ? "; " : "", item.path !== finding.path ? item.path + " " : null,
+  el("code", {}, item.column), " ", inUnit(item.unit)(item.value)]);
 function oneFinding(f) {
-  const gain = f.cost_ns > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns) + " a " + unit + (summary.mean_ns > 0 ? " (" + percent(100 * f.cost_ns / summary.mean_ns) + ")" : "")) : null;
+  const gain = f.cost_ns_per_step > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns_per_step) + " a " + unit + (f.cost_of_step > 0 ? " (" + percent(100 * f.cost_of_step) + ")" : "")) : null;
   return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
     el("p", {}, sentence(f.advice)),
     el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
 }
 function findings() {
-  const list = answer.findings || [], undecided = answer.undecided || [], most = 6;
+  const list = answer.findings, undecided = answer.undecided, most = 6;
   if (!list.length && !answer.bound && !undecided.length) return;
-  section("findings", "Findings", [sentence(answer.bound), list.length ? "The dearest come first; a gain is the most that could be won." : answer.summary ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+  section("findings", "Findings", [sentence(answer.bound), list.length ? "The dearest come first; a gain is the most that could be won." : "No rule found anything wrong.", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
     list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
     list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which cost less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
     undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),
@@ -88,7 +83,8 @@ inline constexpr std::string_view page_ranges = R"js(<script>
 "use strict";
 /* ---- The range table ---- */
 const rangeTable = { view: folded, sort: "order", search: "", per: true, open: new Set(), most: 250 };
-const limitOf = row => (answer.limits || [])[row.folded] || "";
+const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]));
+const limitOf = row => limiters.get(row.folded) || "";
 const timeShare = row => data.traced && summary.gpu_busy_ns > 0 ? 100 * perStep(row, row.busy_ns) / summary.mean_ns : 100 * perStep(row, row.host_ns) / summary.mean_ns;
 const declaredRate = key => row => row[key] > 0 && (row.busy_ns || row.host_ns) > 0 ? row[key] / (row.busy_ns || row.host_ns) * 1e9 : null;
 const allColumns = [
@@ -154,7 +150,7 @@ function rangeRow(row) {
   const isOpen = rangeTable.open.has(row.place);
   const name = row.outside ? "(outside ranges)" : row.label;
   const value = c => {
-    if (row.outside && c.key !== "limit") {
+    if (row.outside) {
       if (!["kernels", "copies", "launch", "waits", "allocations"].includes(c.key)) return null;
       return selfOf(rangeTable.view.rows[0], c.get);
     }

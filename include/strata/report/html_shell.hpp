@@ -230,8 +230,7 @@ const inUnit = unit => ({ "%": percent, B: bytes, ns: time, s: v => time(v * 1e9
   || (unit.endsWith("/s") ? rate(unit) : v => none(v) ? "" : count(v) + " " + unit);
 
 /* The ranges: two tables, with indices folded (block[*]) and each by itself. A row knows its parent and children. */
-const stepCount = data.steps.count || 1;
-const hasSteps = data.steps.count > 0;
+const answer = data.answer, summary = answer.step, hasSteps = summary.from_steps;
 function readView(view) {
   const rows = view.rows.map((cells, place) => {
     const row = { place, children: [] };

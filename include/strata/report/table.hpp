@@ -60,15 +60,12 @@ inline std::string cost_text(profile const& source) {
   auto const times = [](std::uint64_t count, double ns) {
     return human_count(count).text() + " x " + human_time(ns).text();
   };
-  double const ranges = static_cast<double>(c.ranges) * c.range_ns;
-  double const callbacks = static_cast<double>(c.callbacks) * c.callback_ns;
   std::string text = times(c.ranges, c.range_ns) + " in ranges";
   if (c.callbacks > 0) text += ", " + times(c.callbacks, c.callback_ns) + " in launch callbacks";
   if (c.counter_reads > 0)
     text += ", " + times(c.counter_reads, c.counter_read_ns) + " in readings of CPU counters";
-  double const readings = static_cast<double>(c.counter_reads) * c.counter_read_ns;
-  text += " = " + human_time(ranges + callbacks + readings).text();
-  std::string const share = human_percent(ranges + callbacks + readings, c.seconds_in_window * 1e9);
+  text += " = " + human_time(c.ns()).text();
+  std::string const share = human_percent(c.ns(), c.seconds_in_window * 1e9);
   if (!share.empty()) text += " (" + share + " % of the recorded time)";
   if (c.flush_seconds > 0.0) text += "; flush " + human_time(c.flush_seconds * 1e9).text();
   if (c.start_seconds > 0.0) text += "; start " + human_time(c.start_seconds * 1e9).text();

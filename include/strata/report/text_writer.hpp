@@ -6,6 +6,7 @@
 #include <strata/base/text.hpp>
 
 #include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -350,11 +351,25 @@ class cell_sink {
   ~cell_sink() = default;
 };
 
+/// A number with the six digits that say enough on a page.
+inline double six_digits(double value) {
+  double factor = 1.0;
+  double const size = value < 0 ? -value : value;
+  if (!is_finite(value) || size == 0.0) return value;
+  while (size / factor >= 1e6) factor *= 10.0;
+  while (size / factor < 1e5) factor /= 10.0;
+  if (factor > 1.0) return std::floor(value / factor + 0.5) * factor;
+  double const inverse = std::floor(1.0 / factor + 0.5);
+  return std::floor(value * inverse + 0.5) / inverse;
+}
+
 /// JSON values with their commas. Keys are written as they are; an empty key is no key, as in an
 /// array.
 class json_writer final : public cell_sink {
  public:
-  explicit json_writer(text_writer& out) noexcept : out_(out) {}
+  /// Where it rounds, numbers that are not whole have six digits.
+  explicit json_writer(text_writer& out, bool rounds = false) noexcept
+      : out_(out), rounds_(rounds) {}
 
   void object(std::string_view key = {}) { open(key, '{'); }
   void end_object() { close('}'); }
@@ -376,7 +391,7 @@ class json_writer final : public cell_sink {
   void number(std::string_view key, double value) override {
     if (!is_finite(value)) return absent(key);
     begin(key);
-    out_.number(value);
+    out_.number(rounds_ ? six_digits(value) : value);
   }
   void boolean(std::string_view key, bool value) {
     begin(key);
@@ -411,6 +426,7 @@ class json_writer final : public cell_sink {
   }
 
   text_writer& out_;
+  bool rounds_;
   bool first_ = true;
   bool line_ = false;
 };

@@ -25,11 +25,16 @@
 #include <utility>
 #include <vector>
 
+#include "../../work_folder.hpp"
+
 extern char** environ;
 
 namespace process_test {
 
 namespace fs = std::filesystem;
+using test::content;
+using test::touch;
+using test::work_folder;
 using texts = std::vector<std::string>;
 
 struct ending {
@@ -141,28 +146,6 @@ inline ending run(texts command, texts more_environment = {},
   if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   return result;
-}
-
-/// A folder of its own, removed afterwards.
-class work_folder {
- public:
-  work_folder() {
-    std::string name = (fs::temp_directory_path() / "strata-process-XXXXXX").string();
-    REQUIRE(mkdtemp(&name[0]) != nullptr);
-    path_ = name;
-  }
-  work_folder(work_folder const&) = delete;
-  work_folder& operator=(work_folder const&) = delete;
-  ~work_folder() { fs::remove_all(path_); }
-  std::string operator/(std::string const& name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
-
-inline std::string content(std::string const& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
 /// How many reports were printed.

@@ -20,11 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void touch(std::string const& file) {
-  std::ofstream(file).put('x');
-  (void)utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
-}
-
 /// One step of a server: 1 ms.
 void serve(std::int64_t index = 0) {
   STRATA_STEP();
