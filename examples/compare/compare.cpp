@@ -2,7 +2,7 @@
 //
 // What changed between two runs, by range. Exit code: 0 no regression, 1 a regression or no way to
 // tell, 2 usage.
-#include <strata/analyse/compare.hpp>
+#include <strata/compare.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include <strata/analyse/llm.hpp>
+#include <strata/llm.hpp>
 
 #include "dimensions.hpp"
 #include "weights.hpp"

@@ -27,6 +27,7 @@ PUBLIC = {
     "version.hpp": "base", "status.hpp": "base",
     "range.hpp": "annotate", "inherit.hpp": "annotate", "c.h": "annotate", "nvtx.hpp": "annotate",
     "profile.hpp": "profile",
+    "llm.hpp": "analyse", "compare.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.

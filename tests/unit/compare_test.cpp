@@ -1,4 +1,4 @@
-#include <strata/analyse/compare.hpp>
+#include <strata/compare.hpp>
 
 #include <doctest/doctest.h>
 

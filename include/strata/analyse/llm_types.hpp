@@ -9,7 +9,7 @@
 STRATA_BEGIN
 
 /// What a transformer needs: a `model` and a `pass` give the `cost` of each of its parts
-/// (analyse/llm.hpp). Counts are doubles, which are exact up to 2^53.
+/// (llm.hpp). Counts are doubles, which are exact up to 2^53.
 namespace llm {
 
 /// How numbers are stored: blocks of `values` numbers that take `bytes` bytes, scales included.

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_LLM_HPP
-#define STRATA_ANALYSE_LLM_HPP
+#ifndef STRATA_LLM_HPP
+#define STRATA_LLM_HPP
 
 #include <strata/analyse/llm_types.hpp>
 #include <strata/base/macros.hpp>
@@ -541,4 +541,4 @@ inline sentence describe(utilisation const& u) noexcept {
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_LLM_HPP
+#endif  // STRATA_LLM_HPP

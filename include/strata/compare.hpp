@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_COMPARE_HPP
-#define STRATA_ANALYSE_COMPARE_HPP
+#ifndef STRATA_COMPARE_HPP
+#define STRATA_COMPARE_HPP
 
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
@@ -448,4 +448,4 @@ inline comparison compare(profile_file const& before, profile_file const& after,
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_COMPARE_HPP
+#endif  // STRATA_COMPARE_HPP
