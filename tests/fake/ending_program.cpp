@@ -72,6 +72,10 @@ struct state {
       open.next("counted");
       work();
     }
+    if (which == "window") {
+      step = std::make_unique<strata::scoped_step>();
+      work();
+    }
     if (which == "capture" || which == "pending") {
       if (which == "pending") step = std::make_unique<strata::scoped_step>();
       (void)CONTROL(fake_begin_capture)(stream);

@@ -21,11 +21,17 @@ struct state_row {
 };
 
 constexpr state_row states[] = {
-    {"idle", ""},           {"recording", ""},
-    {"open", ",sync=1"},    {"counting", ",counters=hbm,warmup=1,active=1"},
-    {"capture", ",sync=1"}, {"pending", ",active=1"},
-    {"child", ",sync=1"},   {"threads", ""},
-    {"host", ",host"},      {"strict", ",strict=1"},
+    {"idle", ""},
+    {"recording", ""},
+    {"open", ",sync=1"},
+    {"counting", ",counters=hbm,warmup=1,active=1"},
+    {"capture", ",sync=1"},
+    {"pending", ",active=1"},
+    {"child", ",sync=1"},
+    {"threads", ""},
+    {"host", ",host"},
+    {"strict", ",strict=1"},
+    {"window", ",every=9,active=9,keep=1"},
 };
 
 struct way_row {
@@ -116,7 +122,7 @@ struct trial {
   /// How many directories the session of STRATA made.
   static int count_files(work_folder const& folder) {
     int count = 0;
-    for (char const* name : {"out", "out-2", "out-3"})
+    for (char const* name : {"out", "out-2", "out-3", "out/001", "out/002"})
       count += fs::exists(fs::path(folder / name) / "ranges.csv") ? 1 : 0;
     return count;
   }
