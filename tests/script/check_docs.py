@@ -123,7 +123,10 @@ def parts(text):
 
 
 all_texts = []
-known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', read("session/options_reader.hpp")))
+reader = read("session/options_reader.hpp")
+rows_of = {name: set(re.findall(r'\{"([a-z-]+)",', rows))  # the rows of a table of the reader
+           for name, rows in re.findall(r"constexpr (?:number|flag)_row (\w+)\[\] = \{(.*?)\n  \};", reader, re.S)}
+known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["numbers"] | rows_of["flags"]
 speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
 for path in [*speaking, root / "examples/inject/inject.cpp"]:
     name = path.relative_to(root).as_posix()
@@ -154,8 +157,8 @@ code = read("options.hpp")
 NAME = "configuration.md"
 table = section(NAME, "Keys of STRATA")
 same(NAME, "key", known_keys, first_column(table))
-reader = read("session/options_reader.hpp")
-for word, value in re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', reader):
+values = [("", each) for each in rows_of["all_formats"] | rows_of["all_kinds"]]
+for word, value in values + re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', reader):
     if word != "key" and not re.search(rf"`(?:[\w-]+=)?{value}(?:\+\w+)*\**`", pages[NAME]):
         fail(NAME, f"the value {value!r} is not told")
 

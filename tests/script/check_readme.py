@@ -17,7 +17,7 @@ for path in re.findall(r"\b(?:examples|tests|benchmarks|include)/[\w./-]*\w", te
     if not (root / path).exists():
         failures.append(f"{path} does not exist")
 reader = (root / "include/strata/session/options_reader.hpp").read_text(encoding="utf-8")
-keys = set(re.findall(r'key == "([a-z-]+)"', reader)) - {"on", "off"}
+keys = set(re.findall(r'^      \{"([a-z-]+)", "', reader, re.M))  # the rows of its help
 if not keys:
     failures.append("options_reader.hpp has no keys that could be compared")
 for key in sorted(keys):

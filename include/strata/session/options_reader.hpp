@@ -92,6 +92,50 @@ class options_reader {
       {"help", "", "print the keys on stdout; record nothing", ""},
   };
 
+  struct number_row {
+    std::string_view key;
+    std::uint32_t options::*field;
+    std::uint32_t least;
+  };
+  static constexpr number_row numbers[] = {
+      {"skip", &options::skip, 0},     {"warmup", &options::warmup, 0},
+      {"active", &options::active, 1}, {"repeat", &options::repeat, 0},
+      {"every", &options::every, 1},   {"keep", &options::keep, 1},
+      {"log", &options::log_mb, 1},    {"buffers", &options::buffers_mb, 16},
+  };
+
+  struct flag_row {
+    std::string_view key;
+    bool options::*field;
+  };
+  static constexpr flag_row flags[] = {
+      {"sync", &options::synchronize}, {"verbose", &options::verbose},
+      {"strict", &options::strict},    {"list-metrics", &options::list_metrics},
+      {"help", &options::help},
+  };
+  static constexpr flag_row all_formats[] = {
+      {"table", &options::table},        {"csv", &options::csv},           {"json", &options::json},
+      {"trace", &options::chrome_trace}, {"perfetto", &options::perfetto}, {"html", &options::html},
+  };
+  static constexpr flag_row all_kinds[] = {
+      {"kernels", &options::trace_kernels},
+      {"copies", &options::trace_copies},
+      {"memory", &options::trace_memory},
+      {"waits", &options::trace_waits},
+  };
+
+  /// Sets the field of a row by its name; false where no row has it.
+  template <std::size_t N>
+  static bool choose(flag_row const (&rows)[N], std::string_view name, options& chosen) {
+    bool known = false;
+    for (flag_row const& row : rows) {
+      if (row.key != name) continue;
+      chosen.*row.field = true;
+      known = true;
+    }
+    return known;
+  }
+
   static std::string_view trim(std::string_view text) {
     constexpr std::string_view blanks = " \t\r\n";
     while (!text.empty() && blanks.find(text.front()) != blanks.npos) text.remove_prefix(1);
@@ -145,7 +189,6 @@ class options_reader {
       return;
     }
     if (key == "counters") return counters(value);
-    if (key == "list-metrics") return (void)flag(key, value, to_->list_metrics);
     if (key == "chip") {
       to_->chip = std::string(value);
       return;
@@ -153,19 +196,11 @@ class options_reader {
     if (key == "formats") return formats(value);
     if (key == "only") return patterns(key, value, to_->only);
     if (key == "kernels") return patterns(key, value, to_->kernels);
-    if (key == "skip") return number(key, value, to_->skip, 0);
-    if (key == "warmup") return number(key, value, to_->warmup, 0);
-    if (key == "active") return number(key, value, to_->active, 1);
-    if (key == "repeat") return number(key, value, to_->repeat, 0);
-    if (key == "every") return number(key, value, to_->every, 1);
-    if (key == "keep") return number(key, value, to_->keep, 1);
-    if (key == "log") return number(key, value, to_->log_mb, 1);
-    if (key == "buffers") return number(key, value, to_->buffers_mb, 16);
-    if (key == "sync") return (void)flag(key, value, to_->synchronize);
-    if (key == "verbose") return (void)flag(key, value, to_->verbose);
-    if (key == "strict") return (void)flag(key, value, to_->strict);
+    for (number_row const& each : numbers)
+      if (key == each.key) return number(key, value, to_->*each.field, each.least);
+    for (flag_row const& each : flags)
+      if (key == each.key) return (void)flag(key, value, to_->*each.field);
     if (key == "nvtx") return nvtx(value);
-    if (key == "help") return (void)flag(key, value, to_->help);
     --known_;
     ++unknown_;
     problems_->push_back(no_key(key));
@@ -225,29 +260,13 @@ class options_reader {
 
   void formats(std::string_view value) {
     options chosen = *to_;
-    chosen.table = chosen.csv = chosen.json = chosen.chrome_trace = chosen.perfetto = chosen.html =
-        false;
+    for (flag_row const& row : all_formats) chosen.*row.field = false;
     bool any_known = false;
     constexpr std::string_view wanted =
         "table, csv, json, trace, perfetto and html joined by +, or none";
     each(value, [&](std::string_view format) {
-      bool known = true;
-      if (format == "table") {
-        chosen.table = true;
-      } else if (format == "csv") {
-        chosen.csv = true;
-      } else if (format == "json") {
-        chosen.json = true;
-      } else if (format == "trace") {
-        chosen.chrome_trace = true;
-      } else if (format == "perfetto") {
-        chosen.perfetto = true;
-      } else if (format == "html") {
-        chosen.html = true;
-      } else if (format != "none") {
-        known = false;
-        wrong("formats", format, wanted);
-      }
+      bool const known = format == "none" || choose(all_formats, format, chosen);
+      if (!known) wrong("formats", format, wanted);
       any_known = any_known || known;
     });
     if (any_known) {
@@ -259,21 +278,9 @@ class options_reader {
 
   void device_kinds(std::string_view value) {
     options chosen = *to_;
-    chosen.trace_kernels = chosen.trace_copies = chosen.trace_memory = chosen.trace_waits = false;
+    for (flag_row const& row : all_kinds) chosen.*row.field = false;
     bool known = true;
-    each(value, [&](std::string_view kind) {
-      if (kind == "kernels") {
-        chosen.trace_kernels = true;
-      } else if (kind == "copies") {
-        chosen.trace_copies = true;
-      } else if (kind == "memory") {
-        chosen.trace_memory = true;
-      } else if (kind == "waits") {
-        chosen.trace_waits = true;
-      } else {
-        known = false;
-      }
-    });
+    each(value, [&](std::string_view kind) { known = choose(all_kinds, kind, chosen) && known; });
     if (!known)
       return wrong("trace", value, "1, 0, or kernels, copies, memory and waits joined by +");
     *to_ = chosen;

@@ -6,11 +6,6 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/collect/counters/counters.hpp>
-#include <strata/collect/counters/counting_pass.hpp>
-#include <strata/collect/counters/device_profilers.hpp>
-#include <strata/collect/counters/kernel_counters.hpp>
-#include <strata/collect/cuda/contexts.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -21,7 +16,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -311,164 +305,6 @@ class reported_windows {
   int reason_ = 0;  // why the file cannot be looked at
   work* write_ = nullptr;
   void* context_ = nullptr;
-};
-
-/// What a session counts on the device: in the steps after the timed ones, first ranges, then
-/// single kernels; or in passes that the program drives itself. Threads: the one that drives the
-/// steps.
-class step_counting {
- public:
-  /// `problems` takes a sentence for each thing that cannot be counted.
-  step_counting(options const& wanted, vec<status>& problems, trace_control const& trace)
-      : options_(wanted),
-        problems_(problems),
-        stage_(wanted.counters.empty() ? stage::done : stage::waiting),
-        ranges_(trace),
-        kernels_(trace) {}
-  step_counting(step_counting const&) = delete;
-  step_counting& operator=(step_counting const&) = delete;
-
-  counter_collector& ranges() noexcept { return ranges_; }
-
-  /// The ranges' counters for a request of the program's own.
-  counter_collector& by_program(std::string_view request) {
-    if (requested_.empty() && options_.counters.empty()) {
-      requested_ = request;
-      refusal_ = ranges_.open(request, problems_);
-      (void)keep(refusal_);
-    }
-    ranges_.drive_by_hand();
-    ranges_.refuse(refusal_);
-    if (requested_ != request) {
-      ranges_.refuse({errc::bad_argument,
-                      "counters \"" + std::string(request) + "\" are not counted: this run has \"" +
-                          (requested_.empty() ? options_.counters : requested_) +
-                          "\"; name all in one request, joined by +"});
-      problems_.push_back(ranges_.refusal());
-    }
-    return ranges_;
-  }
-
-  /// Whether anything may be counted. Where not, names that no chip has are problems.
-  bool may_count(bool has_cupti) {
-    vec<status> unknown;
-    if (pass_plan::is_known(options_.counters, unknown) && has_cupti) return true;
-    stage_ = stage::done;
-    for (status& each : unknown) problems_.push_back(std::move(each));
-    return false;
-  }
-
-  /// Begins a step after the timed ones.
-  void begin_step() {
-    if (stage_ == stage::waiting) open_ranges();
-    if (stage_ == stage::ranges && !ranges_.begin_pass().ok()) end_ranges();
-    if (stage_ == stage::kernels && !kernels_.begin_step(ranges_.work()).ok()) end();
-  }
-
-  void end_step() {
-    if (stage_ == stage::ranges) {
-      (void)ranges_.end_pass();
-      if (ranges_.done()) end_ranges();
-    } else if (stage_ == stage::kernels) {
-      (void)kernels_.end_step();
-      if (kernels_.done()) end();
-    }
-  }
-
-  /// Before another thread stops the session: has the thread of a pass end it, while ranges are
-  /// followed.
-  void ask_to_end() noexcept {
-    ranges_.ask_to_end();
-    kernels_.ask_to_end();
-  }
-
-  /// Lets CUPTI go; what was counted stays.
-  void close() {
-    ranges_.close();
-    kernels_.close();
-  }
-
-  /// Adds what was counted, and what went wrong.
-  void copy_to(profile& to) {
-    ranges_.copy_to(to);
-    kernels_.copy_to(to);
-    for (status const& problem : ranges_.problems()) problems_.push_back(problem);
-    for (status const& problem : kernels_.problems()) problems_.push_back(problem);
-    if (stage_ == stage::waiting && postponed_ != 0)
-      problems_.push_back(pass_driver::captures_in_the_way(postponed_));
-    (void)keep(ranges_.hindrance());
-    (void)keep(kernels_.hindrance());
-    if (ranges_.passes_done() < ranges_.passes()) {
-      add_missing("counters", ranges_.passes_done(), ranges_.passes());
-    } else if (stage_ == stage::kernels) {
-      add_missing("kernels=", kernels_.steps_done(), kernels_.steps());
-    }
-  }
-
-  /// Nothing is left to count.
-  bool done() const noexcept { return stage_ == stage::done; }
-
-  /// No step came that could be counted.
-  bool never_began() const noexcept { return stage_ == stage::waiting && postponed_ == 0; }
-
- private:
-  enum class stage : unsigned char { waiting, ranges, kernels, done };
-
-  /// Once: without a driver, say, tracing has the same problem.
-  bool keep(status const& outcome) {
-    if (outcome.ok()) return true;
-    for (status const& known : problems_)
-      if (known.message() == outcome.message()) return false;
-    problems_.push_back(outcome);
-    return false;
-  }
-
-  void open_ranges() {
-    std::size_t const before = problems_.size();
-    capture_guard::exclusive const alone;
-    postponed_ = alone ? 0 : postponed_ + 1;
-    if (!alone) return;
-    stage_ = stage::done;
-    if (!keep(ranges_.open(options_.counters, problems_))) return;
-    stage_ = stage::ranges;
-    bool const partly = problems_.size() != before;
-    if (ranges_.shows_progress() && !partly) return;
-    std::fprintf(stderr, "strata: counting on %s in the next %zu step%s%s\n",
-                 ranges_.chip().c_str(), ranges_.passes(), ranges_.passes() == 1 ? "" : "s",
-                 partly ? "; some of what was asked for cannot be counted" : "");
-  }
-
-  void end_ranges() {
-    ranges_.close();
-    vec<status> known_from_ranges;
-    bool const next = !options_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
-    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, known_from_ranges)))
-      return end();
-    stage_ = stage::kernels;
-  }
-
-  void end() {
-    stage_ = stage::done;
-    kernels_.close();
-  }
-
-  void add_missing(char const* what, std::size_t done, std::size_t of) {
-    problems_.emplace_back(
-        errc::limit,
-        std::string(what) + ": the program ended after " + std::to_string(done) + " of " +
-            std::to_string(of) +
-            " counting steps; what needs the others is missing. Run more steps, or ask "
-            "for fewer counters");
-  }
-
-  options const& options_;
-  vec<status>& problems_;
-  stage stage_;
-  counter_collector ranges_;
-  kernel_counter_collector kernels_;
-  std::string requested_;      // by the program
-  status refusal_;             // of that request
-  std::size_t postponed_ = 0;  // steps in a row at which captures kept counting from its begin
 };
 
 /// Where the program's steps did not reach what the options ask for. `steps`: how many there were.

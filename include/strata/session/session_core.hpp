@@ -16,6 +16,7 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/schedule.hpp>
+#include <strata/session/step_counting.hpp>
 #include <strata/session/timeline_stream.hpp>
 #include <strata/status.hpp>
 
