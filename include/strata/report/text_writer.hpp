@@ -49,6 +49,8 @@ inline utf8_character decode_utf8(std::string_view text, std::size_t at) noexcep
   return {value, length, true};
 }
 
+STRATA_DETAIL_COLD_CODE
+
 /// Columns of a terminal that a character takes: 0, 1 or 2; right for what names are made of.
 inline unsigned width_of(char32_t c) noexcept {
   struct span {
@@ -144,6 +146,8 @@ inline std::string shortened(std::string_view text, std::size_t width) {
   result += text.substr(tail);
   return result;
 }
+
+STRATA_DETAIL_END_CODE
 
 /// Text to a file or a string through one large buffer; numbers do not depend on the locale.
 /// The first error is remembered, after it nothing is written. Complete after flush().
