@@ -6,16 +6,24 @@
 
 #if STRATA_ENABLED
 
-#include <nvtx3/nvToolsExt.h>
-
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <cwchar>
 #include <string>
 #include <string_view>
+
+// NVTX looks for its tool by fifty functions that run once.
+// clang-format off
+STRATA_DETAIL_COLD_CODE
+#include <nvtx3/nvToolsExt.h>
+STRATA_DETAIL_END_CODE
+// clang-format on
 
 STRATA_BEGIN
 

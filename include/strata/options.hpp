@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN_SWITCH
 
 /// What a session does: the fields that STRATA=... sets, or code.
@@ -90,5 +91,6 @@ struct options {
 };
 
 STRATA_END_SWITCH
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_OPTIONS_HPP

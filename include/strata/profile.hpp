@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 
 /// A place in the call tree: a name (with an index where one was given) below a parent.
@@ -330,5 +331,6 @@ struct profile {
 };
 
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_PROFILE_HPP

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 
 /// What kind of thing went wrong; every code has one cure, which the message of the status tells.
@@ -40,5 +41,6 @@ class status {
 };
 
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_STATUS_HPP

@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #endif
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
@@ -115,5 +116,6 @@ class dynamic_library {
 
 }  // namespace detail
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_BASE_DYNAMIC_LIBRARY_HPP

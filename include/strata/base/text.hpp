@@ -104,6 +104,8 @@ inline char* microseconds_text(char* to, std::int64_t ns) noexcept {
   return to;
 }
 
+STRATA_DETAIL_COLD_CODE
+
 /// What the C library printed, with a point where the locale has something else.
 inline char* without_locale(char* first, char* last) noexcept {
   char* to = first;
@@ -136,6 +138,8 @@ inline char* portable_fixed_text(char* to, double value, int decimals) noexcept 
   return without_locale(to, to + length);
 }
 
+STRATA_DETAIL_END_CODE
+
 /// The shortest text that reads back as the same double.
 inline char* double_text(char* to, double value) noexcept {
 #if STRATA_DETAIL_DOUBLE_TO_CHARS
@@ -153,6 +157,8 @@ inline char* fixed_text(char* to, double value, int decimals) noexcept {
   return portable_fixed_text(to, value, decimals);
 #endif
 }
+
+STRATA_DETAIL_COLD_CODE
 
 /// A number as people read it; the unit apart, so that a column can align both.
 struct quantity {
@@ -310,6 +316,8 @@ inline bool matches(std::string_view text, std::string_view pattern) noexcept {
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
 }
+
+STRATA_DETAIL_END_CODE
 
 }  // namespace detail
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 
 namespace detail {
@@ -544,5 +545,6 @@ inline vec<std::string> expand_metrics(std::string_view request) {
 }
 
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_PROFILE_METRIC_CATALOGUE_HPP

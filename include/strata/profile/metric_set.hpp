@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 
 /// Where in the memory hierarchy a metric is taken.
@@ -400,5 +401,6 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
 }
 
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_PROFILE_METRIC_SET_HPP

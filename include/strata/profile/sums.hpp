@@ -133,6 +133,8 @@ inline std::int64_t duration_statistics::quantile(double fraction) const noexcep
   return maximum_;
 }
 
+STRATA_DETAIL_COLD_CODE
+
 /// Device work of a range: once for the range itself, once with everything below it.
 /// Units: ns and bytes.
 struct device_work {
@@ -551,6 +553,8 @@ class device_summing {
 };
 
 }  // namespace detail
+
+STRATA_DETAIL_END_CODE
 
 STRATA_END
 

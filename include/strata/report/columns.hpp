@@ -97,10 +97,10 @@ inline void range_columns(cell_sink& cells, report_input const& input, range_row
                           std::size_t) {
   bool const root = row.depth == 0;
   bool const called = row.host.count() > 0;
-  auto const host = [&](std::string_view key, std::int64_t value) {
+  auto const host = [&](char const* key, std::int64_t value) {
     called ? cells.integer(key, value) : cells.absent(key);
   };
-  auto const device = [&](std::string_view key, auto value) {
+  auto const device = [&](char const* key, auto value) {
     input.source.traced ? cells.integer(key, value) : cells.absent(key);
   };
   rank_column(cells, input.source);
@@ -214,7 +214,7 @@ inline void kernel_counter_columns(cell_sink& cells, report_input const& input, 
   bool const known = at < input.kernels.size();
   cells.integer("counted_launches", known ? table.launches[at] : 0);
   for (std::size_t i = 0; i < table.metrics.size(); ++i)
-    cells.number(metric_column(table.metrics[i]), known ? table.at(at, i) : 0.0);
+    cells.number(metric_column(table.metrics[i]).c_str(), known ? table.at(at, i) : 0.0);
 }
 
 inline void kernel_columns(cell_sink& cells, report_input const& input, kernel_row const& row,

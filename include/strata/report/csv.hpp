@@ -25,21 +25,21 @@ class csv_line final : public cell_sink {
   csv_line& operator=(csv_line const&) = delete;
   ~csv_line() { out_.put('\n'); }
 
-  void absent(std::string_view key) override { (void)begin(key); }
-  void text(std::string_view key, std::string_view value) override {
+  void absent(char const* key) override { (void)begin(key); }
+  void text(char const* key, std::string_view value) override {
     if (begin(key)) write_csv_cell(out_, value);
   }
-  void exact(std::string_view, std::string_view) override {}
-  void number(std::string_view key, double value) override {
+  void exact(char const*, std::string_view) override {}
+  void number(char const* key, double value) override {
     if (begin(key) && is_finite(value)) out_.number(value);
   }
-  void whole(std::string_view key, std::uint64_t magnitude, bool negative) override {
+  void whole(char const* key, std::uint64_t magnitude, bool negative) override {
     if (begin(key)) out_.whole(magnitude, negative);
   }
 
  private:
   /// Whether a value follows, not a name.
-  bool begin(std::string_view key) {
+  bool begin(char const* key) {
     if (!first_) out_.put(',');
     first_ = false;
     if (names_) out_.write(key);
@@ -145,7 +145,7 @@ inline void write_counters_wide_csv(detail::text_writer& out, report_input const
     detail::csv_line line(out, i == 0);
     detail::counter_path_columns(line, input, i == 0 ? none : input.ranges[i - 1]);
     for (std::size_t m = 0; m < keys.size(); ++m)
-      line.number(keys[m], i == 0 ? 0.0 : table.at(i - 1, m, counter_scope::total).value);
+      line.number(keys[m].c_str(), i == 0 ? 0.0 : table.at(i - 1, m, counter_scope::total).value);
   }
 }
 

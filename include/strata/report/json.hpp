@@ -19,8 +19,7 @@ namespace detail {
 
 /// An array of objects, one a line.
 template <class Row, class Columns>
-inline void write_list(json_writer& json, std::string_view key, vec<Row> const& rows,
-                       Columns columns) {
+inline void write_list(json_writer& json, char const* key, vec<Row> const& rows, Columns columns) {
   json.line();
   json.array(key);
   for (Row const& row : rows) {
@@ -34,21 +33,20 @@ inline void write_list(json_writer& json, std::string_view key, vec<Row> const& 
 
 /// The rows of a table, with the columns of its CSV file.
 template <class Row>
-inline void write_rows(json_writer& json, std::string_view key, report_input const& input,
+inline void write_rows(json_writer& json, char const* key, report_input const& input,
                        vec<Row> const& rows, columns_of<Row> columns) {
   write_list(json, key, rows, [&](Row const& row) {
     columns(json, input, row, static_cast<std::size_t>(&row - rows.data()));
   });
 }
 
-inline void write_numbers(json_writer& json, std::string_view key,
-                          vec<std::uint32_t> const& numbers) {
+inline void write_numbers(json_writer& json, char const* key, vec<std::uint32_t> const& numbers) {
   json.array(key);
   for (std::uint32_t const number : numbers) json.integer({}, number);
   json.end_array();
 }
 
-inline void write_texts(json_writer& json, std::string_view key, vec<std::string> const& texts) {
+inline void write_texts(json_writer& json, char const* key, vec<std::string> const& texts) {
   json.array(key);
   for (std::string const& text : texts) json.text({}, text);
   json.end_array();
@@ -106,20 +104,20 @@ class counter_values_json {
           empty && is_nan(cell.value) && cell.note == table_.at(row, metrics_.front(), scope).note;
     }
     if (empty) {
-      json_.absent(to_string(scope));
+      json_.absent(to_string(scope).data());
       json_.text(self ? "self_note" : "total_note",
                  table_.note(table_.at(row, metrics_.front(), scope)));
       return;
     }
-    json_.object(to_string(scope));
+    json_.object(to_string(scope).data());
     for (std::size_t const i : metrics_)
-      json_.number(table_.metrics[i].key, table_.at(row, i, scope).value);
+      json_.number(table_.metrics[i].key.c_str(), table_.at(row, i, scope).value);
     json_.end_object();
     if (!noted) return;
     json_.object(self ? "self_notes" : "total_notes");
     for (std::size_t const i : metrics_) {
       counter_cell const& cell = table_.at(row, i, scope);
-      if (cell.note != 0) json_.text(table_.metrics[i].key, table_.note(cell));
+      if (cell.note != 0) json_.text(table_.metrics[i].key.c_str(), table_.note(cell));
     }
     json_.end_object();
   }
@@ -134,7 +132,7 @@ class counter_values_json {
 inline void write_counters(json_writer& json, report_input const& input,
                            counter_table const& table) {
   json.line();
-  json.object(table.name);
+  json.object(table.name.c_str());
   json.text("chip", table.chip);
   if (!table.devices.empty()) write_numbers(json, "devices", table.devices);  // a CPU has none
   json.integer("passes", table.passes);
@@ -200,7 +198,7 @@ inline void write_environment(json_writer& json, profile const& source) {
 inline void write_losses(json_writer& json, profile_losses const& losses) {
   json.line();
   json.object("losses");
-  for (loss_kind const& each : loss_kinds) json.integer(each.key, losses.*each.count);
+  for (loss_kind const& each : loss_kinds) json.integer(each.key.data(), losses.*each.count);
   json.end_object();
 }
 

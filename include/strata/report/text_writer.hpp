@@ -50,6 +50,8 @@ inline utf8_character decode_utf8(std::string_view text, std::size_t at) noexcep
   return {value, length, true};
 }
 
+STRATA_DETAIL_COLD_CODE
+
 /// Columns of a terminal that a character takes: 0, 1 or 2; right for what names are made of.
 inline unsigned width_of(char32_t c) noexcept {
   struct span {
@@ -146,6 +148,8 @@ inline std::string shortened(std::string_view text, std::size_t width) {
   return result;
 }
 
+STRATA_DETAIL_END_CODE
+
 /// Text to a file or a string through one large buffer; numbers do not depend on the locale.
 /// The first error is remembered, after it nothing is written. Complete after flush().
 class text_writer {
@@ -160,6 +164,7 @@ class text_writer {
   text_writer(text_writer const&) = delete;
   text_writer& operator=(text_writer const&) = delete;
 
+  STRATA_DETAIL_COLD void write(char const* text) { write(std::string_view(text)); }
   void write(std::string_view text) {
     if (text.size() > capacity_ - used_) {
       write_long(text);
@@ -328,20 +333,21 @@ inline void write_csv_cell(text_writer& out, std::string_view text) {
   if (quoted) out.put('"');
 }
 
-/// Takes the values of a row, column by column.
+/// Takes the values of a row, column by column. A key is a literal: a text of known length would be
+/// a call more at each of some five hundred places.
 class cell_sink {
  public:
   /// A value that is not known.
-  virtual void absent(std::string_view key) = 0;
-  virtual void text(std::string_view key, std::string_view value) = 0;
+  virtual void absent(char const* key) = 0;
+  virtual void text(char const* key, std::string_view value) = 0;
   /// A text that only fits where nothing is cut.
-  virtual void exact(std::string_view key, std::string_view value) = 0;
+  virtual void exact(char const* key, std::string_view value) = 0;
   /// NaN is absent.
-  virtual void number(std::string_view key, double value) = 0;
-  virtual void whole(std::string_view key, std::uint64_t magnitude, bool negative) = 0;
+  virtual void number(char const* key, double value) = 0;
+  virtual void whole(char const* key, std::uint64_t magnitude, bool negative) = 0;
 
   template <class Integer>
-  void integer(std::string_view key, Integer value) {
+  void integer(char const* key, Integer value) {
     auto const bits = static_cast<std::uint64_t>(value);
     bool const negative = is_negative(value);
     whole(key, negative ? 0 - bits : bits, negative);
@@ -363,57 +369,59 @@ inline double six_digits(double value) {
   return std::floor(value * inverse + 0.5) / inverse;
 }
 
-/// JSON values with their commas. Keys are written as they are; an empty key is no key, as in an
-/// array.
+/// JSON values with their commas. Keys are written as they are; null is no key, as in an array.
 class json_writer final : public cell_sink {
  public:
   /// Where it rounds, numbers that are not whole have six digits.
   explicit json_writer(text_writer& out, bool rounds = false) noexcept
       : out_(out), rounds_(rounds) {}
 
-  void object(std::string_view key = {}) { open(key, '{'); }
+  void object(char const* key = nullptr) { open(key, '{'); }
+  void object(std::string_view key) { open(std::string(key).c_str(), '{'); }
   void end_object() { close('}'); }
-  void array(std::string_view key = {}) { open(key, '['); }
+  void array(char const* key = nullptr) { open(key, '['); }
+  void array(std::string_view key) { open(std::string(key).c_str(), '['); }
   void end_array() { close(']'); }
   /// The next value begins on a line of its own.
   void line() { line_ = true; }
 
-  void text(std::string_view key, std::string_view value) override {
+  void text(char const* key, std::string_view value) override {
     begin(key);
     write_json_string(out_, value);
   }
-  void exact(std::string_view key, std::string_view value) override { text(key, value); }
-  void whole(std::string_view key, std::uint64_t magnitude, bool negative) override {
+  void exact(char const* key, std::string_view value) override { text(key, value); }
+  void whole(char const* key, std::uint64_t magnitude, bool negative) override {
     begin(key);
     out_.whole(magnitude, negative);
   }
   /// JSON has no NaN and no infinity: null.
-  void number(std::string_view key, double value) override {
+  void number(char const* key, double value) override {
     if (!is_finite(value)) return absent(key);
     begin(key);
     out_.number(rounds_ ? six_digits(value) : value);
   }
-  void boolean(std::string_view key, bool value) {
+  void number(std::string_view key, double value) { number(std::string(key).c_str(), value); }
+  void boolean(char const* key, bool value) {
     begin(key);
     out_.write(value ? "true" : "false");
   }
-  void absent(std::string_view key) override {
+  void absent(char const* key) override {
     begin(key);
     out_.write("null");
   }
 
  private:
-  STRATA_DETAIL_COLD void begin(std::string_view key) {
+  STRATA_DETAIL_COLD void begin(char const* key) {
     if (!first_) out_.put(',');
     first_ = false;
     if (line_) out_.put('\n');
     line_ = false;
-    if (key.empty()) return;
+    if (key == nullptr) return;
     out_.put('"');
     out_.write(key);
     out_.write("\":");
   }
-  STRATA_DETAIL_COLD void open(std::string_view key, char bracket) {
+  STRATA_DETAIL_COLD void open(char const* key, char bracket) {
     begin(key);
     out_.put(bracket);
     first_ = true;

@@ -89,6 +89,7 @@ struct linux_perf {
     return got < 0 ? -errno : got;
   }
   static void close(int descriptor) noexcept { (void)::close(descriptor); }
+  STRATA_DETAIL_COLD_CODE
   static int paranoid() noexcept {
     std::FILE* const file = std::fopen("/proc/sys/kernel/perf_event_paranoid", "re");
     if (file == nullptr) return perf_system::no_paranoid;
@@ -109,6 +110,7 @@ struct linux_perf {
     closedir(tasks);
     return others;
   }
+  STRATA_DETAIL_END_CODE
 };
 
 #else
@@ -153,6 +155,7 @@ class perf_group {
     std::uint64_t values[most] = {};
   };
 
+  STRATA_DETAIL_COLD_CODE
   /// Adds an event. Where the kernel does not know `who`, a new group takes less, and tells so by
   /// it. Returns: 0 or an error number.
   int add(perf_system const& system, perf_event const& event, reach& who) noexcept {
@@ -174,6 +177,8 @@ class perf_group {
   /// Counts from now on. The leader is off until all events are there: one that joins a running
   /// group of other kinds does not count before the thread's next turn (Linux 6.18).
   int enable(perf_system const& system) noexcept { return -system.enable(descriptors_[0]); }
+
+  STRATA_DETAIL_END_CODE
 
   bool read(perf_system const& system, reading& to) const noexcept {
     std::uint64_t words[3 + most];
@@ -200,6 +205,7 @@ class perf_group {
  private:
   static constexpr int most_waits = 1000;
 
+  STRATA_DETAIL_COLD_CODE
   perf_attributes attributes(perf_event const& event, reach who) const noexcept {
     using bits = perf_attributes;
     perf_attributes made;
@@ -212,6 +218,7 @@ class perf_group {
     if (who == reach::threads) made.flags |= bits::inherit_thread;
     return made;
   }
+  STRATA_DETAIL_END_CODE
 
   int thread_;
   int descriptors_[most] = {};

@@ -24,6 +24,7 @@
 #include <time.h>
 #endif
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
@@ -147,6 +148,7 @@ class capture_guard {
     }
   }
 
+  STRATA_DETAIL_HOT_CODE
   /// Whether a capture was seen to begin and has not ended. Cost: one load.
   static bool capturing() noexcept { return state().open.load(std::memory_order_relaxed); }
   /// Whether the calling thread began it.
@@ -155,6 +157,7 @@ class capture_guard {
     std::lock_guard<std::mutex> const lock(state().mutex);
     return has(this_thread(), true);
   }
+  STRATA_DETAIL_END_CODE
 
   /// As long as it lives, no capture is open and no graph call is under way, as far as can be
   /// known: captures seen to begin, and those into blocking streams that began before. False where
@@ -174,6 +177,7 @@ class capture_guard {
     bool entered_;
   };
 
+  STRATA_DETAIL_HOT_CODE
   /// Remembers a context that work was launched in.
   static void saw(driver::context_handle context) noexcept {
     std::atomic<driver::context_handle>& last = state().last_seen;
@@ -197,6 +201,8 @@ class capture_guard {
     }
     return false;
   }
+
+  STRATA_DETAIL_END_CODE
 
   /// The context goes, and the captures in it.
   static void forget(driver::context_handle context) noexcept {
@@ -270,11 +276,13 @@ class capture_guard {
     std::atomic<driver::context_handle> last_seen{nullptr};
     std::atomic<driver::context_handle> contexts[most_contexts] = {};
   };
+  STRATA_DETAIL_HOT_CODE
   static process_state& state() noexcept {
     static auto* const all = static_cast<process_state*>(
         shared_object(process_object::captures, []() -> void* { return new process_state; }));
     return *all;
   }
+  STRATA_DETAIL_END_CODE
 
   /// The same in every module of the process; never 0.
   static std::uintptr_t this_thread() noexcept {
@@ -553,5 +561,6 @@ class graph_captures {
 }  // namespace detail
 
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_COLLECT_CUDA_CONTEXTS_HPP

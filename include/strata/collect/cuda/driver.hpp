@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <string>
 
+STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
@@ -218,5 +219,6 @@ struct driver_library {
 
 }  // namespace detail
 STRATA_END
+STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_COLLECT_CUDA_DRIVER_HPP

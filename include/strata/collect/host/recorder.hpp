@@ -109,6 +109,8 @@ class recorder {
   recorder_state& state() noexcept { return state_; }
   tick_source const& clock() const noexcept { return state_.clock; }
 
+  STRATA_DETAIL_COLD_CODE
+
   /// Begins a session: its number. Ranges come here from `listen` on, and are recorded while
   /// `record(true)` holds. Threads: sessions begin and end in one thread at a time.
   std::uint32_t begin_session(std::int64_t log_bytes) noexcept {
@@ -146,6 +148,8 @@ class recorder {
     install_listener(&recording_listener);
   }
 
+  STRATA_DETAIL_END_CODE
+
   /// Whether ranges that begin from now on are recorded.
   void record(bool on) noexcept {
     if (on == recording()) return;
@@ -163,6 +167,8 @@ class recorder {
   recorded_periods const& periods() const noexcept { return periods_; }
   /// For how long this session has recorded. Requires: it does not now.
   std::int64_t recorded_ns() const noexcept { return recorded_ns_; }
+
+  STRATA_DETAIL_COLD_CODE
 
   /// Whether the logs have all ranges and launches of the session so far.
   bool logs_are_whole() const noexcept { return !state_.budget.exhausted(); }
@@ -281,6 +287,8 @@ class recorder {
     return {first_, last};
   }
 
+  STRATA_DETAIL_END_CODE
+
   /// The recorder of this thread, made on its first range; null beyond the limit of threads.
   thread_recorder* of_this_thread() noexcept {
     thread_recorder* const known = thread_recorder::current();
@@ -367,6 +375,8 @@ class recorder {
   };
 
   recorder() = default;
+
+  STRATA_DETAIL_COLD_CODE
 
   std::uint32_t forget_records(std::int64_t log_bytes) noexcept {
     state_.budget.set(log_bytes);
@@ -495,6 +505,8 @@ class recorder {
     thread_recorder::current() = own;
     return own;
   }
+
+  STRATA_DETAIL_END_CODE
 
   STRATA_DETAIL_COLD static thread_recorder* first_of_this_thread() noexcept {
     return instance().of_this_thread();
