@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -91,4 +92,160 @@ TEST_CASE("copies of pageable memory are told from others") {
     }
     CHECK(found);
   }
+}
+
+// --- what a finding says the step becomes, beside the program that was mended ---
+
+namespace {
+
+struct program_pair {
+  char const* name;
+  char const* rule;
+  char const* path;
+  void (*slow)();
+  void (*mended)();
+};
+
+/// Kernels of a range, one after the other.
+void kernels(char const* range, int count, std::uint64_t ns, int blocks = 1000) {
+  strata::scoped_range const mark(range);
+  fake_kernel kernel;
+  kernel.duration_ns = ns;
+  kernel.grid[0] = blocks;
+  for (int i = 0; i < count; ++i) (void)fake_launch(&kernel);
+}
+void wait() {
+  STRATA_RANGE("wait");
+  (void)fake_sync(3, 7, 0);
+}
+void host_work(int microseconds) {
+  STRATA_RANGE("tokenise");
+  compute_for(std::chrono::microseconds(microseconds));
+}
+
+constexpr program_pair pairs[] = {
+    {"launches", "launch-bound", "attention",
+     [] {
+       for (int i = 0; i < 300; ++i) {
+         kernels("attention", 1, 1'000);
+         compute_for(std::chrono::microseconds(4));  // of the library that launches
+       }
+       kernels("mlp", 4, 300'000);
+       wait();
+     },
+     [] {
+       kernels("attention", 1, 300 * 1'000);  // fused
+       kernels("mlp", 4, 300'000);
+       wait();
+     }},
+    {"host", "host-work", "tokenise",
+     [] {
+       kernels("attention", 4, 200'000);
+       wait();
+       host_work(1'500);
+       kernels("attention", 4, 200'000);
+       wait();
+     },
+     [] {
+       kernels("attention", 4, 200'000);
+       wait();
+       kernels("attention", 4, 200'000);
+       wait();
+     }},
+    {"hidden-host", "host-work", "tokenise",
+     [] {
+       kernels("attention", 1, 200'000);
+       host_work(3'000);
+       kernels("mlp", 4, 200'000);
+       kernels("attention", 1, 1'000'000);
+       host_work(800);  // the device is busy meanwhile
+       wait();
+     },
+     [] {
+       kernels("attention", 1, 200'000);
+       kernels("mlp", 4, 200'000);
+       kernels("attention", 1, 1'000'000);
+       wait();
+     }},
+    {"waits", "wait-in-step", "wait",
+     [] {
+       for (int i = 0; i < 40; ++i) {
+         kernels("attention", 1, 50'000);
+         wait();
+       }
+     },
+     [] {
+       kernels("attention", 40, 50'000);
+       wait();
+     }},
+    {"few-blocks", "few-blocks", "reduce",
+     [] {
+       kernels("attention", 1, 1'000'000);
+       kernels("reduce", 1, 4'000'000, 33);
+       wait();
+     },
+     [] {
+       kernels("attention", 1, 1'000'000);
+       kernels("reduce", 1, 1'000'000);
+       wait();
+     }},
+    // The host bounds the step: the kernel that ends beside it gains nothing.
+    {"few-blocks-hidden", "few-blocks", "reduce",
+     [] {
+       kernels("reduce", 1, 2'000'000, 33);
+       host_work(4'000);
+       wait();
+     },
+     [] {
+       kernels("reduce", 1, 500'000);
+       host_work(4'000);
+       wait();
+     }},
+    {"copy", "copy-in-step", "load",
+     [] {
+       {
+         STRATA_RANGE("load");
+         (void)fake_copy(1, 1 << 24, 7, 900'000);
+       }
+       kernels("mlp", 4, 400'000);
+       wait();
+     },
+     [] {
+       {
+         STRATA_RANGE("load");
+         (void)fake_copy(1, 1 << 24, 8, 900'000);  // beside the kernels
+       }
+       kernels("mlp", 4, 400'000);
+       wait();
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("the predicted step is within 15 % of the mended program's") {
+  fake_set_sync_waits(1);
+  fake_set_device_attribute(16, 132);  // SMs
+  for (program_pair const& pair : pairs) {
+    std::string const name = pair.name;
+    CAPTURE(name);
+    double predicted = 0.0;
+    double mended = 0.0;
+    double slow = 0.0;
+    // Both run on the machine's clock: another program may take the core of one of them.
+    for (int attempt = 0; attempt < 5; ++attempt) {
+      nlohmann::json const before = findings_of(pair.name, 12, pair.slow);
+      nlohmann::json const after = findings_of(pair.name, 12, pair.mended);
+      slow = before["step"]["typical_ns"].get<double>();
+      mended = after["step"]["p50_ns"].get<double>();
+      predicted = 0.0;
+      for (nlohmann::json const& each : before["findings"])
+        if (each["rule"] == pair.rule && each["path"] == pair.path)
+          predicted = each["predicted_step_ns"].get<double>();
+      if (std::abs(predicted - mended) < 0.15 * mended) break;
+    }
+    MESSAGE(name << ": step " << slow / 1e3 << " us, predicted " << predicted / 1e3
+                 << " us, mended " << mended / 1e3 << " us");
+    CHECK(std::abs(predicted - mended) < 0.15 * mended);
+  }
+  fake_set_sync_waits(0);
 }

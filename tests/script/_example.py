@@ -53,6 +53,23 @@ elif name == "counters":
     that(calls_in("counters-out").get("forward", 0) >= 1, "ranges.csv has no row for the piece")
     counted = pathlib.Path("counters-out/counters.csv").exists()
     that(counted or re.search(r"^problem: ", quiet.stderr, re.M), f"no counters, and no reason:\n{quiet.stderr}")
+elif name == "benchmark":
+    number = r" +[\d.]+ (?:ns|us|ms|s)"
+    for run_name, trials in [*((f"product(n={n})", 20) for n in (64, 128, 256)),
+                             *((f"copy(bytes={1 << k})", 30) for k in (20, 22, 24))]:
+        row = re.search(rf"^{re.escape(run_name)} +{trials}{number * 3} .* host$", quiet.stdout, re.M)
+        that(row, f"no row for {run_name}:\n{quiet.stdout}")
+        that(re.search(rf"^  {re.escape(run_name)}: +{trials} runs - +[\d.]+ us/run - ", quiet.stdout, re.M),
+             f"no line for {run_name} as test-backend-ops has it:\n{quiet.stdout}")
+    grown = dict(re.findall(r"^(\w+): time grows with \w+\^([\d.]+), expected \w+\^\d\.00 \(3 runs\)$", quiet.stdout, re.M))
+    # A loop of n^3 and a copy, on a machine that others use.
+    that(set(grown) == {"product", "copy"} and 0.4 < float(grown["copy"]) < 2 < float(grown["product"]) < 4.5,
+         f"it grows otherwise:\n{quiet.stdout}")
+    that(quiet.stderr.count("timed by the host: no device here") == 1, f"it does not say who timed:\n{quiet.stderr}")
+    run(STRATA="host,out=out,formats=csv")
+    found = {path: calls for path, calls in calls_in("out").items() if path != "warmup"}
+    that(found == {**{f"product[{n}]": 20 for n in (64, 128, 256)}, **{f"copy[{1 << k}]": 30 for k in (20, 22, 24)}},
+         f"rows: {found}")
 else:
     that(not quiet.stdout + quiet.stderr, f"it speaks without STRATA:\n{quiet.stdout}{quiet.stderr}")
     that(not list(pathlib.Path().iterdir()), "it writes without STRATA")

@@ -78,6 +78,7 @@ ELSEWHERE = {
     "analyse/counter_table.hpp": "counters.md",
     "llm.hpp": "model.md",
     "compare.hpp": "compare.md",
+    "benchmark.hpp": "benchmark.md",
     "base/json_reader.hpp": "compare.md",
     "analyse/counter_sums.hpp": "counters.md",
     "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",

@@ -42,6 +42,9 @@ struct finding {
   vec<finding_evidence> evidence;
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
+  /// The step when this is mended and nothing else (analyse/what_if.hpp); NaN where that is
+  /// unknown.
+  double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
 };
 
 /// A rule that could not decide.

@@ -103,6 +103,22 @@ class host_timeline {
            idle_cause::host_work, until - begin);
   }
 
+  /// The innermost range that was open; `otherwise` where none is known.
+  std::uint32_t node_at(std::uint32_t thread, std::int64_t time,
+                        std::uint32_t otherwise) const noexcept {
+    constexpr int most = 256;
+    std::size_t at = ranges_.count_first([&](std::uint32_t each) {
+      range_record const& range = source_.ranges[each];
+      return range.thread != thread ? range.thread < thread : range.begin <= time;
+    });
+    for (int i = 0; i < most && at > 0; ++i) {
+      range_record const& range = source_.ranges[ranges_[--at]];
+      if (range.thread != thread) break;
+      if (range.end >= time) return range.node;
+    }
+    return ranges_.empty() ? otherwise : root_node;
+  }
+
  private:
   static idle_cause cause_of(api_kind kind) noexcept {
     return kind == api_kind::wait                                    ? idle_cause::wait
@@ -122,22 +138,6 @@ class host_timeline {
       if (call.begin <= time) return call.end > time ? &call : nullptr;
     }
     return nullptr;
-  }
-
-  /// The innermost range that was open; `otherwise` where none is known.
-  std::uint32_t node_at(std::uint32_t thread, std::int64_t time,
-                        std::uint32_t otherwise) const noexcept {
-    constexpr int most = 256;
-    std::size_t at = ranges_.count_first([&](std::uint32_t each) {
-      range_record const& range = source_.ranges[each];
-      return range.thread != thread ? range.thread < thread : range.begin <= time;
-    });
-    for (int i = 0; i < most && at > 0; ++i) {
-      range_record const& range = source_.ranges[ranges_[--at]];
-      if (range.thread != thread) break;
-      if (range.end >= time) return range.node;
-    }
-    return ranges_.empty() ? otherwise : root_node;
   }
 
   profile const& source_;

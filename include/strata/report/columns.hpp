@@ -11,6 +11,7 @@
 #include <strata/analyse/memory_table.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
+#include <strata/analyse/what_if.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
@@ -66,6 +67,7 @@ struct report_input {
     roofline = make_roofline(source, folded, steps, gpu_counters());
     vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
     findings = make_findings({source, folded, by_name, steps, roofline, gpu_counters()});
+    predict_steps(findings.findings, source, folded_tree, steps);
   }
 };
 

@@ -1,0 +1,584 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_WHAT_IF_HPP
+#define STRATA_ANALYSE_WHAT_IF_HPP
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/findings.hpp>
+#include <strata/analyse/host_timeline.hpp>
+#include <strata/analyse/roofline.hpp>
+#include <strata/analyse/steps.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// A change of one range: what its parts would take.
+/// Units: factors of time; 1 leaves a part as it is, 0 takes it away.
+struct what_if {
+  std::size_t row = 0;       ///< of the folded tree; 0 is what is outside of ranges
+  bool below = false;        ///< the ranges below it too; with row 0 the whole program
+  double kernels = 1.0;      ///< on the device
+  double copies = 1.0;       ///< copies and fills, with their calls
+  double launches = 1.0;     ///< calls that launch, and the host for less than 8 us between them
+  double host_work = 1.0;    ///< the program's own code
+  double waits = 1.0;        ///< waits of the host for the device
+  double allocations = 1.0;  ///< calls that allocate and free
+  bool any_order = false;    ///< of any range: no stream waits for another one
+};
+
+/// A range whose own kernels run at a part of their roof; unchanged where no roof is known.
+inline what_if at_roof(roofline_table const& roofs, std::size_t row, double part = 0.9) noexcept {
+  what_if made;
+  made.row = row;
+  if (row >= roofs.own.size() || !(part > 0.0)) return made;
+  double const fraction = roofs.own[row].fraction();
+  if (fraction > 0.0) made.kernels = (std::min)(1.0, fraction / part);
+  return made;
+}
+
+/// A range whose launches cost the host nothing, as if a CUDA graph launched its kernels.
+inline what_if without_gaps(std::size_t row) noexcept {
+  what_if made;
+  made.row = row;
+  made.launches = 0.0;
+  return made;
+}
+
+namespace detail {
+
+/// What the calls of the host and the work of the device wait for, read from a timeline, so that it
+/// can be run again with other times. A call follows the one before it in its thread. Work follows
+/// its call, what its stream did before, and, where neither explains when it began, what ended in
+/// another stream just before. A wait, a blocking copy, an allocation or release that waits, and a
+/// launch into a full queue follow the work that ended in them.
+/// Without a change it gives the recorded times. What threads of the host wait for among themselves
+/// is not recorded: the calls of another thread keep their distance from the begin of the step.
+class step_replay {
+ public:
+  step_replay(profile const& source, call_tree const& folded, steps_summary const& steps)
+      : source_(source), tree_(folded), summary_(steps) {
+    if (!steps.has_timeline || source.kernels.size() + source.copies.size() == 0) return;
+    find_steps();
+    add_calls();
+    add_work();
+    for (std::uint32_t i = 0; i < works_.size(); ++i) join_work(i);
+    for (std::uint32_t i = 0; i < calls_.size(); ++i) join_call(i);
+    find_lags();
+    unchanged_ns_ = run(what_if());
+  }
+  step_replay(step_replay const&) = delete;
+  step_replay& operator=(step_replay const&) = delete;
+
+  /// The mean step with a change, in ns; NaN where the timeline is not whole.
+  double step_ns(what_if const& change) {
+    if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
+    return (std::max)(0.0, summary_.typical_ns() - unchanged_ns_ + run(change));
+  }
+
+ private:
+  using place = std::uint32_t;
+  static constexpr place none = 0xffffffffu;
+  static constexpr std::size_t most_work = std::size_t{1} << 16;
+
+  struct call {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t thread;
+    place launch;  ///< none: the begin or the end of a step
+    place row = 0;
+    place gap_row = none;  ///< of the host's own work before it; none: that is part of launching
+    place before = none;   ///< in the thread
+    place anchor = none;   ///< the step whose begin it keeps its distance from
+    place until = none;    ///< the work that it waits for
+    place work = none;     ///< the last that it put on the device
+    std::int64_t own = 0;  ///< what it takes where that work has ended
+    std::int64_t lag = 0;  ///< from the end of that work
+    std::int64_t new_begin = 0;
+    std::int64_t new_end = 0;
+  };
+  struct work {
+    std::int64_t begin;
+    std::int64_t end;
+    place at;  ///< in the kernels, or behind them in the copies
+    place row = 0;
+    place call = none;
+    place step = none;
+    place previous = none;  ///< to begin in the stream
+    place after = none;     ///< to end in the stream before this began
+    place other = none;     ///< of another stream
+    bool queued = false;    ///< launched before the device was free for it
+    std::int64_t call_lag = 0;
+    std::int64_t after_lag = 0;
+    std::int64_t new_begin = 0;
+    std::int64_t new_end = 0;
+  };
+  struct step {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t number;
+    std::uint32_t thread;
+    place first = none;  ///< the calls that stand for its begin and its end
+    place last = none;
+    std::int64_t gpu_begin = latest_time;  ///< as it was run again
+    std::int64_t gpu_end = lost_time;
+  };
+  enum class moment : std::uint8_t { end, begin, work };  // at one time in this order
+  struct event {
+    std::int64_t time;
+    place at;
+    moment what;
+  };
+
+  // --- what was recorded ---
+
+  /// The last steps, of about as much work as there may be.
+  void find_steps() {
+    vec<step> all;
+    if (summary_.from_steps)
+      for (step_record const& each : source_.steps)
+        all.push_back({each.begin, each.end, each.step, each.thread});
+    all.sort([](step const& a, step const& b) { return a.number < b.number; });
+    std::size_t first = summary_.without_first ? 1 : 0;
+    std::size_t const works = source_.kernels.size() + source_.copies.size();
+    if (works > most_work && !all.empty())
+      first = (std::max)(first, all.size() - 1 - (all.size() - 1) * most_work / works);
+    for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
+    from_ = steps_.empty() ? lost_time : steps_[0].begin;
+  }
+  place step_of(std::uint32_t number) const noexcept {
+    std::size_t const at =
+        steps_.count_first([number](step const& each) { return each.number < number; });
+    return at < steps_.size() && steps_[at].number == number ? static_cast<place>(at) : none;
+  }
+
+  void add_calls() {
+    vec<call> all;
+    for (place i = 0; i < source_.launches.size(); ++i) {
+      launch_record const& each = source_.launches[i];
+      if (!each.is_left_out() && each.begin >= from_)
+        all.push_back({each.begin, (std::max)(each.begin, each.end), each.thread, i,
+                       tree_.position_of(each.node)});
+    }
+    for (place i = 0; i < steps_.size(); ++i) {
+      steps_[i].first = static_cast<place>(all.size());
+      all.push_back({steps_[i].begin, steps_[i].begin, steps_[i].thread, none});
+      steps_[i].last = static_cast<place>(all.size());
+      all.push_back({steps_[i].end, steps_[i].end, steps_[i].thread, none});
+    }
+    vec<place> order;
+    for (place i = 0; i < all.size(); ++i) order.push_back(i);
+    order.sort([&all](place a, place b) {
+      call const& x = all[a];
+      call const& y = all[b];
+      if (x.thread != y.thread) return x.thread < y.thread;
+      return x.begin != y.begin ? x.begin < y.begin : x.end != y.end ? x.end < y.end : a < b;
+    });
+    vec<place> moved(all.size(), none);
+    call_of_.resize(source_.launches.size(), none);
+    host_timeline const host(source_, from_);
+    for (place const from : order) {
+      call each = all[from];
+      place const last = static_cast<place>(calls_.size()) - 1;
+      bool const follows = !calls_.empty() && calls_[last].thread == each.thread;
+      // A call within another one is part of it.
+      bool const inner = follows && each.begin < calls_[last].end;
+      moved[from] = inner ? last : last + 1;
+      if (each.launch != none) call_of_[each.launch] = moved[from];
+      if (inner) continue;
+      if (follows) {
+        each.before = last;
+        std::int64_t const from_ns = calls_[last].end;
+        if (each.begin - from_ns >= host_timeline::least_host_work)
+          each.gap_row = tree_.position_of(
+              host.node_at(each.thread, from_ns + (each.begin - from_ns) / 2, root_node));
+      }
+      anchor(each, last);
+      calls_.push_back(each);
+    }
+    for (step& each : steps_) {
+      each.first = moved[each.first];
+      each.last = moved[each.last];
+    }
+  }
+  /// The first call in a step of a thread that does not itself count steps.
+  void anchor(call& each, place last) const noexcept {
+    if (each.launch == none) return;
+    std::uint32_t const number = source_.launches[each.launch].step;
+    place const in = step_of(number);
+    if (in == none || steps_[in].thread == each.thread || each.begin < steps_[in].begin) return;
+    bool const first = each.before == none || calls_[last].launch == none ||
+                       source_.launches[calls_[last].launch].step != number;
+    if (first) each.anchor = in;
+  }
+
+  bool is_kernel(work const& each) const noexcept { return each.at < source_.kernels.size(); }
+
+  template <class Record>
+  void add_records(vec<Record> const& records, std::size_t behind, launch_index const& launches) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      Record const& each = records[i];
+      if (each.begin == lost_time || each.begin < from_) continue;
+      work made{each.begin, (std::max)(each.begin, each.end), static_cast<place>(behind + i)};
+      made.row = tree_.position_of(each.node);
+      place const launch = launches.launch_of(each.correlation);
+      if (launch != launch_index::none) {
+        made.call = call_of_[launch];
+        made.step = step_of(source_.launches[launch].step);
+        // Clocks are compared once a second: work may seem to begin before its call.
+        if (made.call != none && calls_[made.call].begin > made.begin) made.call = none;
+      }
+      works_.push_back(made);
+    }
+  }
+  void add_work() {
+    launch_index const launches(source_);
+    add_records(source_.kernels, 0, launches);
+    add_records(source_.copies, source_.kernels.size(), launches);
+    works_.sort([](work const& a, work const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
+    });
+    number_map<place> streams;  // place and 1
+    for (place i = 0; i < works_.size(); ++i) {
+      work& each = works_[i];
+      place& last = streams[stream_of(each)];
+      each.previous = last - 1;
+      last = i + 1;
+      by_end_.push_back(i);
+      events_.push_back({each.begin, i, moment::work});
+      if (each.call != none) calls_[each.call].work = i;
+    }
+    by_end_.sort([this](place a, place b) { return works_[a].end < works_[b].end; });
+    for (synchronization_record const& each : source_.synchronizations)
+      if (each.kind == synchronization_kind::stream) waits_[each.correlation] = each.stream + 1;
+    for (place i = 0; i < calls_.size(); ++i) {
+      events_.push_back({calls_[i].begin, i, moment::begin});
+      if (calls_[i].end > calls_[i].begin) events_.push_back({calls_[i].end, i, moment::end});
+    }
+    events_.sort([](event const& a, event const& b) {
+      if (a.time != b.time) return a.time < b.time;
+      return a.what != b.what ? a.what < b.what : a.at < b.at;
+    });
+  }
+  std::uint64_t stream_of(work const& each) const noexcept {
+    if (is_kernel(each)) {
+      kernel_record const& record = source_.kernels[each.at];
+      return std::uint64_t{record.context} << 32 | record.stream;
+    }
+    copy_record const& record = source_.copies[each.at - source_.kernels.size()];
+    return std::uint64_t{record.context} << 32 | record.stream;
+  }
+
+  // --- what waits for what ---
+
+  /// How many pieces of work had ended at a time.
+  std::size_t ended_at(std::int64_t time) const noexcept {
+    return by_end_.count_first([&](place each) { return works_[each].end <= time; });
+  }
+
+  void join_work(place at) {
+    constexpr std::int64_t unexplained = 2'000;
+    constexpr std::int64_t at_once = 10'000;  // as from a launch to an idle device
+    work& each = works_[at];
+    std::int64_t const launched = each.call == none ? lost_time : calls_[each.call].end;
+    place look = each.previous;
+    for (int i = 0; i < 16 && look != none; ++i, look = works_[look].previous)
+      if (works_[look].end <= each.begin &&
+          (each.after == none || works_[look].end > works_[each.after].end))
+        each.after = look;
+    std::int64_t const free = each.after == none ? lost_time : works_[each.after].end;
+    each.queued = free > launched;
+    std::int64_t const ready = (std::max)(free, launched);
+    std::size_t const ended = ended_at(each.begin);
+    if (ended == 0 || by_end_[ended - 1] == each.after) return;
+    work const& other = works_[by_end_[ended - 1]];
+    bool const alone = ready == lost_time;
+    bool const late = alone || each.begin - ready > (each.queued ? unexplained : at_once);
+    bool const close = alone || each.begin - other.end < at_once;
+    if (late && close && other.begin < each.begin && other.end > ready)
+      each.other = by_end_[ended - 1];
+  }
+
+  void join_call(place at) {
+    constexpr std::int64_t short_call = 20'000;
+    constexpr place queue = 256;  // launches that are under way: fewer than any driver lets queue
+    call& each = calls_[at];
+    each.own = each.end - each.begin;
+    if (each.launch == none) return;
+    launch_record const& record = source_.launches[each.launch];
+    bool waits = false;
+    if (record.kind == api_kind::wait) {
+      place const* const stream = waits_.find(record.correlation);
+      std::size_t ended = ended_at(each.end);
+      for (int i = 0; i < 64 && ended > 0; ++i, --ended) {
+        work const& last = works_[by_end_[ended - 1]];
+        bool const same =
+            stream == nullptr || static_cast<std::uint32_t>(stream_of(last)) == *stream - 1;
+        if (!same || last.begin >= each.end) continue;
+        if (last.call != none && calls_[last.call].begin > each.begin) continue;
+        each.until = by_end_[ended - 1];
+        break;
+      }
+    } else if (record.kind == api_kind::copy || record.kind == api_kind::set) {
+      each.until = each.work;
+      waits = true;
+    } else if (is_work(record.kind)) {
+      if (each.own < short_call || at < queue || calls_[at - queue].thread != each.thread) return;
+      place const early = calls_[at - queue].work;
+      if (early == none || works_[early].end < each.begin) return;
+      std::size_t const ended = ended_at(each.end);
+      if (ended > 0) each.until = by_end_[ended - 1];
+      waits = true;
+    } else {
+      for (place i = each.before; i != none && each.until == none; i = calls_[i].before) {
+        each.until = calls_[i].work;
+        if (at - i > queue) break;
+      }
+      waits = true;
+    }
+    if (each.until == none) return;
+    work const& last = works_[each.until];
+    bool const waited = last.end > each.begin && last.end <= each.end && last.begin < each.end;
+    if (waited)
+      each.own = each.lag = each.end - last.end;
+    else if (waits || last.end > each.end)
+      each.until = none;
+  }
+
+  /// From a call to its work and from work to the next, where that was what it waited for; what it
+  /// is elsewhere is not known, and taken to be no more than the middle one.
+  void find_lags() {
+    vec<std::int64_t> launching;
+    vec<std::int64_t> following;
+    for (work& each : works_) {
+      if (each.call != none) each.call_lag = each.begin - calls_[each.call].begin;
+      if (each.after != none) each.after_lag = each.begin - works_[each.after].end;
+      if (each.other != none) continue;
+      if (each.queued)
+        following.push_back(each.after_lag);
+      else if (each.call != none)
+        launching.push_back(each.call_lag);
+    }
+    launching.sort();
+    following.sort();
+    std::int64_t const launch = launching.empty() ? 10'000 : launching[launching.size() / 2];
+    std::int64_t const follow = following.empty() ? 1'000 : following[following.size() / 2];
+    for (work& each : works_) {
+      if (each.queued || each.other != none) each.call_lag = (std::min)(each.call_lag, launch);
+      if (!each.queued || each.other != none) each.after_lag = (std::min)(each.after_lag, follow);
+    }
+  }
+
+  // --- running it again ---
+
+  /// How much of its time a part still takes.
+  double factor(place row, double changed) const noexcept {
+    return row >= change_.row && row < below_ ? changed : 1.0;
+  }
+  double factor_of(call const& each) const noexcept {
+    if (each.launch == none) return 1.0;
+    switch (source_.launches[each.launch].kind) {
+      case api_kind::launch:
+      case api_kind::graph_launch:
+        return factor(each.row, change_.launches);
+      case api_kind::copy:
+      case api_kind::set:
+        return factor(each.row, change_.copies);
+      case api_kind::wait:
+        return factor(each.row, change_.waits);
+      case api_kind::allocate:
+      case api_kind::release:
+        return factor(each.row, change_.allocations);
+      default:
+        return 1.0;
+    }
+  }
+  static std::int64_t scaled(std::int64_t ns, double by) noexcept {
+    return by == 1.0 ? ns : static_cast<std::int64_t>(static_cast<double>(ns) * by);
+  }
+
+  void begin(call& each) const noexcept {
+    each.new_begin = each.begin;
+    if (each.before != none) {
+      call const& before = calls_[each.before];
+      std::int64_t const gap = each.begin - before.end;
+      double const by = each.gap_row != none ? factor(each.gap_row, change_.host_work)
+                                             : (std::min)(factor_of(each), 1.0);
+      each.new_begin = before.new_end + (each.anchor != none ? 0 : scaled(gap, by));
+    }
+    if (each.anchor == none) return;
+    step const& in = steps_[each.anchor];
+    std::int64_t const distance = each.begin - in.begin;
+    each.new_begin = (std::max)(each.new_begin, calls_[in.first].new_begin + distance);
+  }
+  void end(call& each) const noexcept {
+    double const by = factor_of(each);
+    each.new_end = each.new_begin + scaled(each.own, by);
+    if (each.until == none || !(by > 0.0)) return;
+    each.new_end = (std::max)(each.new_end, works_[each.until].new_end + each.lag);
+  }
+  void begin(work& each) noexcept {
+    std::int64_t from = lost_time;
+    auto const follow = [&from](std::int64_t time, std::int64_t lag) {
+      from = (std::max)(from, time + lag);
+    };
+    if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
+    if (each.after != none) follow(works_[each.after].new_end, each.after_lag);
+    if (each.other != none && !change_.any_order)
+      follow(works_[each.other].new_end, each.begin - works_[each.other].end);
+    each.new_begin = from == lost_time ? each.begin : from;
+    double const changed = is_kernel(each) ? change_.kernels : change_.copies;
+    each.new_end = each.new_begin + scaled(each.end - each.begin, factor(each.row, changed));
+    if (each.step == none) return;
+    step& in = steps_[each.step];
+    in.gpu_begin = (std::min)(in.gpu_begin, each.new_begin);
+    in.gpu_end = (std::max)(in.gpu_end, each.new_end);
+  }
+
+  double run(what_if const& change) {
+    change_ = change;
+    vec<range_row> const& rows = tree_.rows();
+    below_ = change.row + 1;
+    while (change.below && below_ < rows.size() && rows[below_].depth > rows[change.row].depth)
+      ++below_;
+    for (step& each : steps_) {
+      each.gpu_begin = latest_time;
+      each.gpu_end = lost_time;
+    }
+    for (event const& each : events_) {
+      if (each.what == moment::work) {
+        begin(works_[each.at]);
+        continue;
+      }
+      call& of = calls_[each.at];
+      if (each.what == moment::begin) begin(of);
+      if (each.what == moment::end || of.end == of.begin) end(of);
+    }
+    return steps_.empty() ? whole_ns() : mean_ns();
+  }
+  /// From the first call or work to the last, where there are no steps.
+  double whole_ns() const noexcept {
+    std::int64_t first = latest_time;
+    std::int64_t last = lost_time;
+    for (work const& each : works_) {
+      first = (std::min)(first, each.new_begin);
+      last = (std::max)(last, each.new_end);
+    }
+    for (call const& each : calls_) {
+      first = (std::min)(first, each.new_begin);
+      last = (std::max)(last, each.new_end);
+    }
+    return static_cast<double>(elapsed(first, last));
+  }
+  /// A step lasts until the host left it and its work has ended: what it leaves to the device keeps
+  /// the next one waiting.
+  double mean_ns() const noexcept {
+    double sum = 0.0;
+    std::int64_t done = lost_time;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      step const& each = steps_[i];
+      bool const follows = i + 1 < steps_.size() && steps_[i + 1].number == each.number + 1;
+      std::int64_t from = (std::max)(calls_[each.first].new_begin, done);
+      std::int64_t to = (std::max)(calls_[each.last].new_begin, each.gpu_end);
+      done = follows ? to : lost_time;
+      if (summary_.period_of_gpu && each.gpu_end != lost_time) {
+        from = each.gpu_begin;
+        to = follows && steps_[i + 1].gpu_end != lost_time ? steps_[i + 1].gpu_begin : each.gpu_end;
+      }
+      sum += static_cast<double>(elapsed(from, to));
+    }
+    return sum / static_cast<double>(steps_.size());
+  }
+
+  profile const& source_;
+  call_tree const& tree_;
+  steps_summary const& summary_;
+  std::int64_t from_ = lost_time;
+  vec<step> steps_;
+  vec<call> calls_;          ///< by thread and time
+  vec<place> call_of_;       ///< by launch
+  vec<work> works_;          ///< by begin
+  vec<place> by_end_;        ///< the same by end
+  vec<event> events_;        ///< in the order in which they happened
+  number_map<place> waits_;  ///< stream and 1, by correlation
+  what_if change_;
+  std::size_t below_ = 1;  ///< the row behind those that are changed
+  double unchanged_ns_ = 0.0;
+};
+
+/// What the cure of a finding would change at most; false where no time of a part follows from it.
+inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary const& steps,
+                    what_if& made) {
+  struct named {
+    std::string_view rule;
+    double what_if::*part;
+  };
+  constexpr named parts[] = {{"launch-bound", &what_if::launches},
+                             {"wait-in-step", &what_if::waits},
+                             {"allocation-in-step", &what_if::allocations},
+                             {"host-work", &what_if::host_work},
+                             {"gap-between-ranges", &what_if::host_work},
+                             {"pageable-copy", &what_if::copies},
+                             {"copy-in-step", &what_if::copies}};
+  made = what_if();
+  made.row = of.row;
+  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size() || of.rule == "varying-calls")
+    return false;
+  for (named const& each : parts) {
+    if (each.rule != of.rule) continue;
+    made.*each.part = 0.0;
+    return true;
+  }
+  made.any_order = of.rule == "serialised-streams";
+  if (made.any_order) return true;
+  made.below = of.rule == "declared-work";
+  range_row const& row = rows[of.row];
+  double const kernels = steps.per_step(
+      static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
+  if (!(kernels > 0.0)) return false;
+  made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+  return true;
+}
+
+}  // namespace detail
+
+/// The mean step with each of the changes, in their order: the host's calls and the device's work
+/// happen again in the order of what waits for what, so a step that the host bounds does not get
+/// shorter when its kernels do. Times of a mean step, `steps.typical_ns()` where nothing changes.
+/// Units: ns; NaN where the timeline is not whole or the program put no work on the device.
+/// Cost: O(n log n) for n records of the last steps, of 2^16 kernels and copies; O(n) a change.
+inline vec<double> predict(profile const& source, call_tree const& folded,
+                           steps_summary const& steps, vec<what_if> const& changes) {
+  detail::step_replay replay(source, folded, steps);
+  vec<double> made;
+  for (what_if const& each : changes) made.push_back(replay.step_ns(each));
+  return made;
+}
+
+/// Fills `predicted_step_ns` of the findings: the step when this one is mended and no other. It is
+/// no shorter than the cost of the finding says.
+inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
+                          steps_summary const& steps) {
+  if (findings.empty()) return;
+  detail::step_replay replay(source, folded, steps);
+  double const now = steps.typical_ns();
+  for (finding& each : findings) {
+    what_if change;
+    if (!detail::cure_of(each, folded.rows(), steps, change)) continue;
+    double const then = replay.step_ns(change);
+    if (then >= 0.0)
+      each.predicted_step_ns = (std::min)(now, (std::max)(then, now - each.cost_ns_per_step));
+  }
+}
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_WHAT_IF_HPP

@@ -1,0 +1,309 @@
+// Timelines whose times with a change are computed by hand. A launch takes 3 us; the device begins
+// 0.5 us after it, or after the work before; a wait ends 2 us after the work.
+#include <doctest/doctest.h>
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/what_if.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "sample_profile.hpp"
+
+using namespace strata;
+
+namespace {
+
+constexpr std::int64_t us = 1000;
+
+struct program : sample::maker {
+  std::int64_t now = 1000 * us;
+  std::int64_t free[16] = {};
+  std::uint32_t step = no_step;
+  std::uint32_t a = node(0, "a");
+  std::uint32_t b = node(0, "b");
+
+  program() {
+    made.traced = true;
+    made.kernel_names.push_back({"work"});
+  }
+
+  template <class Body>
+  program& run(std::uint32_t count, Body body) {
+    made.has_steps = true;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::int64_t const begin = now;
+      step = i;
+      body();
+      made.steps.push_back({begin, now, i, 0});
+    }
+    return end();
+  }
+  program& end() {
+    made.end = *std::max_element(free, free + 16);
+    made.end = std::max(now, made.end) + us;
+    made.cost.seconds_in_window = static_cast<double>(made.end) * 1e-9;
+    return *this;
+  }
+
+  std::uint32_t api(std::uint32_t where, std::int64_t ns, api_kind kind, std::uint16_t thread = 0) {
+    std::uint32_t const id = launch(where, now, now + ns, kind, thread);
+    made.launches.back().step = step;
+    now += ns;
+    return id;
+  }
+  kernel_record& kernel_at(std::uint32_t id, std::int64_t begin, std::int64_t ns,
+                           std::uint32_t stream) {
+    kernel_record& record = kernel(id, begin, begin + ns);
+    record.name = 1;
+    record.stream = stream;
+    free[stream] = begin + ns;
+    return record;
+  }
+  void kernel_of(std::uint32_t where, std::int64_t ns, std::uint32_t stream = 7) {
+    std::uint32_t const id = api(where, 3 * us, api_kind::launch);
+    kernel_at(id, std::max(now, free[stream]) + us / 2, ns, stream);
+  }
+  void wait(std::uint32_t where = 0, std::uint32_t stream = 7) {
+    std::int64_t const until = free[stream] > now ? free[stream] + 2 * us : now + us;
+    std::uint32_t const id = api(where, until - now, api_kind::wait);
+    made.synchronizations.push_back(
+        {now - us, now, where, id, stream, synchronization_kind::stream, {}});
+  }
+  /// The program's own code.
+  void compute(std::uint32_t where, std::int64_t ns) {
+    call(where, now, now + ns).step = step;
+    now += ns;
+  }
+};
+
+/// The step with a change in us, beside the recorded one.
+struct answer {
+  call_tree tree;
+  steps_summary steps;
+  profile const& source;
+
+  explicit answer(program const& of)
+      : tree(of.made, folding::by_name),
+        steps(make_steps(of.made, tree, call_tree(of.made).rows())),
+        source(of.made) {}
+
+  double now() const { return steps.typical_ns() / us; }
+  double with(what_if const& change) const {
+    return predict(source, tree, steps, {change})[0] / us;
+  }
+};
+
+what_if change_of(std::size_t row, double what_if::*part, double factor) {
+  what_if made;
+  made.row = row;
+  made.*part = factor;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a step that the GPU bounds follows its kernels, not its launches") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 10; ++i) p.kernel_of(p.a, 100 * us);
+    p.wait();
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(3.5 + 1000 + 9 * 0.5 + 2));
+  CHECK(step.with(what_if()) == doctest::Approx(step.now()));
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(510));
+  CHECK(step.with(without_gaps(1)) == doctest::Approx(1010));
+  // Another range's kernels, and those of no range at all.
+  CHECK(step.with(change_of(0, &what_if::kernels, 0.5)) == doctest::Approx(1010));
+  what_if all = change_of(0, &what_if::kernels, 0.5);
+  all.below = true;
+  CHECK(step.with(all) == doctest::Approx(510));
+}
+
+TEST_CASE("a step that launches bound follows its launches, not its kernels") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
+    p.wait();
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(300 + 0.5 + 1 + 2));
+  // Only the last kernel is waited for.
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(303));
+  // Launches of 2.4 us: the kernels still wait for the host.
+  CHECK(step.with(change_of(1, &what_if::launches, 0.8)) ==
+        doctest::Approx(99 * 2.4 + 3.5 + 1 + 2));
+  // Without: back to back, 1 us apart where it was never seen how far.
+  CHECK(step.with(without_gaps(1)) == doctest::Approx(3.5 + 100 + 99 + 2));
+}
+
+TEST_CASE("of two streams side by side the longer one counts") {
+  program p;
+  p.run(4, [&] {
+    p.kernel_of(p.a, 100 * us, 7);
+    p.kernel_of(p.b, 60 * us, 8);
+    p.wait(0, 7);
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(105.5));
+  CHECK(step.with(change_of(2, &what_if::kernels, 0.1)) == doctest::Approx(105.5));
+  // The second stream outlasts the wait for the first: then its kernels of 60 us are 1 us apart.
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx((66.5 + 3 * 61) / 4));
+}
+
+TEST_CASE("work that begins when another stream's ended waited for it") {
+  program p;
+  p.run(4, [&] {
+    p.kernel_of(p.a, 100 * us, 7);
+    std::uint32_t const id = p.api(p.b, 3 * us, api_kind::launch);
+    p.kernel_at(id, p.free[7] + us / 2, 60 * us, 8);
+    p.wait(0, 8);
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(3.5 + 100 + 0.5 + 60 + 2));
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(116));
+  what_if apart;
+  apart.any_order = true;
+  // The first stream's kernels of 100 us are 1 us apart.
+  CHECK(step.with(apart) == doctest::Approx((103.5 + 3 * 101) / 4));
+}
+
+TEST_CASE("host work counts where the device waits for it, and nowhere else") {
+  for (bool const hidden : {false, true}) {
+    CAPTURE(hidden);
+    program p;
+    p.run(4, [&] {
+      p.kernel_of(p.a, 50 * us);
+      if (hidden) p.kernel_of(p.a, 450 * us);
+      if (!hidden) p.wait();
+      p.compute(p.b, 200 * us);
+      p.kernel_of(p.a, 50 * us);
+      p.wait();
+    });
+    answer const step(p);
+    double const now = hidden ? 3.5 + 50 + 0.5 + 450 + 0.5 + 50 + 2 : 55.5 + 200 + 55.5;
+    CHECK(step.now() == doctest::Approx(now));
+    CHECK(step.with(change_of(2, &what_if::host_work, 0.25)) ==
+          doctest::Approx(hidden ? now : now - 150));
+    CHECK(step.with(change_of(1, &what_if::kernels, 0.2)) ==
+          doctest::Approx(hidden ? 206 + 3 + 0.5 + 10 + 2 : now - 80));
+  }
+}
+
+TEST_CASE("without its waits a step is as long as its device work") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 10; ++i) {
+      p.kernel_of(p.a, 20 * us);
+      p.wait(p.b);
+    }
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(255));
+  // Ten kernels of 20 us, 1 us apart. The first is launched while the step before still runs.
+  double const without = step.with(change_of(2, &what_if::waits, 0));
+  CHECK(without == doctest::Approx(210).epsilon(0.01));
+}
+
+TEST_CASE("a loop that only launches: its kernels count until the host bounds it") {
+  program p;
+  p.run(20, [&] {
+    for (int i = 0; i < 10; ++i) p.kernel_of(p.a, 10 * us);
+  });
+  answer const step(p);
+  REQUIRE(step.steps.period_of_gpu);
+  CHECK(step.now() == doctest::Approx(105).epsilon(0.01));
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(55).epsilon(0.01));
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.1)) == doctest::Approx(30).epsilon(0.03));
+}
+
+TEST_CASE("launches that wait in a full queue follow the device") {
+  program p;
+  std::vector<std::int64_t> ends;
+  p.run(3, [&] {
+    for (std::size_t i = 0; i < 1000; ++i) {
+      // As many as 300 are under way.
+      std::size_t const at = ends.size();
+      std::int64_t const room = at < 300 ? 0 : ends[at - 300] + us;
+      std::uint32_t const id = p.api(p.a, std::max(3 * us, room - p.now), api_kind::launch);
+      p.kernel_at(id, std::max(p.now, p.free[7]) + us / 2, 24'500, 7);
+      ends.push_back(p.free[7]);
+    }
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(25'000).epsilon(0.01));
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(12'750).epsilon(0.02));
+}
+
+TEST_CASE("another thread keeps its distance from the begin of the step") {
+  program p;
+  p.run(4, [&] {
+    p.compute(p.b, 100 * us);
+    std::int64_t const begin = p.now;
+    std::uint32_t const id = p.api(p.a, 3 * us, api_kind::launch, 1);
+    p.kernel_at(id, p.now + us / 2, 50 * us, 7);
+    p.now = begin;
+    p.kernel_of(p.a, 10 * us, 8);
+    p.wait(0, 7);
+  });
+  answer const step(p);
+  CHECK(step.now() == doctest::Approx(155.5));
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(130.5));
+}
+
+TEST_CASE("without steps the run is predicted; without a whole timeline nothing is") {
+  program p;
+  for (int i = 0; i < 10; ++i) p.kernel_of(p.a, 100 * us);
+  p.wait();
+  p.end();
+  double const window = answer(p).now();
+  CHECK(window - answer(p).with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(500));
+  p.made.losses.launches_folded = 1;
+  CHECK(std::isnan(answer(p).with(what_if())));
+  program none;
+  none.end();
+  CHECK(std::isnan(answer(none).with(what_if())));
+}
+
+TEST_CASE("a part of the roof is a factor of the range's own kernels") {
+  roofline_table roofs;
+  roofs.own.resize(3);
+  roofs.own[1].time_ns = 100;
+  roofs.own[1].roof_ns = 45;
+  roofs.own[2].time_ns = 100;
+  CHECK(at_roof(roofs, 1).kernels == doctest::Approx(0.5));
+  CHECK(at_roof(roofs, 1, 0.4).kernels == 1.0);  // it is there already
+  CHECK(at_roof(roofs, 2).kernels == 1.0);       // no roof is known
+  CHECK(at_roof(roofs, 9).kernels == 1.0);
+}
+
+TEST_CASE("findings say what the step becomes when one of them is mended") {
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
+    p.wait();
+  });
+  answer const step(p);
+  vec<finding> findings(4);
+  findings[0].rule = "launch-bound";
+  findings[1].rule = "memory-bound";
+  findings[2].rule = "varying-calls";
+  findings[3].rule = "above-roof";
+  for (finding& each : findings) {
+    each.row = 1;
+    each.cost_ns_per_step = 200'000;
+  }
+  findings[1].cost_ns_per_step = 50'000;
+  findings[3].cost_ns_per_step = 0;
+  predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(204'500));
+  CHECK(findings[1].predicted_step_ns == doctest::Approx(303'000));  // the launches stay
+  CHECK(std::isnan(findings[2].predicted_step_ns));
+  CHECK(std::isnan(findings[3].predicted_step_ns));
+  // No gain above the cost.
+  findings[0].cost_ns_per_step = 20'000;
+  predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(283'500));
+}
