@@ -15,6 +15,7 @@ STRATA_BEGIN_SWITCH
 /// What a session does: the fields that STRATA=... sets, or code.
 struct options {
   enum class nvtx_mode : unsigned char { automatic, out, in, in_and_out, off };
+  enum class order : unsigned char { cost, execution, name };
 
   bool enabled = true;  ///< `off` clears it
   bool trace = true;    ///< device activity by CUPTI; `host` clears it: ranges and host times only
@@ -30,6 +31,7 @@ struct options {
   bool chrome_trace = true;
   bool perfetto = false;     ///< `formats=perfetto`: the trace of a long run, in few bytes
   bool html = false;         ///< `formats=html`: report.html, a page to look at
+  order sort = order::cost;  ///< of the ranges below one, in the table and at first on the page
   std::uint32_t skip = 0;    ///< steps that are not recorded, before each window
   std::uint32_t warmup = 0;  ///< steps to record and drop
   std::uint32_t active = 0;  ///< steps to keep; 0: all that follow

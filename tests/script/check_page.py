@@ -192,6 +192,12 @@ class Page:
 
     def check_table(self):
         rows = "#range-rows tbody tr"
+        first = self.run("shownRows().filter(r => r.depth === 1).map(r => r.label)")
+        if self.run("data.sort") == "name":
+            self.expect(first == sorted(first), f"the rows are not in the order of their names: {first}")
+        else:
+            costs = self.run("shownRows().filter(r => r.depth === 1 && !r.outside).map(r => columns.find(c => c.key === rangeTable.sort).get(r) || 0)")
+            self.expect(costs == sorted(costs, reverse=True), f"the dearest row is not the first: {costs}")
         if self.run("data.views[0].rows.length") < 2:
             return
         self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Unfold all')")
@@ -210,6 +216,12 @@ class Page:
         self.choose("#range-search", "no such range")
         self.expect(self.count("#range-rows .pick") == 0, "the search finds what is not there")
         self.choose("#range-search", "")
+        for order in ("execution", "names", "execution"):
+            self.click("document.querySelectorAll('#range-rows thead button')[0]")
+            labels = self.run("shownRows().filter(r => r.depth === 1 && !r.outside).map(r => [r.place, r.label])")
+            self.expect(self.run("rangeTable.sort") in ("order", "name"), "the first heading sorts by a number")
+            by_name = self.run("rangeTable.sort") == "name"
+            self.expect(labels == sorted(labels, key=lambda each: each[1].lower() if by_name else each[0]), f"the order by {order}: {labels}")
         for column in range(min(3, self.count("#range-rows thead th"))):
             self.click(f"document.querySelectorAll('#range-rows thead button')[{column}]")
             self.expect(self.count("#range-rows [aria-sort]") == 1, "a heading does not sort")

@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/table.hpp>
@@ -302,6 +303,28 @@ TEST_CASE("the table says how it was counted") {
   text = reported(s.made).table(400);
   CHECK(has(text, "The program ended before the other 1 step of the counting"));
   CHECK(has(text, "Above 100 %"));
+}
+
+TEST_CASE("what is counted while the program runs is shown of a mean step") {
+  counter_sample s;
+  counter_set& set = s.made.add_counters(counter_set::cpu);
+  set.method = counting::while_running;
+  set.about = "By perf. ";
+  set.metrics =
+      detail::metric_resolver(
+          metric_source::perf, [](void*, std::string const&) { return std::string(); }, nullptr)
+          .run({"cpu_instructions", "cpu_cycles", "cpu_ipc"});
+  set.names = set.metrics.counters();
+  for (std::uint32_t i = 0; i < set.names.size(); ++i)
+    set.values.push_back({s.attention0, i, i == 0 ? 90000.0 : 30000.0});
+  std::string text = reported(s.made).table(200);
+  CHECK(has(text, "45.0 K"));
+  CHECK(has(text, "3.00"));  // instructions a cycle
+  CHECK(has(text, "By perf. Counts are of a mean step."));
+  s.made.steps.clear();
+  text = reported(s.made).table(200);
+  CHECK(has(text, "90.0 K"));
+  CHECK_FALSE(has(text, "mean step"));
 }
 
 TEST_CASE("work outside ranges is a row of its own") {

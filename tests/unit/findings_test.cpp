@@ -219,6 +219,20 @@ std::string text_of(answer const& of, bool json) {
 
 }  // namespace
 
+TEST_CASE("a program with steps of which none was recorded has the run as its step") {
+  program p;
+  p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+  p.wait();
+  p.made.has_steps = true;
+  p.made.end = p.now;
+  p.count_nothing(p.attention);
+  answer const a(p.made);
+  CHECK_FALSE(a.steps().from_steps);
+  REQUIRE(a.folded.rows()[1].path == "attention");
+  CHECK(a.input.roofline.limits[1].time_ns == doctest::Approx(1000.0 * us));
+  CHECK(a.steps().per_step(7.0, 0.0) == 7.0);
+}
+
 TEST_CASE("a step is the host's where it waits, and what is outside of steps is apart") {
   program p;
   p.in(p.other, [&](std::uint32_t at) { p.kernel_of(at, 500 * us); });

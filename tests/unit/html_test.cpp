@@ -158,6 +158,20 @@ TEST_CASE("the mean step, findings and roofs are on the page") {
   }
 }
 
+TEST_CASE("the page begins with the order that was asked for") {
+  gpt2_sample const s(1, 2);
+  page_tables const tables(s.made);
+  report_input input = tables.input();
+  for (auto const& [order, name] :
+       {std::pair(row_order::cost, "cost"), std::pair(row_order::execution, "order"),
+        std::pair(row_order::name, "name")}) {
+    input.sort = order;
+    std::string const text =
+        report_test::text_of([&](detail::text_writer& out) { write_page_data(out, input); });
+    CHECK(nlohmann::json::parse(text)["sort"] == name);
+  }
+}
+
 TEST_CASE("a page of many ranges is bounded and says what it folds") {
   constexpr std::uint32_t count = 10000;
   sample::maker const many = many_ranges(count);
@@ -264,6 +278,18 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   write("gpt2.html", page_tables(gpt2_sample().made).page());
   write("hostile.html", page_tables(with_hostile_names().made).page());
   write("huge.html", page_tables(many_ranges(10000).made).page());
+  {
+    gpt2_sample const s(2, 3);
+    page_tables const tables(s.made);
+    report_input input = tables.input();
+    input.sort = row_order::name;
+    std::string named;
+    {
+      detail::text_writer out(named);
+      write_html(out, input);
+    }
+    write("named.html", named);
+  }
   write("threads.html", page_tables(threads_of_one_name().made).page());
   write("empty.html", page_tables(profile()).page());
   std::string host;

@@ -71,6 +71,7 @@ TEST_CASE("every key") {
   CHECK(chosen.active == 5);
   CHECK(chosen.repeat == 3);
   CHECK(chosen.has_schedule());
+  CHECK(chosen.sort == options::order::cost);
   CHECK(chosen.only == strata::vec<std::string>{"attn*", "mlp"});
   CHECK(chosen.synchronize);
   CHECK(chosen.nvtx == options::nvtx_mode::out);
@@ -92,6 +93,17 @@ TEST_CASE("some kinds of device work") {
   CHECK_FALSE(some.trace_waits);
   CHECK(some.every == 100);
   CHECK(some.has_schedule());
+}
+
+TEST_CASE("the order of ranges") {
+  CHECK(good("sort=order").sort == options::order::execution);
+  CHECK(good("sort=name").sort == options::order::name);
+  CHECK(good("sort=name,sort=cost").sort == options::order::cost);
+  options chosen;
+  CHECK(bad("sort=costs,sort=name", &chosen) ==
+        "STRATA: \"sort=costs\" is ignored, did you mean cost? sort takes cost, order or name.");
+  CHECK(chosen.sort == options::order::name);
+  CHECK(bad("sort", &chosen) == "STRATA: \"sort=\" is ignored: sort takes cost, order or name.");
 }
 
 TEST_CASE("on, off and host") {

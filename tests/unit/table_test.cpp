@@ -116,6 +116,77 @@ TEST_CASE("siblings are in order of their GPU time, or host time without a GPU")
   CHECK(text.find("mlp") < text.find("attention"));
 }
 
+TEST_CASE("siblings in the order of execution, or by name") {
+  report_sample const s = gpu_sample(2, 2);
+  auto const sorted = [&s](row_order order) {
+    report_input input = s.input();
+    input.sort = order;
+    return text_of([&](detail::text_writer& out) { write_table(out, input, {200}); });
+  };
+  auto const in_order = [](std::string const& text, std::vector<char const*> const& names) {
+    std::size_t at = text.find("\nforward");
+    for (char const* const name : names) {
+      std::size_t const next = text.find(name, at);
+      if (next == text.npos || text.find("total", at) < next) return false;
+      at = next;
+    }
+    return true;
+  };
+  CHECK(in_order(sorted(row_order::cost), {"\n  block", "attention", "mlp", "ln1", "encoder"}));
+  CHECK(
+      in_order(sorted(row_order::execution), {"encoder", "\n  block", "ln1", "attention", "mlp"}));
+  CHECK(in_order(sorted(row_order::name), {"\n  block", "attention", "ln1", "mlp", "encoder"}));
+}
+
+TEST_CASE("the share of a counted roof is a column beside the limiter") {
+  report_sample const s = gpu_sample(2, 2);
+  report_input input = s.input();
+  range_limit& counted = input.roofline.limits[5];
+  counted = {"HBM 88 %", "HBM", 87.6, 100.0, true, false};
+  input.roofline.limits[6] = {"HBM 61 %", "HBM", 61.0, 100.0, false, false};
+  auto const row = [&](char const* name) {
+    for (std::string const& line :
+         lines(text_of([&](detail::text_writer& out) { write_table(out, input, {120}); })))
+      if (has(line, name)) return line;
+    return std::string();
+  };
+  CHECK(has(row("limiter"), "  limiter   roof %  GPU busy"));
+  CHECK(has(row("attention"), "  HBM         87.6  "));
+  CHECK(has(row("mlp"), "  HBM 61 %          "));
+  counted.text = "latency";
+  CHECK(has(row("attention"), "  latency     87.6  "));
+  counted.above_roof = true;
+  CHECK_FALSE(has(row("limiter"), "roof %"));
+}
+
+TEST_CASE("what the GPU did stands before what the host did") {
+  std::string const text = table(gpu_sample(2, 2), 200);
+  CHECK(has(text, "limiter  GPU busy"));
+  CHECK(text.find("  kernels") < text.find("  host total"));
+}
+
+TEST_CASE("a terminal without UTF-8 has a table of the same width in ASCII") {
+  report_sample s = gpu_sample(12, 10);
+  s.folded[2].path = s.tree[2].path = "forward/\xC3\xA9ncoder \xE6\xB3\xA8";
+  s.kernels[1].short_name = std::string(200, 'k');
+  auto const written = [&s](bool ascii) {
+    return text_of([&](detail::text_writer& out) {
+      write_table(out, s.input(), {120, false, 60, ascii});
+    });
+  };
+  std::vector<std::string> const wide = lines(written(false)), plain = lines(written(true));
+  REQUIRE(plain.size() == wide.size());
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    CAPTURE(plain[i]);
+    CHECK(plain[i].size() == detail::display_width(wide[i]));
+    for (char const c : plain[i]) CHECK((c >= 0x20 && c < 0x7f));
+  }
+  CHECK(has(written(true), "  ?ncoder ??"));
+  CHECK(has(written(true), "\n-----"));
+  s.kernels[1].short_name = "kernel";
+  CHECK(has(written(true), "  ######"));
+}
+
 TEST_CASE("time in CUDA graphs is shown where the graphs were captured, and counts in the order") {
   report_sample s = gpu_sample(2, 2);
   CHECK_FALSE(has(table(s, 120), "in graphs"));

@@ -73,8 +73,9 @@ struct steps_summary {
   vec<stream_time> streams;     ///< the busiest first
 
   /// A sum over the whole run as a part of a mean step, for a range with this share in steps.
+  /// Where no step was recorded, the run is the step, and nothing lies outside of it.
   double per_step(double total, double step_share = 1.0) const noexcept {
-    return total * step_share / static_cast<double>(count);
+    return from_steps ? total * step_share / static_cast<double>(count) : total;
   }
   /// The mean of the steps that findings look at.
   double typical_ns() const noexcept {

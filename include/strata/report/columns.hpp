@@ -33,6 +33,13 @@ struct counter_tables {
   counter_table folded;  ///< of report_input::folded
 };
 
+/// In which order the ranges below one stand.
+enum class row_order : std::uint8_t {
+  cost,       ///< the dearest first
+  execution,  ///< as they ran
+  name
+};
+
 /// What every report is made from. It refers to its parts, but for the counters: they outlive it.
 struct report_input {
   report_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
@@ -51,8 +58,9 @@ struct report_input {
   vec<counter_tables> counters;                           ///< of the sets that have values by range
   kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
   steps_summary steps;                                    ///< rows are those of `folded`
-  roofline_table roofline;  ///< of `folded`; empty before find_answer()
-  findings_table findings;  ///< of `folded`; empty before find_answer()
+  roofline_table roofline;           ///< of `folded`; empty before find_answer()
+  findings_table findings;           ///< of `folded`; empty before find_answer()
+  row_order sort = row_order::cost;  ///< on the console, and on the page at first
 
   /// The counted values of the GPU by the rows of `folded`, or null.
   counter_table const* gpu_counters() const noexcept {

@@ -204,7 +204,8 @@ inline std::string device_text(report_input const& input) {
         (share.empty() ? share : " (" + share + " %)") + ", idle " +
         human_time(steps.gpu_idle_ns).text());
   }
-  if (steps.tokens_per_s > 0.0) add(significant(steps.tokens_per_s) + " tokens/s");
+  if (steps.tokens_per_s > 0.0)
+    add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
   if (steps.from_steps && steps.outside_ns > 0.0)
     add("outside of steps " + human_time(steps.outside_ns).text() +
         (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + human_time(steps.outside_gpu_ns).text()

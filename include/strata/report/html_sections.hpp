@@ -82,7 +82,7 @@ function doubts() {
 inline constexpr std::string_view page_ranges = R"js(<script>
 "use strict";
 /* ---- The range table ---- */
-const rangeTable = { view: folded, sort: "order", search: "", per: true, open: new Set(), most: 250 };
+const rangeTable = { view: folded, sort: data.sort, search: "", per: true, open: new Set(), most: 250 };
 const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]));
 const limitOf = row => limiters.get(row.folded) || "";
 const timeShare = row => data.traced && summary.gpu_busy_ns > 0 ? 100 * perStep(row, row.busy_ns) / summary.mean_ns : 100 * perStep(row, row.host_ns) / summary.mean_ns;
@@ -112,6 +112,7 @@ const allColumns = [
     }),
 ];
 const columns = allColumns.filter(c => anyRow(r => r.depth > 0 && (c.text ? c.get(r) : c.get(r) > 0)));
+if (rangeTable.sort === "cost") rangeTable.sort = columns.some(c => c.key === "busy") ? "busy" : "host";
 
 function shownRows() {
   const { view, sort, search, open } = rangeTable;
@@ -124,6 +125,7 @@ function shownRows() {
   const result = [];
   const visit = row => {
     let below = words ? row.children.filter(c => wanted.has(c.place)) : row.children;
+    if (sort === "name") below = below.slice().sort((a, b) => a.label.localeCompare(b.label) || a.place - b.place);
     if (column) below = below.slice().sort((a, b) => column.text ? String(column.get(a) || "~").localeCompare(String(column.get(b) || "~"))
       : (column.get(b) || 0) - (column.get(a) || 0) || a.place - b.place);
     for (const child of below) {
@@ -172,10 +174,11 @@ function rangeRow(row) {
 function drawRanges(focus) {
   const rows = shownRows();
   const shown = rows.slice(0, rangeTable.most);
-  const heading = (key, label, title, text) => el("th", { scope: "col", class: text && "text", "aria-sort": rangeTable.sort === key ? (key === "order" ? "ascending" : "descending") : undefined },
-    el("button", { type: "button", title, onclick: () => { rangeTable.sort = key; drawRanges(); } }, label));
+  const byRow = rangeTable.sort === "name" ? "name" : "order";
+  const heading = (key, label, title, text) => el("th", { scope: "col", class: text && "text", "aria-sort": rangeTable.sort === key ? (key === byRow ? "ascending" : "descending") : undefined },
+    el("button", { type: "button", title, onclick: () => { rangeTable.sort = key === "order" && rangeTable.sort === "order" ? "name" : key === "name" ? "order" : key; drawRanges(); } }, label));
   byId("range-rows").classList.toggle("tall", isTall(shown.length));
-  byId("range-rows").replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, heading("order", "Range", "in the order of execution"), columns.map(c => heading(c.key, c.label, c.title, c.text)))),
+  byId("range-rows").replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, heading(byRow, "Range", "in the order of execution, then by name"), columns.map(c => heading(c.key, c.label, c.title, c.text)))),
     el("tbody", {}, shown.map(rangeRow))));
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
@@ -202,7 +205,7 @@ function ranges() {
   const redraw = () => drawRanges();
   const view = views.length > 1 ? el("label", {}, "Indices", el("select", { id: "range-view", onchange: e => { rangeTable.view = views[e.target.value]; openTo(2, 60); redraw(); } },
     el("option", { value: 0 }, "folded, as block[*]"), el("option", { value: 1 }, "each by itself"))) : null;
-  section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one restores the order of execution. A click on a name shows the range in the figures below.",
+  section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is for the order of execution and for names. A click on a name shows the range in the figures below.",
     el("div", { class: "controls" },
       el("label", {}, "Search", el("input", { type: "search", id: "range-search", oninput: e => { rangeTable.search = e.target.value.trim(); redraw(); } })), view,
       summary.count > 1 ? picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); }) : null,

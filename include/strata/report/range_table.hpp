@@ -21,14 +21,15 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The folded tree as rows of a console table: indented, the dearest sibling first. Times and
-/// counts are of a mean step; ranges that are in none are left out.
+/// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
+/// and counts are of a mean step; ranges that are in none are left out.
 class range_table {
  public:
   range_table(report_input const& input, std::size_t max_rows)
       : rows_(input.folded),
         steps_(input.steps),
         limits_(input.roofline.limits),
+        sort_(input.sort),
         by_gpu_(gpu_time(input)),
         table_(columns(by_gpu_)) {
     if (rows_.empty()) return;
@@ -70,6 +71,10 @@ class range_table {
     return positions;
   }
 
+  /// The factor from all calls of a row to those of a mean step.
+  double factor(std::size_t i) const noexcept { return steps_.per_step(1.0, rows_[i].step_share); }
+  bool from_steps() const noexcept { return steps_.from_steps; }
+
   /// What the row adds to the path of the row above.
   std::string label(std::size_t i) const {
     std::string const& above = rows_[rows_[i].parent].path;
@@ -90,14 +95,7 @@ class range_table {
         {"range", 1000, form::text, 24},
         {"limiter", 92, form::text, 0,
          "limiter: the nearest roof, or what else limits the range. "},
-        {"calls", 70, form::count},
-        {"host total", 100, form::time},
-        {"host %", gpu ? 40 : 75, form::percent, 0, "host %: of the time in ranges. "},
-        {"", 31, form::bar},
-        {"host self", 60, form::time},
-        {"median", 65, form::time},
-        {"max", 28, form::time},
-        {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
+        {"roof %", 93, form::percent, 0, "roof %: time at the nearest roof of the GPU busy time. "},
         {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
         {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
         {"", 30, form::bar},
@@ -106,6 +104,14 @@ class range_table {
          "that launched the graph. "},
         {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each. "},
         {"kernels", 80, form::count},
+        {"calls", 70, form::count},
+        {"host total", 100, form::time},
+        {"host %", gpu ? 40 : 75, form::percent, 0, "host %: of the time in ranges. "},
+        {"", 31, form::bar},
+        {"host self", 60, form::time},
+        {"median", 65, form::time},
+        {"max", 28, form::time},
+        {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
         {"copied", 45, form::bytes},
         {"allocated", 20, form::bytes},
         {"peak", 25, form::bytes},
@@ -115,10 +121,6 @@ class range_table {
          gpu ? "tokens/s: by host or GPU busy time, the longer. " : ""}};
   }
 
-  /// The factor from all calls of a row to those of a mean step.
-  double factor(std::size_t i) const noexcept {
-    return steps_.from_steps ? steps_.per_step(1.0, rows_[i].step_share) : 1.0;
-  }
   template <class Integer>
   double scaled(std::size_t i, Integer value) const noexcept {
     return static_cast<double>(value) * factor(i);
@@ -150,6 +152,12 @@ class range_table {
     return a < b;
   }
 
+  bool is_before(std::size_t a, std::size_t b) const noexcept {
+    if (sort_ == row_order::cost) return dearer(a, b);
+    int const by_name = sort_ == row_order::name ? rows_[a].path.compare(rows_[b].path) : 0;
+    return by_name != 0 ? by_name < 0 : a < b;
+  }
+
   /// Depth first; a row's children follow it.
   void order_rows() {
     vec<vec<std::size_t>> children(rows_.size());
@@ -165,7 +173,7 @@ class range_table {
         order_.push_back(at);
       }
       auto& below = children[at];
-      below.sort([this](std::size_t a, std::size_t b) { return dearer(b, a); });
+      below.sort([this](std::size_t a, std::size_t b) { return is_before(b, a); });
       stack.insert(stack.end(), below.begin(), below.end());
     }
   }
@@ -205,17 +213,39 @@ class range_table {
             repeated ? if_any(row.host.maximum()) : none};
   }
 
-  /// The columns from `launch` to `peak`, of a mean step by `part`.
-  void add_device(vec<double>& values, device_work const& work, double busy_ns, double part,
-                  std::int64_t peak_bytes) const {
+  /// The columns from `roof %` to `peak`, of a mean step by `part`. `limited`: the row of the
+  /// limiter; `host`: the columns from `calls` to `max`.
+  vec<double> values_of(std::size_t limited, device_work const& work, double busy_ns, double part,
+                        std::int64_t peak_bytes, vec<double> const& host) const {
     double const share = by_gpu_ ? if_any(percent_of(busy_ns, all_busy_ns())) : none;
     std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
                                  work.device_to_device_bytes + work.other_bytes;
     auto const mean = [part](auto value) { return if_any(static_cast<double>(value) * part); };
-    for (double const value : {mean(work.launch_ns), if_any(busy_ns), share, share,
-                               mean(work.graph_kernel_ns), mean(work.kernel_ns), mean(work.kernels),
-                               mean(copied), mean(work.allocated_bytes), if_any(peak_bytes)})
+    vec<double> values{has_roof(limited) ? 100.0 * limits_[limited].fraction() : none,
+                       if_any(busy_ns),
+                       share,
+                       share,
+                       mean(work.graph_kernel_ns),
+                       mean(work.kernel_ns),
+                       mean(work.kernels)};
+    values.insert(values.end(), host.begin(), host.end());
+    for (double const value :
+         {mean(work.launch_ns), mean(copied), mean(work.allocated_bytes), if_any(peak_bytes)})
       values.push_back(value);
+    return values;
+  }
+  /// Whether a row's share of a roof was counted.
+  bool has_roof(std::size_t row) const noexcept {
+    return row < limits_.size() && limits_[row].counted && limits_[row].roof_ns > 0.0 &&
+           limits_[row].time_ns > 0.0 && !limits_[row].above_roof;
+  }
+  /// The limiter; without the share that has a column.
+  std::string limiter(std::size_t row) const {
+    if (row >= limits_.size()) return {};
+    range_limit const& limit = limits_[row];
+    bool const at_roof =
+        limit.text.compare(0, limit.roof.size() + 1, std::string(limit.roof) + ' ') == 0;
+    return has_roof(row) && at_roof ? std::string(limit.roof) : limit.text;
   }
   double all_busy_ns() const noexcept {
     bool const known = steps_.from_steps && steps_.has_timeline;
@@ -227,16 +257,15 @@ class range_table {
     auto const host_ns = static_cast<double>(row.host_total_ns);
     auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<double> values = host_values(i);
-    add_device(values, row.total, scaled(i, row.gpu_busy_ns), factor(i), row.peak_bytes);
+    vec<double> values = values_of(i, row.total, scaled(i, row.gpu_busy_ns), factor(i),
+                                   row.peak_bytes, host_values(i));
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
     values.push_back(rate(row.flops, work_ns, 1e9));
     values.push_back(rate(row.bytes, work_ns, 1e9));
     // Either the host or the device is what the tokens wait for.
     values.push_back(rate(row.tokens, (std::max)(host_ns, busy_ns), 1.0));
-    std::string const limit = i < limits_.size() ? limits_[i].text : std::string();
-    table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limit}}, values);
+    table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
   }
 
   /// Its busy time is known where no work overlapped at all: then it is the sum.
@@ -244,30 +273,30 @@ class range_table {
     device_work const& work = rows_[0].self;
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
-    double const part = steps_.from_steps ? steps_.per_step(1.0, step_share) : 1.0;
+    double const part = steps_.per_step(1.0, step_share);
     if (!(part > 0.0)) return;
-    vec<double> values(host_columns, none);
     double const busy = static_cast<double>(work.kernel_ns + work.copy_ns) * part;
-    add_device(values, work, apart ? busy : 0.0, part, 0);
-    table_.add_row({{"(outside ranges)"}, {}}, values);
+    table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), work, apart ? busy : 0.0,
+                                                         part, 0, vec<double>(host_columns, none)));
   }
 
   void add_total() {
-    vec<double> values(host_columns, none);
-    values[1] = if_any(host_ns_);
-    add_device(values, rows_[0].total, all_busy_ns(), factor(0), rows_[0].peak_bytes);
-    std::string const limit = limits_.empty() ? std::string() : limits_[0].text;
-    table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limit}}, values);
+    vec<double> host(host_columns, none);
+    host[1] = if_any(host_ns_);
+    table_.add_row(
+        {{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
+        values_of(0, rows_[0].total, all_busy_ns(), factor(0), rows_[0].peak_bytes, host));
   }
 
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
   static constexpr std::size_t host_columns = 7;
-  static constexpr std::size_t rate_columns = 19;
+  static constexpr std::size_t rate_columns = 20;
 
   vec<range_row> const& rows_;
   steps_summary const& steps_;
   vec<range_limit> const& limits_;  ///< of the rows, or empty
-  bool by_gpu_;                     ///< the time that counts is that of the device
+  row_order sort_;
+  bool by_gpu_;  ///< the time that counts is that of the device
   console_table table_;
   double host_ns_ = 0.0;  ///< in ranges of the first level, over all threads
   vec<std::size_t> order_;
@@ -283,7 +312,7 @@ class counter_view {
  public:
   /// Requires: counters of the rows that `ranges` shows.
   counter_view(range_table const& ranges, counter_table const& counters)
-      : counters_(counters), table_({{"range", 1000, console_form::text, 24}}) {
+      : counters_(counters), ranges_(ranges), table_({{"range", 1000, console_form::text, 24}}) {
     for (column const& each : all_columns) {
       at_.push_back(counters.find(each.key));
       table_.add_column(each.shown);
@@ -311,7 +340,9 @@ class counter_view {
       rates = true;
       shares = shares || all_columns[i].shown.form == console_form::percent;
     }
-    std::string text = counters_.method == counting::passes ? passes_text() : counters_.about;
+    std::string text = passes_text();
+    if (is_running())
+      text = counters_.about + (ranges_.from_steps() ? "Counts are of a mean step. " : "");
     if (scaled_)
       text +=
           "Some events took turns on the hardware: they are scaled, and the notes of the CSV file "
@@ -379,6 +410,8 @@ class counter_view {
       {{"page faults", 70, form::amount}, "cpu_page_faults"},
       {{"switches", 68, form::amount}, "cpu_context_switches"}};
 
+  /// Whether the values are sums over all calls.
+  bool is_running() const noexcept { return counters_.method == counting::while_running; }
   /// Whether the counts of a column are divided by times.
   bool by_time(std::size_t i) const noexcept {
     return at_[i] != counter_table::none &&
@@ -421,11 +454,13 @@ class counter_view {
       counter_cell const cell =
           at_[i] == counter_table::none ? counter_cell() : counters_.at(row, at_[i], scope);
       console_form const shown = all_columns[i].shown.form;
-      values.push_back(shown == console_form::rate ? cell.value * 1e-9 : cell.value);
+      bool const adds_up = shown != console_form::percent && shown != console_form::plain;
+      values.push_back(shown == console_form::rate ? cell.value * 1e-9
+                       : is_running() && adds_up   ? cell.value * ranges_.factor(row)
+                                                   : cell.value);
       above_peak_ =
           above_peak_ || (shown == console_form::percent && by_time(i) && cell.value > 100.0);
-      scaled_ = scaled_ || (counters_.method == counting::while_running && is_finite(cell.value) &&
-                            cell.note != 0);
+      scaled_ = scaled_ || (is_running() && is_finite(cell.value) && cell.note != 0);
     }
     table_.add_row({{console_text(label), {}, level}}, values);
     empty_ = false;
@@ -453,6 +488,7 @@ class counter_view {
   }
 
   counter_table const& counters_;
+  range_table const& ranges_;
   console_table table_;
   vec<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;

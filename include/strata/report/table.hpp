@@ -140,6 +140,7 @@ struct table_options {
   int width = 120;            ///< columns of the terminal, 40 or more
   bool color = false;         ///< ANSI escapes
   std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
+  bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
 };
 
 namespace detail {
@@ -270,11 +271,44 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
 
 }  // namespace detail
 
+namespace detail {
+
+/// A text in ASCII, column by column.
+inline void write_ascii(text_writer& out, std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    utf8_character const c = decode_utf8(text, at);
+    bool const bar = c.value >= 0x2588 && c.value <= 0x258f;
+    if (c.value < 0x80) {
+      out.put(text[at]);
+    } else {
+      out.repeat(c.value == 0x2500          ? "-"
+                 : c.value == 0x2026        ? "~"
+                 : bar && c.value <= 0x258c ? "#"
+                 : bar                      ? "-"
+                                            : "?",
+                 c.valid ? width_of(c.value) : 1);
+    }
+    at += c.length;
+  }
+}
+
+}  // namespace detail
+
 /// The report for a terminal: where and how long, the folded call tree with its cost, what was
 /// counted in it, the kernels that took longest, what was lost and how to keep it, what went wrong,
 /// what Strata itself cost.
 inline void write_table(detail::text_writer& out, report_input const& input,
                         table_options const& options = {}) {
+  if (options.ascii) {
+    std::string text;
+    {
+      detail::text_writer wide(text);
+      table_options same = options;
+      same.ascii = false;
+      write_table(wide, input, same);
+    }
+    return detail::write_ascii(out, text);
+  }
   std::size_t const width = detail::usable_width(options);
   detail::write_heading(out, input, options);
   detail::write_ranges(out, input, options);

@@ -67,6 +67,8 @@ class options_reader {
       {"out", "=DIRECTORY", "where the files go", "strata-out"},
       {"formats", "=table+csv+json+trace+perfetto+html", "what is written, or none",
        "the first four"},
+      {"sort", "=cost|order|name", "ranges below one: the dearest first, as they ran, or by name",
+       "cost"},
       {"skip", "=N", "steps that are not recorded, before each window", "0"},
       {"warmup", "=N", "steps of a window that are recorded and dropped", "0"},
       {"active", "=N", "steps of a window that are kept", "all that follow"},
@@ -194,6 +196,7 @@ class options_reader {
       return;
     }
     if (key == "formats") return formats(value);
+    if (key == "sort") return sort(value);
     if (key == "only") return patterns(key, value, to_->only);
     if (key == "kernels") return patterns(key, value, to_->kernels);
     for (number_row const& each : numbers)
@@ -206,6 +209,12 @@ class options_reader {
     problems_->push_back(no_key(key));
   }
 
+  /// `, did you mean NAME?`, or `otherwise` where no name is near.
+  static std::string meant(nearest_names& nearest, char const* otherwise = ":") {
+    vec<std::string> const best = nearest.best(1);
+    return best.empty() ? otherwise : ", did you mean " + best.front() + '?';
+  }
+
   static std::string no_key(std::string_view key) {
     nearest_names nearest(key);
     std::string all;
@@ -213,15 +222,14 @@ class options_reader {
       nearest.consider(each.key);
       all += (all.empty() ? "" : ", ") + std::string(each.key);
     }
-    vec<std::string> const best = nearest.best(1);
-    return "STRATA: there is no key \"" + quoted(key) + '"' +
-           (best.empty() ? "" : ", did you mean " + best.front() + '?') + "; the keys are " + all +
-           '.';
+    return "STRATA: there is no key \"" + quoted(key) + '"' + meant(nearest, "") +
+           "; the keys are " + all + '.';
   }
 
-  void wrong(std::string_view key, std::string_view value, std::string_view wanted) {
-    problems_->push_back("STRATA: \"" + std::string(key) + "=" + quoted(value) + "\" is ignored: " +
-                         std::string(key) + " takes " + std::string(wanted) + ".");
+  void wrong(std::string_view key, std::string_view value, std::string_view wanted,
+             std::string const& hint = ":") {
+    problems_->push_back("STRATA: \"" + std::string(key) + "=" + quoted(value) + "\" is ignored" +
+                         hint + ' ' + std::string(key) + " takes " + std::string(wanted) + ".");
   }
 
   void number(std::string_view key, std::string_view value, std::uint32_t& to,
@@ -274,6 +282,16 @@ class options_reader {
     } else if (trim(value).find_first_not_of("+ \t") == value.npos) {
       wrong("formats", value, wanted);
     }
+  }
+
+  void sort(std::string_view value) {
+    constexpr std::string_view names[] = {"cost", "order", "name"};  // as options::order
+    nearest_names nearest(value);
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (value == names[i]) return (void)(to_->sort = static_cast<options::order>(i));
+      nearest.consider(names[i]);
+    }
+    wrong("sort", value, "cost, order or name", meant(nearest));
   }
 
   void device_kinds(std::string_view value) {

@@ -238,7 +238,9 @@ class report_files {
 
   /// The table for the terminal. It reads the environment, which a report beside the running
   /// program leaves alone.
-  static table_options terminal() noexcept { return {terminal_width(), has_colors(), most_rows}; }
+  static table_options terminal() noexcept {
+    return {terminal_width(), has_colors(), most_rows, !has_utf8()};
+  }
 
   /// Whether the files of a run can go where they should. Where they cannot, `wanted.out` becomes
   /// a folder of temporary files.
@@ -280,6 +282,7 @@ class report_files {
     vec<kernel_row> const kernels = make_kernel_table(source, tree);
     memory_table const memory = make_memory_table(source, tree);
     report_input input(source, tree, folded, kernels, memory);
+    input.sort = static_cast<row_order>(options_->sort);
     kernel_counter_table kernel_counters;
     for (counter_set const& set : source.counter_sets) {
       if (!set.values.empty()) {
@@ -389,6 +392,18 @@ class report_files {
 #else
     return false;
 #endif
+  }
+
+  /// Whether the environment does not name a locale of another encoding, as LC_ALL=C does.
+  static bool has_utf8() noexcept {
+    for (char const* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+      char const* const locale = std::getenv(name);
+      if (locale == nullptr || *locale == '\0') continue;
+      for (char const* at = locale; *at != '\0'; ++at)
+        if ((at[0] | 0x20) == 'u' && (at[1] | 0x20) == 't' && (at[2] | 0x20) == 'f') return true;
+      return false;
+    }
+    return true;
   }
 
   static int terminal_width() noexcept {

@@ -349,7 +349,7 @@ class cpu_counter_collector {
     set.method = counting::while_running;
     set.where = to.environment.cpu;
     set.about =
-        "CPU counters by perf, in user code: sums over all calls, with the ranges below. They "
+        "CPU counters by perf, in user code, with the ranges below. They "
         "follow the ranges of one thread; what other threads do counts for the range that it is "
         "in. ";
     set.metrics = set_;
