@@ -290,7 +290,7 @@ class finding_rules : private kernel_rules {
 
   std::string bound() const {
     steps_summary const& steps = in_.steps;
-    if (!in_.source.traced) return {};
+    if (!in_.source.traced) return longest_on_host();
     if (!has_device_work()) return "the GPU had nothing to do";
     double const busy = steps.active_ns > 0.0 ? steps.active_busy_ns / steps.active_ns : 0.0;
     std::string const whole = steps.from_steps ? "step" : "run";
@@ -299,6 +299,17 @@ class finding_rules : private kernel_rules {
       return gpus() + (in_.roofline.devices > 1 ? " are" : " is") + " busy for " + percent(busy) +
              " of the " + whole + ": why idle otherwise is not known, raise buffers= or log=";
     return bound_by_host(whole, busy) + rest_of_run();
+  }
+  std::string longest_on_host() const {
+    std::size_t longest = 0;
+    for (std::size_t i = 1; i < rows_.size(); ++i)
+      if (longest == 0 || rows_[i].host_self_ns > rows_[longest].host_self_ns) longest = i;
+    if (longest == 0) return {};
+    double const ns = per_step(longest, rows_[longest].host_self_ns);
+    std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
+    std::string const share = ns <= step_ns_ ? " (" + percent(ns / step_ns_) + ")" : "";
+    return "host times only: " + rows_[longest].path + " takes the longest by itself, " + time(ns) +
+           whole + share;
   }
   /// What the sentence leaves out: a dear first step; without steps what is before the first work
   /// on the device, and after the last.
