@@ -144,13 +144,16 @@ class vec_base {
     }
   }
 
-  /// Elements that are zeros, where there are fewer.
-  STRATA_DETAIL_COLD void resize_zeroed(vec_type const& type, std::size_t count) {
-    if (count > size_) {
-      grow(type, count);
+  /// Makes elements where there are fewer; zeros without `make`.
+  STRATA_DETAIL_COLD void resize_to(vec_type const& type, std::size_t count,
+                                    void (*make)(void* to)) {
+    if (count <= size_) return shrink(type, count);
+    grow(type, count);
+    if (make == nullptr) {
       std::memset(place(type, size_), 0, (count - size_) * type.size);
+      size_ = count;
     }
-    size_ = count;
+    for (; size_ < count; ++size_) make(place(type, size_));
   }
 
   STRATA_DETAIL_COLD void shrink(vec_type const& type, std::size_t size) noexcept {
@@ -286,6 +289,11 @@ STRATA_DETAIL_COLD void move_element(void* to, void* from, bool goes) noexcept {
 }
 
 template <class Value>
+STRATA_DETAIL_COLD void make_element(void* to) {
+  ::new (to) Value();
+}
+
+template <class Value>
 STRATA_DETAIL_COLD void copy_element(void* to, void const* from) {
   ::new (to) Value(*static_cast<Value const*>(from));
 }
@@ -415,9 +423,9 @@ class vec : public detail::vec_base {
   void clear() noexcept { cut(0); }
   void resize(std::size_t count) {
     if constexpr (std::is_scalar<Value>::value) {
-      resize_zeroed(type(), count);
+      resize_to(type(), count, nullptr);
     } else {
-      resize(count, Value());
+      resize_to(type(), count, &detail::make_element<Value>);
     }
   }
   void resize(std::size_t count, Value const& value) {
