@@ -27,7 +27,9 @@ enum class errc : unsigned char {
 class status {
  public:
   status() = default;
-  status(errc code, std::string message) : code_(code), message_(std::move(message)) {}
+  status(errc code, std::string&& message) noexcept : code_(code), message_(std::move(message)) {}
+  status(errc code, std::string const& message) : code_(code), message_(message) {}
+  status(errc code, char const* message) : code_(code), message_(message) {}
 
   bool ok() const noexcept { return code_ == errc::ok; }
   explicit operator bool() const noexcept { return ok(); }

@@ -160,6 +160,22 @@ inline char* fixed_text(char* to, double value, int decimals) noexcept {
 
 STRATA_DETAIL_COLD_CODE
 
+// Sums of texts that begin with a temporary are that temporary: std::operator+ returns one more for
+// each `+`, and its destruction, twice, is most of the code of a sentence. A sum is no temporary of
+// its own: `std::string const& x = a + b + c` would refer to nothing.
+STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, char const* b) {
+  return std::move(a.append(b));
+}
+STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, std::string const& b) {
+  return std::move(a.append(b));
+}
+STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, std::string&& b) {
+  return std::move(a.append(b));
+}
+STRATA_DETAIL_COLD inline std::string&& operator+(char const* a, std::string&& b) {
+  return std::move(b.insert(0, a));
+}
+
 /// A number as people read it; the unit apart, so that a column can align both.
 struct quantity {
   std::string number;

@@ -35,9 +35,9 @@ bool if_memory_allows(Body&& body) noexcept {
 /// What the growth of a vec has to know of its elements.
 struct vec_type {
   std::size_t size;
-  /// Moves elements to where nothing lives, or destroys them where `to` is null. Null: memcpy moves
-  /// them, and nothing is to be destroyed.
-  void (*move)(void* to, void* from, std::size_t count) noexcept;
+  /// Moves an element to where nothing lives, unless `to` is null, then destroys it if it `goes`.
+  /// Null: memcpy moves elements, and nothing is to be destroyed.
+  void (*move)(void* to, void* from, bool goes) noexcept;
 };
 
 /// The part of a vec that is the same for all elements: every growth, copy, erasure and insertion
@@ -49,16 +49,15 @@ class vec_base {
   std::size_t capacity() const noexcept { return capacity_; }
 
  protected:
-  /// Appends copies to where there is room. Step 1 takes consecutive values, step 0 the same one.
-  using copier = void (*)(void* data, std::size_t& size, void const* from, std::size_t step,
-                          std::size_t count);
+  /// Makes a copy where nothing lives. Null: memcpy does.
+  using copier = void (*)(void* to, void const* from);
 
   vec_base() noexcept = default;
   vec_base(vec_base const&) = delete;
   vec_base& operator=(vec_base const&) = delete;
   ~vec_base() = default;
 
-  void take(vec_base& from) noexcept {
+  STRATA_DETAIL_COLD void take(vec_base& from) noexcept {
     data_ = from.data_;
     size_ = from.size_;
     capacity_ = from.capacity_;
@@ -66,7 +65,7 @@ class vec_base {
     from.size_ = from.capacity_ = 0;
   }
 
-  void swap_with(vec_base& other) noexcept {
+  STRATA_DETAIL_COLD void swap_with(vec_base& other) noexcept {
     vec_base former;
     former.take(*this);
     take(other);
@@ -86,7 +85,7 @@ class vec_base {
     } else {
       void* const data = std::malloc(capacity * type.size);
       if (data == nullptr) fail();
-      type.move(data, data_, size_);
+      relocate(type, data, data_, size_);
       std::free(data_);
       data_ = data;
     }
@@ -103,15 +102,22 @@ class vec_base {
     return own ? place(type, 0, offset) : const_cast<void*>(value);
   }
 
-  /// Appends what `value` is moved out of.
-  STRATA_DETAIL_COLD void add_moved(vec_type const& type, void* value,
-                                    void (*construct)(void* to, void* from) noexcept) {
-    if (size_ == capacity_) value = grow_for(type, value);
-    construct(place(type, size_), value);
+  /// Appends a copy of what memcpy copies.
+  STRATA_DETAIL_COLD void add_plain(vec_type const& type, void const* value) {
+    if (STRATA_DETAIL_UNLIKELY(size_ == capacity_)) value = grow_for(type, value);
+    std::memcpy(static_cast<unsigned char*>(data_) + size_ * type.size, value, type.size);
     ++size_;
   }
 
-  /// Appends copies; the values may be elements.
+  /// Appends what `value` is moved out of.
+  STRATA_DETAIL_COLD void add_moved(vec_type const& type, void* value) {
+    if (size_ == capacity_) value = grow_for(type, value);
+    type.move(place(type, size_), value, false);
+    ++size_;
+  }
+
+  /// Appends copies; the values may be elements. Step 1 takes consecutive values, step 0 the same
+  /// one.
   STRATA_DETAIL_COLD void add_copies(vec_type const& type, copier copy, void const* from,
                                      std::size_t step, std::size_t count) {
     if (count == 0) return;
@@ -122,29 +128,43 @@ class vec_base {
       grow(type, size_ + count);
       if (own) from = place(type, 0, offset);
     }
-    if (copy != nullptr) return copy(data_, size_, from, step, count);
-    if (step == 1) {
+    if (copy == nullptr && step == 1) {
       std::memcpy(place(type, size_), from, count * type.size);
       size_ += count;
-    } else {
-      for (; count > 0; --count, ++size_) std::memcpy(place(type, size_), from, type.size);
+      return;
+    }
+    for (; count > 0; --count) {
+      if (copy == nullptr) {
+        std::memcpy(place(type, size_), from, type.size);
+      } else {
+        copy(place(type, size_), from);
+      }
+      ++size_;  // one by one, so that those that were made are destroyed if the next one throws
+      from = static_cast<unsigned char const*>(from) + step * type.size;
     }
   }
 
+  /// Makes elements where there are fewer; zeros without `make`.
+  STRATA_DETAIL_COLD void resize_to(vec_type const& type, std::size_t count,
+                                    void (*make)(void* to)) {
+    if (count <= size_) return shrink(type, count);
+    grow(type, count);
+    if (make == nullptr) {
+      std::memset(place(type, size_), 0, (count - size_) * type.size);
+      size_ = count;
+    }
+    for (; size_ < count; ++size_) make(place(type, size_));
+  }
+
   STRATA_DETAIL_COLD void shrink(vec_type const& type, std::size_t size) noexcept {
-    if (type.move != nullptr) type.move(nullptr, place(type, size), size_ - size);
+    relocate(type, nullptr, place(type, size), size_ - size);
     size_ = size;
   }
 
   STRATA_DETAIL_COLD void remove(vec_type const& type, std::size_t at, std::size_t count) noexcept {
     if (count == 0) return;
-    std::size_t const behind = size_ - at - count;
-    if (type.move == nullptr) {
-      std::memmove(place(type, at), place(type, at + count), behind * type.size);
-    } else {
-      type.move(nullptr, place(type, at), count);
-      type.move(place(type, at), place(type, at + count), behind);
-    }
+    relocate(type, nullptr, place(type, at), count);
+    relocate(type, place(type, at), place(type, at + count), size_ - at - count);
     size_ -= count;
   }
 
@@ -162,8 +182,7 @@ class vec_base {
   }
 
   STRATA_DETAIL_COLD void free_all(vec_type const& type) noexcept {
-    if (data_ == nullptr) return;
-    if (type.move != nullptr) type.move(nullptr, data_, size_);
+    relocate(type, nullptr, data_, size_);
     std::free(data_);
   }
 
@@ -242,41 +261,41 @@ class vec_base {
     }
   }
 
-  static void relocate(vec_type const& type, void* to, void* from, std::size_t count) noexcept {
+  /// Moves elements to where nothing lives, which may overlap, or destroys them where `to` is null.
+  STRATA_DETAIL_COLD static void relocate(vec_type const& type, void* to, void* from,
+                                          std::size_t count) noexcept {
     if (count == 0) return;
-    if (type.move != nullptr) return type.move(to, from, count);
-    std::memmove(to, from, count * type.size);
+    if (type.move == nullptr) {
+      if (to != nullptr) std::memmove(to, from, count * type.size);
+      return;
+    }
+    unsigned char* const source = static_cast<unsigned char*>(from);
+    unsigned char* const target = static_cast<unsigned char*>(to);
+    bool const up = target > source;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t const at = (up ? count - 1 - i : i) * type.size;
+      type.move(target == nullptr ? nullptr : target + at, source + at, true);
+    }
   }
 };
 
 template <class Value>
-STRATA_DETAIL_COLD void move_elements(void* to, void* from, std::size_t count) noexcept {
+STRATA_DETAIL_COLD void move_element(void* to, void* from, bool goes) noexcept {
   static_assert(std::is_nothrow_move_constructible<Value>::value,
                 "a vec moves its elements as it grows");
-  Value* const source = static_cast<Value*>(from);
-  Value* const target = static_cast<Value*>(to);
-  bool const up = target > source;  // the places may overlap
-  for (std::size_t i = 0; i < count; ++i) {
-    std::size_t const at = up ? count - 1 - i : i;
-    if (target != nullptr)
-      ::new (static_cast<void*>(target + at)) Value(static_cast<Value&&>(source[at]));
-    source[at].~Value();
-  }
+  Value& source = *static_cast<Value*>(from);
+  if (to != nullptr) ::new (to) Value(static_cast<Value&&>(source));
+  if (goes) source.~Value();
 }
 
 template <class Value>
-STRATA_DETAIL_COLD void move_element(void* to, void* from) noexcept {
-  ::new (to) Value(static_cast<Value&&>(*static_cast<Value*>(from)));
+STRATA_DETAIL_COLD void make_element(void* to) {
+  ::new (to) Value();
 }
 
 template <class Value>
-STRATA_DETAIL_COLD void copy_elements(void* data, std::size_t& size, void const* from,
-                                      std::size_t step, std::size_t count) {
-  Value const* value = static_cast<Value const*>(from);
-  for (; count > 0; --count, value += step) {
-    ::new (static_cast<void*>(static_cast<Value*>(data) + size)) Value(*value);
-    ++size;  // one by one, so that those that were made are destroyed if the next one throws
-  }
+STRATA_DETAIL_COLD void copy_element(void* to, void const* from) {
+  ::new (to) Value(*static_cast<Value const*>(from));
 }
 
 /// Whether memcpy copies and moves a Value. std::pair is among them, although its assignment is not
@@ -285,13 +304,18 @@ template <class Value>
 inline constexpr bool is_plain = std::is_trivially_copy_constructible<Value>::value&&
     std::is_trivially_destructible<Value>::value;
 
+/// A type without values.
+class never {
+  never(never*, never*, never*) noexcept;
+};
+
 template <class Value>
 constexpr vec_type make_vec_type() noexcept {
   static_assert(alignof(Value) <= alignof(std::max_align_t), "malloc aligns the elements");
   if constexpr (is_plain<Value>) {
     return {sizeof(Value), nullptr};
   } else {
-    return {sizeof(Value), &move_elements<Value>};
+    return {sizeof(Value), &move_element<Value>};
   }
 }
 
@@ -307,6 +331,9 @@ inline constexpr vec_type vec_type_of = make_vec_type<Value>();
 /// std::bad_alloc, or ends the program under -fno-exceptions.
 template <class Value>
 class vec : public detail::vec_base {
+  // What memcpy copies is not moved, too: no second push_back for it.
+  using movable = std::conditional_t<detail::is_plain<Value>, detail::never, Value>;
+
  public:
   using value_type = Value;
   using reference = Value&;
@@ -380,18 +407,12 @@ class vec : public detail::vec_base {
 
   void push_back(Value const& value) {
     if constexpr (detail::is_plain<Value>) {
-      add_plain(&value);
+      add_plain(type(), &value);
     } else {
       append(&value, 0, 1);
     }
   }
-  void push_back(Value&& value) {
-    if constexpr (detail::is_plain<Value>) {
-      add_plain(&value);
-    } else {
-      add_moved(type(), &value, &detail::move_element<Value>);
-    }
-  }
+  void push_back(movable&& value) { add_moved(type(), &value); }
   template <class... From>
   Value& emplace_back(From&&... from) {
     push_back(Value(static_cast<From&&>(from)...));
@@ -401,9 +422,11 @@ class vec : public detail::vec_base {
 
   void clear() noexcept { cut(0); }
   void resize(std::size_t count) {
-    if (count <= size_) return cut(count);
-    Value const value = Value();
-    append(&value, 0, count - size_);
+    if constexpr (std::is_scalar<Value>::value) {
+      resize_to(type(), count, nullptr);
+    } else {
+      resize_to(type(), count, &detail::make_element<Value>);
+    }
   }
   void resize(std::size_t count, Value const& value) {
     if (count <= size_) return cut(count);
@@ -509,7 +532,7 @@ class vec : public detail::vec_base {
     if constexpr (detail::is_plain<Value>) {
       add_copies(type(), nullptr, from, step, count);
     } else {
-      add_copies(type(), &detail::copy_elements<Value>, from, step, count);
+      add_copies(type(), &detail::copy_element<Value>, from, step, count);
     }
   }
 
@@ -530,14 +553,7 @@ class vec : public detail::vec_base {
     }
   }
 
-  void add_plain(Value const* value) {
-    if (STRATA_DETAIL_UNLIKELY(size_ == capacity_))
-      value = static_cast<Value const*>(grow_for(type(), value));
-    ::new (static_cast<void*>(static_cast<Value*>(data_) + size_)) Value(*value);
-    ++size_;
-  }
-
-  void cut(std::size_t size) noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE void cut(std::size_t size) noexcept {
     if constexpr (detail::is_plain<Value>) {
       size_ = size;
     } else {
