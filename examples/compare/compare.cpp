@@ -1,74 +1,150 @@
-// compare [--fail-over 5%] [--range PATH] before/profile.json after/profile.json
+// compare [options] BEFORE AFTER; see usage.
 //
-// What changed between two runs, by range. Exit code: 0 no regression, 1 a regression or no way to
-// tell, 2 usage.
+// What changed between runs of a program, by range. Exit code: 0 no regression, 1 a regression or
+// no way to tell, 2 usage.
 #include <strata/compare.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <deque>
+#include <filesystem>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <system_error>
+#include <vector>
+
+#include "output.hpp"
 
 namespace {
 
 constexpr char usage[] =
-    "compare [--fail-over 5%] [--range PATH] before/profile.json after/profile.json\n"
-    "\n"
-    "  --fail-over 5%  how much slower a step or a range may be\n"
-    "  --range PATH    all columns of this range (block[*] or block[3]), instead of the ranges' "
-    "times\n"
-    "\n"
-    "Exit code: 0 no regression, 1 a regression or no way to tell, 2 usage.\n";
+    R"(compare [options] BEFORE AFTER
+compare [options] --baseline BEFORE [--baseline BEFORE ...] AFTER [AFTER ...]
+
+BEFORE and AFTER are profile.json, or folders that have one or whose folders have one: each is a run.
+Three runs of each side tell the noise between runs.
+
+  --baseline PATH     a run before the change, or a folder of runs
+  --fail-over 5%      how much slower a step or a range may be
+  --accepted FILE     slowdowns that are known: lines of path,column,limit,reason
+  --least-share 2%    of a step; what has less cannot make the result inconclusive
+  --run-noise 1%      how much the step's time differs between runs, where it is known
+  --anyway            judge also runs of other devices, processors, settings or work
+  --range PATH        all columns of this range (block[*] or block[3]), instead of the ranges' times
+  --json FILE         the result for programs
+  --markdown FILE     the result as a table for a comment
+
+Exit code: 0 no regression, 1 a regression or no way to tell, 2 usage.
+)";
 
 struct options {
-  double limit = 0.05;
-  char const* range = nullptr;
-  char const* files[2] = {};
+  strata::compare_options compare;
+  std::vector<std::string> before, after;
+  std::string range, accepted, json, markdown;
 };
 
-bool read_limit(char const* text, double& limit) {
-  char* end = nullptr;
-  limit = std::strtod(text, &end) / 100;
-  return end != text && std::strcmp(end, "%") == 0 && limit >= 0 && limit < 100;
+int refuse(std::string const& what, std::string const& why) {
+  std::fprintf(stderr, "compare: %s: %s\n", strata::detail::console_text(what).c_str(),
+               strata::detail::console_text(why).c_str());
+  return 2;
 }
 
+/// False where the command line is wrong.
 bool read_options(int argc, char** argv, options& to) {
-  int files = 0;
+  std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
-    std::string_view const word = argv[i];
-    bool const more = i + 1 < argc;
-    if (word == "--fail-over" && more) {
-      if (!read_limit(argv[++i], to.limit)) return false;
-    } else if (word == "--range" && more) {
-      to.range = argv[++i];
-    } else if (files < 2 && word.substr(0, 2) != "--") {
-      to.files[files++] = argv[i];
-    } else {
+    std::string const word = argv[i];
+    if (word == "--anyway") {
+      to.compare.anyway = true;
+      continue;
+    }
+    if (word.substr(0, 2) != "--") {
+      paths.push_back(word);
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    std::string const value = argv[++i];
+    double* const share = word == "--fail-over"     ? &to.compare.limit
+                          : word == "--least-share" ? &to.compare.least_share
+                          : word == "--run-noise"   ? &to.compare.run_noise
+                                                    : nullptr;
+    std::string* const text = word == "--range"      ? &to.range
+                              : word == "--accepted" ? &to.accepted
+                              : word == "--json"     ? &to.json
+                              : word == "--markdown" ? &to.markdown
+                                                     : nullptr;
+    if (word == "--baseline") {
+      to.before.push_back(value);
+    } else if (text != nullptr) {
+      *text = value;
+    } else if (share == nullptr || !strata::detail::read_percentage(value, *share)) {
       return false;
     }
   }
-  return files == 2;
+  if (to.before.empty()) {
+    if (paths.size() != 2) return false;
+    to.before.push_back(paths[0]);
+    paths.erase(paths.begin());
+  }
+  to.after = paths;
+  return !to.after.empty();
 }
 
-/// False, and a line on stderr, where the file is no profile.
-bool read_profile(char const* path, strata::profile_file& to) {
-  std::FILE* const file = std::fopen(path, "rb");
-  std::string problem = "It cannot be opened.";
-  if (file != nullptr) {
-    std::string text;
-    char part[1 << 16];
-    for (std::size_t got; (got = std::fread(part, 1, sizeof part, file)) > 0;)
-      text.append(part, got);
-    bool const broken = std::ferror(file) != 0;
-    std::fclose(file);
-    problem = broken ? "It cannot be read." : to.read(std::move(text));
+/// Returns: why the file cannot be read; nothing where it is.
+std::string read_file(std::string const& path, std::string& text) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return "It cannot be opened.";
+  char part[1 << 16];
+  for (std::size_t got; text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;)
+    text.append(part, got);
+  bool const broken = std::ferror(file) != 0;
+  std::fclose(file);
+  if (broken) return "It cannot be read.";
+  return text.size() > most ? "It has more than 1 GiB: record fewer steps." : "";
+}
+
+/// The profile of a folder, or those of its folders in the order of their names.
+std::vector<std::string> profiles_in(std::string const& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  fs::path const own = fs::path(path) / "profile.json";
+  if (fs::exists(own, error)) return {own.string()};
+  std::vector<std::string> found;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    fs::path const inner = at->path() / "profile.json";
+    std::error_code absent;
+    if (fs::exists(inner, absent)) found.push_back(inner.string());
   }
-  if (!problem.empty()) std::fprintf(stderr, "compare: %s: %s\n", path, problem.c_str());
-  return problem.empty();
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// Reads the runs of a side. Returns: 0, or 2 and a line on stderr.
+int read_side(std::vector<std::string> const& paths, std::deque<strata::profile_file>& files,
+              strata::vec<strata::profile_file const*>& side) {
+  for (std::string const& path : paths) {
+    auto const profiles = profiles_in(path);
+    if (profiles.empty())
+      return refuse(path, "Neither the folder nor a folder in it has a profile.json.");
+    for (std::string const& each : profiles) {
+      std::string text;
+      std::string problem = read_file(each, text);
+      files.emplace_back();
+      if (problem.empty()) problem = files.back().read(std::move(text));
+      if (!problem.empty()) return refuse(each, problem);
+      side.push_back(&files.back());
+      auto const rank = [](strata::profile_file const& of) {
+        return of.number("environment", "rank", -1);
+      };
+      if (rank(*side.back()) != rank(*side[0]))
+        return refuse(path, "It has profiles of several ranks: give the folder of one rank.");
+    }
+  }
+  return 0;
 }
 
 std::string factor(double before, double after) {
@@ -84,31 +160,47 @@ std::string value_text(std::string const& column, double value) {
                : strata::detail::significant(value);
 }
 
-void print_times(strata::comparison const& c) {
-  if (c.ranges.empty()) return;
-  std::printf("%12s %12s %12s %8s  range (ms a step, largest change first)\n", "change", "before",
-              "after", "factor");
-  std::size_t lines = 0;
-  for (strata::compared_range const& each : c.ranges) {
-    if (++lines > 20) {
-      std::printf("and %zu more\n", c.ranges.size() - 20);
-      break;
-    }
-    std::printf("%+12.4f %12.4f %12.4f %8s  %s (%s)%s\n", each.change_ms(), each.before_ms,
-                each.after_ms, factor(each.before_ms, each.after_ms).c_str(), each.path.c_str(),
-                each.gpu ? "GPU" : "host", each.slower ? "  SLOWER" : "");
+char const* mark(strata::compared_range const& of) {
+  if (of.slower) return "  SLOWER";
+  switch (of.verdict) {
+    case strata::range_verdict::accepted:
+      return "  accepted";
+    case strata::range_verdict::unsure:
+      return "  unsure";
+    default:
+      return "";
   }
 }
 
-bool print_columns(strata::comparison const& c, char const* path) {
+/// The largest changes, and all that are slower.
+void print_times(strata::comparison const& c) {
+  if (c.ranges.empty()) return;
+  constexpr std::size_t most = 20;
+  std::printf("%12s %12s %12s %8s  range (ms a step, largest change first)\n", "change", "before",
+              "after", "factor");
+  std::size_t left_out = 0;
+  for (strata::compared_range const& each : c.ranges) {
+    if (&each >= c.ranges.begin() + most && !each.slower) {
+      ++left_out;
+      continue;
+    }
+    std::printf("%+12.4f %12.4f %12.4f %8s  %s (%s)%s\n", each.change_ms(), each.before_ms,
+                each.after_ms, factor(each.before_ms, each.after_ms).c_str(),
+                strata::detail::console_text(each.path).c_str(), each.gpu ? "GPU" : "host",
+                mark(each));
+  }
+  if (left_out > 0) std::printf("and %zu more\n", left_out);
+}
+
+bool print_columns(strata::comparison const& c, std::string const& path) {
   strata::compared_range const* const range = c.find(path);
   if (range == nullptr) {
-    std::fprintf(stderr, "compare: no range '%s' is in both profiles.\n", path);
+    refuse(path, "No range of this path is in all profiles.");
     return false;
   }
   std::printf("%24s %20s %20s %8s  (of the whole run)\n", "column", "before", "after", "factor");
   for (strata::compared_column const& each : range->columns)
-    std::printf("%24s %20s %20s %8s\n", each.name.c_str(),
+    std::printf("%24s %20s %20s %8s\n", strata::detail::console_text(each.name).c_str(),
                 value_text(each.name, each.before).c_str(),
                 value_text(each.name, each.after).c_str(), factor(each.before, each.after).c_str());
   return true;
@@ -118,18 +210,29 @@ void print_sums(strata::comparison const& c) {
   if (c.before_steps > 0 && c.after_steps > 0)
     std::printf("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms,
                 c.after_ms, c.before_steps, c.after_steps, factor(c.before_ms, c.after_ms).c_str());
+  if (c.noise > 0)
+    std::printf("noise: %.1f %% %s; a step that is %.1f %% slower would be told from it\n",
+                100 * c.noise, c.runs_known ? "with that between runs" : "within the runs",
+                100 * c.resolution);
   if (c.geometric_mean > 0) std::printf("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
 }
 
-char const* word(strata::comparison_verdict verdict) {
-  switch (verdict) {
-    case strata::comparison_verdict::no_regression:
-      return "no regression";
-    case strata::comparison_verdict::regression:
-      return "regression";
-    default:
-      return "inconclusive";
+/// Returns: whether the file is written; otherwise a line is on stderr.
+template <class Write>
+bool write_file(std::string const& path, Write const& write) {
+  if (path.empty()) return true;
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr;
+  if (good) {
+    {
+      strata::detail::text_writer out(file);
+      write(out);
+      good = out.flush();
+    }
+    good = std::fclose(file) == 0 && good;
   }
+  if (!good) refuse(path, "It cannot be written.");
+  return good;
 }
 
 }  // namespace
@@ -140,16 +243,33 @@ int main(int argc, char** argv) {
     std::fputs(usage, stderr);
     return 2;
   }
-  strata::profile_file before, after;
-  if (!read_profile(chosen.files[0], before) || !read_profile(chosen.files[1], after)) return 2;
-  strata::comparison const c = strata::compare(before, after, chosen.limit);
-  if (chosen.range != nullptr) {
-    if (!print_columns(c, chosen.range)) return 2;
-  } else {
-    print_times(c);
+  if (!chosen.accepted.empty()) {
+    std::string text;
+    std::string problem = read_file(chosen.accepted, text);
+    if (problem.empty()) problem = strata::read_accepted(text, chosen.compare.accepted);
+    if (!problem.empty()) return refuse(chosen.accepted, problem);
   }
-  for (std::string const& note : c.notes) std::printf("note: %s\n", note.c_str());
+  std::deque<strata::profile_file> files;
+  strata::vec<strata::profile_file const*> before, after;
+  if (read_side(chosen.before, files, before) != 0 || read_side(chosen.after, files, after) != 0)
+    return 2;
+  strata::comparison const c = strata::compare(before, after, chosen.compare);
+  bool const written = write_file(chosen.json,
+                                  [&](strata::detail::text_writer& out) {
+                                    write_comparison_json(out, c, chosen.compare);
+                                  }) &&
+                       write_file(chosen.markdown, [&](strata::detail::text_writer& out) {
+                         write_comparison_markdown(out, c);
+                       });
+  if (!written) return 2;
+  if (chosen.range.empty()) {
+    print_times(c);
+  } else if (!print_columns(c, chosen.range)) {
+    return 2;
+  }
+  for (std::string const& note : c.notes)
+    std::printf("note: %s\n", strata::detail::console_text(note).c_str());
   print_sums(c);
-  std::printf("%s: %s\n", word(c.verdict), c.reason.c_str());
+  std::printf("%s: %s\n", word(c.verdict), strata::detail::console_text(c.reason).c_str());
   return c.verdict == strata::comparison_verdict::no_regression ? 0 : 1;
 }

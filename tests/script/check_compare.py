@@ -35,7 +35,9 @@ def written(name, profile):
 
 golden = root / "tests/unit/golden/profile_gpu.json"
 before = json.loads(golden.read_text(encoding="utf-8"))
-before["steps"] = [{"step": i, "thread": 0, "begin_ns": 10000000 * i, "end_ns": 10000000 * i + 4000000 + 10000 * i} for i in range(10)]
+before["steps"] = [{"step": i, "thread": 0, "begin_ns": 10000000 * i, "end_ns": 10000000 * i + 4000000 + 10000 * (i % 3)} for i in range(10)]
+for row in before["ranges"]:  # quiet, and often enough to be judged
+    row.update(calls=10, host_stddev_ns=0, first_step_calls=0, first_step_host_ns=0)
 slow = copy.deepcopy(before)
 for step in slow["steps"]:
     step["end_ns"] += 1000000
@@ -46,7 +48,7 @@ a, b = written("before.json", before), written("after.json", slow)
 
 says(compared(0, a, a), "no regression: the steps are within the limit")
 worse = compared(1, a, b)
-says(worse, "regression: the steps are slower than the limit")
+says(worse, "regression: the step is 24.9 % slower")
 first = worse.stdout.splitlines()[1]
 if "3.000  forward/encoder (GPU)" not in first:
     failures.append(f"the range that changed most is not first: {first}")
@@ -55,7 +57,7 @@ compared(0, b, a)
 says(compared(1, golden, golden), "inconclusive: a run has less than 5 steps")
 says(compared(0, "--range", "forward/encoder", a, a), "gpu_busy_ns")
 columns = compared(0, "--range", "forward/block[*]", a, a).stdout
-for words in ("calls 4 4 1.000", "gpu_busy_ns 820 us 820 us 1.000"):
+for words in ("calls 20 20 1.000", "gpu_busy_ns 820 us 820 us 1.000"):
     if words not in " ".join(columns.split()):
         failures.append(f"--range prints no '{words}'\n{columns}")
 if "e+0" in columns or "stddev" in columns:
@@ -63,9 +65,10 @@ if "e+0" in columns or "stddev" in columns:
 says(compared(0, "--range", "forward/block[1]", a, a), "host_stddev_ns")
 if "block[0]" in worse.stdout or "forward/block[*] (GPU)" not in worse.stdout:
     failures.append(f"indices are not folded\n{worse.stdout}")
-says(compared(2, "--range", "nothing", a, a), "no range 'nothing' is in both profiles")
-says(compared(2, a), "Exit code: 0 no regression")
-for limit in ("5", "x%", "-1%", ""):
+says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles.")
+for words in ([a], [], ["--baseline", a], ["--json"], ["--cure", "x", a, a], [a, a, a]):
+    says(compared(2, *words), "Exit code: 0 no regression")
+for limit in ("5", "x%", "-1%", "", "nan%", "1e9%"):
     compared(2, "--fail-over", limit, a, a)
 says(compared(2, a, "missing.json"), "missing.json: It cannot be opened.")
 says(compared(2, written("cut.json", golden.read_text(encoding="utf-8")[:3000]), a), "cut.json: It is no JSON: line ")
@@ -84,6 +87,60 @@ if "note:" in compared(0, a, written("moved.json", moved)).stdout:
 newer = copy.deepcopy(before)
 newer["schema"]["version"] = 99
 says(compared(2, a, written("newer.json", newer)), "Its schema version is not readable here")
+faster_clock = copy.deepcopy(before)
+faster_clock["devices"][0]["clock_khz"] *= 2
+says(compared(1, a, written("clock.json", faster_clock)), "inconclusive: the devices or their clocks differ")
+says(compared(0, "--anyway", a, "clock.json"), "note: Compared all the same: the devices")
+hostile = copy.deepcopy(before)
+hostile["environment"]["command"] = "\x1b[2J | `rm`"
+done = compared(0, "--markdown", "hostile.md", a, written("hostile.json", hostile))
+if "\x1b" in done.stdout or "\x1b" in pathlib.Path("hostile.md").read_text(encoding="utf-8"):
+    failures.append("a control character of a profile reaches the terminal")
+
+# Several runs, in folders and as files.
+for side, profile in (("old", before), ("new", slow)):
+    for run in range(3):
+        pathlib.Path(side, f"run{run}").mkdir(parents=True, exist_ok=True)
+        written(f"{side}/run{run}/profile.json", profile)
+says(compared(0, "old", "old"), "(median of 30 and 30)")
+says(compared(1, "old", "new"), "regression: the step is 24.9 % slower")
+says(compared(1, "--baseline", "old/run0", "--baseline", "old/run1", "--baseline", a, "new"), "with that between runs")
+pathlib.Path("empty").mkdir(exist_ok=True)
+says(compared(2, "empty", a), "empty: Neither the folder nor a folder in it has a profile.json.")
+ranked = copy.deepcopy(before)
+ranked["environment"]["rank"] = 1
+written("old/run2/profile.json", ranked)
+says(compared(2, "old", a), "old: It has profiles of several ranks: give the folder of one rank.")
+
+# Accepted regressions.
+written("accepted.csv", "# path,column,limit,reason\n,step,30%,waits for the disk\n")
+says(compared(0, "--accepted", "accepted.csv", a, b), "note: The step is 24.9 % slower, of which 30.0 % are accepted: waits for the disk.")
+says(compared(0, "--accepted", "accepted.csv", a, a), "note: The step is accepted to be slower but is not any more (0.0 %): remove its line.")
+written("accepted.csv", "\nforward,host,10,x\n")
+says(compared(2, "--accepted", "accepted.csv", a, b), "accepted.csv: Line 2: the limit is a percentage such as 10%.")
+says(compared(2, "--accepted", "none.csv", a, b), "none.csv: It cannot be opened.")
+
+# For programs and for people; docs/compare.md tells each member.
+compared(1, "--json", "result.json", "--markdown", "result.md", a, b)
+result = json.loads(pathlib.Path("result.json").read_text(encoding="utf-8"))
+step = result["step"]
+if (result["schema"]["name"], result["schema"]["version"], result["verdict"]) != ("strata.comparison", 1, "regression") or not (
+    0.24 < step["change"] < 0.26 and step["before_runs"] == 1 and result["options"]["limit"] == 0.05
+):
+    failures.append(f"result.json: {result['schema']} {result['verdict']} {step}")
+told = (root / "docs/compare.md").read_text(encoding="utf-8")
+for each in [result, result["schema"], result["options"], step, result["ranges"][0]]:
+    for key in each:
+        if f"`{key}`" not in told:
+            failures.append(f"docs/compare.md: nothing on `{key}` of the JSON")
+markdown = pathlib.Path("result.md").read_text(encoding="utf-8")
+for words in ("**regression**: the step is 24.9 % slower", "| *step* | 4.0100 | 5.0100 | +24.9 %", "forward/encoder (GPU)"):
+    if words not in markdown:
+        failures.append(f"result.md has no '{words}'\n{markdown}")
+says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written.")
+for word in subprocess.run([str(program)], stderr=subprocess.PIPE, universal_newlines=True).stderr.split():
+    if word.startswith("--") and f"`{word}" not in told:
+        failures.append(f"docs/compare.md: nothing on {word}")
 
 print("\n".join(failures) or "compare says what it should")
 sys.exit(bool(failures))

@@ -1,0 +1,174 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_COMPARABILITY_HPP
+#define STRATA_ANALYSE_COMPARABILITY_HPP
+
+#include <strata/analyse/profile_file.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Whether the times of runs can be told apart by what was changed: a sentence for each difference
+/// of machine, settings and work.
+class comparability {
+ public:
+  comparability(vec<run_ranges> const& before, vec<run_ranges> const& after) {
+    first_ = &before[0];
+    for (vec<run_ranges> const* const side : {&before, &after})
+      for (run_ranges const& run : *side)
+        if (&run != first_) others_.push_back(&run);
+    look_at_machines();
+    look_at_environment();
+    look_at_work();
+  }
+
+  vec<std::string> obstacles;  // times are not comparable
+  vec<std::string> notes;      // sentences that decide nothing
+
+ private:
+  /// The first run that differs from the first of all; null where none does.
+  template <class Read>
+  run_ranges const* differing(Read const& read) const {
+    auto const wanted = read(first_->file());
+    for (run_ranges const* const run : others_)
+      if (read(run->file()) != wanted) return run;
+    return nullptr;
+  }
+
+  void look_at_machines() {
+    auto const devices = [](profile_file const& of) { return of.devices(); };
+    if (run_ranges const* const other = differing(devices))
+      obstacles.push_back("the devices or their clocks differ (" + first_->file().devices() +
+                          " and " + other->file().devices() + "), so run both on the same machine");
+    auto const cpu = [](profile_file const& of) { return of.text("environment", "cpu"); };
+    if (run_ranges const* const other = differing(cpu))
+      obstacles.push_back("the processors differ (" + std::string(cpu(first_->file())) + " and " +
+                          std::string(cpu(other->file())) + "), so run both on the same machine");
+    if (differing([](profile_file const& of) { return of.traced(); }) != nullptr)
+      obstacles.push_back(
+          "one run was traced and the other was not, so use the same STRATA for both");
+  }
+
+  static std::string version_of(double number, double major, double minor) {
+    double const whole = std::floor(number / major);
+    return fixed_string(whole, 0) + "." +
+           fixed_string(std::floor((number - whole * major) / minor), 0);
+  }
+
+  /// The settings of STRATA without those that say where and how a run is written.
+  static std::string measured_settings(std::string_view settings) {
+    std::string kept;
+    while (!settings.empty()) {
+      std::size_t const end = (std::min)(settings.find(','), settings.size());
+      std::string_view item = settings.substr(0, end);
+      settings.remove_prefix((std::min)(end + 1, settings.size()));
+      while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
+      while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
+      std::string_view key = item.substr(0, item.find_first_of("=:"));
+      while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
+      if (item.empty() || key == "out" || key == "formats") continue;
+      kept += (kept.empty() ? "" : ",") + std::string(item);
+    }
+    return kept;
+  }
+
+  template <class Read>
+  void note(char const* what, Read const& read) {
+    if (run_ranges const* const other = differing(read))
+      notes.push_back(std::string(what) + " differ: " + std::string(read(first_->file())) +
+                      " and " + std::string(read(other->file())) + ".");
+  }
+
+  void look_at_environment() {
+    note("The drivers", [](profile_file const& of) {
+      return version_of(of.number("environment", "driver_version"), 1000, 10);
+    });
+    note("The versions of CUPTI", [](profile_file const& of) {
+      return version_of(of.number("environment", "cupti_version"), 10000, 100);
+    });
+    note("The versions of Strata",
+         [](profile_file const& of) { return of.text("schema", "strata"); });
+    note("The commands", [](profile_file const& of) { return of.text("environment", "command"); });
+    note("The STRATA settings", [](profile_file const& of) {
+      return measured_settings(of.text("environment", "configuration"));
+    });
+    note("The hosts", [](profile_file const& of) { return of.text("environment", "host"); });
+  }
+
+  /// What ranges of one path had to do: sums a step, and texts.
+  void look_at_work() {
+    for (auto const& [column, what] :
+         {std::pair("calls", "numbers of calls"), std::pair("kernels", "numbers of kernels"),
+          std::pair("flops", "declared operations"), std::pair("bytes", "declared bytes")})
+      note_work(column, what);
+    for (char const* const column : {"tokens", "shape"}) {
+      std::string const difference = first_difference(column);
+      if (!difference.empty())
+        obstacles.push_back("the work differs (" + std::string(column) + " of " + difference +
+                            "), so compare runs of the same model and batch");
+    }
+    std::string const texts = first_difference("note");
+    if (!texts.empty()) notes.push_back("The note of a range differs: " + texts + ".");
+  }
+
+  void note_work(char const* column, char const* what) {
+    std::size_t differing_ranges = 0;
+    std::string example;
+    for (run_range const& range : first_->all)
+      for (run_ranges const* const run : others_) {
+        run_range const* const other = run->find(range.path);
+        if (other == nullptr) continue;
+        double const a = first_->sum(range, column), b = run->sum(*other, column);
+        // Work outside the steps is the same in all, not in each step.
+        double const all_a = a * first_->steps(), all_b = b * run->steps();
+        if (alike(a, b) || alike(all_a, all_b)) continue;
+        if (++differing_ranges == 1)
+          example = range.path + " (" + significant(a) + " and " + significant(b) + ")";
+        break;
+      }
+    if (differing_ranges > 0)
+      notes.push_back(
+          "The " + std::string(what) + " a step differ in " + std::to_string(differing_ranges) +
+          (differing_ranges == 1 ? " range: " : " ranges, of which the first is ") + example + ".");
+  }
+  static bool alike(double a, double b) { return std::abs(a - b) <= 1e-3 * (std::max)(a, b); }
+
+  /// The first range whose text or number a step differs: "path: a and b".
+  std::string first_difference(char const* column) const {
+    for (run_range const& range : first_->all)
+      for (run_ranges const* const run : others_) {
+        run_range const* const other = run->find(range.path);
+        if (other == nullptr) continue;
+        std::string_view const a = text_of(*first_, range, column);
+        std::string_view const b = text_of(*run, *other, column);
+        bool const varied = a.size() > 3 && a.substr(a.size() - 3) == "...";  // of the last call
+        if (a != b && !varied)
+          return range.path + ": '" + std::string(a) + "' and '" + std::string(b) + "'";
+        double const x = first_->sum(range, column), y = run->sum(*other, column);
+        if (!alike(x, y) && !alike(x * first_->steps(), y * run->steps()))
+          return range.path + ": " + significant(x) + " and " + significant(y) + " a step";
+      }
+    return {};
+  }
+  static std::string_view text_of(run_ranges const& run, run_range const& of, char const* column) {
+    json_document const& json = run.file().json();
+    return json.text(json.find(of.rows[0], column));
+  }
+
+  run_ranges const* first_;
+  vec<run_ranges const*> others_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_COMPARABILITY_HPP

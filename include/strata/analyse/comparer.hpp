@@ -1,0 +1,498 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_COMPARER_HPP
+#define STRATA_ANALYSE_COMPARER_HPP
+
+#include <strata/analyse/comparability.hpp>
+#include <strata/analyse/comparison.hpp>
+#include <strata/analyse/profile_file.hpp>
+#include <strata/analyse/statistics.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+inline constexpr double step_alarms = 0.005;  // the chance that noise makes a regression
+inline constexpr double range_alarms = 0.005;  // of all ranges together
+/// With one run of each side, what a range is taken to differ between runs: this part of the limit.
+inline constexpr double assumed_noise = 0.25;
+/// Ranges that are judged have at least this part of `least_share`.
+inline constexpr double judged_part = 0.25;
+inline constexpr std::size_t fewest_steps = 5;
+
+inline std::string percent(double share) { return fixed_string(share * 100, 1) + " %"; }
+
+/// A time of a range in all runs, as it is judged. Changes are of logarithms.
+struct judged_time {
+  compared_range* result = nullptr;
+  bool gpu = false;
+  bool basis = false;      // tells what the ranges have in common: no sum over indices
+  vec<double> logarithms;  // of each run, first those before
+  estimate change;
+  double within = 0;   // the part of its variance that more steps make smaller
+  double typical = 0;  // the same change by the medians of calls, without rare long ones
+  double limit = 0;
+  double noise = 0;
+  range_verdict verdict = range_verdict::small;
+  std::size_t steps_to_decide = 0;
+};
+
+/// Host times, or kernels. A machine makes all of them slower; a change of code, some.
+struct time_family {
+  common_change common;
+  std::size_t basis = 0;
+};
+
+/// Profiles of both sides to a `comparison`. It is used once.
+class comparer {
+ public:
+  comparer(vec<profile_file const*> const& before, vec<profile_file const*> const& after,
+           compare_options const& options)
+      : options_(options) {
+    for (profile_file const* const each : before) before_.push_back(run_ranges(*each));
+    for (profile_file const* const each : after) after_.push_back(run_ranges(*each));
+  }
+
+  comparison result() {
+    to_.before_runs = before_.size();
+    to_.after_runs = after_.size();
+    if (before_.empty() || after_.empty()) {
+      to_.reason = "one side has no profile";
+      return std::move(to_);
+    }
+    compare_steps();
+    find_ranges();
+    for (bool const gpu : {false, true}) judge_family(gpu);
+    judge_step();
+    decide();
+    finish();
+    return std::move(to_);
+  }
+
+ private:
+  std::size_t runs() const noexcept { return before_.size() + after_.size(); }
+  /// Those before, then those after.
+  run_ranges const& run(std::size_t r) const {
+    return r < before_.size() ? before_[r] : after_[r - before_.size()];
+  }
+  bool is_later(std::size_t r) const noexcept { return r >= before_.size(); }
+  /// The weight of a run in the mean of its side.
+  double weight(std::size_t r) const {
+    return 1 / static_cast<double>(is_later(r) ? after_.size() : before_.size());
+  }
+  /// Whether the runs tell the noise between them.
+  bool runs_known() const noexcept { return runs() >= 4; }
+  /// Of a difference of both sides, if each run had the variance 1.
+  double variance_of_runs() const { return weight(0) + weight(runs() - 1); }
+
+  static bool is_for(accepted_regression const& each, std::string_view path,
+                     std::string_view column) {
+    return each.column == column && (each.path == path || each.path == with_folded_indices(path));
+  }
+  double limit_of(std::string_view path, std::string_view column) const {
+    double limit = options_.limit;
+    for (accepted_regression const& each : options_.accepted)
+      if (is_for(each, path, column)) limit = (std::max)(limit, each.limit);
+    return std::log1p(limit);
+  }
+
+  void compare_steps() {
+    vec<double> pooled[2], logarithms[2];
+    std::size_t fewest = run(0).steps_ms.size();
+    for (std::size_t r = 0; r < runs(); ++r) {
+      vec<double> const& all = run(r).steps_ms;
+      vec<double> steps;  // the first one pays for what the others find done
+      for (std::size_t i = all.size() > fewest_steps ? 1 : 0; i < all.size(); ++i) {
+        steps.push_back(all[i]);
+        pooled[is_later(r)].push_back(all[i]);
+      }
+      estimate const typical = typical_logarithm(steps);
+      logarithms[is_later(r)].push_back(typical.value);
+      step_within_ += typical.variance * weight(r) * weight(r);
+      (is_later(r) ? to_.after_steps : to_.before_steps) += all.size();
+      fewest = (std::min)(fewest, all.size());
+    }
+    few_ = fewest < fewest_steps;
+    steps_a_run_ = static_cast<double>(fewest);
+    if (to_.before_steps > 0) to_.before_ms = std::exp(mean(logarithms[0]));
+    if (to_.after_steps > 0) to_.after_ms = std::exp(mean(logarithms[1]));
+    if (few_) return;
+    to_.chance = chance_of_more(pooled[0], pooled[1]);
+    step_ = {mean(logarithms[1]) - mean(logarithms[0]), step_within_};
+    if (options_.run_noise > 0) {
+      step_.variance += options_.run_noise * options_.run_noise * variance_of_runs();
+    } else if (runs_known()) {
+      step_freedom_ = static_cast<double>(runs() - 2);
+      double const of_run = (squares(logarithms[0]) + squares(logarithms[1])) / step_freedom_;
+      step_.variance = (std::max)(step_within_, of_run * variance_of_runs());
+    }
+    to_.runs_known = options_.run_noise > 0 || runs_known();
+    to_.change = std::expm1(step_.value);
+    to_.noise = step_.deviation();
+    double const told = student_quantile(step_alarms, step_freedom_) * step_.deviation();
+    to_.resolution = std::expm1((std::min)(told, 100.0));
+  }
+
+  /// What each run has of the range.
+  /// Returns: false where one has nothing.
+  bool collect(std::string_view path, vec<run_range const*>& found) const {
+    found.clear();
+    for (std::size_t r = 0; r < runs(); ++r) {
+      found.push_back(run(r).find(path));
+      if (found.back() == nullptr) return false;
+    }
+    return true;
+  }
+  static bool is_missing(vec<run_ranges> const& from, std::string_view path) {
+    for (run_ranges const& each : from)
+      if (each.find(path) == nullptr) return true;
+    return false;
+  }
+
+  void find_ranges() {
+    for (std::size_t r = 0; r < runs(); ++r) traced_ = traced_ && run(r).file().traced();
+    vec<run_range const*> found;
+    for (run_range const& each : before_[0].all) {
+      bool const indexed = with_folded_indices(each.path) != each.path;
+      if (collect(each.path, found))
+        (indexed ? to_.indexed : to_.ranges).push_back(described(each.path, found));
+      else if (is_missing(after_, each.path))
+        to_.only_before.push_back(each.path);
+    }
+    for (run_range const& each : before_[0].folded)
+      if (collect(each.path, found)) to_.ranges.push_back(described(each.path, found));
+    for (run_range const& each : after_[0].all)
+      if (is_missing(before_, each.path)) to_.only_after.push_back(each.path);
+    for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
+      for (compared_range& each : *list) {
+        collect(each.path, found);
+        add_time(each, found, false);
+        if (traced_) add_time(each, found, true);
+      }
+  }
+
+  compared_range described(std::string const& path, vec<run_range const*> const& found) const {
+    compared_range each;
+    each.path = path;
+    each.gpu = traced_;
+    bool several = false;
+    for (std::size_t r = 0; r < runs(); ++r) {
+      each.gpu = each.gpu && run(r).sum(*found[r], "kernels") > 0;
+      several = several || found[r]->rows.size() > 1;
+    }
+    char const* const time = each.gpu ? "gpu_busy_ns" : "host_total_ns";
+    for (std::size_t r = 0; r < runs(); ++r)
+      (is_later(r) ? each.after_ms : each.before_ms) +=
+          run(r).sum(*found[r], time) / 1e6 * weight(r);
+    json_document const& json = run(0).file().json();
+    json_node at = json.first(found[0]->rows[0]);
+    for (; at != 0; at = json.next(at)) {
+      std::string_view const name = json.key(at);
+      bool known = !is_place(name) && !(several && !has_sum(name));
+      for (std::size_t r = 0; known && r < runs(); ++r) known = run(r).knows(*found[r], name);
+      if (!known) continue;
+      compared_column column{std::string(name), 0, 0};
+      for (std::size_t r = 0; r < runs(); ++r)
+        (is_later(r) ? column.after : column.before) +=
+            run(r).sum(*found[r], name) * run(r).steps() * weight(r);
+      each.columns.push_back(std::move(column));
+    }
+    return each;
+  }
+  static bool is_place(std::string_view name) {
+    return name == "path_id" || name == "parent_path_id" || name == "index" || name == "depth" ||
+           name == "rank";
+  }
+  static bool has_sum(std::string_view name) {
+    for (std::string_view const each :
+         {"_min_ns", "_p50_ns", "_p95_ns", "_max_ns", "_mean_ns", "_stddev_ns", "peak_bytes"})
+      if (name.size() >= each.size() && name.substr(name.size() - each.size()) == each)
+        return false;
+    return true;
+  }
+
+  void add_time(compared_range& to, vec<run_range const*> const& found, bool gpu) {
+    judged_time time;
+    double means[2] = {}, typical[2] = {};
+    for (std::size_t r = 0; r < runs(); ++r) {
+      step_time const& each = gpu ? found[r]->gpu : found[r]->host;
+      if (!(each.ms > 0) || each.calls < static_cast<double>(fewest_steps)) return;
+      time.logarithms.push_back(std::log(each.ms));
+      time.within += each.variance / (each.ms * each.ms) * weight(r) * weight(r);
+      means[is_later(r)] += time.logarithms.back() * weight(r);
+      typical[is_later(r)] += each.typical_ms * weight(r);
+    }
+    double const step = (std::max)(to_.before_ms, to_.after_ms);
+    double const share = step > 0 ? std::exp((std::max)(means[0], means[1])) / step : 1;
+    to.share = (std::max)(to.share, share);
+    if (share < options_.least_share * judged_part) return;
+    time.result = &to;
+    time.gpu = gpu;
+    time.basis = !before_[0].is_sum(*found[0]);
+    time.change = {means[1] - means[0], time.within};
+    bool const known = typical[0] > 0 && typical[1] > 0;
+    time.typical = known ? std::log(typical[1] / typical[0]) : time.change.value;
+    time.limit = limit_of(to.path, gpu ? "gpu" : "host");
+    times_.push_back(std::move(time));
+  }
+
+  /// The distance of a run from the mean of its side.
+  double away(judged_time const& of, std::size_t r) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < runs(); ++i)
+      if (is_later(i) == is_later(r)) sum += of.logarithms[i];
+    return of.logarithms[r] - sum * weight(r);
+  }
+  /// Of several runs: how each range moves between them, beyond what all have in common.
+  void add_noise_between_runs(bool gpu) {
+    if (runs() < 3) return;
+    vec<double> shifts;
+    for (std::size_t r = 0; r < runs(); ++r) {
+      vec<double> moved;
+      for (judged_time const& each : times_)
+        if (each.gpu == gpu && each.basis) moved.push_back(away(each, r));
+      shifts.push_back(median(std::move(moved)));
+    }
+    for (judged_time& each : times_) {
+      if (each.gpu != gpu) continue;
+      double sum = 0;
+      for (std::size_t r = 0; r < runs(); ++r) {
+        double const moved = away(each, r) - shifts[r];
+        sum += moved * moved;
+      }
+      double const of_run = sum / static_cast<double>(runs() - 2);
+      each.change.variance = (std::max)(each.change.variance, of_run * variance_of_runs());
+    }
+  }
+
+  void judge_family(bool gpu) {
+    add_noise_between_runs(gpu);
+    vec<estimate> changes;
+    for (judged_time const& each : times_)
+      if (each.gpu == gpu && each.basis) changes.push_back(each.change);
+    time_family& family = families_[gpu];
+    family.basis = changes.size();
+    family.common = change_in_common(changes);
+    double const tested = static_cast<double>(times_.size() + 1);
+    double const needed =
+        changes.size() < 2
+            ? 1e9
+            : student_quantile(range_alarms / tested, static_cast<double>(changes.size() - 1));
+    for (judged_time& each : times_)
+      if (each.gpu == gpu) judge(each, family.common, needed);
+  }
+
+  void judge(judged_time& time, common_change const& common, double needed) const {
+    double const change = time.change.value, beside = change - common.value;
+    double const limit = std::log1p(options_.limit);
+    double const assumed = runs_known() ? 0 : assumed_noise * limit;
+    double const between = (std::max)(common.between, assumed * assumed);
+    double const variance = time.change.variance + between + common.variance;
+    time.noise = std::sqrt(variance);
+    time.verdict = range_verdict::within;
+    if (!(change > limit && beside > limit)) return;
+    // Two runs that differ in everything were not taken under the same conditions.
+    bool const alike = runs_known() || std::abs(common.value) <= limit;
+    if (change <= time.limit) {
+      time.verdict = range_verdict::accepted;
+    } else if (alike && beside > needed * time.noise) {
+      time.verdict = range_verdict::slower;
+    } else if (time.typical > limit && time.result->share >= options_.least_share) {
+      time.verdict = range_verdict::unsure;
+      double const bearable = beside * beside / (needed * needed) - (variance - time.within);
+      double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
+      if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
+    }
+  }
+
+  void judge_step() {
+    double common = -1e9, between = 0, freedom = -1;
+    for (time_family const& each : families_) {
+      if (each.basis == 0) continue;
+      common = (std::max)(common, each.common.value);
+      between = (std::max)(between, each.common.between + each.common.variance);
+      freedom += static_cast<double>(each.basis);
+    }
+    if (freedom >= 0) to_.common = std::expm1(common);
+    step_limit_ = limit_of({}, "step");
+    if (few_ || !(step_.value > step_limit_)) return;
+    if (to_.runs_known) {
+      step_slower_ = is_beyond(step_.value, step_.variance, step_freedom_);
+      return;
+    }
+    // One run of each side: what is slower than its ranges are together is no work of the machine.
+    double const beside = step_.value - (std::max)(common, 0.0);
+    step_slower_ = freedom >= 1 && beside > step_limit_ && common <= step_limit_ &&
+                   to_.chance < step_alarms && is_beyond(beside, step_.variance + between, freedom);
+  }
+  static bool is_beyond(double change, double variance, double freedom) {
+    return change > student_quantile(step_alarms, freedom) * std::sqrt(variance);
+  }
+
+  /// How many steps of each run, or runs of each side, make the noise smaller than `wanted`.
+  void advise(double wanted, double chance) {
+    if (!(wanted > 0)) return;
+    if (!to_.runs_known || step_within_ >= 0.9 * step_.variance) {
+      double const needed = student_quantile(chance, step_freedom_) / wanted;
+      double const steps = steps_a_run_ * step_within_ * needed * needed;
+      if (steps < 1e5) to_.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
+      return;
+    }
+    double const of_run = step_.variance / variance_of_runs();
+    for (std::size_t n = 2; n <= 100 && to_.runs_to_decide == 0; ++n) {
+      double const freedom = options_.run_noise > 0 ? 1e9 : static_cast<double>(2 * n - 2);
+      double const noise = std::sqrt(of_run * 2 / static_cast<double>(n));
+      if (student_quantile(chance, freedom) * noise < wanted) to_.runs_to_decide = n;
+    }
+  }
+  std::string advice() const {
+    if (to_.steps_to_decide > 0)
+      return "about " + std::to_string(to_.steps_to_decide) + " steps a run would decide";
+    if (to_.runs_to_decide > 0)
+      return "about " + std::to_string(to_.runs_to_decide) + " runs of each side would decide";
+    return "no number of runs would decide soon, so use a quieter machine or a higher limit";
+  }
+
+  /// Of the times with that verdict, how many, and the one that costs most.
+  judged_time const* worst(range_verdict verdict, std::size_t& count) const {
+    judged_time const* found = nullptr;
+    count = 0;
+    for (judged_time const& each : times_) {
+      if (each.verdict != verdict) continue;
+      ++count;
+      auto const cost = [](judged_time const& of) { return of.result->share * of.change.value; };
+      if (found == nullptr || cost(each) > cost(*found)) found = &each;
+    }
+    return found;
+  }
+  static std::string named(judged_time const& of) {
+    return of.result->path + (of.gpu ? " (GPU)" : " (host)");
+  }
+
+  void decide() {
+    using verdict = comparison_verdict;
+    comparability circumstances(before_, after_);
+    to_.notes = std::move(circumstances.notes);
+    if (options_.anyway)
+      for (std::string const& each : circumstances.obstacles)
+        to_.notes.push_back("Compared all the same: " + each + ".");
+    if (!to_.only_before.empty() || !to_.only_after.empty())
+      to_.notes.push_back(std::to_string(to_.only_before.size()) +
+                          " ranges are only in the first, " +
+                          std::to_string(to_.only_after.size()) + " only in the second profile.");
+    std::size_t slower = 0, unsure = 0;
+    judged_time const* const slowest = worst(range_verdict::slower, slower);
+    judged_time const* const noisiest = worst(range_verdict::unsure, unsure);
+    double const hidden = student_quantile(0.05, step_freedom_) * step_.deviation();
+    to_.verdict = verdict::inconclusive;
+    if (to_.ranges.empty()) {
+      to_.reason = "the profiles have no range in common";
+    } else if (!circumstances.obstacles.empty() && !options_.anyway) {
+      to_.reason = circumstances.obstacles[0];
+    } else if (few_) {
+      to_.reason = "a run has less than 5 steps, so record more (STRATA_STEP() in the loop)";
+    } else if (step_slower_ || slower > 0) {
+      to_.verdict = verdict::regression;
+      if (step_slower_) to_.reason = "the step is " + percent(to_.change) + " slower";
+      if (step_slower_ && slower > 0) to_.reason += "; ";
+      if (slower > 0)
+        to_.reason += named(*slowest) + " is " + percent(std::expm1(slowest->change.value)) +
+                      " slower, beyond the limit and noise";
+      if (slower > 1) to_.reason += ", as are " + std::to_string(slower - 1) + " more times";
+    } else if (step_.value > step_limit_ && !to_.runs_known) {
+      to_.runs_to_decide = 3;
+      to_.reason = "the step is " + percent(to_.change) + " slower and its ranges together " +
+                   percent(to_.common) +
+                   ", as other clocks or other work make them, so record 3 runs of each side";
+    } else if (step_.value > step_limit_) {
+      advise(step_.value, step_alarms);
+      to_.reason = "the step is " + percent(to_.change) + " slower, but its noise is " +
+                   percent(to_.noise) + ": " + advice();
+    } else if (step_.value + hidden > step_limit_) {
+      advise(step_limit_ - (std::max)(step_.value, 0.0), 0.05);
+      to_.reason = "the step's noise of " + percent(to_.noise) + " can hide the limit: " + advice();
+    } else if (unsure > 0) {
+      to_.steps_to_decide = noisiest->steps_to_decide;
+      if (to_.steps_to_decide == 0)
+        to_.runs_to_decide = (std::max)(before_.size(), after_.size()) + 2;
+      to_.reason = named(*noisiest) + " looks " + percent(std::expm1(noisiest->change.value)) +
+                   " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
+    } else {
+      to_.verdict = verdict::no_regression;
+      to_.reason = "the steps are within the limit";
+    }
+  }
+
+  void finish() {
+    vec<std::string> slower;
+    for (judged_time const& each : times_) {
+      compared_range& to = *each.result;
+      bool const shown = each.verdict == to.verdict && each.gpu == to.gpu;
+      if (each.verdict > to.verdict || shown) {
+        to.verdict = each.verdict;
+        to.judged_gpu = each.gpu;
+        to.change = std::expm1(each.change.value);
+        to.noise = each.noise;
+        to.steps_to_decide = each.steps_to_decide;
+      }
+      if (each.verdict == range_verdict::slower) slower.push_back(with_folded_indices(to.path));
+    }
+    slower.sort();
+    double logarithms = 0, counted = 0;
+    for (compared_range& each : to_.ranges) {
+      each.slower = std::binary_search(slower.begin(), slower.end(), each.path);
+      if (!(each.before_ms > 0 && each.after_ms > 0)) continue;
+      logarithms += std::log(each.after_ms / each.before_ms);
+      counted += 1;
+    }
+    for (compared_range& each : to_.indexed) each.slower = each.verdict == range_verdict::slower;
+    if (counted > 0) to_.geometric_mean = std::exp(logarithms / counted);
+    for (accepted_regression const& each : options_.accepted) report(each);
+    for (vec<compared_range>* const list : {&to_.ranges, &to_.indexed})
+      list->sort([](compared_range const& a, compared_range const& b) {
+        return std::abs(a.change_ms()) > std::abs(b.change_ms());
+      });
+  }
+
+  void report(accepted_regression const& accepted) {
+    bool const step = accepted.column == "step";
+    double largest = step && !few_ ? step_.value : -1e9;
+    for (judged_time const& each : times_)
+      if (is_for(accepted, each.result->path, each.gpu ? "gpu" : "host"))
+        largest = (std::max)(largest, each.change.value);
+    std::string said = step ? "The step" : accepted.path + " (" + accepted.column + ")";
+    if (largest < -1e8) {
+      said += " is accepted to be slower but was not judged: correct or remove its line.";
+    } else if (largest <= std::log1p(options_.limit)) {
+      said += " is accepted to be slower but is not any more (" + percent(std::expm1(largest)) +
+              "): remove its line.";
+    } else {
+      said += " is " + percent(std::expm1(largest)) + " slower, of which " +
+              percent(accepted.limit) + " are accepted: " + accepted.reason + ".";
+    }
+    to_.notes.push_back(std::move(said));
+  }
+
+  compare_options const& options_;
+  comparison to_;
+  vec<run_ranges> before_, after_;
+  vec<judged_time> times_;
+  time_family families_[2];
+  estimate step_;
+  double step_within_ = 0, step_limit_ = 0, steps_a_run_ = 1;
+  double step_freedom_ = 1e9;  // of its variance
+  bool few_ = false, traced_ = true, step_slower_ = false;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_COMPARER_HPP

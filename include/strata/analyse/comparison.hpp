@@ -1,0 +1,104 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_COMPARISON_HPP
+#define STRATA_ANALYSE_COMPARISON_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// A slowdown that is known and not to be reported again.
+struct accepted_regression {
+  std::string path;  ///< `forward/block[3]`, or `forward/block[*]` for all of them; of a step empty
+  std::string column;  ///< `step`, `host` or `gpu`
+  double limit;        ///< how much slower it may be: 0.1 is 10 %
+  std::string reason;
+};
+
+/// What `compare` is asked for. Shares are fractions: 0.05 is 5 %.
+struct compare_options {
+  double limit = 0.05;        ///< how much slower a step or a range may be
+  double least_share = 0.02;  ///< of a step; what has less cannot make the result inconclusive
+  double run_noise = 0;       ///< standard deviation of a step's time between runs; 0: not known
+  bool anyway = false;        ///< judge also runs of other machines, settings or work
+  vec<accepted_regression> accepted;
+};
+
+/// A number that all profiles have of a range: of the whole run, the mean over the runs of a side.
+/// The unit is the end of the name (`_ns`: nanoseconds, `_bytes`), else it is a count.
+struct compared_column {
+  std::string name;
+  double before, after;
+
+  /// 0 where there was nothing before.
+  double factor() const noexcept { return before > 0 ? after / before : 0; }
+};
+
+/// What the comparison says of a range.
+enum class range_verdict {
+  small,     ///< not judged: less than a quarter of `least_share`, or fewer than 5 calls
+  within,    ///< no slowdown beyond the limit is seen
+  accepted,  ///< beyond the limit, within one of its own
+  unsure,    ///< it looks slower than the limit, but noise does that as well
+  slower     ///< beyond the limit and beyond noise
+};
+
+/// A range that all profiles have; with `[*]` in its path, the sum of those with any index.
+struct compared_range {
+  std::string path;
+  bool gpu = false;  ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
+  double before_ms = 0, after_ms = 0;  ///< milliseconds a step; of the whole run without steps
+  range_verdict verdict = range_verdict::small;
+  bool slower = false;  ///< it is, or with `[*]` one of its indices is
+  /// Of the judged time, of host or kernels, without the first step.
+  bool judged_gpu = false;
+  double change = 0;  ///< after / before - 1
+  double noise = 0;   ///< standard deviation of `change`: of calls, between ranges, between runs
+  double share = 0;   ///< of a step, the larger of both sides
+  std::size_t steps_to_decide = 0;  ///< steps a run; 0: none needed, or more steps do not help
+  vec<compared_column> columns;
+
+  /// Milliseconds a step.
+  double change_ms() const noexcept { return after_ms - before_ms; }
+};
+
+enum class comparison_verdict { no_regression, regression, inconclusive };
+
+/// Runs of the same program before and after a change. Changes and noise are fractions: 0.05 is 5
+/// %.
+struct comparison {
+  comparison_verdict verdict = comparison_verdict::inconclusive;
+  std::string reason;      ///< why, as a part of a sentence
+  vec<std::string> notes;  ///< sentences: what else makes the runs differ, what was accepted
+  std::size_t before_runs = 0, after_runs = 0;
+  std::size_t before_steps = 0, after_steps = 0;  ///< of all runs of a side
+  double before_ms = 0, after_ms = 0;  ///< milliseconds: the median step, averaged over runs
+  double change = 0;                   ///< of a step: after / before - 1
+  double noise = 0;                    ///< standard deviation of `change`
+  bool runs_known = false;  ///< `noise` has that between runs: of several runs, or `run_noise`
+  double resolution = 0;    ///< the least slowdown of a step that would be told from `noise`
+  double chance = 1;        ///< that steps no slower would look like these (Mann-Whitney)
+  double common = 0;        ///< the change of the ranges together, which machines do as well
+  std::size_t steps_to_decide = 0;  ///< a run, where inconclusive; 0: more steps do not help
+  std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
+  double geometric_mean = 0;        ///< of the factors of the times of `ranges`; 0 without any
+  vec<compared_range> ranges;       ///< indices folded; by change in ms, the largest first
+  vec<compared_range> indexed;      ///< those with an index in their path, each by itself
+  vec<std::string> only_before, only_after;  ///< paths that the other side does not have
+
+  /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.
+  compared_range const* find(std::string_view path) const noexcept {
+    for (vec<compared_range> const* const list : {&ranges, &indexed})
+      for (compared_range const& each : *list)
+        if (each.path == path) return &each;
+    return nullptr;
+  }
+};
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_COMPARISON_HPP

@@ -1,0 +1,307 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_PROFILE_FILE_HPP
+#define STRATA_ANALYSE_PROFILE_FILE_HPP
+
+#include <strata/analyse/statistics.hpp>
+#include <strata/base/json_reader.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+/// The newest `schema.version` of `profile.json` that this version of Strata reads.
+inline constexpr int readable_profile_schema = 1;
+
+/// A `profile.json`, read. It keeps the text and an index of it, about five times the file's bytes.
+class profile_file {
+ public:
+  /// Reads the content of a file, whatever it is.
+  /// Errors: the sentence that is returned; nothing where the text is a profile.
+  std::string read(std::string text) {
+    readable_ = false;
+    if (!json_.read(std::move(text))) return "It is no JSON: " + json_.error() + ".";
+    detail::json_node const schema = json_.find(json_.root(), "schema");
+    if (json_.text(json_.find(schema, "name")) != "strata.profile")
+      return "It is no profile of Strata: schema.name is not strata.profile.";
+    double const version = json_.number(json_.find(schema, "version"));
+    if (!(version >= 1 && version <= readable_profile_schema))
+      return "Its schema version is not readable here: compare it with the Strata that wrote it.";
+    if (json_.kind(json_.find(json_.root(), "ranges")) != detail::json_kind::array)
+      return "It has no ranges: the file is not whole.";
+    if (!is_sound()) return "Its rows are not those of a profile: the file was changed.";
+    readable_ = true;
+    return {};
+  }
+  bool readable() const noexcept { return readable_; }
+
+  detail::json_document const& json() const noexcept { return json_; }
+  /// A text in one of the objects at the top; nothing where it is none.
+  std::string_view text(std::string_view part, std::string_view name) const noexcept {
+    return json_.text(json_.find(json_.find(json_.root(), part), name));
+  }
+  /// The same of a number; `otherwise` where it is none.
+  double number(std::string_view part, std::string_view name, double otherwise = 0) const {
+    return json_.number(json_.find(json_.find(json_.root(), part), name), otherwise);
+  }
+  /// Whether GPU work was recorded.
+  bool traced() const noexcept { return json_.is_true(json_.find(json_.root(), "traced")); }
+
+  /// The time of each step, in milliseconds.
+  vec<double> steps_ms() const {
+    vec<double> all;
+    each("steps", [&](detail::json_node step) { all.push_back(step_ns(step) / 1e6); });
+    return all;
+  }
+  /// The names of the devices and their greatest clocks in MHz, one after the other.
+  std::string devices() const {
+    std::string all;
+    each("devices", [&](detail::json_node device) {
+      all += json_.text(json_.find(device, "name"));
+      all += ' ';
+      all += detail::fixed_string(json_.number(json_.find(device, "clock_khz")) / 1000, 0);
+      all += " MHz;";
+    });
+    return all;
+  }
+  /// Calls `what` with each element of a list at the top.
+  template <class Do>
+  void each(std::string_view list, Do const& what) const {
+    detail::json_node const all = json_.find(json_.root(), list);
+    if (json_.kind(all) != detail::json_kind::array) return;
+    for (detail::json_node at = json_.first(all); at != 0; at = json_.next(at)) what(at);
+  }
+
+ private:
+  double step_ns(detail::json_node step) const {
+    return json_.number(json_.find(step, "end_ns")) - json_.number(json_.find(step, "begin_ns"));
+  }
+  /// Rows are objects of few members, what is judged is not negative, and steps do not run
+  /// backwards.
+  bool is_sound() const {
+    constexpr std::size_t most_members = 500;
+    constexpr std::string_view judged[] = {"calls",       "host_total_ns",    "host_stddev_ns",
+                                           "host_p50_ns", "first_step_calls", "first_step_host_ns",
+                                           "count",       "total_ns",         "stddev_ns",
+                                           "p50_ns"};
+    bool sound = true;
+    for (char const* const list : {"ranges", "kernels", "steps", "devices"})
+      each(list, [&](detail::json_node row) {
+        std::size_t members = 0;
+        for (detail::json_node at = json_.first(row); at != 0; at = json_.next(at)) ++members;
+        sound = sound && json_.kind(row) == detail::json_kind::object && members <= most_members;
+      });
+    for (char const* const list : {"ranges", "kernels"})
+      if (sound)
+        each(list, [&](detail::json_node row) {
+          for (std::string_view const name : judged) {
+            double const value = json_.number(json_.find(row, name));
+            sound = sound && value >= 0 && value < 1e30;
+          }
+        });
+    if (sound) each("steps", [&](detail::json_node row) { sound = sound && step_ns(row) >= 0; });
+    return sound;
+  }
+
+  detail::json_document json_;
+  bool readable_ = false;
+};
+
+namespace detail {
+
+/// `block[3]/mlp` as `block[*]/mlp`.
+inline std::string with_folded_indices(std::string_view path) {
+  std::string folded;
+  while (!path.empty()) {
+    std::size_t const end = (std::min)(path.find('/'), path.size());
+    std::string_view const name = path.substr(0, end);
+    std::size_t const index = name.rfind('[');
+    bool const numbered = index != name.npos && index + 2 < name.size() && name.back() == ']' &&
+                          name.find_first_not_of("0123456789", index + 1) == name.size() - 1;
+    folded += numbered ? name.substr(0, index) : name;
+    if (numbered) folded += "[*]";
+    if (end < path.size()) folded += '/';
+    path.remove_prefix((std::min)(end + 1, path.size()));
+  }
+  return folded;
+}
+
+/// A time of a range: milliseconds a step, and what their noise is by the calls of this run.
+struct step_time {
+  double ms = 0;
+  double variance = 0;    // of `ms` as an estimate, ms squared
+  double typical_ms = 0;  // each call at its median
+  double calls = 0;       // or kernels, in the whole run
+
+  /// Of `calls` with that sum in ns and that sum of squares, in that many steps.
+  void add(double count, double total_ns, double squares, double median_ns, double steps) {
+    double const spread = count > 1 ? (squares - total_ns * total_ns / count) / (count - 1) : 0;
+    ms += total_ns / steps / 1e6;
+    variance += count * (std::max)(spread, 0.0) / (steps * steps) / 1e12;
+    typical_ms += count * median_ns / steps / 1e6;
+    calls += count;
+  }
+  void add(step_time const& other) {
+    ms += other.ms;
+    variance += other.variance;
+    typical_ms += other.typical_ms;
+    calls += other.calls;
+  }
+};
+
+/// What a range did in a run; of a folded path, those of all its indices together.
+struct run_range {
+  std::string path;
+  step_time host, gpu;
+  vec<json_node> rows;
+};
+
+/// The ranges of one run, by path.
+class run_ranges {
+ public:
+  explicit run_ranges(profile_file const& of) : of_(&of) {
+    json_document const& json = of.json();
+    steps_ms = of.steps_ms();
+    of.each("ranges", [&](json_node row) {
+      std::string_view const path = json.text(json.find(row, "path"));
+      if (path.empty()) return;  // the root
+      all.push_back({std::string(path), {}, {}, {}});
+      all.back().rows.push_back(row);
+      add_host(all.back().host, row);
+    });
+    all.sort([](run_range const& a, run_range const& b) { return a.path < b.path; });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (i == 0 || all[i].path != all[kept - 1].path) {
+        if (i != kept) all[kept] = std::move(all[i]);
+        ++kept;
+      }
+    all.resize(kept);
+    add_kernels();
+    fold();
+  }
+
+  profile_file const& file() const noexcept { return *of_; }
+  /// By path with index or folded; null where there is none.
+  run_range const* find(std::string_view path) const {
+    run_range const* const single = find_in(all, path);
+    return single != nullptr ? single : find_in(folded, path);
+  }
+  /// Whether it is one of the sums over indices.
+  bool is_sum(run_range const& of) const {
+    return !folded.empty() && &of >= folded.begin() && &of < folded.end();
+  }
+  /// Whether a row has a number in the column.
+  bool knows(run_range const& of, std::string_view column) const {
+    for (json_node const row : of.rows)
+      if (of_->json().kind(of_->json().find(row, column)) == json_kind::number) return true;
+    return false;
+  }
+  /// What a step is divided by: 1 where the run has none.
+  double steps() const noexcept {
+    return steps_ms.empty() ? 1 : static_cast<double>(steps_ms.size());
+  }
+  /// The sum of a column, a step.
+  double sum(run_range const& of, std::string_view column) const {
+    double total = 0;
+    for (json_node const row : of.rows) total += number(row, column);
+    return total / steps();
+  }
+
+  vec<double> steps_ms;
+  vec<run_range> all;     // by path
+  vec<run_range> folded;  // those that fold, by folded path
+
+ private:
+  template <class Ranges>
+  static auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
+    auto const at = std::lower_bound(
+        in.begin(), in.end(), path,
+        [](run_range const& each, std::string_view wanted) { return each.path < wanted; });
+    return at != in.end() && at->path == path ? &*at : nullptr;
+  }
+  double number(json_node row, std::string_view column) const {
+    return of_->json().number(of_->json().find(row, column));
+  }
+  /// Without the first step, which pays for what the others find done.
+  void add_host(step_time& to, json_node row) const {
+    double calls = number(row, "calls"), total = number(row, "host_total_ns");
+    double const first = number(row, "first_step_calls");
+    double const first_ns = number(row, "first_step_host_ns");
+    double const largest = number(row, "host_max_ns");
+    double count = steps();
+    double squares = squares_of(calls, total, number(row, "host_stddev_ns"));
+    bool const without = count > 1 && calls - first > 1 && total >= first_ns;
+    if (count > 1 && (without || first == 0)) count -= 1;
+    bool trims = first == 0 || !without;
+    if (without && first > 0) {
+      squares -= first_ns * first_ns / first;  // exact where it was one call
+      calls -= first;
+      total -= first_ns;
+      trims = first == 1 && first_ns < largest;
+    }
+    if (trims) trim(calls, total, squares, number(row, "host_min_ns"), largest);
+    to.add(calls, total, squares, number(row, "host_p50_ns"), count);
+  }
+  static double squares_of(double count, double total, double deviation) {
+    return count > 0 ? deviation * deviation * (count - 1) + total * total / count : 0;
+  }
+  /// Where the longest or the shortest call is far from all others, puts their mean in place of
+  /// both: a call that was interrupted does not decide.
+  static void trim(double count, double& total, double& squares, double shortest, double longest) {
+    constexpr double fewest = 10, far_away = 5;  // deviations of the others
+    if (count < fewest || !(shortest > 0) || total < shortest + longest) return;
+    double const kept = count - 2, sum = total - shortest - longest, middle = sum / kept;
+    double const inner = squares - shortest * shortest - longest * longest - sum * middle;
+    double const spread = (std::max)(inner, 0.0) / (kept - 1);
+    double const farthest = (std::max)(longest - middle, middle - shortest);
+    if (farthest * farthest <= far_away * far_away * spread) return;
+    total = middle * count;
+    squares = total * middle + spread * (count - 1);
+  }
+  /// Those of a range and of all below it.
+  void add_kernels() {
+    of_->each("kernels", [&](json_node row) {
+      std::string_view const path = of_->json().text(of_->json().find(row, "path"));
+      double const count = number(row, "count");
+      double total = number(row, "total_ns");
+      double squares = squares_of(count, total, number(row, "stddev_ns"));
+      trim(count, total, squares, number(row, "min_ns"), number(row, "max_ns"));
+      for (std::size_t end = 0; end < path.size();) {
+        end = (std::min)(path.find('/', end + 1), path.size());
+        run_range* const range = find_in(all, path.substr(0, end));
+        if (range != nullptr) range->gpu.add(count, total, squares, number(row, "p50_ns"), steps());
+      }
+    });
+  }
+  void fold() {
+    vec<std::pair<std::string, run_range const*>> order;
+    for (run_range const& each : all) {
+      std::string path = with_folded_indices(each.path);
+      if (path != each.path) order.push_back({std::move(path), &each});
+    }
+    order.sort([](auto const& a, auto const& b) { return a.first < b.first; });
+    for (auto& [path, range] : order) {
+      if (folded.empty() || folded.back().path != path)
+        folded.push_back({std::move(path), {}, {}, {}});
+      folded.back().host.add(range->host);
+      folded.back().gpu.add(range->gpu);
+      folded.back().rows.push_back(range->rows[0]);
+    }
+  }
+
+  profile_file const* of_;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_PROFILE_FILE_HPP
