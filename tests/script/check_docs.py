@@ -79,6 +79,7 @@ ELSEWHERE = {
     "llm.hpp": "model.md",
     "compare.hpp": "compare.md",
     "benchmark.hpp": "benchmark.md",
+    "ledger.hpp": "model.md",
     "base/json_reader.hpp": "compare.md",
     "analyse/counter_sums.hpp": "counters.md",
     "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",
