@@ -26,7 +26,8 @@
 
 STRATA_BEGIN
 
-/// A parameter that a benchmark is run with, one value a run; without a name there is none.
+/// A parameter that a benchmark is run with, one value a run; without a name there is none. Runs of
+/// one name have the same parameters.
 struct benchmark_parameter {
   std::string name;
   std::int64_t value = 0;
@@ -195,7 +196,7 @@ class device_times {
   device_times(profile const& source, vec<benchmark_result>& results)
       : source_(source), results_(results) {
     for (std::uint32_t run = 0; run < results.size(); ++run) find_trials(run);
-    trials_.sort([](span const& a, span const& b) { return a.begin < b.begin; });
+    number();
     number_map<std::uint32_t> trial_of;  // and 1, by correlation
     for (launch_record const& each : source.launches) {
       std::size_t const at =
@@ -233,25 +234,24 @@ class device_times {
     if (outer == no_node || y.name.empty()) return outer;
     return child_of(source_, outer, y.name, y.value);
   }
-  /// The calls of a run's range are the trials of all runs with this name, in their order.
+  /// The calls of a run's range are its trials.
   void find_trials(std::uint32_t run) {
     std::uint32_t const node = node_of(results_[run]);
-    std::size_t before = 0;
-    for (std::uint32_t i = 0; i < run; ++i)
-      if (node_of(results_[i]) == node) before += results_[i].ns.size();
-    vec<span> calls;
+    std::size_t const first = trials_.size();
     for (range_record const& each : source_.ranges)
-      if (node != no_node && each.node == node) calls.push_back({each.begin, each.end, run, 0});
-    calls.sort([](span const& a, span const& b) { return a.begin < b.begin; });
-    std::size_t const trials = results_[run].ns.size();
+      if (node != no_node && each.node == node) trials_.push_back({each.begin, each.end, run, 0});
     // A log that was full lacks calls: then no time of the device is known.
-    bool const whole = calls.size() >= before + trials;
-    for (std::uint32_t i = 0; i < trials; ++i) {
-      span made{0, -1, run, i};
-      if (whole) made = calls[before + i];
-      made.trial = i;
-      trials_.push_back(made);
+    if (trials_.size() - first != results_[run].ns.size()) {
+      trials_.resize(first);
+      for (std::uint32_t i = 0; i < results_[run].ns.size(); ++i)
+        trials_.push_back({0, -1, run, i});
     }
+  }
+  /// Numbers the trials of each run in the order of their time.
+  void number() {
+    trials_.sort([](span const& a, span const& b) { return a.begin < b.begin; });
+    vec<std::uint32_t> seen(results_.size(), 0);
+    for (span& each : trials_) each.trial = seen[each.run]++;
   }
   template <class Record>
   void add(number_map<std::uint32_t> const& trial_of, Record const& each) noexcept {
@@ -436,10 +436,7 @@ class benchmarks {
       scoped_range const mark("warmup");
       f();
     }
-    benchmark_result made;
-    made.name = std::string(name);
-    made.how = how;
-    made.how.calls = (std::max)(std::uint32_t{1}, how.calls);
+    benchmark_result& made = result_of(name, how);
     for (std::uint32_t i = 0; i < how.trials; ++i) {
       before();
       trial const mark(made);
@@ -448,7 +445,6 @@ class benchmarks {
       std::int64_t const end = detail::monotonic_ns();
       made.ns.push_back(static_cast<double>(end - begin) / made.how.calls);
     }
-    results_.push_back(made);
   }
 
   /// All runs; ends the session. Where a run was timed by the host, stderr says so once.
@@ -507,8 +503,21 @@ class benchmarks {
     }
 
    private:
+    scoped_step step_;
     bool two_;
   };
+
+  benchmark_result& result_of(std::string_view name, benchmark_options const& how) {
+    benchmark_result made;
+    made.name = std::string(name);
+    made.how = how;
+    made.how.calls = (std::max)(std::uint32_t{1}, how.calls);
+    std::string const full = detail::name_of(made);
+    for (benchmark_result& each : results_)
+      if (detail::name_of(each) == full) return each;
+    results_.push_back(made);
+    return results_.back();
+  }
 
   static strata::options options_of(std::string_view text) {
     char const* const wish = std::getenv("STRATA");

@@ -11,23 +11,24 @@ using fake::launch;
 TEST_CASE("trials are timed from the begin of their first kernel to the end of the last") {
   fake::unscript();
   strata::benchmarks all;
-  for (std::int64_t n : {100, 200, 400}) {
-    auto const each_ns = static_cast<std::uint64_t>(n) * 1000;
-    strata::benchmark_options how{2, 8};
-    how.x = {"n", n};
-    all.run(
-        "kernels",
-        [&] {
-          launch("first", 7, each_ns);
-          launch("second", 7, each_ns);
-        },
-        how, [] { launch("flush", 7, 5'000'000); });
-  }
-  // Another run of the same range, whose trials stand behind those of the first.
-  strata::benchmark_options again{0, 4, 5};
-  again.x = {"n", 100};
+  for (int round = 0; round < 2; ++round)
+    for (std::int64_t n : {100, 200, 400}) {
+      auto const each_ns = static_cast<std::uint64_t>(n) * 1000;
+      strata::benchmark_options how{2, 4};
+      how.x = {"n", n};
+      all.run(
+          "kernels",
+          [&] {
+            launch("first", 7, each_ns);
+            launch("second", 7, each_ns);
+          },
+          how, [] { launch("flush", 7, 5'000'000); });
+    }
+  strata::benchmark_options several{0, 4, 5};
+  several.x = {"n", 100};
+  several.y = {"k", 3};
   all.run(
-      "kernels", [] { launch("first", 7, 10'000); }, again);
+      "pair", [] { launch("first", 7, 10'000); }, several);
   all.run("host", [] {}, {0, 4});
   strata::vec<strata::benchmark_result> const& found = all.results();
   REQUIRE(found.size() == 5);

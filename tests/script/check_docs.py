@@ -82,6 +82,7 @@ ELSEWHERE = {
     "analyse/comparability.hpp": "compare.md",
     "analyse/comparer.hpp": "compare.md",
     "analyse/profile_file.hpp": "compare.md",
+    "ledger.hpp": "model.md",
     "base/json_reader.hpp": "compare.md",
     "analyse/counter_sums.hpp": "counters.md",
     "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",

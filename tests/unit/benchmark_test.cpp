@@ -125,13 +125,15 @@ TEST_CASE("without a device the host times the trials, which are calls of ranges
       "f", [&] { ++calls; }, how, [&] { ++flushed; });
   CHECK(calls == 2 + 5 * 3);
   CHECK(flushed == 2 + 5);
+  all.run(
+      "f", [&] { ++calls; }, how);  // five trials more
   how.y = {"k", 2};
   all.run(
       "f", [&] { ++calls; }, how);
   vec<benchmark_result> const& results = all.results();
   REQUIRE(results.size() == 2);
   CHECK_FALSE(results[0].by_device);
-  CHECK(results[0].ns.size() == 5);
+  CHECK(results[0].ns.size() == 10);
   CHECK(results[0].median_ns > 0);
   profile const& made = all.session().profile();
   std::size_t outer = 0;
@@ -142,7 +144,8 @@ TEST_CASE("without a device the host times the trials, which are calls of ranges
     if (made.names[node.name] == "k" && node.index == 2) ++inner;
     if (each.attribute != no_reference) CHECK(made.attributes[each.attribute - 1].flops == 300);
   }
-  CHECK(outer == 10);
+  CHECK(outer == 15);
+  CHECK(made.steps.size() == 15);
   CHECK(inner == 5);
   // The profile is closed: nothing is run.
   all.run("late", [&] { calls = 0; });

@@ -267,6 +267,42 @@ TEST_CASE("without steps the run is predicted; without a whole timeline nothing 
   CHECK(std::isnan(answer(none).with(what_if())));
 }
 
+TEST_CASE("without a change every timeline is as it was recorded") {
+  sample::random_numbers random(7);
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    CAPTURE(seed);
+    profile made = sample::random_program(seed, 12).run(40);
+    made.traced = true;
+    made.end = 1 << 20;
+    for (launch_record& each : made.launches)
+      if (random.below(4) == 0) each.kind = api_kind::wait;
+    for (kernel_record& each : made.kernels) each.stream = random.below(3);
+    std::int64_t first = detail::latest_time;
+    std::int64_t last = lost_time;
+    auto const see = [&](std::int64_t begin, std::int64_t end) {
+      first = std::min(first, begin);
+      last = std::max(last, std::max(begin, end));
+    };
+    for (launch_record const& each : made.launches) see(each.begin, each.end);
+    for (kernel_record const& each : made.kernels) see(each.begin, each.end);
+    for (copy_record const& each : made.copies) see(each.begin, each.end);
+    call_tree const tree(made, folding::by_name);
+    steps_summary const steps = make_steps(made, tree, call_tree(made).rows());
+    detail::step_replay replay(made, tree, steps);
+    CHECK(replay.unchanged_ns() == static_cast<double>(last - first));
+    // Shorter kernels never make it longer; whatever is taken away, it stays a time.
+    what_if change;
+    change.below = true;
+    change.kernels = 0.5;
+    CHECK(replay.step_ns(change) <= steps.typical_ns());
+    change.copies = change.launches = change.host_work = change.waits = change.allocations = 0.0;
+    change.any_order = true;
+    double const least = replay.step_ns(change);
+    CHECK(least >= 0.0);
+    CHECK(least <= steps.typical_ns());
+  }
+}
+
 TEST_CASE("a part of the roof is a factor of the range's own kernels") {
   roofline_table roofs;
   roofs.own.resize(3);

@@ -83,6 +83,8 @@ class step_replay {
     if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
     return (std::max)(0.0, summary_.typical_ns() - unchanged_ns_ + run(change));
   }
+  /// The same without a change, by the replay alone: what was recorded.
+  double unchanged_ns() const noexcept { return unchanged_ns_; }
 
  private:
   using place = std::uint32_t;
