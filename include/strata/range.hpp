@@ -229,4 +229,10 @@ STRATA_END_SWITCH
 #endif
 
 #endif  // STRATA_ENABLED
+
+/// The purpose of all memory that is allocated until the end of the enclosing scope, a literal:
+/// STRATA_MEMORY("weights"). It is a range of the name `memory:weights`: so is any other range of
+/// such a name, of C or NVTX too, and of several the innermost counts.
+#define STRATA_MEMORY(purpose) STRATA_RANGE("memory:" purpose)
+
 #endif  // STRATA_RANGE_HPP

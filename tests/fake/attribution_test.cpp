@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include <strata/analyse/memory_table.hpp>
+
 #include "fake_session.hpp"
 
 using fake::launch;
@@ -258,6 +260,54 @@ TEST_CASE("allocations and releases") {
   CHECK(row(p, "release").self.released_bytes == 3000);
   // Neither puts work on the device.
   CHECK(row(p, "allocate").self.launches == 0);
+}
+
+TEST_CASE("memory by purpose, whoever releases it") {
+  traced s;
+  {
+    STRATA_MEMORY("weights");
+    STRATA_RANGE("load");
+    (void)fake_malloc(0x1000, 1000, 3, 0);
+    {
+      STRATA_MEMORY("workspace");
+      (void)fake_malloc(0x2000, 200, 3, 1);
+    }
+  }
+  (void)fake_malloc(0x3000, 30, 3, 0);
+  for (int step = 0; step < 2; ++step) {
+    STRATA_STEP();
+    STRATA_RANGE("forward");
+    strata::push("memory:kv cache");
+    (void)fake_malloc(0x4000 + 0x1000 * step, 500, 3, 0);
+    std::thread([] {  // a thread of no range
+      (void)fake_free(0x2000, 200, 3, 1);
+      (void)fake_free(0x9000, 1, 3, 0);
+    })
+        .join();
+    strata::pop();
+    strata::pop();  // one too many
+  }
+  profile const& p = s.profile();
+  strata::memory_table const table = strata::make_memory_table(p, strata::call_tree(p));
+  struct wanted {
+    char const* name;
+    std::int64_t live, at_peak;
+  };
+  wanted const all[] = {
+      {"other", 30, 30}, {"weights", 1000, 1000}, {"workspace", 0, 0}, {"kv cache", 1000, 1000}};
+  REQUIRE(table.purposes.size() == 4);
+  for (wanted const& each : all) {
+    CAPTURE(each.name);
+    strata::memory_purpose const* found = nullptr;
+    for (strata::memory_purpose const& of : table.purposes)
+      if (of.name == each.name) found = &of;
+    REQUIRE(found != nullptr);
+    CHECK(found->live == each.live);
+    CHECK(found->at_peak == each.at_peak);
+  }
+  REQUIRE(table.steps.size() == 2);
+  CHECK(table.steps[1].live == 2030);
+  CHECK(table.releases_of_older_memory == 3);
 }
 
 TEST_CASE("an allocation or a wait beside another thread's capture keeps its range") {

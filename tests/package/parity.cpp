@@ -11,6 +11,7 @@ void names(int layer) {
   STRATA_RANGE("attention", layer, strata::flops(1.0), strata::bytes(2.0), strata::tokens(3),
                strata::shape(1, 2, 3), strata::note("x"));
   STRATA_RANGE("mlp", strata::flops(4.0 * layer));
+  STRATA_MEMORY("weights");
 }
 
 void branches(bool condition) {

@@ -333,7 +333,7 @@ class Page:
     def check_memory(self):
         if not self.has("#memory-figure"):
             return
-        for value in ("by_kind", "by_range"):
+        for value in ("by_kind", *self.run("data.memory.by_purpose ? ['by_purpose'] : []"), "by_range"):
             self.choose("#memory select", value)
             self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
 

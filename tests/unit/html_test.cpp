@@ -255,6 +255,10 @@ TEST_CASE("memory over time adds up to what is in use") {
     most = sum > most ? sum : most;
   }
   CHECK(most == tables.memory.peak_bytes);
+  CHECK(data["memory"]["by_purpose"]["series"] == nlohmann::json{"weights", "other"});
+  CHECK(data["memory"]["by_purpose"]["points"].size() == points.size());
+  CHECK(data["memory"]["purposes"][0][0] == "weights");
+  CHECK(data["memory"]["purposes"][0][5] == 12ll * (28 << 20));
   CHECK(data["memory"]["totals"][0][4] == 12);  // weights: not released at the end
   CHECK(data["memory"]["totals"][1][6] == 60);  // of attention, a block and step
   CHECK(data["memory"]["totals"][1][8] == 12);  // in the first step

@@ -164,7 +164,118 @@ TEST_CASE("random programs: the table agrees with the tree and with itself") {
         left += static_cast<std::int64_t>(row.bytes);
     }
     CHECK((table.timeline.empty() ? 0 : table.timeline.back().bytes) == left);
+    std::int64_t live = 0;
+    std::int64_t held = 0;
+    for (strata::memory_purpose const& each : table.purposes) {
+      live += each.live;
+      held += each.at_peak;
+      CHECK(each.at_peak <= each.peak);
+    }
+    CHECK(live == left);
+    CHECK(held == table.peak_bytes);
   }
+}
+
+TEST_CASE("memory by purpose: the nearest range that names one") {
+  sample::maker make;
+  auto const weights = make.node(0, "memory:weights");
+  auto const forward = make.node(0, "forward");
+  auto const activations = make.node(forward, "memory:activations");
+  auto const block = make.node(activations, "block", 3);
+  auto const inner = make.node(block, "memory:workspace");
+  auto const again = make.node(block, "memory:weights");
+  auto const in = [&](std::uint32_t node) { return make.launch(node, 0, 1, api_kind::allocate); };
+  make.allocate(in(weights), 10, 0x10, 1000);
+  make.allocate(in(forward), 11, 0x20, 7);
+  make.allocate(in(block), 12, 0x30, 200);
+  make.allocate(in(inner), 13, 0x40, 50);  // the peak
+  make.allocate(in(inner), 14, 0x50, 5000, memory_kind::pinned);
+  make.release(in(weights), 15, 0x40, 50);  // in another purpose's range
+  make.release(in(weights), 16, 0x99, 1);   // never seen
+  make.allocate(in(again), 17, 0x60, 20);
+  make.allocate(4711, 18, 0x70, 3);  // of no known call
+  memory_table const table = make_memory_table(make.made, call_tree(make.made));
+  REQUIRE(table.purposes.size() == 4);
+  char const* const names[] = {"other", "weights", "activations", "workspace"};
+  std::int64_t const allocated[] = {10, 1020, 200, 50};
+  std::int64_t const released[] = {0, 0, 0, 50};
+  std::int64_t const live[] = {10, 1020, 200, 0};
+  std::int64_t const peak[] = {10, 1020, 200, 50};
+  std::int64_t const at_peak[] = {7, 1000, 200, 50};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CAPTURE(i);
+    strata::memory_purpose const& of = table.purposes[i];
+    CHECK(of.name == names[i]);
+    CHECK(of.allocated == allocated[i]);
+    CHECK(of.released == released[i]);
+    CHECK(of.live == live[i]);
+    CHECK(of.peak == peak[i]);
+    CHECK(of.at_peak == at_peak[i]);
+  }
+  CHECK(table.peak_bytes == 1257);
+  CHECK(table.purposes[0].allocations == 2);
+  CHECK(table.allocations[4].purpose == 3);
+  CHECK(table.steps.empty());
+}
+
+TEST_CASE("memory by step: what was allocated, released, live and at most in use") {
+  sample::maker make;
+  auto const cache = make.node(0, "memory:kv cache");
+  auto const in = [&](std::uint32_t node) { return make.launch(node, 0, 1, api_kind::allocate); };
+  make.made.has_steps = true;
+  make.made.steps.push_back({300, 400, 2, 0});  // in any order
+  make.made.steps.push_back({100, 200, 0, 0});
+  make.made.steps.push_back({200, 290, 1, 0});
+  make.allocate(in(0), 50, 0x10, 1000);  // before the steps
+  make.allocate(in(cache), 110, 0x20, 100);
+  make.allocate(in(0), 120, 0x30, 40);
+  make.release(in(0), 130, 0x30, 40);
+  make.release(in(0), 295, 0x20, 100);  // between two steps
+  make.allocate(in(cache), 310, 0x40, 8);
+  make.release(in(0), 400, 0x10, 1000);
+  make.allocate(in(0), 500, 0x50, 5);
+  memory_table const table = make_memory_table(make.made, call_tree(make.made));
+  REQUIRE(table.steps.size() == 3);
+  std::int64_t const wanted[][4] = {{140, 40, 1100, 1140}, {0, 0, 1100, 1100}, {8, 1000, 8, 1008}};
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    CHECK(table.steps[i].step == i);
+    CHECK(table.steps[i].allocated == wanted[i][0]);
+    CHECK(table.steps[i].released == wanted[i][1]);
+    CHECK(table.steps[i].live == wanted[i][2]);
+    CHECK(table.steps[i].peak == wanted[i][3]);
+  }
+  REQUIRE(table.purposes.size() == 2);
+  CHECK(table.purposes[0].allocated == 40);  // in steps
+  CHECK(table.purposes[0].released == 1040);
+  CHECK(table.purposes[0].live == 5);
+  CHECK(table.purposes[1].name == "kv cache");
+  CHECK(table.purposes[1].allocated == 108);
+  CHECK(table.purposes[1].released == 0);
+  CHECK(table.purposes[1].live == 8);
+  CHECK(table.purposes[1].at_peak == 100);
+}
+
+TEST_CASE("purposes without end, without a name, and nodes that make no tree") {
+  sample::maker make;
+  std::uint32_t last = 0;
+  for (int i = 0; i < 1000; ++i) {
+    last = make.node(0, "memory:" + std::to_string(i));
+    make.allocate(make.launch(last, 0, 1, api_kind::allocate), i, 0x1000u + unsigned(i), 1);
+  }
+  auto const unnamed = make.node(last, "memory:");
+  make.allocate(make.launch(unnamed, 0, 1, api_kind::allocate), 2000, 1, 1);
+  make.made.nodes.push_back({0xffffffffu, 0xffffffffu, strata::no_index, 1, true});
+  memory_table table = make_memory_table(make.made, call_tree(make.made));
+  CHECK(table.purposes.size() == 257);
+  std::int64_t sum = 0;
+  for (strata::memory_purpose const& each : table.purposes) sum += each.at_peak;
+  CHECK(sum == table.peak_bytes);
+  CHECK(table.purposes[0].live == 1001 - 256);
+  make.made.memory.resize(0);
+  make.made.nodes.resize(2);
+  make.made.names[1] = "memory:";
+  CHECK(make_memory_table(make.made, call_tree(make.made)).purposes.size() == 2);
 }
 
 TEST_CASE("kinds by name") {

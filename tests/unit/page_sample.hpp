@@ -54,7 +54,7 @@ struct gpt2_sample : sample::maker {
     describe_run();
     describe_counters();
     std::uint32_t const step = node(0, "step");
-    allocate_weights(step);
+    allocate_weights(child(step, "memory:weights"));
     for (std::uint32_t i = 0; i < steps; ++i) run_step(step, i, layers);
     made.end = now + 1000000;
     made.cost.seconds_in_window = static_cast<double>(made.end) / 1e9;

@@ -275,6 +275,9 @@ inline void allocation_columns(cell_sink& cells, report_input const& input,
   bool const released = row.released_at >= 0;
   released ? cells.integer("released_at_ns", row.released_at) : cells.absent("released_at_ns");
   cells.text("released_in", row.released_in);
+  cells.text("purpose", row.purpose < input.memory.purposes.size()
+                            ? input.memory.purposes[row.purpose].name
+                            : std::string());
 }
 
 /// A text of the profile; empty where there is none.

@@ -354,7 +354,7 @@ function memory() {
   const figure = chart((target, width) => {
     const set = m[by], height = 240, left = 74, right = 10, top = 16, bottom = 26, all = names(set);
     const most = Math.max(1, ...set.points.map(p => sum(p.slice(1), v => v))), x = t => left + t / (data.end_ns || 1) * (width - left - right), y = v => height - bottom - v / most * (height - top - bottom);
-    const drawing = sv("svg", { width, height, id: "memory-figure", role: "img", "aria-label": "Memory in use over the run, " + (by === "by_range" ? "by the range that allocated it" : "by kind") + ". The numbers are in the table below." });
+    const drawing = sv("svg", { width, height, id: "memory-figure", role: "img", "aria-label": "Memory in use over the run, " + ({ by_range: "by the range that allocated it", by_purpose: "by purpose", by_kind: "by kind" })[by] + ". The numbers are in the table below." });
     for (let i = 0; i <= 4; i++) drawing.append(sv("line", { x1: left, x2: width - right, y1: y(most * i / 4), y2: y(most * i / 4), class: "grid" }), sv("text", { x: left - 6, y: y(most * i / 4) + 4, "text-anchor": "end", class: "soft" }, bytes(Math.round(most * i / 4))));
     for (let i = 0; i <= (width < 500 ? 2 : 5); i++) { const t = data.end_ns * i / (width < 500 ? 2 : 5); drawing.append(sv("text", { x: x(t), y: height - 8, "text-anchor": i === 0 ? "start" : t === data.end_ns ? "end" : "middle", class: "soft" }, time(Math.round(t)))); }
     const base = set.points.map(() => 0);
@@ -364,7 +364,7 @@ function memory() {
       drawing.append(sv("polygon", { points: [...line(upper), ...line(base, true)].join(" "), fill: paint(set, s), "fill-opacity": .85, ...hinted(name + "\npeak " + bytes(Math.max(...set.points.map(p => p[s + 1] || 0)))) }));
       upper.forEach((v, i) => { base[i] = v; });
     });
-    if (by === "by_range" && m.peak_bytes > 0 && m.peak_bytes <= most * 1.001) drawing.append(sv("line", { x1: x(m.peak_at_ns), x2: x(m.peak_at_ns), y1: top - 4, y2: height - bottom, class: "axis", "stroke-dasharray": "3 3" }),
+    if (by !== "by_kind" && m.peak_bytes > 0 && m.peak_bytes <= most * 1.001) drawing.append(sv("line", { x1: x(m.peak_at_ns), x2: x(m.peak_at_ns), y1: top - 4, y2: height - bottom, class: "axis", "stroke-dasharray": "3 3" }),
       sv("text", { x: Math.min(width - right - 110, Math.max(left, x(m.peak_at_ns) + 4)), y: top - 4 }, "peak " + bytes(m.peak_bytes)));
     target.replaceChildren(drawing);
     legend.replaceChildren(...all.map((name, s) => el("li", {}, el("button", { type: "button", onclick: () => { if (typeof set.series[s] === "number") choose(set.series[s]); } }, el("i", { style: "background:" + paint(set, s) }), name))));
@@ -374,7 +374,9 @@ function memory() {
   const live = totals.filter(t => t.liveN > 0), inSteps = totals.filter(t => t.stepN > t.firstN).sort((a, b) => b.stepN - a.stepN || a.range - b.range);
   const where = { label: "Range", get: t => t.range ? titleOf(t.range) : "(outside ranges)", text: true }, kind = { label: "Kind", get: t => t.kind.replace(/_/g, " "), text: true };
   section("memory", "Memory", some(m.allocations, "allocation") + "; at most " + bytes(m.peak_bytes) + " of device memory at one time" + (m.older ? "; " + some(m.older, "release") + " of what was allocated before" : "") + ".",
-    el("div", { class: "controls" }, picker("Parts", [["by_range", "by range, device memory"], ["by_kind", "by kind, pinned memory too"]], v => { by = v; figure.redraw(); })), figure, legend, box,
+    el("div", { class: "controls" }, picker("Parts", [["by_range", "by range, device memory"], ...(m.by_purpose ? [["by_purpose", "by purpose, device memory"]] : []), ["by_kind", "by kind, pinned memory too"]], v => { by = v; figure.redraw(); })), figure, legend, box,
+    m.purposes ? [el("h3", {}, "By purpose"), table("Device memory by purpose", [{ label: "Purpose", get: p => p[0], text: true }, { label: "Allocated a " + unit, get: p => bytes(p[1] / summary.count) }, { label: "Released a " + unit, get: p => bytes(p[2] / summary.count) },
+      { label: "Live at the end", get: p => bytes(p[3]) }, { label: "Its peak", get: p => bytes(p[4]) }, { label: "At the peak of all", get: p => bytes(p[5]) }, { label: "% of that", get: p => percent(100 * p[5] / (m.peak_bytes || 1)) }], m.purposes)] : null,
     el("div", { class: "two" },
       el("div", {}, el("h3", {}, "Not released at the end"), live.length ? table("Memory that was not released", [where, kind, { label: "Allocations", get: t => count(t.liveN) }, { label: "Bytes", get: t => bytes(t.liveSize) }], live) : el("p", {}, "Everything that was allocated was released.")),
       hasSteps ? el("div", {}, el("h3", {}, "Allocated in steps after the first"), inSteps.length ? table("Allocations in steps", [where, kind, { label: "Allocations a step", get: t => count((t.stepN - t.firstN) / Math.max(1, summary.count - 1)) }, { label: "Bytes in steps", get: t => bytes(t.stepSize) }], inSteps) : el("p", {}, "No step but the first allocated memory.")) : null),

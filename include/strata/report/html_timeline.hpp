@@ -295,7 +295,7 @@ class page_timeline {
   vec<std::uint32_t> used_;
 };
 
-/// Memory over time by range and by kind, what lives at the end, what steps allocate.
+/// Memory over time by range, purpose and kind, what lives at the end, what steps allocate.
 class page_memory {
  public:
   /// `places`: on the page, of the rows of input.ranges by path_id.
@@ -311,8 +311,12 @@ class page_memory {
     json_.integer("peak_at_ns", memory.peak_at);
     json_.integer("allocations", memory.allocations.size());
     json_.integer("older", memory.releases_of_older_memory);
-    write_series("by_range", true);
-    write_series("by_kind", false);
+    write_series("by_range", part_of::range);
+    if (memory.purposes.size() > 1) {
+      write_series("by_purpose", part_of::purpose);
+      write_purposes();
+    }
+    write_series("by_kind", part_of::kind);
     write_totals();
     json_.end_object();
   }
@@ -327,7 +331,9 @@ class page_memory {
     std::int64_t bytes;  ///< negative where memory is released
     std::uint32_t range;
     memory_kind kind;
+    std::uint32_t purpose;
   };
+  enum class part_of : std::uint8_t { range, purpose, kind };
   struct total {
     std::uint32_t range = 0;
     memory_kind kind = memory_kind::unknown;
@@ -361,8 +367,9 @@ class page_memory {
       std::uint32_t const range = place_of(row);
       // No device has more; sums of what a damaged record says stay numbers.
       std::int64_t const bytes = (std::min)(signed_bytes(row.bytes), std::int64_t{1} << 46);
-      changes_.push_back({row.allocated_at, bytes, range, row.kind});
-      if (row.released_at >= 0) changes_.push_back({row.released_at, -bytes, range, row.kind});
+      changes_.push_back({row.allocated_at, bytes, range, row.kind, row.purpose});
+      if (row.released_at >= 0)
+        changes_.push_back({row.released_at, -bytes, range, row.kind, row.purpose});
       std::size_t& place = known[std::uint64_t{range} << 8 | static_cast<std::uint8_t>(row.kind)];
       if (place == 0) {
         totals_.emplace_back();
@@ -386,23 +393,25 @@ class page_memory {
     });
   }
 
-  /// By range only device memory counts, as in the peak.
-  static bool counts(change const& each, bool by_range) noexcept {
-    return !by_range || is_device_memory(each.kind);
+  /// By range and purpose only device memory counts, as in the peak.
+  static bool counts(change const& each, part_of by) noexcept {
+    return by == part_of::kind || is_device_memory(each.kind);
   }
-  static std::uint32_t key_of(change const& each, bool by_range) noexcept {
-    return by_range ? each.range : static_cast<std::uint32_t>(each.kind);
+  static std::uint32_t key_of(change const& each, part_of by) noexcept {
+    return by == part_of::range     ? each.range
+           : by == part_of::purpose ? each.purpose
+                                    : static_cast<std::uint32_t>(each.kind);
   }
 
   /// The groups with the highest peaks, the highest first.
-  vec<group> choose(bool by_range) const {
+  vec<group> choose(part_of by) const {
     vec<group> groups;
     number_map<std::size_t> known;
     for (change const& each : changes_) {
-      if (!counts(each, by_range)) continue;
-      std::size_t& place = known[key_of(each, by_range)];
+      if (!counts(each, by)) continue;
+      std::size_t& place = known[key_of(each, by)];
       if (place == 0) {
-        groups.push_back({key_of(each, by_range), 0, 0});
+        groups.push_back({key_of(each, by), 0, 0});
         place = groups.size();
       }
       group& to = groups[place - 1];
@@ -415,8 +424,8 @@ class page_memory {
     return groups;
   }
 
-  void write_series(std::string_view key, bool by_range) {
-    vec<group> const groups = choose(by_range);
+  void write_series(std::string_view key, part_of by) {
+    vec<group> const groups = choose(by);
     std::size_t const named = (std::min)(groups.size(), most_series - 1);
     number_map<std::size_t> series;
     for (std::size_t i = 0; i < named; ++i) series[groups[i].key] = i;
@@ -424,8 +433,9 @@ class page_memory {
     json_.object(key);
     json_.array("series");
     for (std::size_t i = 0; i < named; ++i)
-      by_range ? json_.integer({}, groups[i].key)
-               : json_.text({}, to_string(static_cast<memory_kind>(groups[i].key)));
+      by == part_of::range     ? json_.integer({}, groups[i].key)
+      : by == part_of::purpose ? json_.text({}, input_.memory.purposes[groups[i].key].name)
+                               : json_.text({}, to_string(static_cast<memory_kind>(groups[i].key)));
     json_.end_array();
     json_.integer("others", groups.size() - named);
     json_.line();
@@ -444,10 +454,10 @@ class page_memory {
       most = -1;
     };
     for (change const& each : changes_) {
-      if (!counts(each, by_range)) continue;
+      if (!counts(each, by)) continue;
       if (each.time / part != current) write_point();
       current = each.time / part;
-      std::size_t const* const place = series.find(key_of(each, by_range));
+      std::size_t const* const place = series.find(key_of(each, by));
       live[place == nullptr ? named : *place] += each.bytes;
       sum += each.bytes;
       if (sum < most) continue;
@@ -464,6 +474,26 @@ class page_memory {
     }
     json_.end_array();
     json_.end_object();
+  }
+
+  /// The purposes that held most at the peak.
+  void write_purposes() {
+    vec<memory_purpose> purposes = input_.memory.purposes;
+    purposes.sort([](memory_purpose const& a, memory_purpose const& b) {
+      return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.name < b.name;
+    });
+    if (purposes.size() > most_totals) purposes.resize(most_totals);
+    json_.line();
+    json_.array("purposes");  // name; bytes: allocated, released, live, peak, at the peak of all
+    for (memory_purpose const& each : purposes) {
+      json_.array();
+      json_.text({}, each.name);
+      for (std::int64_t const bytes :
+           {each.allocated, each.released, each.live, each.peak, each.at_peak})
+        json_.integer({}, bytes);
+      json_.end_array();
+    }
+    json_.end_array();
   }
 
   void write_totals() {

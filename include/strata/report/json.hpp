@@ -265,6 +265,24 @@ inline void write_memory(json_writer& json, report_input const& input) {
   json.integer("peak_at_ns", input.memory.peak_at);
   json.integer("releases_of_older_memory", input.memory.releases_of_older_memory);
   write_timeline(json, input.memory);
+  write_list(json, "purposes", input.memory.purposes, [&](memory_purpose const& each) {
+    json.text("purpose", each.name);
+    json.integer("allocations", each.allocations);
+    json.integer("allocated_bytes", each.allocated);
+    json.integer("released_bytes", each.released);
+    json.integer("live_bytes", each.live);
+    json.integer("peak_bytes", each.peak);
+    json.integer("bytes_at_peak", each.at_peak);
+  });
+  vec<memory_step> steps = input.memory.steps;
+  steps.keep_if([](memory_step const& each) { return each.allocated + each.released > 0; });
+  write_list(json, "steps", steps, [&](memory_step const& each) {
+    json.integer("step", each.step);
+    json.integer("allocated_bytes", each.allocated);
+    json.integer("released_bytes", each.released);
+    json.integer("live_bytes", each.live);
+    json.integer("peak_bytes", each.peak);
+  });
   write_rows(json, "allocations", input, input.memory.allocations, allocation_columns);
   json.end_object();
 }

@@ -225,6 +225,47 @@ inline void write_counter_tables(text_writer& out, report_input const& input,
   }
 }
 
+/// Device memory by purpose, where the program named one.
+inline void write_memory_purposes(text_writer& out, report_input const& input,
+                                  table_options const& options) {
+  memory_table const& memory = input.memory;
+  if (memory.purposes.size() < 2) return;
+  using form = console_form;
+  console_table table({{"memory", 1000, form::text, 24},
+                       {"allocations", 60, form::count},
+                       {"allocated", 80, form::bytes},
+                       {"released", 70, form::bytes},
+                       {"live at end", 75, form::bytes},
+                       {"peak", 85, form::bytes},
+                       {"at the peak", 100, form::bytes},
+                       {"peak %", 90, form::percent},
+                       {"", 20, form::bar}});
+  double const part = 1.0 / static_cast<double>((std::max)(memory.steps.size(), std::size_t{1}));
+  auto const peak = static_cast<double>(memory.peak_bytes);
+  vec<memory_purpose> purposes = memory.purposes;
+  purposes.sort([](memory_purpose const& a, memory_purpose const& b) {
+    return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.name < b.name;
+  });
+  for (memory_purpose const& each : purposes) {
+    double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
+    if (each.peak == 0) continue;
+    table.add_row({{console_text(each.name)}},
+                  {if_any(static_cast<double>(each.allocations) * part),
+                   if_any(static_cast<double>(each.allocated) * part),
+                   if_any(static_cast<double>(each.released) * part), if_any(each.live),
+                   if_any(each.peak), if_any(each.at_peak), share, share});
+  }
+  out.put('\n');
+  table.fit(usable_width(options));
+  table.write(out, options.color);
+  write_paragraph(out, {},
+                  "Device memory by the purpose it was allocated for. At the peak, " +
+                      human_time(static_cast<double>(memory.peak_at)).text() +
+                      " after the begin, " + human_bytes(peak).text() + " were in use." +
+                      (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
+                  usable_width(options), {}, false);
+}
+
 inline void write_top_kernels(text_writer& out, report_input const& input,
                               table_options const& options) {
   constexpr std::size_t most = 10;
@@ -295,8 +336,8 @@ inline void write_ascii(text_writer& out, std::string_view text) {
 }  // namespace detail
 
 /// The report for a terminal: where and how long, the folded call tree with its cost, what was
-/// counted in it, the kernels that took longest, what was lost and how to keep it, what went wrong,
-/// what Strata itself cost.
+/// counted in it, memory by purpose, the kernels that took longest, what was lost and how to keep
+/// it, what went wrong, what Strata itself cost.
 inline void write_table(detail::text_writer& out, report_input const& input,
                         table_options const& options = {}) {
   if (options.ascii) {
@@ -313,6 +354,7 @@ inline void write_table(detail::text_writer& out, report_input const& input,
   detail::write_heading(out, input, options);
   detail::write_ranges(out, input, options);
   detail::write_counter_tables(out, input, options);
+  detail::write_memory_purposes(out, input, options);
   detail::write_top_kernels(out, input, options);
   out.put('\n');
   for (std::string const& loss : detail::loss_advice(input.source))
