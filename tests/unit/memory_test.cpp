@@ -21,6 +21,7 @@ TEST_CASE("no memory records") {
   CHECK(table.timeline.empty());
   CHECK(table.peak_bytes == 0);
   CHECK(table.peak_at == 0);
+  CHECK(table.purposes.empty());
 }
 
 TEST_CASE("allocations with their lives, and the memory in use") {
@@ -272,7 +273,7 @@ TEST_CASE("purposes without end, without a name, and nodes that make no tree") {
   for (strata::memory_purpose const& each : table.purposes) sum += each.at_peak;
   CHECK(sum == table.peak_bytes);
   CHECK(table.purposes[0].live == 1001 - 256);
-  make.made.memory.resize(0);
+  make.made.memory.resize(1);
   make.made.nodes.resize(2);
   make.made.names[1] = "memory:";
   CHECK(make_memory_table(make.made, call_tree(make.made)).purposes.size() == 2);

@@ -69,8 +69,8 @@ struct memory_point {
 struct memory_table {
   vec<allocation_row> allocations;  ///< in order of time
   vec<memory_point> timeline;       ///< in order of time
-  vec<memory_purpose> purposes;     ///< the first is "other", then in the order of the nodes
-  vec<memory_step> steps;           ///< in order of time
+  vec<memory_purpose> purposes;     ///< the first is "other"; none where there are no records
+  vec<memory_step> steps;           ///< in order of time; none where there are no records
   std::int64_t peak_bytes = 0;
   std::int64_t peak_at = 0;
   /// Releases of memory that was allocated before the session.
@@ -108,9 +108,10 @@ inline vec<std::uint32_t> purposes_of(profile const& source, vec<memory_purpose>
 /// address that is still in use, because its release was lost.
 class memory_table_builder {
  public:
-  memory_table_builder(profile const& source, call_tree const& tree)
-      : tree_(tree), purpose_of_node_(purposes_of(source, table_.purposes)) {
-    for (step_record const& each : source.steps) steps_.push_back(each);
+  memory_table_builder(profile const& source, call_tree const& tree) : tree_(tree) {
+    if (source.memory.empty()) return;
+    purpose_of_node_ = purposes_of(source, table_.purposes);
+    steps_ = source.steps;
     steps_.sort([](step_record const& a, step_record const& b) { return a.begin < b.begin; });
     for (step_record const& each : steps_) table_.steps.emplace_back().step = each.step;
   }
