@@ -88,7 +88,6 @@ inline vec<std::uint32_t> purposes_of(profile const& source, vec<memory_purpose>
   constexpr std::size_t most = 256;
   vec<std::uint32_t> of_node(source.nodes.size(), 0);
   purposes.emplace_back().name = "other";
-  if (source.memory.empty()) return of_node;
   for (std::size_t i = 1; i < of_node.size(); ++i) {
     profile_node const& node = source.nodes[i];
     of_node[i] = node.parent < i ? of_node[node.parent] : 0;
