@@ -59,8 +59,10 @@ const evidence = finding => finding.evidence.map((item, i) => [i ? "; " : "", it
   el("code", {}, item.column), " ", inUnit(item.unit)(item.value)]);
 function oneFinding(f) {
   const gain = f.cost_ns_per_step > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns_per_step) + " a " + unit + (f.cost_of_step > 0 ? " (" + percent(100 * f.cost_of_step) + ")" : "")) : null;
+  const after = f.predicted_step_ns, gained = answer.step.typical_ns - after;
+  const whole = after === null ? "" : gained < 0.01 * answer.step.typical_ns ? "Alone it leaves the step as it is: something else bounds it. " : "The step would take about " + time(after) + " without it. ";
   return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
-    el("p", {}, sentence(f.advice)),
+    el("p", {}, whole + sentence(f.advice)),
     el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
 }
 function findings() {
