@@ -119,6 +119,8 @@ inline void write_comparison_json(strata::detail::text_writer& out, strata::comp
   output::write_count(json, "runs_to_decide", c.runs_to_decide);
   json.end_object();
   json.line();
+  output::write_count(json, "judged_times", c.judged_times);
+  output::write_count(json, "noisy_times", c.noisy_times);
   json.number("geometric_mean", c.geometric_mean);
   for (auto const& [name, list] :
        {std::pair("ranges", &c.ranges), std::pair("indexed", &c.indexed)}) {
@@ -166,6 +168,9 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
         each.after_ms, small ? "" : change_text(each.change, each.noise),
         each.slower ? "**slower**" : word(each.verdict));
   }
+  if (c.noisy_times > 0)
+    out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +
+              " times of ranges are too noisy to show a slowdown as large as the limit.\n");
   out.put('\n');
   for (std::string const& note : c.notes) out.write("- " + plain_markdown(note) + "\n");
 }
