@@ -68,7 +68,7 @@ def judge(program, before, after, side, most, options):
     for path, count in collections.Counter(p for r in results for p in r[2]).most_common(12):
         print(f"  {count:6}  slower: {path}")
     noisy = sum(r[3] for r in results) / total
-    print(f"  {100 * noisy:.0f} % of the times of ranges are too noisy to show the limit")
+    print(f"  {100 * noisy:.0f} % of the times of ranges are too noisy to show twice the limit")
 
 
 if sys.argv[1:2] == ["record"] and len(sys.argv) > 4:

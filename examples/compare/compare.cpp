@@ -215,7 +215,7 @@ void print_sums(strata::comparison const& c) {
                 100 * c.noise, c.runs_known ? "with that between runs" : "within the runs",
                 100 * c.resolution);
   if (c.noisy_times > 0)
-    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown as large as the limit\n",
+    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit\n",
                 c.noisy_times, c.judged_times);
   if (c.geometric_mean > 0) std::printf("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
 }

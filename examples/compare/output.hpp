@@ -170,7 +170,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
   }
   if (c.noisy_times > 0)
     out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +
-              " times of ranges are too noisy to show a slowdown as large as the limit.\n");
+              " times of ranges are too noisy to show a slowdown of twice the limit.\n");
   out.put('\n');
   for (std::string const& note : c.notes) out.write("- " + plain_markdown(note) + "\n");
 }

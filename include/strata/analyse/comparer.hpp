@@ -290,7 +290,7 @@ class comparer {
       if (each.gpu != gpu) continue;
       judge(each, family.common, needed);
       ++to_.judged_times;
-      if (needed * each.noise > std::log1p(options_.limit)) ++to_.noisy_times;
+      if (needed * each.noise > 2 * std::log1p(options_.limit)) ++to_.noisy_times;
     }
   }
 

@@ -86,10 +86,10 @@ struct comparison {
   std::size_t steps_to_decide = 0;  ///< a run, where inconclusive; 0: more steps do not help
   std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
   std::size_t judged_times = 0;     ///< of host and GPU of ranges and of their sums over indices
-  std::size_t noisy_times = 0;  ///< of these, where noise hides a slowdown as large as the limit
-  double geometric_mean = 0;    ///< of the factors of the times of `ranges`; 0 without any
-  vec<compared_range> ranges;   ///< indices folded; by change in ms, the largest first
-  vec<compared_range> indexed;  ///< those with an index in their path, each by itself
+  std::size_t noisy_times = 0;      ///< of these, where noise hides a slowdown of twice the limit
+  double geometric_mean = 0;        ///< of the factors of the times of `ranges`; 0 without any
+  vec<compared_range> ranges;       ///< indices folded; by change in ms, the largest first
+  vec<compared_range> indexed;      ///< those with an index in their path, each by itself
   vec<std::string> only_before, only_after;  ///< paths that the other side does not have
 
   /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.
