@@ -41,7 +41,7 @@ struct judged_time {
   double typical = 0;  // the same change by the medians of calls, without rare long ones
   double limit = 0;
   double noise = 0;
-  range_verdict verdict = range_verdict::small;
+  range_verdict verdict = range_verdict::unjudged;
   std::size_t steps_to_decide = 0;
 };
 

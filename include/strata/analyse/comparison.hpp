@@ -40,7 +40,7 @@ struct compared_column {
 
 /// What the comparison says of a range.
 enum class range_verdict {
-  small,     ///< not judged: less than a quarter of `least_share`, or fewer than 5 calls
+  unjudged,  ///< it has less than a quarter of `least_share`, or fewer than 5 calls
   within,    ///< no slowdown beyond the limit is seen
   accepted,  ///< beyond the limit, within one of its own
   unsure,    ///< it looks slower than the limit, but noise does that as well
@@ -52,7 +52,7 @@ struct compared_range {
   std::string path;
   bool gpu = false;  ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
   double before_ms = 0, after_ms = 0;  ///< milliseconds a step; of the whole run without steps
-  range_verdict verdict = range_verdict::small;
+  range_verdict verdict = range_verdict::unjudged;
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.
   bool judged_gpu = false;

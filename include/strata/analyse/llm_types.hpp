@@ -263,7 +263,8 @@ constexpr convention without_head(convention c) noexcept {
   return c;
 }
 
-/// What a ratio is taken of. Units: operations or bytes a second. Tensor peaks are those of dense products, never of sparse ones.
+/// What a ratio is taken of. Units: operations or bytes a second. Tensor peaks are those of dense
+/// products, never of sparse ones.
 struct peak {
   double per_second = 0;  ///< operations, or bytes
   std::string_view what;  ///< "bf16 dense", "HBM"
