@@ -37,7 +37,8 @@ def verdict(program, before, after, options):
             sys.exit(done.stderr)
         said = json.load(open(result.name, encoding="utf-8"))
     slower = [r["path"] for r in said["ranges"] + said["indexed"] if r["verdict"] == "slower"]
-    return said["verdict"], re.sub(r"[-+]?\d[\d.]*", "N", said["reason"]), slower
+    noisy = said["noisy_times"] / max(1, said["judged_times"])
+    return said["verdict"], re.sub(r"[-+]?\d[\d.]*", "N", said["reason"]), slower, noisy
 
 
 def judge(program, before, after, side, most, options):
@@ -66,6 +67,8 @@ def judge(program, before, after, side, most, options):
         print(f"  {count:6}  {reason}")
     for path, count in collections.Counter(p for r in results for p in r[2]).most_common(12):
         print(f"  {count:6}  slower: {path}")
+    noisy = sum(r[3] for r in results) / total
+    print(f"  {100 * noisy:.0f} % of the times of ranges are too noisy to show twice the limit")
 
 
 if sys.argv[1:2] == ["record"] and len(sys.argv) > 4:

@@ -214,6 +214,9 @@ void print_sums(strata::comparison const& c) {
     std::printf("noise: %.1f %% %s; a step that is %.1f %% slower would be told from it\n",
                 100 * c.noise, c.runs_known ? "with that between runs" : "within the runs",
                 100 * c.resolution);
+  if (c.noisy_times > 0)
+    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit\n",
+                c.noisy_times, c.judged_times);
   if (c.geometric_mean > 0) std::printf("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
 }
 

@@ -34,7 +34,7 @@ inline char const* word(strata::range_verdict verdict) {
     case strata::range_verdict::slower:
       return "slower";
     default:
-      return "small";
+      return "unjudged";
   }
 }
 
@@ -68,7 +68,7 @@ inline void write_range(json_writer& json, strata::compared_range const& each) {
   json.number("before_ms", each.before_ms);
   json.number("after_ms", each.after_ms);
   json.text("judged_by", each.judged_gpu ? "gpu" : "host");
-  bool const judged = each.verdict != strata::range_verdict::small;
+  bool const judged = each.verdict != strata::range_verdict::unjudged;
   judged ? json.number("change", each.change) : json.absent("change");
   judged ? json.number("noise", each.noise) : json.absent("noise");
   json.number("share", each.share);
@@ -119,6 +119,8 @@ inline void write_comparison_json(strata::detail::text_writer& out, strata::comp
   output::write_count(json, "runs_to_decide", c.runs_to_decide);
   json.end_object();
   json.line();
+  output::write_count(json, "judged_times", c.judged_times);
+  output::write_count(json, "noisy_times", c.noisy_times);
   json.number("geometric_mean", c.geometric_mean);
   for (auto const& [name, list] :
        {std::pair("ranges", &c.ranges), std::pair("indexed", &c.indexed)}) {
@@ -161,11 +163,14 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
     row("*step*", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
   for (strata::compared_range const& each : c.ranges) {
     if (!each.slower && ++lines > 10) continue;
-    bool const small = each.verdict == strata::range_verdict::small;
+    bool const unjudged = each.verdict == strata::range_verdict::unjudged;
     row(plain_markdown(each.path) + (each.gpu ? " (GPU)" : " (host)"), each.before_ms,
-        each.after_ms, small ? "" : change_text(each.change, each.noise),
+        each.after_ms, unjudged ? "" : change_text(each.change, each.noise),
         each.slower ? "**slower**" : word(each.verdict));
   }
+  if (c.noisy_times > 0)
+    out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +
+              " times of ranges are too noisy to show a slowdown of twice the limit.\n");
   out.put('\n');
   for (std::string const& note : c.notes) out.write("- " + plain_markdown(note) + "\n");
 }

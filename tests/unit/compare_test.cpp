@@ -216,7 +216,7 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
   strata::compare_options anyway;
   anyway.anyway = true;
   int readable = 0;
-  for (int i = 0; i < 3000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     std::string damaged = whole;
     for (int n = 0; n < 1 + i % 20; ++n) {
       std::size_t const begin = damaged.find(':', random() % damaged.size());
@@ -234,7 +234,7 @@ TEST_CASE("hostile values are refused or compared, and do no harm") {
       for (auto const& each : c.ranges) CHECK((std::isfinite(each.change) && each.share >= 0));
     }
   }
-  CHECK(readable > 500);
+  CHECK(readable > 100);
 
   std::string const damage = "Its rows are not those of a profile: the file was changed.";
   auto const with = [](std::string const& row) { return profile_text({1}, {{"a", 1, 1, 1, row}}); };
@@ -337,7 +337,7 @@ TEST_CASE("one interrupted call of a run decides nothing") {
 /// seeds; the random numbers of the standard library may differ between its makers.
 TEST_CASE("false alarms and power with 20 steps") {
   std::mt19937 random(7);
-  int const equal = 300, planted = 100;  // 2000 and 1000: docs/compare.md
+  int const equal = 150, planted = 100;  // 2000 and 1000: docs/compare.md
   for (double const limit : {0.01, 0.02, 0.05}) {
     int alarms = 0, open = 0, found = 0, named = 0, blamed = 0;
     for (int i = 0; i < equal; ++i) {
@@ -368,7 +368,7 @@ TEST_CASE("a noisy machine makes no regression of one run a side, three find a s
   machine loud;
   loud.run = 0.08;
   int alarms = 0, of_three = 0, asked = 0, found = 0;
-  int const times = 200;
+  int const times = 100;
   auto const three = [&](double factor) {
     std::vector<std::string> all;
     for (int i = 0; i < 3; ++i) all.push_back(run(random, 20, factor, loud));
@@ -454,10 +454,13 @@ TEST_CASE("a range of a small share makes nothing inconclusive") {
   CHECK(large.verdict == comparison_verdict::inconclusive);
   CHECK(large.reason.find("noisy (host) looks 20.0 % slower, but its noise is") == 0);
   CHECK(large.find("noisy")->verdict == strata::range_verdict::unsure);
+  CHECK(large.judged_times == 11);
+  CHECK(large.noisy_times == 1);
+  CHECK(compared(with(1e3), with(1e3)).noisy_times == 0);
   CHECK(large.steps_to_decide > 10);
   CHECK(compared(with(1e4), with(1.2e4)).verdict == comparison_verdict::no_regression);
   CHECK(compared(with(1e3), with(9e3)).find("noisy")->share < 0.02);
-  CHECK(compared(with(1e3), with(2e3)).find("noisy")->verdict == strata::range_verdict::small);
+  CHECK(compared(with(1e3), with(2e3)).find("noisy")->verdict == strata::range_verdict::unjudged);
 }
 
 TEST_CASE("kernels are judged by their own times") {

@@ -20,7 +20,7 @@
 STRATA_BEGIN
 namespace detail {
 
-inline constexpr double step_alarms = 0.005;  // the chance that noise makes a regression
+inline constexpr double step_alarms = 0.005;   // the chance that noise makes a regression
 inline constexpr double range_alarms = 0.005;  // of all ranges together
 /// With one run of each side, what a range is taken to differ between runs: this part of the limit.
 inline constexpr double assumed_noise = 0.25;
@@ -41,7 +41,7 @@ struct judged_time {
   double typical = 0;  // the same change by the medians of calls, without rare long ones
   double limit = 0;
   double noise = 0;
-  range_verdict verdict = range_verdict::small;
+  range_verdict verdict = range_verdict::unjudged;
   std::size_t steps_to_decide = 0;
 };
 
@@ -286,8 +286,12 @@ class comparer {
         changes.size() < 2
             ? 1e9
             : student_quantile(range_alarms / tested, static_cast<double>(changes.size() - 1));
-    for (judged_time& each : times_)
-      if (each.gpu == gpu) judge(each, family.common, needed);
+    for (judged_time& each : times_) {
+      if (each.gpu != gpu) continue;
+      judge(each, family.common, needed);
+      ++to_.judged_times;
+      if (needed * each.noise > 2 * std::log1p(options_.limit)) ++to_.noisy_times;
+    }
   }
 
   void judge(judged_time& time, common_change const& common, double needed) const {

@@ -40,7 +40,7 @@ struct compared_column {
 
 /// What the comparison says of a range.
 enum class range_verdict {
-  small,     ///< not judged: less than a quarter of `least_share`, or fewer than 5 calls
+  unjudged,  ///< it has less than a quarter of `least_share`, or fewer than 5 calls
   within,    ///< no slowdown beyond the limit is seen
   accepted,  ///< beyond the limit, within one of its own
   unsure,    ///< it looks slower than the limit, but noise does that as well
@@ -52,7 +52,7 @@ struct compared_range {
   std::string path;
   bool gpu = false;  ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
   double before_ms = 0, after_ms = 0;  ///< milliseconds a step; of the whole run without steps
-  range_verdict verdict = range_verdict::small;
+  range_verdict verdict = range_verdict::unjudged;
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.
   bool judged_gpu = false;
@@ -85,6 +85,8 @@ struct comparison {
   double common = 0;        ///< the change of the ranges together, which machines do as well
   std::size_t steps_to_decide = 0;  ///< a run, where inconclusive; 0: more steps do not help
   std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
+  std::size_t judged_times = 0;     ///< of host and GPU of ranges and of their sums over indices
+  std::size_t noisy_times = 0;      ///< of these, where noise hides a slowdown of twice the limit
   double geometric_mean = 0;        ///< of the factors of the times of `ranges`; 0 without any
   vec<compared_range> ranges;       ///< indices folded; by change in ms, the largest first
   vec<compared_range> indexed;      ///< those with an index in their path, each by itself

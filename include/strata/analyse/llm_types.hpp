@@ -9,14 +9,15 @@
 STRATA_BEGIN
 
 /// What a transformer needs: a `model` and a `pass` give the `cost` of each of its parts
-/// (llm.hpp). Counts are doubles, which are exact up to 2^53.
+/// (llm.hpp). Counts are doubles, which are exact up to 2^53. No function here measures or takes a
+/// time but `mfu`, `hfu` and `mbu`, in seconds.
 namespace llm {
 
 /// How numbers are stored: blocks of `values` numbers that take `bytes` bytes, scales included.
 struct storage {
   std::string_view name;
-  double values;
-  double bytes;
+  double values;  ///< numbers of a block
+  double bytes;   ///< of a block
 
   /// The bits of one number.
   constexpr double bits() const noexcept { return 8 * bytes / values; }
@@ -63,17 +64,17 @@ constexpr double bits(std::string_view name) noexcept {
   return 0;
 }
 
-/// The bits of one number in each part of a model. A file of mixed types, such as Q4_K_M, has one
-/// mean for each part: 8 x bytes / numbers of its tensors.
+/// The bits of one number in each part of a model. Units: bits. A file of mixed types, such as
+/// Q4_K_M, has one mean for each part: 8 x bytes / numbers of its tensors.
 struct precision {
-  double attention = 16;    // weights of the attention's products
-  double ffn = 16;          // weights of the feed-forward, of all experts
-  double head = 16;         // weights of the output head
-  double embedding = 16;    // tables of tokens and positions
-  double others = 32;       // norms, biases, routers
-  double kv = 16;           // the KV cache
-  double activations = 16;  // what one part hands to the next
-  double logits = 32;
+  double attention = 16;    ///< weights of the attention's products
+  double ffn = 16;          ///< weights of the feed-forward, of all experts
+  double head = 16;         ///< weights of the output head
+  double embedding = 16;    ///< tables of tokens and positions
+  double others = 32;       ///< norms, biases, routers
+  double kv = 16;           ///< the KV cache
+  double activations = 16;  ///< what one part hands to the next
+  double logits = 32;       ///< results of the head
 };
 
 /// One number of bits for everything.
@@ -84,40 +85,41 @@ constexpr precision uniform(double bits) noexcept {
 /// The nonlinearity of the feed-forward. The gated ones multiply it by a second product.
 enum class activation { gelu, relu, swiglu, geglu };
 
-/// Blocks that are alike, and how many of them the model has.
+/// Blocks that are alike, and how many of them the model has. Units: numbers (of heads, of values
+/// in a vector), and tokens for `window`, `compression` and `selected`.
 struct layer {
   double count = 0;
 
   // Attention. MHA: kv_heads = heads; GQA: fewer; MQA: 1.
   double heads = 0;
   double kv_heads = 0;
-  double head_size = 0;   // of queries and keys
-  double value_size = 0;  // of values; 0: head_size
-  double rotated = 0;     // numbers of a head that RoPE rotates
-  double window = 0;      // the tokens that a query sees, itself among them; 0: all
+  double head_size = 0;   ///< of queries and keys
+  double value_size = 0;  ///< of values; 0: head_size
+  double rotated = 0;     ///< numbers of a head that RoPE rotates
+  double window = 0;      ///< the tokens that a query sees, itself among them; 0: all
   // MLA (DeepSeek-V2, arXiv 2405.04434, 2.1): the cache holds `latent` + `rotated` numbers a token.
-  double query_latent = 0;  // rank of the queries' projection; 0: a full one
-  double latent = 0;        // rank of keys and values; 0: no MLA
+  double query_latent = 0;  ///< rank of the queries' projection; 0: a full one
+  double latent = 0;        ///< rank of keys and values; 0: no MLA
   // Sparse attention (DeepSeek-V4, V3.2): beside the window, one key for each `compression` tokens,
   // of which an indexer chooses `selected`; 0: none, all.
   double compression = 0;
   double selected = 0;
   double index_heads = 0;
   double index_size = 0;
-  bool value_is_key = false;  // one projection serves both
-  double output_rank = 0;     // of the output projection, for each of its groups; 0: a full one
+  bool value_is_key = false;  ///< one projection serves both
+  double output_rank = 0;     ///< of the output projection, for each of its groups; 0: a full one
   double output_groups = 1;
-  bool query_key_norm = false;  // norms of each head's queries and keys
+  bool query_key_norm = false;  ///< norms of each head's queries and keys
   bool qkv_bias = false;
 
   // Feed-forward. A mixture of experts has `experts`, each as wide as `ffn`, `active` for a token.
   double ffn = 0;
   double experts = 0;
   double active = 0;
-  double shared_ffn = 0;  // width of the experts that each token passes
+  double shared_ffn = 0;  ///< width of the experts that each token passes
   activation nonlinearity = activation::swiglu;
 
-  bool bias = false;  // of all products but QKV and router
+  bool bias = false;  ///< of all products but QKV and router
   /// Weights of a block that nothing above describes, each multiplied once a token.
   double other = 0;
 
@@ -127,16 +129,16 @@ struct layer {
   constexpr double values() const noexcept { return value_size > 0 ? value_size : head_size; }
 };
 
-/// A decoder-only transformer.
+/// A decoder-only transformer. Units: numbers of weights, rows and values of a vector.
 struct model {
   double width = 0;
   double vocabulary = 0;
-  double padded_vocabulary = 0;  // rows of the head as it is computed; 0: vocabulary
-  double positions = 0;          // rows of a learnt table of positions; 0: none
-  bool tied = false;             // the head is the table of tokens
-  bool rms = true;               // RMSNorm, without it LayerNorm
-  double other = 0;              // weights outside the blocks that nothing above describes
-  layer kinds[4];                // most models have one kind; a kind without a count is not there
+  double padded_vocabulary = 0;  ///< rows of the head as it is computed; 0: vocabulary
+  double positions = 0;          ///< rows of a learnt table of positions; 0: none
+  bool tied = false;             ///< the head is the table of tokens
+  bool rms = true;               ///< RMSNorm, without it LayerNorm
+  double other = 0;              ///< weights outside the blocks that nothing above describes
+  layer kinds[4];                ///< most models have one kind; a kind without a count is not there
   precision bits;
 
   constexpr double rows_of_head() const noexcept {
@@ -154,15 +156,15 @@ struct model {
 /// average, which published formulas say for `causal`.
 enum class attended { all, causal, half };
 
-/// One pass over a batch of equal sequences.
+/// One pass over a batch of equal sequences. Units: sequences and tokens.
 struct pass {
   double sequences = 1;
-  double tokens = 1;        // new ones of each sequence
-  double past = 0;          // tokens of each sequence that the KV cache holds
-  double logits = 1;        // positions of each sequence that reach the head
-  bool cache = true;        // keys and values are read from and written to a KV cache
-  bool absorbed = false;    // MLA multiplies with the latents themselves
-  double experts_read = 0;  // distinct experts of a layer, measured; 0: as many as there can be
+  double tokens = 1;        ///< new ones of each sequence
+  double past = 0;          ///< tokens of each sequence that the KV cache holds
+  double logits = 1;        ///< positions of each sequence that reach the head
+  bool cache = true;        ///< keys and values are read from and written to a KV cache
+  bool absorbed = false;    ///< MLA multiplies with the latents themselves
+  double experts_read = 0;  ///< distinct experts of a layer, measured; 0: as many as there can be
   attended keys = attended::causal;
 
   constexpr double rows() const noexcept { return sequences * tokens; }
@@ -181,14 +183,14 @@ constexpr pass decode(double sequences, double past) noexcept {
   return {sequences, 1, past, 1, true, true, 0, attended::causal};
 }
 
-/// What a part of a model has to do. As an attribute of a range it declares operations and bytes:
-/// `STRATA_RANGE("qkv", llm::qkv(m, p))`.
+/// What a part of a model has to do. Units: operations, bytes, numbers. As an attribute of a range
+/// it declares operations and bytes: `STRATA_RANGE("qkv", llm::qkv(m, p))`.
 struct cost {
-  double flops = 0;         // a multiply-add is two
-  double weight_bytes = 0;  // read once
-  double kv_bytes = 0;      // keys and values, read and written
+  double flops = 0;         ///< a multiply-add is two
+  double weight_bytes = 0;  ///< read once
+  double kv_bytes = 0;      ///< keys and values, read and written
   double activation_bytes = 0;
-  double elements = 0;  // numbers in the result
+  double elements = 0;  ///< numbers in the result
 
   constexpr double bytes() const noexcept { return weight_bytes + kv_bytes + activation_bytes; }
 
@@ -213,13 +215,13 @@ constexpr cost operator*(double times, cost const& of) noexcept {
 /// their inputs (Korthikanti et al., arXiv 2205.05198, 5).
 enum class recomputation { none, selective, full };
 
-/// The weights of a model.
+/// The weights of a model. Units: numbers, not bytes.
 struct parameter_count {
   double total = 0;
   /// N of 6N: what a token is multiplied with, norms and biases too. The head is in it, tables that
   /// are only looked up are not, and of a mixture the active experts (PaLM, appendix B).
   double active = 0;
-  double head = 0;  // of `active`, the output head
+  double head = 0;  ///< of `active`, the output head
 };
 
 /// Bytes for each weight. Adam in 32 bits: weight, gradient, two moments.
@@ -231,6 +233,7 @@ struct optimizer_state {
 /// 16-bit weights and gradients; in 32 bits a copy and two moments (ZeRO, arXiv 1910.02054, 3.1).
 inline constexpr optimizer_state mixed_precision{2, 2, 12};
 
+/// What a training step keeps on one device. Units: bytes.
 struct training_memory {
   double weights, gradients, optimizer, activations;
 
@@ -242,8 +245,8 @@ struct training_memory {
 struct convention {
   std::string_view name;
   attended keys = attended::all;
-  double passes = 3;  // forward once, backward twice
-  bool head = true;   // the head's weights are in N
+  double passes = 3;  ///< forward once, backward twice
+  bool head = true;   ///< the head's weights are in N
 };
 /// PaLM (arXiv 2204.02311, appendix B), nanoGPT, torchtitan: all pairs, a window at most.
 inline constexpr convention full_square{"6N + 12LHQT", attended::all, 3, true};
@@ -260,14 +263,15 @@ constexpr convention without_head(convention c) noexcept {
   return c;
 }
 
-/// What a ratio is taken of. Tensor peaks are those of dense products, never of sparse ones.
+/// What a ratio is taken of. Units: operations or bytes a second. Tensor peaks are those of dense
+/// products, never of sparse ones.
 struct peak {
-  double per_second = 0;  // operations or bytes
-  std::string_view what;  // "bf16 dense", "HBM"
-  bool measured = false;  // else the data sheet's
+  double per_second = 0;  ///< operations, or bytes
+  std::string_view what;  ///< "bf16 dense", "HBM"
+  bool measured = false;  ///< else the data sheet's
 };
 
-/// A ratio with its convention and its denominator.
+/// A ratio with its convention and its denominator. Units: `value` is a fraction, 0.4 is 40 %.
 struct utilisation {
   std::string_view ratio;
   double value;

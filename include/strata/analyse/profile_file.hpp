@@ -222,9 +222,10 @@ class run_ranges {
  private:
   template <class Ranges>
   static auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
-    auto const at = std::lower_bound(
-        in.begin(), in.end(), path,
-        [](run_range const& each, std::string_view wanted) { return each.path < wanted; });
+    auto const at = std::lower_bound(in.begin(), in.end(), path,
+                                     [](run_range const& each, std::string_view wanted) {
+                                       return each.path.compare(wanted) < 0;
+                                     });
     return at != in.end() && at->path == path ? &*at : nullptr;
   }
   double number(json_node row, std::string_view column) const {
