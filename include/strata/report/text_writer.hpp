@@ -356,7 +356,8 @@ class cell_sink {
   ~cell_sink() = default;
 };
 
-/// JSON values with their commas. Keys are written as they are; null is no key, as in an array.
+/// JSON values with their commas. Keys are written as they are; an empty key, or null, is no key,
+/// as in an array.
 class json_writer final : public cell_sink {
  public:
   explicit json_writer(text_writer& out) noexcept : out_(out) {}
@@ -401,7 +402,7 @@ class json_writer final : public cell_sink {
     first_ = false;
     if (line_) out_.put('\n');
     line_ = false;
-    if (key == nullptr) return;
+    if (key == nullptr || *key == 0) return;
     out_.put('"');
     out_.write(key);
     out_.write("\":");
