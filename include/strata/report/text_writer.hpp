@@ -369,7 +369,8 @@ inline double six_digits(double value) {
   return std::floor(value * inverse + 0.5) / inverse;
 }
 
-/// JSON values with their commas. Keys are written as they are; null is no key, as in an array.
+/// JSON values with their commas. Keys are written as they are; an empty key, or null, is no key,
+/// as in an array.
 class json_writer final : public cell_sink {
  public:
   /// Where it rounds, numbers that are not whole have six digits.
@@ -416,7 +417,7 @@ class json_writer final : public cell_sink {
     first_ = false;
     if (line_) out_.put('\n');
     line_ = false;
-    if (key == nullptr) return;
+    if (key == nullptr || *key == 0) return;
     out_.put('"');
     out_.write(key);
     out_.write("\":");

@@ -58,6 +58,7 @@ class thread_contexts {
  public:
   static constexpr std::size_t most = 32;
 
+  STRATA_DETAIL_HOT_CODE
   static void saw(driver::context_handle context, std::uint32_t session) noexcept {
     list& own = mine();
     if (own.last == context && own.session == session) return;
@@ -68,6 +69,8 @@ class thread_contexts {
     bool const known = std::find(own.all, end, context) != end;
     if (context != nullptr && !known && own.count < most) own.all[own.count++] = context;
   }
+
+  STRATA_DETAIL_END_CODE
 
   template <class Visit>
   static void each(std::uint32_t session, Visit visit) {
@@ -83,10 +86,12 @@ class thread_contexts {
     std::size_t count = 0;
     driver::context_handle all[most] = {};
   };
+  STRATA_DETAIL_HOT_CODE
   static list& mine() noexcept {
     static thread_local list own;
     return own;
   }
+  STRATA_DETAIL_END_CODE
 };
 
 /// Excludes two kinds of calls from each other. Graph calls of the program (begin a capture,
@@ -309,7 +314,8 @@ class capture_guard {
   static bool take_out(Fits fits) noexcept {
     process_state& all = state();
     entry* const end = all.entries + all.known;
-    entry* const at = std::find_if(all.entries, end, fits);
+    entry* at = all.entries;  // std::find_if is 300 bytes for each question
+    while (at != end && !fits(*at)) ++at;
     if (at == end) return false;
     *at = all.entries[--all.known];
     update();
@@ -317,15 +323,17 @@ class capture_guard {
   }
   static void update() noexcept {
     process_state& all = state();
-    bool const any = std::any_of(all.entries, all.entries + all.known,
-                                 [](entry const& e) { return e.captures; });
+    bool any = false;
+    for (std::size_t i = 0; i < all.known; ++i) any = any || all.entries[i].captures;
     all.open.store(any || all.unknown != 0);
   }
   static bool has(std::uintptr_t thread, bool only_captures) noexcept {
     process_state const& all = state();
-    return std::any_of(all.entries, all.entries + all.known, [&](entry const& e) {
-      return e.thread == thread && (e.captures || !only_captures);
-    });
+    for (std::size_t i = 0; i < all.known; ++i) {
+      entry const& e = all.entries[i];
+      if (e.thread == thread && (e.captures || !only_captures)) return true;
+    }
+    return false;
   }
 
   static bool enter(std::int64_t wait) noexcept {

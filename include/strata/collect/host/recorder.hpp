@@ -41,16 +41,18 @@ struct instrumentation_cost {
     memory_budget budget;
     budget.set(std::int64_t{1} << 20);
     record_log<range_record> log(budget);
-    double each[rounds];
-    for (double& round : each) {
+    double each[rounds];  // in order
+    for (int done = 0; done < rounds; ++done) {
       std::int64_t const begin = monotonic_ns();
       for (int i = 0; i < tries; ++i) {
         std::int64_t const first = clock.now();
         (void)log.push({first, clock.now(), 0, 0, 0, 0});
       }
-      round = static_cast<double>(monotonic_ns() - begin) / tries;
+      double const mean = static_cast<double>(monotonic_ns() - begin) / tries;
+      int at = done;
+      for (; at > 0 && each[at - 1] > mean; --at) each[at] = each[at - 1];
+      each[at] = mean;
     }
-    std::sort(each, each + rounds);
     return {each[rounds / 2], each[rounds / 2] / 2};
   }
 };
