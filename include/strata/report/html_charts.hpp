@@ -14,6 +14,8 @@
 STRATA_BEGIN
 namespace detail {
 
+using std::string_view_literals::operator""sv;  // g++ counts the characters of others one by one
+
 inline constexpr std::string_view page_roofline = R"js(<script>
 "use strict";
 /* ---- Roofline ---- */
@@ -135,7 +137,7 @@ function savePicture(source, name) {
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(new XMLSerializer().serializeToString(copy));
 }
 </script>
-)js";
+)js"sv;
 
 inline constexpr std::string_view page_detail = R"js(<script>
 "use strict";
@@ -259,7 +261,7 @@ function oneRange() {
   redraw();
 }
 </script>
-)js";
+)js"sv;
 
 inline constexpr std::string_view page_time = R"js(<script>
 "use strict";
@@ -403,7 +405,7 @@ addEventListener("hashchange", () => { if (/^#row-\d+$/.test(location.hash)) sho
 </script>
 </body>
 </html>
-)js";
+)js"sv;
 
 /// Before and behind the data.
 inline constexpr std::string_view page_head[] = {page_markup, page_style, page_body};

@@ -11,6 +11,8 @@
 STRATA_BEGIN
 namespace detail {
 
+using std::string_view_literals::operator""sv;  // g++ counts the characters of others one by one
+
 inline constexpr std::string_view page_findings = R"js(<script>
 "use strict";
 /* ---- Headline and findings ---- */
@@ -79,7 +81,7 @@ function doubts() {
   if (texts.length) section("lost", "Lost and not measured", null, texts.map(text => el("p", { class: "notice" }, sentence(text))));
 }
 </script>
-)js";
+)js"sv;
 
 inline constexpr std::string_view page_ranges = R"js(<script>
 "use strict";
@@ -220,7 +222,7 @@ function ranges() {
   redraw();
 }
 </script>
-)js";
+)js"sv;
 
 inline constexpr std::string_view page_shares = R"js(<script>
 "use strict";
@@ -312,7 +314,7 @@ function environment() {
   byId("foot").textContent = "Strata " + data.schema.strata + ". This page needs no network; its numbers are those of profile.json.";
 }
 </script>
-)js";
+)js"sv;
 
 }  // namespace detail
 STRATA_END

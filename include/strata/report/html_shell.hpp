@@ -12,6 +12,8 @@
 STRATA_BEGIN
 namespace detail {
 
+using std::string_view_literals::operator""sv;  // g++ counts the characters of others one by one
+
 inline constexpr std::string_view page_markup = R"html(<!doctype html>
 <html lang="en">
 <head>
@@ -22,7 +24,7 @@ inline constexpr std::string_view page_markup = R"html(<!doctype html>
 <meta name="color-scheme" content="light dark">
 <title>Strata report</title>
 <style>
-)html";
+)html"sv;
 
 inline constexpr std::string_view page_style = R"css(
 :root {
@@ -160,7 +162,7 @@ footer { color: var(--soft); font-size: .88rem; padding-bottom: 2rem; }
   .tall { max-height: none; } .scroll { overflow: visible; }
   body { font-size: 11px; }
 }
-)css";
+)css"sv;
 
 inline constexpr std::string_view page_body = R"html(</style>
 </head>
@@ -351,7 +353,7 @@ function chart(draw, height) {
 const picker = (label, choices, act) => el("label", {}, label, el("select", { onchange: e => act(e.target.value) },
   choices.map(([value, text]) => el("option", { value }, text))));
 </script>
-)js";
+)js"sv;
 
 }  // namespace detail
 STRATA_END
