@@ -6,6 +6,7 @@
 #include <strata/analyse/comparison.hpp>
 #include <strata/analyse/profile_file.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
 #include <algorithm>
@@ -37,13 +38,6 @@ inline comparison compare(profile_file const& before, profile_file const& after,
 }
 
 namespace detail {
-
-inline std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r";
-  std::size_t const begin = text.find_first_not_of(blanks);
-  return begin == text.npos ? text.substr(0, 0)
-                            : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
 
 /// The next cell of a line, which is taken off it; the last one has the rest.
 /// Returns: false where the line is at its end.

@@ -605,6 +605,53 @@ TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
   CHECK(a.find("first-step")->cost_ns_per_step == 0);
 }
 
+TEST_CASE("varying-calls: layers may differ from each other, one layer's calls may not") {
+  program p;
+  std::uint32_t layers[4];
+  for (std::uint32_t i = 0; i < 4; ++i) layers[i] = p.node(0, "block", i);
+  bool one_is_slow = false;
+  auto const run = [&] {
+    for (int turn = 0; turn < 20; ++turn)
+      p.run(1, [&] {
+        for (int i = 0; i < 4; ++i)
+          p.in(layers[i], [&](std::uint32_t) {
+            p.now += (i == 3 ? 2000 : 100) * us;
+            if (one_is_slow && i == 2 && turn % 4 == 0) p.now += 5000 * us;
+          });
+      });
+  };
+  p.made.traced = false;
+  run();
+  CHECK(answer(p.made).find("varying-calls") == nullptr);
+  one_is_slow = true;
+  run();
+  run();
+  answer const a(p.made);
+  INFO(a.all());
+  REQUIRE(a.find("varying-calls") != nullptr);
+  CHECK(a.find("varying-calls")->path == "block[*]");
+  CHECK(a.find("varying-calls")->title.find("calls of block[2] differ") == 0);
+}
+
+TEST_CASE("host times only: the answer is of a step, and says what is in no range") {
+  program p;
+  p.made.traced = false;
+  std::uint32_t const load = p.node(0, "load");
+  p.in(load, [&](std::uint32_t) { p.now += 900'000 * us; });
+  p.run(10, [&] {
+    p.in(p.attention, [&](std::uint32_t) { p.now += 300 * us; });
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 700 * us; });
+  });
+  CHECK(answer(p.made).input.findings.bound ==
+        "host times only: mlp takes the longest by itself, 700 us of a step (70 %)");
+  p.run(10, [&] {
+    p.in(p.attention, [&](std::uint32_t) { p.now += 300 * us; });
+    p.now += 9'700 * us;
+  });
+  CHECK(answer(p.made).input.findings.bound.find("of a step (88 %) is in no range: mark") !=
+        std::string::npos);
+}
+
 TEST_CASE("rules without their counters say which would decide") {
   program p = one_kernel();
   p.made.counter_sets.clear();

@@ -68,6 +68,8 @@ struct findings_input {
   steps_summary const& steps;
   roofline_table const& roofline;
   counter_table const* counters;  ///< of the rows; null where nothing was counted
+  call_tree const& tree;            ///< the folded one
+  vec<range_row> const& by_index;   ///< of the tree that is not folded
 };
 
 namespace detail {

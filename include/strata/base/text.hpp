@@ -176,6 +176,14 @@ STRATA_DETAIL_COLD inline std::string&& operator+(char const* a, std::string&& b
   return std::move(b.insert(0, a));
 }
 
+/// Without the blanks around it; a line's end is one.
+inline std::string_view trimmed(std::string_view text) noexcept {
+  constexpr std::string_view blanks = " \t\r\n";
+  while (!text.empty() && blanks.find(text.front()) != blanks.npos) text.remove_prefix(1);
+  while (!text.empty() && blanks.find(text.back()) != blanks.npos) text.remove_suffix(1);
+  return text;
+}
+
 /// A number as people read it; the unit apart, so that a column can align both.
 struct quantity {
   std::string number;

@@ -3,6 +3,7 @@
 #define STRATA_PROFILE_METRIC_SET_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
 #include <cstddef>
@@ -53,12 +54,6 @@ inline std::string_view take_until(std::string_view& text, std::string_view mark
   std::string_view const head = text.substr(0, at);
   text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
   return head;
-}
-
-inline std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
 }
 
 /// A formula in postfix order: sums, products and quotients of numbers and names, as in

@@ -74,7 +74,8 @@ struct report_input {
     steps = make_steps(source, folded_tree, ranges);
     roofline = make_roofline(source, folded, steps, gpu_counters());
     vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
-    findings = make_findings({source, folded, by_name, steps, roofline, gpu_counters()});
+    findings = make_findings(
+        {source, folded, by_name, steps, roofline, gpu_counters(), folded_tree, ranges});
     predict_steps(findings.findings, source, folded_tree, steps);
   }
 };

@@ -27,13 +27,13 @@ class options_reader {
   void read(std::string_view text) {
     while (!text.empty()) {
       std::size_t const comma = text.find(',');
-      std::string_view const item = trim(text.substr(0, comma));
+      std::string_view const item = trimmed(text.substr(0, comma));
       text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
       if (item.empty()) continue;
       std::size_t const equals = item.find_first_of("=:");
       bool const has_value = equals != std::string_view::npos;
-      set(trim(item.substr(0, equals)),
-          has_value ? trim(item.substr(equals + 1)) : std::string_view{}, has_value);
+      set(trimmed(item.substr(0, equals)),
+          has_value ? trimmed(item.substr(equals + 1)) : std::string_view{}, has_value);
     }
     if (unknown_ == 0 || known_ != 0) return;
     to_->enabled = false;
@@ -94,9 +94,13 @@ class options_reader {
       {"help", "", "print the keys on stdout; record nothing", ""},
   };
 
+  // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.
+  using number_field = std::uint32_t options::*;
+  using flag_field = bool options::*;
+
   struct number_row {
     std::string_view key;
-    std::uint32_t options::*field;
+    number_field field;
     std::uint32_t least;
   };
   static constexpr number_row numbers[] = {
@@ -108,7 +112,7 @@ class options_reader {
 
   struct flag_row {
     std::string_view key;
-    bool options::*field;
+    flag_field field;
   };
   static constexpr flag_row flags[] = {
       {"sync", &options::synchronize}, {"verbose", &options::verbose},
@@ -136,13 +140,6 @@ class options_reader {
       known = true;
     }
     return known;
-  }
-
-  static std::string_view trim(std::string_view text) {
-    constexpr std::string_view blanks = " \t\r\n";
-    while (!text.empty() && blanks.find(text.front()) != blanks.npos) text.remove_prefix(1);
-    while (!text.empty() && blanks.find(text.back()) != blanks.npos) text.remove_suffix(1);
-    return text;
   }
 
   /// What was given, fit for one line of a message.
@@ -260,7 +257,7 @@ class options_reader {
   static void each(std::string_view list, Sink sink) {
     while (!list.empty()) {
       std::size_t const plus = list.find('+');
-      std::string_view const item = trim(list.substr(0, plus));
+      std::string_view const item = trimmed(list.substr(0, plus));
       if (!item.empty()) sink(item);
       list = plus == std::string_view::npos ? std::string_view{} : list.substr(plus + 1);
     }
@@ -279,7 +276,7 @@ class options_reader {
     });
     if (any_known) {
       *to_ = chosen;
-    } else if (trim(value).find_first_not_of("+ \t") == value.npos) {
+    } else if (trimmed(value).find_first_not_of("+ \t") == value.npos) {
       wrong("formats", value, wanted);
     }
   }
