@@ -304,7 +304,7 @@ template <class Value>
 inline constexpr bool is_plain = std::is_trivially_copy_constructible<Value>::value&&
     std::is_trivially_destructible<Value>::value;
 
-/// A type without values.
+/// A type without values, from three pointers: `{}`, `{a}` and `{a, b}` are a Value.
 class never {
   never(never*, never*, never*) noexcept;
 };
@@ -422,7 +422,8 @@ class vec : public detail::vec_base {
 
   void clear() noexcept { cut(0); }
   void resize(std::size_t count) {
-    if constexpr (std::is_scalar<Value>::value) {
+    // Zero is no null of a pointer to a member.
+    if constexpr (std::is_scalar<Value>::value && !std::is_member_pointer<Value>::value) {
       resize_to(type(), count, nullptr);
     } else {
       resize_to(type(), count, &detail::make_element<Value>);
