@@ -556,7 +556,7 @@ TEST_CASE("accepted regressions have a reason, and are missed when they are gone
   CHECK(c.find("x,y")->verdict == strata::range_verdict::accepted);
   REQUIRE(c.notes.size() == 4);
   CHECK(c.notes[0] ==
-        "x,y (host) is 20.0 % slower, of which 25.0 % are accepted: exact GELU, later fused.");
+        "x,y (host) is 20.0 % slower, of which up to 25.0 % is accepted: exact GELU, later fused.");
   CHECK(c.notes[1] ==
         "a[*] (host) is accepted to be slower but is not any more (0.0 %): remove "
         "its line.");

@@ -498,8 +498,8 @@ class comparer {
       said += " is accepted to be slower but is not any more (" + percent(std::expm1(largest)) +
               "): remove its line.";
     } else {
-      said += " is " + percent(std::expm1(largest)) + " slower, of which " +
-              percent(accepted.limit) + " are accepted: " + accepted.reason + ".";
+      said += " is " + percent(std::expm1(largest)) + " slower, of which up to " +
+              percent(accepted.limit) + " is accepted: " + accepted.reason + ".";
     }
     to_.notes.push_back(std::move(said));
   }
