@@ -172,24 +172,28 @@ char const* mark(strata::compared_range const& of) {
   }
 }
 
-/// The largest changes, and all that are slower.
+/// The largest changes, and all that are slower, by the times that were judged.
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  std::printf("%12s %12s %12s %8s  range (ms a step, largest change first)\n", "change", "before",
-              "after", "factor");
-  std::size_t left_out = 0;
+  std::printf("%12s %12s %12s %18s  range (ms a step, largest change first)\n", "change", "before",
+              "after", "change +-noise");
+  std::size_t left_out = 0, unsure = 0, accepted = 0;
   for (strata::compared_range const& each : c.ranges) {
     if (&each >= c.ranges.begin() + most && !each.slower) {
       ++left_out;
       continue;
     }
-    std::printf("%+12.4f %12.4f %12.4f %8s  %s (%s)%s\n", each.change_ms(), each.before_ms,
-                each.after_ms, factor(each.before_ms, each.after_ms).c_str(),
-                strata::detail::console_text(each.path).c_str(), each.gpu ? "GPU" : "host",
-                mark(each));
+    unsure += !each.slower && each.verdict == strata::range_verdict::unsure;
+    accepted += !each.slower && each.verdict == strata::range_verdict::accepted;
+    range_line const line(each);
+    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s)%s\n", each.change_ms(), line.before_ms,
+                line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
+                line.time, mark(each));
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
+  if (unsure > 0) std::puts("unsure: it looks slower than the limit, but its noise can do that");
+  if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
 }
 
 bool print_columns(strata::comparison const& c, std::string const& path) {

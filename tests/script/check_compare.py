@@ -44,13 +44,16 @@ for step in slow["steps"]:
 for row in slow["ranges"]:
     if row["path"] == "forward/encoder":
         row["gpu_busy_ns"] = row["gpu_busy_ns"] * 3
+for row in slow["kernels"]:  # too few of them to be judged
+    if row["path"] == "forward/encoder":
+        row["total_ns"] = row["total_ns"] * 3
 a, b = written("before.json", before), written("after.json", slow)
 
 says(compared(0, a, a), "no regression: the steps are within the limit")
 worse = compared(1, a, b)
 says(worse, "regression: the step is 24.9 % slower")
 first = worse.stdout.splitlines()[1]
-if "3.000  forward/encoder (GPU)" not in first:
+if first.split() != "+0.0020 0.0010 0.0029 forward/encoder (GPU)".split():
     failures.append(f"the range that changed most is not first: {first}")
 compared(0, "--fail-over", "50%", a, b)
 compared(0, b, a)
@@ -63,6 +66,17 @@ for words in ("calls 20 20 1.000", "gpu_busy_ns 820 us 820 us 1.000"):
 if "e+0" in columns or "stddev" in columns:
     failures.append(f"--range prints what it should not\n{columns}")
 says(compared(0, "--range", "forward/block[1]", a, a), "host_stddev_ns")
+# A call that was interrupted is in neither the verdict nor its line.
+quiet, longer = copy.deepcopy(before), copy.deepcopy(before)
+for profile, longest, deviation in ((quiet, 30000, 0), (longer, 9000000, 2836498)):
+    profile["traced"] = False
+    for row in profile["ranges"]:
+        if row["path"] == "forward/block[0]/mlp":
+            row.update(host_total_ns=270000 + longest, host_stddev_ns=deviation, host_min_ns=30000, host_p50_ns=30000, host_max_ns=longest)
+interrupted = compared(0, written("quiet.json", quiet), written("longer.json", longer))
+lines = [each.split() for each in interrupted.stdout.splitlines() if "forward/block[*]/mlp" in each]
+if len(lines) != 1 or lines[0][0] != "+0.0000" or "+0.0 %" not in interrupted.stdout:
+    failures.append(f"the table has what was not judged\n{interrupted.stdout}")
 if "block[0]" in worse.stdout or "forward/block[*] (GPU)" not in worse.stdout:
     failures.append(f"indices are not folded\n{worse.stdout}")
 says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles.")

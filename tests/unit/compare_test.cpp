@@ -349,6 +349,10 @@ TEST_CASE("one interrupted call of a run decides nothing") {
   CHECK(c.verdict == comparison_verdict::no_regression);
   CHECK(c.find("a")->change == doctest::Approx(0).epsilon(1e-6));
   CHECK(c.find("a")->after_ms > 3);
+  // What is printed is what was judged.
+  CHECK(c.find("a")->judged_after_ms == doctest::Approx(c.find("a")->judged_before_ms));
+  CHECK(c.find("a")->change_ms() == doctest::Approx(0).epsilon(1e-6));
+  CHECK(c.geometric_mean == doctest::Approx(1));
 }
 
 /// How often equal runs are blamed, and 5 % in one of 100 ranges is found, with 20 steps. Fixed

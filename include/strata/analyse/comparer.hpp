@@ -36,6 +36,7 @@ struct judged_time {
   bool gpu = false;
   bool basis = false;      // tells what the ranges have in common: no sum over indices
   vec<double> logarithms;  // of each run, first those before
+  double before_ms = 0, after_ms = 0;
   estimate change;
   double within = 0;   // the part of its variance that more steps make smaller
   double of_runs = 0;  // the variance of the change by itself, by how runs of a side differ
@@ -240,6 +241,8 @@ class comparer {
     time.result = &to;
     time.gpu = gpu;
     time.basis = !before_[0].is_sum(*found[0]);
+    time.before_ms = std::exp(means[0]);
+    time.after_ms = std::exp(means[1]);
     time.change = {means[1] - means[0], time.within};
     bool const known = typical[0] > 0 && typical[1] > 0;
     time.typical = known ? std::log(typical[1] / typical[0]) : time.change.value;
@@ -462,6 +465,8 @@ class comparer {
       if (each.verdict > to.verdict || shown) {
         to.verdict = each.verdict;
         to.judged_gpu = each.gpu;
+        to.judged_before_ms = each.before_ms;
+        to.judged_after_ms = each.after_ms;
         to.change = std::expm1(each.change.value);
         to.noise = each.noise;
         to.steps_to_decide = each.steps_to_decide;
@@ -472,8 +477,9 @@ class comparer {
     double logarithms = 0, counted = 0;
     for (compared_range& each : to_.ranges) {
       each.slower = std::binary_search(slower.begin(), slower.end(), each.path);
-      if (!(each.before_ms > 0 && each.after_ms > 0)) continue;
-      logarithms += std::log(each.after_ms / each.before_ms);
+      bool const judged = each.verdict != range_verdict::unjudged;
+      if (!judged && !(each.before_ms > 0 && each.after_ms > 0)) continue;
+      logarithms += judged ? std::log1p(each.change) : std::log(each.after_ms / each.before_ms);
       counted += 1;
     }
     for (compared_range& each : to_.indexed) each.slower = each.verdict == range_verdict::slower;
