@@ -80,10 +80,29 @@ if len(lines) != 1 or lines[0][0] != "+0.0000" or "+0.0 %" not in interrupted.st
 if "block[0]" in worse.stdout or "forward/block[*] (GPU)" not in worse.stdout:
     failures.append(f"indices are not folded\n{worse.stdout}")
 says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles.")
-for words in ([a], [], ["--baseline", a], ["--json"], ["--cure", "x", a, a], [a, a, a]):
-    says(compared(2, *words), "Exit code: 0 no regression")
-for limit in ("5", "x%", "-1%", "", "nan%", "1e9%"):
-    compared(2, "--fail-over", limit, a, a)
+for words, told in (
+    ([], "no path is given: BEFORE and AFTER are needed"),
+    ([a], f"only '{a}' is given: BEFORE and AFTER are needed"),
+    ([a, a, a], "three paths need --baseline for each that is before the change"),
+    ([a] * 5, "5 paths need --baseline for each that is before the change"),
+    (["--baseline", a], "--baseline is given, and no run after it to compare with"),
+    (["--failover", "5%", a, a], "there is no option '--failover'"),
+    (["--failover=5%", a, a], "there is no option '--failover'"),
+    (["-x", a, a], "there is no option '-x'"),
+    (["--anyway=yes", a, a], "--anyway takes no value"),
+    ([a, a, "--json"], "--json takes the path of a file"),
+    (["--json=", a, a], "--json takes the path of a file"),
+    (["--json", "--anyway", a, a], "--json takes the path of a file"),
+):
+    says(compared(2, *words), f"compare: {told}\ncompare --help tells all options\n")
+for limit in ("5", "x%", "-1%", "nan%", "1e9%"):
+    says(compared(2, "--fail-over", limit, a, a), f"compare: --fail-over takes a percentage such as 5%, not '{limit}'\n")
+says(compared(2, "--fail-over", "", a, a), "compare: --fail-over takes a percentage such as 5%\n")
+compared(0, "--fail-over=50%", "--anyway", a, b)
+usage = compared(0, "--help")
+says(usage, "Exit code: 0 no regression")
+if usage.stderr or compared(0, a, "-h").stdout != usage.stdout:
+    failures.append("--help is not on stdout")
 says(compared(2, a, "missing.json"), "missing.json: It cannot be opened.")
 says(compared(2, written("cut.json", golden.read_text(encoding="utf-8")[:3000]), a), "cut.json: It is no JSON: line ")
 says(compared(2, a, root / "tests/unit/golden/trace_cpu.json"), "It is no profile of Strata")
@@ -152,7 +171,7 @@ for words in ("**regression**: the step is 24.9 % slower", "| *step* | 4.0100 | 
     if words not in markdown:
         failures.append(f"result.md has no '{words}'\n{markdown}")
 says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written.")
-for word in subprocess.run([str(program)], stderr=subprocess.PIPE, universal_newlines=True).stderr.split():
+for word in usage.stdout.split():
     if word.startswith("--") and f"`{word}" not in told:
         failures.append(f"docs/compare.md: nothing on {word}")
 
