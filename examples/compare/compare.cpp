@@ -28,13 +28,21 @@ Three runs of each side tell the noise between runs.
 
   --baseline PATH     a run before the change, or a folder of runs
   --fail-over 5%      how much slower a step or a range may be
-  --accepted FILE     slowdowns that are known: lines of path,column,limit,reason
+  --accepted FILE     slowdowns that are known, each a line: path,step|host|gpu,10%,reason
+                      such as block[*]/mlp,gpu,10%,exact GELU; of a step the path is empty;
+                      lines that begin with # are comments
   --least-share 2%    of a step; what has less cannot make the result inconclusive
   --run-noise 1%      how much the step's time differs between runs, where it is known
   --anyway            judge also runs of other devices, processors, settings or work
   --range PATH        all columns of this range (block[*] or block[3]), instead of the ranges' times
   --json FILE         the result for programs
   --markdown FILE     the result as a table for a comment
+  --help              this text
+
+--option=value is taken as well. Marks of the lines:
+  SLOWER              beyond the limit and beyond noise
+  unsure              it looks slower than the limit, but its noise can do that
+  accepted            slower than the limit, as a line of --accepted allows
 
 Exit code: 0 no regression, 1 a regression or no way to tell, 2 usage.
 )";
@@ -51,45 +59,82 @@ int refuse(std::string const& what, std::string const& why) {
   return 2;
 }
 
-/// False where the command line is wrong.
-bool read_options(int argc, char** argv, options& to) {
+/// Puts the value of an option to its place.
+/// Returns: what the option takes, where the value is none; nothing where it is one; a text of
+/// length 0 where there is no such option.
+char const* take_value(std::string const& name, std::string const& value, options& to) {
+  struct {
+    char const* name;
+    char const* takes;
+    double* share;
+    std::string* text;
+    std::vector<std::string>* list;
+  } const all[] = {
+      {"--baseline", "the path of a run or of a folder", nullptr, nullptr, &to.before},
+      {"--fail-over", "a percentage such as 5%", &to.compare.limit, nullptr, nullptr},
+      {"--accepted", "the path of a file", nullptr, &to.accepted, nullptr},
+      {"--least-share", "a percentage such as 2%", &to.compare.least_share, nullptr, nullptr},
+      {"--run-noise", "a percentage such as 1%", &to.compare.run_noise, nullptr, nullptr},
+      {"--range", "the path of a range, such as block[*]", nullptr, &to.range, nullptr},
+      {"--json", "the path of a file", nullptr, &to.json, nullptr},
+      {"--markdown", "the path of a file", nullptr, &to.markdown, nullptr},
+  };
+  for (auto const& each : all) {
+    if (name != each.name) continue;
+    if (value.empty()) return each.takes;
+    if (each.share != nullptr)
+      return strata::detail::read_percentage(value, *each.share) ? nullptr : each.takes;
+    if (each.text != nullptr)
+      *each.text = value;
+    else
+      each.list->push_back(value);
+    return nullptr;
+  }
+  return "";
+}
+
+/// Returns: what is wrong, in a sentence without its end; nothing where the command line is right.
+std::string read_options(int argc, char** argv, options& to) {
   std::vector<std::string> paths;
   for (int i = 1; i < argc; ++i) {
     std::string const word = argv[i];
-    if (word == "--anyway") {
-      to.compare.anyway = true;
-      continue;
-    }
-    if (word.substr(0, 2) != "--") {
+    if (word.size() < 2 || word[0] != '-') {
       paths.push_back(word);
       continue;
     }
-    if (i + 1 == argc) return false;
-    std::string const value = argv[++i];
-    double* const share = word == "--fail-over"     ? &to.compare.limit
-                          : word == "--least-share" ? &to.compare.least_share
-                          : word == "--run-noise"   ? &to.compare.run_noise
-                                                    : nullptr;
-    std::string* const text = word == "--range"      ? &to.range
-                              : word == "--accepted" ? &to.accepted
-                              : word == "--json"     ? &to.json
-                              : word == "--markdown" ? &to.markdown
-                                                     : nullptr;
-    if (word == "--baseline") {
-      to.before.push_back(value);
-    } else if (text != nullptr) {
-      *text = value;
-    } else if (share == nullptr || !strata::detail::read_percentage(value, *share)) {
-      return false;
+    std::size_t const mark = word.find('=');
+    std::string const name = word.substr(0, mark);
+    if (name == "--anyway") {
+      if (mark != word.npos) return "--anyway takes no value";
+      to.compare.anyway = true;
+      continue;
     }
+    bool const follows =
+        mark == word.npos && i + 1 < argc && std::string_view(argv[i + 1]).substr(0, 2) != "--";
+    std::string const value = mark != word.npos ? word.substr(mark + 1)
+                              : follows         ? argv[i + 1]
+                                                : "";
+    char const* const takes = take_value(name, value, to);
+    if (takes != nullptr && *takes == 0) return "there is no option '" + name + "'";
+    if (takes != nullptr)
+      return name + " takes " + takes + (value.empty() ? "" : ", not '" + value + "'");
+    if (follows) ++i;
   }
-  if (to.before.empty()) {
-    if (paths.size() != 2) return false;
+  if (!to.before.empty()) {
+    if (paths.empty()) return "--baseline is given, and no run after it to compare with";
+  } else if (paths.empty()) {
+    return "no path is given: BEFORE and AFTER are needed";
+  } else if (paths.size() == 1) {
+    return "only '" + paths[0] + "' is given: BEFORE and AFTER are needed";
+  } else if (paths.size() > 2) {
+    return (paths.size() == 3 ? "three" : std::to_string(paths.size())) +
+           " paths need --baseline for each that is before the change";
+  } else {
     to.before.push_back(paths[0]);
     paths.erase(paths.begin());
   }
   to.after = paths;
-  return !to.after.empty();
+  return {};
 }
 
 /// Returns: why the file cannot be read; nothing where it is.
@@ -172,24 +217,28 @@ char const* mark(strata::compared_range const& of) {
   }
 }
 
-/// The largest changes, and all that are slower.
+/// The largest changes, and all that are slower, by the times that were judged.
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  std::printf("%12s %12s %12s %8s  range (ms a step, largest change first)\n", "change", "before",
-              "after", "factor");
-  std::size_t left_out = 0;
+  std::printf("%12s %12s %12s %18s  range (ms a step, largest change first)\n", "change", "before",
+              "after", "change +-noise");
+  std::size_t left_out = 0, unsure = 0, accepted = 0;
   for (strata::compared_range const& each : c.ranges) {
     if (&each >= c.ranges.begin() + most && !each.slower) {
       ++left_out;
       continue;
     }
-    std::printf("%+12.4f %12.4f %12.4f %8s  %s (%s)%s\n", each.change_ms(), each.before_ms,
-                each.after_ms, factor(each.before_ms, each.after_ms).c_str(),
-                strata::detail::console_text(each.path).c_str(), each.gpu ? "GPU" : "host",
-                mark(each));
+    unsure += !each.slower && each.verdict == strata::range_verdict::unsure;
+    accepted += !each.slower && each.verdict == strata::range_verdict::accepted;
+    range_line const line(each);
+    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s)%s\n", each.change_ms(), line.before_ms,
+                line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
+                line.time, mark(each));
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
+  if (unsure > 0) std::puts("unsure: it looks slower than the limit, but its noise can do that");
+  if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
 }
 
 bool print_columns(strata::comparison const& c, std::string const& path) {
@@ -241,9 +290,14 @@ bool write_file(std::string const& path, Write const& write) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--help" || std::string_view(argv[i]) == "-h")
+      return std::fputs(usage, stdout) < 0 ? 2 : 0;
   options chosen;
-  if (!read_options(argc, argv, chosen)) {
-    std::fputs(usage, stderr);
+  std::string const wrong = read_options(argc, argv, chosen);
+  if (!wrong.empty()) {
+    std::fprintf(stderr, "compare: %s\ncompare --help tells all options\n",
+                 strata::detail::console_text(wrong).c_str());
     return 2;
   }
   if (!chosen.accepted.empty()) {

@@ -44,6 +44,22 @@ inline std::string change_text(double change, double noise) {
          strata::detail::fixed_string(noise * 100, 1);
 }
 
+/// What a line says of a range: the time that was judged and its change with noise, or the other
+/// time and no change.
+struct range_line {
+  char const* time;
+  double before_ms, after_ms;
+  std::string change;
+
+  explicit range_line(strata::compared_range const& of) {
+    bool const judged = of.verdict != strata::range_verdict::unjudged;
+    time = (judged ? of.judged_gpu : of.gpu) ? "GPU" : "host";
+    before_ms = judged ? of.judged_before_ms : of.before_ms;
+    after_ms = judged ? of.judged_after_ms : of.after_ms;
+    if (judged) change = change_text(of.change, of.noise);
+  }
+};
+
 namespace output {
 
 using strata::detail::json_writer;
@@ -69,6 +85,8 @@ inline void write_range(json_writer& json, strata::compared_range const& each) {
   json.number("after_ms", each.after_ms);
   json.text("judged_by", each.judged_gpu ? "gpu" : "host");
   bool const judged = each.verdict != strata::range_verdict::unjudged;
+  judged ? json.number("judged_before_ms", each.judged_before_ms) : json.absent("judged_before_ms");
+  judged ? json.number("judged_after_ms", each.judged_after_ms) : json.absent("judged_after_ms");
   judged ? json.number("change", each.change) : json.absent("change");
   judged ? json.number("noise", each.noise) : json.absent("noise");
   json.number("share", each.share);
@@ -163,10 +181,9 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
     row("*step*", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
   for (strata::compared_range const& each : c.ranges) {
     if (!each.slower && ++lines > 10) continue;
-    bool const unjudged = each.verdict == strata::range_verdict::unjudged;
-    row(plain_markdown(each.path) + (each.gpu ? " (GPU)" : " (host)"), each.before_ms,
-        each.after_ms, unjudged ? "" : change_text(each.change, each.noise),
-        each.slower ? "**slower**" : word(each.verdict));
+    range_line const line(each);
+    row(plain_markdown(each.path) + " (" + line.time + ")", line.before_ms, line.after_ms,
+        line.change, each.slower ? "**slower**" : word(each.verdict));
   }
   if (c.noisy_times > 0)
     out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +

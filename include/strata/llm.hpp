@@ -510,10 +510,16 @@ constexpr utilisation hfu(model const& m, double tokens, double all_tokens, doub
   double const each = hardware_flops(m, tokens, by, again);
   return {"HFU", each * all_tokens / seconds / of.per_second, by, of};
 }
+namespace detail {
+inline constexpr std::string_view without_weights = "0 bytes of weights + KV";
+}
+
 /// Model bandwidth utilisation: weights and KV cache that a pass has to move.
 constexpr utilisation mbu(cost const& needed, double seconds, peak const& of) noexcept {
   return {"MBU", (needed.weight_bytes + needed.kv_bytes) / seconds / of.per_second,
-          convention{"weights + KV", attended::all, 0, true}, of};
+          convention{needed.weight_bytes > 0 ? "weights + KV" : detail::without_weights,
+                     attended::all, 0, true},
+          of};
 }
 
 struct sentence {
@@ -533,7 +539,10 @@ inline sentence describe(utilisation const& u) noexcept {
                 "%.4g %s, %.*s, %s)%s", u.of.per_second / (bandwidth ? 1e9 : 1e12),
                 bandwidth ? "GB/s" : "TFLOP/s", size(u.of.what), u.of.what.data(),
                 u.of.measured ? "measured" : "data sheet",
-                u.value > 1 ? ": above the peak, so a unit, the clock or the count is wrong" : "");
+                u.by.name == detail::without_weights
+                    ? ": is `bits` 0, as of a name that llm::bits does not know?"
+                : u.value > 1 ? ": above the peak, so a unit, the clock or the count is wrong"
+                              : "");
   return all;
 }
 

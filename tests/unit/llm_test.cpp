@@ -221,7 +221,15 @@ TEST_CASE("bits of stored types, as ggml's comments give them") {
     CHECK(llm::bits(each.first) == each.second);
   }
   CHECK(sizeof expected / sizeof *expected == sizeof llm::storages / sizeof *llm::storages);
-  CHECK(llm::bits("q9_K") == 0);
+  for (auto const& [name, bits] :
+       {std::pair("Q4_0", 4.5), std::pair("F16", 16.0), std::pair("BF16", 16.0),
+        std::pair("fp16", 16.0), std::pair("FP32", 32.0), std::pair("bfloat16", 16.0),
+        std::pair("q6_k", 6.5625), std::pair("IQ2_XXS", 2.0625), std::pair("E4M3", 8.0)}) {
+    CAPTURE(std::string(name));
+    CHECK(llm::bits(name) == bits);
+  }
+  for (auto const& each : llm::storage_aliases) CHECK(llm::bits(each.alias) > 0);
+  for (char const* const none : {"q9_K", "", "q4", "q4_K_M", "Q4_K_M"}) CHECK(llm::bits(none) == 0);
   static_assert(llm::bits("q4_K") == 4.5, "known to the compiler");
 }
 
@@ -518,6 +526,10 @@ TEST_CASE("ratios bear their convention and their denominator") {
   auto const moved = llm::mbu({0, 14e9, 0, 1e9, 0}, 0.014, {2e12, "HBM", true});
   CHECK(moved.value == doctest::Approx(0.5));
   CHECK(words(moved) == std::string("MBU 50.0 % (weights + KV; of 2000 GB/s, HBM, measured)"));
+  auto const weightless = llm::mbu({0, 0, 14e9, 1e9, 0}, 0.014, {2e12, "HBM", true});
+  CHECK(words(weightless) ==
+        std::string("MBU 50.0 % (0 bytes of weights + KV; of 2000 GB/s, HBM, measured): is `bits` "
+                    "0, as of a name that llm::bits does not know?"));
   auto const wrong = llm::mfu(m, 1024, 1e6, 1, llm::full_square, a100);
   CHECK(words(wrong).find("above the peak") != std::string::npos);
 }

@@ -36,8 +36,10 @@ struct judged_time {
   bool gpu = false;
   bool basis = false;      // tells what the ranges have in common: no sum over indices
   vec<double> logarithms;  // of each run, first those before
+  double before_ms = 0, after_ms = 0;
   estimate change;
   double within = 0;   // the part of its variance that more steps make smaller
+  double of_runs = 0;  // the variance of the change by itself, by how runs of a side differ
   double typical = 0;  // the same change by the medians of calls, without rare long ones
   double limit = 0;
   double noise = 0;
@@ -90,6 +92,8 @@ class comparer {
   }
   /// Whether the runs tell the noise between them.
   bool runs_known() const noexcept { return runs() >= 4; }
+  /// Whether both sides tell it, so that one odd run is no change of a range.
+  bool both_known() const noexcept { return before_.size() > 1 && after_.size() > 1; }
   /// Of a difference of both sides, if each run had the variance 1.
   double variance_of_runs() const { return weight(0) + weight(runs() - 1); }
 
@@ -237,6 +241,8 @@ class comparer {
     time.result = &to;
     time.gpu = gpu;
     time.basis = !before_[0].is_sum(*found[0]);
+    time.before_ms = std::exp(means[0]);
+    time.after_ms = std::exp(means[1]);
     time.change = {means[1] - means[0], time.within};
     bool const known = typical[0] > 0 && typical[1] > 0;
     time.typical = known ? std::log(typical[1] / typical[0]) : time.change.value;
@@ -251,7 +257,8 @@ class comparer {
       if (is_later(i) == is_later(r)) sum += of.logarithms[i];
     return of.logarithms[r] - sum * weight(r);
   }
-  /// Of several runs: how each range moves between them, beyond what all have in common.
+  /// Of several runs: how each range moves between them, all in all and beyond what all have in
+  /// common.
   void add_noise_between_runs(bool gpu) {
     if (runs() < 3) return;
     vec<double> shifts;
@@ -263,13 +270,15 @@ class comparer {
     }
     for (judged_time& each : times_) {
       if (each.gpu != gpu) continue;
-      double sum = 0;
+      double sum = 0, whole = 0;
       for (std::size_t r = 0; r < runs(); ++r) {
-        double const moved = away(each, r) - shifts[r];
+        double const all = away(each, r), moved = all - shifts[r];
         sum += moved * moved;
+        whole += all * all;
       }
-      double const of_run = sum / static_cast<double>(runs() - 2);
-      each.change.variance = (std::max)(each.change.variance, of_run * variance_of_runs());
+      double const scale = variance_of_runs() / static_cast<double>(runs() - 2);
+      each.of_runs = (std::max)(each.within, whole * scale);
+      each.change.variance = (std::max)(each.change.variance, sum * scale);
     }
   }
 
@@ -281,40 +290,53 @@ class comparer {
     time_family& family = families_[gpu];
     family.basis = changes.size();
     family.common = change_in_common(changes);
-    double const tested = static_cast<double>(times_.size() + 1);
-    double const needed =
-        changes.size() < 2
-            ? 1e9
-            : student_quantile(range_alarms / tested, static_cast<double>(changes.size() - 1));
+    double const tests = static_cast<double>(times_.size() + 1) * (both_known() ? 2 : 1);
+    auto const needed = [&](std::size_t freedom) {
+      return student_quantile(range_alarms / tests, static_cast<double>(freedom));
+    };
+    double const beside = changes.size() < 2 ? 1e9 : needed(changes.size() - 1);
+    double const alone = both_known() ? needed(runs() - 2) : 1e9;
     for (judged_time& each : times_) {
       if (each.gpu != gpu) continue;
-      judge(each, family.common, needed);
       ++to_.judged_times;
-      if (needed * each.noise > 2 * std::log1p(options_.limit)) ++to_.noisy_times;
+      if (judge(each, family.common, beside, alone) > 2 * std::log1p(options_.limit))
+        ++to_.noisy_times;
     }
   }
 
-  void judge(judged_time& time, common_change const& common, double needed) const {
+  /// A change is told beside what all ranges have in common, which needs that many deviations; of
+  /// several runs also alone, beside how it differs between them.
+  /// Returns: the least change that would be told, as a logarithm.
+  double judge(judged_time& time, common_change const& common, double beside_needs,
+               double alone_needs) const {
     double const change = time.change.value, beside = change - common.value;
     double const limit = std::log1p(options_.limit);
     double const assumed = runs_known() ? 0 : assumed_noise * limit;
     double const between = (std::max)(common.between, assumed * assumed);
     double const variance = time.change.variance + between + common.variance;
-    time.noise = std::sqrt(variance);
+    double const hidden = beside_needs * std::sqrt(variance);
+    double const hidden_alone = alone_needs * std::sqrt(time.of_runs);
+    bool const alone = both_known() && (change > limit ? change * hidden > beside * hidden_alone
+                                                       : hidden_alone < hidden);
+    double const told = alone ? change : beside, needed = alone ? alone_needs : beside_needs;
+    double const noise = alone ? time.of_runs : variance;
+    time.noise = std::sqrt(noise);
     time.verdict = range_verdict::within;
-    if (!(change > limit && beside > limit)) return;
+    double const least = both_known() ? (std::min)(hidden, hidden_alone) : hidden;
+    if (!(change > limit && told > limit)) return least;
     // Two runs that differ in everything were not taken under the same conditions.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
     if (change <= time.limit) {
       time.verdict = range_verdict::accepted;
-    } else if (alike && beside > needed * time.noise) {
+    } else if (alike && told > needed * time.noise) {
       time.verdict = range_verdict::slower;
     } else if (time.typical > limit && time.result->share >= options_.least_share) {
       time.verdict = range_verdict::unsure;
-      double const bearable = beside * beside / (needed * needed) - (variance - time.within);
+      double const bearable = told * told / (needed * needed) - (noise - time.within);
       double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
       if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
     }
+    return least;
   }
 
   void judge_step() {
@@ -443,6 +465,8 @@ class comparer {
       if (each.verdict > to.verdict || shown) {
         to.verdict = each.verdict;
         to.judged_gpu = each.gpu;
+        to.judged_before_ms = each.before_ms;
+        to.judged_after_ms = each.after_ms;
         to.change = std::expm1(each.change.value);
         to.noise = each.noise;
         to.steps_to_decide = each.steps_to_decide;
@@ -453,8 +477,9 @@ class comparer {
     double logarithms = 0, counted = 0;
     for (compared_range& each : to_.ranges) {
       each.slower = std::binary_search(slower.begin(), slower.end(), each.path);
-      if (!(each.before_ms > 0 && each.after_ms > 0)) continue;
-      logarithms += std::log(each.after_ms / each.before_ms);
+      bool const judged = each.verdict != range_verdict::unjudged;
+      if (!judged && !(each.before_ms > 0 && each.after_ms > 0)) continue;
+      logarithms += judged ? std::log1p(each.change) : std::log(each.after_ms / each.before_ms);
       counted += 1;
     }
     for (compared_range& each : to_.indexed) each.slower = each.verdict == range_verdict::slower;
@@ -479,8 +504,8 @@ class comparer {
       said += " is accepted to be slower but is not any more (" + percent(std::expm1(largest)) +
               "): remove its line.";
     } else {
-      said += " is " + percent(std::expm1(largest)) + " slower, of which " +
-              percent(accepted.limit) + " are accepted: " + accepted.reason + ".";
+      said += " is " + percent(std::expm1(largest)) + " slower, of which up to " +
+              percent(accepted.limit) + " is accepted: " + accepted.reason + ".";
     }
     to_.notes.push_back(std::move(said));
   }

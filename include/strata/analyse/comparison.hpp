@@ -56,14 +56,17 @@ struct compared_range {
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.
   bool judged_gpu = false;
-  double change = 0;  ///< after / before - 1
-  double noise = 0;   ///< standard deviation of `change`: of calls, between ranges, between runs
-  double share = 0;   ///< of a step, the larger of both sides
+  double judged_before_ms = 0, judged_after_ms = 0;  ///< milliseconds a step; 0 where unjudged
+  double change = 0;                                 ///< judged after / judged before - 1
+  double noise = 0;  ///< standard deviation of `change`: of calls, between ranges, between runs
+  double share = 0;  ///< of a step, the larger of both sides
   std::size_t steps_to_decide = 0;  ///< steps a run; 0: none needed, or more steps do not help
   vec<compared_column> columns;
 
-  /// Milliseconds a step.
-  double change_ms() const noexcept { return after_ms - before_ms; }
+  /// Milliseconds a step of the judged time; of the other where none is judged.
+  double change_ms() const noexcept {
+    return judged_before_ms > 0 ? judged_after_ms - judged_before_ms : after_ms - before_ms;
+  }
 };
 
 enum class comparison_verdict { no_regression, regression, inconclusive };
@@ -87,9 +90,9 @@ struct comparison {
   std::size_t runs_to_decide = 0;   ///< of each side, where inconclusive; 0: more do not help
   std::size_t judged_times = 0;     ///< of host and GPU of ranges and of their sums over indices
   std::size_t noisy_times = 0;      ///< of these, where noise hides a slowdown of twice the limit
-  double geometric_mean = 0;        ///< of the factors of the times of `ranges`; 0 without any
-  vec<compared_range> ranges;       ///< indices folded; by change in ms, the largest first
-  vec<compared_range> indexed;      ///< those with an index in their path, each by itself
+  double geometric_mean = 0;   ///< of the factors of `ranges`, judged where they are; 0 without any
+  vec<compared_range> ranges;  ///< indices folded; by change in ms, the largest first
+  vec<compared_range> indexed;               ///< those with an index in their path, each by itself
   vec<std::string> only_before, only_after;  ///< paths that the other side does not have
 
   /// The range of that path, folded (`block[*]`) or with its index (`block[3]`); else null.

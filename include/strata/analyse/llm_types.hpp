@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 STRATA_BEGIN
@@ -56,11 +57,37 @@ inline constexpr storage storages[] = {
     {"nvfp4", 64, 36},     // 4 x 8 bits of scales, 64 x 4 bits
 };
 
-/// The bits of a number of the type of that name, `bits("q4_K")`.
-/// Returns: 0 where there is no such type.
+/// Other names of some of them.
+struct storage_alias {
+  std::string_view alias, name;
+};
+inline constexpr storage_alias storage_aliases[] = {
+    {"fp64", "f64"},          {"float64", "f64"},   {"double", "f64"},      {"fp32", "f32"},
+    {"float32", "f32"},       {"float", "f32"},     {"fp16", "f16"},        {"float16", "f16"},
+    {"half", "f16"},          {"bfloat16", "bf16"}, {"e4m3", "fp8"},        {"e5m2", "fp8"},
+    {"fp8_e4m3", "fp8"},      {"fp8_e5m2", "fp8"},  {"float8_e4m3", "fp8"}, {"float8_e5m2", "fp8"},
+    {"float8_e4m3fn", "fp8"},
+};
+
+namespace detail {
+
+constexpr bool alike_without_case(std::string_view a, std::string_view b) noexcept {
+  auto const small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  bool alike = a.size() == b.size();
+  for (std::size_t i = 0; alike && i < a.size(); ++i) alike = small(a[i]) == small(b[i]);
+  return alike;
+}
+
+}  // namespace detail
+
+/// The bits of a number of the type of that name in capitals or small letters: `bits("q4_K")`,
+/// `bits("Q4_0")`, `bits("fp16")`.
+/// Returns: 0 where there is no such type. `Q4_K_M` is none: a file of several, see `precision`.
 constexpr double bits(std::string_view name) noexcept {
+  for (storage_alias const& each : storage_aliases)
+    if (detail::alike_without_case(each.alias, name)) name = each.name;
   for (storage const& each : storages)
-    if (each.name == name) return each.bits();
+    if (detail::alike_without_case(each.name, name)) return each.bits();
   return 0;
 }
 
