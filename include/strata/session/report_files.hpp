@@ -63,9 +63,9 @@ class file_content {
 /// A directory of its own for the files of one run.
 class output_directory {
  public:
-  /// Makes the directory, with its parents; where it exists already, the first free of `-2`, `-3`,
-  /// ... beside it. `numbered_from` not 0: the first free of `001`, `002`, ... within it, from that
-  /// number on.
+  /// Makes the directory, with its parents; where it is there already, or a file of its name, the
+  /// first free of `-2`, `-3`, ... beside it. `numbered_from` not 0: the first free of `001`,
+  /// `002`, ... within it, from that number on.
   status make(std::string const& wanted, int numbered_from = 0) {
     bool const numbered = numbered_from != 0;
     int const first = numbered ? numbered_from : 1;
@@ -83,8 +83,7 @@ class output_directory {
                                     : "-" + std::to_string(number));
       int const error = make_one(path_);
       if (error == 0) return {};
-      if (error != EEXIST) return failure(path_, error);
-      if (!is_directory(path_)) return failure(path_, EEXIST);
+      if (error != EEXIST || is_special(path_)) return failure(path_, error);
     }
     return failure(path, EEXIST);
   }
@@ -171,13 +170,14 @@ class output_directory {
 #endif
   }
 
-  static bool is_directory(std::string const& path) noexcept {
+  /// Neither a directory nor a file: nothing is made beside /dev/null.
+  static bool is_special(std::string const& path) noexcept {
 #if defined(_WIN32)
     struct _stat64 found {};
-    return _stat64(path.c_str(), &found) == 0 && (found.st_mode & _S_IFDIR) != 0;
+    return _stat64(path.c_str(), &found) != 0 || (found.st_mode & (_S_IFDIR | _S_IFREG)) == 0;
 #else
     struct stat found {};
-    return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+    return ::stat(path.c_str(), &found) != 0 || !(S_ISDIR(found.st_mode) || S_ISREG(found.st_mode));
 #endif
   }
 
