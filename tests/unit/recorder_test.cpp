@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <strata/analyse/call_tree.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -14,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "../work_folder.hpp"
 
 using namespace strata;
 using namespace recording_test;
@@ -493,8 +496,18 @@ TEST_CASE("only= without a match is told") {
   CHECK(s.problems()[0].message().find("only=") != std::string::npos);
 }
 
-TEST_CASE("a report of a session that never ran") {
-  session s(quiet());
-  CHECK(s.report().ok());
-  CHECK(s.profile().ranges.empty());
+TEST_CASE("a report without a start: a status, and nothing is written") {
+  test::work_folder const folder;
+  strata::options how = quiet();
+  how.csv = true;
+  how.out = folder / "out";
+  {
+    session s(how);
+    strata::status const outcome = s.report();
+    CHECK(outcome.code() == strata::errc::bad_argument);
+    CHECK(outcome.message() == "start() was not called");
+    CHECK(s.profile().ranges.empty());
+    REQUIRE(s.start().ok());
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "out"));  // nor by the destructor
 }

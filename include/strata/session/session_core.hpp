@@ -262,7 +262,8 @@ class session_core {
   bool had_problems() const noexcept { return had_problems_ || !problems_.empty(); }
 
   /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused.
+  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused;
+  /// bad_argument when there was none.
   status report() {
     stop();
     if (in_forked_child()) return child_is_silent();
@@ -276,9 +277,8 @@ class session_core {
       say_now(windows_.late());
       return {};
     }
-    report_files files(options_);
-    status const outcome = files.write(profile_, said_, stream_ ? &*stream_ : nullptr,
-                                       windows_.used() ? &reports_ : nullptr);
+    status const outcome = report_files(options_).write(
+        profile_, said_, stream_ ? &*stream_ : nullptr, windows_.used() ? &reports_ : nullptr);
     stream_.reset();
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
@@ -581,7 +581,7 @@ class session_core {
   table_options terminal_;
   std::optional<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
-  status refusal_;                     // of `start`
+  status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
   std::size_t problems_at_start_ = 0;  // those of the session, not of a window
   bool had_problems_ = false;          // in windows that were reported
   std::int64_t started_at_ = 0;
