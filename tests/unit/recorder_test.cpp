@@ -496,6 +496,30 @@ TEST_CASE("only= without a match is told") {
   CHECK(s.problems()[0].message().find("only=") != std::string::npos);
 }
 
+TEST_CASE("steps that begin within a step of another thread are told") {
+  session s(quiet());
+  auto const in_other_thread = [](int steps) {
+    std::thread([steps] {
+      for (int i = 0; i < steps; ++i) STRATA_STEP();
+    }).join();
+  };
+  for (int others : {0, 1, 3}) {
+    REQUIRE(s.start().ok());
+    in_other_thread(2);  // by turns: counted
+    {
+      STRATA_STEP();
+      STRATA_STEP();  // within this thread's: not counted, as documented
+      in_other_thread(others);
+    }
+    CHECK(s.profile().steps.size() == 3);
+    REQUIRE(s.problems().size() == (others == 0 ? 0u : 1u));
+    if (others != 0)
+      CHECK(s.problems()[0].message().find(std::to_string(others) +
+                                           (others == 1 ? " step" : " steps") + " not counted: ") ==
+            0);
+  }
+}
+
 TEST_CASE("a report without a start: a status, and nothing is written") {
   test::work_folder const folder;
   strata::options how = quiet();

@@ -333,8 +333,16 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
               ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
 }
 
-/// Calls of the program that are left out.
-inline void explain_refused_calls(vec<status>& problems) {
+/// Calls of the program that are left out. `steps`: those that began in a thread while a step of
+/// another one was open.
+inline void explain_refused_calls(vec<status>& problems, std::uint64_t steps) {
+  if (steps != 0) {
+    problems.emplace_back(
+        errc::bad_argument,
+        std::to_string(steps) + (steps == 1 ? " step" : " steps") +
+            " not counted: begun while another thread was within a step; put STRATA_STEP() into "
+            "one thread, and STRATA_RANGE() alone into the others");
+  }
   if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {
     problems.emplace_back(errc::limit,
                           std::to_string(ranges) +

@@ -557,8 +557,8 @@ class session_core {
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
-                       detail::recorder::instance().steps_begun()));
-    explain_refused_calls(problems_);
+                       recorder.steps_begun()));
+    explain_refused_calls(problems_, recorder.take_steps_elsewhere());
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }
 
