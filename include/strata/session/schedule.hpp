@@ -186,14 +186,15 @@ class reported_windows {
   std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
   bool had_window() const noexcept { return windows_ != 0; }
 
-  /// Windows that were due while the report of the one before was being written.
-  status late() const {
-    std::uint64_t const late = late_.load(std::memory_order_relaxed);
+  /// Windows that were due while the report of the one before was being written, since the last
+  /// call.
+  status late() {
+    std::uint64_t const late = late_.exchange(0, std::memory_order_relaxed);
     if (late == 0) return {};
     return {errc::limit,
-            "every=: " + std::to_string(late) +
-                " windows were left out, since they were due while the one before was counted or "
-                "its report was written: raise every="};
+            "every=: " + std::to_string(late) + (late == 1 ? " window" : " windows") +
+                " left out since the report before: due while another one was counted or its "
+                "report was written; raise every="};
   }
 
   /// A session that ends without an open window: why it has no report; empty where earlier ones

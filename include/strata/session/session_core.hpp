@@ -180,7 +180,7 @@ class session_core {
           "STRATA is not read, since the program starts a session of its own before its first "
           "range: unset it, or make that session by options::parse of its text");
     }
-    keep(schedule::ignored(options_));
+    say_now(schedule::ignored(options_));
     say_now(report_files::find_place(options_, machine::rank()));
     say_now(windows_.open(options_));
     if (windows_.used()) {
@@ -394,8 +394,7 @@ class session_core {
       step = self.windows_.position(step);
     }
     if (self.options_.has_schedule()) self.open_window(self.schedule_.of(step));
-    bool const timed = step < self.schedule_.steps_before_counting();
-    if (!timed) self.counting_->begin_step();
+    if (step >= self.schedule_.steps_before_counting()) self.counting_->begin_step();
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -452,6 +451,7 @@ class session_core {
         }))
       say("a window has no report, since memory is short: free some, or lower log= and buffers=");
     had_problems_ = !whole || had_problems();
+    start_ns_ = 0;  // the first window's report has it
     profile_ = {};
     problems_.resize(problems_at_start_);
     recorder.begin_anew(log_bytes());
