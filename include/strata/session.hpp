@@ -204,6 +204,7 @@ class STRATA_DETAIL_EXPORT session {
   explicit session(strata::options const& wanted);
   session(session const&) = delete;
   session& operator=(session const&) = delete;
+  /// Stops the run and writes nothing: that is what `report` is for.
   ~session();
 
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
@@ -232,8 +233,8 @@ class STRATA_DETAIL_EXPORT session {
   vec<status> const& problems() const noexcept;
 
   /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same. Those of a refused `start`: nothing
-  /// is written.
+  /// Errors: input_output; the table is printed all the same. Those of a refused `start`, and
+  /// bad_argument where there was none: nothing is written.
   status report();
 
  private:

@@ -55,6 +55,17 @@ TEST_CASE("a directory is made with its parents, and never taken twice") {
   CHECK(fourth.path() == wanted + "-2");  // the first that is free
 }
 
+TEST_CASE("a directory that is wanted where a file is goes beside it") {
+  work_folder const here;
+  std::ofstream(here / "run") << "mine";
+  std::ofstream(here / "run-2") << "mine";
+  output_directory d;
+  REQUIRE(d.make(here / "run").ok());
+  CHECK(d.path() == here / "run-3");
+  CHECK(content(here / "run") == "mine");
+  CHECK(content(here / "run-2") == "mine");
+}
+
 TEST_CASE("threads, as ranks, that make directories beside each other") {
   work_folder const here;
   std::vector<std::string> paths(8);
@@ -91,12 +102,11 @@ TEST_CASE("where a directory cannot be made, the path and the reason are told") 
   work_folder const here;
   std::ofstream(here / "file") << "x";
   output_directory d;
-  status outcome = d.make(here / "file");
+  status outcome = d.make("/dev/null");
   CHECK(outcome.code() == errc::input_output);
-  CHECK(has(outcome.message(), here / "file"));
+  CHECK(has(outcome.message(), "/dev/null: "));
   CHECK(has(outcome.message(), std::strerror(EEXIST)));
   CHECK(has(outcome.message(), "out="));
-  CHECK(content(here / "file") == "x");
 
   outcome = d.make(here / "file/below/run");
   CHECK(outcome.code() == errc::input_output);
@@ -185,6 +195,18 @@ TEST_CASE("what trace.json leaves out is said on the console") {
     CHECK_FALSE(has(cut, "An earlier problem"));
     CHECK(s.source.problems.size() == 1);
   }
+}
+
+TEST_CASE("a problem of several windows is printed with the first one, whatever its numbers") {
+  strata::detail::window_reports windows;
+  strata::vec<std::string> problems{"3 steps not counted", "no metric l1", "no metric l2"};
+  windows.leave_new(problems);
+  CHECK(problems.size() == 3);  // those of one report are all new
+  problems = {"12 steps not counted", "3 steps not counted at all", "3 step", "no metric l"};
+  windows.leave_new(problems);
+  REQUIRE(problems.size() == 2);
+  CHECK(problems[0] == "3 steps not counted at all");
+  CHECK(problems[1] == "3 step");
 }
 
 TEST_CASE("the table has colours on a terminal only, and not where the user wants none") {

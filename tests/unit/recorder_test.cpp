@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <strata/analyse/call_tree.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -14,6 +15,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "../work_folder.hpp"
 
 using namespace strata;
 using namespace recording_test;
@@ -493,8 +496,42 @@ TEST_CASE("only= without a match is told") {
   CHECK(s.problems()[0].message().find("only=") != std::string::npos);
 }
 
-TEST_CASE("a report of a session that never ran") {
+TEST_CASE("steps that begin within a step of another thread are told") {
   session s(quiet());
-  CHECK(s.report().ok());
-  CHECK(s.profile().ranges.empty());
+  auto const in_other_thread = [](int steps) {
+    std::thread([steps] {
+      for (int i = 0; i < steps; ++i) STRATA_STEP();
+    }).join();
+  };
+  for (int others : {0, 1, 3}) {
+    REQUIRE(s.start().ok());
+    in_other_thread(2);  // by turns: counted
+    {
+      STRATA_STEP();
+      STRATA_STEP();  // within this thread's: not counted, as documented
+      in_other_thread(others);
+    }
+    CHECK(s.profile().steps.size() == 3);
+    REQUIRE(s.problems().size() == (others == 0 ? 0u : 1u));
+    if (others != 0)
+      CHECK(s.problems()[0].message().find(std::to_string(others) +
+                                           (others == 1 ? " step" : " steps") + " not counted: ") ==
+            0);
+  }
+}
+
+TEST_CASE("a report without a start: a status, and nothing is written") {
+  test::work_folder const folder;
+  strata::options how = quiet();
+  how.csv = true;
+  how.out = folder / "out";
+  {
+    session s(how);
+    strata::status const outcome = s.report();
+    CHECK(outcome.code() == strata::errc::bad_argument);
+    CHECK(outcome.message() == "start() was not called");
+    CHECK(s.profile().ranges.empty());
+    REQUIRE(s.start().ok());
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "out"));  // nor by the destructor
 }

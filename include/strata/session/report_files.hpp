@@ -32,6 +32,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #if defined(_WIN32)
 #include <direct.h>
@@ -63,9 +64,9 @@ class file_content {
 /// A directory of its own for the files of one run.
 class output_directory {
  public:
-  /// Makes the directory, with its parents; where it exists already, the first free of `-2`, `-3`,
-  /// ... beside it. `numbered_from` not 0: the first free of `001`, `002`, ... within it, from that
-  /// number on.
+  /// Makes the directory, with its parents; where it is there already, or a file of its name, the
+  /// first free of `-2`, `-3`, ... beside it. `numbered_from` not 0: the first free of `001`,
+  /// `002`, ... within it, from that number on.
   status make(std::string const& wanted, int numbered_from = 0) {
     bool const numbered = numbered_from != 0;
     int const first = numbered ? numbered_from : 1;
@@ -83,8 +84,7 @@ class output_directory {
                                     : "-" + std::to_string(number));
       int const error = make_one(path_);
       if (error == 0) return {};
-      if (error != EEXIST) return failure(path_, error);
-      if (!is_directory(path_)) return failure(path_, EEXIST);
+      if (error != EEXIST || is_special(path_)) return failure(path_, error);
     }
     return failure(path, EEXIST);
   }
@@ -171,13 +171,14 @@ class output_directory {
 #endif
   }
 
-  static bool is_directory(std::string const& path) noexcept {
+  /// Neither a directory nor a file: nothing is made beside /dev/null.
+  static bool is_special(std::string const& path) noexcept {
 #if defined(_WIN32)
     struct _stat64 found {};
-    return _stat64(path.c_str(), &found) == 0 && (found.st_mode & _S_IFDIR) != 0;
+    return _stat64(path.c_str(), &found) != 0 || (found.st_mode & (_S_IFDIR | _S_IFREG)) == 0;
 #else
     struct stat found {};
-    return ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+    return ::stat(path.c_str(), &found) != 0 || !(S_ISDIR(found.st_mode) || S_ISREG(found.st_mode));
 #endif
   }
 
@@ -196,6 +197,19 @@ class window_reports {
   /// The number that the next report asks for.
   int next() const noexcept { return next_; }
 
+  /// Leaves the problems that no earlier report printed, numbers aside: they differ at each window.
+  void leave_new(vec<std::string>& problems) {
+    std::size_t const before = printed_.size();
+    vec<std::string> const all = std::exchange(problems, {});
+    for (std::string const& each : all) {
+      std::size_t known = 0;
+      while (known < before && !same_but_for_numbers(printed_[known], each)) ++known;
+      if (known != before) continue;
+      problems.push_back(each);
+      printed_.push_back(each);
+    }
+  }
+
   /// One was written. `keep` not 0: so many stay, the last ones. Only files that were written here
   /// are removed.
   void add(output_directory const& made, std::string const& files, std::size_t keep) {
@@ -213,7 +227,23 @@ class window_reports {
     std::string directory;
     std::string files;
   };
+
+  static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+  /// Whether two texts are the same, but for the digits in them.
+  static bool same_but_for_numbers(std::string_view one, std::string_view other) noexcept {
+    auto const next = [](std::string_view text, std::size_t from) {
+      while (from < text.size() && is_digit(text[from])) ++from;
+      return from;
+    };
+    std::size_t i = next(one, 0);
+    std::size_t j = next(other, 0);
+    for (; i < one.size() && j < other.size() && one[i] == other[j]; j = next(other, j + 1))
+      i = next(one, i + 1);
+    return i == one.size() && j == other.size();
+  }
+
   vec<report> kept_;
+  vec<std::string> printed_;  // problems, in earlier reports
   int next_ = 1;
 };
 
@@ -272,7 +302,8 @@ class report_files {
   }
 
   /// The files have all problems of the profile; the first `said` of them are not printed again.
-  /// `trace`: the trace of this profile, if it was begun. `windows`: those that this is one of.
+  /// `trace`: the trace of this profile, if it was begun. `windows`: those that this is one of;
+  /// what an earlier one of them printed is not printed again either.
   status write(profile& source, std::size_t said = 0, running_trace* trace = nullptr,
                window_reports* windows = nullptr) {
     trace_ = trace;
@@ -304,6 +335,7 @@ class report_files {
     source.problems.erase(source.problems.begin(),
                           source.problems.begin() + static_cast<std::ptrdiff_t>(said));
     if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
+    if (windows != nullptr) windows->leave_new(source.problems);
     if (options_->table) {
       text_writer out(stderr);
       write_table(out, input, table_options_);

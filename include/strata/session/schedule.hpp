@@ -186,14 +186,15 @@ class reported_windows {
   std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
   bool had_window() const noexcept { return windows_ != 0; }
 
-  /// Windows that were due while the report of the one before was being written.
-  status late() const {
-    std::uint64_t const late = late_.load(std::memory_order_relaxed);
+  /// Windows that were due while the report of the one before was being written, since the last
+  /// call.
+  status late() {
+    std::uint64_t const late = late_.exchange(0, std::memory_order_relaxed);
     if (late == 0) return {};
     return {errc::limit,
-            "every=: " + std::to_string(late) +
-                " windows were left out, since they were due while the one before was counted or "
-                "its report was written: raise every="};
+            "every=: " + std::to_string(late) + (late == 1 ? " window" : " windows") +
+                " left out since the report before: due while another one was counted or its "
+                "report was written; raise every="};
   }
 
   /// A session that ends without an open window: why it has no report; empty where earlier ones
@@ -333,8 +334,16 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
               ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
 }
 
-/// Calls of the program that are left out.
-inline void explain_refused_calls(vec<status>& problems) {
+/// Calls of the program that are left out. `steps`: those that began in a thread while a step of
+/// another one was open.
+inline void explain_refused_calls(vec<status>& problems, std::uint64_t steps) {
+  if (steps != 0) {
+    problems.emplace_back(
+        errc::bad_argument,
+        std::to_string(steps) + (steps == 1 ? " step" : " steps") +
+            " not counted: begun while another thread was within a step; put STRATA_STEP() into "
+            "one thread, and STRATA_RANGE() alone into the others");
+  }
   if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {
     problems.emplace_back(errc::limit,
                           std::to_string(ranges) +

@@ -180,7 +180,7 @@ class session_core {
           "STRATA is not read, since the program starts a session of its own before its first "
           "range: unset it, or make that session by options::parse of its text");
     }
-    keep(schedule::ignored(options_));
+    say_now(schedule::ignored(options_));
     say_now(report_files::find_place(options_, machine::rank()));
     say_now(windows_.open(options_));
     if (windows_.used()) {
@@ -262,7 +262,8 @@ class session_core {
   bool had_problems() const noexcept { return had_problems_ || !problems_.empty(); }
 
   /// Writes the files and prints the table that the options ask for; stops the run first.
-  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused.
+  /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused;
+  /// bad_argument when there was none.
   status report() {
     stop();
     if (in_forked_child()) return child_is_silent();
@@ -276,9 +277,8 @@ class session_core {
       say_now(windows_.late());
       return {};
     }
-    report_files files(options_);
-    status const outcome = files.write(profile_, said_, stream_ ? &*stream_ : nullptr,
-                                       windows_.used() ? &reports_ : nullptr);
+    status const outcome = report_files(options_).write(
+        profile_, said_, stream_ ? &*stream_ : nullptr, windows_.used() ? &reports_ : nullptr);
     stream_.reset();
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
@@ -394,8 +394,7 @@ class session_core {
       step = self.windows_.position(step);
     }
     if (self.options_.has_schedule()) self.open_window(self.schedule_.of(step));
-    bool const timed = step < self.schedule_.steps_before_counting();
-    if (!timed) self.counting_->begin_step();
+    if (step >= self.schedule_.steps_before_counting()) self.counting_->begin_step();
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -452,6 +451,7 @@ class session_core {
         }))
       say("a window has no report, since memory is short: free some, or lower log= and buffers=");
     had_problems_ = !whole || had_problems();
+    start_ns_ = 0;  // the first window's report has it
     profile_ = {};
     problems_.resize(problems_at_start_);
     recorder.begin_anew(log_bytes());
@@ -557,8 +557,8 @@ class session_core {
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
-                       detail::recorder::instance().steps_begun()));
-    explain_refused_calls(problems_);
+                       recorder.steps_begun()));
+    explain_refused_calls(problems_, recorder.take_steps_elsewhere());
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }
 
@@ -581,7 +581,7 @@ class session_core {
   table_options terminal_;
   std::optional<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
-  status refusal_;                     // of `start`
+  status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
   std::size_t problems_at_start_ = 0;  // those of the session, not of a window
   bool had_problems_ = false;          // in windows that were reported
   std::int64_t started_at_ = 0;

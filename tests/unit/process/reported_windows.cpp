@@ -316,8 +316,12 @@ TEST_CASE("what cannot be combined with trigger= is ignored, with a sentence") {
     ending const e = run({program("server"), folder / "now", "3"},
                          {"STRATA=" + common + ",trigger=" + folder / "now," + key});
     CAPTURE(e.err);
-    CHECK(count_of(e.err, "every=, skip= and repeat= are ignored beside trigger=") != 0);
+    CHECK(count_of(e.err, "every=, skip= and repeat= are ignored beside trigger=") == 1);
   }
+  ending const never = run({program("scenarios"), "steps"},
+                           {"STRATA=" + common + ",every=5,trigger=" + folder / "now-and-then"});
+  CHECK(count_of(never.err, "every=, skip= and repeat= are ignored beside trigger=") == 1);
+  CHECK(has(never.err, "nothing is reported: nobody touched"));
 }
 
 TEST_CASE("a server that is killed leaves the report of its last whole window") {
@@ -400,23 +404,29 @@ TEST_CASE("trigger= with keep=: the last reports stay") {
 }
 
 TEST_CASE("a window that is due while another one is reported is counted as left out") {
-  server s(",every=1,keep=100000", false);
+  server s(",formats=csv+json,every=1,keep=100000", false);
   int steps = 0;
   for (; steps < 5'000'000 && !fs::exists(s.report("003/memory.csv")); ++steps) {
     STRATA_STEP();
     STRATA_RANGE("request");
   }
   CHECK(s.session.report().ok());
+  std::string const says = "every=: ";
+  auto const count_in = [&](std::string const& text) {
+    std::size_t const at = text.find(says);
+    return at == text.npos ? 0 : std::atoi(text.c_str() + at + says.size());
+  };
   int reports = 0;
+  int left_out = 0;  // each report has those since the one before
   for (fs::directory_entry const& each : fs::directory_iterator(s.out)) {
     ++reports;
     CHECK(calls_in(each.path().string()) == call_counts{{"request", 1}});
+    left_out += count_in(content(each.path() / "profile.json"));
   }
-  REQUIRE(s.session.problems().size() == 1);
-  std::string const said = s.session.problems().front().message();
-  CHECK(has(said, "every=: "));
-  CHECK(std::atoi(said.c_str() + std::string("every=: ").size()) == steps - reports);
   CHECK(reports >= 3);
+  CHECK(left_out > 0);
+  for (strata::status const& each : s.session.problems()) left_out += count_in(each.message());
+  CHECK(left_out == steps - reports);
 }
 
 TEST_CASE("the end before the first window, and no steps at all: a sentence") {
@@ -428,6 +438,28 @@ TEST_CASE("the end before the first window, and no steps at all: a sentence") {
   ending const none = run({program("scenarios"), "return"}, {common + "10"});
   CHECK(none.code == 5);
   CHECK(has(none.err, "nothing is reported: every= counts steps, and the program has no"));
+}
+
+TEST_CASE("what each window has is in its files, and printed once") {
+  for (char const* formats : {"json+csv", "json+csv+table"}) {
+    work_folder const folder;
+    std::string const now = folder / "now";
+    ending const e = run({program("server"), now, "3", folder / "out"},
+                         {"STRATA=host,kernels=a,only=b,trigger=" + now + ",out=" + folder / "out" +
+                          ",formats=" + formats},
+                         {0, 0, SIGTERM});
+    CAPTURE(e.err);
+    CHECK(count_of(e.err, "strata: wrote ") >= 3);
+    CHECK(count_of(e.err, "kernels= says where to count kernels") == 1);  // at the start
+    CHECK(count_of(e.err, "only= matches no range") == 1);                // in each window
+    CHECK(count_of(e.err, "; start ") == (has(formats, "table") ? 1 : 0));
+    for (char const* number : {"001", "002", "003"}) {
+      std::string const made = content(folder / "out" + "/" + number + "/profile.json");
+      CHECK(has(made, "kernels= says where to count kernels"));
+      CHECK(has(made, "only= matches no range"));
+      CHECK(has(made, "\"start_seconds\":0,") == (number != std::string("001")));
+    }
+  }
 }
 
 TEST_CASE("keep= without windows is ignored, with a sentence") {

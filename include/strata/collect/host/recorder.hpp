@@ -118,6 +118,7 @@ class recorder {
   std::uint32_t begin_session(std::int64_t log_bytes) noexcept {
     own_lock const lock(mutex_);
     steps_begun_.store(0, std::memory_order_relaxed);
+    steps_elsewhere_.store(0, std::memory_order_relaxed);
     state_.step.store(no_step, std::memory_order_relaxed);
     return forget_records(log_bytes);
   }
@@ -300,8 +301,10 @@ class recorder {
   bool begin_step() noexcept {
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
-    if (!step_thread_.compare_exchange_strong(nobody, self, std::memory_order_acq_rel))
+    if (!step_thread_.compare_exchange_strong(nobody, self, std::memory_order_acq_rel)) {
+      if (nobody != self) steps_elsewhere_.fetch_add(1, std::memory_order_relaxed);
       return false;
+    }
     std::lock_guard<std::mutex> lock(step_mutex_);
     if (!stepping_) {
       std::uint64_t expected = self;
@@ -337,6 +340,10 @@ class recorder {
     step_thread_.store(0, std::memory_order_release);
   }
 
+  /// Steps that were not counted, since a step of another thread was open; since the last call.
+  std::uint64_t take_steps_elsewhere() noexcept {
+    return steps_elsewhere_.exchange(0, std::memory_order_relaxed);
+  }
   std::uint32_t steps_begun() const noexcept {
     return steps_begun_.load(std::memory_order_relaxed);
   }
@@ -560,6 +567,7 @@ class recorder {
   bool stepping_ = false;
   std::atomic<std::uint32_t> steps_begun_{0};
   std::atomic<std::uint64_t> step_thread_{0};
+  std::atomic<std::uint64_t> steps_elsewhere_{0};
   std::int64_t step_begin_ = 0;
   clock_sample first_;
   clock_sample last_;
