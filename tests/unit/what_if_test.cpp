@@ -2,11 +2,15 @@
 // 0.5 us after it, or after the work before; a wait ends 2 us after the work.
 #include <doctest/doctest.h>
 #include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/finding_rules.hpp>
+#include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/roofline.hpp>
 #include <strata/analyse/what_if.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sample_profile.hpp"
@@ -64,6 +68,19 @@ struct program : sample::maker {
   void kernel_of(std::uint32_t where, std::int64_t ns, std::uint32_t stream = 7) {
     std::uint32_t const id = api(where, 3 * us, api_kind::launch);
     kernel_at(id, std::max(now, free[stream]) + us / 2, ns, stream);
+  }
+  /// One after the other.
+  void kernels(std::uint32_t where, int count, std::int64_t ns, std::uint32_t blocks = 1000) {
+    for (int i = 0; i < count; ++i) {
+      kernel_of(where, ns);
+      made.kernels.back().grid_x = blocks;
+    }
+  }
+  void copy_of(std::uint32_t where, std::int64_t ns, std::uint32_t stream) {
+    std::uint32_t const id = api(where, 5 * us, api_kind::copy);
+    std::int64_t const begin = std::max(now, free[stream]) + us / 2;
+    copy(id, begin, begin + ns, 1 << 24, copy_kind::host_to_device).stream = stream;
+    free[stream] = begin + ns;
   }
   void wait(std::uint32_t where = 0, std::uint32_t stream = 7) {
     std::int64_t const until = free[stream] > now ? free[stream] + 2 * us : now + us;
@@ -315,7 +332,7 @@ TEST_CASE("a part of the roof is a factor of the range's own kernels") {
   CHECK(at_roof(roofs, 9).kernels == 1.0);
 }
 
-TEST_CASE("findings say what the step becomes when one of them is mended") {
+TEST_CASE("findings say what the step becomes without one of them") {
   program p;
   p.run(4, [&] {
     for (int i = 0; i < 100; ++i) p.kernel_of(p.a, us);
@@ -342,4 +359,135 @@ TEST_CASE("findings say what the step becomes when one of them is mended") {
   findings[0].cost_ns_per_step = 20'000;
   predict_steps(findings, step.source, step.tree, step.steps);
   CHECK(findings[0].predicted_step_ns == doctest::Approx(283'500));
+}
+
+// --- what a finding says the step becomes, beside the program without it ---
+
+namespace {
+
+struct program_pair {
+  char const* name;
+  char const* rule;
+  char const* path;
+  void (*slow)(program&);
+  void (*without)(program&);
+};
+
+constexpr program_pair pairs[] = {
+    {"launches", "launch-bound", "a",
+     [](program& p) {
+       for (int i = 0; i < 300; ++i) {
+         p.kernels(p.a, 1, us);
+         p.now += 4 * us;  // of the library that launches
+       }
+       p.kernels(p.b, 4, 300 * us);
+       p.wait();
+     },
+     [](program& p) {
+       p.kernels(p.a, 1, 300 * us);  // fused
+       p.kernels(p.b, 4, 300 * us);
+       p.wait();
+     }},
+    {"host", "host-work", "b",
+     [](program& p) {
+       p.kernels(p.a, 4, 200 * us);
+       p.wait();
+       p.compute(p.b, 1500 * us);
+       p.kernels(p.a, 4, 200 * us);
+       p.wait();
+     },
+     [](program& p) {
+       p.kernels(p.a, 4, 200 * us);
+       p.wait();
+       p.kernels(p.a, 4, 200 * us);
+       p.wait();
+     }},
+    {"hidden-host", "host-work", "b",
+     [](program& p) {
+       p.kernels(p.a, 1, 200 * us);
+       p.compute(p.b, 3000 * us);
+       p.kernels(p.a, 4, 200 * us);
+       p.kernels(p.a, 1, 1000 * us);
+       p.compute(p.b, 800 * us);  // the device is busy meanwhile
+       p.wait();
+     },
+     [](program& p) {
+       p.kernels(p.a, 5, 200 * us);
+       p.kernels(p.a, 1, 1000 * us);
+       p.wait();
+     }},
+    {"waits", "wait-in-step", "b",
+     [](program& p) {
+       for (int i = 0; i < 100; ++i) {
+         p.kernels(p.a, 1, 20 * us);
+         p.wait(p.b);
+         p.now += 6 * us;
+       }
+     },
+     [](program& p) {
+       for (int i = 0; i < 100; ++i) {
+         p.kernels(p.a, 1, 20 * us);
+         p.now += 6 * us;
+       }
+       p.wait(p.b);
+     }},
+    {"few-blocks", "few-blocks", "b",
+     [](program& p) {
+       p.kernels(p.a, 1, 1000 * us);
+       p.kernels(p.b, 1, 4000 * us, 33);
+       p.wait();
+     },
+     [](program& p) {
+       p.kernels(p.a, 1, 1000 * us);
+       p.kernels(p.b, 1, 1000 * us);
+       p.wait();
+     }},
+    // The host bounds the step: the kernel that ends beside it gains nothing.
+    {"few-blocks-hidden", "few-blocks", "b",
+     [](program& p) {
+       p.kernels(p.b, 1, 2000 * us, 33);
+       p.compute(p.a, 4000 * us);
+       p.wait();
+     },
+     [](program& p) {
+       p.kernels(p.b, 1, 500 * us);
+       p.compute(p.a, 4000 * us);
+       p.wait();
+     }},
+    {"copy", "copy-in-step", "b",
+     [](program& p) {
+       p.copy_of(p.b, 900 * us, 7);
+       p.kernels(p.a, 4, 400 * us);
+       p.wait();
+     },
+     [](program& p) {
+       p.copy_of(p.b, 900 * us, 8);  // beside the kernels
+       p.kernels(p.a, 4, 400 * us);
+       p.wait();
+     }},
+};
+
+}  // namespace
+
+TEST_CASE("the predicted step is within 15 % of that of the program without the finding") {
+  for (program_pair const& pair : pairs) {
+    std::string const name = pair.name;
+    CAPTURE(name);
+    program slow;
+    slow.made.environment.devices.push_back(
+        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0});
+    slow.run(4, [&] { pair.slow(slow); });
+    program without;
+    without.run(4, [&] { pair.without(without); });
+    answer const step(slow);
+    vec<range_row> const& rows = step.tree.rows();
+    vec<kernel_row> const kernels = make_kernel_table(slow.made, step.tree);
+    roofline_table const roofs = make_roofline(slow.made, rows, step.steps, nullptr);
+    findings_table table = make_findings({slow.made, rows, kernels, step.steps, roofs, nullptr});
+    predict_steps(table.findings, slow.made, step.tree, step.steps);
+    double predicted = 0.0;
+    for (finding const& each : table.findings)
+      if (each.rule == pair.rule && each.path == pair.path) predicted = each.predicted_step_ns;
+    CHECK(predicted / us == doctest::Approx(answer(without).now()).epsilon(0.15));
+  }
 }
