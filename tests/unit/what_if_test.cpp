@@ -340,10 +340,9 @@ TEST_CASE("findings say what the step becomes without one of them") {
   });
   answer const step(p);
   vec<finding> findings(4);
-  findings[0].rule = "launch-bound";
-  findings[1].rule = "memory-bound";
-  findings[2].rule = "varying-calls";
-  findings[3].rule = "above-roof";
+  findings[0].part = finding_part::launches;
+  findings[1].part = finding_part::kernels;
+  findings[3].part = finding_part::kernels;  // numbers in doubt
   for (finding& each : findings) {
     each.row = 1;
     each.cost_ns_per_step = 200'000;
@@ -488,6 +487,7 @@ TEST_CASE("the predicted step is within 15 % of that of the program without the 
     double predicted = 0.0;
     for (finding const& each : table.findings)
       if (each.rule == pair.rule && each.path == pair.path) predicted = each.predicted_step_ns;
-    CHECK(predicted / us == doctest::Approx(answer(without).now()).epsilon(0.15));
+    double const then = answer(without).now() * us;
+    CHECK(std::abs(predicted - then) < 0.15 * then);
   }
 }

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 
 STRATA_BEGIN
 
@@ -518,30 +517,36 @@ class step_replay {
 
 /// What the cure of a finding would change at most; false where no time of a part follows from it.
 inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary const& steps,
-                    what_if& made) {
-  struct named {
-    std::string_view rule;
-    double what_if::*part;
-  };
-  constexpr named parts[] = {{"launch-bound", &what_if::launches},
-                             {"wait-in-step", &what_if::waits},
-                             {"allocation-in-step", &what_if::allocations},
-                             {"host-work", &what_if::host_work},
-                             {"gap-between-ranges", &what_if::host_work},
-                             {"pageable-copy", &what_if::copies},
-                             {"copy-in-step", &what_if::copies}};
+                    what_if& made) noexcept {
   made = what_if();
   made.row = of.row;
-  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size() || of.rule == "varying-calls")
-    return false;
-  for (named const& each : parts) {
-    if (each.rule != of.rule) continue;
-    made.*each.part = 0.0;
-    return true;
+  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
+  switch (of.part) {
+    case finding_part::none:
+      return false;
+    case finding_part::copies:
+      made.copies = 0.0;
+      return true;
+    case finding_part::launches:
+      made.launches = 0.0;
+      return true;
+    case finding_part::host_work:
+      made.host_work = 0.0;
+      return true;
+    case finding_part::waits:
+      made.waits = 0.0;
+      return true;
+    case finding_part::allocations:
+      made.allocations = 0.0;
+      return true;
+    case finding_part::order:
+      made.any_order = true;
+      return true;
+    case finding_part::kernels:
+    case finding_part::kernels_below:
+      break;
   }
-  made.any_order = of.rule == "serialised-streams";
-  if (made.any_order) return true;
-  made.below = of.rule == "declared-work";
+  made.below = of.part == finding_part::kernels_below;
   range_row const& row = rows[of.row];
   double const kernels = steps.per_step(
       static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
@@ -565,7 +570,7 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
   return made;
 }
 
-/// Fills `predicted_step_ns` of the findings: the step when this one is mended and no other. It is
+/// Fills `predicted_step_ns` of the findings: the step without this one alone. It is
 /// no shorter than the cost of the finding says.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
