@@ -284,6 +284,65 @@ TEST_CASE("without steps the run is predicted; without a whole timeline nothing 
   CHECK(std::isnan(answer(none).with(what_if())));
 }
 
+namespace {
+
+/// Many kernels, which the maker looks for among the launches, for which long runs have no time.
+void many_kernels(program& p, std::uint32_t where, int count) {
+  for (int i = 0; i < count; ++i) {
+    std::uint32_t const id = p.api(where, 3 * us, api_kind::launch);
+    kernel_record record{};
+    record.begin = std::max(p.now, p.free[7]) + us / 2;
+    record.end = p.free[7] = record.begin + 10 * us;
+    record.node = where;
+    record.captured_by = no_node;
+    record.correlation = id;
+    record.name = 1;
+    record.stream = 7;
+    p.made.kernels.push_back(record);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("without steps a run of more than 2^18 records has no prediction") {
+  for (int const kernels : {1 << 17, (1 << 17) + 1}) {
+    CAPTURE(kernels);
+    program p;
+    many_kernels(p, p.a, kernels);
+    p.end();
+    answer const run(p);
+    double const shorter = run.with(change_of(1, &what_if::kernels, 0.5));
+    CHECK(std::isnan(shorter) == (kernels > 1 << 17));
+    CHECK(!(shorter > 0.6 * run.now()));
+    vec<finding> findings(1);
+    findings[0].part = finding_part::kernels;
+    findings[0].row = 1;
+    findings[0].cost_ns_per_step = 1e6;
+    predict_steps(findings, run.source, run.tree, run.steps);
+    CHECK(std::isnan(findings[0].predicted_step_ns) == (kernels > 1 << 17));
+  }
+}
+
+TEST_CASE("of steps that are not alike the last ones of 2^18 records count") {
+  for (std::uint32_t const long_step : {5u, 15u, 19u}) {
+    CAPTURE(long_step);
+    program p;
+    p.run(20, [&] {
+      many_kernels(p, p.b, p.step == long_step ? 1 << 17 : 0);
+      many_kernels(p, p.a, 10);
+      p.wait();
+    });
+    answer const step(p);
+    double const shorter = step.with(change_of(2, &what_if::kernels, 0.5));
+    if (long_step == 19)
+      CHECK(std::isnan(shorter));
+    else
+      CHECK(shorter == doctest::Approx(step.now()));
+    double const other = step.now() - step.with(change_of(1, &what_if::kernels, 0.5));
+    if (long_step != 19) CHECK(other == doctest::Approx(50).epsilon(0.01));
+  }
+}
+
 TEST_CASE("without a change every timeline is as it was recorded") {
   sample::random_numbers random(7);
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {

@@ -66,7 +66,7 @@ class step_replay {
   step_replay(profile const& source, call_tree const& folded, steps_summary const& steps)
       : source_(source), tree_(folded), summary_(steps) {
     if (!steps.has_timeline || source.kernels.size() + source.copies.size() == 0) return;
-    find_steps();
+    if (!find_steps()) return;
     add_calls();
     add_work();
     for (std::uint32_t i = 0; i < works_.size(); ++i) join_work(i);
@@ -88,7 +88,6 @@ class step_replay {
  private:
   using place = std::uint32_t;
   static constexpr place none = 0xffffffffu;
-  static constexpr std::size_t most_work = std::size_t{1} << 16;
 
   struct call {
     std::int64_t begin;
@@ -141,19 +140,30 @@ class step_replay {
 
   // --- what was recorded ---
 
-  /// The last steps, of about as much work as there may be.
-  void find_steps() {
+  /// The last steps, of as many records as may be looked at; false where that is none.
+  bool find_steps() {
     vec<step> all;
     if (summary_.from_steps)
       for (step_record const& each : source_.steps)
         all.push_back({each.begin, each.end, each.step, each.thread});
     all.sort([](step const& a, step const& b) { return a.number < b.number; });
-    std::size_t first = summary_.without_first ? 1 : 0;
-    std::size_t const works = source_.kernels.size() + source_.copies.size();
-    if (works > most_work && !all.empty())
-      first = (std::max)(first, all.size() - 1 - (all.size() - 1) * most_work / works);
+    vec<std::size_t> records(all.size() + 1, 0);  // behind those from before the first step
+    auto const count = [&](auto const& of) {
+      for (auto const& each : of)
+        ++records[all.count_first([&](step const& other) { return other.begin <= each.begin; })];
+    };
+    count(source_.kernels);
+    count(source_.copies);
+    count(source_.launches);
+    std::size_t sum = 0;
+    std::size_t first = all.size() + 1;
+    while (first > 0 && sum + records[first - 1] <= most_step_records) sum += records[--first];
+    if (all.empty()) return first == 0;
+    first = (std::max)(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
     for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
-    from_ = steps_.empty() ? lost_time : steps_[0].begin;
+    if (steps_.empty()) return false;
+    from_ = steps_[0].begin;
+    return true;
   }
   place step_of(std::uint32_t number) const noexcept {
     std::size_t const at =
@@ -560,8 +570,10 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
 /// happen again in the order of what waits for what, so a step that the host bounds does not get
 /// shorter when its kernels do. Times of a mean step, `steps.typical_ns()` where nothing changes.
-/// Units: ns; NaN where the timeline is not whole or the program put no work on the device.
-/// Cost: O(n log n) for n records of the last steps, of 2^16 kernels and copies; O(n) a change.
+/// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
+/// last step (without steps the run) has more than 2^18 calls, kernels and copies.
+/// Cost: O(n log n) for n calls, kernels and copies of the last steps, 2^18 at most; O(n) a change.
+/// To find them O(m log s) for all m records and s steps.
 inline vec<double> predict(profile const& source, call_tree const& folded,
                            steps_summary const& steps, vec<what_if> const& changes) {
   detail::step_replay replay(source, folded, steps);
