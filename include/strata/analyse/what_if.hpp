@@ -155,15 +155,14 @@ class step_replay {
     count(source_.kernels);
     count(source_.copies);
     count(source_.launches);
-    std::size_t sum = 0;
-    std::size_t first = all.size() + 1;
-    while (first > 0 && sum + records[first - 1] <= most_step_records) sum += records[--first];
+    std::size_t first = records.size();
+    std::size_t room = most_step_records;
+    while (first > 0 && records[first - 1] <= room) room -= records[--first];
     if (all.empty()) return first == 0;
     first = (std::max)(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
     for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
-    if (steps_.empty()) return false;
-    from_ = steps_[0].begin;
-    return true;
+    if (!steps_.empty()) from_ = steps_[0].begin;
+    return !steps_.empty();
   }
   place step_of(std::uint32_t number) const noexcept {
     std::size_t const at =
@@ -530,38 +529,37 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
                     what_if& made) noexcept {
   made = what_if();
   made.row = of.row;
-  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
-  switch (of.part) {
-    case finding_part::none:
-      return false;
-    case finding_part::copies:
-      made.copies = 0.0;
-      return true;
-    case finding_part::launches:
-      made.launches = 0.0;
-      return true;
-    case finding_part::host_work:
-      made.host_work = 0.0;
-      return true;
-    case finding_part::waits:
-      made.waits = 0.0;
-      return true;
-    case finding_part::allocations:
-      made.allocations = 0.0;
-      return true;
-    case finding_part::order:
-      made.any_order = true;
-      return true;
-    case finding_part::kernels:
-    case finding_part::kernels_below:
-      break;
-  }
   made.below = of.part == finding_part::kernels_below;
+  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
   range_row const& row = rows[of.row];
   double const kernels = steps.per_step(
       static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
-  if (!(kernels > 0.0)) return false;
-  made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+  switch (of.part) {
+    case finding_part::none:
+      return false;
+    case finding_part::kernels:
+    case finding_part::kernels_below:
+      made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+      return kernels > 0.0;
+    case finding_part::copies:
+      made.copies = 0.0;
+      break;
+    case finding_part::launches:
+      made.launches = 0.0;
+      break;
+    case finding_part::host_work:
+      made.host_work = 0.0;
+      break;
+    case finding_part::waits:
+      made.waits = 0.0;
+      break;
+    case finding_part::allocations:
+      made.allocations = 0.0;
+      break;
+    case finding_part::order:
+      made.any_order = true;
+      break;
+  }
   return true;
 }
 
@@ -572,8 +570,7 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
 /// shorter when its kernels do. Times of a mean step, `steps.typical_ns()` where nothing changes.
 /// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
 /// last step (without steps the run) has more than 2^18 calls, kernels and copies.
-/// Cost: O(n log n) for n calls, kernels and copies of the last steps, 2^18 at most; O(n) a change.
-/// To find them O(m log s) for all m records and s steps.
+/// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
 inline vec<double> predict(profile const& source, call_tree const& folded,
                            steps_summary const& steps, vec<what_if> const& changes) {
   detail::step_replay replay(source, folded, steps);
