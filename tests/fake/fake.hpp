@@ -116,9 +116,6 @@ FAKE_EXPORT std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, 
                                     int async);
 /// `type` is CUPTI's synchronisation type: 3 stream, 4 context.
 FAKE_EXPORT std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns);
-/// Whether fake_sync returns only when the stream, or with type 4 all of them, have ended their
-/// work.
-FAKE_EXPORT void fake_set_sync_waits(int on);
 FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
 /// A kernel's record that no API call stands behind.
 FAKE_EXPORT void fake_orphan_kernel(const fake_kernel* kernel);

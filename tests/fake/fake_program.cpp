@@ -395,27 +395,11 @@ std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, int kind, in
                            address, bytes, kind, async);
 }
 
-static std::atomic<bool> syncs_wait{false};
-
-void fake_set_sync_waits(int on) { syncs_wait.store(on != 0); }
-
-static void wait_for_streams(bool all, std::uint32_t stream) {
-  fake::state& s = fake::the_state();
-  for (;;) {
-    const std::lock_guard<std::mutex> lock(s.mutex);
-    std::uint64_t end = 0;
-    for (const auto& [number, time] : s.stream_end_ns)
-      if (all || number == stream) end = std::max(end, time);
-    if (fake::now_ns(s) >= end) return;
-  }
-}
-
 std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns) {
   const bool context = type == 4;
   return fake::perform({context ? "cuCtxSynchronize" : "cuStreamSynchronize",
                         context ? "cudaDeviceSynchronize_v3020" : "cudaStreamSynchronize_v3020"},
                        [&](std::uint32_t correlation) {
-                         if (syncs_wait.load()) wait_for_streams(context, stream);
                          const fake::span time = fake::occupy(stream, duration_ns);
                          fake::cupti::synchronization_record record{};
                          record.kind = fake::activity_kind::synchronization;

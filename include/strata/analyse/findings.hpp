@@ -32,6 +32,19 @@ struct finding_evidence {
   std::string_view unit;
 };
 
+/// What of its range gets shorter without a finding.
+enum class finding_part : std::uint8_t {
+  none,           ///< that is not known
+  kernels,        ///< its own, by the cost of the finding
+  kernels_below,  ///< those of the ranges below it too
+  copies,
+  launches,
+  host_work,
+  waits,
+  allocations,
+  order  ///< the times in which streams wait for each other
+};
+
 /// What is wrong, and what it costs.
 struct finding {
   std::string_view rule;  ///< stable id, as in docs/findings.md
@@ -42,8 +55,8 @@ struct finding {
   vec<finding_evidence> evidence;
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
-  /// The step when this is mended and nothing else (analyse/what_if.hpp); NaN where that is
-  /// unknown.
+  finding_part part = finding_part::none;  ///< of the range
+  /// The step without this finding alone (analyse/what_if.hpp); NaN where that is unknown.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -82,6 +95,7 @@ struct finding_rule {
   std::string_view advice;
   std::string_view needs;  ///< the counters without which `look` is false
   bool (finding_rules::*look)(finding_rule const&);
+  finding_part part;
   idle_cause cause = idle_cause::launch;
   bool apart = false;  ///< a second kind of the same look
 };
@@ -128,6 +142,7 @@ class finding_context {
     made.path = rows_[row].path;
     made.cost_ns_per_step = (std::min)(cost, step_ns_);
     made.advice = by.advice;
+    made.part = by.part;
     made_.findings.push_back(std::move(made));
     return made_.findings.back();
   }

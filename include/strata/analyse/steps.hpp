@@ -93,6 +93,9 @@ struct steps_summary {
 
 namespace detail {
 
+/// Records of the last steps that are looked at: reports of long runs end soon.
+inline constexpr std::size_t most_step_records = std::size_t{1} << 18;
+
 /// Fills a steps_summary from the records.
 class steps_builder {
  public:
@@ -138,7 +141,6 @@ class steps_builder {
   };
 
   static constexpr std::uint32_t none = launch_index::none;
-  static constexpr std::size_t most_work = std::size_t{1} << 18;
 
   std::uint64_t folded() const noexcept { return source_.folded_steps.count(); }
 
@@ -180,7 +182,7 @@ class steps_builder {
   }
 
   /// The device times of the steps, and the steps that are looked at: the last ones, as many as
-  /// have most_work records.
+  /// have most_step_records.
   void place_work() {
     each_work([this](work const& each) {
       if (each.step == no_step) return;
@@ -192,7 +194,7 @@ class steps_builder {
     std::size_t records = 0;
     for (first_ = steps_.size(); first_ > 0; --first_) {
       records += steps_[first_ - 1].work;
-      if (records > most_work && first_ < steps_.size()) break;
+      if (records > most_step_records && first_ < steps_.size()) break;
     }
     if (made_.from_steps) return find_period();
     if (steps_[0].gpu_end != lost_time) steps_[0].begin = steps_[0].gpu_begin;

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string_view>
 
 STRATA_BEGIN
 
@@ -67,7 +66,7 @@ class step_replay {
   step_replay(profile const& source, call_tree const& folded, steps_summary const& steps)
       : source_(source), tree_(folded), summary_(steps) {
     if (!steps.has_timeline || source.kernels.size() + source.copies.size() == 0) return;
-    find_steps();
+    if (!find_steps()) return;
     add_calls();
     add_work();
     for (std::uint32_t i = 0; i < works_.size(); ++i) join_work(i);
@@ -89,7 +88,6 @@ class step_replay {
  private:
   using place = std::uint32_t;
   static constexpr place none = 0xffffffffu;
-  static constexpr std::size_t most_work = std::size_t{1} << 16;
 
   struct call {
     std::int64_t begin;
@@ -142,19 +140,29 @@ class step_replay {
 
   // --- what was recorded ---
 
-  /// The last steps, of about as much work as there may be.
-  void find_steps() {
+  /// The last steps, of as many records as may be looked at; false where that is none.
+  bool find_steps() {
     vec<step> all;
     if (summary_.from_steps)
       for (step_record const& each : source_.steps)
         all.push_back({each.begin, each.end, each.step, each.thread});
     all.sort([](step const& a, step const& b) { return a.number < b.number; });
-    std::size_t first = summary_.without_first ? 1 : 0;
-    std::size_t const works = source_.kernels.size() + source_.copies.size();
-    if (works > most_work && !all.empty())
-      first = (std::max)(first, all.size() - 1 - (all.size() - 1) * most_work / works);
+    vec<std::size_t> records(all.size() + 1, 0);  // behind those from before the first step
+    auto const count = [&](auto const& of) {
+      for (auto const& each : of)
+        ++records[all.count_first([&](step const& other) { return other.begin <= each.begin; })];
+    };
+    count(source_.kernels);
+    count(source_.copies);
+    count(source_.launches);
+    std::size_t first = records.size();
+    std::size_t room = most_step_records;
+    while (first > 0 && records[first - 1] <= room) room -= records[--first];
+    if (all.empty()) return first == 0;
+    first = (std::max)(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
     for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
-    from_ = steps_.empty() ? lost_time : steps_[0].begin;
+    if (!steps_.empty()) from_ = steps_[0].begin;
+    return !steps_.empty();
   }
   place step_of(std::uint32_t number) const noexcept {
     std::size_t const at =
@@ -518,35 +526,40 @@ class step_replay {
 
 /// What the cure of a finding would change at most; false where no time of a part follows from it.
 inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary const& steps,
-                    what_if& made) {
-  struct named {
-    std::string_view rule;
-    double what_if::*part;
-  };
-  constexpr named parts[] = {{"launch-bound", &what_if::launches},
-                             {"wait-in-step", &what_if::waits},
-                             {"allocation-in-step", &what_if::allocations},
-                             {"host-work", &what_if::host_work},
-                             {"gap-between-ranges", &what_if::host_work},
-                             {"pageable-copy", &what_if::copies},
-                             {"copy-in-step", &what_if::copies}};
+                    what_if& made) noexcept {
   made = what_if();
   made.row = of.row;
-  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size() || of.rule == "varying-calls")
-    return false;
-  for (named const& each : parts) {
-    if (each.rule != of.rule) continue;
-    made.*each.part = 0.0;
-    return true;
-  }
-  made.any_order = of.rule == "serialised-streams";
-  if (made.any_order) return true;
-  made.below = of.rule == "declared-work";
+  made.below = of.part == finding_part::kernels_below;
+  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
   range_row const& row = rows[of.row];
   double const kernels = steps.per_step(
       static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
-  if (!(kernels > 0.0)) return false;
-  made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+  switch (of.part) {
+    case finding_part::none:
+      return false;
+    case finding_part::kernels:
+    case finding_part::kernels_below:
+      made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+      return kernels > 0.0;
+    case finding_part::copies:
+      made.copies = 0.0;
+      break;
+    case finding_part::launches:
+      made.launches = 0.0;
+      break;
+    case finding_part::host_work:
+      made.host_work = 0.0;
+      break;
+    case finding_part::waits:
+      made.waits = 0.0;
+      break;
+    case finding_part::allocations:
+      made.allocations = 0.0;
+      break;
+    case finding_part::order:
+      made.any_order = true;
+      break;
+  }
   return true;
 }
 
@@ -555,8 +568,9 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
 /// happen again in the order of what waits for what, so a step that the host bounds does not get
 /// shorter when its kernels do. Times of a mean step, `steps.typical_ns()` where nothing changes.
-/// Units: ns; NaN where the timeline is not whole or the program put no work on the device.
-/// Cost: O(n log n) for n records of the last steps, of 2^16 kernels and copies; O(n) a change.
+/// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
+/// last step (without steps the run) has more than 2^18 calls, kernels and copies.
+/// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
 inline vec<double> predict(profile const& source, call_tree const& folded,
                            steps_summary const& steps, vec<what_if> const& changes) {
   detail::step_replay replay(source, folded, steps);
@@ -565,7 +579,7 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
   return made;
 }
 
-/// Fills `predicted_step_ns` of the findings: the step when this one is mended and no other. It is
+/// Fills `predicted_step_ns` of the findings: the step without this one alone. It is
 /// no shorter than the cost of the finding says.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {

@@ -213,7 +213,7 @@ inline std::string device_text(report_input const& input) {
   return text;
 }
 
-/// What the step becomes when a finding is mended and no other: "; the step -> about 2.1 ms".
+/// What the step becomes without this finding alone: "; the step -> about 2.1 ms".
 inline std::string prediction_text(finding const& of, double step_ns) {
   double const gain = step_ns - of.predicted_step_ns;
   if (!is_finite(gain)) return {};

@@ -131,8 +131,8 @@ class options_reader {
   };
 
   /// Sets the field of a row by its name; false where no row has it.
-  template <std::size_t N>
-  static bool choose(flag_row const (&rows)[N], std::string_view name, options& chosen) {
+  template <std::size_t Rows>
+  static bool choose(flag_row const (&rows)[Rows], std::string_view name, options& chosen) {
     bool known = false;
     for (flag_row const& row : rows) {
       if (row.key != name) continue;
