@@ -464,10 +464,7 @@ class benchmarks {
       if (!each.by_device) by_host += (by_host.empty() ? "" : ", ") + detail::name_of(each);
     }
     if (!by_host.empty())
-      std::fprintf(stderr, "strata: timed by the host: %s: %s\n",
-                   !started_.ok() ? started_.message().c_str()
-                   : traced       ? "no work on the device was recorded in each trial"
-                                  : "no device here",
+      std::fprintf(stderr, "strata: timed by the host: %s (%s)\n", why_host(traced).c_str(),
                    by_host.c_str());
     return results_;
   }
@@ -506,6 +503,18 @@ class benchmarks {
     scoped_step step_;
     bool two_;
   };
+
+  std::string why_host(bool traced) const {
+    if (!started_.ok()) return started_.message();
+    if (traced)
+      return "no work on the device was recorded in each trial: a function of the CPU has none; "
+             "for others raise log= and buffers=";
+    if (!session_.options().trace)
+      return "only host times are asked for: STRATA=trace asks for those of the device";
+    return "no device was traced" + (session_.problems().empty()
+                                         ? std::string(": see docs/troubleshooting.md")
+                                         : ": " + session_.problems()[0].message());
+  }
 
   benchmark_result& result_of(std::string_view name, benchmark_options const& how) {
     benchmark_result made;

@@ -30,9 +30,10 @@ STRATA_BEGIN
 /// What the model needs of device memory in the ranges that a pattern matches.
 /// Units: bytes of one step, in all calls of all these ranges.
 struct byte_need {
-  /// Of folded paths or their ends, with `*` and `?`: `attention`, `block[*]/mlp`. Empty: the whole
-  /// step.
+  /// Of folded paths or their ends, with `*` and `?`, alternatives joined by `|`: `attention`,
+  /// `block[*]/mlp`, `head|lm_head`. The last name's index may be left out. Empty: the whole step.
   std::string path;
+  std::string not_below;  ///< patterns of the same form: ranges below these are not meant
   double weights = 0.0;
   double kv = 0.0;
   double activations = 0.0;  ///< without logits
@@ -54,8 +55,8 @@ inline byte_need need_of(std::string_view path, llm::cost const& of, double logi
   return made;
 }
 
-/// The needs of one forward pass in ranges named `embedding`, `attention`, `mlp` and `head` (or
-/// `lm_head`, ...), whatever is above them.
+/// The needs of one forward pass in ranges named `embedding`, `attention`, `mlp` and `head` or
+/// `lm_head`, whatever is above them; `head` and `embedding` not below `attention` or `mlp`.
 inline vec<byte_need> needs_of(llm::model const& m, llm::pass const& p) {
   llm::cost attention, mlp;
   for (int kind = 0; kind < 4; ++kind) {
@@ -69,7 +70,8 @@ inline vec<byte_need> needs_of(llm::model const& m, llm::pass const& p) {
   made.push_back(need_of("embedding", llm::embedding(m, p)));
   made.push_back(need_of("attention", attention));
   made.push_back(need_of("mlp", mlp));
-  made.push_back(need_of("*head", head, head.elements * m.bits.logits / 8));
+  made.push_back(need_of("head|lm_head", head, head.elements * m.bits.logits / 8));
+  made[0].not_below = made[3].not_below = "attention|mlp";
   return made;
 }
 
@@ -161,8 +163,23 @@ class ledger_builder {
 
   // --- needs ---
 
-  static bool matches_end(std::string const& path, std::string const& pattern) {
-    return !pattern.empty() && (matches(path, pattern) || matches(path, "*/" + pattern));
+  /// Whether a path, or its end from a name on, is one of the alternatives.
+  static bool matches_end(std::string_view path, std::string_view alternatives) {
+    std::size_t const bracket = path.back() == ']' ? path.rfind('[') : path.npos;
+    while (!alternatives.empty()) {
+      std::size_t const bar = (std::min)(alternatives.find('|'), alternatives.size());
+      std::string const one(alternatives.substr(0, bar));
+      for (std::string_view const text : {path, path.substr(0, bracket)})
+        if (!one.empty() && (matches(text, one) || matches(text, "*/" + one))) return true;
+      alternatives.remove_prefix((std::min)(bar + 1, alternatives.size()));
+    }
+    return false;
+  }
+  static bool is_meant(std::string_view path, byte_need const& by) {
+    if (path.empty() || !matches_end(path, by.path)) return false;
+    for (std::size_t at = path.find('/', 1); at != path.npos; at = path.find('/', at + 1))
+      if (matches_end(path.substr(0, at), by.not_below)) return false;
+    return true;
   }
   /// Ranges that match one need share it by their calls.
   void find_needs() {
@@ -176,9 +193,9 @@ class ledger_builder {
       }
       double calls = 0.0;
       for (std::size_t row = 1; row < rows_.size(); ++row)
-        if (matches_end(rows_[row].path, each.path)) calls += calls_of(row);
+        if (is_meant(rows_[row].path, each)) calls += calls_of(row);
       for (std::size_t row = 1; row < rows_.size(); ++row) {
-        if (!(calls > 0.0) || !matches_end(rows_[row].path, each.path)) continue;
+        if (!(calls > 0.0) || !is_meant(rows_[row].path, each)) continue;
         is_by_model_[row] = true;
         add_need(by_model_[row], each, calls_of(row) / calls);
       }

@@ -170,7 +170,7 @@ for word, value in values + re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+
 fields = {}
 body = code[code.index("struct options {"):code.index("static options parse")]
 body = re.sub(r"///?[^\n]*", "", body)
-for declaration in re.findall(r"^\s*(?:std::\w+|vec<[^;]*?>|bool|nvtx_mode)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
+for declaration in re.findall(r"^\s*(?:std::\w+|vec<[^;]*?>|bool|nvtx_mode|order)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
     fields[declaration[0]] = declaration[1].strip()
 rows = [l for l in section(NAME, "In code").splitlines() if l.startswith("| `")]
 same(NAME, "field", fields, [s for l in rows for s in first_column(l)])

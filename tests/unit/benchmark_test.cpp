@@ -134,7 +134,6 @@ TEST_CASE("without a device the host times the trials, which are calls of ranges
   REQUIRE(results.size() == 2);
   CHECK_FALSE(results[0].by_device);
   CHECK(results[0].ns.size() == 10);
-  CHECK(results[0].median_ns > 0);
   profile const& made = all.session().profile();
   std::size_t outer = 0;
   std::size_t inner = 0;

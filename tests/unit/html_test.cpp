@@ -259,9 +259,18 @@ TEST_CASE("memory over time adds up to what is in use") {
   CHECK(data["memory"]["by_purpose"]["points"].size() == points.size());
   CHECK(data["memory"]["purposes"][0][0] == "weights");
   CHECK(data["memory"]["purposes"][0][5] == 12ll * (28 << 20));
+  CHECK(data["memory"]["steps"] == 5);
   CHECK(data["memory"]["totals"][0][4] == 12);  // weights: not released at the end
   CHECK(data["memory"]["totals"][1][6] == 60);  // of attention, a block and step
   CHECK(data["memory"]["totals"][1][8] == 12);  // in the first step
+}
+
+TEST_CASE("memory of a step is of the steps with records, as on the console") {
+  gpt2_sample s;
+  for (int i = 0; i < 95; ++i) s.made.folded_steps.add(5'000'000);
+  nlohmann::json const data = parsed(s);
+  CHECK(data["answer"]["step"]["count"] == 100);
+  CHECK(data["memory"]["steps"] == 5);
 }
 
 TEST_CASE("a profile with nothing in it makes a page") {

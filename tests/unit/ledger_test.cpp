@@ -282,6 +282,47 @@ TEST_CASE("the needs of a model are those of its parts") {
   CHECK(needs[3].logits == doctest::Approx(2 * 1000 * m.bits.logits / 8));
 }
 
+TEST_CASE("the need of the head goes to the ranges of that name, not to heads of attention") {
+  llm::model m;
+  m.width = 64;
+  m.vocabulary = 1000;
+  m.kinds[0].count = 3;
+  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
+  m.kinds[0].head_size = 16;
+  m.kinds[0].ffn = 256;
+  llm::pass const p = llm::decode(2, 100);
+  for (char const* name : {"lm_head", "head", "decode/head[*]"}) {
+    CAPTURE(name);
+    counted_step s;
+    std::size_t const attention = s.add("attention[*]", 3);
+    s.add("attention[*]/head", 12, 2);
+    s.add("attention[*]/head[*]", 12, 2);
+    s.add("attention[*]/rotary/embedding", 3, 2);
+    s.add("overhead", 3);
+    s.add("multi_head", 3);
+    s.hbm(attention, 5e6, 0);
+    s.hbm(s.add(name), 1e6, 0);
+    byte_ledger const made = s.ledger(needs_of(m, p));
+    REQUIRE(made.rows.size() == 2);
+    CHECK(made.rows[0].path == "attention[*]");
+    CHECK(made.rows[0].need_bytes == doctest::Approx(3 * llm::attention(m, p).bytes()));
+    CHECK(made.rows[1].path == name);
+    CHECK(made.rows[1].need_bytes == doctest::Approx(llm::head(m, p).bytes()));
+  }
+}
+
+TEST_CASE("alternatives of a need are whole names or patterns") {
+  counted_step s;
+  s.hbm(s.add("ffn"), 1e6, 0);
+  s.hbm(s.add("block[*]/mlp"), 1e6, 0);
+  s.hbm(s.add("premlp"), 1e6, 0);
+  byte_ledger const made = s.ledger({need("ffn||block[*]/mlp|", 2e6, 0)});
+  REQUIRE(made.rows.size() == 3);
+  CHECK(made.rows[0].path == "ffn");
+  CHECK(made.rows[1].path == "block[*]/mlp");
+  CHECK(made.rows[2].path == "(other ranges)");
+}
+
 TEST_CASE("from a profile: counts of one step, declared bytes of a mean one") {
   sample::maker p;
   std::uint32_t const mlp = p.node(0, "mlp");

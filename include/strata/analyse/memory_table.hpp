@@ -69,7 +69,7 @@ struct memory_point {
 struct memory_table {
   vec<allocation_row> allocations;  ///< in order of time
   vec<memory_point> timeline;       ///< in order of time
-  vec<memory_purpose> purposes;     ///< the first is "other"; none where there are no records
+  vec<memory_purpose> purposes;     ///< most at the peak first; none where there are no records
   vec<memory_step> steps;           ///< in order of time; none where there are no records
   std::int64_t peak_bytes = 0;
   std::int64_t peak_at = 0;
@@ -133,6 +133,7 @@ class memory_table_builder {
     }
     go_to(latest_time);
     find_holders();
+    sort_purposes();
     // The timeline may not have all.
     table_.peak_bytes = (std::max)(table_.peak_bytes, tree_.rows()[0].peak_bytes);
     return std::move(table_);
@@ -214,6 +215,23 @@ class memory_table_builder {
       std::int64_t& held = table_.purposes[row.purpose].at_peak;
       held = add_saturated(held, signed_bytes(row.bytes));
     }
+  }
+
+  /// The purposes that held most at the peak first; rows refer to the new places.
+  void sort_purposes() {
+    vec<memory_purpose> const old = table_.purposes;
+    vec<std::uint32_t> order;
+    for (std::uint32_t i = 0; i < old.size(); ++i) order.push_back(i);
+    order.sort([&old](std::uint32_t a, std::uint32_t b) {
+      return old[a].at_peak != old[b].at_peak ? old[a].at_peak > old[b].at_peak
+                                              : old[a].name < old[b].name;
+    });
+    vec<std::uint32_t> places(order.size(), 0);
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+      places[order[i]] = i;
+      table_.purposes[i] = old[order[i]];
+    }
+    for (allocation_row& each : table_.allocations) each.purpose = places[each.purpose];
   }
 
   struct life {  ///< of a row, in events

@@ -39,6 +39,8 @@ enum class row_order : std::uint8_t {
   execution,  ///< as they ran
   name
 };
+/// By row_order, as `sort=` and the page have them.
+inline constexpr std::string_view row_order_names[] = {"cost", "order", "name"};
 
 /// What every report is made from. It refers to its parts, but for the counters: they outlive it.
 struct report_input {

@@ -304,8 +304,7 @@ class page_writer {
     json_.line();
     json_.boolean("traced", source.traced);
     json_.boolean("has_steps", source.has_steps);
-    constexpr std::string_view orders[] = {"cost", "order", "name"};  // as row_order
-    json_.text("sort", orders[static_cast<std::size_t>(input_.sort)]);
+    json_.text("sort", row_order_names[static_cast<std::size_t>(input_.sort)]);
     json_.integer("end_ns", source.end);
     json_.line();
     write_texts(json_, "problems", source.problems);

@@ -373,15 +373,15 @@ function memory() {
     box.replaceChildren(numbers("Numbers of this figure", () => table("Memory over time", [{ label: "Time", get: p => time(p[0]), text: true }, ...all.map((name, s) => ({ label: name, get: p => bytes(p[s + 1] || 0) }))], set.points)));
   }, 240);
   const totals = m.totals.map(([range, kind, n, size, liveN, liveSize, stepN, stepSize, firstN]) => ({ range, kind, n, size, liveN, liveSize, stepN, stepSize, firstN }));
-  const live = totals.filter(t => t.liveN > 0), inSteps = totals.filter(t => t.stepN > t.firstN).sort((a, b) => b.stepN - a.stepN || a.range - b.range);
+  const per = m.steps ? "step" : "run", live = totals.filter(t => t.liveN > 0), inSteps = totals.filter(t => t.stepN > t.firstN).sort((a, b) => b.stepN - a.stepN || a.range - b.range);
   const where = { label: "Range", get: t => t.range ? titleOf(t.range) : "(outside ranges)", text: true }, kind = { label: "Kind", get: t => t.kind.replace(/_/g, " "), text: true };
   section("memory", "Memory", some(m.allocations, "allocation") + "; at most " + bytes(m.peak_bytes) + " of device memory at one time" + (m.older ? "; " + some(m.older, "release") + " of what was allocated before" : "") + ".",
     el("div", { class: "controls" }, picker("Parts", [["by_range", "by range, device memory"], ...(m.by_purpose ? [["by_purpose", "by purpose, device memory"]] : []), ["by_kind", "by kind, pinned memory too"]], v => { by = v; figure.redraw(); })), figure, legend, box,
-    m.purposes ? [el("h3", {}, "By purpose"), table("Device memory by purpose", [{ label: "Purpose", get: p => p[0], text: true }, { label: "Allocated a " + unit, get: p => bytes(p[1] / summary.count) }, { label: "Released a " + unit, get: p => bytes(p[2] / summary.count) },
+    m.purposes ? [el("h3", {}, "By purpose"), table("Device memory by purpose", [{ label: "Purpose", get: p => p[0], text: true }, { label: "Allocated a " + per, get: p => bytes(p[1] / (m.steps || 1)) }, { label: "Released a " + per, get: p => bytes(p[2] / (m.steps || 1)) },
       { label: "Live at the end", get: p => bytes(p[3]) }, { label: "Its peak", get: p => bytes(p[4]) }, { label: "At the peak of all", get: p => bytes(p[5]) }, { label: "% of that", get: p => percent(100 * p[5] / (m.peak_bytes || 1)) }], m.purposes)] : null,
     el("div", { class: "two" },
       el("div", {}, el("h3", {}, "Not released at the end"), live.length ? table("Memory that was not released", [where, kind, { label: "Allocations", get: t => count(t.liveN) }, { label: "Bytes", get: t => bytes(t.liveSize) }], live) : el("p", {}, "Everything that was allocated was released.")),
-      hasSteps ? el("div", {}, el("h3", {}, "Allocated in steps after the first"), inSteps.length ? table("Allocations in steps", [where, kind, { label: "Allocations a step", get: t => count((t.stepN - t.firstN) / Math.max(1, summary.count - 1)) }, { label: "Bytes in steps", get: t => bytes(t.stepSize) }], inSteps) : el("p", {}, "No step but the first allocated memory.")) : null),
+      hasSteps ? el("div", {}, el("h3", {}, "Allocated in steps after the first"), inSteps.length ? table("Allocations in steps", [where, kind, { label: "Allocations a step", get: t => count((t.stepN - t.firstN) / Math.max(1, m.steps - 1)) }, { label: "Bytes in steps", get: t => bytes(t.stepSize) }], inSteps) : el("p", {}, "No step but the first allocated memory.")) : null),
     m.left_out ? el("p", { class: "about" }, count(m.left_out) + " more ranges are in memory.csv.") : null);
 }
 

@@ -311,6 +311,7 @@ class page_memory {
     json_.integer("peak_at_ns", memory.peak_at);
     json_.integer("allocations", memory.allocations.size());
     json_.integer("older", memory.releases_of_older_memory);
+    json_.integer("steps", memory.steps.size());
     write_series("by_range", part_of::range);
     if (memory.purposes.size() > 1) {
       write_series("by_purpose", part_of::purpose);
@@ -478,14 +479,11 @@ class page_memory {
 
   /// The purposes that held most at the peak.
   void write_purposes() {
-    vec<memory_purpose> purposes = input_.memory.purposes;
-    purposes.sort([](memory_purpose const& a, memory_purpose const& b) {
-      return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.name < b.name;
-    });
-    if (purposes.size() > most_totals) purposes.resize(most_totals);
+    vec<memory_purpose> const& purposes = input_.memory.purposes;
     json_.line();
     json_.array("purposes");  // name; bytes: allocated, released, live, peak, at the peak of all
-    for (memory_purpose const& each : purposes) {
+    for (std::size_t i = 0; i < purposes.size() && i < most_totals; ++i) {
+      memory_purpose const& each = purposes[i];
       json_.array();
       json_.text({}, each.name);
       for (std::int64_t const bytes :

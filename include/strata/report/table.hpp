@@ -199,13 +199,18 @@ inline void write_ranges(text_writer& out, report_input const& input,
   table.fit(usable_width(options));
   table.write(out, options.color);
   if (ranges.hidden() > 0)
-    write_paragraph(out, {}, human_count(ranges.hidden()).text() + " smaller ranges: ranges.csv",
-                    usable_width(options), {}, false);
+    write_paragraph(
+        out, {},
+        human_count(ranges.hidden()).text() +
+            (ranges.hidden() == 1 ? " smaller range: ranges.csv" : " smaller ranges: ranges.csv"),
+        usable_width(options), {}, false);
   std::string legend;
   if (input.steps.from_steps) legend = "Values are of a mean step; median and max of a call. ";
   if (ranges.outside_steps() > 0)
-    legend += human_count(ranges.outside_steps()).text() +
-              " ranges are in no step: they are in ranges.csv only. ";
+    legend +=
+        human_count(ranges.outside_steps()).text() +
+        (ranges.outside_steps() == 1 ? " range is in no step: it is in ranges.csv only. "
+                                     : " ranges are in no step: they are in ranges.csv only. ");
   legend += table.legend();
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
@@ -242,11 +247,7 @@ inline void write_memory_purposes(text_writer& out, report_input const& input,
                        {"", 20, form::bar}});
   double const part = 1.0 / static_cast<double>((std::max)(memory.steps.size(), std::size_t{1}));
   auto const peak = static_cast<double>(memory.peak_bytes);
-  vec<memory_purpose> purposes = memory.purposes;
-  purposes.sort([](memory_purpose const& a, memory_purpose const& b) {
-    return a.at_peak != b.at_peak ? a.at_peak > b.at_peak : a.name < b.name;
-  });
-  for (memory_purpose const& each : purposes) {
+  for (memory_purpose const& each : memory.purposes) {
     double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
     if (each.peak == 0) continue;
     table.add_row({{console_text(each.name)}},

@@ -6,11 +6,13 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
+#include <strata/report/columns.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,6 +20,11 @@
 STRATA_BEGIN
 
 namespace detail {
+
+// The casts between the two, here and in session/report_files.hpp.
+static_assert(static_cast<row_order>(options::order::cost) == row_order::cost);
+static_assert(static_cast<row_order>(options::order::execution) == row_order::execution);
+static_assert(static_cast<row_order>(options::order::name) == row_order::name);
 
 /// Reads the text of STRATA into options, in one pass.
 class options_reader {
@@ -282,11 +289,11 @@ class options_reader {
   }
 
   void sort(std::string_view value) {
-    constexpr std::string_view names[] = {"cost", "order", "name"};  // as options::order
     nearest_names nearest(value);
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (value == names[i]) return (void)(to_->sort = static_cast<options::order>(i));
-      nearest.consider(names[i]);
+    for (std::size_t i = 0; i < std::size(row_order_names); ++i) {
+      if (value == row_order_names[i])
+        return (void)(to_->sort = static_cast<options::order>(static_cast<row_order>(i)));
+      nearest.consider(row_order_names[i]);
     }
     wrong("sort", value, "cost, order or name", meant(nearest));
   }
