@@ -80,9 +80,9 @@ struct findings_input {
   vec<kernel_row> const& kernels;  ///< of the folded tree
   steps_summary const& steps;
   roofline_table const& roofline;
-  counter_table const* counters;  ///< of the rows; null where nothing was counted
-  call_tree const& tree;            ///< the folded one
-  vec<range_row> const& by_index;   ///< of the tree that is not folded
+  counter_table const* counters;   ///< of the rows; null where nothing was counted
+  call_tree const& tree;           ///< the folded one
+  vec<range_row> const& by_index;  ///< of the tree that is not folded
 };
 
 namespace detail {
