@@ -411,6 +411,22 @@ TEST_CASE("a noisy machine makes no regression of one run a side, three find a s
   CHECK(found >= times * 95 / 100);
 }
 
+TEST_CASE("of many ranges that differ between runs, none looks quiet by chance") {
+  std::mt19937 random(13);
+  machine loud;
+  loud.range_in_run = 0.05;
+  int alarms = 0;
+  int const times = 60;
+  for (int i = 0; i < times; ++i) {
+    std::vector<std::string> sides[2];
+    for (auto& side : sides)
+      for (int r = 0; r < 2; ++r) side.push_back(run(random, 20, 1, loud));
+    alarms += compared(sides[0], sides[1]).verdict == comparison_verdict::regression;
+  }
+  MESSAGE(alarms << " false alarms of " << times);
+  CHECK(alarms <= times / 15);
+}
+
 TEST_CASE("of few ranges half are slower: several runs tell it from their noise") {
   std::mt19937 random(5);
   auto const runs_of = [&](double factor) {
