@@ -306,6 +306,10 @@ class Page:
             self.expect(self.run("chosen") == int(value), "the choice of a range")
             self.expect(self.run("[...document.querySelectorAll('#levels-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
+        self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
+        for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
+            shown = self.run(f"[...document.querySelectorAll('#range tbody tr')].find(r => r.cells[0].textContent === '{key}').cells[1].textContent")
+            self.expect(shown == self.run(f"inUnit('{unit}')(perStep(folded.rows[chosen], metric(folded.rows[chosen], '{key}')))"), f"{key} is not of a mean step: {shown}")
         if self.run("!kernelRows.length && !['hbm_bytes', 'l2_bytes', 'l1_bytes'].some(key => metricAt.has(key))"):
             self.expect(self.has("#range details[open] tbody tr") or self.run("folded.rows[chosen].counted.every(none)"), "the section of one range is empty")
 
@@ -319,6 +323,7 @@ class Page:
             return w.tracks.filter((t, i) => t.kind !== 'ranges' || !i || w.tracks[i - 1].kind !== 'ranges' || w.tracks[i - 1].thread !== t.thread).length; })()""")
         self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
+        self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
         for i, value in enumerate(options):
             if value is not None:
                 self.choose("#timeline select", value)
@@ -342,6 +347,8 @@ class Page:
         self.act("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         self.expect(self.run("[...document.querySelectorAll('details')].every(d => d.children.length > 1)"), f"one of {details} details is empty")
         self.expect(not self.run("/\\bNaN\\b|\\bundefined\\b|\\[object/.test(document.body.innerText)"), "a number or text is not one")
+        self.expect(self.run("[...document.querySelectorAll('#environment .wraps td')].every(d => d.scrollWidth <= d.clientWidth + 1)"), "a value of the run is cut off")
+        self.expect(self.run("['faults', 'misses', 'branches', 'cycles'].map(u => inUnit(u)(1)).join()") == "1 fault,1 miss,1 branch,1 cycle", "one of a thing is many")
         theme = self.run("isDark()")
         self.click("document.getElementById('theme')")
         self.expect(self.run("isDark()") != theme, "the colours do not change")

@@ -74,6 +74,16 @@ sample::maker many_ranges(std::uint32_t count) {
   return s;
 }
 
+counter_set& add_cpu_counters(profile& to) {
+  counter_set& set = to.add_counters(counter_set::cpu);
+  set.metrics =
+      detail::metric_resolver(
+          metric_source::perf, [](void*, std::string const&) { return std::string(); }, nullptr)
+          .run({"cpu_instructions", "cpu_page_faults"});
+  set.names = set.metrics.counters();
+  return set;
+}
+
 /// Threads of one name, CPU counters and no GPU; the program has steps, and none was recorded.
 sample::maker threads_of_one_name() {
   sample::maker s;
@@ -81,12 +91,7 @@ sample::maker threads_of_one_name() {
   s.made.environment.command = "./toy";
   s.made.environment.cpu = "AMD EPYC 9654 96-Core Processor";
   s.made.threads = {{0, 1830, "toy"}, {1, 1831, "toy"}, {2, 0, "loader"}, {3, 1833, ""}};
-  counter_set& set = s.made.add_counters(counter_set::cpu);
-  set.metrics =
-      detail::metric_resolver(
-          metric_source::perf, [](void*, std::string const&) { return std::string(); }, nullptr)
-          .run({"cpu_instructions", "cpu_page_faults"});
-  set.names = set.metrics.counters();
+  counter_set& set = add_cpu_counters(s.made);
   std::uint32_t const work = s.node(0, "work"), part = s.node(work, "part");
   for (std::uint32_t thread = 0; thread < 4; ++thread) {
     s.call(part, 20000 + thread, 60000, thread);
@@ -169,6 +174,7 @@ TEST_CASE("the page begins with the order that was asked for") {
     std::string const text =
         report_test::text_of([&](detail::text_writer& out) { write_page_data(out, input); });
     CHECK(nlohmann::json::parse(text)["sort"] == name);
+    CHECK(nlohmann::json::parse(text)["trace_file"] == "");
   }
 }
 
@@ -292,10 +298,17 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   write("hostile.html", page_tables(with_hostile_names().made).page());
   write("huge.html", page_tables(many_ranges(10000).made).page());
   {
-    gpt2_sample const s(2, 3);
+    gpt2_sample s(2, 3);
+    counter_set& cpu = add_cpu_counters(s.made);
+    for (std::uint32_t node = 1; node < s.made.nodes.size(); ++node)
+      for (std::uint32_t i = 0; i < cpu.names.size(); ++i) cpu.values.push_back({node, i, 3.0});
+    s.made.environment.options =
+        "trace,formats=table+csv+json+trace+html,out=/scratch/profiles/of/a/program/run-1,"
+        "counters=memory+roofline+flops+instructions,sort=name,skip=10,warmup=1,active=5";
     page_tables const tables(s.made);
     report_input input = tables.input();
     input.sort = row_order::name;
+    input.trace_file = "trace.json";
     std::string named;
     {
       detail::text_writer out(named);

@@ -138,6 +138,24 @@ TEST_CASE("siblings in the order of execution, or by name") {
   CHECK(in_order(sorted(row_order::name), {"\n  block", "attention", "ln1", "mlp", "encoder"}));
 }
 
+TEST_CASE("one range is, two ranges are") {
+  report_sample s = gpu_sample(2, 2);
+  for (range_row& each : s.folded) each.step_share = 1.0;
+  auto const text = [&s](std::size_t outside, std::size_t most) {
+    for (std::size_t i = s.folded.size() - outside; i < s.folded.size(); ++i)
+      s.folded[i].step_share = 0.0;
+    report_input input = s.input();
+    input.steps.from_steps = true;
+    input.steps.count = 2;
+    return text_of([&](detail::text_writer& out) { write_table(out, input, {200, false, most}); });
+  };
+  std::size_t const all = s.folded.size() - 1;
+  CHECK(has(text(0, all - 1), "\n1 smaller range: ranges.csv"));
+  CHECK(has(text(0, all - 2), "\n2 smaller ranges: ranges.csv"));
+  CHECK(has(text(1, 0), " 1 range is in no step: it is in ranges.csv only."));
+  CHECK(has(text(2, 0), " 2 ranges are in no step: they are in ranges.csv only."));
+}
+
 TEST_CASE("the share of a counted roof is a column beside the limiter") {
   report_sample const s = gpu_sample(2, 2);
   report_input input = s.input();

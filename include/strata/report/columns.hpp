@@ -63,6 +63,7 @@ struct report_input {
   roofline_table roofline;           ///< of `folded`; empty before find_answer()
   findings_table findings;           ///< of `folded`; empty before find_answer()
   row_order sort = row_order::cost;  ///< on the console, and on the page at first
+  std::string_view trace_file;       ///< which the page names; empty where none is written
 
   /// The counted values of the GPU by the rows of `folded`, or null.
   counter_table const* gpu_counters() const noexcept {

@@ -305,6 +305,7 @@ class page_writer {
     json_.boolean("traced", source.traced);
     json_.boolean("has_steps", source.has_steps);
     json_.text("sort", row_order_names[static_cast<std::size_t>(input_.sort)]);
+    json_.text("trace_file", input_.trace_file);
     json_.integer("end_ns", source.end);
     json_.line();
     write_texts(json_, "problems", source.problems);

@@ -248,7 +248,7 @@ function oneRange() {
       { label: "Shared", get: k => bytes(k.static_shared + k.dynamic_shared) }, { label: "GPU fill", get: k => none(k.gpu) ? "" : percent(100 * k.gpu) }, { label: "Range", get: k => k.ranges.size > 1 ? k.ranges.size + " ranges" : titleOf(k.range), text: true }], kernels)
       : el("p", {}, "This range launched no kernel."));
     const values = folded.metrics.filter(m => !none(metric(row, m.key))), open = !counted && !kernelRows.length || Boolean(valuesBox.querySelector("details[open]"));
-    valuesBox.replaceChildren(values.length ? numbers("All counted values of " + (row.depth ? row.path : "the run"), () => table("Counted values", [{ label: "Metric", get: m => m.key, text: true }, { label: "Value", get: m => inUnit(m.unit)(metric(row, m.key)) }, { label: "Level", get: m => m.level, text: true },
+    valuesBox.replaceChildren(values.length ? numbers("All counted values of " + (row.depth ? row.path : "the run") + ", of a " + unit, () => table("Counted values", [{ label: "Metric", get: m => m.key, text: true }, { label: "Value", get: m => inUnit(m.unit)(isSum(m) ? perStep(row, metric(row, m.key)) : metric(row, m.key)) }, { label: "Level", get: m => m.level, text: true },
       { label: "Meaning", get: m => m.meaning, text: true }], values), open) : folded.metrics.length ? el("p", {}, "Nothing was counted in this range.") : "");
     for (const box of [fill, grids]) if (box && box.parentNode) box.parentNode.hidden = !list.length;
   };
@@ -313,7 +313,7 @@ function timeline() {
     });
     canvas.setAttribute("data-bars", drawnBars.length);
     canvas.setAttribute("aria-label", "Timeline of " + title(shown) + ", from " + time(Math.round(from)) + " to " + time(Math.round(to)) + ", " + shown.tracks.length + " tracks. The longest bars are in the table below.");
-    note.textContent = time(Math.round(to - from)) + " of " + time(shown.length_ns) + ". A paler bar joins neighbours that are too short to be seen at the whole length" + (shown.left_out ? "; " + some(shown.left_out, "record", "records") + " on further threads or streams " + (shown.left_out === 1 ? "is" : "are") + " left out" : "") + ". trace.json has all.";
+    note.textContent = time(Math.round(to - from)) + " of " + time(shown.length_ns) + ". A paler bar joins neighbours that are too short to be seen at the whole length" + (shown.left_out ? "; " + some(shown.left_out, "record", "records") + " on further threads or streams " + (shown.left_out === 1 ? "is" : "are") + " left out" : "") + ". " + (data.trace_file ? data.trace_file + " has all." : "formats=html+trace writes all of it.");
   });
   const title = w => none(w.step) ? w.what : "step " + w.step + " (" + w.what + ", " + time(w.length_ns) + ")";
   const hit = e => { const r = canvas.getBoundingClientRect(), px = e.clientX - r.left, py = e.clientY - r.top; for (let i = drawnBars.length - 1; i >= 0; i--) { const d = drawnBars[i]; if (px >= d.x0 - 1 && px <= d.x1 + 1 && py >= d.y && py <= d.y + high) return d; } return null; };

@@ -18,6 +18,8 @@ inline constexpr std::string_view page_findings = R"js(<script>
 /* ---- Headline and findings ---- */
 const unit = hasSteps ? "step" : "run";
 /* A sum over the run as a part of a mean step. */
+/* Counts and times of the GPU are of one step; counts of the CPU are sums of all steps. */
+const isSum = m => m.level === "cpu" && !/%|\//.test(m.unit);
 const perStep = (row, value) => none(value) ? value : value * (!hasSteps || none(row.step_share) ? 1 : row.step_share) / summary.count;
 const program = (data.environment.command || "").split(" ")[0].split("/").pop() || "program";
 const deviceNames = [...new Set(data.devices.map(d => d.name))].map(name => {
@@ -96,8 +98,8 @@ const allColumns = [
   { key: "share", label: "% of " + unit, get: timeShare, show: percent, bar: true, title: "GPU busy time (host time where no GPU worked) of the mean " + unit },
   { key: "limit", label: "Limiter", text: true, get: r => limitOf(r) || null, show: v => v || "", title: "the nearest roof and how near it is, or what the GPU waits for" },
   { key: "kernels", label: "Kernels", per: true, get: r => r.kernels, show: count },
-  { key: "calls", label: "Calls", per: true, get: r => r.calls, show: count },
   { key: "host", label: "Host", per: true, get: r => r.host_ns, show: time, title: "host time, of all threads" },
+  { key: "calls", label: "Calls", per: true, get: r => r.calls, show: count },
   { key: "self", label: "Host self", per: true, get: r => r.host_self_ns, show: time, title: "host time without the ranges below" },
   { key: "p50", label: "Median call", get: r => r.p50_ns, show: time },
   { key: "launch", label: "Launching", per: true, get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
@@ -112,7 +114,7 @@ const allColumns = [
     .filter(key => metricAt.has(key)).map(key => {
       const m = folded.metrics[metricAt.get(key)];
       return { key, label: key.replace(/_/g, " ").replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
-        per: m.set.startsWith("cpu") && !/%|\//.test(m.unit), get: r => metric(r, key), show: inUnit(m.unit === "B" || m.unit === "%" ? m.unit : ""), title: m.meaning + " (counted)" };
+        per: isSum(m), get: r => metric(r, key), show: inUnit(m.unit === "B" || m.unit === "%" ? m.unit : ""), title: m.meaning + " (counted)" };
     }),
 ];
 const columns = allColumns.filter(c => anyRow(r => r.depth > 0 && (c.text ? c.get(r) : c.get(r) > 0)));
@@ -308,7 +310,7 @@ function environment() {
     ["to start", c.start_ns], ["on CUPTI's own threads", c.activity_ns]].filter(([, v]) => v > 0);
   section("environment", "Run and cost", data.losses.length || data.problems.length ? null : "Nothing was lost, and nothing went wrong.",
     el("div", { class: "two" },
-      el("div", {}, el("h3", {}, "Run"), table("Run", [{ label: "What", get: p => p[0], text: true }, { label: "Value", get: p => p[1], text: true }], pairs)),
+      el("div", {}, el("h3", {}, "Run"), table("Run", [{ label: "What", get: p => p[0], text: true }, { label: "Value", get: p => p[1], text: true }], pairs, { class: "wraps" })),
       el("div", {}, el("h3", {}, "Cost of Strata"), el("p", {}, data.cost + "."), costs.length ? table("Cost of Strata", [{ label: "What", get: p => p[0], text: true }, { label: "Time", get: p => time(p[1]) },
           { label: "% of the recorded time", get: p => percent(100 * p[1] / (c.window_ns || data.end_ns)) }], costs) : null)));
   byId("foot").textContent = "Strata " + data.schema.strata + ". This page needs no network; its numbers are those of profile.json.";

@@ -314,6 +314,9 @@ class report_files {
     memory_table const memory = make_memory_table(source, tree);
     report_input input(source, tree, folded, kernels, memory);
     input.sort = static_cast<row_order>(options_->sort);
+    input.trace_file = options_->chrome_trace ? "trace.json"
+                       : options_->perfetto   ? "trace.perfetto-trace"
+                                              : "";
     kernel_counter_table kernel_counters;
     for (counter_set const& set : source.counter_sets) {
       if (!set.values.empty()) {
