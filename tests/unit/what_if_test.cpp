@@ -541,7 +541,8 @@ TEST_CASE("the predicted step is within 15 % of that of the program without the 
     vec<range_row> const& rows = step.tree.rows();
     vec<kernel_row> const kernels = make_kernel_table(slow.made, step.tree);
     roofline_table const roofs = make_roofline(slow.made, rows, step.steps, nullptr);
-    findings_table table = make_findings({slow.made, rows, kernels, step.steps, roofs, nullptr});
+    findings_table table =
+        make_findings({slow.made, rows, kernels, step.steps, roofs, nullptr, step.tree, rows});
     predict_steps(table.findings, slow.made, step.tree, step.steps);
     double predicted = 0.0;
     for (finding const& each : table.findings)
