@@ -436,14 +436,15 @@ class benchmarks {
       scoped_range const mark("warmup");
       f();
     }
-    benchmark_result& made = result_of(name, how);
+    std::size_t const at = result_of(name, how);  // `f` may call `run`
     for (std::uint32_t i = 0; i < how.trials; ++i) {
       before();
-      trial const mark(made);
+      trial const mark(results_[at]);
+      std::uint32_t const calls = results_[at].how.calls;
       std::int64_t const begin = detail::monotonic_ns();
-      for (std::uint32_t call = 0; call < made.how.calls; ++call) f();
+      for (std::uint32_t call = 0; call < calls; ++call) f();
       std::int64_t const end = detail::monotonic_ns();
-      made.ns.push_back(static_cast<double>(end - begin) / made.how.calls);
+      results_[at].ns.push_back(static_cast<double>(end - begin) / calls);
     }
   }
 
@@ -516,16 +517,16 @@ class benchmarks {
                                          : ": " + session_.problems()[0].message());
   }
 
-  benchmark_result& result_of(std::string_view name, benchmark_options const& how) {
+  std::size_t result_of(std::string_view name, benchmark_options const& how) {
     benchmark_result made;
     made.name = std::string(name);
     made.how = how;
     made.how.calls = (std::max)(std::uint32_t{1}, how.calls);
     std::string const full = detail::name_of(made);
-    for (benchmark_result& each : results_)
-      if (detail::name_of(each) == full) return each;
+    for (std::size_t at = 0; at < results_.size(); ++at)
+      if (detail::name_of(results_[at]) == full) return at;
     results_.push_back(made);
-    return results_.back();
+    return results_.size() - 1;
   }
 
   static strata::options options_of(std::string_view text) {

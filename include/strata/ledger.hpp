@@ -192,10 +192,16 @@ class ledger_builder {
         continue;
       }
       double calls = 0.0;
-      for (std::size_t row = 1; row < rows_.size(); ++row)
-        if (is_meant(rows_[row].path, each)) calls += calls_of(row);
-      for (std::size_t row = 1; row < rows_.size(); ++row) {
-        if (!(calls > 0.0) || !is_meant(rows_[row].path, each)) continue;
+      vec<std::size_t> found;  // not those below another one, which has the need already
+      for (std::size_t row = 1; row < rows_.size();) {
+        std::size_t const at = row++;
+        if (!is_meant(rows_[at].path, each)) continue;
+        found.push_back(at);
+        calls += calls_of(at);
+        while (row < rows_.size() && rows_[row].depth > rows_[at].depth) ++row;
+      }
+      for (std::size_t const row : found) {
+        if (!(calls > 0.0)) break;
         is_by_model_[row] = true;
         add_need(by_model_[row], each, calls_of(row) / calls);
       }

@@ -29,7 +29,8 @@ class status {
   status() = default;
   status(errc code, std::string&& message) noexcept : code_(code), message_(std::move(message)) {}
   status(errc code, std::string const& message) : code_(code), message_(message) {}
-  status(errc code, char const* message) : code_(code), message_(message) {}
+  status(errc code, char const* message)
+      : code_(code), message_(message == nullptr ? "" : message) {}
 
   bool ok() const noexcept { return code_ == errc::ok; }
   explicit operator bool() const noexcept { return ok(); }

@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <strata/status.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -361,4 +362,21 @@ TEST_CASE("a copy that throws leaves nothing behind, and no memory is std::bad_a
   CHECK_FALSE(strata::detail::if_memory_allows(
       [&huge] { huge.reserve(static_cast<std::size_t>(-1) / 8); }));
   CHECK(strata::detail::if_memory_allows([] {}));
+}
+
+TEST_CASE("a vec takes one that its own element owns") {
+  struct node {
+    std::unique_ptr<strata::vec<node>> below;
+    std::string name;
+  };
+  strata::vec<node> tree;
+  tree.emplace_back().below = std::make_unique<strata::vec<node>>();
+  tree[0].below->emplace_back().name = "a name that is longer than a short string";
+  tree = std::move(*tree[0].below);
+  REQUIRE(tree.size() == 1);
+  CHECK(tree[0].name == "a name that is longer than a short string");
+}
+
+TEST_CASE("a status without a text") {
+  CHECK(strata::status(strata::errc::limit, static_cast<char const*>(nullptr)).message().empty());
 }

@@ -307,7 +307,8 @@ class comparer {
     for (judged_time& each : times_) {
       if (each.gpu != gpu) continue;
       ++to_.judged_times;
-      if (judge(each, family.common, beside, alone) > 2 * std::log1p(options_.limit))
+      if (judge(each, changes.size() < 2 ? common_change() : family.common, beside, alone) >
+          2 * std::log1p(options_.limit))
         ++to_.noisy_times;
     }
   }
@@ -459,6 +460,12 @@ class comparer {
         to_.runs_to_decide = (std::max)(before_.size(), after_.size()) + 2;
       to_.reason = named(*noisiest) + " looks " + percent(std::expm1(noisiest->change.value)) +
                    " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
+    } else if (to_.common > options_.limit && !both_known()) {
+      to_.runs_to_decide = 3;
+      to_.reason =
+          "the step is within the limit, but its ranges together are " + percent(to_.common) +
+          " slower, as other clocks or a change of them all make them, so record 3 runs of "
+          "each side";
     } else {
       to_.verdict = verdict::no_regression;
       to_.reason = "the steps are within the limit";

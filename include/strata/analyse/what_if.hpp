@@ -456,7 +456,7 @@ class step_replay {
   double run(what_if const& change) {
     change_ = change;
     vec<range_row> const& rows = tree_.rows();
-    below_ = change.row + 1;
+    below_ = change.row < rows.size() ? change.row + 1 : rows.size();
     while (change.below && below_ < rows.size() && rows[below_].depth > rows[change.row].depth)
       ++below_;
     for (step& each : steps_) {

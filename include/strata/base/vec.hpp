@@ -188,8 +188,10 @@ class vec_base {
 
   STRATA_DETAIL_COLD void move_from(vec_type const& type, vec_base& from) noexcept {
     if (this == &from) return;
-    free_all(type);
+    vec_base former;  // `from` may live in one of its elements
+    former.take(*this);
     take(from);
+    former.free_all(type);
   }
 
   /// Whether `a` belongs before `b`; the context is the comparison's own.

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,11 +20,11 @@
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #endif
 #if defined(__linux__)
 #include <fcntl.h>
-#include <sys/stat.h>
 #endif
 
 STRATA_BEGIN
@@ -40,6 +41,28 @@ class machine {
     to.rank = rank();
     to.process_id = process_id();
   }
+
+  /// The path from the root, as it is now: the program may change its directory.
+  static std::string absolute(std::string const& path) {
+#if defined(__linux__) || defined(__APPLE__)
+    char here[4096];
+    if (!path.empty() && path.front() != '/' && getcwd(here, sizeof here) != nullptr)
+      return std::string(here) + '/' + path;
+#endif
+    return path;
+  }
+
+#if defined(__linux__) || defined(__APPLE__)
+  /// When a file was modified, or a directory got or lost a file. Units: ns.
+  static std::int64_t modified(struct stat const& file) noexcept {
+#if defined(__APPLE__)
+    timespec const& time = file.st_mtimespec;
+#else
+    timespec const& time = file.st_mtim;
+#endif
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  }
+#endif
 
   /// The visible devices. Cost: starts the driver if it is not running; for a session that traces.
   static void describe_devices(profile_environment& to) {

@@ -20,6 +20,7 @@
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/session/machine.hpp>
 #include <strata/status.hpp>
 
 #include <sys/stat.h>
@@ -27,6 +28,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +40,7 @@
 #include <direct.h>
 #endif
 #if defined(__linux__) || defined(__APPLE__)
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #endif
@@ -70,6 +73,7 @@ class output_directory {
   status make(std::string const& wanted, int numbered_from = 0) {
     bool const numbered = numbered_from != 0;
     int const first = numbered ? numbered_from : 1;
+    if (wanted.empty()) return failure(wanted, ENOENT);
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (numbered) path += '/';
@@ -93,14 +97,47 @@ class output_directory {
   /// That of a numbered directory.
   int number() const noexcept { return number_; }
 
-  /// Removes these files (`a,b`), and the directory if nothing else is in it.
-  static void remove(std::string const& path, std::string_view files) {
-    while (!files.empty()) {
+  /// What a directory is, whatever its name: a link may take its place, or another process make one
+  /// of the same name.
+  struct identity {
+    bool known = false;
+    std::uint64_t device = 0;
+    std::uint64_t file = 0;
+    std::int64_t modified = 0;
+  };
+  identity which() const noexcept {
+    identity is;
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    is.known = ::lstat(path_.c_str(), &found) == 0;
+    if (is.known) is = identity_of(found);
+#endif
+    return is;
+  }
+
+  /// Removes these files (`a,b`), and the directory if nothing else is in it: neither where it is
+  /// another directory than it was, nor files that were written since. Not on Windows.
+  static void remove(std::string const& path, std::string_view files, identity const& made) {
+#if defined(__linux__) || defined(__APPLE__)
+    int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return;
+    struct stat now {};
+    bool const same = made.known && ::fstat(folder, &now) == 0 &&
+                      identity_of(now).device == made.device && identity_of(now).file == made.file;
+    while (same && !files.empty()) {
       std::size_t const comma = (std::min)(files.find(','), files.size());
-      (void)std::remove((path + '/' + std::string(files.substr(0, comma))).c_str());
+      std::string const name(files.substr(0, comma));
+      // The last change of the directory was the rename of the report's last file.
+      if (::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+          machine::modified(now) <= made.modified)
+        (void)::unlinkat(folder, name.c_str(), 0);
       files.remove_prefix((std::min)(comma + 1, files.size()));
     }
-    remove_empty(path);
+    ::close(folder);
+    if (same) remove_empty(path);
+#else
+    (void)path, (void)files, (void)made;
+#endif
   }
 
   /// Whether `make` would succeed; only parents stay behind.
@@ -154,6 +191,13 @@ class output_directory {
     std::string const text = std::to_string(number);
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
   }
+
+#if defined(__linux__) || defined(__APPLE__)
+  static identity identity_of(struct stat const& found) noexcept {
+    return {true, static_cast<std::uint64_t>(found.st_dev),
+            static_cast<std::uint64_t>(found.st_ino), machine::modified(found)};
+  }
+#endif
 
   static void remove_empty(std::string const& path) noexcept {
 #if defined(_WIN32)
@@ -215,9 +259,9 @@ class window_reports {
   void add(output_directory const& made, std::string const& files, std::size_t keep) {
     next_ = made.number() + 1;
     if (keep == 0) return;
-    kept_.push_back({made.path(), files});
+    kept_.push_back({made.path(), files, made.which()});
     while (kept_.size() > keep) {
-      output_directory::remove(kept_.front().directory, kept_.front().files);
+      output_directory::remove(kept_.front().directory, kept_.front().files, kept_.front().made);
       kept_.erase(kept_.begin());
     }
   }
@@ -226,6 +270,7 @@ class window_reports {
   struct report {
     std::string directory;
     std::string files;
+    output_directory::identity made;
   };
 
   static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
@@ -278,6 +323,7 @@ class report_files {
   static status find_place(options& wanted, int rank) {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
+    if (numbered) wanted.out = machine::absolute(wanted.out);
     status const asked = output_directory::probe(place(wanted.out, rank), numbered);
     if (asked.ok()) return {};
     char const* const folder = std::getenv("TMPDIR");
@@ -351,8 +397,12 @@ class report_files {
       bool const several = written_.find(',') != written_.npos;  // a shell expands {a,b}, not {a}
       std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
                    directory_.path().c_str(), written_.c_str());
-      if (windows != nullptr) windows->add(directory_, written_, options_->keep);
+      // A window that the end of the program cut off takes no whole one's place.
+      if (windows != nullptr && !broken_ && !source.steps.empty())
+        windows->add(directory_, written_, options_->keep);
     }
+    if (windows != nullptr && broken_)
+      output_directory::remove(directory_.path(), written_, directory_.which());
     return outcome;
   }
 
@@ -379,6 +429,7 @@ class report_files {
     auto const file = [&](std::string const& name, file_content const& content) {
       status const done = directory_.write(name.c_str(), content);
       if (done.ok()) written_ += (written_.empty() ? "" : ",") + name;
+      broken_ = broken_ || !done.ok();
       if (outcome.ok()) outcome = done;
     };
     if (options_->csv) {
@@ -461,6 +512,7 @@ class report_files {
   output_directory directory_;
   int number_ = 1;  // the one that the directory of a window's report asks for
   std::string written_;
+  bool broken_ = false;  // a file could not be written
 };
 
 }  // namespace detail

@@ -130,9 +130,7 @@ class reported_windows {
     reason_ = 0;
     if (path_.empty()) return {};
 #if defined(__linux__) || defined(__APPLE__)
-    char here[4096];  // the program may change its directory
-    if (path_.front() != '/' && getcwd(here, sizeof here) != nullptr)
-      path_ = std::string(here) + '/' + path_;
+    path_ = machine::absolute(path_);
     (void)differs();
     struct stat folder {};
     std::size_t const slash = path_.rfind('/') + 1;
@@ -238,8 +236,7 @@ class reported_windows {
   struct version {
     bool exists = false;
     std::uint64_t file = 0;
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
+    std::int64_t modified = 0;
   };
 
   /// Looks at the file: whether it is there and another than it was, or of another time.
@@ -251,18 +248,12 @@ class reported_windows {
     reason_ = now.exists || errno == ENOENT ? 0 : errno;
     if (now.exists) {
       now.file = static_cast<std::uint64_t>(found.st_ino);
-#if defined(__APPLE__)
-      timespec const& time = found.st_mtimespec;
-#else
-      timespec const& time = found.st_mtim;
-#endif
-      now.seconds = time.tv_sec;
-      now.nanoseconds = time.tv_nsec;
+      now.modified = machine::modified(found);
     }
 #endif
     version const before = std::exchange(seen_, now);
-    return now.exists && (!before.exists || now.file != before.file ||
-                          now.seconds != before.seconds || now.nanoseconds != before.nanoseconds);
+    return now.exists &&
+           (!before.exists || now.file != before.file || now.modified != before.modified);
   }
 
   status problem() const {

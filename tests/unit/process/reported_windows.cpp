@@ -392,6 +392,53 @@ TEST_CASE("every=N,keep=K: files of others stay, and no number comes twice") {
   CHECK(calls_in(s.report("003")) == call_counts{{"request[3]", 1}});
 }
 
+TEST_CASE("keep=: a link in the place of a report, and another directory, are left alone") {
+  periodic s(",keep=1");
+  s.serve_period(1);
+  fs::remove_all(s.report("001"));
+  fs::create_directories(s.folder / "precious");
+  std::ofstream(s.folder / "precious/ranges.csv") << "mine";
+  fs::create_directory_symlink(s.folder / "precious", s.report("001"));
+  s.serve_period(2);
+  CHECK(content(s.folder / "precious/ranges.csv") == "mine");
+  fs::remove_all(s.report("002"));
+  fs::create_directories(s.report("002"));
+  std::ofstream(s.report("002/ranges.csv")) << "mine";
+  s.serve_period(3);
+  CHECK(content(s.report("002/ranges.csv")) == "mine");
+}
+
+TEST_CASE("keep=: reports go where out= was at the start, and nothing elsewhere is removed") {
+  work_folder const folder;
+  fs::path const before = fs::current_path();
+  fs::create_directories(folder / "a");
+  fs::create_directories(folder / "b/o/001");
+  std::ofstream(folder / "b/o/001/ranges.csv") << "mine";
+  fs::current_path(folder / "a");
+  {
+    strata::session session(wish("host,formats=csv,every=1,keep=1,out=o"));
+    REQUIRE(session.start().ok());
+    REQUIRE(serve_until(folder / "a/o/001/memory.csv"));
+    fs::current_path(folder / "b");
+    CHECK(serve_until(folder / "a/o/003/memory.csv"));
+  }
+  fs::current_path(before);
+  CHECK(content(folder / "b/o/001/ranges.csv") == "mine");
+  CHECK_FALSE(fs::exists(folder / "b/o/002"));
+}
+
+TEST_CASE("keep=: a window that the end cuts off takes no whole one's place") {
+  periodic s(",keep=1");
+  s.serve_period(1);
+  for (int i = 0; i < 19; ++i) {
+    STRATA_STEP();
+  }
+  STRATA_STEP();
+  STRATA_RANGE("request", 2);
+  CHECK(s.session.report().ok());
+  CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 1}});
+}
+
 TEST_CASE("trigger= with keep=: the last reports stay") {
   server s(",keep=1");
   for (char const* number : {"001", "002"}) {
