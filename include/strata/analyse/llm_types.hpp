@@ -72,9 +72,11 @@ inline constexpr storage_alias storage_aliases[] = {
 namespace detail {
 
 constexpr bool alike_without_case(std::string_view a, std::string_view b) noexcept {
-  auto const small = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  auto const lower_case = [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  };
   bool alike = a.size() == b.size();
-  for (std::size_t i = 0; alike && i < a.size(); ++i) alike = small(a[i]) == small(b[i]);
+  for (std::size_t i = 0; alike && i < a.size(); ++i) alike = lower_case(a[i]) == lower_case(b[i]);
   return alike;
 }
 
