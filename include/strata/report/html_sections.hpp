@@ -72,7 +72,7 @@ function oneFinding(f) {
 function findings() {
   const list = answer.findings, undecided = answer.undecided, most = 6;
   if (!list.length && !answer.bound && !undecided.length) return;
-  section("findings", "Findings", [sentence(answer.bound), list.length ? "The dearest come first; a gain is the most that could be won." : "No rule found anything wrong.", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+  section("findings", "Findings", [sentence(answer.bound), list.length ? "The dearest come first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
     list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
     list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which cost less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
     undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),
