@@ -5,6 +5,7 @@
 // Trials of a function: each is a call of a range in a profile, timed by the records of its device
 // work. It needs Strata's implementation once in the program, as a session in code does.
 
+#include <strata/analyse/statistics.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -106,22 +107,14 @@ inline void summarise(benchmark_result& of) {
   of.median_ns = quantile_of(sorted, 0.5);
   of.p5_ns = quantile_of(sorted, 0.05);
   of.p95_ns = quantile_of(sorted, 0.95);
-  auto const count = static_cast<double>(sorted.size());
-  double sum = 0.0;
-  for (double const each : sorted) sum += each;
-  of.mean_ns = count > 0.0 ? sum / count : 0.0;
-  double squares = 0.0;
-  for (double const each : sorted) squares += (each - of.mean_ns) * (each - of.mean_ns);
-  of.deviation_ns = count > 1.0 ? std::sqrt(squares / (count - 1.0)) : 0.0;
-  vec<double> distances;
-  for (double const each : sorted) distances.push_back(std::fabs(each - of.median_ns));
-  distances.sort();
-  of.mad_ns = quantile_of(distances, 0.5);
+  of.mean_ns = mean(sorted);
+  of.deviation_ns = sample_deviation(sorted);
+  of.mad_ns = median_distance(sorted);
   of.outliers = 0;
   constexpr double deviation = 1.4826;  // of a normal distribution, in its MADs
   double const far_off = (std::max)(3.0 * deviation * of.mad_ns, 0.01 * of.median_ns);
-  for (double const each : distances)
-    if (each > far_off) ++of.outliers;
+  for (double const each : sorted)
+    if (std::fabs(each - of.median_ns) > far_off) ++of.outliers;
 }
 
 /// Slopes of z over one or two variables; NaN where they do not vary, or vary together.
@@ -388,18 +381,10 @@ inline std::string llama_bench_text(vec<benchmark_result> const& results) {
   std::string text = "| test | t/s |\n| --- | ---: |\n";
   for (benchmark_result const& each : results) {
     if (!(each.how.tokens > 0.0) || each.ns.empty()) continue;
-    double sum = 0.0;
-    double squares = 0.0;
-    auto const count = static_cast<double>(each.ns.size());
-    for (double const ns : each.ns) sum += each.how.tokens / ns * 1e9;
-    double const mean = sum / count;
-    for (double const ns : each.ns) {
-      double const off = each.how.tokens / ns * 1e9 - mean;
-      squares += off * off;
-    }
-    double const deviation = count > 1.0 ? std::sqrt(squares / (count - 1.0)) : 0.0;
-    text += "| " + detail::name_of(each) + " | " + detail::fixed_string(mean, 2) + " \xC2\xB1 " +
-            detail::fixed_string(deviation, 2) + " |\n";
+    vec<double> rates;
+    for (double const ns : each.ns) rates.push_back(each.how.tokens / ns * 1e9);
+    text += "| " + detail::name_of(each) + " | " + detail::fixed_string(detail::mean(rates), 2) +
+            " \xC2\xB1 " + detail::fixed_string(detail::sample_deviation(rates), 2) + " |\n";
   }
   return text;
 }

@@ -162,3 +162,20 @@ TEST_CASE("beside another session the trials are ranges of that one") {
   other.stop();
   CHECK(other.profile().ranges.size() == 5);  // with the warm-up
 }
+
+TEST_CASE("a function may run another benchmark") {
+  benchmarks all("host,formats=none");
+  all.run("outer", [&] {
+    for (int i = 0; i < 8; ++i)  // the list of results grows
+      all.run(
+          "inner" + std::to_string(i), [] {},
+          [] {
+            benchmark_options once;
+            once.trials = 1;
+            once.warmup = 0;
+            return once;
+          }());
+  });
+  CHECK(all.results().size() == 9);
+  for (benchmark_result const& each : all.results()) CHECK_FALSE(each.ns.empty());
+}

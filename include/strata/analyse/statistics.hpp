@@ -20,12 +20,15 @@ inline double median(vec<double> all) {
   return all.size() % 2 == 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2;
 }
 
-/// The median distance from the median as a standard deviation of normal values.
-inline double robust_deviation(vec<double> all) {
+/// The median distance from the median.
+inline double median_distance(vec<double> all) {
   double const middle = median(all);
   for (double& each : all) each = std::abs(each - middle);
-  return 1.4826 * median(std::move(all));
+  return median(std::move(all));
 }
+
+/// The same as a standard deviation of normal values.
+inline double robust_deviation(vec<double> all) { return 1.4826 * median_distance(std::move(all)); }
 
 inline double mean(vec<double> const& all) {
   double sum = 0;
@@ -39,6 +42,11 @@ inline double squares(vec<double> const& all) {
   double sum = 0;
   for (double const each : all) sum += (each - middle) * (each - middle);
   return sum;
+}
+
+/// Of a sample; 0 for fewer than two values.
+inline double sample_deviation(vec<double> const& all) {
+  return all.size() > 1 ? std::sqrt(squares(all) / static_cast<double>(all.size() - 1)) : 0;
 }
 
 /// The chance that a normal variable is above that many standard deviations.
