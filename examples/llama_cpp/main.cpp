@@ -3,7 +3,7 @@
 //   llama_strata MODEL.gguf [--mode coarse|per-op|none] [--prompt N] [--decode N] [--gpu-layers N]
 //                [--threads N] [--flash-attention]
 //
-// Prints the tokens; with STRATA=trace (or host) the report follows.
+// Prints the rate and the tokens; with STRATA=trace (or host) the report follows.
 
 #include <llama.h>
 
@@ -11,6 +11,7 @@
 #include <strata/strata.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -148,13 +149,15 @@ int main(int argc, char** argv) {
   std::vector<llama_token> in = prompt;
   llama_token next = feed(ranges, context, in, vocab_size);
   std::vector<llama_token> out{next};
+  auto const begin = std::chrono::steady_clock::now();
   for (int i = 0; i < o.decode; ++i) {
     STRATA_STEP();
     in.assign(1, next);
     next = feed(ranges, context, in, vocab_size);
     out.push_back(next);
   }
-  std::printf("tokens:");
+  std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+  std::printf("decode: %.2f tokens/s\ntokens:", o.decode / seconds.count());
   for (llama_token const token : out) std::printf(" %d", token);
   std::printf("\n");
 

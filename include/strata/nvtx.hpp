@@ -45,8 +45,10 @@ class nvtx_output {
   /// The listener of ranges while no session runs and an NVTX tool is active.
   static constexpr bool listens = true;
   static listener const& as_listener() noexcept {
-    static constexpr listener hears{&begin,    &pop_pushed, &step_begin,
-                                    &step_end, &no_current, &no_inherit};
+    static constexpr listener hears{
+        &begin, &pop_pushed, &step_begin, &step_end, &no_current, &no_inherit, []() noexcept {
+          return true;
+        }};
     return hears;
   }
 

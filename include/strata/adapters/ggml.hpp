@@ -255,9 +255,11 @@ STRATA_BEGIN_SWITCH
 /// each operation (`MUL_MAT Qcur`) within them. With flops, bytes and shape from the tensors. A
 /// range begins before its nodes are computed and ends when they are, and none stays open when a
 /// graph is aborted. A part's last node is known by its name, or from the first time that it was
-/// computed: warm up before you measure. While nobody listens it asks for nothing. Threads: any,
-/// several contexts too; a graph is computed in one thread. Cost: see ggml_mode; besides 0.2 us a
-/// node in coarse mode, 0.5 us in per_op, and 3 ns while nobody listens.
+/// computed: warm up before you measure. While nobody listens, and between the windows of a
+/// session, it asks for nothing, so that the backend computes whole graphs; with `warmup=` the
+/// first steps of a window are those in which the backend finds its pieces. Threads: any, several
+/// contexts too; a graph is computed in one thread. Cost: see ggml_mode; besides 0.2 us a node in
+/// coarse mode, 0.5 us in per_op, and 3 ns while nobody listens.
 class ggml_ranges {
  public:
   /// `next` is the program's own callback: it is asked too, and gets its data and its say.
@@ -327,7 +329,7 @@ class ggml_ranges {
     detail::ggml_flow& flow = detail::ggml_flow::of_this_thread(number_);
     flow.want(theirs);
     if (flow.computing()) flow.leave();
-    if (detail::active_listener() == nullptr) return theirs;
+    if (!detail::anyone_listens()) return theirs;
     bool const works = !detail::ggml_idles(node);
     bool const last = works && flow.take(node, ends_);
     if (!theirs && !(mode_ == ggml_mode::per_op ? works : last)) return false;

@@ -58,6 +58,7 @@ struct listener {
   void (*step_end)() noexcept;
   std::uint32_t (*current)() noexcept;  // a handle of the node that the thread is in, 0 of the root
   range_token (*inherit)(std::uint32_t handle) noexcept;  // places the thread below it
+  bool (*listens)() noexcept;  // whether a range of this thread would be recorded or counted now
 };
 
 /// Copies that differ in this share nothing.
@@ -437,10 +438,20 @@ inline void bootstrap_step_end() noexcept {
 /// No range was recorded yet, so there is nothing to inherit.
 inline std::uint32_t no_current() noexcept { return 0; }
 inline range_token no_inherit(std::uint32_t) noexcept { return {}; }
+inline bool bootstrap_listens() noexcept {
+  listener const* next = decide_listener();
+  return next != nullptr && next->listens();
+}
 
-inline constexpr listener bootstrap_listener{&bootstrap_begin,      &bootstrap_pop,
-                                             &bootstrap_step_begin, &bootstrap_step_end,
-                                             &no_current,           &no_inherit};
+inline constexpr listener bootstrap_listener{
+    &bootstrap_begin, &bootstrap_pop, &bootstrap_step_begin, &bootstrap_step_end,
+    &no_current,      &no_inherit,    &bootstrap_listens};
+
+/// Whether a range that this thread begins now would be recorded or counted: not between windows.
+inline bool anyone_listens() noexcept {
+  listener const* to = active_listener();
+  return to != nullptr && to->listens();
+}
 
 }  // namespace detail
 

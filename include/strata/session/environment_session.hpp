@@ -374,8 +374,8 @@ class late_ranges {
     return {};
   }
   static constexpr listener late_listener{
-      &begin,           []() noexcept {}, []() noexcept { return false; },
-      []() noexcept {}, &no_current,      &no_inherit};
+      &begin,      []() noexcept {}, []() noexcept { return false; }, []() noexcept {},
+      &no_current, &no_inherit,      []() noexcept { return false; }};
 };
 
 /// The session that STRATA=... asks for: begun by the first range, reported when the process ends.

@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -345,6 +346,17 @@ struct cupti_library::early_subscription {
   }
 };
 
+/// Touches memory of the heap and gives it back, so that the next allocation neither faults nor
+/// asks the system. cuptiSubscribe says that it has a subscriber before it has allocated its table:
+/// what another thread does with graphs meanwhile reads the table at address 0 (CUPTI 13.0).
+inline void touch_heap() noexcept {
+  constexpr std::size_t size = 64 << 10;  // the table has 5.6 KB
+  auto* const memory = static_cast<char volatile*>(std::malloc(size));
+  if (memory == nullptr) return;
+  for (std::size_t i = 0; i < size; i += 64) memory[i] = 0;
+  std::free(const_cast<char*>(memory));
+}
+
 inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
                                               cupti::callback_function* callback,
                                               void* user) const {
@@ -352,7 +364,10 @@ inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
   // Another libcupti's subscription is of no use here.
   cupti::subscriber_handle const handle =
       early.library.api.subscribe == api.subscribe ? early.handle.exchange(nullptr) : nullptr;
-  if (handle == nullptr) return api.subscribe(out, callback, user);
+  if (handle == nullptr) {
+    touch_heap();
+    return api.subscribe(out, callback, user);
+  }
   *out = handle;
   early.user = user;
   early.session.store(callback, std::memory_order_release);

@@ -548,8 +548,15 @@ class recorder {
     return own == nullptr ? range_token{} : own->inherit(node);
   }
 
-  static constexpr listener recording_listener{&on_begin,    &on_pop,     &on_step_begin,
-                                               &on_step_end, &on_current, &on_inherit};
+  static bool on_listens() noexcept {
+    recorder_state const& state = instance().state_;
+    thread_recorder const* const own = thread_recorder::current();
+    return state.session.load(std::memory_order_relaxed) != 0 ||
+           state.warming.load(std::memory_order_relaxed) || (own != nullptr && own->is_observed());
+  }
+
+  static constexpr listener recording_listener{
+      &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
 
   recorder_state state_;
   std::mutex mutex_;

@@ -204,6 +204,8 @@ class thread_recorder : public range_owner {
 
   using place_changed = void(void* context, std::uint32_t node) noexcept;
 
+  bool is_observed() const noexcept { return observed_.load(std::memory_order_relaxed) != 0; }
+
   /// Hands the range that the thread is in to `changed` whenever that changes. False where there
   /// are too many observers.
   bool observe(place_changed* changed, void* context) noexcept {
@@ -537,7 +539,6 @@ class thread_recorder : public range_owner {
     place_changed* changed = nullptr;
     void* context = nullptr;
   };
-  bool is_observed() const noexcept { return observed_.load(std::memory_order_relaxed) != 0; }
 
   std::atomic<std::uint32_t> observed_{0};  // how many
   observer observers_[4];

@@ -625,6 +625,33 @@ TEST_CASE("while nobody listens nothing is asked for") {
   CHECK(own.seen == names{"ffn_up-0"});
 }
 
+TEST_CASE("between the windows of a session the backend's graph is whole") {
+  graph g;
+  llama(g, 1, 1);
+  options how = quiet();
+  how.every = 4;
+  how.warmup = 1;
+  how.active = 1;
+  recording all(how);
+  REQUIRE(all.started());
+  ggml_ranges ranges(ggml_mode::coarse);
+  std::vector<std::size_t> stops;
+  for (int step = 0; step < 8; ++step) {
+    STRATA_STEP();
+    auto const batch = ranges.batch(1);
+    stops.push_back(run(ranges, g).size());
+  }
+  // run() asks for the last node's result itself.
+  CHECK(stops == std::vector<std::size_t>{1, 1, 6, 6, 1, 1, 6, 6});
+  CHECK(calls_of(all.profile()) == times({{"decode", 1},
+                                          {"decode/embedding", 1},
+                                          {"decode/norm[0]", 2},
+                                          {"decode/attention[0]", 1},
+                                          {"decode/mlp[0]", 1},
+                                          {"decode/output", 1}},
+                                         2));
+}
+
 TEST_CASE("a session that begins and ends within a graph") {
   graph g;
   llama(g, 1, 1);
