@@ -346,16 +346,27 @@ struct cupti_library::early_subscription {
   }
 };
 
-/// Touches memory of the heap and gives it back, so that the next allocation neither faults nor
-/// asks the system. cuptiSubscribe says that it has a subscriber before it has allocated its table:
-/// what another thread does with graphs meanwhile reads the table at address 0 (CUPTI 13.0).
-inline void touch_heap() noexcept {
-  constexpr std::size_t size = 64 << 10;  // the table has 5.6 KB
-  auto* const memory = static_cast<char volatile*>(std::malloc(size));
-  if (memory == nullptr) return;
-  for (std::size_t i = 0; i < size; i += 64) memory[i] = 0;
-  std::free(const_cast<char*>(memory));
-}
+/// Leaves a touched block in the heap of this thread while it lives, for the next allocation of a
+/// few KB: that neither faults nor asks the system. cuptiSubscribe says that it has a subscriber
+/// before it has allocated its table of 5.6 KB; what another thread does with graphs meanwhile
+/// reads the table at address 0 (CUPTI 13.0).
+class ready_block {
+ public:
+  ready_block() noexcept : end_(nullptr) {
+    auto* const block = static_cast<char volatile*>(std::malloc(size));
+    end_ = std::malloc(size);  // so that the block is not given back to the system
+    if (block == nullptr) return;
+    for (std::size_t i = 0; i < size; i += 64) block[i] = 0;
+    std::free(const_cast<char*>(block));
+  }
+  ready_block(ready_block const&) = delete;
+  ready_block& operator=(ready_block const&) = delete;
+  ~ready_block() { std::free(end_); }
+
+ private:
+  static constexpr std::size_t size = 8192;
+  void* end_;
+};
 
 inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
                                               cupti::callback_function* callback,
@@ -365,7 +376,7 @@ inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
   cupti::subscriber_handle const handle =
       early.library.api.subscribe == api.subscribe ? early.handle.exchange(nullptr) : nullptr;
   if (handle == nullptr) {
-    touch_heap();
+    ready_block const ready;
     return api.subscribe(out, callback, user);
   }
   *out = handle;
