@@ -265,6 +265,15 @@ TEST_CASE("the table and the JSON rows") {
   CHECK(rows[1]["path"] == "");
 }
 
+TEST_CASE("a path does no harm on a terminal") {
+  counted_step s;
+  s.hbm(s.add("\x1b[31mmlp\n"), 1e6, 0);
+  std::string const text = ledger_text(s.ledger({need("*mlp*", 0.5e6, 0)}));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("\n\\x1b[31mmlp\\n ") != std::string::npos);
+  CHECK(text.find("most of it in \\x1b[31mmlp\\n\n") != std::string::npos);
+}
+
 TEST_CASE("the needs of a model are those of its parts") {
   llm::model m;
   m.width = 64;

@@ -120,6 +120,14 @@ inline std::string console_text(std::string_view text) {
   return result;
 }
 
+/// A text as a cell of that width, which a longer one exceeds: on the left, or on the right behind
+/// a blank at least.
+inline std::string aligned(std::string_view text, std::size_t width, bool left = false) {
+  std::size_t const taken = display_width(text);
+  std::string cell(taken < width ? width - taken : left ? 0 : 1, ' ');
+  return cell.insert(left ? 0 : cell.size(), text);
+}
+
 /// The text within `width` columns; where it is longer, its middle becomes an ellipsis.
 inline std::string shortened(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
