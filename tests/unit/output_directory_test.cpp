@@ -198,12 +198,12 @@ TEST_CASE("what trace.json leaves out is said on the console") {
 }
 
 TEST_CASE("a problem of several windows is printed with the first one, whatever its numbers") {
-  strata::detail::window_reports windows;
+  strata::detail::kept_reports earlier;
   strata::vec<std::string> problems{"3 steps not counted", "no metric l1", "no metric l2"};
-  windows.leave_new(problems);
+  earlier.leave_new(problems);
   CHECK(problems.size() == 3);  // those of one report are all new
   problems = {"12 steps not counted", "3 steps not counted at all", "3 step", "no metric l"};
-  windows.leave_new(problems);
+  earlier.leave_new(problems);
   REQUIRE(problems.size() == 2);
   CHECK(problems[0] == "3 steps not counted at all");
   CHECK(problems[1] == "3 step");

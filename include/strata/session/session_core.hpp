@@ -576,7 +576,7 @@ class session_core {
   strata::profile profile_;
   vec<status> problems_;
   reported_windows windows_;
-  window_reports reports_;
+  kept_reports reports_;
   profile_environment environment_;  // of a session with such windows, as it was at its start
   table_options terminal_;
   std::optional<step_counting> refused_passes_;  // beside such windows
