@@ -116,43 +116,44 @@ class running_trace {
 /// All reports of one profile: the files in a directory of their own, the table on stderr.
 class report_files {
  public:
-  explicit report_files(options const& wanted, trace_options const& trace = {},
-                        table_options const& table = terminal())
-      : options_(&wanted), trace_options_(trace), table_options_(table) {}
-
-  /// The table for the terminal. It reads the environment, which a report beside the running
-  /// program leaves alone.
-  static table_options terminal() noexcept {
-    return {terminal_width(), has_colors(), most_rows, !has_utf8()};
+  /// What a report takes from the environment, which one beside the running program leaves alone:
+  /// the program may change it.
+  struct surroundings {
+    table_options table;
+    std::string spare;  ///< the place of files that cannot be where they should
+  };
+  static surroundings look_around() {
+    return {{terminal_width(), has_colors(), most_rows, !has_utf8()}, spare_place()};
   }
 
+  explicit report_files(options const& wanted, trace_options const& trace = {},
+                        surroundings const& around = look_around())
+      : options_(&wanted), trace_options_(trace), around_(around) {}
+
   /// Whether the files of a run can go where they should. Where they cannot, `wanted.out` becomes
-  /// a folder of temporary files.
+  /// `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
-  static status find_place(options& wanted, int rank) {
+  static status find_place(options& wanted, int rank, std::string const& spare) {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
     if (numbered) wanted.out = machine::absolute(wanted.out);
     status const asked = output_directory::probe(place(wanted.out, rank), numbered);
     if (asked.ok()) return {};
-    char const* const folder = std::getenv("TMPDIR");
-    std::string const other =
-        std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
-    if (!output_directory::probe(place(other, rank), numbered).ok()) return asked;
-    wanted.out = other;
-    return {asked.code(), asked.message() + "; the files of this run go to " + other +
+    if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
+    wanted.out = spare;
+    return {asked.code(), asked.message() + "; the files of this run go to " + spare +
                               (numbered ? "" : ", or the first free of -2, -3, ... of it")};
   }
 
   /// Makes the directory for the files of this process, where `find_place` would have them if the
   /// place has gone. Returns: whether there is one; `outcome` is ok where it is as wanted.
-  static bool make_directory(options const& wanted, int rank, output_directory& made,
-                             status& outcome, int number = 1) {
+  static bool make_directory(options const& wanted, int rank, std::string const& spare,
+                             output_directory& made, status& outcome, int number = 1) {
     int const from = wanted.reports_windows() ? number : 0;
     outcome = made.make(place(wanted.out, rank), from);
     if (outcome.ok()) return true;
     options elsewhere = wanted;
-    outcome = find_place(elsewhere, rank);
+    outcome = find_place(elsewhere, rank, spare);
     return made.make(place(elsewhere.out, rank), from).ok();
   }
 
@@ -196,7 +197,7 @@ class report_files {
     if (earlier != nullptr) earlier->leave_new(source.problems);
     if (options_->table) {
       text_writer out(stderr);
-      write_table(out, input, table_options_);
+      write_table(out, input, around_.table);
     } else {
       for (std::string const& problem : source.problems) say(problem.c_str());
     }
@@ -218,6 +219,12 @@ class report_files {
     return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html;
   }
 
+  /// In the folder of temporary files.
+  static std::string spare_place() {
+    char const* const folder = std::getenv("TMPDIR");
+    return std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
+  }
+
   static std::string place(std::string const& out, int rank) {
     return rank < 0 ? out : out + "/rank" + std::to_string(rank);
   }
@@ -236,8 +243,8 @@ class report_files {
     status outcome;
     if (trace_ != nullptr) {
       directory_ = trace_->directory();
-    } else if (!make_directory(*options_, input.source.environment.rank, directory_, outcome,
-                               number_)) {
+    } else if (!make_directory(*options_, input.source.environment.rank, around_.spare, directory_,
+                               outcome, number_)) {
       return outcome;
     }
     auto const file = [&](std::string const& name, file_content const& content) {
@@ -319,7 +326,7 @@ class report_files {
 
   options const* options_;
   trace_options trace_options_;
-  table_options table_options_;
+  surroundings around_;
   std::string trace_problem_;  ///< what a trace leaves out
   running_trace* trace_ = nullptr;
   output_directory directory_;

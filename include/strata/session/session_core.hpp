@@ -181,12 +181,10 @@ class session_core {
           "range: unset it, or make that session by options::parse of its text");
     }
     say_now(schedule::ignored(options_));
-    say_now(report_files::find_place(options_, machine::rank()));
+    around_ = report_files::look_around();
+    say_now(report_files::find_place(options_, machine::rank(), around_.spare));
     say_now(windows_.open(options_));
-    if (windows_.used()) {
-      terminal_ = report_files::terminal();
-      machine::describe(environment_);
-    }
+    if (windows_.used()) machine::describe(environment_);
     cpu_counters_.emplace();
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
@@ -447,7 +445,7 @@ class session_core {
           recorder.end_clock();
           take();
           whole =
-              report_files(options_, {}, terminal_).write(profile_, said_, nullptr, &reports_).ok();
+              report_files(options_, {}, around_).write(profile_, said_, nullptr, &reports_).ok();
         }))
       say("a window has no report, since memory is short: free some, or lower log= and buffers=");
     had_problems_ = !whole || had_problems();
@@ -578,7 +576,7 @@ class session_core {
   reported_windows windows_;
   kept_reports reports_;
   profile_environment environment_;  // of a session with such windows, as it was at its start
-  table_options terminal_;
+  report_files::surroundings around_;
   std::optional<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
