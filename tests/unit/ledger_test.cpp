@@ -79,6 +79,17 @@ double of(ledger_row const& row, std::string_view name) {
   return sum;
 }
 
+llm::model small_model() {
+  llm::model m;
+  m.width = 64;
+  m.vocabulary = 1000;
+  m.kinds[0].count = 3;
+  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
+  m.kinds[0].head_size = 16;
+  m.kinds[0].ffn = 256;
+  return m;
+}
+
 /// Need, residuals and the rest are what was counted.
 void adds_up(byte_ledger const& made) {
   auto const check = [](ledger_row const& row) {
@@ -275,13 +286,7 @@ TEST_CASE("a path does no harm on a terminal") {
 }
 
 TEST_CASE("the needs of a model are those of its parts") {
-  llm::model m;
-  m.width = 64;
-  m.vocabulary = 1000;
-  m.kinds[0].count = 3;
-  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
-  m.kinds[0].head_size = 16;
-  m.kinds[0].ffn = 256;
+  llm::model const m = small_model();
   llm::pass const p = llm::decode(2, 100);
   vec<byte_need> const needs = needs_of(m, p);
   REQUIRE(needs.size() == 4);
@@ -292,13 +297,7 @@ TEST_CASE("the needs of a model are those of its parts") {
 }
 
 TEST_CASE("the need of the head goes to the ranges of that name, not to heads of attention") {
-  llm::model m;
-  m.width = 64;
-  m.vocabulary = 1000;
-  m.kinds[0].count = 3;
-  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
-  m.kinds[0].head_size = 16;
-  m.kinds[0].ffn = 256;
+  llm::model const m = small_model();
   llm::pass const p = llm::decode(2, 100);
   for (char const* name : {"lm_head", "head", "decode/head[*]"}) {
     CAPTURE(name);
