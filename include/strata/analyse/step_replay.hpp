@@ -7,6 +7,7 @@
 #include <strata/analyse/steps.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -19,9 +20,10 @@
 STRATA_BEGIN
 
 /// A change of one range: what its parts would take.
-/// Units: factors of time; 1 leaves a part as it is, 0 takes it away.
+/// Units: factors of time from 0 to 1,000, beyond which they count as the nearer end; 1 leaves a
+/// part as it is, as NaN does, 0 takes it away.
 struct what_if {
-  std::size_t row = 0;       ///< of the folded tree; 0 is what is outside of ranges
+  std::size_t row = 0;       ///< of the folded tree; 0 is what is outside of ranges; past it: none
   bool below = false;        ///< the ranges below it too; with row 0 the whole program
   double kernels = 1.0;      ///< on the device
   double copies = 1.0;       ///< copies and fills, with their calls
@@ -369,6 +371,11 @@ class step_replay {
 
   // --- running it again ---
 
+  /// A factor that no sum of times overflows with.
+  static double bounded(double factor) noexcept {
+    constexpr double most = 1000.0;
+    return is_nan(factor) ? 1.0 : factor > most ? most : factor > 0.0 ? factor : 0.0;
+  }
   /// How much of its time a part still takes.
   double factor(place row, double changed) const noexcept {
     return row >= change_.row && row < below_ ? changed : 1.0;
@@ -435,6 +442,9 @@ class step_replay {
 
   double run(what_if const& change) {
     change_ = change;
+    for (double* const part : {&change_.kernels, &change_.copies, &change_.launches,
+                               &change_.host_work, &change_.waits, &change_.allocations})
+      *part = bounded(*part);
     vec<range_row> const& rows = tree_.rows();
     below_ = change.row < rows.size() ? change.row + 1 : rows.size();
     while (change.below && below_ < rows.size() && rows[below_].depth > rows[change.row].depth)
