@@ -186,22 +186,7 @@ class report_files {
     }
     if (options_->table || options_->json || options_->html) input.find_answer(folded);
     status const outcome = write_files(input);
-    // What the program printed comes before what is printed here; a process that is ending flushes
-    // by itself, or not at all, and one that goes on beside the report is left alone.
-    if (block().phase.load() == process_phase::running && !options_->reports_windows())
-      std::fflush(stdout);
-    vec<std::string> const problems = source.problems;
-    source.problems.erase(source.problems.begin(),
-                          source.problems.begin() + static_cast<std::ptrdiff_t>(said));
-    if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
-    if (earlier != nullptr) earlier->leave_new(source.problems);
-    if (options_->table) {
-      text_writer out(stderr);
-      write_table(out, input, around_.table);
-    } else {
-      for (std::string const& problem : source.problems) say(problem.c_str());
-    }
-    source.problems = problems;
+    print(source, input, said, earlier);
     if (!outcome.ok()) say(outcome.message().c_str());
     say_written();
     // A window that the end of the program cut off takes no whole one's place.
@@ -227,6 +212,26 @@ class report_files {
 
   static std::string place(std::string const& out, int rank) {
     return rank < 0 ? out : out + "/rank" + std::to_string(rank);
+  }
+
+  void print(profile& source, report_input const& input, std::size_t said,
+             kept_reports* earlier) const {
+    // What the program printed comes before what is printed here; a process that is ending flushes
+    // by itself, or not at all, and one that goes on beside the report is left alone.
+    if (block().phase.load() == process_phase::running && !options_->reports_windows())
+      std::fflush(stdout);
+    vec<std::string> const problems = source.problems;
+    source.problems.erase(source.problems.begin(),
+                          source.problems.begin() + static_cast<std::ptrdiff_t>(said));
+    if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
+    if (earlier != nullptr) earlier->leave_new(source.problems);
+    if (options_->table) {
+      text_writer out(stderr);
+      write_table(out, input, around_.table);
+    } else {
+      for (std::string const& problem : source.problems) say(problem.c_str());
+    }
+    source.problems = problems;
   }
 
   void say_written() const {

@@ -59,14 +59,7 @@ class session_core {
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
     if (running_) return {};
-    refusal_ = {};
-    if (!options_.enabled) {
-      refusal_ = {errc::bad_argument, "the session is configured off"};
-    } else if (in_forked_child()) {
-      refusal_ = child_is_silent();
-    } else if (owner().exchange(true)) {
-      refusal_ = {errc::busy, "another Strata session is running in this process: stop it first"};
-    }
+    refusal_ = take_ownership(options_);
     if (!refusal_.ok()) return refusal_;
     running_ = true;
     silence_children();
@@ -79,42 +72,16 @@ class session_core {
     window_open_ = false;
     window_pending_ = false;
     counting_.emplace(options_, problems_, trace_of_counting());
-    if (!options_.kernels.empty() && options_.counters.empty()) {
-      problems_.emplace_back(
-          errc::bad_argument,
-          "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
-    }
-    if (char const* const wish = unread_request(); wish != nullptr && options_.text != wish) {
-      problems_.emplace_back(
-          errc::bad_argument,
-          "STRATA is not read, since the program starts a session of its own before its first "
-          "range: unset it, or make that session by options::parse of its text");
-    }
-    say_now(schedule::ignored(options_));
+    look_at_wishes();
     around_ = report_files::look_around();
     say_now(report_files::find_place(options_, machine::rank(), around_.spare));
     say_now(windows_.open(options_));
     if (windows_.used()) machine::describe(environment_);
-    cpu_counters_.emplace();
-    (void)recorder.begin_session(log_bytes());
-    if (!options_.cpu_counters.empty() && !windows_.used())
-      keep(cpu_counters_->open(options_.cpu_counters, problems_));
-    if (options_.trace) tracing_ = keep(open_activity());
-    plan_steps();
-    if (options_.synchronize) {
-      recorder.state().before_end.store(&capture_guard::current_context);
-    }
-    keep(nvtx_input_.open(options_, tracing_));
-    forward_to_nvtx(recorder);
-    open_stream();
+    open_collectors(recorder);
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
     start_ns_ = monotonic_ns() - begin;
-    if (options_.verbose) {
-      say("recording host times by " + std::string(recorder.clock().name()) +
-          (tracing_ ? ", device activity by " + cupti_library::get().path : std::string()) +
-          "; started in " + std::to_string(start_ns_ / 1000) + " us");
-    }
+    if (options_.verbose) say_started();
     return {};
   }
 
@@ -203,6 +170,51 @@ class session_core {
 
   static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
   static activity_collector& detail_activity() noexcept { return activity_collector::instance(); }
+
+  /// Errors: those of `start`.
+  static status take_ownership(strata::options const& wanted) {
+    if (!wanted.enabled) return {errc::bad_argument, "the session is configured off"};
+    if (in_forked_child()) return child_is_silent();
+    if (!owner().exchange(true)) return {};
+    return {errc::busy, "another Strata session is running in this process: stop it first"};
+  }
+
+  /// Options that have no effect as they are.
+  void look_at_wishes() {
+    if (!options_.kernels.empty() && options_.counters.empty()) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
+    }
+    if (char const* const wish = unread_request(); wish != nullptr && options_.text != wish) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "STRATA is not read, since the program starts a session of its own before its first "
+          "range: unset it, or make that session by options::parse of its text");
+    }
+    say_now(schedule::ignored(options_));
+  }
+
+  void open_collectors(detail::recorder& recorder) {
+    cpu_counters_.emplace();
+    (void)recorder.begin_session(log_bytes());
+    if (!options_.cpu_counters.empty() && !windows_.used())
+      keep(cpu_counters_->open(options_.cpu_counters, problems_));
+    if (options_.trace) tracing_ = keep(open_activity());
+    plan_steps();
+    if (options_.synchronize) {
+      recorder.state().before_end.store(&capture_guard::current_context);
+    }
+    keep(nvtx_input_.open(options_, tracing_));
+    forward_to_nvtx(recorder);
+    open_stream();
+  }
+
+  void say_started() const {
+    say("recording host times by " + std::string(detail::recorder::instance().clock().name()) +
+        (tracing_ ? ", device activity by " + cupti_library::get().path : std::string()) +
+        "; started in " + std::to_string(start_ns_ / 1000) + " us");
+  }
 
   /// What the counters control of the device activity.
   static trace_control trace_of_counting() noexcept {
