@@ -386,10 +386,8 @@ class json_writer final : public cell_sink {
       : out_(out), rounds_(rounds) {}
 
   void object(char const* key = nullptr) { open(key, '{'); }
-  void object(std::string_view key) { open(std::string(key).c_str(), '{'); }
   void end_object() { close('}'); }
   void array(char const* key = nullptr) { open(key, '['); }
-  void array(std::string_view key) { open(std::string(key).c_str(), '['); }
   void end_array() { close(']'); }
   /// The next value begins on a line of its own.
   void line() { line_ = true; }
@@ -409,7 +407,6 @@ class json_writer final : public cell_sink {
     begin(key);
     out_.number(rounds_ ? six_digits(value) : value);
   }
-  void number(std::string_view key, double value) { number(std::string(key).c_str(), value); }
   void boolean(char const* key, bool value) {
     begin(key);
     out_.write(value ? "true" : "false");

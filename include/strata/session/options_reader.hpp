@@ -6,7 +6,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
-#include <strata/report/columns.hpp>
+#include <strata/report/report_input.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -178,7 +178,8 @@ class options_reader {
       return true;
     }
     bool const on = key == "on" || key == "1";
-    if (!on && key != "off" && key != "0") return false;
+    bool const off = key == "off" || key == "0";
+    if (!on && !off) return false;
     if (has_value) {
       wrong(key, value, "no value");
     } else {

@@ -441,6 +441,21 @@ class session_core {
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
   }
 
+  /// With only=: marks the nodes whose names match one of the patterns, and everything below them.
+  /// Returns: whether there is one.
+  static bool select_ranges(strata::profile& of, vec<std::string> const& patterns) {
+    bool any = false;
+    for (std::size_t i = 1; i < of.nodes.size(); ++i) {
+      profile_node& node = of.nodes[i];
+      node.selected = node.parent != root_node && of.nodes[node.parent].selected;
+      for (std::string const& pattern : patterns)
+        node.selected = node.selected || matches(of.names[node.name], pattern);
+      any = any || node.selected;
+    }
+    of.nodes[root_node].selected = false;
+    return any;
+  }
+
   /// Makes the profile of what was collected.
   void take() {
     detail::recorder& recorder = detail::recorder::instance();
