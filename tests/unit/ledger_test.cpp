@@ -319,6 +319,30 @@ TEST_CASE("the need of the head goes to the ranges of that name, not to heads of
   }
 }
 
+TEST_CASE("a need within a range of another need leaves that one without a row") {
+  counted_step s;
+  std::size_t const block = s.add("block", 1, 1);
+  std::size_t const inner = s.add("block/mlp", 1, 2);
+  std::size_t const own = s.add("block/norm", 1, 2);
+  s.hbm(inner, 100e6, 0);
+  s.hbm(own, 40e6, 0);
+  s.set(block, "hbm_bytes", 140e6);
+  byte_ledger const made = s.ledger({need("block", 140e6, 0), need("mlp", 100e6, 0)});
+  REQUIRE(made.rows.size() == 2);
+  CHECK(made.rows[0].path == "block/mlp");
+  CHECK(made.rows[0].need_bytes == doctest::Approx(100e6));  // its own alone
+  CHECK(made.rows[1].path == "(other ranges)");
+  CHECK(made.rows[1].need_bytes == 0);  // that of the block is not split up
+  CHECK(made.rows[1].hbm_bytes == doctest::Approx(40e6));
+  CHECK_FALSE(made.closes);
+  adds_up(made);
+  // What is around the inner range as a need of a range of its own.
+  byte_ledger const apart = s.ledger({need("norm", 40e6, 0), need("mlp", 100e6, 0)});
+  REQUIRE(apart.rows.size() == 2);
+  CHECK(apart.closes);
+  adds_up(apart);
+}
+
 TEST_CASE("alternatives of a need are whole names or patterns") {
   counted_step s;
   s.hbm(s.add("ffn"), 1e6, 0);

@@ -272,18 +272,26 @@ inline std::string human_percent(double part, double whole) {
   return fixed_string(100.0 * part / whole, 1);
 }
 
-/// Insertions, deletions and replacements that make `a` of `b`.
+/// A letter of ASCII as a small one.
+constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Insertions, deletions, replacements and exchanges of neighbours that make `a` of `b`, whatever
+/// the case of letters.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  vec<std::size_t> row(b.size() + 1);
+  vec<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  auto const same = [&](std::size_t i, std::size_t j) { return lower(a[i]) == lower(b[j]); };
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t const replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = (std::min)({replaced, row[j] + 1, row[j - 1] + 1});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    next[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      next[j + 1] = (std::min)({row[j] + (same(i, j) ? 0 : 1), row[j + 1] + 1, next[j] + 1});
+      if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j))
+        next[j + 1] = (std::min)(next[j + 1], before[j - 1] + 1);
     }
+    before.swap(row);
+    row.swap(next);
   }
   return row[b.size()];
 }

@@ -137,8 +137,7 @@ inline std::string unit_words(std::string_view unit) {
     } else if (part == "s") {
       words += words.empty() ? "seconds" : "second";
     } else {
-      for (char const c : part)
-        words += c == ' ' ? '_' : c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+      for (char const c : part) words += c == ' ' ? '_' : lower(c);
     }
   }
   return words;
