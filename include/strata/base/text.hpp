@@ -160,22 +160,6 @@ inline char* fixed_text(char* to, double value, int decimals) noexcept {
 
 STRATA_DETAIL_COLD_CODE
 
-// Sums of texts that begin with a temporary are that temporary: std::operator+ returns one more for
-// each `+`, and its destruction, twice, is most of the code of a sentence. A sum is no temporary of
-// its own: `std::string const& x = a + b + c` would refer to nothing.
-STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, char const* b) {
-  return std::move(a.append(b));
-}
-STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, std::string const& b) {
-  return std::move(a.append(b));
-}
-STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, std::string&& b) {
-  return std::move(a.append(b));
-}
-STRATA_DETAIL_COLD inline std::string&& operator+(char const* a, std::string&& b) {
-  return std::move(b.insert(0, a));
-}
-
 /// Without the blanks around it; a line's end is one.
 inline std::string_view trimmed(std::string_view text) noexcept {
   constexpr std::string_view blanks = " \t\r\n";
