@@ -67,6 +67,9 @@ template <class... Attributes>
 STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cached,
                                            std::string_view name, std::int64_t index, bool pushed,
                                            Attributes const&... attributes) noexcept {
+  static_assert((std::is_class<Attributes>::value && ...),
+                "behind the name of a range: one whole number as its index, then attributes such "
+                "as strata::flops(n)");
   range_attributes all;
   (attributes.apply(all), ...);
   if (all.refused) block().values_refused.fetch_add(1, std::memory_order_relaxed);

@@ -209,11 +209,7 @@ TEST_CASE("another thread stops the session within a pass: the thread of the pas
 TEST_CASE("another thread stops the session, and the thread of the pass does not come by") {
   std::size_t const misuses = fake_misuse_count();
   {
-    strata::session s(
-        fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
-    fake::unscript();
-    fake_profiler_reset();
-    REQUIRE(s.start().ok());
+    fake::started s(fake::counting_options(hbm_read));
     run_steps(1, step);
     {
       STRATA_STEP();
@@ -249,10 +245,7 @@ TEST_CASE("a session that stops within a pass records nothing afterwards") {
 }
 
 TEST_CASE("counters of the CPU by configuration, those of the GPU in code") {
-  strata::session s(fake::configure("trace,formats=none,counters=cpu_task_clock_ns"));
-  fake::unscript();
-  fake_profiler_reset();
-  REQUIRE(s.start().ok());
+  fake::started s("trace,formats=none,counters=cpu_task_clock_ns");
   auto const spin = [] {
     for (volatile int i = 0; i < 1'000'000;) i = i + 1;
   };

@@ -23,28 +23,34 @@ inline constexpr char const* hbm_write = "dram__bytes_write.sum";
 inline constexpr char const* l2_bytes = "lts__t_bytes.sum";
 inline constexpr char const* sass = "smsp__sass_inst_executed.sum";  // instrumented code
 
-/// A session that counts after one timed step and writes nothing. At its end everything is given
-/// back, and nothing was misused.
-struct counting : session {
-  explicit counting(std::string const& request, std::string const& more = "")
-      : session(configure("trace,formats=none,active=1,counters=" + request +
-                          (more.empty() ? "" : "," + more))) {
+/// What a session is told that counts after one timed step and writes nothing.
+inline std::string counting_options(std::string const& request, std::string const& more = "") {
+  return "trace,formats=none,active=1,counters=" + request + (more.empty() ? "" : "," + more);
+}
+
+/// A session that has started, with stand-ins that know nothing of the test before.
+struct started : session {
+  explicit started(std::string const& options) : session(configure(options)) {
     unscript();
     fake_profiler_reset();
-    misuses_ = fake_misuse_count();
+    misuses = fake_misuse_count();
     REQUIRE(start().ok());
   }
+  std::size_t misuses = 0;  ///< before it started
+};
+
+/// A session that counts. At its end everything is given back, and nothing was misused.
+struct counting : started {
+  explicit counting(std::string const& request, std::string const& more = "")
+      : started(counting_options(request, more)) {}
   ~counting() {
     stop();
     INFO(std::string(fake_last_misuse()));
-    CHECK(fake_misuse_count() == misuses_);
+    CHECK(fake_misuse_count() == misuses);
     CHECK(fake_cuda_misuse_count() == 0);
     CHECK(fake_profiler_enabled() == 0);
     fake_profiler_reset();
   }
-
- private:
-  std::size_t misuses_ = 0;
 };
 
 /// A kernel of 32 threads a block: it adds 32 * blocks to a metric of weight 1.

@@ -55,12 +55,8 @@ struct terminal_stderr {
 };
 
 /// A session whose passes the program drives.
-struct by_hand : strata::session {
-  by_hand() : session(fake::configure("trace,formats=none")) {
-    fake::unscript();
-    fake_profiler_reset();
-    REQUIRE(start().ok());
-  }
+struct by_hand : fake::started {
+  by_hand() : started("trace,formats=none") {}
 };
 
 /// As a program does that leaves after `most` of them.
@@ -240,11 +236,7 @@ TEST_CASE("a capture across the end of a counting step: the pass is void, and ma
 
 TEST_CASE("a session that ends while a stream captures leaves the capture intact") {
   {
-    strata::session s(
-        fake::configure(std::string("trace,formats=none,active=1,counters=") + hbm_read));
-    fake::unscript();
-    fake_profiler_reset();
-    REQUIRE(s.start().ok());
+    fake::started s(fake::counting_options(hbm_read));
     run_steps(1, step);
     {
       STRATA_STEP();

@@ -21,8 +21,19 @@ LLMC = "-Ofast -Wno-unused-result -Wno-ignored-pragmas -Wno-unknown-attributes -
 LLMC_NVCC = "--threads=0 -t=0 --use_fast_math -std=c++17 -O3".split()
 
 
+# Mistakes, and what the compiler says of them.
+MISTAKES = [
+    ('STRATA_RANGE("b", i, i);', "one whole number as its index, then attributes"),
+    ('STRATA_RANGE("b", 0.5);', "one whole number as its index, then attributes"),
+]
+
+
 def host(checks, compiler):
     base = [compiler, f"-I{INCLUDE}", *WARNINGS]
+    for line, says in MISTAKES:
+        text = "#include <strata/strata.hpp>\nvoid unit(int i) {\n  (void)i;\n  " + line + "\n}\n"
+        told = run(base + ["-std=c++17", "-fsyntax-only", "-x", "c++", "-"], stdin=text)
+        checks.that(told.returncode != 0 and says in told.stderr, f"{line} is explained", told.stderr)
     jobs = []
     builds = [("plain", ["-O2"]), ("bare", ["-O0", "-fno-exceptions", "-fno-rtti"]),
               ("fast", ["-O3", "-ffast-math", "-march=native", "-flto"])]

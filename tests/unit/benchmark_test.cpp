@@ -114,6 +114,23 @@ TEST_CASE("lines with the columns of llama.cpp's tools") {
         "| test | t/s |\n| --- | ---: |\n| tg | 75.00 \xC2\xB1 35.36 |\n");
 }
 
+TEST_CASE("names do no harm on a terminal and keep the columns straight") {
+  benchmark_result hostile = at("\x1b[31mf\n", 8, 0, 10);
+  hostile.how.x.name = "\tn";
+  hostile.how.tokens = 1;
+  benchmark_result wide = at("\xE8\xA1\x8C\xE5\x88\x97", 8, 0, 10);  // two characters, four columns
+  for (std::string const& text : {benchmark_text({hostile, wide, at("\x1b[31mf\n", 16, 0, 20)}),
+                                  backend_ops_text({hostile}), llama_bench_text({hostile})}) {
+    CAPTURE(text);
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK(text.find('\t') == std::string::npos);
+    CHECK(text.find("\\x1b[31mf\\n(") != std::string::npos);
+  }
+  std::string const table = benchmark_text({wide, result_of("plain", {10})});
+  CHECK(table.find("\xE8\xA1\x8C\xE5\x88\x97(n=8)       3 ") != std::string::npos);
+  CHECK(table.find("plain           1 ") != std::string::npos);
+}
+
 TEST_CASE("without a device the host times the trials, which are calls of ranges") {
   benchmarks all("host,formats=none");
   int calls = 0;

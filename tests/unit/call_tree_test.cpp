@@ -1,6 +1,4 @@
-#include "sample_profile.hpp"
-
-#include <strata/analyse/call_tree.hpp>
+#include "tree_rows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,30 +7,14 @@
 #include <string>
 #include <vector>
 
+using sample::paths;
+using sample::row_at;
+using sample::texts;
 using strata::api_kind;
 using strata::call_tree;
 using strata::copy_kind;
 using strata::folding;
 using strata::range_row;
-
-namespace {
-
-range_row const& row_at(call_tree const& tree, std::string const& path) {
-  for (range_row const& row : tree.rows())
-    if (row.path == path) return row;
-  FAIL("no row " << path);
-  return tree.rows()[0];
-}
-
-std::vector<std::string> paths(call_tree const& tree) {
-  std::vector<std::string> all;
-  for (range_row const& row : tree.rows()) all.push_back(row.path);
-  return all;
-}
-
-using texts = std::vector<std::string>;
-
-}  // namespace
 
 TEST_CASE("an empty profile has a root and nothing else") {
   strata::profile const nothing;

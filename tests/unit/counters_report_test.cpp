@@ -17,6 +17,8 @@
 
 using namespace counter_test;
 using report_test::golden;
+using report_test::has;
+using report_test::lines;
 using report_test::text_of;
 
 namespace {
@@ -77,18 +79,6 @@ counter_sample everything() {
   }
   return s;
 }
-
-std::vector<std::string> lines(std::string const& text) {
-  std::vector<std::string> result;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t const end = text.find('\n', at);
-    result.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return result;
-}
-
-bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
 
 /// Cells of a line without quoted commas.
 std::vector<std::string> cells(std::string const& line) {

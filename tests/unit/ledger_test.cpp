@@ -79,6 +79,17 @@ double of(ledger_row const& row, std::string_view name) {
   return sum;
 }
 
+llm::model small_model() {
+  llm::model m;
+  m.width = 64;
+  m.vocabulary = 1000;
+  m.kinds[0].count = 3;
+  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
+  m.kinds[0].head_size = 16;
+  m.kinds[0].ffn = 256;
+  return m;
+}
+
 /// Need, residuals and the rest are what was counted.
 void adds_up(byte_ledger const& made) {
   auto const check = [](ledger_row const& row) {
@@ -265,14 +276,17 @@ TEST_CASE("the table and the JSON rows") {
   CHECK(rows[1]["path"] == "");
 }
 
+TEST_CASE("a path does no harm on a terminal") {
+  counted_step s;
+  s.hbm(s.add("\x1b[31mmlp\n"), 1e6, 0);
+  std::string const text = ledger_text(s.ledger({need("*mlp*", 0.5e6, 0)}));
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("\n\\x1b[31mmlp\\n ") != std::string::npos);
+  CHECK(text.find("most of it in \\x1b[31mmlp\\n\n") != std::string::npos);
+}
+
 TEST_CASE("the needs of a model are those of its parts") {
-  llm::model m;
-  m.width = 64;
-  m.vocabulary = 1000;
-  m.kinds[0].count = 3;
-  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
-  m.kinds[0].head_size = 16;
-  m.kinds[0].ffn = 256;
+  llm::model const m = small_model();
   llm::pass const p = llm::decode(2, 100);
   vec<byte_need> const needs = needs_of(m, p);
   REQUIRE(needs.size() == 4);
@@ -283,13 +297,7 @@ TEST_CASE("the needs of a model are those of its parts") {
 }
 
 TEST_CASE("the need of the head goes to the ranges of that name, not to heads of attention") {
-  llm::model m;
-  m.width = 64;
-  m.vocabulary = 1000;
-  m.kinds[0].count = 3;
-  m.kinds[0].heads = m.kinds[0].kv_heads = 4;
-  m.kinds[0].head_size = 16;
-  m.kinds[0].ffn = 256;
+  llm::model const m = small_model();
   llm::pass const p = llm::decode(2, 100);
   for (char const* name : {"lm_head", "head", "decode/head[*]"}) {
     CAPTURE(name);
@@ -309,6 +317,30 @@ TEST_CASE("the need of the head goes to the ranges of that name, not to heads of
     CHECK(made.rows[1].path == name);
     CHECK(made.rows[1].need_bytes == doctest::Approx(llm::head(m, p).bytes()));
   }
+}
+
+TEST_CASE("a need within a range of another need leaves that one without a row") {
+  counted_step s;
+  std::size_t const block = s.add("block", 1, 1);
+  std::size_t const inner = s.add("block/mlp", 1, 2);
+  std::size_t const own = s.add("block/norm", 1, 2);
+  s.hbm(inner, 100e6, 0);
+  s.hbm(own, 40e6, 0);
+  s.set(block, "hbm_bytes", 140e6);
+  byte_ledger const made = s.ledger({need("block", 140e6, 0), need("mlp", 100e6, 0)});
+  REQUIRE(made.rows.size() == 2);
+  CHECK(made.rows[0].path == "block/mlp");
+  CHECK(made.rows[0].need_bytes == doctest::Approx(100e6));  // its own alone
+  CHECK(made.rows[1].path == "(other ranges)");
+  CHECK(made.rows[1].need_bytes == 0);  // that of the block is not split up
+  CHECK(made.rows[1].hbm_bytes == doctest::Approx(40e6));
+  CHECK_FALSE(made.closes);
+  adds_up(made);
+  // What is around the inner range as a need of a range of its own.
+  byte_ledger const apart = s.ledger({need("norm", 40e6, 0), need("mlp", 100e6, 0)});
+  REQUIRE(apart.rows.size() == 2);
+  CHECK(apart.closes);
+  adds_up(apart);
 }
 
 TEST_CASE("alternatives of a need are whole names or patterns") {

@@ -286,6 +286,12 @@ TEST_CASE("edit distance") {
   CHECK(edit_distance("abc", "") == 3);
   CHECK(edit_distance("kitten", "sitting") == 3);
   CHECK(edit_distance("hbn", "hbm") == 1);
+  CHECK(edit_distance("hmb", "hbm") == 1);  // neighbours exchanged
+  CHECK(edit_distance("skpi", "skip") == 1);
+  CHECK(edit_distance("bhm", "hbm") == 1);
+  CHECK(edit_distance("mhb", "hbm") == 2);
+  CHECK(edit_distance("HOST", "host") == 0);
+  CHECK(edit_distance("HSOT[", "host") == 2);
 }
 
 TEST_CASE("places of counters") {

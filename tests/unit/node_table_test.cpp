@@ -165,7 +165,7 @@ TEST_CASE("a thread asks for a node once, however large the tree") {
 }
 
 TEST_CASE("what a thread remembers is bounded, and right beyond the bound") {
-  using map = strata::detail::numbering<detail::node_key>;
+  using map = strata::detail::key_numbers<detail::node_key>;
   map known(map::most_remembered);
   CHECK(known.find({1, 2, 3}) == 0);
   constexpr std::uint32_t count = 2 * map::most_remembered;

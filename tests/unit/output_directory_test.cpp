@@ -198,15 +198,36 @@ TEST_CASE("what trace.json leaves out is said on the console") {
 }
 
 TEST_CASE("a problem of several windows is printed with the first one, whatever its numbers") {
-  strata::detail::window_reports windows;
+  strata::detail::kept_reports earlier;
   strata::vec<std::string> problems{"3 steps not counted", "no metric l1", "no metric l2"};
-  windows.leave_new(problems);
+  earlier.leave_new(problems);
   CHECK(problems.size() == 3);  // those of one report are all new
   problems = {"12 steps not counted", "3 steps not counted at all", "3 step", "no metric l"};
-  windows.leave_new(problems);
+  earlier.leave_new(problems);
   REQUIRE(problems.size() == 2);
   CHECK(problems[0] == "3 steps not counted at all");
   CHECK(problems[1] == "3 step");
+}
+
+TEST_CASE("a report beside the program goes where the environment said at its start") {
+  work_folder const here;
+  report_test::report_sample s;
+  options wanted;
+  wanted.table = wanted.json = wanted.chrome_trace = false;
+  wanted.csv = true;
+  wanted.out = "/proc/strata";
+  char const* const before = getenv("TMPDIR");
+  std::string const kept = before == nullptr ? "" : before;
+  setenv("TMPDIR", (here / "early").c_str(), 1);
+  report_files::surroundings const around = report_files::look_around();
+  setenv("TMPDIR", (here / "late").c_str(), 1);
+  std::string const text = printed(here / "stderr", [&] {
+    CHECK(report_files(wanted, {}, around).write(s.source).code() == errc::input_output);
+  });
+  before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
+  CHECK(has(text, here / "early/strata-out"));
+  CHECK(fs::exists(here / "early/strata-out/ranges.csv"));
+  CHECK_FALSE(fs::exists(here / "late"));
 }
 
 TEST_CASE("the table has colours on a terminal only, and not where the user wants none") {

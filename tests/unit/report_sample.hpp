@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string>
 #include <utility>
+#include <vector>
 
 #ifndef STRATA_TEST_DATA
 #define STRATA_TEST_DATA STRATA_TEST_DIR "/unit"
@@ -20,6 +21,20 @@
 namespace report_test {
 
 using namespace strata;
+
+inline std::vector<std::string> lines(std::string const& text) {
+  std::vector<std::string> result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t const end = text.find('\n', at);
+    result.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return result;
+}
+
+inline bool has(std::string const& text, char const* part) {
+  return text.find(part) != std::string::npos;
+}
 
 struct report_sample {
   profile source;

@@ -17,18 +17,6 @@ std::string table(report_sample const& s, int width, std::size_t max_rows = 60,
   });
 }
 
-std::vector<std::string> lines(std::string const& text) {
-  std::vector<std::string> result;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t const end = text.find('\n', at);
-    result.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return result;
-}
-
-bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
-
 }  // namespace
 
 TEST_CASE("the tables are as they were") {

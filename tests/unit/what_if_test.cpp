@@ -5,11 +5,12 @@
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/what_if.hpp>
+#include <strata/what_if.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,50 @@ TEST_CASE("a step that the GPU bounds follows its kernels, not its launches") {
   what_if all = change_of(0, &what_if::kernels, 0.5);
   all.below = true;
   CHECK(step.with(all) == doctest::Approx(510));
+}
+
+TEST_CASE("no factor and no row is beyond what can be answered") {
+  program p;
+  p.run(4, [&] {
+    p.kernels(p.a, 2, 100 * us);
+    p.compute(p.b, 50 * us);
+    p.copy_of(p.a, 20 * us, 7);
+    p.api(p.b, 30 * us, api_kind::allocate);
+    p.wait();
+  });
+  answer const step(p);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (double what_if::*const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
+                                      &what_if::host_work, &what_if::waits, &what_if::allocations})
+    for (std::size_t row : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
+      CAPTURE(row);
+      auto const with = [&](double factor) {
+        what_if change = change_of(row, part, factor);
+        change.below = row == 0;
+        return step.with(change);
+      };
+      CHECK(with(std::nan("")) == step.now());
+      for (double const less : {-1e-9, -1.0, -1e300, -infinity}) CHECK(with(less) == with(0));
+      for (double const more : {1001.0, 1e18, 1e300, infinity}) CHECK(with(more) == with(1000));
+      CHECK(with(1000) >= step.now());
+      CHECK(with(1000) <= 1001 * step.now());
+    }
+  CHECK(step.with(change_of(1, &what_if::kernels, 1e300)) > 100'000);  // it did count
+  for (std::size_t const row : {std::size_t{3}, std::size_t{1} << 32, ~std::size_t{0}}) {
+    CAPTURE(row);
+    what_if beyond = change_of(row, &what_if::kernels, 0);
+    CHECK(step.with(beyond) == step.now());
+    beyond.below = true;
+    CHECK(step.with(beyond) == step.now());
+  }
+  // A run that lasted eleven days.
+  program slow;
+  slow.run(2, [&] {
+    slow.kernel_of(slow.a, 500'000'000'000'000);
+    slow.wait();
+  });
+  double const longest = answer(slow).with(change_of(1, &what_if::kernels, 1e300));
+  CHECK(longest == doctest::Approx(5e14).epsilon(0.01));  // us
 }
 
 TEST_CASE("a step that launches bound follows its launches, not its kernels") {

@@ -432,25 +432,6 @@ inline call_tree::call_tree(profile const& source, folding mode) {
   builder.build(rows_, row_of_node_);
 }
 
-namespace detail {
-
-/// Marks the nodes whose names match one of the patterns, and everything below them.
-/// Returns: whether there is one.
-inline bool select_ranges(profile& of, vec<std::string> const& patterns) {
-  bool any = false;
-  for (std::size_t i = 1; i < of.nodes.size(); ++i) {
-    profile_node& node = of.nodes[i];
-    node.selected = node.parent != root_node && of.nodes[node.parent].selected;
-    for (std::string const& pattern : patterns)
-      node.selected = node.selected || matches(of.names[node.name], pattern);
-    any = any || node.selected;
-  }
-  of.nodes[root_node].selected = false;
-  return any;
-}
-
-}  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_ANALYSE_CALL_TREE_HPP

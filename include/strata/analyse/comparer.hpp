@@ -412,9 +412,7 @@ class comparer {
     return of.result->path + (of.gpu ? " (GPU)" : " (host)");
   }
 
-  void decide() {
-    using verdict = comparison_verdict;
-    comparability circumstances(before_, after_);
+  void note_differences(comparability& circumstances) {
     to_.notes = std::move(circumstances.notes);
     if (options_.anyway)
       for (std::string const& each : circumstances.obstacles)
@@ -423,6 +421,12 @@ class comparer {
       to_.notes.push_back(std::to_string(to_.only_before.size()) +
                           " ranges are only in the first, " +
                           std::to_string(to_.only_after.size()) + " only in the second profile.");
+  }
+
+  void decide() {
+    using verdict = comparison_verdict;
+    comparability circumstances(before_, after_);
+    note_differences(circumstances);
     std::size_t slower = 0, unsure = 0;
     judged_time const* const slowest = worst(range_verdict::slower, slower);
     judged_time const* const noisiest = worst(range_verdict::unsure, unsure);

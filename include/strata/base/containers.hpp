@@ -185,21 +185,21 @@ class text_words {
   }
 };
 
-/// Numbers by key, by open addressing. Where it has a limit it starts again from nothing beyond it,
-/// as a thread's memory of a table that threads share may. A key has `hash()` and `==`. Threads:
-/// one at a time.
+/// Numbers by key, for what a range calls: without memory `add` returns false, where a number_map
+/// fails as a vec does. Where it has a limit it starts again from nothing beyond it, as a thread's
+/// memory of a table that threads share may. A key has `hash()` and `==`. Threads: one at a time.
 template <class Key>
-class numbering {
+class key_numbers {
   static_assert(std::is_trivially_copyable<Key>::value, "an entry of zeros is free");
 
  public:
   /// The size of a thread's own map.
   static constexpr std::size_t most_remembered = std::size_t{1} << 16;
 
-  explicit numbering(std::size_t most = ~std::size_t{0}) noexcept : most_(most) {}
-  numbering(numbering const&) = delete;
-  numbering& operator=(numbering const&) = delete;
-  ~numbering() { std::free(entries_); }
+  explicit key_numbers(std::size_t most = ~std::size_t{0}) noexcept : most_(most) {}
+  key_numbers(key_numbers const&) = delete;
+  key_numbers& operator=(key_numbers const&) = delete;
+  ~key_numbers() { std::free(entries_); }
 
   /// 0 where the key is not known.
   std::uint32_t find(Key const& key) const noexcept {
@@ -343,7 +343,7 @@ class name_table {
   }
 
   mutable std::mutex mutex_;
-  numbering<text_key> numbers_;
+  key_numbers<text_key> numbers_;
   vec<std::string_view> texts_;
   std::size_t bytes_ = 0;
   std::uint64_t asked_ = 0;
@@ -374,7 +374,7 @@ class name_memo {
   }
 
   name_table* names_;
-  numbering<text_key> known_{numbering<text_key>::most_remembered};
+  key_numbers<text_key> known_{key_numbers<text_key>::most_remembered};
 };
 
 }  // namespace detail

@@ -160,22 +160,6 @@ inline char* fixed_text(char* to, double value, int decimals) noexcept {
 
 STRATA_DETAIL_COLD_CODE
 
-// Sums of texts that begin with a temporary are that temporary: std::operator+ returns one more for
-// each `+`, and its destruction, twice, is most of the code of a sentence. A sum is no temporary of
-// its own: `std::string const& x = a + b + c` would refer to nothing.
-STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, char const* b) {
-  return std::move(a.append(b));
-}
-STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, std::string const& b) {
-  return std::move(a.append(b));
-}
-STRATA_DETAIL_COLD inline std::string&& operator+(std::string&& a, std::string&& b) {
-  return std::move(a.append(b));
-}
-STRATA_DETAIL_COLD inline std::string&& operator+(char const* a, std::string&& b) {
-  return std::move(b.insert(0, a));
-}
-
 /// Without the blanks around it; a line's end is one.
 inline std::string_view trimmed(std::string_view text) noexcept {
   constexpr std::string_view blanks = " \t\r\n";
@@ -272,18 +256,26 @@ inline std::string human_percent(double part, double whole) {
   return fixed_string(100.0 * part / whole, 1);
 }
 
-/// Insertions, deletions and replacements that make `a` of `b`.
+/// A letter of ASCII as a small one.
+constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Insertions, deletions, replacements and exchanges of neighbours that make `a` of `b`, whatever
+/// the case of letters.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  vec<std::size_t> row(b.size() + 1);
+  vec<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  auto const same = [&](std::size_t i, std::size_t j) { return lower(a[i]) == lower(b[j]); };
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t const replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = (std::min)({replaced, row[j] + 1, row[j - 1] + 1});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    next[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      next[j + 1] = (std::min)({row[j] + (same(i, j) ? 0 : 1), row[j + 1] + 1, next[j] + 1});
+      if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j))
+        next[j + 1] = (std::min)(next[j + 1], before[j - 1] + 1);
     }
+    before.swap(row);
+    row.swap(next);
   }
   return row[b.size()];
 }

@@ -331,7 +331,7 @@ class page_writer {
     json_.end_object();
   }
 
-  void write_columns(std::string_view key, std::string_view const* names, std::size_t count) {
+  void write_columns(char const* key, std::string_view const* names, std::size_t count) {
     json_.line();
     json_.array(key);
     for (std::size_t i = 0; i < count; ++i) json_.text({}, names[i]);

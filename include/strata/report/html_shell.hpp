@@ -230,7 +230,7 @@ const some = (n, one, many) => count(n) + " " + (n === 1 ? one : many || one + "
 const rate = unit => v => none(v) ? "" : scaled(v, 1000, ["", " k", " M", " G", " T", " P"].map(p => (p || " ") + unit));
 const percent = v => none(v) ? "" : (Math.abs(v) >= 99.95 ? v.toFixed(0) : Math.abs(v) >= 10 ? v.toFixed(1) : v.toFixed(Math.abs(v) >= 1 ? 1 : 2)) + " %";
 const inUnit = unit => ({ "%": percent, B: bytes, ns: time, s: v => time(v * 1e9), "": count })[unit]
-  || (unit.endsWith("/s") ? rate(unit) : v => none(v) ? "" : count(v) + " " + (v === 1 ? unit.replace(/(?<=ss|ch)es$|s$/, "") : unit));
+  || (unit.endsWith("/s") ? rate(unit) : v => none(v) ? "" : count(v) + " " + (v === 1 ? unit.replace(/(?<=ss|ch)es(?=\/|$)|s(?=\/|$)/, "") : unit));
 
 /* The ranges: two tables, with indices folded (block[*]) and each by itself. A row knows its parent and children. */
 const answer = data.answer, summary = answer.step, hasSteps = summary.from_steps;

@@ -425,7 +425,7 @@ class page_memory {
     return groups;
   }
 
-  void write_series(std::string_view key, part_of by) {
+  void write_series(char const* key, part_of by) {
     vec<group> const groups = choose(by);
     std::size_t const named = (std::min)(groups.size(), most_series - 1);
     number_map<std::size_t> series;

@@ -21,6 +21,15 @@
 #include <utility>
 
 STRATA_BEGIN
+
+/// How the report for a terminal is written.
+struct table_options {
+  int width = 120;            ///< columns of the terminal, 40 or more
+  bool color = false;         ///< ANSI escapes
+  std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
+  bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
+};
+
 namespace detail {
 
 /// A power of two in MB with room for twice as much as was asked for.
@@ -132,18 +141,6 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
   });
   return kernels;
 }
-
-}  // namespace detail
-
-/// How the report for a terminal is written.
-struct table_options {
-  int width = 120;            ///< columns of the terminal, 40 or more
-  bool color = false;         ///< ANSI escapes
-  std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
-  bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
-};
-
-namespace detail {
 
 /// The widest that a line may be.
 inline std::size_t usable_width(table_options const& options) noexcept {
@@ -311,10 +308,6 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// A text in ASCII, column by column.
 inline void write_ascii(text_writer& out, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -334,6 +327,23 @@ inline void write_ascii(text_writer& out, std::string_view text) {
   }
 }
 
+/// In UTF-8.
+inline void write_sections(text_writer& out, report_input const& input,
+                           table_options const& options) {
+  std::size_t const width = usable_width(options);
+  write_heading(out, input, options);
+  write_ranges(out, input, options);
+  write_counter_tables(out, input, options);
+  write_memory_purposes(out, input, options);
+  write_top_kernels(out, input, options);
+  out.put('\n');
+  for (std::string const& loss : loss_advice(input.source))
+    write_paragraph(out, "lost:    ", loss, width, console_warning, options.color);
+  for (std::string const& problem : input.source.problems)
+    write_paragraph(out, "problem: ", console_text(problem), width, console_warning, options.color);
+  write_paragraph(out, "cost:    ", cost_text(input.source), width, {}, false);
+}
+
 }  // namespace detail
 
 /// The report for a terminal: where and how long, the folded call tree with its cost, what was
@@ -341,29 +351,13 @@ inline void write_ascii(text_writer& out, std::string_view text) {
 /// it, what went wrong, what Strata itself cost.
 inline void write_table(detail::text_writer& out, report_input const& input,
                         table_options const& options = {}) {
-  if (options.ascii) {
-    std::string text;
-    {
-      detail::text_writer wide(text);
-      table_options same = options;
-      same.ascii = false;
-      write_table(wide, input, same);
-    }
-    return detail::write_ascii(out, text);
+  if (!options.ascii) return detail::write_sections(out, input, options);
+  std::string text;
+  {
+    detail::text_writer wide(text);
+    detail::write_sections(wide, input, options);
   }
-  std::size_t const width = detail::usable_width(options);
-  detail::write_heading(out, input, options);
-  detail::write_ranges(out, input, options);
-  detail::write_counter_tables(out, input, options);
-  detail::write_memory_purposes(out, input, options);
-  detail::write_top_kernels(out, input, options);
-  out.put('\n');
-  for (std::string const& loss : detail::loss_advice(input.source))
-    detail::write_paragraph(out, "lost:    ", loss, width, detail::console_warning, options.color);
-  for (std::string const& problem : input.source.problems)
-    detail::write_paragraph(out, "problem: ", detail::console_text(problem), width,
-                            detail::console_warning, options.color);
-  detail::write_paragraph(out, "cost:    ", detail::cost_text(input.source), width, {}, false);
+  detail::write_ascii(out, text);
 }
 
 STRATA_END

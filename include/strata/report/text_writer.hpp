@@ -120,6 +120,14 @@ inline std::string console_text(std::string_view text) {
   return result;
 }
 
+/// A text as a cell of that width, which a longer one exceeds: on the left, or on the right behind
+/// a blank at least.
+inline std::string aligned(std::string_view text, std::size_t width, bool left = false) {
+  std::size_t const taken = display_width(text);
+  std::string cell(taken < width ? width - taken : left ? 0 : 1, ' ');
+  return cell.insert(left ? 0 : cell.size(), text);
+}
+
 /// The text within `width` columns; where it is longer, its middle becomes an ellipsis.
 inline std::string shortened(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
@@ -378,10 +386,8 @@ class json_writer final : public cell_sink {
       : out_(out), rounds_(rounds) {}
 
   void object(char const* key = nullptr) { open(key, '{'); }
-  void object(std::string_view key) { open(std::string(key).c_str(), '{'); }
   void end_object() { close('}'); }
   void array(char const* key = nullptr) { open(key, '['); }
-  void array(std::string_view key) { open(std::string(key).c_str(), '['); }
   void end_array() { close(']'); }
   /// The next value begins on a line of its own.
   void line() { line_ = true; }
@@ -401,7 +407,6 @@ class json_writer final : public cell_sink {
     begin(key);
     out_.number(rounds_ ? six_digits(value) : value);
   }
-  void number(std::string_view key, double value) { number(std::string(key).c_str(), value); }
   void boolean(char const* key, bool value) {
     begin(key);
     out_.write(value ? "true" : "false");

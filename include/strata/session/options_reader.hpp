@@ -6,7 +6,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
-#include <strata/report/columns.hpp>
+#include <strata/report/report_input.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -159,31 +159,38 @@ class options_reader {
     return line + (text.size() > most ? "..." : "");
   }
 
-  void set(std::string_view key, std::string_view value, bool has_value) {
-    ++known_;
+  /// The keys that say whether anything is recorded, and whether of the device.
+  bool set_whether(std::string_view key, std::string_view value, bool has_value) {
     if (key == "trace") {
-      if (value.find_first_not_of("01onf") != value.npos) return device_kinds(value);
+      if (value.find_first_not_of("01onf") != value.npos) {
+        device_kinds(value);
+        return true;
+      }
       bool on = to_->trace;
       if (flag(key, value, on)) to_->enabled = to_->enabled || on;
       to_->trace = on;
-      return;
+      return true;
     }
     if (key == "host") {
       bool only_host = !to_->trace;
       (void)flag(key, value, only_host);
       to_->trace = !only_host;
-      return;
+      return true;
     }
-    if ((key == "on" || key == "1") && !has_value) {
-      to_->enabled = true;
-      return;
+    bool const on = key == "on" || key == "1";
+    bool const off = key == "off" || key == "0";
+    if (!on && !off) return false;
+    if (has_value) {
+      wrong(key, value, "no value");
+    } else {
+      to_->enabled = on;
     }
-    if ((key == "off" || key == "0") && !has_value) {
-      to_->enabled = false;
-      return;
-    }
-    if (key == "on" || key == "1" || key == "off" || key == "0")
-      return wrong(key, value, "no value");
+    return true;
+  }
+
+  void set(std::string_view key, std::string_view value, bool has_value) {
+    ++known_;
+    if (set_whether(key, value, has_value)) return;
     if (key == "out") {
       if (value.empty()) return wrong(key, value, "a directory, as in out=run1");
       to_->out = std::string(value);

@@ -21,12 +21,10 @@
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -36,11 +34,7 @@
 #include <string_view>
 #include <utility>
 
-#if defined(_WIN32)
-#include <direct.h>
-#endif
 #if defined(__linux__) || defined(__APPLE__)
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #endif
@@ -49,194 +43,9 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What a file is filled with: refers to a function of a text_writer.
-class file_content {
- public:
-  template <class Fill>
-  file_content(Fill const& fill) noexcept
-      : fill_(&fill),
-        run_([](void const* of, text_writer& out) { (*static_cast<Fill const*>(of))(out); }) {}
-
-  void write(text_writer& out) const { run_(fill_, out); }
-
- private:
-  void const* fill_;
-  void (*run_)(void const*, text_writer&);
-};
-
-/// A directory of its own for the files of one run.
-class output_directory {
- public:
-  /// Makes the directory, with its parents; where it is there already, or a file of its name, the
-  /// first free of `-2`, `-3`, ... beside it. `numbered_from` not 0: the first free of `001`,
-  /// `002`, ... within it, from that number on.
-  status make(std::string const& wanted, int numbered_from = 0) {
-    bool const numbered = numbered_from != 0;
-    int const first = numbered ? numbered_from : 1;
-    if (wanted.empty()) return failure(wanted, ENOENT);
-    std::string path = wanted;
-    while (path.size() > 1 && path.back() == '/') path.pop_back();
-    if (numbered) path += '/';
-    for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
-         slash = path.find('/', slash + 1)) {
-      (void)make_one(path.substr(0, slash));
-    }
-    for (int number = first; number - first < most_runs; ++number) {
-      number_ = number;
-      path_ = path + (numbered      ? three_digits(number)
-                      : number == 1 ? std::string()
-                                    : "-" + std::to_string(number));
-      int const error = make_one(path_);
-      if (error == 0) return {};
-      if (error != EEXIST || is_special(path_)) return failure(path_, error);
-    }
-    return failure(path, EEXIST);
-  }
-
-  std::string const& path() const noexcept { return path_; }
-  /// That of a numbered directory.
-  int number() const noexcept { return number_; }
-
-  /// What a directory is, whatever its name: a link may take its place, or another process make one
-  /// of the same name.
-  struct identity {
-    bool known = false;
-    std::uint64_t device = 0;
-    std::uint64_t file = 0;
-    std::int64_t modified = 0;
-  };
-  identity which() const noexcept {
-    identity is;
-#if defined(__linux__) || defined(__APPLE__)
-    struct stat found {};
-    is.known = ::lstat(path_.c_str(), &found) == 0;
-    if (is.known) is = identity_of(found);
-#endif
-    return is;
-  }
-
-  /// Removes these files (`a,b`), and the directory if nothing else is in it: neither where it is
-  /// another directory than it was, nor files that were written since. Not on Windows.
-  static void remove(std::string const& path, std::string_view files, identity const& made) {
-#if defined(__linux__) || defined(__APPLE__)
-    int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0) return;
-    struct stat now {};
-    bool const same = made.known && ::fstat(folder, &now) == 0 &&
-                      identity_of(now).device == made.device && identity_of(now).file == made.file;
-    while (same && !files.empty()) {
-      std::size_t const comma = (std::min)(files.find(','), files.size());
-      std::string const name(files.substr(0, comma));
-      // The last change of the directory was the rename of the report's last file.
-      if (::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-          machine::modified(now) <= made.modified)
-        (void)::unlinkat(folder, name.c_str(), 0);
-      files.remove_prefix((std::min)(comma + 1, files.size()));
-    }
-    ::close(folder);
-    if (same) remove_empty(path);
-#else
-    (void)path, (void)files, (void)made;
-#endif
-  }
-
-  /// Whether `make` would succeed; only parents stay behind.
-  static status probe(std::string const& wanted, bool numbered = false) {
-    output_directory made;
-    status const outcome = made.make(wanted, numbered ? 1 : 0);
-    if (outcome.ok()) remove_empty(made.path_);
-    return outcome;
-  }
-
-  /// Writes one file under a temporary name and renames it when it is whole.
-  status write(char const* name, file_content const& content) const {
-    std::FILE* file = nullptr;
-    status const begun = begin(name, file);
-    if (!begun.ok()) return begun;
-    int error = 0;
-    {
-      text_writer out(file);
-      content.write(out);
-      if (!out.flush()) error = out.error();
-    }
-    return end(name, file, error);
-  }
-
-  /// Begins a file under its temporary name, with `.part` behind it.
-  status begin(char const* name, std::FILE*& file) const {
-    std::string const part = path_ + "/" + name + ".part";
-    file = std::fopen(part.c_str(), "wbe");
-    if (file == nullptr) return failure(part, errno);
-    // The text_writer has a buffer. A second one here would be written again by a child that the
-    // program forks meanwhile.
-    (void)std::setvbuf(file, nullptr, _IONBF, 0);
-    return {};
-  }
-
-  /// Ends it: gives it its name, or removes it where there was an error.
-  status end(char const* name, std::FILE* file, int error) const {
-    std::string const whole = path_ + "/" + name;
-    std::string const part = whole + ".part";
-    if (std::fclose(file) != 0 && error == 0) error = errno;
-    if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
-    if (error == 0) return {};
-    (void)std::remove(part.c_str());
-    return failure(whole, error);
-  }
-
- private:
-  static constexpr int most_runs = 10'000;
-
-  static std::string three_digits(int number) {
-    std::string const text = std::to_string(number);
-    return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
-  }
-
-#if defined(__linux__) || defined(__APPLE__)
-  static identity identity_of(struct stat const& found) noexcept {
-    return {true, static_cast<std::uint64_t>(found.st_dev),
-            static_cast<std::uint64_t>(found.st_ino), machine::modified(found)};
-  }
-#endif
-
-  static void remove_empty(std::string const& path) noexcept {
-#if defined(_WIN32)
-    (void)_rmdir(path.c_str());
-#else
-    (void)::rmdir(path.c_str());
-#endif
-  }
-
-  static int make_one(std::string const& path) noexcept {
-#if defined(_WIN32)
-    return _mkdir(path.c_str()) == 0 ? 0 : errno;
-#else
-    return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
-#endif
-  }
-
-  /// Neither a directory nor a file: nothing is made beside /dev/null.
-  static bool is_special(std::string const& path) noexcept {
-#if defined(_WIN32)
-    struct _stat64 found {};
-    return _stat64(path.c_str(), &found) != 0 || (found.st_mode & (_S_IFDIR | _S_IFREG)) == 0;
-#else
-    struct stat found {};
-    return ::stat(path.c_str(), &found) != 0 || !(S_ISDIR(found.st_mode) || S_ISREG(found.st_mode));
-#endif
-  }
-
-  static status failure(std::string const& path, int error) {
-    return {errc::input_output, "cannot write " + path + ": " + std::strerror(error) +
-                                    "; choose another place with STRATA=...,out=DIRECTORY"};
-  }
-
-  std::string path_;
-  int number_ = 0;
-};
-
-/// The reports of a session's windows, each in a numbered directory. Threads: one at a time.
-class window_reports {
+/// The reports that a session with `trigger=` or `every=` has written of its windows, each in a
+/// numbered directory: how many stay, and what was printed. Threads: one at a time.
+class kept_reports {
  public:
   /// The number that the next report asks for.
   int next() const noexcept { return next_; }
@@ -256,7 +65,7 @@ class window_reports {
 
   /// One was written. `keep` not 0: so many stay, the last ones. Only files that were written here
   /// are removed.
-  void add(output_directory const& made, std::string const& files, std::size_t keep) {
+  void add(output_directory const& made, vec<std::string> const& files, std::size_t keep) {
     next_ = made.number() + 1;
     if (keep == 0) return;
     kept_.push_back({made.path(), files, made.which()});
@@ -269,7 +78,7 @@ class window_reports {
  private:
   struct report {
     std::string directory;
-    std::string files;
+    vec<std::string> files;
     output_directory::identity made;
   };
 
@@ -307,53 +116,54 @@ class running_trace {
 /// All reports of one profile: the files in a directory of their own, the table on stderr.
 class report_files {
  public:
-  explicit report_files(options const& wanted, trace_options const& trace = {},
-                        table_options const& table = terminal())
-      : options_(&wanted), trace_options_(trace), table_options_(table) {}
-
-  /// The table for the terminal. It reads the environment, which a report beside the running
-  /// program leaves alone.
-  static table_options terminal() noexcept {
-    return {terminal_width(), has_colors(), most_rows, !has_utf8()};
+  /// What a report takes from the environment, which one beside the running program leaves alone:
+  /// the program may change it.
+  struct surroundings {
+    table_options table;
+    std::string spare;  ///< the place of files that cannot be where they should
+  };
+  static surroundings look_around() {
+    return {{terminal_width(), has_colors(), most_rows, !has_utf8()}, spare_place()};
   }
 
+  explicit report_files(options const& wanted, trace_options const& trace = {},
+                        surroundings const& around = look_around())
+      : options_(&wanted), trace_options_(trace), around_(around) {}
+
   /// Whether the files of a run can go where they should. Where they cannot, `wanted.out` becomes
-  /// a folder of temporary files.
+  /// `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
-  static status find_place(options& wanted, int rank) {
+  static status find_place(options& wanted, int rank, std::string const& spare) {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
     if (numbered) wanted.out = machine::absolute(wanted.out);
     status const asked = output_directory::probe(place(wanted.out, rank), numbered);
     if (asked.ok()) return {};
-    char const* const folder = std::getenv("TMPDIR");
-    std::string const other =
-        std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
-    if (!output_directory::probe(place(other, rank), numbered).ok()) return asked;
-    wanted.out = other;
-    return {asked.code(), asked.message() + "; the files of this run go to " + other +
+    if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
+    wanted.out = spare;
+    return {asked.code(), asked.message() + "; the files of this run go to " + spare +
                               (numbered ? "" : ", or the first free of -2, -3, ... of it")};
   }
 
   /// Makes the directory for the files of this process, where `find_place` would have them if the
   /// place has gone. Returns: whether there is one; `outcome` is ok where it is as wanted.
-  static bool make_directory(options const& wanted, int rank, output_directory& made,
-                             status& outcome, int number = 1) {
+  static bool make_directory(options const& wanted, int rank, std::string const& spare,
+                             output_directory& made, status& outcome, int number = 1) {
     int const from = wanted.reports_windows() ? number : 0;
     outcome = made.make(place(wanted.out, rank), from);
     if (outcome.ok()) return true;
     options elsewhere = wanted;
-    outcome = find_place(elsewhere, rank);
+    outcome = find_place(elsewhere, rank, spare);
     return made.make(place(elsewhere.out, rank), from).ok();
   }
 
   /// The files have all problems of the profile; the first `said` of them are not printed again.
-  /// `trace`: the trace of this profile, if it was begun. `windows`: those that this is one of;
-  /// what an earlier one of them printed is not printed again either.
+  /// `trace`: the trace of this profile, if it was begun. `earlier`: the reports of a session
+  /// that this is one of; what one of them printed is not printed again either.
   status write(profile& source, std::size_t said = 0, running_trace* trace = nullptr,
-               window_reports* windows = nullptr) {
+               kept_reports* earlier = nullptr) {
     trace_ = trace;
-    if (windows != nullptr) number_ = windows->next();
+    if (earlier != nullptr) number_ = earlier->next();
     call_tree const tree(source);
     call_tree const folded(source, folding::by_name);
     vec<kernel_row> const kernels = make_kernel_table(source, tree);
@@ -376,32 +186,13 @@ class report_files {
     }
     if (options_->table || options_->json || options_->html) input.find_answer(folded);
     status const outcome = write_files(input);
-    // What the program printed comes before what is printed here; a process that is ending flushes
-    // by itself, or not at all, and one that goes on beside the report is left alone.
-    if (block().phase.load() == process_phase::running && !options_->reports_windows())
-      std::fflush(stdout);
-    vec<std::string> const problems = source.problems;
-    source.problems.erase(source.problems.begin(),
-                          source.problems.begin() + static_cast<std::ptrdiff_t>(said));
-    if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
-    if (windows != nullptr) windows->leave_new(source.problems);
-    if (options_->table) {
-      text_writer out(stderr);
-      write_table(out, input, table_options_);
-    } else {
-      for (std::string const& problem : source.problems) say(problem.c_str());
-    }
-    source.problems = problems;
+    print(source, input, said, earlier);
     if (!outcome.ok()) say(outcome.message().c_str());
-    if (!written_.empty()) {
-      bool const several = written_.find(',') != written_.npos;  // a shell expands {a,b}, not {a}
-      std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
-                   directory_.path().c_str(), written_.c_str());
-      // A window that the end of the program cut off takes no whole one's place.
-      if (windows != nullptr && !broken_ && !source.steps.empty())
-        windows->add(directory_, written_, options_->keep);
-    }
-    if (windows != nullptr && broken_)
+    say_written();
+    // A window that the end of the program cut off takes no whole one's place.
+    if (earlier != nullptr && !written_.empty() && !broken_ && !source.steps.empty())
+      earlier->add(directory_, written_, options_->keep);
+    if (earlier != nullptr && broken_)
       output_directory::remove(directory_.path(), written_, directory_.which());
     return outcome;
   }
@@ -413,8 +204,43 @@ class report_files {
     return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html;
   }
 
+  /// In the folder of temporary files.
+  static std::string spare_place() {
+    char const* const folder = std::getenv("TMPDIR");
+    return std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
+  }
+
   static std::string place(std::string const& out, int rank) {
     return rank < 0 ? out : out + "/rank" + std::to_string(rank);
+  }
+
+  void print(profile& source, report_input const& input, std::size_t said,
+             kept_reports* earlier) const {
+    // What the program printed comes before what is printed here; a process that is ending flushes
+    // by itself, or not at all, and one that goes on beside the report is left alone.
+    if (block().phase.load() == process_phase::running && !options_->reports_windows())
+      std::fflush(stdout);
+    vec<std::string> const problems = source.problems;
+    source.problems.erase(source.problems.begin(),
+                          source.problems.begin() + static_cast<std::ptrdiff_t>(said));
+    if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
+    if (earlier != nullptr) earlier->leave_new(source.problems);
+    if (options_->table) {
+      text_writer out(stderr);
+      write_table(out, input, around_.table);
+    } else {
+      for (std::string const& problem : source.problems) say(problem.c_str());
+    }
+    source.problems = problems;
+  }
+
+  void say_written() const {
+    if (written_.empty()) return;
+    std::string names;
+    for (std::string const& each : written_) names += (names.empty() ? "" : ",") + each;
+    bool const several = written_.size() > 1;  // a shell expands {a,b}, not {a}
+    std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
+                 directory_.path().c_str(), names.c_str());
   }
 
   status write_files(report_input const& input) {
@@ -422,13 +248,13 @@ class report_files {
     status outcome;
     if (trace_ != nullptr) {
       directory_ = trace_->directory();
-    } else if (!make_directory(*options_, input.source.environment.rank, directory_, outcome,
-                               number_)) {
+    } else if (!make_directory(*options_, input.source.environment.rank, around_.spare, directory_,
+                               outcome, number_)) {
       return outcome;
     }
     auto const file = [&](std::string const& name, file_content const& content) {
       status const done = directory_.write(name.c_str(), content);
-      if (done.ok()) written_ += (written_.empty() ? "" : ",") + name;
+      if (done.ok()) written_.push_back(name);
       broken_ = broken_ || !done.ok();
       if (outcome.ok()) outcome = done;
     };
@@ -455,8 +281,7 @@ class report_files {
       });
     if (trace_ != nullptr) {
       std::string remark;
-      if (trace_->complete(input, remark))
-        written_ += (written_.empty() ? "" : ",") + std::string(trace_->file_name());
+      if (trace_->complete(input, remark)) written_.emplace_back(trace_->file_name());
       if (!remark.empty()) trace_problem_ = remark;
     } else if (options_->perfetto) {
       file("trace.perfetto-trace", [&](text_writer& out) {
@@ -506,13 +331,13 @@ class report_files {
 
   options const* options_;
   trace_options trace_options_;
-  table_options table_options_;
+  surroundings around_;
   std::string trace_problem_;  ///< what a trace leaves out
   running_trace* trace_ = nullptr;
   output_directory directory_;
-  int number_ = 1;  // the one that the directory of a window's report asks for
-  std::string written_;
-  bool broken_ = false;  // a file could not be written
+  int number_ = 1;            // the one that the directory of a window's report asks for
+  vec<std::string> written_;  // names of files
+  bool broken_ = false;       // a file could not be written
 };
 
 }  // namespace detail

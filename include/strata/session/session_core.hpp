@@ -10,10 +10,10 @@
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/nvtx/nvtx_ranges.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/session/step_counting.hpp>
@@ -23,8 +23,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,10 +30,6 @@
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
-#endif
-
-#if defined(__linux__)
-#include <dlfcn.h>
 #endif
 
 STRATA_BEGIN
@@ -47,90 +41,6 @@ inline status child_is_silent() {
           "this process was forked from one that had started a Strata session, and records "
           "nothing: fork before the first session, or run another program (exec)"};
 }
-
-/// `nvtx=in`: lets the program's NVTX calls come to the session, by way of CUPTI unless Strata
-/// itself is the tool that NVTX loaded. Threads: the session's.
-class nvtx_input {
- public:
-  /// NVTX reads the environment at the first call in each module of the program, so that this comes
-  /// before. It writes to the environment. Errors: unavailable.
-  /// Requires: the activity session is open if `tracing`.
-  status open(options const& wanted, bool tracing) {
-    process_block& ours = block();
-    bool const injected = is_the_tool();
-    ours.nvtx_ignored.store(wanted.nvtx == options::nvtx_mode::automatic ? !injected
-                                                                         : !wanted.nvtx_in());
-    waits_ = false;
-    other_tool_.clear();
-    if (!wanted.nvtx_in() || injected) return {};
-    char const* const tool = std::getenv(variable);
-    bool const named = tool != nullptr && *tool != '\0';
-    other_tool_ = named && !is_named(tool, "libcupti") ? tool : "";
-    if (!other_tool_.empty()) return {};
-    if (!tracing) {
-      return {
-          errc::unavailable,
-          "nvtx=in: NVTX calls do not arrive: they come by CUPTI, which needs trace, a device and "
-          "libcupti; without these, run the program under libstrata_inject.so (LD_PRELOAD)"};
-    }
-    std::string library;
-    status const heard = activity_collector::instance().receive_nvtx(library);
-    if (!heard.ok()) return heard;
-#if defined(__linux__)
-    if (!named && setenv(variable, library.c_str(), 1) != 0)
-      return {errc::internal,
-              "nvtx=in: the environment is full: set NVTX_INJECTION64_PATH to " + library};
-#endif
-    ours.nvtx_from.store(nvtx_source::cupti);
-    (void)nvtx_ranges::heard();
-    waits_ = true;
-    return {};
-  }
-
-  /// Whether NVTX loads this module as its tool, or has done so.
-  static bool is_the_tool() {
-    process_block& ours = block();
-#if defined(__linux__)
-    char const* const tool = std::getenv(variable);
-    Dl_info own{};
-    if (tool != nullptr && *tool != '\0' && dladdr(static_cast<void*>(&module_mark), &own) != 0 &&
-        own.dli_fname != nullptr) {
-      char* const named = realpath(tool, nullptr);
-      char* const here = realpath(own.dli_fname, nullptr);
-      if (named != nullptr && here != nullptr && std::string_view(named) == here)
-        ours.nvtx_from.store(nvtx_source::injection);
-      std::free(named);
-      std::free(here);
-    }
-#endif
-    return ours.nvtx_from.load() == nvtx_source::injection;
-  }
-
-  /// Whether anything came. Errors: unavailable; busy (another tool receives NVTX).
-  status close() {
-    // The tool may be another copy of Strata, which NVTX loads at the program's first call.
-    if (!other_tool_.empty() && !is_named(other_tool_, "libstrata_inject") && !is_the_tool()) {
-      return {errc::busy, "nvtx=in: NVTX calls go to " + other_tool_ +
-                              ", which NVTX_INJECTION64_PATH names: unset it to see them here"};
-    }
-    if (!waits_ || nvtx_ranges::heard()) return {};
-    return {
-        errc::unavailable,
-        "nvtx=in: no NVTX call was heard; if the program makes any, its first one came before "
-        "the session: begin the session earlier, or by STRATA=, or set NVTX_INJECTION64_PATH to "
-        "libcupti from outside"};
-  }
-
- private:
-  static constexpr char const* variable = "NVTX_INJECTION64_PATH";
-
-  static bool is_named(std::string_view path, std::string_view library) noexcept {
-    return path.substr(path.rfind('/') + 1).substr(0, library.size()) == library;
-  }
-
-  std::string other_tool_;  // than CUPTI and this module
-  bool waits_ = false;
-};
 
 /// The implementation of strata::session: starts the collectors, opens and closes their windows,
 /// and makes the profile of what they collected.
@@ -149,14 +59,7 @@ class session_core {
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
     if (running_) return {};
-    refusal_ = {};
-    if (!options_.enabled) {
-      refusal_ = {errc::bad_argument, "the session is configured off"};
-    } else if (in_forked_child()) {
-      refusal_ = child_is_silent();
-    } else if (owner().exchange(true)) {
-      refusal_ = {errc::busy, "another Strata session is running in this process: stop it first"};
-    }
+    refusal_ = take_ownership(options_);
     if (!refusal_.ok()) return refusal_;
     running_ = true;
     silence_children();
@@ -169,44 +72,16 @@ class session_core {
     window_open_ = false;
     window_pending_ = false;
     counting_.emplace(options_, problems_, trace_of_counting());
-    if (!options_.kernels.empty() && options_.counters.empty()) {
-      problems_.emplace_back(
-          errc::bad_argument,
-          "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
-    }
-    if (char const* const wish = unread_request(); wish != nullptr && options_.text != wish) {
-      problems_.emplace_back(
-          errc::bad_argument,
-          "STRATA is not read, since the program starts a session of its own before its first "
-          "range: unset it, or make that session by options::parse of its text");
-    }
-    say_now(schedule::ignored(options_));
-    say_now(report_files::find_place(options_, machine::rank()));
+    look_at_wishes();
+    around_ = report_files::look_around();
+    say_now(report_files::find_place(options_, machine::rank(), around_.spare));
     say_now(windows_.open(options_));
-    if (windows_.used()) {
-      terminal_ = report_files::terminal();
-      machine::describe(environment_);
-    }
-    cpu_counters_.emplace();
-    (void)recorder.begin_session(log_bytes());
-    if (!options_.cpu_counters.empty() && !windows_.used())
-      keep(cpu_counters_->open(options_.cpu_counters, problems_));
-    if (options_.trace) tracing_ = keep(open_activity());
-    plan_steps();
-    if (options_.synchronize) {
-      recorder.state().before_end.store(&capture_guard::current_context);
-    }
-    keep(nvtx_input_.open(options_, tracing_));
-    forward_to_nvtx(recorder);
-    open_stream();
+    if (windows_.used()) machine::describe(environment_);
+    open_collectors(recorder);
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
     start_ns_ = monotonic_ns() - begin;
-    if (options_.verbose) {
-      say("recording host times by " + std::string(recorder.clock().name()) +
-          (tracing_ ? ", device activity by " + cupti_library::get().path : std::string()) +
-          "; started in " + std::to_string(start_ns_ / 1000) + " us");
-    }
+    if (options_.verbose) say_started();
     return {};
   }
 
@@ -295,6 +170,51 @@ class session_core {
 
   static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
   static activity_collector& detail_activity() noexcept { return activity_collector::instance(); }
+
+  /// Errors: those of `start`.
+  static status take_ownership(strata::options const& wanted) {
+    if (!wanted.enabled) return {errc::bad_argument, "the session is configured off"};
+    if (in_forked_child()) return child_is_silent();
+    if (!owner().exchange(true)) return {};
+    return {errc::busy, "another Strata session is running in this process: stop it first"};
+  }
+
+  /// Options that have no effect as they are.
+  void look_at_wishes() {
+    if (!options_.kernels.empty() && options_.counters.empty()) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
+    }
+    if (char const* const wish = unread_request(); wish != nullptr && options_.text != wish) {
+      problems_.emplace_back(
+          errc::bad_argument,
+          "STRATA is not read, since the program starts a session of its own before its first "
+          "range: unset it, or make that session by options::parse of its text");
+    }
+    say_now(schedule::ignored(options_));
+  }
+
+  void open_collectors(detail::recorder& recorder) {
+    cpu_counters_.emplace();
+    (void)recorder.begin_session(log_bytes());
+    if (!options_.cpu_counters.empty() && !windows_.used())
+      keep(cpu_counters_->open(options_.cpu_counters, problems_));
+    if (options_.trace) tracing_ = keep(open_activity());
+    plan_steps();
+    if (options_.synchronize) {
+      recorder.state().before_end.store(&capture_guard::current_context);
+    }
+    keep(nvtx_input_.open(options_, tracing_));
+    forward_to_nvtx(recorder);
+    open_stream();
+  }
+
+  void say_started() const {
+    say("recording host times by " + std::string(detail::recorder::instance().clock().name()) +
+        (tracing_ ? ", device activity by " + cupti_library::get().path : std::string()) +
+        "; started in " + std::to_string(start_ns_ / 1000) + " us");
+  }
 
   /// What the counters control of the device activity.
   static trace_control trace_of_counting() noexcept {
@@ -447,7 +367,7 @@ class session_core {
           recorder.end_clock();
           take();
           whole =
-              report_files(options_, {}, terminal_).write(profile_, said_, nullptr, &reports_).ok();
+              report_files(options_, {}, around_).write(profile_, said_, nullptr, &reports_).ok();
         }))
       say("a window has no report, since memory is short: free some, or lower log= and buffers=");
     had_problems_ = !whole || had_problems();
@@ -521,6 +441,21 @@ class session_core {
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
   }
 
+  /// With only=: marks the nodes whose names match one of the patterns, and everything below them.
+  /// Returns: whether there is one.
+  static bool select_ranges(strata::profile& of, vec<std::string> const& patterns) {
+    bool any = false;
+    for (std::size_t i = 1; i < of.nodes.size(); ++i) {
+      profile_node& node = of.nodes[i];
+      node.selected = node.parent != root_node && of.nodes[node.parent].selected;
+      for (std::string const& pattern : patterns)
+        node.selected = node.selected || matches(of.names[node.name], pattern);
+      any = any || node.selected;
+    }
+    of.nodes[root_node].selected = false;
+    return any;
+  }
+
   /// Makes the profile of what was collected.
   void take() {
     detail::recorder& recorder = detail::recorder::instance();
@@ -576,9 +511,9 @@ class session_core {
   strata::profile profile_;
   vec<status> problems_;
   reported_windows windows_;
-  window_reports reports_;
+  kept_reports reports_;
   profile_environment environment_;  // of a session with such windows, as it was at its start
-  table_options terminal_;
+  report_files::surroundings around_;
   std::optional<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`

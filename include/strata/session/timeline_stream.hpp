@@ -167,7 +167,8 @@ class timeline_stream final : public running_trace {
 #if defined(__linux__)
     machine::describe(made_.environment);
     status outcome;
-    if (!report_files::make_directory(*options_, made_.environment.rank, directory_, outcome))
+    if (!report_files::make_directory(*options_, made_.environment.rank,
+                                      report_files::look_around().spare, directory_, outcome))
       return outcome;
     status const begun = directory_.begin(name, file_);
     if (!begun.ok()) return begun;

@@ -12,6 +12,7 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/profile.hpp>

@@ -170,7 +170,7 @@ class node_table {
   bool was_full_ = false;  // in this epoch
   std::uint32_t deeper_name_;
   std::uint32_t other_name_;
-  numbering<node_key> numbers_;  // the root is never looked up
+  key_numbers<node_key> numbers_;  // the root is never looked up
   vec<node> nodes_;
   refusals refusals_;
   std::uint64_t asked_ = 0;
@@ -198,7 +198,7 @@ class child_memo {
   }
 
   node_table* nodes_;
-  numbering<node_key> known_{numbering<node_key>::most_remembered};
+  key_numbers<node_key> known_{key_numbers<node_key>::most_remembered};
 };
 
 }  // namespace detail

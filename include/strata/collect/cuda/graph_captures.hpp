@@ -1,0 +1,184 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_GRAPH_CAPTURES_HPP
+#define STRATA_COLLECT_CUDA_GRAPH_CAPTURES_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+
+STRATA_DETAIL_COLD_CODE
+STRATA_BEGIN
+
+namespace detail {
+
+/// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
+/// followed, and counted. Threads: any.
+class graph_captures {
+ public:
+  static constexpr std::size_t most_nodes = std::size_t{1} << 20;
+
+  /// `range` is the handle of a node, since graphs outlive sessions.
+  void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    set(graph_node, range);
+  }
+
+  /// An instantiated graph's node has the range of the node that it was cloned from.
+  void copy(std::uint64_t from, std::uint64_t to) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (capture const* const original = nodes_.find(from)) set(to, capture(*original).range);
+  }
+
+  /// From now on the node has the range of another one: the executable graph was updated. Where the
+  /// other one is not known it has none.
+  /// Units: `now` in ticks.
+  void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture const* const original = nodes_.find(from);
+    std::uint32_t const range = original == nullptr ? no_node : original->range;
+    capture* const present = nodes_.find(node);
+    if (present == nullptr) {
+      if (range != no_node && set(node, range)) nodes_.find(node)->since = now;
+    } else if (present->range != range) {
+      remember(node, *present);
+      *present = {range, now};
+      if (formers_.size() - forgettable_formers_ >= most_nodes / 2) forget_former();
+    }
+  }
+
+  /// The node is destroyed. Records of its launches may still come, so it is known for a while.
+  void destroy(std::uint64_t graph_node) noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (nodes_.find(graph_node) == nullptr) return;
+    destroyed_.push_back(graph_node);
+    if (destroyed_.size() >= most_destroyed) forget_former();
+  }
+
+  /// Forgets the nodes that were destroyed, and what nodes stood for, before the last call of this.
+  void forget_destroyed() noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    forget_former();
+  }
+
+  /// The handle of the range that captured a graph's node, as it was when the graph was launched.
+  /// Units: `launched` in ticks. Cost: logarithmic in how often the node was updated.
+  std::uint32_t range_of(std::uint64_t graph_node, std::int64_t launched) const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    capture const* const present = nodes_.find(graph_node);
+    if (present == nullptr) return no_node;
+    if (launched >= present->since) return present->range;
+    std::uint64_t const* const newest = newest_former_.find(graph_node);
+    former const* each = newest == nullptr ? nullptr : former_at(*newest);
+    while (each != nullptr && launched < each->was.since) {
+      former const* const skipped = former_at(each->skip);
+      each =
+          skipped != nullptr && launched < skipped->was.since ? skipped : former_at(each->earlier);
+    }
+    return each == nullptr ? no_node : each->was.range;
+  }
+
+  /// How many nodes are known.
+  std::size_t size() const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return nodes_.size();
+  }
+  /// How many nodes were one too many.
+  std::uint64_t refused() const noexcept {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return refused_;
+  }
+
+ private:
+  static constexpr std::size_t most_destroyed = 65'536;
+
+  struct capture {
+    std::uint32_t range = no_node;
+    std::int64_t since = (std::numeric_limits<std::int64_t>::min)();
+  };
+  /// What a node stood for before an update. Formers have numbers from 1 on, by time.
+  struct former {
+    std::uint64_t graph_node;
+    capture was;
+    std::uint64_t earlier;  // the node's former before it; 0 where there is none
+    std::uint64_t skip;     // one long before it, so that a way back takes few steps
+    std::uint32_t depth;    // how many the node has up to this one
+  };
+
+  bool set(std::uint64_t graph_node, std::uint32_t range) noexcept {
+    if (graph_node == 0) return false;
+    if (nodes_.size() >= most_nodes && nodes_.find(graph_node) == nullptr) {
+      ++refused_;
+      return false;
+    }
+    nodes_[graph_node] = {range, capture().since};
+    return true;
+  }
+
+  /// Null where it is forgotten; then so are all before it.
+  former const* former_at(std::uint64_t number) const noexcept {
+    return number > formers_forgotten_ ? &formers_[number - formers_forgotten_ - 1] : nullptr;
+  }
+
+  void remember(std::uint64_t node, capture const& was) noexcept {
+    std::uint64_t& newest = newest_former_[node];
+    former made{node, was, newest, newest, 1};
+    if (former const* const earlier = former_at(newest)) {
+      made.depth = earlier->depth + 1;
+      former const* const skipped = former_at(earlier->skip);
+      if (goes_far(made.depth)) made.skip = skipped == nullptr ? 0 : skipped->skip;
+    }
+    formers_.push_back(made);
+    newest = formers_forgotten_ + formers_.size();
+  }
+
+  /// Whether `skip` at this depth is the skip of the earlier one's skip; else it is the
+  /// earlier one. Source: Myers, an applicative random-access stack: where the depth as a
+  /// skew-binary number (digits 1, 3, 7, 15, ...) does not end in a 1.
+  static bool goes_far(std::uint32_t depth) noexcept {
+    std::uint32_t digit = 1;
+    while (digit <= depth / 2) digit = 2 * digit + 1;
+    for (; digit != 1; digit /= 2) {
+      while (depth >= digit)
+        if ((depth -= digit) == 0) return true;
+    }
+    return false;
+  }
+
+  void forget_former() noexcept {
+    for (std::uint64_t const each : forgettable_) nodes_.erase(each);
+    for (std::size_t i = 0; i < forgettable_formers_; ++i) {
+      former const& each = formers_[i];
+      std::uint64_t const* const newest = newest_former_.find(each.graph_node);
+      if (newest != nullptr && *newest == formers_forgotten_ + i + 1)
+        newest_former_.erase(each.graph_node);
+    }
+    forgettable_.clear();
+    forgettable_.swap(destroyed_);
+    formers_.erase(formers_.begin(), formers_.begin() + forgettable_formers_);
+    formers_forgotten_ += forgettable_formers_;
+    forgettable_formers_ = formers_.size();
+  }
+
+  mutable std::mutex mutex_;
+  number_map<capture> nodes_;
+  vec<former> formers_;  // by time
+  number_map<std::uint64_t> newest_former_;
+  std::uint64_t formers_forgotten_ = 0;
+  std::size_t forgettable_formers_ = 0;
+  vec<std::uint64_t> destroyed_;    // since forget_destroyed was called last
+  vec<std::uint64_t> forgettable_;  // before
+  std::uint64_t refused_ = 0;
+};
+
+}  // namespace detail
+
+STRATA_END
+STRATA_DETAIL_END_CODE
+
+#endif  // STRATA_COLLECT_CUDA_GRAPH_CAPTURES_HPP

@@ -1,0 +1,112 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_NVTX_INPUT_HPP
+#define STRATA_SESSION_NVTX_INPUT_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/collect/cuda/activity.hpp>
+#include <strata/collect/nvtx/nvtx_ranges.hpp>
+#include <strata/options.hpp>
+#include <strata/status.hpp>
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#if defined(__linux__)
+#include <dlfcn.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// `nvtx=in`: lets the program's NVTX calls come to the session, by way of CUPTI unless Strata
+/// itself is the tool that NVTX loaded. Threads: the session's.
+class nvtx_input {
+ public:
+  /// NVTX reads the environment at the first call in each module of the program, so that this comes
+  /// before. It writes to the environment. Errors: unavailable.
+  /// Requires: the activity session is open if `tracing`.
+  status open(options const& wanted, bool tracing) {
+    process_block& ours = block();
+    bool const injected = is_the_tool();
+    ours.nvtx_ignored.store(wanted.nvtx == options::nvtx_mode::automatic ? !injected
+                                                                         : !wanted.nvtx_in());
+    waits_ = false;
+    other_tool_.clear();
+    if (!wanted.nvtx_in() || injected) return {};
+    char const* const tool = std::getenv(variable);
+    bool const named = tool != nullptr && *tool != '\0';
+    other_tool_ = named && !is_named(tool, "libcupti") ? tool : "";
+    if (!other_tool_.empty()) return {};
+    if (!tracing) {
+      return {
+          errc::unavailable,
+          "nvtx=in: NVTX calls do not arrive: they come by CUPTI, which needs trace, a device and "
+          "libcupti; without these, run the program under libstrata_inject.so (LD_PRELOAD)"};
+    }
+    std::string library;
+    status const heard = activity_collector::instance().receive_nvtx(library);
+    if (!heard.ok()) return heard;
+#if defined(__linux__)
+    if (!named && setenv(variable, library.c_str(), 1) != 0)
+      return {errc::internal,
+              "nvtx=in: the environment is full: set NVTX_INJECTION64_PATH to " + library};
+#endif
+    ours.nvtx_from.store(nvtx_source::cupti);
+    (void)nvtx_ranges::heard();
+    waits_ = true;
+    return {};
+  }
+
+  /// Whether NVTX loads this module as its tool, or has done so.
+  static bool is_the_tool() {
+    process_block& ours = block();
+#if defined(__linux__)
+    char const* const tool = std::getenv(variable);
+    Dl_info own{};
+    if (tool != nullptr && *tool != '\0' && dladdr(static_cast<void*>(&module_mark), &own) != 0 &&
+        own.dli_fname != nullptr) {
+      char* const named = realpath(tool, nullptr);
+      char* const here = realpath(own.dli_fname, nullptr);
+      if (named != nullptr && here != nullptr && std::string_view(named) == here)
+        ours.nvtx_from.store(nvtx_source::injection);
+      std::free(named);
+      std::free(here);
+    }
+#endif
+    return ours.nvtx_from.load() == nvtx_source::injection;
+  }
+
+  /// Whether anything came. Errors: unavailable; busy (another tool receives NVTX).
+  status close() {
+    // The tool may be another copy of Strata, which NVTX loads at the program's first call.
+    if (!other_tool_.empty() && !is_named(other_tool_, "libstrata_inject") && !is_the_tool()) {
+      return {errc::busy, "nvtx=in: NVTX calls go to " + other_tool_ +
+                              ", which NVTX_INJECTION64_PATH names: unset it to see them here"};
+    }
+    if (!waits_ || nvtx_ranges::heard()) return {};
+    return {
+        errc::unavailable,
+        "nvtx=in: no NVTX call was heard; if the program makes any, its first one came before "
+        "the session: begin the session earlier, or by STRATA=, or set NVTX_INJECTION64_PATH to "
+        "libcupti from outside"};
+  }
+
+ private:
+  static constexpr char const* variable = "NVTX_INJECTION64_PATH";
+
+  static bool is_named(std::string_view path, std::string_view library) noexcept {
+    return path.substr(path.rfind('/') + 1).substr(0, library.size()) == library;
+  }
+
+  std::string other_tool_;  // than CUPTI and this module
+  bool waits_ = false;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_SESSION_NVTX_INPUT_HPP

@@ -1,0 +1,220 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_OUTPUT_DIRECTORY_HPP
+#define STRATA_SESSION_OUTPUT_DIRECTORY_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/report/text_writer.hpp>
+#include <strata/session/machine.hpp>
+#include <strata/status.hpp>
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#if defined(_WIN32)
+#include <direct.h>
+#endif
+#if defined(__linux__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// What a file is filled with: refers to a function of a text_writer.
+class file_content {
+ public:
+  template <class Fill>
+  file_content(Fill const& fill) noexcept
+      : fill_(&fill),
+        run_([](void const* of, text_writer& out) { (*static_cast<Fill const*>(of))(out); }) {}
+
+  void write(text_writer& out) const { run_(fill_, out); }
+
+ private:
+  void const* fill_;
+  void (*run_)(void const*, text_writer&);
+};
+
+/// A directory of its own for the files of one run.
+class output_directory {
+ public:
+  /// Makes the directory, with its parents; where it is there already, or a file of its name, the
+  /// first free of `-2`, `-3`, ... beside it. `numbered_from` not 0: the first free of `001`,
+  /// `002`, ... within it, from that number on.
+  status make(std::string const& wanted, int numbered_from = 0) {
+    bool const numbered = numbered_from != 0;
+    int const first = numbered ? numbered_from : 1;
+    if (wanted.empty()) return failure(wanted, ENOENT);
+    std::string path = wanted;
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    if (numbered) path += '/';
+    for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+         slash = path.find('/', slash + 1)) {
+      (void)make_one(path.substr(0, slash));
+    }
+    for (int number = first; number - first < most_runs; ++number) {
+      number_ = number;
+      path_ = path + (numbered      ? three_digits(number)
+                      : number == 1 ? std::string()
+                                    : "-" + std::to_string(number));
+      int const error = make_one(path_);
+      if (error == 0) return {};
+      if (error != EEXIST || is_special(path_)) return failure(path_, error);
+    }
+    return failure(path, EEXIST);
+  }
+
+  std::string const& path() const noexcept { return path_; }
+  /// That of a numbered directory.
+  int number() const noexcept { return number_; }
+
+  /// What a directory is, whatever its name: a link may take its place, or another process make one
+  /// of the same name.
+  struct identity {
+    bool known = false;
+    std::uint64_t device = 0;
+    std::uint64_t file = 0;
+    std::int64_t modified = 0;
+  };
+  identity which() const noexcept {
+    identity is;
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    is.known = ::lstat(path_.c_str(), &found) == 0;
+    if (is.known) is = identity_of(found);
+#endif
+    return is;
+  }
+
+  /// Removes these files, and the directory if nothing else is in it: neither where it is
+  /// another directory than it was, nor files that were written since. Not on Windows.
+  static void remove(std::string const& path, vec<std::string> const& files, identity const& made) {
+#if defined(__linux__) || defined(__APPLE__)
+    int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0) return;
+    struct stat now {};
+    bool const same = made.known && ::fstat(folder, &now) == 0 &&
+                      identity_of(now).device == made.device && identity_of(now).file == made.file;
+    for (std::string const& name : files) {
+      if (!same) break;
+      // The last change of the directory was the rename of the report's last file.
+      if (::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+          machine::modified(now) <= made.modified)
+        (void)::unlinkat(folder, name.c_str(), 0);
+    }
+    ::close(folder);
+    if (same) remove_empty(path);
+#else
+    (void)path, (void)files, (void)made;
+#endif
+  }
+
+  /// Whether `make` would succeed; only parents stay behind.
+  static status probe(std::string const& wanted, bool numbered = false) {
+    output_directory made;
+    status const outcome = made.make(wanted, numbered ? 1 : 0);
+    if (outcome.ok()) remove_empty(made.path_);
+    return outcome;
+  }
+
+  /// Writes one file under a temporary name and renames it when it is whole.
+  status write(char const* name, file_content const& content) const {
+    std::FILE* file = nullptr;
+    status const begun = begin(name, file);
+    if (!begun.ok()) return begun;
+    int error = 0;
+    {
+      text_writer out(file);
+      content.write(out);
+      if (!out.flush()) error = out.error();
+    }
+    return end(name, file, error);
+  }
+
+  /// Begins a file under its temporary name, with `.part` behind it.
+  status begin(char const* name, std::FILE*& file) const {
+    std::string const part = path_ + "/" + name + ".part";
+    file = std::fopen(part.c_str(), "wbe");
+    if (file == nullptr) return failure(part, errno);
+    // The text_writer has a buffer. A second one here would be written again by a child that the
+    // program forks meanwhile.
+    (void)std::setvbuf(file, nullptr, _IONBF, 0);
+    return {};
+  }
+
+  /// Ends it: gives it its name, or removes it where there was an error.
+  status end(char const* name, std::FILE* file, int error) const {
+    std::string const whole = path_ + "/" + name;
+    std::string const part = whole + ".part";
+    if (std::fclose(file) != 0 && error == 0) error = errno;
+    if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
+    if (error == 0) return {};
+    (void)std::remove(part.c_str());
+    return failure(whole, error);
+  }
+
+ private:
+  static constexpr int most_runs = 10'000;
+
+  static std::string three_digits(int number) {
+    std::string const text = std::to_string(number);
+    return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
+  }
+
+#if defined(__linux__) || defined(__APPLE__)
+  static identity identity_of(struct stat const& found) noexcept {
+    return {true, static_cast<std::uint64_t>(found.st_dev),
+            static_cast<std::uint64_t>(found.st_ino), machine::modified(found)};
+  }
+#endif
+
+  static void remove_empty(std::string const& path) noexcept {
+#if defined(_WIN32)
+    (void)_rmdir(path.c_str());
+#else
+    (void)::rmdir(path.c_str());
+#endif
+  }
+
+  static int make_one(std::string const& path) noexcept {
+#if defined(_WIN32)
+    return _mkdir(path.c_str()) == 0 ? 0 : errno;
+#else
+    return ::mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
+#endif
+  }
+
+  /// Neither a directory nor a file: nothing is made beside /dev/null.
+  static bool is_special(std::string const& path) noexcept {
+#if defined(_WIN32)
+    struct _stat64 found {};
+    return _stat64(path.c_str(), &found) != 0 || (found.st_mode & (_S_IFDIR | _S_IFREG)) == 0;
+#else
+    struct stat found {};
+    return ::stat(path.c_str(), &found) != 0 || !(S_ISDIR(found.st_mode) || S_ISREG(found.st_mode));
+#endif
+  }
+
+  static status failure(std::string const& path, int error) {
+    return {errc::input_output, "cannot write " + path + ": " + std::strerror(error) +
+                                    "; choose another place with STRATA=...,out=DIRECTORY"};
+  }
+
+  std::string path_;
+  int number_ = 0;
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_SESSION_OUTPUT_DIRECTORY_HPP
