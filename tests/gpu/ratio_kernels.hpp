@@ -180,17 +180,18 @@ static __global__ void fence_kernel(float* to, int rounds) {
 #define STRATA_TESTS_CODE256(N) \
   STRATA_TESTS_CODE64(N)        \
   STRATA_TESTS_CODE64(N + 64) STRATA_TESTS_CODE64(N + 128) STRATA_TESTS_CODE64(N + 192)
+#define STRATA_TESTS_CODE1024(N) \
+  STRATA_TESTS_CODE256(N)        \
+  STRATA_TESTS_CODE256(N + 256) STRATA_TESTS_CODE256(N + 512) STRATA_TESTS_CODE256(N + 768)
 static __global__ void code_kernel(float* to, int rounds, float x) {
   float v = x, w = x;
   unsigned at = blockIdx.x * 7 + threadIdx.x / 32 * 61;
 #pragma unroll 1
   for (int round = 0; round < rounds; ++round) {
     at = at * 1664525u + 1013904223u;
-    switch (at >> 22) {
-      STRATA_TESTS_CODE256(0)
-      STRATA_TESTS_CODE256(256)
-      STRATA_TESTS_CODE256(512)
-      STRATA_TESTS_CODE256(768)
+    switch (at >> 21) {
+      STRATA_TESTS_CODE1024(0)
+      STRATA_TESTS_CODE1024(1024)
     }
   }
   if (v + w == 1.0f) *to = v;
@@ -200,6 +201,7 @@ static __global__ void code_kernel(float* to, int rounds, float x) {
 #undef STRATA_TESTS_CODE16
 #undef STRATA_TESTS_CODE64
 #undef STRATA_TESTS_CODE256
+#undef STRATA_TESTS_CODE1024
 
 /// Products of 8 x 8 x 4 in FP64, which keep the tensor cores for many cycles each.
 static __global__ void fp64_product_kernel(double* to, int rounds) {
