@@ -143,11 +143,14 @@ void compare_work(char const* program, answer const& of, double kernels) {
   compare(program, "GPU time, ns", of.event_ns, of.kernel_ns());
 }
 
+/// 16 bytes a thread: with 4 as in known::copy, HBM gives half of its roof.
+__global__ void copy4_kernel(float4 const* from, float4* to) { to[position()] = from[position()]; }
+
 __global__ void chase_kernel(unsigned const* zeros, float* to, unsigned rounds) {
-  unsigned at = (blockIdx.x * 2654435761u) % static_cast<unsigned>(items);
+  unsigned at = blockIdx.x * 2654435761u % static_cast<unsigned>(items);
   for (unsigned i = 0; i < rounds; ++i)
     at = (at + 40503u * 997u + zeros[at]) % static_cast<unsigned>(items);
-  if (at == items) *to = 1.0f;
+  to[blockIdx.x] = static_cast<float>(at);
 }
 
 __global__ void nothing_kernel() {}
@@ -159,7 +162,9 @@ TEST_CASE("copy and triad") {
   buffers const m;
   {
     answer const of = measure(true, 0.0, times * 2 * buffer_bytes, [&] {
-      for (int i = 0; i < times; ++i) copy(m);
+      for (int i = 0; i < times; ++i)
+        copy4_kernel<<<blocks / 4, threads>>>(reinterpret_cast<float4 const*>(m.a),
+                                              reinterpret_cast<float4*>(m.b));
     });
     compare_work("copy", of, times);
     compare("copy", "HBM bytes", times * 2 * buffer_bytes, of.of("hbm_bytes"));
@@ -239,6 +244,7 @@ struct format {
 constexpr format formats[] = {
     {"GEMM FP32", "FP32 ", 4096, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC, "flop_fp32"},
     {"GEMM TF32", "TF32 tensor ", 8192, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, "tensor_tf32"},
+    // cuBLAS chooses tiles that cover 8320 columns: 1.6 % more operations than asked for.
     {"GEMM BF16", "BF16 tensor ", 8192, CUDA_R_16BF, CUBLAS_COMPUTE_32F, "tensor_bf16"}};
 
 }  // namespace

@@ -69,18 +69,14 @@ static __global__ void read_l2_kernel(float4 const* from, float* to, unsigned it
   if (sum == 1.0f) *to = sum;
 }
 
-/// Reads 16 KB a block that L1 holds again and again.
+/// Reads 16 KB that L1 holds again and again; a place that stands still would be read once.
 static __global__ void read_l1_kernel(float4 const* from, float* to, int rounds) {
-  float4 const* const mine = from + threadIdx.x;
   float sum = 0.0f;
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float x, y, z, w;
-      asm volatile("ld.global.ca.v4.f32 {%0, %1, %2, %3}, [%4];"
-                   : "=f"(x), "=f"(y), "=f"(z), "=f"(w)
-                   : "l"(mine + i * 256));
-      sum += x + y + z + w;
+      float4 const v = __ldca(from + (threadIdx.x + (round + i) * 256u) % 1024u);
+      sum += v.x + v.y + v.z + v.w;
     }
   }
   if (sum == 1.0f) *to = sum;
@@ -115,7 +111,8 @@ static __global__ void shared_store_kernel(int rounds) {
       static_cast<unsigned>(__cvta_generic_to_shared(values + threadIdx.x % 32 * 32));
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
-    for (int i = 0; i < 16; ++i) asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(round));
+    for (int i = 0; i < 16; ++i)
+      asm volatile("st.volatile.shared.u32 [%0], %1;" ::"r"(at), "r"(round));
   }
 }
 
@@ -124,7 +121,8 @@ static __global__ void store_kernel(float* to, int rounds) {
   float* const mine = to + (blockIdx.x % 1024 * 256 + threadIdx.x) * 8;
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
-    for (int i = 0; i < 16; ++i) asm volatile("st.global.f32 [%0], %1;" ::"l"(mine), "f"(1.0f));
+    for (int i = 0; i < 16; ++i)
+      asm volatile("st.volatile.global.f32 [%0], %1;" ::"l"(mine), "f"(1.0f));
   }
 }
 
@@ -135,7 +133,7 @@ static __global__ void texture_kernel(cudaTextureObject_t from, float* to, int r
     float v[32];
 #pragma unroll
     for (int i = 0; i < 32; ++i)
-      v[i] = tex1Dfetch<float>(from, static_cast<int>(threadIdx.x % 32) * 32 + i);
+      v[i] = tex1Dfetch<float>(from, static_cast<int>(threadIdx.x % 32 * 32 + i + round) % 1024);
 #pragma unroll
     for (float const each : v) sum += each;
   }
@@ -240,7 +238,8 @@ static __global__ void bf16_product_kernel(float* to, int rounds) {
 /// Warpgroup products of 64 x 256 x 16 in BF16 from shared memory (GH100), which no other
 /// instruction brings to the roof. The driver compiles it: nvcc has `wgmma` for sm_90a alone, while
 /// these tests are built for the machine's sm_90.
-inline std::string warpgroup_ptx() {
+/// `batch`: how many a warp begins before it waits for them.
+inline std::string warpgroup_ptx(int batch) {
   std::string sums;
   for (int i = 0; i < 128; ++i) sums += (i == 0 ? "%f" : ",%f") + std::to_string(i);
   std::string text =
@@ -259,7 +258,7 @@ inline std::string warpgroup_ptx() {
       "or.b64 %d1, %d1, 0x1000080000; setp.eq.u32 %p2, %r0, %r0;\n";
   for (int i = 0; i < 128; ++i) text += "mov.f32 %f" + std::to_string(i) + ", 0f00000000;\n";
   text += "again: wgmma.fence.sync.aligned;\n";
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < batch; ++i)
     text += "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" + sums +
             "}, %d1, %d1, %p2, 1, 1, 0, 0;\n";
   return text +
