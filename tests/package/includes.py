@@ -27,7 +27,7 @@ PUBLIC = {
     "version.hpp": "base", "status.hpp": "base",
     "range.hpp": "annotate", "inherit.hpp": "annotate", "c.h": "annotate", "nvtx.hpp": "annotate",
     "profile.hpp": "profile",
-    "llm.hpp": "analyse", "compare.hpp": "analyse",
+    "llm.hpp": "analyse", "compare.hpp": "analyse", "what_if.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
     "ledger.hpp": "report", "benchmark.hpp": "session",
 }

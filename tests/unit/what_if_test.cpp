@@ -5,7 +5,7 @@
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/what_if.hpp>
+#include <strata/what_if.hpp>
 
 #include <algorithm>
 #include <cmath>

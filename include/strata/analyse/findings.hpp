@@ -56,7 +56,7 @@ struct finding {
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
   finding_part part = finding_part::none;  ///< of the range
-  /// The step without this finding alone (analyse/what_if.hpp); NaN where that is unknown.
+  /// The step without this finding alone (what_if.hpp); NaN where that is unknown.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
 };
 

@@ -11,12 +11,12 @@
 #include <strata/analyse/memory_table.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
-#include <strata/analyse/what_if.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/report/text_writer.hpp>
+#include <strata/what_if.hpp>
 
 #include <cmath>
 #include <cstddef>

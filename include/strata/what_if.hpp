@@ -1,0 +1,115 @@
+#include <strata/version.hpp>
+#ifndef STRATA_WHAT_IF_HPP
+#define STRATA_WHAT_IF_HPP
+
+// What a step would take if a range were faster. Pure functions of a profile; they need no
+// implementation of their own.
+
+#include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/findings.hpp>
+#include <strata/analyse/roofline.hpp>
+#include <strata/analyse/step_replay.hpp>
+#include <strata/analyse/steps.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+STRATA_BEGIN
+
+/// A range whose own kernels run at a part of their roof; unchanged where no roof is known.
+inline what_if at_roof(roofline_table const& roofs, std::size_t row, double part = 0.9) noexcept {
+  what_if made;
+  made.row = row;
+  if (row >= roofs.own.size() || !(part > 0.0)) return made;
+  double const fraction = roofs.own[row].fraction();
+  if (fraction > 0.0) made.kernels = (std::min)(1.0, fraction / part);
+  return made;
+}
+
+/// A range whose launches cost the host nothing, as if a CUDA graph launched its kernels.
+inline what_if without_gaps(std::size_t row) noexcept {
+  what_if made;
+  made.row = row;
+  made.launches = 0.0;
+  return made;
+}
+
+namespace detail {
+
+/// What the cure of a finding would change at most; false where no time of a part follows from it.
+inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary const& steps,
+                    what_if& made) noexcept {
+  made = what_if();
+  made.row = of.row;
+  made.below = of.part == finding_part::kernels_below;
+  if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
+  range_row const& row = rows[of.row];
+  double const kernels = steps.per_step(
+      static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
+  switch (of.part) {
+    case finding_part::none:
+      return false;
+    case finding_part::kernels:
+    case finding_part::kernels_below:
+      made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+      return kernels > 0.0;
+    case finding_part::copies:
+      made.copies = 0.0;
+      break;
+    case finding_part::launches:
+      made.launches = 0.0;
+      break;
+    case finding_part::host_work:
+      made.host_work = 0.0;
+      break;
+    case finding_part::waits:
+      made.waits = 0.0;
+      break;
+    case finding_part::allocations:
+      made.allocations = 0.0;
+      break;
+    case finding_part::order:
+      made.any_order = true;
+      break;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// The mean step with each of the changes, in their order: the host's calls and the device's work
+/// happen again in the order of what waits for what, so a step that the host bounds does not get
+/// shorter when its kernels do. Times of a mean step, `steps.typical_ns()` where nothing changes.
+/// Units: ns; NaN where the timeline is not whole, the program put no work on the device, or the
+/// last step (without steps the run) has more than 2^18 calls, kernels and copies.
+/// Cost: O(m log s) for m records in s steps; O(n log n) for n <= 2^18 of the last; O(n) a change.
+inline vec<double> predict(profile const& source, call_tree const& folded,
+                           steps_summary const& steps, vec<what_if> const& changes) {
+  detail::step_replay replay(source, folded, steps);
+  vec<double> made;
+  for (what_if const& each : changes) made.push_back(replay.step_ns(each));
+  return made;
+}
+
+/// Fills `predicted_step_ns` of the findings: the step without this one alone. It is
+/// no shorter than the cost of the finding says.
+inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
+                          steps_summary const& steps) {
+  if (findings.empty()) return;
+  detail::step_replay replay(source, folded, steps);
+  double const now = steps.typical_ns();
+  for (finding& each : findings) {
+    what_if change;
+    if (!detail::cure_of(each, folded.rows(), steps, change)) continue;
+    double const then = replay.step_ns(change);
+    if (then >= 0.0)
+      each.predicted_step_ns = (std::min)(now, (std::max)(then, now - each.cost_ns_per_step));
+  }
+}
+
+STRATA_END
+
+#endif  // STRATA_WHAT_IF_HPP
