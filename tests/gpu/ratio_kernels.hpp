@@ -69,13 +69,13 @@ static __global__ void read_l2_kernel(float4 const* from, float* to, unsigned it
   if (sum == 1.0f) *to = sum;
 }
 
-/// Reads 16 KB that L1 holds again and again; a place that stands still would be read once.
+/// Reads 16 KB that L1 holds again and again; places that come again soon would be read once.
 static __global__ void read_l1_kernel(float4 const* from, float* to, int rounds) {
   float sum = 0.0f;
   for (int round = 0; round < rounds; ++round) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      float4 const v = __ldca(from + (threadIdx.x + (round + i) * 256u) % 1024u);
+      float4 const v = __ldca(from + (threadIdx.x + round * 32u + i * 256u) % 1024u);
       sum += v.x + v.y + v.z + v.w;
     }
   }
@@ -238,8 +238,11 @@ static __global__ void bf16_product_kernel(float* to, int rounds) {
 /// Warpgroup products of 64 x 256 x 16 in BF16 from shared memory (GH100), which no other
 /// instruction brings to the roof. The driver compiles it: nvcc has `wgmma` for sm_90a alone, while
 /// these tests are built for the machine's sm_90.
-/// `batch`: how many a warp begins before it waits for them.
-inline std::string warpgroup_ptx(int batch) {
+/// `batch`: how many a warp begins before it waits for them; the left tile is in shared memory or
+/// in registers.
+inline std::string warpgroup_ptx(int batch, bool registers) {
+  std::string const left = registers ? "{%r4,%r4,%r4,%r4}" : "%d1";
+  std::string const transposed = registers ? "0" : "0, 0";
   std::string sums;
   for (int i = 0; i < 128; ++i) sums += (i == 0 ? "%f" : ",%f") + std::to_string(i);
   std::string text =
@@ -259,8 +262,8 @@ inline std::string warpgroup_ptx(int batch) {
   for (int i = 0; i < 128; ++i) text += "mov.f32 %f" + std::to_string(i) + ", 0f00000000;\n";
   text += "again: wgmma.fence.sync.aligned;\n";
   for (int i = 0; i < batch; ++i)
-    text += "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" + sums +
-            "}, %d1, %d1, %p2, 1, 1, 0, 0;\n";
+    text += "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" + sums + "}, " + left +
+            ", %d1, %p2, 1, 1, " + transposed + ";\n";
   return text +
          "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
          "sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra again;\n"
