@@ -464,6 +464,26 @@ TEST_CASE("findings say what the step becomes without one of them") {
   CHECK(findings[0].predicted_step_ns == doctest::Approx(283'500));
 }
 
+TEST_CASE("kernels that are on their way to the device do not wait for it") {
+  // A kernel begins 8 us after its call, and the calls follow each other sooner: the kernel before
+  // ends after the next call, and yet nothing waits for it.
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 100; ++i) {
+      std::uint32_t const id = p.api(p.a, 4 * us, api_kind::launch);
+      p.kernel_at(id, std::max(p.now + 4 * us, p.free[7] + us), us, 7);
+    }
+    p.wait();
+  });
+  answer const step(p);
+  double const now = step.now();
+  CHECK(now == doctest::Approx(407.0).epsilon(0.01));
+  double const then = step.with(change_of(1, &what_if::launches, 0.0));
+  CHECK(then < 0.6 * now);  // 1 us of each kernel, and 1 us to the next
+  CHECK(then > 0.4 * now);
+  CHECK(step.with(change_of(1, &what_if::kernels, 0.0)) > 0.95 * now);  // the host bounds it
+}
+
 // --- what a finding says the step becomes, beside the program without it ---
 
 namespace {

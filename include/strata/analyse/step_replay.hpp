@@ -97,7 +97,7 @@ class step_replay {
     place previous = none;  ///< to begin in the stream
     place after = none;     ///< to end in the stream before this began
     place other = none;     ///< of another stream
-    bool queued = false;    ///< launched before the device was free for it
+    bool queued = false;    ///< had come to the device before it was free for it
     std::int64_t call_lag = 0;
     std::int64_t after_lag = 0;
     std::int64_t new_begin = 0;
@@ -238,6 +238,8 @@ class step_replay {
     works_.sort([](work const& a, work const& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
     });
+    constexpr std::int64_t longest_latency = 20'000;  // beyond that modules were loaded
+    vec<std::int64_t> to_idle;
     number_map<place> streams;  // place and 1
     for (place i = 0; i < works_.size(); ++i) {
       work& each = works_[i];
@@ -246,8 +248,14 @@ class step_replay {
       last = i + 1;
       by_end_.push_back(i);
       events_.push_back({each.begin, i, moment::work});
-      if (each.call != none) calls_[each.call].work = i;
+      if (each.call == none) continue;
+      calls_[each.call].work = i;
+      std::int64_t const called = calls_[each.call].begin;
+      bool const idle = each.previous == none || works_[each.previous].end <= called;
+      if (idle && is_kernel(each)) to_idle.push_back(each.begin - called);
     }
+    to_idle.sort();
+    if (!to_idle.empty()) latency_ = (std::min)(to_idle[to_idle.size() / 4], longest_latency);
     by_end_.sort([this](place a, place b) { return works_[a].end < works_[b].end; });
     for (synchronization_record const& each : source_.synchronizations)
       if (each.kind == synchronization_kind::stream) waits_[each.correlation] = each.stream + 1;
@@ -287,7 +295,8 @@ class step_replay {
           (each.after == none || works_[look].end > works_[each.after].end))
         each.after = look;
     std::int64_t const free = each.after == none ? lost_time : works_[each.after].end;
-    each.queued = free > launched;
+    each.queued =
+        free > launched && (each.call == none || free > calls_[each.call].begin + latency_);
     std::int64_t const ready = (std::max)(free, launched);
     std::size_t const ended = ended_at(each.begin);
     if (ended == 0 || by_end_[ended - 1] == each.after) return;
@@ -512,6 +521,7 @@ class step_replay {
   what_if change_;
   std::size_t below_ = 1;  ///< the row behind those that are changed
   double unchanged_ns_ = 0.0;
+  std::int64_t latency_ = 0;  ///< from a call to its kernel where the device has nothing to do
 };
 
 }  // namespace detail

@@ -1,0 +1,225 @@
+// Each ratio of the metric catalogue beside a kernel that brings it near its end. Prints a table.
+
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <strata/analyse/counter_table.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/range.hpp>
+#include <string>
+
+#include "gpu/gpu_fixture.hpp"
+#include "gpu/known_kernels.hpp"
+#include "gpu/ratio_kernels.hpp"
+
+namespace {
+
+using namespace ratio;
+
+struct bounds {
+  char const* metric;
+  char const* kernel;
+  double lowest;
+  double highest = all;
+
+  static constexpr double all = 100.5;
+};
+
+// Lower than 85 where no kernel of that kind gets there, for the reason beside it.
+constexpr bounds table[] = {
+    {"hbm_of_peak", "read", 85.0},
+    {"l2_of_peak", "read l2", 45.0},  // the slices give more than the crossbar takes to the SMs
+    {"l1_of_peak", "read l1", 85.0},
+    {"fp32_of_peak", "fma", 85.0},
+    {"fp64_of_peak", "fma fp64", 85.0},
+    {"fp16_of_peak", "fma fp16", 85.0},
+    {"tensor_of_peak", "tensor", 85.0},
+    {"tensor_active_rate", "tensor", 85.0},
+    {"l2_hit_rate", "read l2", 95.0},
+    {"l2_request_hit_rate", "read l2", 95.0},
+    {"l1_hit_rate", "read l1", 95.0},
+    {"achieved_occupancy", "chase", 85.0},
+    {"issue_rate", "fma", 95.0},
+    {"stall_long_scoreboard_share", "chase", 95.0},
+    {"stall_short_scoreboard_share", "shared chase", 85.0},
+    {"stall_barrier_share", "barrier", 85.0},
+    {"stall_membar_share", "fence", 85.0},
+    {"stall_wait_share", "dependent", 65.0},  // in one cycle of four it issues
+    {"stall_math_pipe_throttle_share", "fp64 product", 85.0},
+    {"stall_lg_throttle_share", "store", 85.0},
+    {"stall_mio_throttle_share", "shared store", 85.0},
+    {"stall_tex_throttle_share", "texture", 50.0},  // and then it waits for what it fetched
+    // An H200 counts what waits for products of warpgroups as barrier.
+    {"stall_gmma_share", "tensor registers", 0.0},
+    {"stall_no_instruction_share", "code", 85.0},
+    {"stall_not_selected_share", "fma", 80.0},   // one of sixteen warps is selected
+    {"stall_selected_share", "one warp", 80.0},  // the end of a loop's round waits
+    // What is no percentage: its end is known.
+    {"instructions_per_cycle", "fma", 3.6, 4.02},
+    {"eligible_warps", "fma", 8.0, 16.1},
+    {"l1_sectors_per_load", "strided", 31.99, 32.01},
+    {"l1_sectors_per_store", "strided", 3.99, 4.01},
+};
+
+struct device {
+  float* memory = nullptr;  // zeros
+  float* to = nullptr;
+  unsigned multiprocessors = 0;
+  int capability = 0;
+  cudaTextureObject_t texture = 0;
+  void const* products = nullptr;        // of warpgroups; null where the device has none
+  void const* from_registers = nullptr;  // the same from registers
+
+  device() {
+    int value = 0;
+    GPU_CHECK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+    multiprocessors = static_cast<unsigned>(value);
+    GPU_CHECK(cudaDeviceGetAttribute(&capability, cudaDevAttrComputeCapabilityMajor, 0));
+    GPU_CHECK(cudaMalloc(&memory, known::items * sizeof(float)));
+    GPU_CHECK(cudaMalloc(&to, known::items * sizeof(float)));
+    GPU_CHECK(cudaMemset(memory, 0, known::items * sizeof(float)));
+    cudaResourceDesc from = {};
+    from.resType = cudaResourceTypeLinear;
+    from.res.linear.devPtr = memory;
+    from.res.linear.desc = cudaCreateChannelDesc<float>();
+    from.res.linear.sizeInBytes = 4096 * sizeof(float);
+    cudaTextureDesc how = {};
+    how.readMode = cudaReadModeElementType;
+    GPU_CHECK(cudaCreateTextureObject(&texture, &from, &how, nullptr));
+#if CUDART_VERSION >= 12080
+    if (capability != 9) return;
+    products = warpgroup_kernel(16, false);
+    from_registers = warpgroup_kernel(16, true);
+#endif
+  }
+  ~device() {
+    cudaDestroyTextureObject(texture);
+    cudaFree(memory);
+    cudaFree(to);
+  }
+
+#if CUDART_VERSION >= 12080
+  static void const* warpgroup_kernel(int batch, bool registers) {
+    cudaLibrary_t library = nullptr;
+    cudaKernel_t kernel = nullptr;
+    std::string const ptx = warpgroup_ptx(batch, registers);
+    GPU_CHECK(cudaLibraryLoadData(&library, ptx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
+    GPU_CHECK(cudaLibraryGetKernel(&kernel, library, "products"));
+    return kernel;
+  }
+#endif
+  void multiply(void const* kernel, unsigned blocks, unsigned rounds) const {
+    float* target = to;
+    void* arguments[] = {&target, &rounds};
+    GPU_CHECK(cudaLaunchKernel(kernel, dim3(blocks), dim3(128), arguments, 0, nullptr));
+  }
+
+  /// Each kernel in a range of its name: about a millisecond each on an H200.
+  void run() const {
+    unsigned const sms = multiprocessors;
+    auto const* const vectors = reinterpret_cast<float4 const*>(memory);
+    auto const range = [](char const* name, auto launch) {
+      STRATA_RANGE(name);
+      launch();
+    };
+    range("read", [&] { read_kernel<<<sms * 8, 256>>>(vectors, to, known::items / 4); });
+    range("read l2", [&] { read_l2_kernel<<<sms * 8, 256>>>(vectors, to, 1u << 19, 800); });
+    range("read l1", [&] { read_l1_kernel<<<sms * 8, 256>>>(vectors, to, 2500); });
+    range("strided", [&] { known::strided({memory, to, nullptr}); });
+    range("fma", [&] { fma_kernel<<<sms * 8, 256>>>(to, 3000, 0.5f, 1.0f); });
+    range("fma fp64",
+          [&] { fma_kernel<<<sms * 8, 256>>>(reinterpret_cast<double*>(to), 1500, 0.5, 1.0); });
+    range("fma fp16", [&] {
+      fma_kernel<<<sms * 8, 256>>>(reinterpret_cast<__half2*>(to), 3000, __half2(0.5f, 0.5f),
+                                   __half2(1.0f, 1.0f));
+    });
+    range("one warp", [&] { fma_kernel<<<sms, 128>>>(to, 30000, 0.5f, 1.0f); });
+    range("dependent", [&] { dependent_kernel<<<sms, 128>>>(to, 8000, 0.5f); });
+    range("chase", [&] {
+      chase_kernel<<<sms * 8, 256>>>(reinterpret_cast<unsigned const*>(memory), to,
+                                     static_cast<unsigned>(known::items), 300);
+    });
+    range("shared chase", [&] { shared_chase_kernel<<<sms, 128>>>(to, 1000); });
+    range("shared store", [&] { shared_store_kernel<<<sms * 2, 512>>>(150); });
+    range("store", [&] { store_kernel<<<sms * 8, 256>>>(to, 20); });
+    range("texture", [&] { texture_kernel<<<sms * 4, 256>>>(texture, to, 120); });
+    range("barrier", [&] { barrier_kernel<<<sms, 1024>>>(to, 500, 0.5f); });
+    range("fence", [&] { fence_kernel<<<sms * 4, 256>>>(to, 200); });
+    range("code", [&] { code_kernel<<<sms, 128>>>(to, 3000, 0.5f); });
+    range("fp64 product",
+          [&] { fp64_product_kernel<<<sms * 2, 1024>>>(reinterpret_cast<double*>(to), 200); });
+    range("tensor", [&] {
+      if (products != nullptr)
+        multiply(products, sms * 2, 500);
+      else
+        bf16_product_kernel<<<sms * 2, 512>>>(to, 3000);
+    });
+    range("tensor registers", [&] {
+      if (from_registers != nullptr) multiply(from_registers, sms, 1000);
+    });
+    GPU_CHECK(cudaDeviceSynchronize());
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each ratio has a kernel") {
+  std::set<std::string> told;
+  for (bounds const& each : table) told.insert(each.metric);
+  for (auto const source : {strata::metric_source::cupti, strata::metric_source::rates})
+    for (strata::metric const& each : strata::metric_list{source})
+      if (each.unit == "%") {
+        INFO(each.key);
+        CHECK(told.count(std::string(each.key)) == 1);
+      }
+}
+
+TEST_CASE("each ratio comes near its end, and none is above it") {
+  device const gpu;
+  gpu.run();  // code is loaded, clocks are up
+  strata::session s(gpu::quiet("trace,formats=none"));
+  REQUIRE(s.start().ok());
+  gpu.run();
+  unsigned runs = 0;
+  for (auto const& pass :
+       s.counters("roofline+flops+tensor+stalls+occupancy+l2_hit_rate+l2_request_hit_rate+"
+                  "l1_hit_rate+l1_sectors_per_load+l1_sectors_per_store")) {
+    (void)pass;
+    ++runs;
+    gpu.run();
+  }
+  strata::profile const& p = s.profile();
+  for (std::string const& problem : p.problems) MESSAGE(problem);
+  strata::call_tree const tree(p);
+  strata::counter_table const counted = strata::make_counter_table(p, tree);
+  std::printf(
+      "%u passes\n| metric | kernel | lowest | counted | highest |\n|---|---|---|---|---|\n", runs);
+  for (bounds const& each : table) {
+    INFO(std::string(each.metric), " of ", std::string(each.kernel));
+    std::size_t const at = counted.find(each.metric);
+    if (gpu.from_registers == nullptr && std::string(each.kernel) == "tensor registers") continue;
+    CHECK(at != strata::counter_table::none);
+    if (at == strata::counter_table::none) continue;
+    for (std::size_t row = 0; row < tree.rows().size(); ++row) {
+      strata::counter_cell const& cell = counted.at(row, at, strata::counter_scope::total);
+      bool const own = tree.rows()[row].path == each.kernel;
+      INFO(tree.rows()[row].path);
+      // A share has its end in whichever kernel; a value that is not known is not above it.
+      if (own || each.highest == bounds::all) CHECK_FALSE(cell.value > each.highest);
+      if (!own) continue;
+      std::printf("| %s | %s | %.2f | %.2f | %.2f |%s\n", each.metric, each.kernel, each.lowest,
+                  cell.value, each.highest, counted.note(cell).c_str());
+      CHECK(cell.value >= each.lowest);
+    }
+  }
+  for (std::size_t row = 1; row < tree.rows().size(); ++row) {
+    std::printf("%s:", tree.rows()[row].path.c_str());
+    for (std::size_t i = 0; i < counted.metrics.size(); ++i) {
+      double const value = counted.at(row, i, strata::counter_scope::total).value;
+      std::string const key = counted.metrics[i].key;
+      if (key.compare(0, 6, "stall_") == 0 && counted.metrics[i].unit == "%" && value > 5.0)
+        std::printf(" %s %.0f", key.c_str() + 6, value);
+    }
+    std::puts("");
+  }
+}
