@@ -134,15 +134,17 @@ class vec_base {
       size_ += count;
       return;
     }
+    unmade undo{*this, type, size_};
     for (; count > 0; --count) {
       if (copy == nullptr) {
         std::memcpy(place(type, size_), from, type.size);
       } else {
         copy(place(type, size_), from);
       }
-      ++size_;  // one by one, so that those that were made are destroyed if the next one throws
+      ++size_;
       from = static_cast<unsigned char const*>(from) + step * type.size;
     }
+    undo.to = size_;
   }
 
   /// Makes elements where there are fewer; zeros without `make`.
@@ -169,16 +171,19 @@ class vec_base {
     size_ -= count;
   }
 
-  /// Moves the elements of another one into a gap before `at`.
-  STRATA_DETAIL_COLD void* insert_all(vec_type const& type, std::size_t at, vec_base& from) {
-    std::size_t const count = from.size_;
-    if (count > capacity_ - size_) grow(type, size_ + count);
-    if (count > 0) {
-      relocate(type, place(type, at + count), place(type, at), size_ - at);
-      relocate(type, place(type, at), from.data_, count);
+  /// Moves the last `count` elements to before `at`.
+  STRATA_DETAIL_COLD void* bring_last(vec_type const& type, std::size_t at, std::size_t count) {
+    std::size_t const kept = size_ - count;
+    if (at == kept || count == 0) return place(type, at);
+    void* const room = std::malloc(count * type.size);
+    if (room == nullptr) {
+      shrink(type, kept);
+      fail();
     }
-    size_ += count;
-    from.size_ = 0;
+    relocate(type, room, place(type, kept), count);
+    relocate(type, place(type, at + count), place(type, at), kept - at);
+    relocate(type, place(type, at), room, count);
+    std::free(room);
     return place(type, at);
   }
 
@@ -227,6 +232,14 @@ class vec_base {
   std::size_t capacity_ = 0;
 
  private:
+  /// Destroys the copies that were made when the next one throws.
+  struct unmade {
+    vec_base& of;
+    vec_type const& type;
+    std::size_t to;
+    ~unmade() { of.shrink(type, to); }
+  };
+
   [[noreturn]] STRATA_DETAIL_COLD static void fail() {
 #if defined(__cpp_exceptions)
     throw std::bad_alloc();
@@ -459,18 +472,21 @@ class vec : public detail::vec_base {
 
   Value* insert(Value const* at, Value const& value) { return insert(at, 1, value); }
   Value* insert(Value const* at, Value&& value) {
-    vec made;
-    made.push_back(static_cast<Value&&>(value));
-    return insert_all(at, made);
+    std::size_t const place = index_at(at);
+    push_back(static_cast<Value&&>(value));
+    return bring(place, 1);
   }
   Value* insert(Value const* at, std::size_t count, Value const& value) {
-    vec made(count, value);
-    return insert_all(at, made);
+    std::size_t const place = index_at(at);
+    append(&value, 0, count);
+    return bring(place, count);
   }
   template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
   Value* insert(Value const* at, Iterator first, Iterator last) {
-    vec made(first, last);
-    return insert_all(at, made);
+    std::size_t const place = index_at(at);
+    std::size_t const former = size_;
+    add_range(first, last);
+    return bring(place, size_ - former);
   }
   template <class... From>
   Value* emplace(Value const* at, From&&... from) {
@@ -568,9 +584,11 @@ class vec : public detail::vec_base {
     }
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE Value* insert_all(Value const* at, vec& made) {
-    return static_cast<Value*>(
-        detail::vec_base::insert_all(type(), static_cast<std::size_t>(at - begin()), made));
+  STRATA_DETAIL_ALWAYS_INLINE std::size_t index_at(Value const* at) const noexcept {
+    return static_cast<std::size_t>(at - begin());
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value* bring(std::size_t at, std::size_t count) {
+    return static_cast<Value*>(bring_last(type(), at, count));
   }
 };
 
