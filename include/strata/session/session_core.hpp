@@ -3,6 +3,7 @@
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
@@ -25,7 +26,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,7 +139,10 @@ class session_core {
   explicit session_core(strata::options wanted)
       : options_(std::move(wanted)),
         asks_for_steps_(options_.active != 0),
-        asks_for_warmup_(options_.warmup != 0) {}
+        asks_for_warmup_(options_.warmup != 0) {
+    counting_.emplace(options_, problems_, trace_of_counting());
+    cpu_counters_.emplace();
+  }
   session_core(session_core const&) = delete;
   session_core& operator=(session_core const&) = delete;
   ~session_core() { stop(); }
@@ -568,9 +571,9 @@ class session_core {
   bool asks_for_steps_;
   bool asks_for_warmup_;
   detail::nvtx_input nvtx_input_;
-  std::optional<step_counting> counting_{std::in_place, options_, problems_, trace_of_counting()};
-  std::optional<cpu_counter_collector> cpu_counters_{std::in_place};
-  std::optional<timeline_stream> stream_;
+  maybe<step_counting> counting_;
+  maybe<cpu_counter_collector> cpu_counters_;
+  maybe<timeline_stream> stream_;
   detail::schedule schedule_;
   instrumentation_cost cost_;
   strata::profile profile_;
@@ -579,7 +582,7 @@ class session_core {
   window_reports reports_;
   profile_environment environment_;  // of a session with such windows, as it was at its start
   table_options terminal_;
-  std::optional<step_counting> refused_passes_;  // beside such windows
+  maybe<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
   std::size_t problems_at_start_ = 0;  // those of the session, not of a window
