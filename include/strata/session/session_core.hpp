@@ -4,7 +4,6 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
@@ -24,7 +23,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -169,8 +167,7 @@ class session_core {
     std::int64_t const begin = monotonic_ns();
     started_at_ = realtime_ns();
     cost_ = instrumentation_cost::measure(recorder.clock());
-    window_open_ = false;
-    window_pending_ = false;
+    window_open_ = window_pending_ = false;
     counting_.emplace(options_, problems_, trace_of_counting());
     if (!options_.kernels.empty() && options_.counters.empty()) {
       problems_.emplace_back(
