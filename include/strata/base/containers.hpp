@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -19,6 +20,39 @@
 STRATA_BEGIN
 
 namespace detail {
+
+/// A value that is there at times, in its place: std::optional compiles twenty functions a type.
+template <class Value>
+class maybe {
+ public:
+  maybe() noexcept {}
+  maybe(maybe const&) = delete;
+  maybe& operator=(maybe const&) = delete;
+  ~maybe() { reset(); }
+
+  template <class... From>
+  void emplace(From&&... from) {
+    reset();
+    ::new (static_cast<void*>(&value_)) Value(static_cast<From&&>(from)...);
+    there_ = true;
+  }
+  void reset() noexcept {
+    if (!there_) return;
+    there_ = false;
+    value_.~Value();
+  }
+
+  STRATA_DETAIL_ALWAYS_INLINE explicit operator bool() const noexcept { return there_; }
+  STRATA_DETAIL_ALWAYS_INLINE Value& operator*() noexcept { return value_; }
+  STRATA_DETAIL_ALWAYS_INLINE Value* operator->() noexcept { return &value_; }
+  STRATA_DETAIL_ALWAYS_INLINE Value const* operator->() const noexcept { return &value_; }
+
+ private:
+  union {
+    Value value_;
+  };
+  bool there_ = false;
+};
 
 /// Values by key in one sorted vector: <map> and <unordered_map> would be a sixth of what all of
 /// Strata includes. Cost: a look-up is a binary search; a new key behind all others is appended,

@@ -73,7 +73,8 @@
       "no-store-merging", "no-thread-jumps", "no-ipa-cp", "no-ipa-icf", "no-ipa-ra", "no-ipa-sra", \
       "no-cprop-registers", "no-crossjumping", "no-cse-follow-jumps", "no-dce", "no-dse", \
       "no-expensive-optimizations", "no-forward-propagate", "no-gcse", "no-if-conversion", \
-      "no-if-conversion2", "no-rerun-cse-after-loop", "no-schedule-insns2"))
+      "no-if-conversion2", "no-ipa-bit-cp", "no-ipa-modref", "no-ipa-profile", "no-ipa-pure-const", \
+      "no-ipa-reference", "no-ipa-vrp", "no-rerun-cse-after-loop", "no-schedule-insns2"))
 #define STRATA_DETAIL_HOT_CODE STRATA_DETAIL_PUSH_CODE _Pragma("GCC reset_options")
 #define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 // clang-format on

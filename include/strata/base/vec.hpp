@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -52,10 +53,10 @@ class vec_base {
   /// Makes a copy where nothing lives. Null: memcpy does.
   using copier = void (*)(void* to, void const* from);
 
-  vec_base() noexcept = default;
+  STRATA_DETAIL_ALWAYS_INLINE vec_base() noexcept = default;
   vec_base(vec_base const&) = delete;
   vec_base& operator=(vec_base const&) = delete;
-  ~vec_base() = default;
+  STRATA_DETAIL_ALWAYS_INLINE ~vec_base() = default;
 
   STRATA_DETAIL_COLD void take(vec_base& from) noexcept {
     data_ = from.data_;
@@ -133,15 +134,17 @@ class vec_base {
       size_ += count;
       return;
     }
+    unmade undo{*this, type, size_};
     for (; count > 0; --count) {
       if (copy == nullptr) {
         std::memcpy(place(type, size_), from, type.size);
       } else {
         copy(place(type, size_), from);
       }
-      ++size_;  // one by one, so that those that were made are destroyed if the next one throws
+      ++size_;
       from = static_cast<unsigned char const*>(from) + step * type.size;
     }
+    undo.to = size_;
   }
 
   /// Makes elements where there are fewer; zeros without `make`.
@@ -168,16 +171,19 @@ class vec_base {
     size_ -= count;
   }
 
-  /// Moves the elements of another one into a gap before `at`.
-  STRATA_DETAIL_COLD void* insert_all(vec_type const& type, std::size_t at, vec_base& from) {
-    std::size_t const count = from.size_;
-    if (count > capacity_ - size_) grow(type, size_ + count);
-    if (count > 0) {
-      relocate(type, place(type, at + count), place(type, at), size_ - at);
-      relocate(type, place(type, at), from.data_, count);
+  /// Moves the last `count` elements to before `at`.
+  STRATA_DETAIL_COLD void* bring_last(vec_type const& type, std::size_t at, std::size_t count) {
+    std::size_t const kept = size_ - count;
+    if (at == kept || count == 0) return place(type, at);
+    void* const room = std::malloc(count * type.size);
+    if (room == nullptr) {
+      shrink(type, kept);
+      fail();
     }
-    size_ += count;
-    from.size_ = 0;
+    relocate(type, room, place(type, kept), count);
+    relocate(type, place(type, at + count), place(type, at), kept - at);
+    relocate(type, place(type, at), room, count);
+    std::free(room);
     return place(type, at);
   }
 
@@ -226,6 +232,14 @@ class vec_base {
   std::size_t capacity_ = 0;
 
  private:
+  /// Destroys the copies that were made when the next one throws.
+  struct unmade {
+    vec_base& of;
+    vec_type const& type;
+    std::size_t to;
+    ~unmade() { of.shrink(type, to); }
+  };
+
   [[noreturn]] STRATA_DETAIL_COLD static void fail() {
 #if defined(__cpp_exceptions)
     throw std::bad_alloc();
@@ -283,7 +297,7 @@ class vec_base {
 
 template <class Value>
 STRATA_DETAIL_COLD void move_element(void* to, void* from, bool goes) noexcept {
-  static_assert(std::is_nothrow_move_constructible<Value>::value,
+  static_assert(noexcept(Value(static_cast<Value&&>(*static_cast<Value*>(from)))),
                 "a vec moves its elements as it grows");
   Value& source = *static_cast<Value*>(from);
   if (to != nullptr) ::new (to) Value(static_cast<Value&&>(source));
@@ -300,11 +314,12 @@ STRATA_DETAIL_COLD void copy_element(void* to, void const* from) {
   ::new (to) Value(*static_cast<Value const*>(from));
 }
 
-/// Whether memcpy copies and moves a Value. std::pair is among them, although its assignment is not
-/// trivial.
+/// Whether memcpy copies and moves a Value. A pair is among them, although its assignment is not
+/// trivial. Every compiler's builtin: the traits of the library take ten times as long to compile.
 template <class Value>
-inline constexpr bool is_plain = std::is_trivially_copy_constructible<Value>::value&&
-    std::is_trivially_destructible<Value>::value;
+inline constexpr bool is_plain = __is_trivially_copyable(Value);
+template <class First, class Second>
+inline constexpr bool is_plain<std::pair<First, Second>> = is_plain<First>&& is_plain<Second>;
 
 /// A type without values, from three pointers: `{}`, `{a}` and `{a, b}` are a Value.
 class never {
@@ -345,7 +360,7 @@ class vec : public detail::vec_base {
   using size_type = std::size_t;
   using difference_type = std::ptrdiff_t;
 
-  vec() noexcept = default;
+  STRATA_DETAIL_ALWAYS_INLINE vec() noexcept = default;
   explicit vec(std::size_t count) : vec() { resize(count); }
   vec(std::size_t count, Value const& value) : vec() { resize(count, value); }
   vec(std::initializer_list<Value> values) : vec() { append(values.begin(), 1, values.size()); }
@@ -353,17 +368,19 @@ class vec : public detail::vec_base {
   vec(Iterator first, Iterator last) : vec() {
     add_range(first, last);
   }
-  vec(vec const& other) : vec() { append(other.data(), 1, other.size_); }
-  vec(vec&& other) noexcept { take(other); }
+  STRATA_DETAIL_ALWAYS_INLINE vec(vec const& other) : vec() {
+    append(other.data(), 1, other.size_);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE vec(vec&& other) noexcept { take(other); }
   vec& operator=(vec const& other) {
     if (this != &other) vec(other).swap(*this);
     return *this;
   }
-  vec& operator=(vec&& other) noexcept {
+  STRATA_DETAIL_ALWAYS_INLINE vec& operator=(vec&& other) noexcept {
     move_from(type(), other);
     return *this;
   }
-  ~vec() {
+  STRATA_DETAIL_ALWAYS_INLINE ~vec() {
     if constexpr (detail::is_plain<Value>) {
       std::free(data_);
     } else {
@@ -405,27 +422,27 @@ class vec : public detail::vec_base {
     return static_cast<Value const*>(data_)[size_ - 1];
   }
 
-  void reserve(std::size_t count) { grow(type(), count); }
+  STRATA_DETAIL_ALWAYS_INLINE void reserve(std::size_t count) { grow(type(), count); }
 
-  void push_back(Value const& value) {
+  STRATA_DETAIL_ALWAYS_INLINE void push_back(Value const& value) {
     if constexpr (detail::is_plain<Value>) {
       add_plain(type(), &value);
     } else {
       append(&value, 0, 1);
     }
   }
-  void push_back(movable&& value) { add_moved(type(), &value); }
+  STRATA_DETAIL_ALWAYS_INLINE void push_back(movable&& value) { add_moved(type(), &value); }
   template <class... From>
   Value& emplace_back(From&&... from) {
     push_back(Value(static_cast<From&&>(from)...));
     return back();
   }
-  void pop_back() noexcept { cut(size_ - 1); }
+  STRATA_DETAIL_ALWAYS_INLINE void pop_back() noexcept { cut(size_ - 1); }
 
-  void clear() noexcept { cut(0); }
-  void resize(std::size_t count) {
+  STRATA_DETAIL_ALWAYS_INLINE void clear() noexcept { cut(0); }
+  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count) {
     // Zero is no null of a pointer to a member.
-    if constexpr (std::is_scalar<Value>::value && !std::is_member_pointer<Value>::value) {
+    if constexpr (!std::is_class<Value>::value && !std::is_member_pointer<Value>::value) {
       resize_to(type(), count, nullptr);
     } else {
       resize_to(type(), count, &detail::make_element<Value>);
@@ -455,18 +472,21 @@ class vec : public detail::vec_base {
 
   Value* insert(Value const* at, Value const& value) { return insert(at, 1, value); }
   Value* insert(Value const* at, Value&& value) {
-    vec made;
-    made.push_back(static_cast<Value&&>(value));
-    return insert_all(at, made);
+    std::size_t const place = index_at(at);
+    push_back(static_cast<Value&&>(value));
+    return bring(place, 1);
   }
   Value* insert(Value const* at, std::size_t count, Value const& value) {
-    vec made(count, value);
-    return insert_all(at, made);
+    std::size_t const place = index_at(at);
+    append(&value, 0, count);
+    return bring(place, count);
   }
   template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
   Value* insert(Value const* at, Iterator first, Iterator last) {
-    vec made(first, last);
-    return insert_all(at, made);
+    std::size_t const place = index_at(at);
+    std::size_t const former = size_;
+    add_range(first, last);
+    return bring(place, size_ - former);
   }
   template <class... From>
   Value* emplace(Value const* at, From&&... from) {
@@ -516,7 +536,7 @@ class vec : public detail::vec_base {
   }
   void sort() { sort(&is_less); }
 
-  void swap(vec& other) noexcept { swap_with(other); }
+  STRATA_DETAIL_ALWAYS_INLINE void swap(vec& other) noexcept { swap_with(other); }
 
   friend bool operator==(vec const& a, vec const& b) {
     if (a.size_ != b.size_) return false;
@@ -531,7 +551,7 @@ class vec : public detail::vec_base {
     return detail::vec_type_of<Value>;
   }
 
-  void append(Value const* from, std::size_t step, std::size_t count) {
+  STRATA_DETAIL_ALWAYS_INLINE void append(Value const* from, std::size_t step, std::size_t count) {
     if constexpr (detail::is_plain<Value>) {
       add_copies(type(), nullptr, from, step, count);
     } else {
@@ -564,9 +584,11 @@ class vec : public detail::vec_base {
     }
   }
 
-  Value* insert_all(Value const* at, vec& made) {
-    return static_cast<Value*>(
-        detail::vec_base::insert_all(type(), static_cast<std::size_t>(at - begin()), made));
+  STRATA_DETAIL_ALWAYS_INLINE std::size_t index_at(Value const* at) const noexcept {
+    return static_cast<std::size_t>(at - begin());
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value* bring(std::size_t at, std::size_t count) {
+    return static_cast<Value*>(bring_last(type(), at, count));
   }
 };
 

@@ -3,7 +3,7 @@
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/macros.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
@@ -23,7 +23,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,7 +48,10 @@ class session_core {
   explicit session_core(strata::options wanted)
       : options_(std::move(wanted)),
         asks_for_steps_(options_.active != 0),
-        asks_for_warmup_(options_.warmup != 0) {}
+        asks_for_warmup_(options_.warmup != 0) {
+    counting_.emplace(options_, problems_, trace_of_counting());
+    cpu_counters_.emplace();
+  }
   session_core(session_core const&) = delete;
   session_core& operator=(session_core const&) = delete;
   ~session_core() { stop(); }
@@ -69,8 +71,7 @@ class session_core {
     std::int64_t const begin = monotonic_ns();
     started_at_ = realtime_ns();
     cost_ = instrumentation_cost::measure(recorder.clock());
-    window_open_ = false;
-    window_pending_ = false;
+    window_open_ = window_pending_ = false;
     counting_.emplace(options_, problems_, trace_of_counting());
     look_at_wishes();
     around_ = report_files::look_around();
@@ -503,9 +504,9 @@ class session_core {
   bool asks_for_steps_;
   bool asks_for_warmup_;
   detail::nvtx_input nvtx_input_;
-  std::optional<step_counting> counting_{std::in_place, options_, problems_, trace_of_counting()};
-  std::optional<cpu_counter_collector> cpu_counters_{std::in_place};
-  std::optional<timeline_stream> stream_;
+  maybe<step_counting> counting_;
+  maybe<cpu_counter_collector> cpu_counters_;
+  maybe<timeline_stream> stream_;
   detail::schedule schedule_;
   instrumentation_cost cost_;
   strata::profile profile_;
@@ -514,7 +515,7 @@ class session_core {
   kept_reports reports_;
   profile_environment environment_;  // of a session with such windows, as it was at its start
   report_files::surroundings around_;
-  std::optional<step_counting> refused_passes_;  // beside such windows
+  maybe<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
   std::size_t problems_at_start_ = 0;  // those of the session, not of a window

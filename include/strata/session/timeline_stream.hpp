@@ -29,7 +29,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -564,9 +563,9 @@ class timeline_stream final : public running_trace {
   bool tracing_;
   output_directory directory_;
   std::FILE* file_ = nullptr;
-  std::optional<text_writer> out_;
+  maybe<text_writer> out_;
   trace_labels labels_;
-  std::optional<perfetto_writer> sink_;
+  maybe<perfetto_writer> sink_;
   profile made_;           // names and places so far; records of the piece that is written
   work_queue work_;        // of that piece
   std::size_t calls_ = 0;  // of its launches those that are events themselves

@@ -21,7 +21,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -486,7 +485,7 @@ class pass_driver {
   counting_step step_;
   pass_plan plan_;
   attempt attempt_;
-  std::optional<capture_guard::exclusive> held_;  // while kernels are counted
+  maybe<capture_guard::exclusive> held_;  // while kernels are counted
   progress_line progress_;
   vec<status> problems_;
   std::size_t at_ = 0;       // of the plan's configurations

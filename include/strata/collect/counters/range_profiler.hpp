@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
@@ -150,8 +151,8 @@ class range_profiler {
     use& known = seen_[range];
     if (known.last == 0) ++names_;
     known.last = (std::max)(known.last, ++pushes_);
-    char name[16];
-    *std::to_chars(name, name + sizeof name - 1, range).ptr = '\0';
+    char name[longest_number + 1];
+    *digits_text(name, range) = '\0';
     cupti::profiler::push_range_params params;
     params.object = object_;
     params.name = name;

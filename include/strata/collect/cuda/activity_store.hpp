@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -478,7 +477,7 @@ class activity_store {
   profile made_;
   vec<strata::synchronization_record> strays_;
   device_sums sums_;
-  std::optional<device_summing> summing_;
+  maybe<device_summing> summing_;
   bool described_ = false;
   bool is_full_ = false;
   std::uint32_t newest_ = 0;  // correlation id that a record bore, 0 before the first one
