@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/device_peaks.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -100,28 +101,6 @@ inline double counted_value(counter_table const* counters, std::size_t row, std:
   std::size_t const at = counters->find(key);
   return at == counter_table::none ? none : counters->at(row, at, scope).value;
 }
-
-/// What an SM does in a cycle, by compute capability, as NVIDIA's documents have it.
-struct architecture_rates {
-  std::uint32_t capability;  ///< 10 * major + minor, the first that it holds for
-  double fp32;               ///< FLOP
-  double bf16_tensor;        ///< dense, FP16 before 8.0
-};
-inline constexpr architecture_rates architecture_table[] = {{70, 128, 1024},  {80, 128, 2048},
-                                                            {86, 256, 1024},  {90, 256, 4096},
-                                                            {100, 256, 8192}, {120, 256, 1024}};
-
-/// Work of a format of the tensor cores: its counter and its speed, of BF16.
-struct tensor_format {
-  std::string_view key;
-  std::string_view roof;
-  double speed;
-};
-inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor", 1.0},
-                                                   {"tensor_fp16", "FP16 tensor", 1.0},
-                                                   {"tensor_tf32", "TF32 tensor", 0.5},
-                                                   {"tensor_fp8", "FP8 tensor", 2.0},
-                                                   {"tensor_fp4", "FP4 tensor", 4.0}};
 
 class roofline_builder {
  public:
