@@ -24,10 +24,6 @@
 #include <string>
 #include <string_view>
 
-#if defined(__linux__) || defined(__APPLE__)
-#include <sys/stat.h>
-#endif
-
 STRATA_BEGIN
 
 /// What was measured, of a device or of the CPU.
@@ -209,16 +205,6 @@ device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& lo
   return made;
 }
 
-/// Makes a folder and those above it.
-inline void make_folders(std::string const& path) {
-#if defined(__linux__) || defined(__APPLE__)
-  for (std::size_t at = 1; at <= path.size(); ++at)
-    if (at == path.size() || path[at] == '/') (void)::mkdir(path.substr(0, at).c_str(), 0777);
-#else
-  (void)path;
-#endif
-}
-
 }  // namespace detail
 
 /// Measures what a device reaches, in about a second: HBM, L2, L1 and shared memory; FP32, FP64,
@@ -309,16 +295,10 @@ inline status write_ceilings(measured_ceilings const& of, std::string path = {})
     if (path.empty())
       return {errc::input_output,
               "the ceilings are not kept: set XDG_CACHE_HOME or HOME to an absolute path"};
-    detail::make_folders(path.substr(0, path.rfind('/')));
+    detail::ceilings_file::make_folders(path.substr(0, path.rfind('/')));
   }
   std::string const text = detail::ceilings_file::text_of(of.device, of.driver_version);
-  std::string const part = path + "." + std::to_string(detail::monotonic_ns()) + ".part";
-  std::FILE* const file = std::fopen(part.c_str(), "wb");
-  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) good = std::fclose(file) == 0 && good;
-  good = good && std::rename(part.c_str(), path.c_str()) == 0;
-  if (good) return {};
-  (void)std::remove(part.c_str());
+  if (detail::ceilings_file::write(path, text)) return {};
   return {errc::input_output, "cannot write " + path + ": the ceilings are not kept"};
 }
 

@@ -5,9 +5,12 @@
 // What <strata/ceilings.hpp> measured on a device, kept for later runs: lines of a key and its
 // values, in a file with the device's UUID as its name.
 
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +18,10 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/stat.h>
+#endif
 
 STRATA_BEGIN
 namespace detail {
@@ -58,46 +65,76 @@ class ceilings_file {
   }
 
   /// Takes the ceilings of a text for a device that has its UUID, driver and clocks already.
-  /// Returns: why they are not taken; empty where they are.
-  static std::string read(std::string_view text, std::uint32_t driver_version, profile_device& to) {
+  /// Returns: `not_supported` where it is about another one, `input_output` where it is broken.
+  static status read(std::string_view text, std::uint32_t driver_version, profile_device& to) {
     vec<device_ceiling> found;
     std::string date;
-    bool whole = false;
-    if (take_line(text) != schema) return "is not a file of ceilings of this version";
-    while (!text.empty() && !whole) {
+    if (take_line(text) != schema) return {errc::input_output, "is no file of ceilings"};
+    while (!text.empty()) {
       std::string_view line = take_line(text);
       std::string_view const key = take_word(line);
-      if (key == "end") {
-        whole = true;
-      } else if (key == "date") {
-        date = std::string(line);
-      } else if (key == "ceiling") {
-        device_ceiling made;
-        if (!read_ceiling(line, made)) return "has a line that is no ceiling";
-        found.push_back(std::move(made));
-      } else if ((key == "uuid" && line != to.uuid) ||
-                 (key == "driver" && line != std::to_string(driver_version)) ||
-                 (key == "clock_khz" && line != std::to_string(to.clock_khz)) ||
-                 (key == "memory_clock_khz" && line != std::to_string(to.memory_clock_khz))) {
-        return "is of another " + std::string(key) + ": " + std::string(line.substr(0, 64));
+      if (key == "end" && !date.empty() && !found.empty()) {
+        to.ceilings = std::move(found);
+        to.measured_at = std::move(date);
+        return {};
       }
+      std::string const mine = key == "uuid"               ? to.uuid
+                               : key == "driver"           ? std::to_string(driver_version)
+                               : key == "clock_khz"        ? std::to_string(to.clock_khz)
+                               : key == "memory_clock_khz" ? std::to_string(to.memory_clock_khz)
+                                                           : std::string(line);
+      if (line != mine) return {errc::not_supported, "is of another " + std::string(key)};
+      if (key == "date" && line.size() == 20 && is_plain(line)) date = std::string(line);
+      if (key != "ceiling") continue;
+      device_ceiling made;
+      if (!read_ceiling(line, made)) break;
+      found.push_back(std::move(made));
     }
-    if (!whole) return "has no end";
-    to.ceilings = std::move(found);
-    to.measured_at = std::move(date);
-    return {};
+    return {errc::input_output, "is broken or cut off"};
   }
 
-  /// The same of a file. A file that is not there is no problem.
-  static std::string read_file(std::string const& path, std::uint32_t driver_version,
-                               profile_device& to) {
-    std::FILE* const file = path.empty() ? nullptr : std::fopen(path.c_str(), "rb");
-    if (file == nullptr) return {};
-    std::string text(longest, '\0');
-    text.resize(std::fread(&text[0], 1, longest, file));
-    std::fclose(file);
-    std::string const problem = read(text, driver_version, to);
-    return problem.empty() ? problem : path + ' ' + problem + ": measure the ceilings again";
+  /// Gives devices their ceilings: `wanted` is a file, "off", or empty for the cache. Where the
+  /// cache has none for this device, driver and clocks, that is no problem.
+  static status take(profile_environment& to, std::string const& wanted) {
+    bool taken = false;
+    status outcome;
+    for (profile_device& device : to.devices) {
+      std::string const path = wanted.empty() ? path_of(device) : wanted;
+      std::FILE* const file =
+          path.empty() || wanted == "off" ? nullptr : std::fopen(path.c_str(), "rb");
+      std::string text(file != nullptr ? longest : 0, '\0');
+      if (file != nullptr) text.resize(std::fread(&text[0], 1, longest, file));
+      if (file != nullptr) std::fclose(file);
+      status const read_it = file != nullptr ? read(text, to.driver_version, device)
+                                             : status(errc::not_supported, "cannot be read");
+      taken = taken || read_it.ok();
+      if (wanted.empty() && read_it.code() == errc::not_supported) continue;
+      if (!read_it.ok())
+        outcome = status(read_it.code(), path + ' ' + read_it.message() +
+                                             ": measure the ceilings of this device again");
+    }
+    return taken || wanted == "off" ? status() : outcome;
+  }
+
+  /// Makes a folder and those above it.
+  static void make_folders(std::string const& path) {
+#if defined(__linux__) || defined(__APPLE__)
+    for (std::size_t at = 1; at <= path.size(); ++at)
+      if (at == path.size() || path[at] == '/') (void)::mkdir(path.substr(0, at).c_str(), 0777);
+#else
+    (void)path;
+#endif
+  }
+
+  /// Replaces a file at once: a reader sees the old one or the new one.
+  static bool write(std::string const& path, std::string const& text) {
+    std::string const part = path + "." + std::to_string(monotonic_ns()) + ".part";
+    std::FILE* const file = std::fopen(part.c_str(), "wb");
+    bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr) good = std::fclose(file) == 0 && good;
+    good = good && std::rename(part.c_str(), path.c_str()) == 0;
+    if (!good && file != nullptr) (void)std::remove(part.c_str());
+    return good;
   }
 
  private:
@@ -117,6 +154,12 @@ class ceilings_file {
     return !word.empty() && *end == '\0' && is_finite(value) ? value : -1.0;
   }
 
+  static bool is_plain(std::string_view text) noexcept {
+    for (char const c : text)
+      if (c < ' ' || c == '"' || c == '<' || c == 127) return false;
+    return true;
+  }
+
   static bool read_ceiling(std::string_view line, device_ceiling& to) {
     to.rate = take_number(line);
     std::string_view const unit = take_word(line);
@@ -129,9 +172,7 @@ class ceilings_file {
     bool const known = to.rate > 0.0 && (to.memory || unit == "op/s");
     if (!known || !(to.theory >= 0.0) || !(count >= 0.0) || count > 1e6) return false;
     to.samples = static_cast<std::uint32_t>(count);
-    for (char const c : to.name)
-      if (static_cast<unsigned char>(c) < ' ' || c == '"' || c == '<') return false;
-    return !to.name.empty();
+    return !to.name.empty() && is_plain(to.name);
   }
 };
 

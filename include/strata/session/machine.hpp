@@ -6,6 +6,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/ceilings_file.hpp>
+#include <strata/status.hpp>
 
 #include <time.h>
 #include <atomic>
@@ -64,12 +66,14 @@ class machine {
   }
 #endif
 
-  /// The visible devices. Cost: starts the driver if it is not running; for a session that traces.
-  static void describe_devices(profile_environment& to) {
+  /// The visible devices, with their ceilings as `ceilings=` asks for them. Cost: starts the driver
+  /// if it is not running; for a session that traces.
+  static status describe_devices(profile_environment& to, std::string const& ceilings) {
     driver_library const& driver = driver_library::get();
-    if (!driver.ok()) return;
+    if (!driver.ok()) return {};
     to.driver_version = static_cast<std::uint32_t>(driver.version);
     for (int i = 0; i < driver.device_count; ++i) to.devices.push_back(describe_device(driver, i));
+    return ceilings_file::take(to, ceilings);
   }
 
   static profile_device describe_device(driver_library const& driver, int i) {
