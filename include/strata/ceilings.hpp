@@ -130,9 +130,10 @@ class ceilings_bench {
     std::uint64_t const all = runs_->size();
     bool const fits = all >= 4 * to_.device.l2_bytes;
     // The first one fills the buffer.
-    stream const streams[] = {{"HBM write", kernel::write(false), deep, all, 0},
-                              {"HBM read", kernel::read("cg"), deep, all, 0},
-                              {"HBM copy", kernel::write(true), 2.0 * deep, all / 2, all / 2}};
+    stream const streams[] = {
+        {"HBM write", kernel::write(false, kernel::depth), deep, all, 0},
+        {"HBM read", kernel::read("cg", kernel::depth), deep, all, 0},
+        {"HBM copy", kernel::write(true, kernel::depth), 2.0 * deep, all / 2, all / 2}};
     for (stream const& each : streams) {
       work.text = each.text;
       work.of_block = each.bytes;
@@ -145,19 +146,20 @@ class ceilings_bench {
                "there is too little free memory: it needs four times the L2 cache");
     }
     work.distance = 0;
-    work.text = kernel::read("cg");
-    work.of_block = deep;
-    // Well within the part of L2 that is near to an SM.
+    work.text = kernel::read("cg", kernel::shared_depth);
+    work.of_block = flat;
+    work.blocks_of_sm = 4;  // no two read the same line at a time: requests would be merged
+    // Within L2, of which a far half is kept twice.
     work.size = 1u << 16;
-    while (12 * work.size <= to_.device.l2_bytes && 2 * work.size <= all) work.size *= 2;
+    while (6 * work.size <= to_.device.l2_bytes && 2 * work.size <= all) work.size *= 2;
     measure("L2 read", true, work);
     judge_l2();
-    work.of_block = flat;
+    work.blocks_of_sm = 0;
     work.size = 2 * kernel::shared_depth * kernel::row;
     work.same_place = true;
-    work.text = kernel::read("ca");
+    work.text = kernel::read("ca", kernel::shared_depth);
     measure("L1 read", true, work);
-    work.text = kernel::read("shared");
+    work.text = kernel::read("shared", kernel::shared_depth);
     measure("shared read", true, work);
   }
 

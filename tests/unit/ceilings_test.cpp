@@ -199,10 +199,11 @@ TEST_CASE("the table has a line for each, and the reason of what was refused") {
 
 TEST_CASE("the kernels' text: every loop ends, and every result is stored") {
   using kernel = detail::ceiling_kernel;
-  vec<std::string> all = {kernel::read("cg"),    kernel::read("ca"),   kernel::read("shared"),
-                          kernel::write(false),  kernel::write(true),  kernel::fma("f32"),
-                          kernel::fma("f64"),    kernel::fma("f16x2"), kernel::mma_f64(true),
-                          kernel::mma_f64(false)};
+  vec<std::string> all = {kernel::read("cg", 8),     kernel::read("ca", 4),
+                          kernel::read("shared", 4), kernel::write(false, 8),
+                          kernel::write(true, 2),    kernel::fma("f32"),
+                          kernel::fma("f64"),        kernel::fma("f16x2"),
+                          kernel::mma_f64(true),     kernel::mma_f64(false)};
   for (detail::tensor_kind const& each : detail::tensor_kinds) {
     all.push_back(kernel::mma(each));
     all.push_back(kernel::wgmma(each));

@@ -56,16 +56,15 @@ class ceiling_kernel {
   static constexpr std::uint32_t wgmma_shared = stages * (a_bytes + b_bytes);
 
   /// Loads of 16 bytes: `level` is "cg" for L2 and what is below it, "ca" for L1, "shared".
-  static std::string read(std::string_view level) {
+  static std::string read(std::string_view level, std::uint32_t loads) {
     bool const shared = level == "shared";
-    std::uint32_t const loads = level == "cg" ? depth : shared_depth;
     std::string const from = shared ? "shared" : "global." + std::string(level);
     ceiling_kernel made(70, "sm_70");
-    if (shared) made.put(".shared .align 16 .b8 tile[" + number(2 * shared_depth * row) + "];");
+    if (shared) made.put(".shared .align 16 .b8 tile[" + number(2 * loads * row) + "];");
     made.declare_memory(loads);
     if (shared) {
       made.put("mov.u32 %small, tile;", "cvt.u64.u32 %data, %small;");
-      made.fill_shared(2 * shared_depth * row, 0xffffffff, 0);
+      made.fill_shared(2 * loads * row, 0xffffffff, 0);
     }
     made.begin_loop();
     made.next_address();
@@ -80,18 +79,18 @@ class ceiling_kernel {
   }
 
   /// Stores of 16 bytes, after loads at the same place `distance` bytes before where it copies.
-  static std::string write(bool copy) {
+  static std::string write(bool copy, std::uint32_t stores) {
     ceiling_kernel made(70, "sm_70");
-    made.declare_memory(depth);
-    for (std::uint32_t i = 0; i < 4 * depth; ++i)
+    made.declare_memory(stores);
+    for (std::uint32_t i = 0; i < 4 * stores; ++i)
       made.put("mad.lo.u32 %w" + number(i) + ", %seed, 0x9e3779b1, " + number(i * 0x85ebca6bu) +
                ";");
     made.begin_loop();
     made.next_address();
-    for (std::uint32_t i = 0; copy && i < depth; ++i)
+    for (std::uint32_t i = 0; copy && i < stores; ++i)
       made.put("ld.global.cg.v4.u32 " + words(4 * i) + ", [%at+" + number(i * row) + "];");
     if (copy) made.put("add.u64 %at, %at, %distance;");
-    for (std::uint32_t i = 0; i < depth; ++i)
+    for (std::uint32_t i = 0; i < stores; ++i)
       made.put("st.global.v4.u32 [%at+" + number(i * row) + "], " + words(4 * i) + ";");
     return made.end();
   }
@@ -236,7 +235,7 @@ class ceiling_kernel {
         ".param .u64 start, .param .u64 distance, .param .u32 rounds)", ".maxntid 256, 1, 1", "{",
         ".reg .pred %p, %again;", ".reg .f32 %number;",
         ".reg .b32 %thread, %block, %left, %seed, %word, %sum, %small;",
-        ".reg .b64 %data, %out, %cycles, %ns, %then;", "mov.u32 %thread, %tid.x;",
+        ".reg .b64 %data, %out, %cycles, %ns, %then, %later, %wait;", "mov.u32 %thread, %tid.x;",
         "mov.u32 %block, %ctaid.x;", "ld.param.u64 %data, [data];", "ld.param.u64 %out, [out];",
         "ld.param.u32 %left, [rounds];", "mad.lo.u32 %seed, %block, 256, %thread;",
         "mad.lo.u32 %seed, %seed, 0x9e3779b1, 0x7f4a7c15;", "mov.u32 %sum, %seed;");
@@ -303,8 +302,14 @@ class ceiling_kernel {
   }
 
   void begin_loop() {
-    put("mov.u64 %cycles, %clock64;", "mov.u64 %ns, %globaltimer;",
-        "loop:", ".pragma \"nounroll\";");
+    read_clocks("begin", "%cycles", "%ns");
+    put("loop:", ".pragma \"nounroll\";");
+  }
+  /// Both clocks at one time: again where the warp had to wait between them.
+  void read_clocks(std::string const& label, std::string const& cycles, std::string const& ns) {
+    put(label + ":", "mov.u64 " + cycles + ", %clock64;", "mov.u64 " + ns + ", %globaltimer;",
+        "mov.u64 %wait, %clock64;", "sub.u64 %wait, %wait, " + cycles + ";",
+        "setp.gt.u64 %p, %wait, 500;", "@%p bra " + label + ";");
   }
   void close_loop() {
     if (closed_) return;
@@ -314,9 +319,9 @@ class ceiling_kernel {
 
   std::string end() {
     close_loop();
+    read_clocks("end", "%later", "%then");
     put("setp.eq.u32 %p, %sum, 0x5eed1e55;", "@%p st.global.u32 [%out+16], %sum;",
-        "mov.u64 %then, %clock64;", "sub.u64 %cycles, %then, %cycles;",
-        "mov.u64 %then, %globaltimer;", "sub.u64 %ns, %then, %ns;",
+        "sub.u64 %cycles, %later, %cycles;", "sub.u64 %ns, %then, %ns;",
         "or.b32 %thread, %thread, %block;", "setp.eq.u32 %p, %thread, 0;",
         "@%p st.global.u64 [%out], %cycles;", "@%p st.global.u64 [%out+8], %ns;", "ret;", "}");
     return std::move(text_);

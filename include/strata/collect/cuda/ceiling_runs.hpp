@@ -88,6 +88,7 @@ struct ceiling_work {
   bool same_place = false;  ///< all blocks begin at its begin
   std::uint64_t distance = 0;
   std::uint32_t dynamic_shared = 0;
+  std::uint32_t blocks_of_sm = 0;  ///< 0: as many as fit
 };
 
 /// Runs kernels in the current context, or in the primary one of a device, with a stream and memory
@@ -200,7 +201,9 @@ class ceiling_runs {
     if (!did("cuOccupancyMaxActiveBlocksPerMultiprocessor",
              api_.occupancy(&fits, kernel, ceiling_kernel::threads, work.dynamic_shared)))
       return;
-    auto const blocks = static_cast<std::uint32_t>(fits * multiprocessors_);
+    auto const blocks =
+        (work.blocks_of_sm > 0 ? work.blocks_of_sm : static_cast<std::uint32_t>(fits)) *
+        static_cast<std::uint32_t>(multiprocessors_);
     // As many rounds as a sample takes.
     std::uint32_t rounds = 4;
     one_run found;
