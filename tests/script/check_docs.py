@@ -79,6 +79,7 @@ ELSEWHERE = {
     "llm.hpp": "model.md",
     "compare.hpp": "compare.md",
     "benchmark.hpp": "benchmark.md",
+    "analyse/roofline.hpp": "findings.md",
     "ceilings.hpp": "counters.md",
     "session/ceilings_file.hpp": "counters.md",
     "collect/cuda/ceiling_runs.hpp": "counters.md",

@@ -38,7 +38,7 @@ struct program : sample::maker {
   program() {
     made.traced = true;
     made.environment.devices.push_back(
-        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0});
+        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0, {}, {}, {}});
     made.kernel_names.push_back({"work"});
   }
 

@@ -171,6 +171,11 @@ class roofline_builder {
     if (made.rate > 0.0 && is_finite(made.rate)) table_.roofs.push_back(made);
   }
 
+  /// One that few programs are near to: only where it was counted, or work of it.
+  void add_used_roof(std::string_view name, double counted, double work) {
+    if (counted > 0.0 || work > 0.0) add_roof(name, false, counted);
+  }
+
   /// The roof that was counted in any row; the largest, since a short range may lack cycles.
   double peak(std::string_view key) const {
     double const all = counted_value(counters_, 0, key);
@@ -188,8 +193,8 @@ class roofline_builder {
     add_roof("L2", true, peak("l2_peak_bytes_per_second"));
     add_roof("L1", true, peak("l1_peak_bytes_per_second"));
     add_roof("FP32", false, peak("fp32_peak_per_second"));
-    add_roof("FP64", false, peak("fp64_peak_per_second"));
-    add_roof("FP16", false, peak("fp16_peak_per_second"));
+    add_used_roof("FP64", peak("fp64_peak_per_second"), peak("flop_fp64"));
+    add_used_roof("FP16", peak("fp16_peak_per_second"), peak("flop_fp16"));
     double const counted = peak("tensor_peak_per_second");
     for (tensor_format const& each : tensor_formats) {
       if (each.speed > 1.0 && !(peak(each.key) > 0.0)) continue;

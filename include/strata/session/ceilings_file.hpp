@@ -55,11 +55,9 @@ class ceilings_file {
         text += "refused " + each.name + ": " + each.refused + "\n";
         continue;
       }
-      char line[256];
-      std::snprintf(line, sizeof line, "ceiling %.6e %s %.6e %.4f %.4e %u ", each.rate,
-                    each.memory ? "B/s" : "op/s", each.theory, each.spread, each.clock_hertz,
-                    each.samples);
-      text += line + each.name + "\n";
+      text += "ceiling " + number(each.rate) + (each.memory ? " B/s " : " op/s ") +
+              number(each.theory) + ' ' + number(each.spread) + ' ' + number(each.clock_hertz) +
+              ' ' + std::to_string(each.samples) + ' ' + each.name + '\n';
     }
     return text + "end\n";
   }
@@ -147,6 +145,10 @@ class ceilings_file {
     return taken;
   }
 
+  static std::string number(double value) {
+    char text[longest_number];
+    return std::string(text, double_text(text, value));
+  }
   static double take_number(std::string_view& line) {
     std::string const word(take_word(line));
     char* end = nullptr;
