@@ -118,56 +118,61 @@ class ceilings_bench {
   }
 
   void measure_memory() {
-    ceiling_work work;
-    double const deep = kernel::depth * kernel::row, flat = kernel::shared_depth * kernel::row;
+    // What reaches the most on an H200.
     struct stream {
       std::string_view name;
       std::string text;
-      double bytes;
-      std::uint64_t size;
-      std::uint64_t distance;
+      std::uint32_t depth;
+      std::uint32_t blocks_of_sm;
     };
     std::uint64_t const all = runs_->size();
-    bool const fits = all >= 4 * to_.device.l2_bytes;
     // The first one fills the buffer.
-    stream const streams[] = {
-        {"HBM write", kernel::write(false, kernel::depth), deep, all, 0},
-        {"HBM read", kernel::read("cg", kernel::depth), deep, all, 0},
-        {"HBM copy", kernel::write(true, kernel::depth), 2.0 * deep, all / 2, all / 2}};
+    stream const streams[] = {{"HBM write", kernel::write(false, 1), 1, 0},
+                              {"HBM read", kernel::read("cg", 8), 8, 0},
+                              {"HBM copy", kernel::write(true, 1), 1, 16}};
     for (stream const& each : streams) {
+      bool const copies = each.name == "HBM copy";
+      ceiling_work work;
       work.text = each.text;
-      work.of_block = each.bytes;
-      work.size = each.size;
-      work.distance = each.distance;
-      if (fits)
+      work.start = each.depth * kernel::row;
+      work.of_block = static_cast<double>(work.start) * (copies ? 2.0 : 1.0);
+      work.size = copies ? all / 2 : all;
+      work.distance = copies ? all / 2 : 0;
+      work.blocks_of_sm = each.blocks_of_sm;
+      if (all >= 8 * to_.device.l2_bytes)
         measure(each.name, true, work);
       else
-        refuse(each.name, true,
-               "there is too little free memory: it needs four times the L2 cache");
+        refuse(each.name, true, "there is too little free memory: it takes 32 times the L2 cache");
     }
-    work.distance = 0;
-    work.text = kernel::read("cg", kernel::shared_depth);
-    work.of_block = flat;
-    work.blocks_of_sm = 4;  // no two read the same line at a time: requests would be merged
-    // Within L2, of which a far half is kept twice.
-    work.size = 1u << 16;
-    while (6 * work.size <= to_.device.l2_bytes && 2 * work.size <= all) work.size *= 2;
+    ceiling_work work;
+    work.step = 4 * kernel::row;
+    work.of_block = static_cast<double>(work.step);
+    // Each block has lines of its own: what SMs read at a time is merged on its way to L2.
+    work.text = kernel::read("cg", 4);
+    work.blocks_of_sm = 4;
+    work.size = work.step;
+    while (24 * to_.device.multiprocessors * work.size <= to_.device.l2_bytes) work.size *= 2;
+    work.start = work.size;
     measure("L2 read", true, work);
-    judge_l2();
     work.blocks_of_sm = 0;
-    work.size = 2 * kernel::shared_depth * kernel::row;
-    work.same_place = true;
-    work.text = kernel::read("ca", kernel::shared_depth);
+    work.size = 2 * work.step;
+    work.start = 0;
+    work.text = kernel::read("ca", 4);
     measure("L1 read", true, work);
-    work.text = kernel::read("shared", kernel::shared_depth);
+    work.text = kernel::read("shared", 4);
     measure("shared read", true, work);
+    for (device_ceiling& each : to_.device.ceilings)
+      if (each.name == "L2 read") judge_l2(each);
   }
 
-  /// No attribute tells its speed: it has to be faster than HBM.
-  void judge_l2() {
-    device_ceiling& l2 = to_.device.ceilings.back();
-    if (l2.refused.empty() && l2.rate < measured_peak(to_.device, "HBM"))
+  /// No attribute tells its speed: it lies between those of HBM and L1.
+  void judge_l2(device_ceiling& l2) {
+    if (!l2.refused.empty()) return;
+    double const l1 = measured_peak(to_.device, "L1");
+    if (l2.rate < measured_peak(to_.device, "HBM"))
       l2.refused = "it is slower than HBM: something else ran";
+    else if (l1 > 0.0 && l2.rate > 0.75 * l1)
+      l2.refused = "it is nearly as fast as L1: the loads did not go to L2";
   }
 
   void measure_tensor(tensor_kind const& of) {
@@ -214,7 +219,7 @@ device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& lo
 /// context, or the first.
 /// Errors: `outcome` says why nothing was measured, `refused` of a ceiling why that one is none.
 /// Requires: nothing else runs on the device, and no stream is being captured.
-/// Cost: up to 1 GiB of device memory meanwhile; all threads may go on.
+/// Cost: up to 4 GiB of device memory meanwhile; all threads may go on.
 inline measured_ceilings measure_ceilings(int device = -1) {
   measured_ceilings made;
   detail::ceilings_bench(made).run(device);

@@ -44,12 +44,10 @@ class ceiling_kernel {
   static constexpr char const* entry = "strata_ceiling";
   static constexpr std::uint32_t threads = 256;  ///< of a block
   static constexpr std::uint32_t row =
-      16 * threads;                          ///< bytes that a block loads with one instruction
-  static constexpr std::uint32_t depth = 8;  ///< loads of a thread in a round
-  static constexpr std::uint32_t shared_depth = 4;  ///< the same for L1 and shared memory
-  static constexpr std::uint32_t fma_round = 256;   ///< FMA instructions of a thread in a round
-  static constexpr std::uint32_t mma_round = 32;    ///< mma instructions of a warp in a round
-  static constexpr std::uint32_t stages = 4;        ///< of operands in shared memory, for wgmma
+      16 * threads;  ///< bytes that a block loads with one instruction
+  static constexpr std::uint32_t fma_round = 256;  ///< FMA instructions of a thread in a round
+  static constexpr std::uint32_t mma_round = 32;   ///< mma instructions of a warp in a round
+  static constexpr std::uint32_t stages = 4;       ///< of operands in shared memory, for wgmma
   static constexpr std::uint32_t wgmma_round = 4;  ///< of a warpgroup in a round: rows of 128 bytes
   static constexpr std::uint32_t a_bytes = 16 * 1024;  ///< of a stage: 128 rows of 128 bytes
   static constexpr std::uint32_t b_bytes = 32 * 1024;  ///< 256 rows
@@ -260,13 +258,13 @@ class ceiling_kernel {
   void declare_memory(std::uint32_t loads) {
     put(".reg .b32 %w<" + number(4 * loads) + ">;",
         ".reg .b64 %mask, %step, %start, %at, %distance, %wide;", "ld.param.u64 %mask, [mask];",
-        "ld.param.u64 %step, [step];", "ld.param.u64 %wide, [start];",
-        "ld.param.u64 %distance, [distance];", "cvt.u64.u32 %start, %block;",
-        "mul.lo.u64 %start, %start, %wide;", "mul.wide.u32 %wide, %thread, 16;",
-        "add.u64 %start, %start, %wide;");
+        "ld.param.u64 %step, [step];", "ld.param.u64 %start, [start];",
+        "ld.param.u64 %distance, [distance];", "cvt.u64.u32 %wide, %block;",
+        "mad.lo.u64 %data, %wide, %start, %data;", "mul.wide.u32 %start, %thread, 16;");
   }
 
-  /// %at: where this round reads; the next one is %step bytes further, round the buffer.
+  /// %at: where this round reads, from the block's own begin; the next one is %step bytes further,
+  /// round what the block reads.
   void next_address() {
     put("and.b64 %at, %start, %mask;", "add.u64 %start, %start, %step;",
         "add.u64 %at, %at, %data;");

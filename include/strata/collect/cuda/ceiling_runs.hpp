@@ -82,11 +82,12 @@ struct work_table {
 
 /// A kernel of the ceilings and where it works.
 struct ceiling_work {
-  std::string text;         ///< PTX
-  double of_block = 0.0;    ///< bytes or operations of a block in a round
-  std::uint64_t size = 0;   ///< of what a block goes round in, a power of two
-  bool same_place = false;  ///< all blocks begin at its begin
-  std::uint64_t distance = 0;
+  std::string text;            ///< PTX
+  double of_block = 0.0;       ///< bytes or operations of a block in a round
+  std::uint64_t size = 0;      ///< of what a block goes round in, a power of two
+  std::uint64_t start = 0;     ///< from the begin of a block to that of the next
+  std::uint64_t step = 0;      ///< from a round to the next; 0: all blocks go on side by side
+  std::uint64_t distance = 0;  ///< from where a copy reads to where it writes
   std::uint32_t dynamic_shared = 0;
   std::uint32_t blocks_of_sm = 0;  ///< 0: as many as fit
 };
@@ -119,10 +120,12 @@ class ceiling_runs {
       return false;
     std::size_t left = 0, all = 0;
     if (!did("cuMemGetInfo", api_.memory_info(&left, &all))) return false;
-    size_ = std::uint64_t{1} << 30;
-    while (size_ > left / 2) size_ /= 2;
+    // Of a smaller buffer a part is still in L2 when it is read again.
+    size_ = std::uint64_t{4} << 30;
+    while (size_ > left / 4) size_ /= 2;
     for (;; size_ /= 2) {
-      driver::result const code = api_.memory_allocate(&data_, static_cast<std::size_t>(size_));
+      driver::result const code =
+          api_.memory_allocate(&data_, static_cast<std::size_t>(size_ + behind));
       if (code == driver::result::success) return true;
       if (size_ < (1u << 22)) return did("cuMemAlloc", code);
     }
@@ -142,6 +145,8 @@ class ceiling_runs {
     problem_.clear();
   }
 
+  static constexpr std::uint64_t behind = std::uint64_t{128}
+                                          << 20;  ///< for what blocks begin later
   static constexpr double sample_ms = 4.0;
   static constexpr std::uint32_t samples = 7;
 
@@ -195,7 +200,7 @@ class ceiling_runs {
              api_.function_set(kernel, function_attribute::max_dynamic_shared_bytes,
                                static_cast<int>(work.dynamic_shared))))
       return;
-    if (work.same_place)  // the rest is L1; a wish only
+    if (work.step > 0 && work.start == 0)  // the rest is L1; a wish only
       (void)api_.function_set(kernel, function_attribute::shared_carveout, 0);
     int fits = 0;
     if (!did("cuOccupancyMaxActiveBlocksPerMultiprocessor",
@@ -232,10 +237,8 @@ class ceiling_runs {
   bool run(driver::function_handle kernel, std::uint32_t blocks, std::uint32_t rounds,
            ceiling_work const& work, one_run& found) {
     std::uint64_t mask = work.size - 1;
-    auto start = work.same_place ? std::uint64_t{0} : static_cast<std::uint64_t>(work.of_block);
-    std::uint64_t step = work.same_place ? work.size / 2 : start * blocks;
-    std::uint64_t distance = work.distance;
-    if (distance != 0) start /= 2, step /= 2;  // it reads half of its bytes
+    std::uint64_t start = work.start, distance = work.distance;
+    std::uint64_t step = work.step > 0 ? work.step : start * blocks;
     void* parameters[] = {&data_, &out_, &mask, &step, &start, &distance, &rounds};
     std::uint64_t told[2] = {};  // cycles, ns
     float ms = 0.0f;
