@@ -61,6 +61,9 @@ struct options {
   /// Patterns (`*`, `?`) of range names whose kernels are counted one by one as well, which is
   /// slow.
   vec<std::string> kernels;
+  /// The file of this device's measured ceilings, which become roofs; `off` for none, empty for the
+  /// one that `<strata/ceilings.hpp>` keeps.
+  std::string ceilings;
   bool help = false;          ///< print the keys, record nothing
   bool list_metrics = false;  ///< print what can be counted, record nothing
   std::string chip;  ///< for list_metrics: a chip's name, such as GH100; empty: this machine's

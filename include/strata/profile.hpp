@@ -54,6 +54,18 @@ struct profile_thread {
   std::string name;
 };
 
+/// What a device did in a measurement, as `<strata/ceilings.hpp>` makes them.
+struct device_ceiling {
+  std::string name;     ///< "HBM read", "L2 read", "FP32", "BF16 tensor", ...
+  bool memory = false;  ///< the rates are B/s, of a program's loads and stores; else operations/s
+  double rate = 0.0;    ///< the median of the samples
+  double theory = 0.0;  ///< of the device's attributes; 0 where they do not tell
+  double spread = 0.0;  ///< from the least to the most, as a part of the median
+  double clock_hertz = 0.0;  ///< of the SMs meanwhile
+  std::uint32_t samples = 0;
+  std::string refused;  ///< why it is no ceiling; empty where it is one
+};
+
 /// A device as the driver describes it.
 /// Units: kHz, bits and bytes, as the names say.
 struct profile_device {
@@ -67,6 +79,9 @@ struct profile_device {
   std::uint32_t memory_bus_bits = 0;
   std::uint64_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
+  std::string uuid;              ///< 8-4-4-4-12 hexadecimal digits
+  std::string measured_at;       ///< when `ceilings` were measured, UTC, ISO 8601; empty: never
+  vec<device_ceiling> ceilings;  ///< that were measured on this device, with this driver
 };
 
 /// Where and how the profile was made.

@@ -183,6 +183,15 @@ FAKE_EXPORT result cuDeviceTotalMem_v2(std::size_t* bytes, device_handle) {
   });
 }
 
+FAKE_EXPORT result cuDeviceGetUuid_v2(strata::detail::driver::uuid* out, device_handle of) {
+  return with_state([&](cuda_state&) {
+    *out = {};
+    out->bytes[0] = 0xfa;
+    out->bytes[15] = static_cast<unsigned char>(of);
+    return result::success;
+  });
+}
+
 FAKE_EXPORT result cuDevicePrimaryCtxGetState(device_handle, unsigned* flags, int* active) {
   return with_state([&](cuda_state& s) {
     *flags = 0;

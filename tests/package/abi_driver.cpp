@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <strata/collect/cuda/ceiling_runs.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
 #include "abi_common.hpp"
@@ -15,6 +16,8 @@ using ours::table;
 static_assert(sizeof(result) == sizeof(CUresult) &&
               sizeof(attribute) == sizeof(CUdevice_attribute));
 static_assert(sizeof(ours::device_handle) == sizeof(CUdevice));
+static_assert(sizeof(ours::uuid) == sizeof(CUuuid));
+static_assert(sizeof(ours::device_pointer) == sizeof(CUdeviceptr));
 
 SAME_VALUE(CUDA_SUCCESS, result::success);
 SAME_VALUE(CUDA_ERROR_INVALID_VALUE, result::invalid_value);
@@ -55,6 +58,7 @@ SAME_FUNCTION(cuDeviceGet, table, device_get);
 SAME_FUNCTION(cuDeviceGetName, table, device_name);
 SAME_FUNCTION(cuDeviceGetAttribute, table, device_attribute);
 SAME_FUNCTION(cuDeviceTotalMem, table, device_total_memory);
+SAME_FUNCTION(cuDeviceGetUuid, table, device_uuid);
 SAME_FUNCTION(cuCtxGetCurrent, table, context_current);
 SAME_FUNCTION(cuCtxGetDevice, table, context_device);
 SAME_FUNCTION(cuCtxPushCurrent, table, context_push);
@@ -62,5 +66,30 @@ SAME_FUNCTION(cuCtxPopCurrent, table, context_pop);
 SAME_FUNCTION(cuCtxSynchronize, table, context_synchronize);
 SAME_FUNCTION(cuStreamIsCapturing, table, stream_is_capturing);
 SAME_FUNCTION(cuGetErrorName, table, error_name);
+
+using ours::function_attribute;
+using ours::work_table;
+SAME_VALUE(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+           function_attribute::max_dynamic_shared_bytes);
+SAME_VALUE(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, function_attribute::shared_carveout);
+SAME_FUNCTION(cuDevicePrimaryCtxRetain, work_table, primary_retain);
+SAME_FUNCTION(cuDevicePrimaryCtxRelease, work_table, primary_release);
+SAME_FUNCTION(cuMemGetInfo, work_table, memory_info);
+SAME_FUNCTION(cuMemAlloc, work_table, memory_allocate);
+SAME_FUNCTION(cuMemFree, work_table, memory_free);
+SAME_FUNCTION(cuMemcpyDtoHAsync, work_table, copy_to_host);
+SAME_FUNCTION(cuStreamCreate, work_table, stream_create);
+SAME_FUNCTION(cuStreamDestroy, work_table, stream_destroy);
+SAME_FUNCTION(cuStreamSynchronize, work_table, stream_synchronize);
+SAME_FUNCTION(cuEventCreate, work_table, event_create);
+SAME_FUNCTION(cuEventDestroy, work_table, event_destroy);
+SAME_FUNCTION(cuEventRecord, work_table, event_record);
+SAME_FUNCTION(cuEventElapsedTime, work_table, event_elapsed);
+SAME_FUNCTION(cuModuleLoadDataEx, work_table, module_load);
+SAME_FUNCTION(cuModuleUnload, work_table, module_unload);
+SAME_FUNCTION(cuModuleGetFunction, work_table, module_function);
+SAME_FUNCTION(cuFuncSetAttribute, work_table, function_set);
+SAME_FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor, work_table, occupancy);
+SAME_FUNCTION(cuLaunchKernel, work_table, launch);
 
 int main() { return 0; }

@@ -29,12 +29,12 @@ PUBLIC = {
     "profile.hpp": "profile",
     "llm.hpp": "analyse", "compare.hpp": "analyse", "what_if.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
-    "ledger.hpp": "report", "benchmark.hpp": "session",
+    "ledger.hpp": "report", "benchmark.hpp": "session", "ceilings.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
-MOST_HEADERS = 110  # eleven of them are of compare, llm, ledger, what_if and benchmark, outside of the implementation
+MOST_HEADERS = 117  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
 SHORTEST, LONGEST = 60, 600
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason

@@ -80,6 +80,11 @@ ELSEWHERE = {
     "compare.hpp": "compare.md",
     "benchmark.hpp": "benchmark.md",
     "report/benchmark_text.hpp": "benchmark.md",
+    "analyse/roofline.hpp": "findings.md",
+    "ceilings.hpp": "counters.md",
+    "session/ceilings_file.hpp": "counters.md",
+    "collect/cuda/ceiling_runs.hpp": "counters.md",
+    "collect/cuda/ceiling_kernels.hpp": None,  # PTX
     "analyse/comparability.hpp": "compare.md",
     "analyse/comparer.hpp": "compare.md",
     "analyse/profile_file.hpp": "compare.md",

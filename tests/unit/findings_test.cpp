@@ -38,7 +38,7 @@ struct program : sample::maker {
   program() {
     made.traced = true;
     made.environment.devices.push_back(
-        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0});
+        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0, {}, {}, {}});
     made.kernel_names.push_back({"work"});
   }
 
@@ -683,6 +683,48 @@ TEST_CASE("TF32 has half the roof of BF16, and the roofs say where they are from
   CHECK(hbm->rate == doctest::Approx(4.814e12).epsilon(0.001));
   CHECK(hbm->origin == roof_origin::device_attributes);
   CHECK(attributes.input.roofline.find("FP32")->rate == doctest::Approx(66.9e12).epsilon(0.001));
+}
+
+TEST_CASE("measured roofs are the distance; what is impossible is counted or of attributes") {
+  program p = one_kernel();
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.4 * 989e9);
+  auto const measure = [&](char const* name, bool memory, double rate) {
+    device_ceiling made;
+    made.name = name;
+    made.memory = memory;
+    made.rate = rate;
+    p.made.environment.devices[0].ceilings.push_back(made);
+  };
+  measure("TF32 tensor", false, 412e12);
+  measure("HBM read", true, 4.2e12);
+  measure("HBM copy", true, 4.0e12);
+  measure("FP32", false, 1e12);
+  p.made.environment.devices[0].ceilings[3].refused = "it is 1 %";
+  p.made.environment.devices[0].measured_at = "2026-11-22T20:11:18Z";
+  answer const a(p.made);
+  INFO(a.all());
+  roof const* const tensor = a.input.roofline.find("TF32 tensor");
+  REQUIRE(tensor != nullptr);
+  CHECK(tensor->origin == roof_origin::measured);
+  CHECK(tensor->rate == 412e12);
+  CHECK(tensor->limit == doctest::Approx(494.5e12));
+  CHECK(a.input.roofline.find("HBM")->rate == 4.2e12);
+  CHECK(a.input.roofline.find("FP32")->origin == roof_origin::counted);
+  CHECK(a.input.roofline.find("BF16 tensor")->origin == roof_origin::counted);
+  CHECK(a.input.roofline.limits[1].text == "TF32 tensor 96 %");
+  CHECK(a.find("above-roof") == nullptr);
+  CHECK(detail::device_text(a.input).find("roofs measured on this device 2026-11-22") !=
+        std::string::npos);
+
+  // Above what was measured, below what is possible: no contradiction.
+  p.made.environment.devices[0].ceilings[0].rate = 350e12;
+  answer const over(p.made);
+  CHECK(over.input.roofline.limits[1].text == "TF32 tensor 113 %");
+  CHECK(over.find("above-roof") == nullptr);
+  // Above what is possible too.
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.6 * 989e9);
+  answer const wrong(p.made);
+  CHECK(wrong.input.roofline.limits[1].text == "above the roof");
 }
 
 TEST_CASE("the tensor cores' active rate is a part of all that an SM counts") {

@@ -79,7 +79,7 @@ struct gpt2_sample : sample::maker {
     made.environment.cupti_version = 130000;
     made.environment.driver_version = 13000;
     made.environment.devices.push_back(
-        {0, "NVIDIA H200", 132, 9, 0, 1980000, 3201000, 6144, 50u << 20, 141ull << 30});
+        {0, "NVIDIA H200", 132, 9, 0, 1980000, 3201000, 6144, 50u << 20, 141ull << 30, {}, {}, {}});
     made.threads = {{0, 4242, "main"}};
     made.cost.range_ns = 38.5;
     made.cost.callback_ns = 52.0;

@@ -156,8 +156,19 @@ class sample_maker {
     p.environment.cupti_path = "/usr/local/cuda/lib64/libcupti.so.13";
     p.environment.cupti_version = 130000;
     p.environment.driver_version = 13000;
-    p.environment.devices.push_back(
-        {0, "NVIDIA H100 80GB HBM3", 132, 9, 0, 1980000, 2619000, 5120, 50u << 20, 80ull << 30});
+    p.environment.devices.push_back({0,
+                                     "NVIDIA H100 80GB HBM3",
+                                     132,
+                                     9,
+                                     0,
+                                     1980000,
+                                     2619000,
+                                     5120,
+                                     50u << 20,
+                                     80ull << 30,
+                                     {},
+                                     {},
+                                     {}});
     p.cost.callback_ns = 52.0;
     p.cost.activity_seconds = 0.0031;
     p.cost.flush_seconds = 0.0008;

@@ -598,7 +598,7 @@ TEST_CASE("the predicted step is within 15 % of that of the program without the 
     CAPTURE(name);
     program slow;
     slow.made.environment.devices.push_back(
-        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0});
+        {0, "H200", 132, 9, 0, 1980000, 3201000, 6016, 50u << 20, 0, {}, {}, {}});
     slow.run(4, [&] { pair.slow(slow); });
     program without;
     without.run(4, [&] { pair.without(without); });

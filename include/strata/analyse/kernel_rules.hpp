@@ -219,7 +219,7 @@ class kernel_rules : protected finding_context {
       range_limit const& limit = load(row);
       roof const* const nearest = in_.roofline.find(limit.roof);
       if (nearest == nullptr || !nearest->memory || limit.above_roof) return;
-      double const cost = ns * (1.0 - limit.fraction() / reachable);
+      double const cost = ns * (1.0 - limit.fraction() / reachable(limit));
       if (limit.fraction() < 0.5 || !is_dear(cost) || explained_[row] > 0.3 * ns) return;
       finding& made = add_kernels(by, row, cost,
                                   "its kernels are bound by " + std::string(limit.roof) + ", at " +
@@ -231,8 +231,11 @@ class kernel_rules : protected finding_context {
   }
 
   /// What kernels reach of a roof where nothing is wrong: device copies on an H200 reach 0.87 of
-  /// HBM.
-  static constexpr double reachable = 0.85;
+  /// HBM. Of a roof that was measured it is nearly all.
+  double reachable(range_limit const& limit) const noexcept {
+    roof const* const nearest = in_.roofline.find(limit.roof);
+    return nearest != nullptr && nearest->origin == roof_origin::measured ? 0.95 : 0.85;
+  }
 
   /// The longest kernel of a range, or null.
   kernel_row const* longest_of(std::size_t row) const noexcept {
@@ -252,7 +255,7 @@ class kernel_rules : protected finding_context {
       kernel_row const* const kernel = longest_of(row);
       if (kernel == nullptr || !is_slow(row, ns)) return;
       residency const fits = residency_of(*kernel, sm_);
-      double const cost = ns * (1.0 - load(row).fraction() / reachable);
+      double const cost = ns * (1.0 - load(row).fraction() / reachable(load(row)));
       if (fits.by.empty() || fits.occupancy > 0.4 || own(row, "achieved_occupancy") > 40.0) return;
       if (!is_dear(cost)) return;
       finding& made = add_kernels(
@@ -285,7 +288,7 @@ class kernel_rules : protected finding_context {
 
   bool latency_bound(finding_rule const& by) {
     return each_counted("issue_rate", [&](std::size_t row, double ns) {
-      double const cost = ns * (1.0 - load(row).fraction() / reachable);
+      double const cost = ns * (1.0 - load(row).fraction() / reachable(load(row)));
       if (!is_slow(row, ns) || !is_dear(cost)) return;
       finding& made = add_kernels(by, row, cost,
                                   "its kernels wait: " + percent(load(row).fraction()) +

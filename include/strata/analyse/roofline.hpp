@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/device_peaks.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -21,15 +22,17 @@ STRATA_BEGIN
 
 /// Where the height of a roof is from.
 enum class roof_origin : std::uint8_t {
-  counted,           ///< the profiler's peaks and the clocks of the counted steps
-  device_attributes  ///< the driver's clocks and widths, and what the architecture does in a cycle
+  counted,            ///< the profiler's peaks and the clocks of the counted steps
+  device_attributes,  ///< the driver's clocks and widths, and what the architecture does in a cycle
+  measured            ///< by kernels of `<strata/ceilings.hpp>` on this device
 };
 
 /// What an amount of work is from.
 enum class work_evidence : std::uint8_t { counted, declared, mixed };
 
 constexpr std::string_view to_string(roof_origin origin) noexcept {
-  return origin == roof_origin::counted ? "counted" : "device attributes";
+  constexpr std::string_view names[] = {"counted", "device attributes", "measured on this device"};
+  return names[static_cast<std::size_t>(origin)];
 }
 constexpr std::string_view to_string(work_evidence evidence) noexcept {
   constexpr std::string_view names[] = {"counted", "declared", "mixed"};
@@ -42,6 +45,7 @@ struct roof {
   bool memory = false;    ///< the rate is B/s; FLOP/s otherwise
   double rate = 0.0;
   roof_origin origin = roof_origin::counted;
+  double limit = 0.0;  ///< what nothing exceeds: the rate, or more where that was measured
 };
 
 /// A range beside the roofs of one level of memory; `time_ns` is GPU busy time of a mean step.
@@ -74,6 +78,7 @@ struct range_limit {
 struct roofline_table {
   std::size_t devices = 1;  ///< that worked: roofs of device attributes are those of all together
   vec<roof> roofs;
+  std::string measured_at;  ///< when those that were measured were, UTC, ISO 8601
   vec<roofline_point> points;
   vec<range_limit> limits;  ///< by row of the folded tree, with the ranges below
   vec<range_limit> own;     ///< by row, of its own kernels; without a text
@@ -88,6 +93,10 @@ struct roofline_table {
     roof const* const found = find(name);
     return found == nullptr ? std::numeric_limits<double>::quiet_NaN() : found->rate;
   }
+  double limit_of(std::string_view name) const noexcept {
+    roof const* const found = find(name);
+    return found == nullptr ? std::numeric_limits<double>::quiet_NaN() : found->limit;
+  }
 };
 
 namespace detail {
@@ -100,28 +109,6 @@ inline double counted_value(counter_table const* counters, std::size_t row, std:
   std::size_t const at = counters->find(key);
   return at == counter_table::none ? none : counters->at(row, at, scope).value;
 }
-
-/// What an SM does in a cycle, by compute capability, as NVIDIA's documents have it.
-struct architecture_rates {
-  std::uint32_t capability;  ///< 10 * major + minor, the first that it holds for
-  double fp32;               ///< FLOP
-  double bf16_tensor;        ///< dense, FP16 before 8.0
-};
-inline constexpr architecture_rates architecture_table[] = {{70, 128, 1024},  {80, 128, 2048},
-                                                            {86, 256, 1024},  {90, 256, 4096},
-                                                            {100, 256, 8192}, {120, 256, 1024}};
-
-/// Work of a format of the tensor cores: its counter and its speed, of BF16.
-struct tensor_format {
-  std::string_view key;
-  std::string_view roof;
-  double speed;
-};
-inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor", 1.0},
-                                                   {"tensor_fp16", "FP16 tensor", 1.0},
-                                                   {"tensor_tf32", "TF32 tensor", 0.5},
-                                                   {"tensor_fp8", "FP8 tensor", 2.0},
-                                                   {"tensor_fp4", "FP4 tensor", 4.0}};
 
 class roofline_builder {
  public:
@@ -143,6 +130,7 @@ class roofline_builder {
     double bytes[3] = {no, no, no};  ///< by level
     double flops = no;
     double compute_ns = 0.0;  ///< of the operations at their own roofs
+    double least_ns = 0.0;    ///< and at what is possible
     std::string_view pipe;    ///< the one with the longest part
   };
 
@@ -162,12 +150,30 @@ class roofline_builder {
     table_.devices = (std::max)(std::size_t{1}, seen.size());
   }
 
-  void add_roof(std::string_view name, bool memory, double counted, double attribute) {
-    bool const known = counted > 0.0;
-    double const rate = known ? counted : attribute * static_cast<double>(table_.devices);
-    if (!(rate > 0.0) || !is_finite(rate)) return;
-    table_.roofs.push_back(
-        {name, memory, rate, known ? roof_origin::counted : roof_origin::device_attributes});
+  /// What was measured on the device is the height; what it cannot exceed is counted, or known of
+  /// its attributes.
+  void add_roof(std::string_view name, bool memory, double counted) {
+    double attribute = 0.0, measured = 0.0;
+    if (!source_.environment.devices.empty()) {
+      auto const all = static_cast<double>(table_.devices);
+      attribute = device_peak(source_.environment.devices[0], name) * all;
+      measured = measured_peak(source_.environment.devices[0], name) * all;
+    }
+    roof made{name, memory};
+    made.origin = counted > 0.0 ? roof_origin::counted : roof_origin::device_attributes;
+    made.rate = made.limit = counted > 0.0 ? counted : attribute;
+    if (measured > 0.0) {
+      made.origin = roof_origin::measured;
+      made.rate = measured;
+      made.limit = (std::max)(made.limit, measured);
+      table_.measured_at = source_.environment.devices[0].measured_at;
+    }
+    if (made.rate > 0.0 && is_finite(made.rate)) table_.roofs.push_back(made);
+  }
+
+  /// One that few programs are near to: only where it was counted, or work of it.
+  void add_used_roof(std::string_view name, double counted, double work) {
+    if (counted > 0.0 || work > 0.0) add_roof(name, false, counted);
   }
 
   /// The roof that was counted in any row; the largest, since a short range may lack cycles.
@@ -183,41 +189,27 @@ class roofline_builder {
   }
 
   void add_roofs() {
-    double hbm = no, l1 = no, fp32 = no, tensor = no;
-    if (!source_.environment.devices.empty()) {
-      profile_device const& device = source_.environment.devices[0];
-      double const sm_hertz = 1e3 * device.clock_khz * device.multiprocessors;
-      // Two transfers a cycle of the memory clock.
-      hbm = 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
-      std::uint32_t const capability =
-          10 * device.compute_capability_major + device.compute_capability_minor;
-      for (architecture_rates const& each : architecture_table) {
-        if (capability < each.capability) continue;
-        l1 = 128.0 * sm_hertz;
-        fp32 = each.fp32 * sm_hertz;
-        tensor = each.bf16_tensor * sm_hertz;
-      }
-    }
-    add_roof("HBM", true, peak("hbm_peak_bytes_per_second"), hbm);
-    add_roof("L2", true, peak("l2_peak_bytes_per_second"), no);
-    add_roof("L1", true, peak("l1_peak_bytes_per_second"), l1);
-    add_roof("FP32", false, peak("fp32_peak_per_second"), fp32);
-    add_roof("FP64", false, peak("fp64_peak_per_second"), no);
-    add_roof("FP16", false, peak("fp16_peak_per_second"), no);
+    add_roof("HBM", true, peak("hbm_peak_bytes_per_second"));
+    add_roof("L2", true, peak("l2_peak_bytes_per_second"));
+    add_roof("L1", true, peak("l1_peak_bytes_per_second"));
+    add_roof("FP32", false, peak("fp32_peak_per_second"));
+    add_used_roof("FP64", peak("fp64_peak_per_second"), peak("flop_fp64"));
+    add_used_roof("FP16", peak("fp16_peak_per_second"), peak("flop_fp16"));
     double const counted = peak("tensor_peak_per_second");
     for (tensor_format const& each : tensor_formats) {
       if (each.speed > 1.0 && !(peak(each.key) > 0.0)) continue;
-      add_roof(each.roof, false, counted * each.speed, tensor * each.speed);
+      add_roof(each.roof, false, counted * each.speed);
     }
   }
 
   void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
     if (!(flops > 0.0)) return;
     to.flops = is_nan(to.flops) ? flops : to.flops + flops;
-    double const rate = table_.rate_of(pipe);
-    if (!(rate > 0.0)) return;
+    roof const* const at = table_.find(pipe);
+    if (at == nullptr) return;
     // The pipes work at the same time: the longest counts.
-    double const ns = flops / rate * 1e9;
+    double const ns = flops / at->rate * 1e9;
+    to.least_ns = (std::max)(to.least_ns, flops / at->limit * 1e9);
     to.compute_ns = (std::max)(to.compute_ns, ns);
     if (ns <= longest) return;
     longest = ns;
@@ -233,17 +225,19 @@ class roofline_builder {
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
     add_operations(made, "FP16", counted_value(counters_, row, "flop_fp16", scope), longest);
-    double tensor_ns = 0.0;  // one pipe for all formats
+    double tensor_ns = 0.0, tensor_least_ns = 0.0;  // one pipe for all formats
     for (tensor_format const& each : tensor_formats) {
       double const flops = counted_value(counters_, row, each.key, scope);
       double unused = longest;
       add_operations(made, each.roof, flops, unused);
-      double const rate = table_.rate_of(each.roof);
-      if (!(flops > 0.0) || !(rate > 0.0)) continue;
-      tensor_ns += flops / rate * 1e9;
+      roof const* const at = table_.find(each.roof);
+      if (!(flops > 0.0) || at == nullptr) continue;
+      tensor_ns += flops / at->rate * 1e9;
+      tensor_least_ns += flops / at->limit * 1e9;
       if (tensor_ns > longest) made.pipe = each.roof;
     }
     made.compute_ns = (std::max)(made.compute_ns, tensor_ns);
+    made.least_ns = (std::max)(made.least_ns, tensor_least_ns);
     return made;
   }
 
@@ -253,7 +247,7 @@ class roofline_builder {
 
   /// Declared bytes that HBM can move in this time; NaN where L2 served them.
   double served_by_hbm(double bytes, double ns) const {
-    return bytes > slack * table_.rate_of("HBM") * ns * 1e-9 ? no : bytes;
+    return bytes > slack * table_.limit_of("HBM") * ns * 1e-9 ? no : bytes;
   }
   /// Whether L2 may have served the bytes that a range declares: calls that fit in it, at its
   /// speed.
@@ -261,7 +255,7 @@ class roofline_builder {
     auto const calls = static_cast<double>(row.host.count());
     if (source_.environment.devices.empty() || !(calls > 0.0)) return false;
     auto const size = static_cast<double>(source_.environment.devices[0].l2_bytes);
-    double const ns = row.bytes / table_.rate_of("L2") * 1e9;
+    double const ns = row.bytes / table_.limit_of("L2") * 1e9;
     bool const too_fast = ns > slack * static_cast<double>(row.gpu_busy_ns);
     return row.bytes / calls <= size * static_cast<double>(table_.devices) && !too_fast;
   }
@@ -283,7 +277,9 @@ class roofline_builder {
     made.time_at_roof_ns = (std::max)(memory_ns, work.compute_ns);
     made.evidence = evidence;
     bool const cached = evidence == work_evidence::declared && fits_l2(rows_[row]);
-    made.above_roof = (cached ? work.compute_ns : made.time_at_roof_ns) > slack * time_ns;
+    double const least_ns =
+        cached || !(rate > 0.0) ? 0.0 : bytes / table_.limit_of(made.level) * 1e9;
+    made.above_roof = (std::max)(least_ns, work.least_ns) > slack * time_ns;
     table_.points.push_back(made);
   }
 
@@ -315,6 +311,7 @@ class roofline_builder {
     range_limit limit;
     limit.time_ns = time;
     limit.counted = real.bytes[0] > 0.0 || real.bytes[1] > 0.0 || real.flops > 0.0;
+    double least_ns = real.least_ns;
     auto const look = [&limit](std::string_view name, double ns) {
       if (!(ns > limit.roof_ns)) return;
       limit.roof_ns = ns;
@@ -323,9 +320,11 @@ class roofline_builder {
     for (std::size_t level = 0; level < 3; ++level) {
       double const bytes = level == 0 && !(real.bytes[0] > 0.0) ? said.bytes[0] : real.bytes[level];
       look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9);
+      double const ns = bytes / table_.limit_of(levels[level]) * 1e9;
+      if (ns > least_ns) least_ns = ns;
     }
     look(real.pipe, real.compute_ns);
-    limit.above_roof = time > 0.0 && limit.roof_ns > slack * time;
+    limit.above_roof = time > 0.0 && least_ns > slack * time;
     return limit;
   }
 

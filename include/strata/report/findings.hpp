@@ -127,11 +127,12 @@ class answer_json {
 
   void write_roofline() {
     roofline_table const& table = input_.roofline;
-    write_list(json_, "roofs", table.roofs, [this](roof const& each) {
+    write_list(json_, "roofs", table.roofs, [&](roof const& each) {
       json_.text("name", each.name);
       json_.text("unit", each.memory ? "B/s" : "FLOP/s");
       json_.number("rate", each.rate);
       json_.text("origin", to_string(each.origin));
+      if (each.origin == roof_origin::measured) json_.text("measured_at", table.measured_at);
     });
     vec<roofline_point> points = table.points;
     points.keep_if([this](roofline_point const& each) {
@@ -204,6 +205,8 @@ inline std::string device_text(report_input const& input) {
         (share.empty() ? share : " (" + share + " %)") + ", idle " +
         human_time(steps.gpu_idle_ns).text());
   }
+  if (!input.roofline.measured_at.empty())
+    add("roofs measured on this device " + input.roofline.measured_at.substr(0, 10));
   if (steps.tokens_per_s > 0.0)
     add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
   if (steps.from_steps && steps.outside_ns > 0.0)

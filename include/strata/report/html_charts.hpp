@@ -26,6 +26,7 @@ function roofline() {
     const same = roofs.find(r => r.unit === roof.unit && r.rate === roof.rate);
     if (same) same.name += ", " + roof.name; else roofs.push({ ...roof, memory: roof.unit === "B/s" });
   }
+  const originOf = roof => roof.origin === "counted" ? "" : " (" + roof.origin + (roof.measured_at ? " " + roof.measured_at.slice(0, 10) : "") + ")";
   const withPoints = new Set(points.map(p => p.range));
   const isInner = p => !(function below(row) { return row.children.some(c => withPoints.has(c.place) || below(c)); })(folded.rows[p.range]);
   const inner = points.filter(isInner);
@@ -75,14 +76,14 @@ function roofline() {
       drawing.append(sv("line", { x1: x(from), x2: x(10 ** x1), y1: y(roof.rate), y2: y(roof.rate), class: "roof" }, sv("title", {}, roof.name)));
       if (y(roof.rate) - lastLabel < 14) return;
       lastLabel = y(roof.rate);
-      drawing.append(sv("text", { x: width - right - 2, y: y(roof.rate) - 5, "text-anchor": "end" }, roof.name + " " + rate("FLOP/s")(roof.rate) + (roof.origin === "counted" ? "" : " (" + roof.origin + ")")));
+      drawing.append(sv("text", { x: width - right - 2, y: y(roof.rate) - 5, "text-anchor": "end" }, roof.name + " " + rate("FLOP/s")(roof.rate) + originOf(roof)));
     });
     if (memory) {
       const end = Math.min(10 ** x1, compute.length ? ridge : 10 ** y1 / memory.rate), start = Math.max(10 ** x0, 10 ** y0 / memory.rate);
       const tx = Math.sqrt(start * end), angle = -Math.atan2(y(memory.rate * start) - y(memory.rate * end), x(end) - x(start)) * 180 / Math.PI;
       drawing.append(sv("line", { x1: x(start), y1: y(memory.rate * start), x2: x(end), y2: y(memory.rate * end), class: "roof" }),
         sv("text", { x: x(tx), y: y(memory.rate * tx) - 7, "text-anchor": "middle", transform: "rotate(" + angle + " " + x(tx) + " " + y(memory.rate * tx) + ")" },
-          state.level + " " + rate("B/s")(memory.rate) + (memory.origin === "counted" ? "" : " (" + memory.origin + ")")));
+          state.level + " " + rate("B/s")(memory.rate) + originOf(memory)));
     }
     const most = Math.max(...all.map(p => p.time_ns));
     const labels = list.map(p => { const r = 4 + 12 * Math.sqrt(p.time_ns / most); return { x: x(p.flop_per_byte) - r, y: y(p.flop_per_second) + 4, wide: 2 * r, high: r + 5 }; });

@@ -6,6 +6,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/ceilings_file.hpp>
+#include <strata/status.hpp>
 
 #include <time.h>
 #include <atomic>
@@ -64,40 +66,61 @@ class machine {
   }
 #endif
 
-  /// The visible devices. Cost: starts the driver if it is not running; for a session that traces.
-  static void describe_devices(profile_environment& to) {
+  /// The visible devices, with their ceilings as `ceilings=` asks for them. Cost: starts the driver
+  /// if it is not running; for a session that traces.
+  static status describe_devices(profile_environment& to, std::string const& ceilings) {
     driver_library const& driver = driver_library::get();
-    if (!driver.ok()) return;
+    if (!driver.ok()) return {};
     to.driver_version = static_cast<std::uint32_t>(driver.version);
-    for (int i = 0; i < driver.device_count; ++i) {
-      profile_device device;
-      device.ordinal = static_cast<std::uint32_t>(i);
-      driver::device_handle handle = 0;
-      char name[256] = {};
-      if (driver.api.device_get != nullptr &&
-          driver.api.device_get(&handle, i) == driver::result::success) {
-        if (driver.api.device_name != nullptr &&
-            driver.api.device_name(name, sizeof name - 1, handle) == driver::result::success) {
-          device.name = name;
-        }
-        std::size_t bytes = 0;
-        if (driver.api.device_total_memory != nullptr &&
-            driver.api.device_total_memory(&bytes, handle) == driver::result::success) {
-          device.memory_bytes = bytes;
-        }
+    for (int i = 0; i < driver.device_count; ++i) to.devices.push_back(describe_device(driver, i));
+    return ceilings_file::take(to, ceilings);
+  }
+
+  static profile_device describe_device(driver_library const& driver, int i) {
+    profile_device device;
+    device.ordinal = static_cast<std::uint32_t>(i);
+    driver::device_handle handle = 0;
+    char name[256] = {};
+    if (driver.api.device_get != nullptr &&
+        driver.api.device_get(&handle, i) == driver::result::success) {
+      if (driver.api.device_name != nullptr &&
+          driver.api.device_name(name, sizeof name - 1, handle) == driver::result::success) {
+        device.name = name;
       }
-      auto const get = [&](driver::attribute code) {
-        return static_cast<std::uint32_t>(driver.attribute(i, code));
-      };
-      device.multiprocessors = get(driver::attribute::multiprocessor_count);
-      device.compute_capability_major = get(driver::attribute::compute_capability_major);
-      device.compute_capability_minor = get(driver::attribute::compute_capability_minor);
-      device.clock_khz = get(driver::attribute::clock_rate_khz);
-      device.memory_clock_khz = get(driver::attribute::memory_clock_rate_khz);
-      device.memory_bus_bits = get(driver::attribute::memory_bus_width_bits);
-      device.l2_bytes = get(driver::attribute::l2_cache_size_bytes);
-      to.devices.push_back(device);
+      std::size_t bytes = 0;
+      if (driver.api.device_total_memory != nullptr &&
+          driver.api.device_total_memory(&bytes, handle) == driver::result::success) {
+        device.memory_bytes = bytes;
+      }
+      driver::uuid uuid{};
+      if (driver.api.device_uuid != nullptr &&
+          driver.api.device_uuid(&uuid, handle) == driver::result::success) {
+        device.uuid = uuid_text(uuid);
+      }
     }
+    auto const get = [&](driver::attribute code) {
+      return static_cast<std::uint32_t>(driver.attribute(i, code));
+    };
+    device.multiprocessors = get(driver::attribute::multiprocessor_count);
+    device.compute_capability_major = get(driver::attribute::compute_capability_major);
+    device.compute_capability_minor = get(driver::attribute::compute_capability_minor);
+    device.clock_khz = get(driver::attribute::clock_rate_khz);
+    device.memory_clock_khz = get(driver::attribute::memory_clock_rate_khz);
+    device.memory_bus_bits = get(driver::attribute::memory_bus_width_bits);
+    device.l2_bytes = get(driver::attribute::l2_cache_size_bytes);
+    return device;
+  }
+
+  /// 8-4-4-4-12 digits.
+  static std::string uuid_text(driver::uuid const& of) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string text;
+    for (std::size_t i = 0; i < sizeof of.bytes; ++i) {
+      if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+      text += digits[of.bytes[i] >> 4];
+      text += digits[of.bytes[i] & 15];
+    }
+    return text;
   }
 
   /// The rank of this process in a distributed run, -1 where there is one process.

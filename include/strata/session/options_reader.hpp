@@ -89,6 +89,9 @@ class options_reader {
        ""},
       {"kernels", "=NAME+...",
        "with counters: the kernels of these ranges, and below them, are counted one by one", ""},
+      {"ceilings", "=FILE",
+       "measured roofs of this device, as examples/ceilings keeps them; or off",
+       "those of the cache"},
       {"sync", "", "wait for the GPU at the end of every range", ""},
       {"nvtx", "=in+out", "in: NVTX ranges become rows; out: ranges become NVTX ranges; or off",
        ""},
@@ -202,6 +205,11 @@ class options_reader {
       return;
     }
     if (key == "counters") return counters(value);
+    if (key == "ceilings") {
+      if (value.empty()) return wrong(key, value, "a file, or off");
+      to_->ceilings = std::string(value);
+      return;
+    }
     if (key == "chip") {
       to_->chip = std::string(value);
       return;

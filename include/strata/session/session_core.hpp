@@ -470,7 +470,7 @@ class session_core {
     if (tracing_) {  // before the calls are moved, since it joins device work to them
       detail_activity().take(profile_, ticks);
       keep(detail_activity().problem());
-      machine::describe_devices(profile_.environment);
+      keep(machine::describe_devices(profile_.environment, options_.ceilings));
     }
     recorder.copy_to(profile_, true);
     convert_times(ticks);

@@ -526,7 +526,7 @@ class timeline_stream final : public running_trace {
       tracks_.insert(tracks_.begin() + last_, stream_track(at, nests));
       made_.threads = recorder::instance().threads();
       if (at.process != 0 && made_.environment.devices.empty())
-        machine::describe_devices(made_.environment);
+        (void)machine::describe_devices(made_.environment, "off");
     }
     return tracks_[last_];
   }

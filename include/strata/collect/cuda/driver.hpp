@@ -54,6 +54,11 @@ enum class attribute : int {
   compute_capability_minor = 76
 };
 
+/// CUuuid.
+struct uuid {
+  unsigned char bytes[16];
+};
+
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
 /// The driver functions in use; any of them may be null.
@@ -65,6 +70,7 @@ struct table {
   result (*device_name)(char* name, int capacity, device_handle of) = nullptr;
   result (*device_attribute)(int* value, attribute code, device_handle of) = nullptr;
   result (*device_total_memory)(std::size_t* bytes, device_handle of) = nullptr;
+  result (*device_uuid)(uuid* out, device_handle of) = nullptr;
   result (*context_current)(context_handle* out) = nullptr;
   result (*context_device)(device_handle* out) = nullptr;
   result (*context_push)(context_handle which) = nullptr;
@@ -149,7 +155,7 @@ struct driver_library {
   void load() {
     problem.clear();
     dynamic_library library;
-    if (!open(library)) return;
+    if (!open(library, problem)) return;
     bind(library);
     if (api.init == nullptr || api.driver_version == nullptr || api.device_count == nullptr) {
       problem = "libcuda lacks basic functions: is it NVIDIA's?";
@@ -177,8 +183,8 @@ struct driver_library {
     return *library;
   }
 
- private:
-  bool open(dynamic_library& library) {
+  /// Opens the libcuda of this process, or says why there is none.
+  static bool open(dynamic_library& library, std::string& problem) {
 #if defined(__linux__)
     if (const char* chosen = trusted_env("STRATA_LIBCUDA")) {
       if (!dynamic_library::acceptable(chosen)) {
@@ -199,6 +205,7 @@ struct driver_library {
     return false;
   }
 
+ private:
   void bind(const dynamic_library& library) noexcept {
     library.bind("cuInit", api.init);
     library.bind("cuDriverGetVersion", api.driver_version);
@@ -207,6 +214,8 @@ struct driver_library {
     library.bind("cuDeviceGetName", api.device_name);
     library.bind("cuDeviceGetAttribute", api.device_attribute);
     library.bind("cuDeviceTotalMem_v2", api.device_total_memory);
+    if (!library.bind("cuDeviceGetUuid_v2", api.device_uuid))  // of the MIG instance, from 11.4 on
+      library.bind("cuDeviceGetUuid", api.device_uuid);
     library.bind("cuCtxGetCurrent", api.context_current);
     library.bind("cuCtxGetDevice", api.context_device);
     library.bind("cuCtxPushCurrent_v2", api.context_push);

@@ -1,0 +1,314 @@
+#include <strata/version.hpp>
+#ifndef STRATA_CEILINGS_HPP
+#define STRATA_CEILINGS_HPP
+
+// What this very device reaches: short kernels that do nothing but read, write or compute. A
+// session takes the results, once they are written, for its roofs. Needs no toolkit, and nothing of
+// a session.
+
+#include <strata/analyse/device_peaks.hpp>
+#include <strata/base/clock.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cuda/ceiling_runs.hpp>
+#include <strata/profile.hpp>
+#include <strata/session/ceilings_file.hpp>
+#include <strata/session/machine.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// What was measured, of a device or of the CPU.
+struct measured_ceilings {
+  profile_device device;  ///< with its `ceilings`; those that are refused too
+  std::uint32_t driver_version = 0;
+  bool cpu = false;      ///< one thread of the CPU, as this program was compiled
+  double seconds = 0.0;  ///< that all took
+  status outcome;        ///< why nothing was measured
+};
+
+namespace detail {
+
+/// Keeps a result out where it contradicts the device's attributes: it is above them by more than
+/// 2 %, or below half of them.
+inline void judge_ceiling(device_ceiling& of) {
+  if (!of.refused.empty() || of.theory <= 0.0) return;
+  double const part = of.rate / of.theory;
+  std::string const share =
+      fixed_string(100.0 * part, 0) + " % of what the device's attributes allow";
+  if (part > 1.02) of.refused = "it is " + share + ": a clock or the work is wrong";
+  if (part < 0.5)
+    of.refused =
+        "it is " + share + ": something else ran, or the kernel does not fit this architecture";
+}
+
+/// Measures all ceilings of one device.
+class ceilings_bench {
+ public:
+  explicit ceilings_bench(measured_ceilings& to) : to_(to) {}
+
+  void run(int device) {
+    std::int64_t const begin = monotonic_ns();
+    ceiling_runs runs;
+    if (!runs.open(device)) {
+      to_.outcome = status(errc::unavailable, runs.problem());
+      return;
+    }
+    driver_library const& driver = driver_library::get();
+    to_.device = machine::describe_device(driver, runs.device());
+    to_.driver_version = static_cast<std::uint32_t>(driver.version);
+    capability_ = 10 * to_.device.compute_capability_major + to_.device.compute_capability_minor;
+    runs_ = &runs;
+    measure_compute("warm-up", kernel::fma("f32"), fma_work(1));  // clocks rise
+    to_.device.ceilings.clear();
+    measure_memory();
+    measure_compute("FP32", kernel::fma("f32"), fma_work(1));
+    measure_compute("FP64", kernel::fma("f64"), fma_work(1));
+    measure_compute("FP16", kernel::fma("f16x2"), fma_work(2));
+    bool const large = capability_ >= 90;
+    double const f64 = large ? 2.0 * 16 * 8 * 16 : 2.0 * 8 * 8 * 4;
+    if (device_peak(to_.device, "FP64 tensor") > 0.0)
+      measure_compute("FP64 tensor", kernel::mma_f64(large), mma_work(f64));
+    for (tensor_kind const& each : tensor_kinds) measure_tensor(each);
+    to_.device.measured_at = machine::time_text(realtime_ns());
+    to_.seconds = 1e-9 * static_cast<double>(monotonic_ns() - begin);
+  }
+
+ private:
+  using kernel = ceiling_kernel;
+
+  static double fma_work(double numbers) {
+    return 2.0 * numbers * kernel::fma_round * kernel::threads;
+  }
+  static double mma_work(double flops) { return flops * kernel::mma_round * kernel::threads / 32; }
+
+  void measure(std::string_view name, bool memory, ceiling_work const& work) {
+    device_ceiling made;
+    made.name = std::string(name);
+    made.memory = memory;
+    made.theory = device_peak(to_.device, roof_of(name));
+    runs_->measure(work, made);
+    judge_ceiling(made);
+    to_.device.ceilings.push_back(std::move(made));
+  }
+
+  void measure_compute(std::string_view name, std::string&& text, double of_block,
+                       std::uint32_t dynamic_shared = 0) {
+    ceiling_work work;
+    work.text = std::move(text);
+    work.of_block = of_block;
+    work.dynamic_shared = dynamic_shared;
+    measure(name, false, work);
+  }
+
+  void refuse(std::string_view name, bool memory, std::string&& why) {
+    device_ceiling made;
+    made.name = std::string(name);
+    made.memory = memory;
+    made.refused = std::move(why);
+    to_.device.ceilings.push_back(std::move(made));
+  }
+
+  void measure_memory() {
+    // What reaches the most on an H200.
+    struct stream {
+      std::string_view name;
+      std::string text;
+      std::uint32_t depth;
+      std::uint32_t blocks_of_sm;
+    };
+    std::uint64_t const all = runs_->size();
+    // The first one fills the buffer.
+    stream const streams[] = {{"HBM write", kernel::write(false, 1), 1, 0},
+                              {"HBM read", kernel::read("cg", 8), 8, 0},
+                              {"HBM copy", kernel::write(true, 1), 1, 16}};
+    for (stream const& each : streams) {
+      bool const copies = each.name == "HBM copy";
+      ceiling_work work;
+      work.text = each.text;
+      work.start = each.depth * kernel::row;
+      work.of_block = static_cast<double>(work.start) * (copies ? 2.0 : 1.0);
+      work.size = copies ? all / 2 : all;
+      work.distance = copies ? all / 2 : 0;
+      work.blocks_of_sm = each.blocks_of_sm;
+      if (all >= 8 * to_.device.l2_bytes)
+        measure(each.name, true, work);
+      else
+        refuse(each.name, true, "there is too little free memory: it takes 32 times the L2 cache");
+    }
+    ceiling_work work;
+    work.step = 4 * kernel::row;
+    work.of_block = static_cast<double>(work.step);
+    // Each block has lines of its own: what SMs read at a time is merged on its way to L2.
+    work.text = kernel::read("cg", 4);
+    work.blocks_of_sm = 4;
+    work.size = work.step;
+    while (24 * to_.device.multiprocessors * work.size <= to_.device.l2_bytes) work.size *= 2;
+    work.start = work.size;
+    measure("L2 read", true, work);
+    work.blocks_of_sm = 0;
+    work.size = 2 * work.step;
+    work.start = 0;
+    work.text = kernel::read("ca", 4);
+    measure("L1 read", true, work);
+    work.text = kernel::read("shared", 4);
+    measure("shared read", true, work);
+    for (device_ceiling& each : to_.device.ceilings)
+      if (each.name == "L2 read") judge_l2(each);
+  }
+
+  /// No attribute tells its speed: it lies between those of HBM and L1.
+  void judge_l2(device_ceiling& l2) {
+    if (!l2.refused.empty()) return;
+    double const l1 = measured_peak(to_.device, "L1");
+    if (l2.rate < measured_peak(to_.device, "HBM"))
+      l2.refused = "it is slower than HBM: something else ran";
+    else if (l1 > 0.0 && l2.rate > 0.75 * l1)
+      l2.refused = "it is nearly as fast as L1: the loads did not go to L2";
+  }
+
+  void measure_tensor(tensor_kind const& of) {
+    if (capability_ < of.capability) {
+      refuse(of.roof, false,
+             "the kernel needs compute capability " + fixed_string(of.capability / 10.0, 1));
+    } else if (capability_ == 90) {
+      measure_compute(of.roof, kernel::wgmma(of),
+                      kernel::wgmma_round * 2 * 2.0 * 64 * 256 * of.wgmma_k, kernel::wgmma_shared);
+    } else {
+      measure_compute(of.roof, kernel::mma(of), mma_work(2.0 * 16 * 8 * of.mma_k));
+    }
+  }
+
+  measured_ceilings& to_;
+  ceiling_runs* runs_ = nullptr;
+  std::uint32_t capability_ = 0;
+};
+
+/// Seven samples of a loop on the CPU; `work`: its bytes or operations.
+template <class Loop>
+device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& loop) {
+  device_ceiling made;
+  made.name = name;
+  made.memory = memory;
+  vec<double> rates;
+  loop();  // pages and clocks
+  for (int i = 0; i < 7; ++i) {
+    std::int64_t const begin = monotonic_ns();
+    loop();
+    rates.push_back(work / static_cast<double>(monotonic_ns() - begin) * 1e9);
+  }
+  rates.sort();
+  made.rate = rates[3];
+  made.spread = (rates[6] - rates[0]) / made.rate;
+  made.samples = 7;
+  return made;
+}
+
+}  // namespace detail
+
+/// Measures what a device reaches, in about a second: HBM, L2, L1 and shared memory; FP32, FP64,
+/// FP16 and the tensor cores. `device`: the driver's ordinal; -1 is the device of the current
+/// context, or the first.
+/// Errors: `outcome` says why nothing was measured, `refused` of a ceiling why that one is none.
+/// Requires: nothing else runs on the device, and no stream is being captured.
+/// Cost: up to 4 GiB of device memory meanwhile; all threads may go on.
+inline measured_ceilings measure_ceilings(int device = -1) {
+  measured_ceilings made;
+  detail::ceilings_bench(made).run(device);
+  return made;
+}
+
+/// Measures one thread of the CPU, as this program was compiled: a copy, a triad, multiply and add.
+/// Cost: 0.3 s and 96 MiB.
+inline measured_ceilings measure_cpu_ceilings() {
+  measured_ceilings made;
+  std::int64_t const begin = detail::monotonic_ns();
+  made.cpu = true;
+  made.device.measured_at = detail::machine::time_text(detail::realtime_ns());
+  constexpr std::size_t count = std::size_t{8} << 20;
+  vec<float> a(count, 1.0f), b(count, 2.0f), c(count, 3.0f);
+  constexpr double moved = count * sizeof(float);
+  vec<device_ceiling>& list = made.device.ceilings;
+  float* const to = a.data();
+  float const* const from = b.data();
+  float const* const other = c.data();
+  list.push_back(detail::cpu_ceiling("CPU copy", true, 2.0 * moved,
+                                     [&] { std::memcpy(to, from, count * sizeof(float)); }));
+  list.push_back(detail::cpu_ceiling("CPU triad", true, 3.0 * moved, [&] {
+    for (std::size_t i = 0; i < count; ++i) to[i] = from[i] + 0.5f * other[i];
+  }));
+  constexpr std::size_t lanes = 64, rounds = 200'000;
+  list.push_back(detail::cpu_ceiling("CPU FP32", false, 2.0 * lanes * rounds, [&] {
+    float sums[lanes];
+    float const by = other[0] / 4.0f;  // not known to the compiler
+    for (std::size_t i = 0; i < lanes; ++i) sums[i] = from[i];
+    for (std::size_t round = 0; round < rounds; ++round)
+      for (std::size_t i = 0; i < lanes; ++i) sums[i] = sums[i] * by + 0.25f;
+    for (std::size_t i = 0; i < lanes; ++i) to[i] = sums[i];
+  }));
+  made.seconds = 1e-9 * static_cast<double>(detail::monotonic_ns() - begin);
+  return made;
+}
+
+/// A table of what was measured: the rate, what the attributes allow, its share, clock and spread.
+inline std::string ceilings_text(measured_ceilings const& of) {
+  if (!of.outcome.ok()) return of.outcome.message() + "\n";
+  std::string text =
+      of.cpu ? "one thread of the CPU, as this program was compiled" : of.device.name;
+  text += ", " + of.device.measured_at + ", " + detail::fixed_string(of.seconds, 2) + " s\n";
+  char line[160];
+  std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %8s\n", "", "measured", "theory",
+                "share", "clock", "spread");
+  text += line;
+  auto const rate_of = [](device_ceiling const& each, double rate) {
+    return rate <= 0.0
+               ? std::string("-")
+               : detail::fixed_string(rate / (each.memory ? 1e9 : 1e12), each.memory ? 0 : 2) +
+                     (each.memory                  ? " GB/s"
+                      : each.name == "INT8 tensor" ? " TOP/s"
+                                                   : " TFLOP/s");
+  };
+  for (device_ceiling const& each : of.device.ceilings) {
+    std::string const share =
+        each.theory > 0.0 ? detail::fixed_string(100.0 * each.rate / each.theory, 1) + " %" : "-";
+    std::string const clock =
+        each.clock_hertz > 0.0 ? detail::fixed_string(each.clock_hertz / 1e6, 0) + " MHz" : "-";
+    std::snprintf(line, sizeof line, "%-13s %12s %12s %7s %9s %6.1f %%\n", each.name.c_str(),
+                  rate_of(each, each.rate).c_str(), rate_of(each, each.theory).c_str(),
+                  share.c_str(), clock.c_str(), 100.0 * each.spread);
+    text += line;
+  }
+  for (device_ceiling const& each : of.device.ceilings)
+    if (!each.refused.empty()) text += "refused: " + each.name + ": " + each.refused + "\n";
+  return text;
+}
+
+/// Keeps the ceilings of a device where sessions look for them: a file in `$XDG_CACHE_HOME/strata`,
+/// else `~/.cache/strata`, which is replaced at once. `path`: another file.
+inline status write_ceilings(measured_ceilings const& of, std::string path = {}) {
+  if (!of.outcome.ok()) return of.outcome;
+  if (of.cpu)
+    return {errc::not_supported, "ceilings of a CPU are not kept: no roof is made of them"};
+  if (path.empty()) {
+    path = detail::ceilings_file::path_of(of.device);
+    if (path.empty())
+      return {errc::input_output,
+              "the ceilings are not kept: set XDG_CACHE_HOME or HOME to an absolute path"};
+    detail::ceilings_file::make_folders(path.substr(0, path.rfind('/')));
+  }
+  std::string const text = detail::ceilings_file::text_of(of.device, of.driver_version);
+  if (detail::ceilings_file::write(path, text)) return {};
+  return {errc::input_output, "cannot write " + path + ": the ceilings are not kept"};
+}
+
+STRATA_END
+
+#endif  // STRATA_CEILINGS_HPP

@@ -1,0 +1,184 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_CEILINGS_FILE_HPP
+#define STRATA_SESSION_CEILINGS_FILE_HPP
+
+// What <strata/ceilings.hpp> measured on a device, kept for later runs: lines of a key and its
+// values, in a file with the device's UUID as its name.
+
+#include <strata/base/clock.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/stat.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+class ceilings_file {
+ public:
+  static constexpr std::string_view schema = "strata-ceilings 1";
+  static constexpr std::size_t longest = 65'536;  ///< bytes
+
+  /// `$XDG_CACHE_HOME/strata`, else `~/.cache/strata`; empty where neither is known.
+  static std::string folder() {
+    char const* const cache = std::getenv("XDG_CACHE_HOME");
+    if (cache != nullptr && *cache == '/') return std::string(cache) + "/strata";
+    char const* const home = std::getenv("HOME");
+    return home != nullptr && *home == '/' ? std::string(home) + "/.cache/strata" : std::string();
+  }
+  static std::string path_of(profile_device const& device) {
+    std::string const where = device.uuid.empty() ? std::string() : folder();
+    return where.empty() ? where : where + '/' + device.uuid + ".txt";
+  }
+
+  /// The lines of a file about this device.
+  static std::string text_of(profile_device const& device, std::uint32_t driver_version) {
+    std::string text = std::string(schema) + "\nuuid " + device.uuid + "\ndevice " + device.name +
+                       "\ndriver " + std::to_string(driver_version) + "\nclock_khz " +
+                       std::to_string(device.clock_khz) + "\nmemory_clock_khz " +
+                       std::to_string(device.memory_clock_khz) + "\ndate " + device.measured_at +
+                       "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
+    for (device_ceiling const& each : device.ceilings) {
+      if (!each.refused.empty()) {
+        text += "refused " + each.name + ": " + each.refused + "\n";
+        continue;
+      }
+      text += "ceiling " + number(each.rate) + (each.memory ? " B/s " : " op/s ") +
+              number(each.theory) + ' ' + number(each.spread) + ' ' + number(each.clock_hertz) +
+              ' ' + std::to_string(each.samples) + ' ' + each.name + '\n';
+    }
+    return text + "end\n";
+  }
+
+  /// Takes the ceilings of a text for a device that has its UUID, driver and clocks already.
+  /// Returns: `not_supported` where it is about another one, `input_output` where it is broken.
+  static status read(std::string_view text, std::uint32_t driver_version, profile_device& to) {
+    vec<device_ceiling> found;
+    std::string date;
+    if (take_line(text) != schema) return {errc::input_output, "is no file of ceilings"};
+    while (!text.empty()) {
+      std::string_view line = take_line(text);
+      std::string_view const key = take_word(line);
+      if (key == "end" && !date.empty() && !found.empty()) {
+        to.ceilings = std::move(found);
+        to.measured_at = std::move(date);
+        return {};
+      }
+      std::string const mine = key == "uuid"               ? to.uuid
+                               : key == "driver"           ? std::to_string(driver_version)
+                               : key == "clock_khz"        ? std::to_string(to.clock_khz)
+                               : key == "memory_clock_khz" ? std::to_string(to.memory_clock_khz)
+                                                           : std::string(line);
+      if (line != mine) return {errc::not_supported, "is of another " + std::string(key)};
+      if (key == "date" && line.size() == 20 && is_plain(line)) date = std::string(line);
+      if (key != "ceiling") continue;
+      device_ceiling made;
+      if (!read_ceiling(line, made)) break;
+      found.push_back(std::move(made));
+    }
+    return {errc::input_output, "is broken or cut off"};
+  }
+
+  /// Gives devices their ceilings: `wanted` is a file, "off", or empty for the cache. Where the
+  /// cache has none for this device, driver and clocks, that is no problem.
+  static status take(profile_environment& to, std::string const& wanted) {
+    bool taken = false;
+    status outcome;
+    for (profile_device& device : to.devices) {
+      std::string const path = wanted.empty() ? path_of(device) : wanted;
+      std::FILE* const file =
+          path.empty() || wanted == "off" ? nullptr : std::fopen(path.c_str(), "rb");
+      std::string text(file != nullptr ? longest : 0, '\0');
+      if (file != nullptr) text.resize(std::fread(&text[0], 1, longest, file));
+      if (file != nullptr) std::fclose(file);
+      status const read_it = file != nullptr ? read(text, to.driver_version, device)
+                                             : status(errc::not_supported, "cannot be read");
+      taken = taken || read_it.ok();
+      if (wanted.empty() && read_it.code() == errc::not_supported) continue;
+      if (!read_it.ok())
+        outcome = status(read_it.code(), path + ' ' + read_it.message() +
+                                             ": measure the ceilings of this device again");
+    }
+    return taken || wanted == "off" ? status() : outcome;
+  }
+
+  /// Makes a folder and those above it.
+  static void make_folders(std::string const& path) {
+#if defined(__linux__) || defined(__APPLE__)
+    for (std::size_t at = 1; at <= path.size(); ++at)
+      if (at == path.size() || path[at] == '/') (void)::mkdir(path.substr(0, at).c_str(), 0777);
+#else
+    (void)path;
+#endif
+  }
+
+  /// Replaces a file at once: a reader sees the old one or the new one.
+  static bool write(std::string const& path, std::string const& text) {
+    std::string const part = path + "." + std::to_string(monotonic_ns()) + ".part";
+    std::FILE* const file = std::fopen(part.c_str(), "wb");
+    bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    if (file != nullptr) good = std::fclose(file) == 0 && good;
+    good = good && std::rename(part.c_str(), path.c_str()) == 0;
+    if (!good && file != nullptr) (void)std::remove(part.c_str());
+    return good;
+  }
+
+ private:
+  static std::string_view take_line(std::string_view& text) noexcept { return take(text, '\n'); }
+  static std::string_view take_word(std::string_view& line) noexcept { return take(line, ' '); }
+  static std::string_view take(std::string_view& from, char end) noexcept {
+    std::size_t const at = from.find(end);
+    std::string_view const taken = from.substr(0, at);
+    from.remove_prefix(at < from.size() ? at + 1 : from.size());
+    return taken;
+  }
+
+  static std::string number(double value) {
+    char text[longest_number];
+    return std::string(text, double_text(text, value));
+  }
+  static double take_number(std::string_view& line) {
+    std::string const word(take_word(line));
+    char* end = nullptr;
+    double const value = std::strtod(word.c_str(), &end);
+    return !word.empty() && *end == '\0' && is_finite(value) ? value : -1.0;
+  }
+
+  static bool is_plain(std::string_view text) noexcept {
+    for (char const c : text)
+      if (c < ' ' || c == '"' || c == '<' || c == 127) return false;
+    return true;
+  }
+
+  static bool read_ceiling(std::string_view line, device_ceiling& to) {
+    to.rate = take_number(line);
+    std::string_view const unit = take_word(line);
+    to.memory = unit == "B/s";
+    to.theory = take_number(line);
+    to.spread = take_number(line);
+    to.clock_hertz = take_number(line);
+    double const count = take_number(line);
+    to.name = std::string(line.substr(0, 32));
+    bool const known = to.rate > 0.0 && (to.memory || unit == "op/s");
+    if (!known || !(to.theory >= 0.0) || !(count >= 0.0) || count > 1e6) return false;
+    to.samples = static_cast<std::uint32_t>(count);
+    return !to.name.empty() && is_plain(to.name);
+  }
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_SESSION_CEILINGS_FILE_HPP
