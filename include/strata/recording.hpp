@@ -115,11 +115,12 @@ class recording_reader {
     }
   }
 
-  /// Words of a record, and how many records: each word takes a byte at least.
+  /// Words of a record, and how many records: eight words take a byte at least.
   bool read_shape(std::size_t& words, std::size_t& count) {
     constexpr std::uint64_t most_words = 1024;
     std::uint64_t const each = number(), all = number();
-    if (!good_ || each == 0 || each > most_words || all > rest_.size() / each) return good_ = false;
+    if (!good_ || each == 0 || each > most_words || all > rest_.size() / ((each + 7) / 8))
+      return good_ = false;
     words = static_cast<std::size_t>(each);
     count = static_cast<std::size_t>(all);
     return true;
@@ -129,7 +130,9 @@ class recording_reader {
   void read_words(void* to, std::size_t own, std::size_t words, std::size_t count) {
     vec<std::uint32_t> record(words > own ? words : own);
     for (auto* at = static_cast<char*>(to); count > 0 && good_; --count) {
-      for (std::size_t i = 0; i < words; ++i) {
+      std::string_view const masks = take((words + 7) / 8);
+      for (std::size_t i = 0; i < words && good_; ++i) {
+        if ((static_cast<unsigned char>(masks[i / 8]) >> i % 8 & 1) == 0) continue;
         std::uint64_t const code = number();
         good_ = good_ && code <= 0xffffffffu;
         auto const change = static_cast<std::uint32_t>(code);
@@ -241,7 +244,7 @@ class recording_check {
     });
     each(of_.folded, [&](overflow_sums const& f) { good(in_tree(f.node) && sums(f.durations)); });
     each(of_.inherited, [&](inherited_time const& i) {
-      good(in_tree(i.node) && in_tree(i.from) && is_time(i.total));
+      good(in_tree(i.node) && in_tree(i.from) && is_sum(i.total));
     });
     good(sums(of_.folded_steps) && is_time(of_.end));
     each(of_.launches, [&](launch_record const& l) {
@@ -252,10 +255,11 @@ class recording_check {
            (k.captured_by == no_node || in_tree(k.captured_by)));
     });
     each(of_.copies, [&](copy_record const& c) {
-      good(in_tree(c.node) && lasts(c) && c.kind <= copy_kind::set);
+      good(in_tree(c.node) && lasts(c) && is_size(c.bytes) && c.kind <= copy_kind::set);
     });
     each(of_.memory, [&](memory_record const& m) {
-      good(in_tree(m.node) && is_time(m.time) && m.kind <= memory_kind::managed_static);
+      good(in_tree(m.node) && is_time(m.time) && is_size(m.bytes) &&
+           m.kind <= memory_kind::managed_static);
     });
     each(of_.synchronizations, [&](synchronization_record const& s) {
       good(in_tree(s.node) && lasts(s) && s.kind <= synchronization_kind::context);
@@ -281,6 +285,8 @@ class recording_check {
     constexpr std::int64_t most = std::int64_t{1} << 54;
     return ns > -most && ns < most;
   }
+  static bool is_sum(std::int64_t ns) noexcept { return ns >= 0 && is_time(ns); }
+  static bool is_size(std::uint64_t bytes) noexcept { return bytes < std::uint64_t{1} << 50; }
   template <class Record>
   static bool lasts(Record const& r) noexcept {
     return (is_time(r.begin) && is_time(r.end)) || (r.begin == lost_time && r.end == lost_time);
@@ -304,23 +310,24 @@ class recording_check {
     check(sums_of.by_node, nodes);
     check(sums_of.by_family, families);
     each(sums_of.nodes, [&](device_work const& w) {
-      good(is_time(w.launch_ns) && is_time(w.kernel_ns) && is_time(w.copy_ns) &&
-           is_time(w.synchronization_ns) && is_time(w.graph_kernel_ns));
+      good(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
+           is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns));
     });
     each(sums_of.family_of_node, [&](std::uint32_t family) { good(family < families); });
     each(sums_of.kernels, [&](kernel_sums const& k) {
       good(in_tree(k.node) && is_kernel(k.name) && sums(k.duration) && sums(k.blocks));
     });
     each(sums_of.graph_kernels, [&](graph_kernel_sums const& g) {
-      good(in_tree(g.launched_by) && in_tree(g.captured_by) && is_time(g.kernel_ns));
+      good(in_tree(g.launched_by) && in_tree(g.captured_by) && is_sum(g.kernel_ns));
     });
   }
   void check(subtree_sums const& of, std::size_t places) {
     good(of.times.size() == places);
-    each(of.times, [&](subtree_times const& t) { good(is_time(t.busy_ns) && t.peak_bytes >= 0); });
+    each(of.times,
+         [&](subtree_times const& t) { good(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
     each(of.devices, [&](device_busy const& d) {
       good(d.ns.size() == places);
-      each(d.ns, [&](std::int64_t ns) { good(is_time(ns)); });
+      each(d.ns, [&](std::int64_t ns) { good(is_sum(ns)); });
     });
   }
 

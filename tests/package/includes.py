@@ -29,12 +29,12 @@ PUBLIC = {
     "profile.hpp": "profile",
     "llm.hpp": "analyse", "compare.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
-    "ledger.hpp": "report", "benchmark.hpp": "session",
+    "ledger.hpp": "report", "benchmark.hpp": "session", "recording.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
-MOST_HEADERS = 101  # ten of them are of compare, llm, ledger and benchmark, outside of the implementation
+MOST_HEADERS = 103  # eleven of them are of compare, llm, ledger, benchmark and recording, outside of the implementation
 SHORTEST, LONGEST = 60, 600
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason

@@ -78,6 +78,7 @@ ELSEWHERE = {
     "analyse/counter_table.hpp": "counters.md",
     "llm.hpp": "model.md",
     "compare.hpp": "compare.md",
+    "recording.hpp": "reading-the-report.md",
     "benchmark.hpp": "benchmark.md",
     "analyse/comparability.hpp": "compare.md",
     "analyse/comparer.hpp": "compare.md",

@@ -19,16 +19,9 @@
 #include "report_sample.hpp"
 
 using namespace strata;
+using report_test::recording_of;
 
 namespace {
-
-std::string recording_of(profile const& source) {
-  std::string bytes;
-  detail::text_writer out(bytes);
-  write_recording(out, source);
-  out.flush();
-  return bytes;
-}
 
 /// A profile that has something of everything.
 profile whole_sample() {
@@ -208,15 +201,14 @@ TEST_CASE("fields that are not known are passed over, and those not there stay e
   std::string const integer("\0\x0a", 2);            // 5
   std::string const content = std::string("\x05") +  // an object
                               "\1\6future" + "\5\2\1x" + integer + std::string(1, '\0') +
-                              "\3\7records" + "\3\2\2" + "\1\2\3\4" + "\4\4list" + "\4\2" +
+                              "\3\7records" + "\3\2\2" + "\3\1\2" + "\2\4" + "\4\4list" + "\4\2" +
                               "\2\1a" + "\2\1b" + "\5\3end" + integer + std::string(1, '\0');
   REQUIRE(read_recording(recording_with(content), p).ok());
   CHECK(p.end == 5);
   CHECK(p.environment.rank == -1);
   CHECK(p.nodes.empty());
   // A record of an earlier version, with fewer words, and of a later one, with more.
-  std::string const shapes[] = {std::string("\4\1\2\0\4\0", 6),
-                                std::string("\7\1\2\0\4\0\0\0\6", 9)};
+  std::string const shapes[] = {"\4\1\x05\2\4", "\7\1\x45\2\4\6"};
   for (std::string const& shape : shapes) {
     REQUIRE(read_recording(recording_with("\5\1\5steps\3" + shape + std::string(1, '\0')), p).ok());
     REQUIRE(p.steps.size() == 1);

@@ -349,13 +349,24 @@ class recording_writer {
     kind(recorded_kind::records);
     number(words);
     number(count);
+    vec<std::uint32_t> changes(words), before(words);
     auto const* at = static_cast<char const*>(first);
-    for (std::size_t i = 0; i < words * count; ++i, at += 4) {
-      std::uint32_t word = 0, before = 0;
-      std::memcpy(&word, at, 4);
-      if (i >= words) std::memcpy(&before, at - words * 4, 4);
-      word -= before;
-      number(static_cast<std::uint32_t>(word << 1 ^ (word >> 31 != 0 ? ~0u : 0u)));
+    for (; count > 0; --count, at += words * 4) {
+      std::memcpy(changes.data(), at, words * 4);
+      for (std::size_t i = 0; i < words; ++i) {
+        std::uint32_t const word = changes[i];
+        changes[i] -= before[i];
+        before[i] = word;
+      }
+      // A bit for each word that changed, then those words' changes.
+      for (std::size_t i = 0; i < words; i += 8) {
+        unsigned mask = 0;
+        for (std::size_t k = i; k < words && k < i + 8; ++k)
+          mask |= changes[k] != 0 ? 1u << (k - i) : 0u;
+        write_byte(static_cast<unsigned char>(mask));
+      }
+      for (std::uint32_t const change : changes)
+        if (change != 0) number(change << 1 ^ (change >> 31 != 0 ? ~0u : 0u));
     }
   }
 
