@@ -333,8 +333,9 @@ class recording_check {
 
   void check(counter_set const& set) {
     std::size_t const names = set.names.size();
-    good(set.method <= counting::while_running &&
-         (set.origins.empty() || set.origins.size() == names));
+    constexpr std::uint64_t most_passes = 4096;
+    good(set.method <= counting::while_running && set.passes <= most_passes &&
+         set.passes_done <= most_passes && (set.origins.empty() || set.origins.size() == names));
     each(set.metrics.metrics, [&](resolved_metric const& m) {
       good(m.level <= metric_level::cpu && m.combine <= metric_combine::mean);
     });
@@ -342,7 +343,10 @@ class recording_check {
     each(set.kernels, [&](counted_kernel const& k) {
       good(in_tree(k.node) && is_kernel(k.name) && k.values.size() == names);
     });
-    each(set.work, [&](counted_work const& w) { good(in_tree(w.node)); });
+    each(set.origins, [&](counter_origin const& o) {
+      good(o.first_pass <= most_passes && o.passes <= most_passes);
+    });
+    each(set.work, [&](counted_work const& w) { good(in_tree(w.node) && w.pass < most_passes); });
   }
 
   profile const& of_;

@@ -70,9 +70,9 @@ for recording in [here / "gpt2.strata", *recordings]:
     that(len(page) < 2_000_000, f"{recording.name}: the page has {len(page)} bytes")
     that(data["answer"]["findings"] and data["answer"]["points"], f"{recording.name}: no findings, or no roofline")
     that(any(each["tracks"] for each in data["timeline"]["windows"]), f"{recording.name}: no timeline")
-    that(data["memory"]["peak_bytes"] > 0, f"{recording.name}: no memory")
+    that(data["views"][0]["metrics"] and data["kernels"], f"{recording.name}: no counters")
     environment_of = json.loads((folder / "profile.json").read_text(encoding="utf-8"))["environment"]
-    that(recording.parent == here or "/" not in environment_of["command"] and environment_of["host"] in ("", "gpu"),
+    that(recording.parent == here or environment_of["command"].startswith("./gpt2 ") and environment_of["host"] == "vm" and "out=" not in environment_of["configuration"],
          f"{recording.name}: names of a machine or of its folders: {environment_of}")
 that((out("gpt2").parent / "gpt20/report.html").read_bytes() == (here / "gpt2.html").read_bytes(), "the page of a recording is not that of its profile")
 

@@ -263,6 +263,9 @@ TEST_CASE("what refers to nothing is refused") {
       [](profile& p) { p.counter_sets[0].origins.pop_back(); },
       [](profile& p) { p.counter_sets[0].metrics.metrics[0].level = static_cast<metric_level>(7); },
       [](profile& p) { p.counter_sets[0].work[0].node = 4000; },
+      [](profile& p) { p.counter_sets[0].work[0].pass = no_step; },
+      [](profile& p) { p.counter_sets[0].origins[0].passes = no_step; },
+      [](profile& p) { p.counter_sets[0].passes_done = INT64_MAX; },
       [](profile& p) { p.counter_sets[1].kernels[0].values.pop_back(); },
   };
   for (change const& each : changes) {
