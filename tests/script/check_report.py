@@ -64,7 +64,7 @@ that(made.returncode == 0, made.stdout)
 for recording in [here / "gpt2.strata", *recordings]:
     folder = out(recording.stem)
     said = reported(0, recording, f"formats=table+html+csv+json,out={folder}")
-    that(re.search(r"^answer:", said, re.M) and re.search(r"^block\[\*\] ", said, re.M), f"{recording.name}: no answer, or no table:\n{said}")
+    that(re.search(r"^answer:", said, re.M) and re.search(r"^ *block\[\*\] ", said, re.M), f"{recording.name}: no answer, or no table:\n{said}")
     page = (folder / "report.html").read_text(encoding="utf-8")
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
     that(len(page) < 2_000_000, f"{recording.name}: the page has {len(page)} bytes")
