@@ -266,14 +266,14 @@ class recording_check {
     });
     each(of_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
     check_device();
-    each(of_.counter_sets, [&](counter_set const& set) { check(set); });
+    each(of_.counter_sets, [&](counter_set const& set) { check_set(set); });
     return good_;
   }
 
  private:
   template <class Value, class Check>
-  void each(vec<Value> const& list, Check const& check) {
-    for (Value const& value : list) check(value);
+  void each(vec<Value> const& list, Check const& look) {
+    for (Value const& value : list) look(value);
   }
   void good(bool is) noexcept { good_ = good_ && is; }
 
@@ -307,8 +307,8 @@ class recording_check {
     std::size_t const nodes = sums_of.complete ? of_.nodes.size() : 0;
     std::size_t const families = sums_of.by_family.times.size();
     good(sums_of.nodes.size() == nodes && sums_of.family_of_node.size() == nodes);
-    check(sums_of.by_node, nodes);
-    check(sums_of.by_family, families);
+    check_sums(sums_of.by_node, nodes);
+    check_sums(sums_of.by_family, families);
     each(sums_of.nodes, [&](device_work const& w) {
       good(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
            is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns));
@@ -321,7 +321,7 @@ class recording_check {
       good(in_tree(g.launched_by) && in_tree(g.captured_by) && is_sum(g.kernel_ns));
     });
   }
-  void check(subtree_sums const& of, std::size_t places) {
+  void check_sums(subtree_sums const& of, std::size_t places) {
     good(of.times.size() == places);
     each(of.times,
          [&](subtree_times const& t) { good(is_sum(t.busy_ns) && is_sum(t.peak_bytes)); });
@@ -331,7 +331,7 @@ class recording_check {
     });
   }
 
-  void check(counter_set const& set) {
+  void check_set(counter_set const& set) {
     std::size_t const names = set.names.size();
     constexpr std::uint64_t most_passes = 4096;
     good(set.method <= counting::while_running && set.passes <= most_passes &&

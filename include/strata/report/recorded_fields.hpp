@@ -322,14 +322,14 @@ class recording_writer {
 
   /// A list of texts or objects; `size` 0: one of them alone.
   void list(char const* name, void* first, std::size_t size, std::size_t count,
-            write_function* write) {
+            write_function* fill) {
     if (count == 0) return;
     key(name);
     if (size != 0) {
       kind(recorded_kind::list);
       number(count);
     }
-    for (; count > 0; --count, first = static_cast<char*>(first) + size) write(*this, first);
+    for (; count > 0; --count, first = static_cast<char*>(first) + size) fill(*this, first);
   }
   void integer(char const* name, std::int64_t value) {
     key(name);
