@@ -8,6 +8,7 @@
 #include <strata/analyse/memory_table.hpp>
 #include <strata/profile.hpp>
 #include <strata/report/csv.hpp>
+#include <strata/report/html.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
 #include <strata/report/text_writer.hpp>
@@ -35,8 +36,8 @@ constexpr std::int64_t million = 1'000'000;
 
 class profile_maker {
  public:
-  explicit profile_maker(std::size_t kernels) {
-    add_nodes();
+  explicit profile_maker(std::size_t kernels, std::uint32_t with_layers = layers) {
+    add_nodes(with_layers);
     made_.kernels.reserve(kernels);
     made_.launches.reserve(kernels);
     made_.ranges.reserve(kernels + kernels / 3 + 64);
@@ -62,7 +63,7 @@ class profile_maker {
     return static_cast<std::uint32_t>(made_.nodes.size() - 1);
   }
 
-  void add_nodes() {
+  void add_nodes(std::uint32_t with_layers) {
     made_.traced = made_.has_steps = true;
     made_.threads.push_back({0, 1000, "main"});
     made_.environment.command = "train";
@@ -74,7 +75,7 @@ class profile_maker {
     std::uint32_t const block = name("block");
     std::vector<std::uint32_t> leaf_names;
     for (char const* leaf : leaves) leaf_names.push_back(name(leaf));
-    for (std::uint32_t layer = 0; layer < layers; ++layer) {
+    for (std::uint32_t layer = 0; layer < with_layers; ++layer) {
       blocks_.push_back(node(forward_, block, layer));
       for (std::uint32_t leaf : leaf_names) (void)node(blocks_.back(), leaf, strata::no_index);
     }
@@ -139,6 +140,8 @@ struct analysed {
         kernels(strata::make_kernel_table(source, tree)),
         memory(strata::make_memory_table(source, tree)) {}
   strata::report_input input() const { return {source, tree, folded, kernels, memory}; }
+  /// Adds the findings.
+  void find_answer(strata::report_input& to) const { to.find_answer(folded); }
 
   strata::profile source;
   strata::call_tree tree;
@@ -194,6 +197,35 @@ void call_tree_and_kernel_table(benchmark::State& state) {
     benchmark::DoNotOptimize(kernels.data());
   }
   state.counters["records"] = static_cast<double>(state.range(0));
+}
+
+/// 2,000 layers: 10,002 ranges.
+analysed const& many_ranges(std::int64_t kernels) {
+  static analysed const made(profile_maker(static_cast<std::size_t>(kernels), 2000).take());
+  return made;
+}
+
+void find_answer(benchmark::State& state) {
+  analysed const& made = many_ranges(state.range(0));
+  for (auto _ : state) {
+    strata::report_input input = made.input();
+    made.find_answer(input);
+    benchmark::DoNotOptimize(input.findings.findings.data());
+  }
+}
+
+void write_page(benchmark::State& state) {
+  analysed const& made = many_ranges(state.range(0));
+  strata::report_input input = made.input();
+  made.find_answer(input);
+  for (auto _ : state) {
+    std::string text;
+    {
+      strata::detail::text_writer out(text);
+      strata::write_html(out, input);
+    }
+    state.counters["bytes"] = static_cast<double>(text.size());
+  }
 }
 
 void statistics_add(benchmark::State& state) {
@@ -325,6 +357,12 @@ int main(int argc, char** argv) {
         ->Arg(kernels)
         ->Iterations(1);
   }
+  benchmark::RegisterBenchmark("find_answer, 10,002 ranges", &find_answer)
+      ->Arg(largest)
+      ->Iterations(1);
+  benchmark::RegisterBenchmark("report.html, 10,002 ranges", &write_page)
+      ->Arg(largest)
+      ->Iterations(1);
   benchmark::RegisterBenchmark("duration_statistics::add", &statistics_add)
       ->Iterations(5 * million);
   add_writers("memory.csv", &strata::write_memory_csv);

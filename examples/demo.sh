@@ -69,3 +69,12 @@ if [[ -z ${STRATA:-} ]]; then  # else the program has told where they are
   files=$([[ ! -d strata-out ]] || find strata-out -type f -newer "$start" | sort)
   [[ -z $files ]] || printf '\nFiles written:\n%s\n' "$(sed 's/^/  /' <<<"$files")"
 fi
+
+if [[ ${implementations[*]} == cpu ]]; then
+  echo
+  echo "There is no GPU here. The reports of the same program on an H200, eager and fused, from recordings in examples/report:"
+  echo "  cmake --build $build --target report"
+  for name in eager fused; do
+    echo "  $build/examples/report examples/report/gpt2-$name.strata formats=table+html,out=strata-out/h200-$name"
+  done
+fi

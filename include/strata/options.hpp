@@ -31,6 +31,7 @@ struct options {
   bool chrome_trace = true;
   bool perfetto = false;     ///< `formats=perfetto`: the trace of a long run, in few bytes
   bool html = false;         ///< `formats=html`: report.html, a page to look at
+  bool recording = false;    ///< `formats=recording`: profile.strata, for reports made later
   order sort = order::cost;  ///< of the ranges below one, in the table and at first on the page
   std::uint32_t skip = 0;    ///< steps that are not recorded, before each window
   std::uint32_t warmup = 0;  ///< steps to record and drop

@@ -29,7 +29,7 @@ PUBLIC = {
     "profile.hpp": "profile",
     "llm.hpp": "analyse", "compare.hpp": "analyse", "what_if.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
-    "ledger.hpp": "report", "benchmark.hpp": "session", "ceilings.hpp": "session",
+    "ledger.hpp": "report", "benchmark.hpp": "session", "ceilings.hpp": "session", "recording.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()

@@ -78,6 +78,7 @@ ELSEWHERE = {
     "analyse/counter_table.hpp": "counters.md",
     "llm.hpp": "model.md",
     "compare.hpp": "compare.md",
+    "recording.hpp": "reading-the-report.md",
     "benchmark.hpp": "benchmark.md",
     "report/benchmark_text.hpp": "benchmark.md",
     "analyse/roofline.hpp": "findings.md",

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks report.html in a browser: check_page.py [PAGE.html...]. Without a file it checks pages that unit_tests makes of
+"""Checks report.html in browsers: check_page.py [PAGE.html...]. Without a file it checks pages that unit_tests makes of
 profiles by hand: a GPT-2 with counters, one with hostile names, 10,000 ranges, host times only, threads of one
 name with CPU counters, nothing at all.
 
-Chromium runs without a window, driven through a pipe. No page writes an error to the console or asks for anything but
+Chromium runs without a window, driven through a pipe; where Firefox is, it does the same with two of the pages, driven by
+WebDriver BiDi. No page writes an error to the console or asks for anything but
 itself; each control does what it says; figures have the points of the data; nothing is wider than the window at 1400
 and 390 pixels; the first paint comes within a second; axe-core, where it is there, finds nothing.
 Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pages.
@@ -13,6 +14,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import time
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
 SECONDS = 60
+IN_FIREFOX = ("gpt2.html", "hostile.html")
 
 
 def skip(why):
@@ -133,6 +136,112 @@ class Browser:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+
+
+class Firefox:
+    """WebDriver BiDi over a WebSocket, with the functions and the events of Browser."""
+
+    def __init__(self, program, profile):
+        folder = pathlib.Path(profile)
+        folder.mkdir()
+        quiet = ("app.normandy.enabled", "app.update.auto", "browser.safebrowsing.update.enabled", "extensions.update.enabled",
+                 "network.captive-portal-service.enabled", "network.connectivity-service.enabled", "datareporting.policy.dataSubmissionEnabled")
+        folder.joinpath("user.js").write_text("".join(f'user_pref("{name}", false);\n' for name in quiet)
+                                              + 'user_pref("layout.css.prefers-color-scheme.content-override", 1);\n')
+        self.process = subprocess.Popen([program, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        env={**os.environ, "MOZ_HEADLESS": "1", "HOME": profile})
+        self.timer = threading.Timer(SECONDS * 4, self.process.kill)
+        self.timer.daemon = True
+        self.timer.start()
+        told = folder / "WebDriverBiDiServer.json"
+        end = time.monotonic() + SECONDS
+        while not told.exists() or not told.read_text().strip():
+            if time.monotonic() > end or self.process.poll() is not None:
+                self.process.kill()
+                raise RuntimeError("Firefox does not start")
+            time.sleep(0.05)
+        where = json.loads(told.read_text())
+        self.socket = socket.create_connection((where["ws_host"], where["ws_port"]), SECONDS)
+        self.socket.sendall((f"GET /session HTTP/1.1\r\nHost: {where['ws_host']}:{where['ws_port']}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                             "Sec-WebSocket-Key: c3RyYXRhLXN0cmF0YS0xMg==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
+        self.stream = self.socket.makefile("rb")
+        if b" 101 " not in self.stream.readline():
+            raise RuntimeError("Firefox refuses the connection")
+        while self.stream.readline().strip():
+            pass
+        self.number = 0
+        self.events = []
+        self.call("session.new", {"capabilities": {}})
+        self.call("session.subscribe", {"events": ["log.entryAdded", "network.beforeRequestSent"]})
+        self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
+
+    def receive(self):
+        """A message may come in several frames; a ping is answered with nothing, since the session is short."""
+        text = b""
+        while True:
+            first, size = self.stream.read(2)
+            size &= 127
+            if size > 125:
+                size = int.from_bytes(self.stream.read(2 if size == 126 else 8), "big")
+            part = self.stream.read(size)
+            if first & 8:
+                continue
+            text += part
+            if first & 128:
+                return json.loads(text)
+
+    def call(self, method, parameters=None):
+        self.number += 1
+        data = json.dumps({"id": self.number, "method": method, "params": parameters or {}}).encode()
+        many = len(data)
+        size = bytes([128 + many]) if many < 126 else b"\xfe" + many.to_bytes(2, "big") if many < 1 << 16 else b"\xff" + many.to_bytes(8, "big")
+        self.socket.sendall(b"\x81" + size + b"\1" * 4 + bytes(each ^ 1 for each in data))  # Firefox refuses a mask of 0
+        while True:
+            message = self.receive()
+            if message.get("id") == self.number:
+                if message["type"] == "error":
+                    raise RuntimeError(f"{method}: {message['message']}")
+                return message["result"]
+            if message.get("method") == "network.beforeRequestSent":
+                self.events.append({"method": "Network.requestWillBeSent", "params": message["params"]})
+            elif message.get("method") == "log.entryAdded":
+                entry = message["params"]
+                if entry["type"] == "javascript":
+                    self.events.append({"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": {"text": entry["text"]}}})
+                else:
+                    self.events.append({"method": "Runtime.consoleAPICalled", "params": entry})
+
+    def run(self, script):
+        made = self.call("script.evaluate", {"expression": script, "target": {"context": self.context}, "awaitPromise": True})
+        if made["type"] != "success":
+            raise RuntimeError(f"{script[:200]}: {made['exceptionDetails']['text']}")
+        return self.plain(made["result"])
+
+    def plain(self, value):
+        if value["type"] == "array":
+            return [self.plain(each) for each in value["value"]]
+        if value["type"] == "object":
+            return {key: self.plain(each) for key, each in value["value"]}
+        return value.get("value") if value["type"] in ("string", "number", "boolean") else None
+
+    def open(self, path, width, dark):
+        self.events.clear()
+        self.call("browsingContext.setViewport", {"context": self.context, "viewport": {"width": width, "height": 900}})
+        self.call("browsingContext.navigate", {"context": self.context, "url": pathlib.Path(path).resolve().as_uri(), "wait": "complete"})
+        self.settle()
+
+    settle = Browser.settle
+
+    def end(self):
+        self.timer.cancel()
+        try:
+            self.call("browser.close")
+            self.process.wait(10)
+        except (RuntimeError, OSError, ValueError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+        self.socket.close()
 
 
 class Page:
@@ -273,25 +382,28 @@ class Page:
         circles = "#roofline-figure circle"
         inner = self.count(circles)
         self.choose("#roofline .controls label:nth-of-type(2) select", "1")
-        self.expect(self.count(circles) == self.run("answer.points.filter(p => p.level === 'HBM').length"), "the roofline lacks points")
+        self.expect(self.count(circles) == self.run("circles.filter(p => p.level === 'HBM').length"), "the roofline lacks points")
         self.expect(self.count(circles) >= inner, "all ranges are fewer than the innermost")
         for level in self.run("[...document.querySelector('#roofline select').options].map(o => o.value)"):
             self.choose("#roofline select", level)
-            self.expect(self.run(f"answer.points.filter(p => p.level === '{level}').length") == self.count(circles), "the roofline of " + level)
+            self.expect(self.run(f"circles.filter(p => p.level === '{level}').length") == self.count(circles), "the roofline of " + level)
         wrong = self.run("""[...document.querySelectorAll('#roofline-figure circle')].filter((c, i, all) => {
-            const p = answer.points.find(p => p.range == c.dataset.range && p.level === document.querySelector('#roofline select').value);
-            const first = all[0], q = answer.points.find(p => p.range == first.dataset.range && p.level === document.querySelector('#roofline select').value);
+            const p = circles.find(p => p.range == c.dataset.range && p.level === document.querySelector('#roofline select').value);
+            const first = all[0], q = circles.find(p => p.range == first.dataset.range && p.level === document.querySelector('#roofline select').value);
             return Math.sign(Math.log(p.flop_per_byte / q.flop_per_byte)) !== Math.sign(c.cx.baseVal.value - first.cx.baseVal.value)
               && Math.abs(c.cx.baseVal.value - first.cx.baseVal.value) > .01; }).length""")
+        names = self.run("[...document.querySelectorAll('#roofline .legend li')].map(li => li.textContent)")
+        self.expect(len(names) == len(set(names)), f"a range is twice in the legend: {names}")
         self.expect(wrong == 0, f"{wrong} circles lie on the wrong side")
         self.choose("#roofline-part", "50")
-        self.expect(0 < self.count(circles) < self.run("answer.points.filter(p => p.level === 'L1').length"), "the slider of the roofline does nothing")
+        self.expect(0 < self.count(circles) < self.run("circles.filter(p => p.level === 'L1').length"), "the slider of the roofline does nothing")
         self.choose("#roofline-part", "100")
         self.act("document.querySelector('#roofline-figure circle').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
         self.expect(self.count(circles + "[aria-pressed='true']") == 1 and self.count(circles + ".dim") == self.count(circles) - 1, "Enter does not isolate a range")
         self.click("[...document.querySelectorAll('#roofline button')].find(b => b.textContent === 'Show all')")
         self.expect(self.count(circles + ".dim") == 0, "Show all leaves ranges out")
-        self.act("document.querySelector('#roofline-figure circle').focus()")
+        # Firefox without a window has no focus, and sends no event of one.
+        self.act("{ const c = document.querySelector('#roofline-figure circle'); c.focus(); if (!document.hasFocus()) c.dispatchEvent(new FocusEvent('focus')); }")
         self.expect(not self.run("document.getElementById('tip').hidden"), "the focus shows no text")
         got = self.run("""new Promise(done => { const click = HTMLAnchorElement.prototype.click;
             HTMLAnchorElement.prototype.click = function () { HTMLAnchorElement.prototype.click = click; done(this.download + ' ' + this.href.slice(0, 22) + ' ' + (this.href.length > 5000)); };
@@ -364,7 +476,7 @@ class Page:
 
 def check(browser, path, axe, wrong):
     page = Page(browser, path, wrong)
-    for width, dark in ((1400, False), (1400, True), (390, False)):
+    for width, dark in ((1400, False), (390, False)) if isinstance(browser, Firefox) else ((1400, False), (1400, True), (390, False)):
         begin = time.monotonic()
         browser.open(path, width, dark)
         for _ in range(2):  # other work on the machine may delay a paint
@@ -387,7 +499,7 @@ def check(browser, path, axe, wrong):
             page.expect(page.count("img") == 0, "a name became an element")
         page.check_events()
         if os.environ.get("STRATA_TEST_VERBOSE"):
-            print(f"{path.name} at {width}: {time.monotonic() - begin:.1f} s")
+            print(f"{type(browser).__name__}: {path.name} at {width}: {time.monotonic() - begin:.1f} s")
     return page.checks
 
 
@@ -417,6 +529,17 @@ def main():
                 checks += check(browser, path, axe, wrong)
         finally:
             browser.end()
+        firefox = next((found for found in map(shutil.which, ("firefox-esr", "firefox")) if found), None)
+        if firefox is None:
+            print("LEFT OUT: the page in Firefox: apt-get install firefox-esr")
+        else:
+            browser, before = Firefox(firefox, folder + "/firefox"), len(wrong)
+            try:
+                for path in [each for each in pages if sys.argv[1:] or each.name in IN_FIREFOX]:
+                    checks += check(browser, path, axe, wrong)
+            finally:
+                browser.end()
+            wrong[before:] = ["Firefox: " + each for each in wrong[before:]]
     for each in wrong:
         print("FAILED:", each)
     without = "" if axe else "; without axe-core: python3 -m pip install --target build/axe axe-playwright-python"

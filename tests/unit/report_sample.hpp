@@ -4,6 +4,7 @@
 #define STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 
 #include <strata/report/columns.hpp>
+#include <strata/report/recorded_fields.hpp>
 #include <strata/report/text_writer.hpp>
 
 #include <cmath>
@@ -75,6 +76,14 @@ struct report_tables {
     return made;
   }
 };
+
+inline std::string recording_of(profile const& source) {
+  std::string bytes;
+  detail::text_writer out(bytes);
+  write_recording(out, source);
+  out.flush();
+  return bytes;
+}
 
 /// Kernels per range, with their durations in ns.
 struct kernel_shape {

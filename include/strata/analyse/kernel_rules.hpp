@@ -296,11 +296,13 @@ class kernel_rules : protected finding_context {
                                       percent(own(row, "issue_rate") / 100.0) + " of the cycles");
       prove(made, "issue_rate", own(row, "issue_rate"), "%");
       prove(made, "achieved_occupancy", own(row, "achieved_occupancy"), "%");
+      made.needs = "counters=stalls";
       for (metric const& each : metric_list()) {
         if (each.key.substr(0, 6) != "stall_" || !ends_with(each.key, "_share")) continue;
-        if (own(row, each.key) > 20.0) prove(made, each.key, own(row, each.key), "%");
+        double const share = own(row, each.key);
+        if (share > 20.0) prove(made, each.key, share, "%");
+        if (share == share) made.needs = {};
       }
-      made.needs = "counters=stalls";
     });
   }
 

@@ -13,6 +13,10 @@
 
 STRATA_BEGIN
 
+namespace detail {
+struct recorded_fields;
+}
+
 /// Durations of one kind, as running sums and a logarithmic histogram.
 /// Units: ns. Quantiles have a relative error below 0.8 % and are exact for one value.
 class duration_statistics {
@@ -31,6 +35,8 @@ class duration_statistics {
   std::int64_t quantile(double fraction) const noexcept;
 
  private:
+  friend struct detail::recorded_fields;  // a recording keeps all of it
+
   static std::size_t bucket(std::int64_t duration) noexcept;
   static std::int64_t middle(std::size_t bucket) noexcept;
   void widen(std::size_t first, std::size_t last);

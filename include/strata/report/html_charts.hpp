@@ -19,8 +19,11 @@ using std::string_view_literals::operator""sv;  // g++ counts the characters of 
 inline constexpr std::string_view page_roofline = R"js(<script>
 "use strict";
 /* ---- Roofline ---- */
+// Where a range is counted, what it declares has no circle beside that.
+const isCounted = new Set(answer.points.filter(p => p.evidence === "counted").map(p => p.range + p.level));
+const circles = answer.points.filter(p => p.evidence === "counted" || !isCounted.has(p.range + p.level));
 function roofline() {
-  const points = answer.points;
+  const points = circles;
   const roofs = [];
   for (const roof of answer.roofs) {
     const same = roofs.find(r => r.unit === roof.unit && r.rate === roof.rate);
@@ -107,7 +110,7 @@ function roofline() {
       el("i", { style: "background:" + color(p.range) }), shortTitle(p.range)))));
     numbersBox.replaceChildren(numbers("Numbers of this figure", () => table("Numbers of the roofline", [{ label: "Range", get: p => titleOf(p.range), text: true }, { label: "Level", get: p => p.level, text: true },
       { label: "FLOP a " + unit, get: p => count(p.flops) }, { label: "Bytes a " + unit, get: p => bytes(p.bytes) }, { label: "FLOP/B", get: p => digits(p.flop_per_byte) }, { label: "FLOP/s", get: p => rate("FLOP/s")(p.flop_per_second) },
-      { label: "Time", get: p => time(p.time_ns) }, { label: "Time at the roof", get: p => time(p.time_at_roof_ns) }, { label: "Limiter", get: p => limitOf(rowOf(p)), text: true }, { label: "From", get: p => p.evidence, text: true }], points)));
+      { label: "Time", get: p => time(p.time_ns) }, { label: "Time at the roof", get: p => time(p.time_at_roof_ns) }, { label: "Limiter", get: p => limitOf(rowOf(p)), text: true }, { label: "From", get: p => p.evidence, text: true }], answer.points)));
   }, 320);
   const legend = el("ul", { class: "legend", "aria-label": "Ranges in the roofline" });
   section("roofline", "Roofline", "A range is a circle; its area grows with its time. The higher roof bounds operations, the slanted one bytes: what lies on a roof is as fast as the device allows. A click isolates a range. A dashed circle rests on declared work.",

@@ -57,7 +57,7 @@ function headline() {
 }
 
 const toRow = (place, text) => el("a", { href: "#row-" + place, onclick: e => { e.preventDefault(); showRow(place); } }, text || titleOf(place));
-const sentence = text => text ? text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "";
+const sentence = text => text ? (/^\w*_/.test(text) ? text[0] : text[0].toUpperCase()) + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".") : "";
 /* Columns and values; those of another range name it. */
 const evidence = finding => finding.evidence.map((item, i) => [i ? "; " : "", item.path !== finding.path ? item.path + " " : null,
   el("code", {}, item.column), " ", inUnit(item.unit)(item.value)]);

@@ -72,7 +72,7 @@ class options_reader {
       {"host", "", "ranges and host times only", ""},
       {"off", "", "nothing is recorded or printed", ""},
       {"out", "=DIRECTORY", "where the files go", "strata-out"},
-      {"formats", "=table+csv+json+trace+perfetto+html", "what is written, or none",
+      {"formats", "=table+csv+json+trace+perfetto+html+recording", "what is written, or none",
        "the first four"},
       {"sort", "=cost|order|name", "ranges below one: the dearest first, as they ran, or by name",
        "cost"},
@@ -130,8 +130,10 @@ class options_reader {
       {"help", &options::help},
   };
   static constexpr flag_row all_formats[] = {
-      {"table", &options::table},        {"csv", &options::csv},           {"json", &options::json},
-      {"trace", &options::chrome_trace}, {"perfetto", &options::perfetto}, {"html", &options::html},
+      {"table", &options::table},         {"csv", &options::csv},
+      {"json", &options::json},           {"trace", &options::chrome_trace},
+      {"perfetto", &options::perfetto},   {"html", &options::html},
+      {"recording", &options::recording},
   };
   static constexpr flag_row all_kinds[] = {
       {"kernels", &options::trace_kernels},
@@ -290,7 +292,7 @@ class options_reader {
     for (flag_row const& row : all_formats) chosen.*row.field = false;
     bool any_known = false;
     constexpr std::string_view wanted =
-        "table, csv, json, trace, perfetto and html joined by +, or none";
+        "table, csv, json, trace, perfetto, html and recording joined by +, or none";
     each(value, [&](std::string_view format) {
       bool const known = format == "none" || choose(all_formats, format, chosen);
       if (!known) wrong("formats", format, wanted);

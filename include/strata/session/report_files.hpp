@@ -17,6 +17,7 @@
 #include <strata/report/html.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
+#include <strata/report/recorded_fields.hpp>
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
@@ -201,7 +202,8 @@ class report_files {
   static constexpr std::size_t most_rows = 60;
 
   static bool wants_files(options const& wanted) noexcept {
-    return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html;
+    return wanted.csv || wanted.json || wanted.chrome_trace || wanted.perfetto || wanted.html ||
+           wanted.recording;
   }
 
   /// In the folder of temporary files.
@@ -290,6 +292,8 @@ class report_files {
       });
     }
     if (options_->html) file("report.html", [&](text_writer& out) { write_html(out, input); });
+    if (options_->recording)
+      file("profile.strata", [&](text_writer& out) { write_recording(out, input.source); });
     return outcome;
   }
 

@@ -1,0 +1,97 @@
+"""examples/report: every report of a recording, on a machine without a GPU; what it says of files that are none.
+
+The recordings are those of examples/report, one that the example phases writes, and one that unit_tests makes by hand."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
+program = build / "examples/report"
+if not program.exists():
+    print("SKIPPED: the example report was not built")
+    sys.exit(77)
+environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+here = pathlib.Path()
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def run(*words, **variables):
+    return subprocess.run([str(each) for each in words], env={**environment, "COLUMNS": "240", "LC_ALL": "C.UTF-8", **variables},
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+
+
+def reported(code, *words):
+    done = run(program, *words)
+    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def out(name):
+    """A folder that is not there."""
+    for i in range(1000):
+        if not (here / f"{name}{i}").exists():
+            return here / f"{name}{i}"
+
+
+# What a program recorded is reported as the program did it. Perfetto's trace was written while it ran, in another order.
+formats = "formats=table+csv+json+trace+html+recording"
+first, again = out("first"), out("again")
+told = run(build / "examples/phases", STRATA=f"host,{formats},out={first}")
+that(told.returncode == 0, f"phases: {told.stderr}")
+said = reported(0, first / "profile.strata", f"{formats},out={again}")
+that(said.replace(str(again), str(first)) == told.stderr, f"other words than the program's:\n{said}\n{told.stderr}")
+files = sorted(each.name for each in first.iterdir())
+that("report.html" in files and "trace.json" in files and files == sorted(each.name for each in again.iterdir()), f"other files: {files}")
+for name in files:
+    that((first / name).read_bytes() == (again / name).read_bytes(), f"{name} is not the program's")
+
+# The page of a run on a GPU, with everything in it.
+recordings = sorted((root / "examples/report").glob("*.strata"))
+that(sum(each.stat().st_size for each in recordings) <= 1_000_000, "the recordings of examples/report have more than 1 MB")
+made = run(build / "tests/bin/unit_tests", "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser",
+           STRATA_TEST_PAGES=str(here))
+that(made.returncode == 0, made.stdout)
+for recording in [here / "gpt2.strata", *recordings]:
+    folder = out(recording.stem)
+    said = reported(0, recording, f"formats=table+html+csv+json,out={folder}")
+    that(re.search(r"^answer:", said, re.M) and re.search(r"^ *block\[\*\] ", said, re.M), f"{recording.name}: no answer, or no table:\n{said}")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
+    that(len(page) < 2_000_000, f"{recording.name}: the page has {len(page)} bytes")
+    that(data["answer"]["findings"] and data["answer"]["points"], f"{recording.name}: no findings, or no roofline")
+    that(any(each["tracks"] for each in data["timeline"]["windows"]), f"{recording.name}: no timeline")
+    that(data["views"][0]["metrics"] and data["kernels"], f"{recording.name}: no counters")
+    environment_of = json.loads((folder / "profile.json").read_text(encoding="utf-8"))["environment"]
+    that(recording.parent == here or environment_of["command"].startswith("./gpt2 ") and environment_of["host"] == "vm" and "out=" not in environment_of["configuration"],
+         f"{recording.name}: names of a machine or of its folders: {environment_of}")
+that((out("gpt2").parent / "gpt20/report.html").read_bytes() == (here / "gpt2.html").read_bytes(), "the page of a recording is not that of its profile")
+
+# What it refuses, in a sentence.
+bytes_of = (first / "profile.strata").read_bytes()
+(here / "cut.strata").write_bytes(bytes_of[:-100])
+(here / "flipped.strata").write_bytes(bytes_of[:500] + bytes([bytes_of[500] ^ 4]) + bytes_of[501:])
+(here / "newer.strata").write_bytes(bytes_of.replace(b"recording 1\n", b"recording 2\n", 1))
+for file, sentence in (("none.strata", "It cannot be opened: No such file or directory."),
+                       (first / "ranges.csv", "It is no recording of Strata: formats=recording writes one."),
+                       ("newer.strata", "It is of a newer Strata: report it with the one that wrote it."),
+                       ("cut.strata", "It is not whole, or was changed: copy it again as binary data."),
+                       ("flipped.strata", "It is not whole, or was changed: copy it again as binary data.")):
+    that(reported(2, file) == f"report: {file}: {sentence}\n", f"{file}: another sentence")
+that("there is no key" in reported(2, first / "profile.strata", "format=html"), "a wrong key is not told")
+that("FILE is a recording" in reported(2) and "FILE is a recording" in reported(0, "--help"), "no usage")
+that("cannot write" in reported(1, first / "profile.strata", "formats=html,out=/dev/null/x") or os.name == "nt", "no place is no failure")
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{len(recordings)} recordings of examples/report")
+sys.exit(1 if failures else 0)

@@ -1,0 +1,317 @@
+// What formats=recording writes is a profile again, whatever becomes of its bytes.
+#include <strata/recording.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../work_folder.hpp"
+#include "page_sample.hpp"
+#include "report_sample.hpp"
+
+using namespace strata;
+using report_test::recording_of;
+
+namespace {
+
+/// A profile that has something of everything.
+profile whole_sample() {
+  profile p = page_test::gpt2_sample(2, 2).made;
+  std::uint32_t const node = static_cast<std::uint32_t>(p.nodes.size() - 1);
+  p.environment.rank = 3;
+  p.environment.started_at_unix_ns = 1793701230123456789;
+  p.losses.spans_dropped = 7;
+  p.problems.push_back("one \xff problem");
+  p.threads.push_back({1, ~std::uint64_t{0}, "loader"});
+  p.nodes[node].index = any_index;
+  p.nodes[node].selected = false;
+  p.folded_steps.add(123'456'789);
+  p.folded.push_back({node, {}, 1e9, 2.0, -0.0});
+  p.folded.back().durations.add(17);
+  p.folded.back().durations.add(std::int64_t{1} << 40);
+  p.spans.push_back({10, 20, 1, 0, no_step, 0, 1, span_kind::mark, {}});
+  p.inherited.push_back({node, 0, 55});
+  p.overheads.push_back({1, 2, 3, 0});
+  p.kernels[0].captured_by = node;
+  p.kernels[1].begin = p.kernels[1].end = lost_time;
+  p.device = detail::sum_records(p);
+  p.device.complete = true;
+  p.device.by_node.devices.push_back({1, strata::vec<std::int64_t>(p.nodes.size(), 9)});
+  counter_set& gpu = p.add_counters(counter_set::gpu);
+  gpu.origins.resize(gpu.names.size());
+  gpu.work.push_back({node, 1, 2, 0, ~std::uint64_t{0}, 5, 1e6});
+  gpu.metrics.absent.push_back({"nvlink", "this chip has no links"});
+  gpu.metrics.unknown.push_back({"l1_hit", {"l1_hit_rate"}});
+  counter_set& kernels = p.add_counters(counter_set::gpu_kernels);
+  kernels.metrics = gpu.metrics;
+  kernels.names = gpu.names;
+  kernels.kernels.push_back(
+      {p.kernels[2].node, p.kernels[2].name, 1, 1, strata::vec<double>(gpu.names.size(), 4e6)});
+  counter_set& cpu = p.add_counters(counter_set::cpu);
+  cpu.method = counting::while_running;
+  cpu.about = "Counted in user code.";
+  cpu.names = {"instructions"};
+  cpu.values.push_back({node, 0, 1e9});
+  return p;
+}
+
+/// Everything but the table; the files are written as the session writes them.
+std::vector<std::string> files_of(profile& of, std::string const& folder) {
+  strata::vec<std::string> problems;
+  options const wanted =
+      options::parse("formats=csv+json+trace+perfetto+html+recording,out=" + folder, problems);
+  REQUIRE(problems.empty());
+  REQUIRE(report_recording(of, wanted).ok());
+  std::vector<std::string> names;
+  for (auto const& file : test::fs::recursive_directory_iterator(folder))
+    if (file.is_regular_file()) names.push_back(file.path().lexically_relative(folder).string());
+  return names;
+}
+
+/// All reports in one text.
+std::string reports_of(profile const& of) {
+  report_test::report_tables const tables(of);
+  report_input const input = tables.input();
+  std::string text;
+  detail::text_writer out(text);
+  write_table(out, input);
+  write_ranges_csv(out, input);
+  write_kernels_csv(out, input);
+  write_memory_csv(out, input);
+  write_spans_csv(out, input);
+  for (counter_tables const& each : input.counters)
+    write_counters_wide_csv(out, input, each.ranges);
+  write_findings(out, input);
+  write_json(out, input);
+  (void)write_trace(out, input);
+  (void)write_perfetto(out, input);
+  write_html(out, input);
+  out.flush();
+  return text;
+}
+
+std::string problem_of(std::string_view bytes) {
+  profile p;
+  p.end = 42;
+  status const read = read_recording(bytes, p);
+  CHECK((read.ok() || p.end == 42));  // nothing is taken over from what is refused
+  return read.message();
+}
+
+std::string with_hash(std::string bytes) {
+  detail::recording_hash hash;
+  hash.add(bytes);
+  std::uint64_t const value = hash.value();
+  char text[sizeof value];
+  std::memcpy(text, &value, sizeof text);
+  return bytes.append(text, sizeof text);
+}
+
+/// A recording of these bytes after the first line, with a hash that is right.
+std::string recording_with(std::string const& content) {
+  return with_hash("strata recording 1\n" + content);
+}
+
+constexpr char const* changed = "It is not whole, or was changed: copy it again as binary data.";
+constexpr char const* no_profile = "Its content is not that of a profile: record it again.";
+
+}  // namespace
+
+TEST_CASE("every report of a recording is that of the profile, to the last byte") {
+  report_test::report_sample const host = report_test::cpu_sample(2, 3);
+  for (profile source : {whole_sample(), host.source, page_test::gpt2_sample(12, 5).made, profile(),
+                         sample::random_program(7, 40).run(300)}) {
+    std::string const bytes = recording_of(source);
+    profile again;
+    REQUIRE_MESSAGE(read_recording(bytes, again).ok(), problem_of(bytes));
+    CHECK(recording_of(again) == bytes);
+    CHECK(reports_of(again) == reports_of(source));
+    test::work_folder const here;
+    std::vector<std::string> const names = files_of(source, here / "first");
+    CHECK(files_of(again, here / "second").size() == names.size());
+    for (std::string const& name : names) {
+      INFO(name);
+      CHECK(test::content(here / "first/" + name) == test::content(here / "second/" + name));
+    }
+    profile of_file;
+    std::string const place = source.environment.rank < 0 ? "first/" : "first/rank3/";
+    CHECK(read_recording_file(here / (place + "profile.strata"), of_file).ok());
+    CHECK(recording_of(of_file) == bytes);
+  }
+}
+
+// The sizes of what recorded_fields names: whoever adds a member finds out that it is to be
+// recorded too.
+#if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
+static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 80 &&
+              sizeof(profile_losses) == 21 * 8 && sizeof(profile_cost) == 12 * 8 &&
+              sizeof(profile_node) == 24 && sizeof(profile_thread) == 48 &&
+              sizeof(overflow_sums) == 104 && sizeof(kernel_sums) == 264 &&
+              sizeof(device_sums) == 216 && sizeof(counter_set) == 336 &&
+              sizeof(resolved_metric) == 128 && sizeof(counted_kernel) == 48 &&
+              sizeof(profile) == 1280);
+#endif
+
+TEST_CASE("a recording of a step is small") {
+  profile const source = page_test::gpt2_sample(12, 5).made;
+  std::size_t const raw = source.kernels.size() * sizeof(kernel_record) +
+                          source.launches.size() * sizeof(launch_record) +
+                          source.ranges.size() * sizeof(range_record) +
+                          source.attributes.size() * sizeof(attribute_record) +
+                          source.counters().values.size() * sizeof(counter_value);
+  CHECK(recording_of(source).size() * 2 < raw);
+}
+
+TEST_CASE("what is no recording, or not whole, is refused in a sentence") {
+  std::string const bytes = recording_of(whole_sample());
+  for (std::string const& foreign :
+       {std::string(), std::string("{}"), std::string("strata recordin"), std::string(4096, '\0')})
+    CHECK(problem_of(foreign) == "It is no recording of Strata: formats=recording writes one.");
+  for (std::string const number : {"2", "17", "999999999999"})
+    CHECK(problem_of("strata recording " + number + bytes.substr(18)) ==
+          "It is of a newer Strata: report it with the one that wrote it.");
+  for (std::string const number : {"", "0", "-1", "x"})
+    CHECK(problem_of("strata recording " + number + bytes.substr(18)) == changed);
+  for (std::size_t size = 18; size < bytes.size(); size += 1 + size / 50)
+    CHECK(problem_of(bytes.substr(0, size)) == changed);
+  CHECK(problem_of(bytes + '\n') == changed);
+  for (std::size_t at = 19; at < bytes.size(); at += 1 + bytes.size() / 300) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 1 << at % 8);
+    CHECK(problem_of(flipped) == changed);
+  }
+  test::work_folder const here;
+  profile p;
+  CHECK(read_recording_file(here / "none", p).message() ==
+        "It cannot be opened: No such file or directory.");
+  CHECK(read_recording_file(here / "", p).code() == errc::input_output);
+}
+
+TEST_CASE("fields that are not known are passed over, and those not there stay empty") {
+  profile p;
+  std::string const integer("\0\x0a", 2);            // 5
+  std::string const content = std::string("\x05") +  // an object
+                              "\1\6future" + "\5\2\1x" + integer + std::string(1, '\0') +
+                              "\3\7records" + "\3\2\2" + "\3\1\2" + "\2\4" + "\4\4list" + "\4\2" +
+                              "\2\1a" + "\2\1b" + "\5\3end" + integer + std::string(1, '\0');
+  REQUIRE(read_recording(recording_with(content), p).ok());
+  CHECK(p.end == 5);
+  CHECK(p.environment.rank == -1);
+  CHECK(p.nodes.empty());
+  // A record of an earlier version, with fewer words, and of a later one, with more.
+  std::string const shapes[] = {"\4\1\x05\2\4", "\7\1\x45\2\4\6"};
+  for (std::string const& shape : shapes) {
+    REQUIRE(read_recording(recording_with("\5\1\5steps\3" + shape + std::string(1, '\0')), p).ok());
+    REQUIRE(p.steps.size() == 1);
+    CHECK(p.steps[0].begin == 1);
+    CHECK(p.steps[0].end == 2);
+    CHECK(p.steps[0].thread == 0);
+  }
+}
+
+TEST_CASE("numbers beyond what stands there are refused without memory for them") {
+  std::string const huge = "\xff\xff\xff\xff\xff\xff\xff\xff\xff\1";
+  std::string deep = "\5\1\1x";
+  for (int i = 0; i < 100'000; ++i) deep += "\4\1";
+  for (std::string const& content :
+       {std::string("\5\1\5steps\3\6") + huge, std::string("\5\1\5steps\3") + huge + "\1",
+        std::string("\5\1\5steps\3\6\xff\xff\3"), std::string("\5\1\5nodes\4") + huge,
+        std::string("\5\1") + huge + "end", std::string("\5") + huge, std::string("\5\2\3end"),
+        std::string("\5\1\3end\2\1x"), std::string("\5\1\3end") + huge,
+        std::string("\5\1\6traced") + std::string("\0\4\0", 3), std::string("\5\1\5steps\5"), deep,
+        std::string(1, '\0'), std::string()})
+    CHECK(problem_of(recording_with(content)) == no_profile);
+}
+
+TEST_CASE("what refers to nothing is refused") {
+  using change = void (*)(profile&);
+  change const changes[] = {
+      [](profile& p) { p.nodes[1].parent = 1; },
+      [](profile& p) { p.nodes[0].parent = 1; },
+      [](profile& p) { p.nodes[2].depth = 9; },
+      [](profile& p) { p.nodes[1].name = 4000; },
+      [](profile& p) { p.ranges[0].node = 4000; },
+      [](profile& p) { p.ranges[0].attribute = 40000; },
+      [](profile& p) { p.ranges[0].end = no_index + 1; },
+      [](profile& p) { p.attributes[0].rank = 8; },
+      [](profile& p) { p.attributes[0].note = 4000; },
+      [](profile& p) { p.spans[0].name = 4000; },
+      [](profile& p) { p.folded[0].node = 4000; },
+      [](profile& p) { p.inherited[0].from = 4000; },
+      [](profile& p) { p.launches[0].kind = static_cast<api_kind>(77); },
+      [](profile& p) { p.kernels[0].name = 4000; },
+      [](profile& p) { p.kernels[0].captured_by = 4000; },
+      [](profile& p) { p.copies[0].kind = static_cast<copy_kind>(77); },
+      [](profile& p) { p.memory[0].kind = static_cast<memory_kind>(77); },
+      [](profile& p) { p.memory[0].time = INT64_MAX; },
+      [](profile& p) { p.synchronizations[0].kind = static_cast<synchronization_kind>(77); },
+      [](profile& p) { p.device.nodes.pop_back(); },
+      [](profile& p) { p.device.by_node.times.pop_back(); },
+      [](profile& p) { p.device.by_node.devices[0].ns.pop_back(); },
+      [](profile& p) { p.device.family_of_node[0] = 4000; },
+      [](profile& p) { p.device.kernels[0].name = 4000; },
+      [](profile& p) { p.counter_sets[0].values[0].counter = 4000; },
+      [](profile& p) { p.counter_sets[0].origins.pop_back(); },
+      [](profile& p) { p.counter_sets[0].metrics.metrics[0].level = static_cast<metric_level>(7); },
+      [](profile& p) { p.counter_sets[0].work[0].node = 4000; },
+      [](profile& p) { p.counter_sets[0].work[0].pass = no_step; },
+      [](profile& p) { p.counter_sets[0].origins[0].passes = no_step; },
+      [](profile& p) { p.counter_sets[0].passes_done = INT64_MAX; },
+      [](profile& p) { p.counter_sets[1].kernels[0].values.pop_back(); },
+  };
+  for (change const& each : changes) {
+    profile p = whole_sample();
+    each(p);
+    CAPTURE(&each - changes);
+    CHECK(problem_of(recording_of(p)) == no_profile);
+  }
+}
+
+// STRATA_TEST_FUZZ=N: so many mutants rather than a few.
+TEST_CASE("a recording with any bytes and the right hash is refused, or reported to the end") {
+  std::string const bytes = recording_of(whole_sample());
+  std::string const content = bytes.substr(0, bytes.size() - 8);
+  char const* const asked = std::getenv("STRATA_TEST_FUZZ");
+  int const mutants = asked == nullptr ? 300 : std::atoi(asked);
+  std::mt19937 random(asked == nullptr ? 1 : std::random_device()());
+  int refused = 0, reported = 0;
+  for (int i = 0; i < mutants; ++i) {
+    std::string mutant = content;
+    for (auto left = 1 + random() % 3; left > 0; --left) {
+      std::size_t const at = 19 + random() % (mutant.size() - 19);
+      switch (random() % 4) {
+        case 0:
+          mutant[at] = static_cast<char>(mutant[at] ^ 1 << random() % 8);
+          break;
+        case 1:
+          mutant[at] = static_cast<char>(random());
+          break;
+        case 2:
+          mutant.erase(at, 1 + random() % 4);
+          break;
+        default:
+          mutant.insert(at, mutant, 19 + random() % 1000, 1 + random() % 8);
+      }
+    }
+    mutant = with_hash(mutant);
+    if (asked != nullptr) std::ofstream("last-mutant.strata", std::ios::binary) << mutant;
+    profile p;
+    if (!read_recording(mutant, p).ok()) {
+      ++refused;
+      continue;
+    }
+    ++reported;
+    CHECK(!reports_of(p).empty());
+  }
+  CHECK(refused > mutants / 20);
+  CHECK(reported > mutants / 20);
+}
