@@ -28,6 +28,11 @@ profile whole_sample() {
   profile p = page_test::gpt2_sample(2, 2).made;
   std::uint32_t const node = static_cast<std::uint32_t>(p.nodes.size() - 1);
   p.environment.rank = 3;
+  profile_device& device = p.environment.devices[0];
+  device.uuid = "9aa09ab6-c8dc-9cdb-20e2-35e8bce9f9d8";
+  device.measured_at = "2026-11-22T20:45:06Z";
+  device.ceilings.push_back({"HBM read", true, 4.57e12, 4.81e12, 0.001, 1.98e9, 7, {}});
+  device.ceilings.push_back({"L2 read", true, 9e12, 0.0, 0.1, 1.98e9, 7, "below HBM"});
   p.environment.started_at_unix_ns = 1793701230123456789;
   p.losses.spans_dropped = 7;
   p.problems.push_back("one \xff problem");
@@ -152,13 +157,13 @@ TEST_CASE("every report of a recording is that of the profile, to the last byte"
 // The sizes of what recorded_fields names: whoever adds a member finds out that it is to be
 // recorded too.
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
-static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 80 &&
-              sizeof(profile_losses) == 21 * 8 && sizeof(profile_cost) == 12 * 8 &&
-              sizeof(profile_node) == 24 && sizeof(profile_thread) == 48 &&
-              sizeof(overflow_sums) == 104 && sizeof(kernel_sums) == 264 &&
-              sizeof(device_sums) == 216 && sizeof(counter_set) == 336 &&
-              sizeof(resolved_metric) == 128 && sizeof(counted_kernel) == 48 &&
-              sizeof(profile) == 1280);
+static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 168 &&
+              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 21 * 8 &&
+              sizeof(profile_cost) == 12 * 8 && sizeof(profile_node) == 24 &&
+              sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 104 &&
+              sizeof(kernel_sums) == 264 && sizeof(device_sums) == 216 &&
+              sizeof(counter_set) == 336 && sizeof(resolved_metric) == 128 &&
+              sizeof(counted_kernel) == 48 && sizeof(profile) == 1280);
 #endif
 
 TEST_CASE("a recording of a step is small") {

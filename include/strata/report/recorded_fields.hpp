@@ -110,6 +110,20 @@ struct recorded_fields {
     at.field("memory_bus_bits", of.memory_bus_bits);
     at.field("l2_bytes", of.l2_bytes);
     at.field("memory_bytes", of.memory_bytes);
+    at.field("uuid", of.uuid);
+    at.field("measured_at", of.measured_at);
+    at.field("ceilings", of.ceilings);
+  }
+  template <class At>
+  static void each(At& at, device_ceiling& of) {
+    at.field("name", of.name);
+    at.field("memory", of.memory);
+    at.field("rate", of.rate);
+    at.field("theory", of.theory);
+    at.field("spread", of.spread);
+    at.field("clock_hertz", of.clock_hertz);
+    at.field("samples", of.samples);
+    at.field("refused", of.refused);
   }
   template <class At>
   static void each(At& at, profile_losses& of) {
