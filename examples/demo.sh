@@ -58,11 +58,19 @@ trap 'rm -f "$start"' EXIT
 for implementation in "${implementations[@]}"; do
   name=${implementation:-gpt2}
   settings=trace,skip=1,formats=table+csv+json+trace+html,out=strata-out/$name
-  [[ $name != cpu ]] || settings+=,counters=cpu
+  steps=()
+  case $name in
+    cpu) settings+=,counters=cpu ;;
+    fused | eager)  # five steps are timed, those after them are counted
+      settings+=,active=5,counters=findings
+      [[ -n ${STRATA:-} ]] || steps=(--steps 25)
+      ;;
+  esac
   settings=${STRATA:-$settings}
+  all=(${implementation:+--impl "$implementation"} "${steps[@]}" "$@")
   echo
-  echo "STRATA=$settings $gpt2${implementation:+ --impl $implementation}${*:+ $*}"
-  STRATA=$settings "$gpt2" ${implementation:+--impl "$implementation"} "$@"
+  echo "STRATA=$settings $gpt2 ${all[*]}"
+  STRATA=$settings "$gpt2" "${all[@]}"
 done
 
 if [[ -z ${STRATA:-} ]]; then  # else the program has told where they are
