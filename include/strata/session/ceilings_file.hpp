@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <sys/stat.h>
