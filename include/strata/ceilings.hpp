@@ -15,6 +15,7 @@
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -303,7 +304,7 @@ inline status write_ceilings(measured_ceilings const& of, std::string path = {})
     if (path.empty())
       return {errc::input_output,
               "the ceilings are not kept: set XDG_CACHE_HOME or HOME to an absolute path"};
-    detail::ceilings_file::make_folders(path.substr(0, path.rfind('/')));
+    detail::output_directory::make_parents(path);
   }
   std::string const text = detail::ceilings_file::text_of(of.device, of.driver_version);
   if (detail::ceilings_file::write(path, text)) return {};
