@@ -194,7 +194,7 @@ class ceilings_bench {
   std::uint32_t capability_ = 0;
 };
 
-/// Seven samples of a loop on the CPU; `work`: its bytes or operations.
+/// Samples of a loop on the CPU; `work`: its bytes or operations.
 template <class Loop>
 device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& loop) {
   device_ceiling made;
@@ -202,15 +202,12 @@ device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& lo
   made.memory = memory;
   vec<double> rates;
   loop();  // pages and clocks
-  for (int i = 0; i < 7; ++i) {
+  for (std::uint32_t i = 0; i < ceiling_runs::samples; ++i) {
     std::int64_t const begin = monotonic_ns();
     loop();
     rates.push_back(work / static_cast<double>(monotonic_ns() - begin) * 1e9);
   }
-  rates.sort();
-  made.rate = rates[3];
-  made.spread = (rates[6] - rates[0]) / made.rate;
-  made.samples = 7;
+  fill_ceiling(std::move(rates), made);
   return made;
 }
 
