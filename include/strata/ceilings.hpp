@@ -2,8 +2,8 @@
 #ifndef STRATA_CEILINGS_HPP
 #define STRATA_CEILINGS_HPP
 
-// What this very device reaches: short kernels that do nothing but read, write or compute. A
-// session takes the results, once they are written, for its roofs. Needs no toolkit, and nothing of
+// What this device reaches, measured by short kernels that only read, write or compute. Sessions
+// take the results for their roofs once write_ceilings() has kept them. Needs neither a toolkit nor
 // a session.
 
 #include <strata/analyse/device_peaks.hpp>
@@ -120,7 +120,7 @@ class ceilings_bench {
   }
 
   void measure_memory() {
-    // What reaches the most on an H200.
+    // The depths and blocks with the highest rates (H200, CUDA 13.0).
     struct stream {
       std::string_view name;
       std::string text;
@@ -128,7 +128,7 @@ class ceilings_bench {
       std::uint32_t blocks_of_sm;
     };
     std::uint64_t const all = runs_->size();
-    // The first one fills the buffer.
+    // The writes come first: they fill the buffer.
     stream const streams[] = {{"HBM write", kernel::write(false, 1), 1, 0},
                               {"HBM read", kernel::read("cg", 8), 8, 0},
                               {"HBM copy", kernel::write(true, 1), 1, 16}};
