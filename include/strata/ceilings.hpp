@@ -2,8 +2,8 @@
 #ifndef STRATA_CEILINGS_HPP
 #define STRATA_CEILINGS_HPP
 
-// What this very device reaches: short kernels that do nothing but read, write or compute. A
-// session takes the results, once they are written, for its roofs. Needs no toolkit, and nothing of
+// What this device reaches, measured by short kernels that only read, write or compute. Sessions
+// take the results for their roofs once write_ceilings() has kept them. Needs neither a toolkit nor
 // a session.
 
 #include <strata/analyse/device_peaks.hpp>
@@ -15,6 +15,7 @@
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/machine.hpp>
+#include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -23,6 +24,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -118,7 +120,7 @@ class ceilings_bench {
   }
 
   void measure_memory() {
-    // What reaches the most on an H200.
+    // The depths and blocks with the highest rates (H200, CUDA 13.0).
     struct stream {
       std::string_view name;
       std::string text;
@@ -126,7 +128,7 @@ class ceilings_bench {
       std::uint32_t blocks_of_sm;
     };
     std::uint64_t const all = runs_->size();
-    // The first one fills the buffer.
+    // The writes come first: they fill the buffer.
     stream const streams[] = {{"HBM write", kernel::write(false, 1), 1, 0},
                               {"HBM read", kernel::read("cg", 8), 8, 0},
                               {"HBM copy", kernel::write(true, 1), 1, 16}};
@@ -192,7 +194,7 @@ class ceilings_bench {
   std::uint32_t capability_ = 0;
 };
 
-/// Seven samples of a loop on the CPU; `work`: its bytes or operations.
+/// Samples of a loop on the CPU; `work`: its bytes or operations.
 template <class Loop>
 device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& loop) {
   device_ceiling made;
@@ -200,15 +202,12 @@ device_ceiling cpu_ceiling(char const* name, bool memory, double work, Loop&& lo
   made.memory = memory;
   vec<double> rates;
   loop();  // pages and clocks
-  for (int i = 0; i < 7; ++i) {
+  for (std::uint32_t i = 0; i < ceiling_runs::samples; ++i) {
     std::int64_t const begin = monotonic_ns();
     loop();
     rates.push_back(work / static_cast<double>(monotonic_ns() - begin) * 1e9);
   }
-  rates.sort();
-  made.rate = rates[3];
-  made.spread = (rates[6] - rates[0]) / made.rate;
-  made.samples = 7;
+  fill_ceiling(std::move(rates), made);
   return made;
 }
 
@@ -302,7 +301,7 @@ inline status write_ceilings(measured_ceilings const& of, std::string path = {})
     if (path.empty())
       return {errc::input_output,
               "the ceilings are not kept: set XDG_CACHE_HOME or HOME to an absolute path"};
-    detail::ceilings_file::make_folders(path.substr(0, path.rfind('/')));
+    detail::output_directory::make_parents(path);
   }
   std::string const text = detail::ceilings_file::text_of(of.device, of.driver_version);
   if (detail::ceilings_file::write(path, text)) return {};

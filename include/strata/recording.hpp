@@ -7,6 +7,7 @@
 // in code does.
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
@@ -372,7 +373,7 @@ inline status read_recording(std::string_view bytes, profile& to) {
   std::uint64_t written = 0;
   bool whole = version > 0 && rest.size() > sizeof written && rest[0] == '\n';
   if (whole) {
-    detail::recording_hash hash;
+    detail::fnv1a hash;
     std::memcpy(&written, bytes.data() + bytes.size() - sizeof written, sizeof written);
     hash.add(bytes.substr(0, bytes.size() - sizeof written));
     whole = hash.value() == written;

@@ -113,7 +113,7 @@ std::string problem_of(std::string_view bytes) {
 }
 
 std::string with_hash(std::string bytes) {
-  detail::recording_hash hash;
+  detail::fnv1a hash;
   hash.add(bytes);
   std::uint64_t const value = hash.value();
   char text[sizeof value];

@@ -230,8 +230,8 @@ class kernel_rules : protected finding_context {
     });
   }
 
-  /// What kernels reach of a roof where nothing is wrong: device copies on an H200 reach 0.87 of
-  /// HBM. Of a roof that was measured it is nearly all.
+  /// The part of a roof that kernels reach where nothing is wrong. Device copies reach 0.87 of HBM
+  /// by the device's attributes (H200), and nearly all of a measured roof.
   double reachable(range_limit const& limit) const noexcept {
     roof const* const nearest = in_.roofline.find(limit.roof);
     return nearest != nullptr && nearest->origin == roof_origin::measured ? 0.95 : 0.85;

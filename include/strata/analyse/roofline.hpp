@@ -17,6 +17,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -78,7 +79,7 @@ struct range_limit {
 struct roofline_table {
   std::size_t devices = 1;  ///< that worked: roofs of device attributes are those of all together
   vec<roof> roofs;
-  std::string measured_at;  ///< when those that were measured were, UTC, ISO 8601
+  std::string measured_at;  ///< when the measured roofs were measured, UTC, ISO 8601
   vec<roofline_point> points;
   vec<range_limit> limits;  ///< by row of the folded tree, with the ranges below
   vec<range_limit> own;     ///< by row, of its own kernels; without a text

@@ -20,6 +20,15 @@ inline double median(vec<double> all) {
   return all.size() % 2 == 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2;
 }
 
+/// The quantile of sorted values, interpolated between their ranks; 0 of none.
+inline double quantile_of(vec<double> const& sorted, double part) noexcept {
+  if (sorted.empty()) return 0.0;
+  double const at = part * static_cast<double>(sorted.size() - 1);
+  auto const below = static_cast<std::size_t>(at);
+  std::size_t const above = (std::min)(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
 /// The median distance from the median.
 inline double median_distance(vec<double> all) {
   double const middle = median(all);

@@ -80,16 +80,8 @@ struct benchmark_growth {
   double exponent = 0.0;                    ///< least squares of the logarithms of the medians
   double expected = benchmark_options::no;  ///< declared, or that of flops, else of bytes
 };
-namespace detail {
 
-/// Between the ranks of sorted values.
-inline double quantile_of(vec<double> const& sorted, double part) noexcept {
-  if (sorted.empty()) return 0.0;
-  double const at = part * static_cast<double>(sorted.size() - 1);
-  auto const below = static_cast<std::size_t>(at);
-  std::size_t const above = (std::min)(below + 1, sorted.size() - 1);
-  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
+namespace detail {
 
 /// Fills the statistics of a result from its trials.
 inline void summarise(benchmark_result& of) {
@@ -151,6 +143,7 @@ inline std::string name_of(benchmark_result const& of) {
   if (!of.how.y.name.empty()) text += "," + of.how.y.name + "=" + std::to_string(of.how.y.value);
   return text + ")";
 }
+
 /// The node `name[index]` below another one, or no_node.
 inline std::uint32_t child_of(profile const& in, std::uint32_t parent, std::string const& name,
                               std::int64_t index) noexcept {
@@ -237,6 +230,7 @@ class device_times {
   vec<benchmark_result>& results_;
   vec<span> trials_;
 };
+
 }  // namespace detail
 
 /// How the medians of runs with one name and different values grow with each parameter.
@@ -273,6 +267,7 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
   }
   return made;
 }
+
 STRATA_END
 
 #endif  // STRATA_ANALYSE_TRIALS_HPP

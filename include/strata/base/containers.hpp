@@ -21,7 +21,7 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// A value that is there at times, in its place: std::optional compiles twenty functions a type.
+/// A value that may be absent, stored in place. std::optional compiles twenty functions a type.
 template <class Value>
 class maybe {
  public:

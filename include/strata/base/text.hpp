@@ -158,6 +158,19 @@ inline char* fixed_text(char* to, double value, int decimals) noexcept {
 #endif
 }
 
+/// The hash FNV-1a of bytes; a number counts as one of them.
+class fnv1a {
+ public:
+  void add(std::uint64_t value) noexcept { value_ = (value_ ^ value) * 0x100000001b3u; }
+  void add(std::string_view bytes) noexcept {
+    for (char const c : bytes) add(std::uint64_t{static_cast<unsigned char>(c)});
+  }
+  std::uint64_t value() const noexcept { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325u;
+};
+
 STRATA_DETAIL_COLD_CODE
 
 /// Without the blanks around it; a line's end is one.

@@ -3,6 +3,7 @@
 #define STRATA_REPORT_RECORDED_FIELDS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/report/text_writer.hpp>
@@ -36,19 +37,6 @@ template <class Value>
 inline constexpr bool is_vec = false;
 template <class Value>
 inline constexpr bool is_vec<vec<Value>> = true;
-
-/// The hash at the end of a recording (FNV-1a).
-class recording_hash {
- public:
-  void add(std::string_view bytes) noexcept {
-    for (char const c : bytes)
-      value_ = (value_ ^ static_cast<unsigned char>(c)) * std::uint64_t{0x100000001b3};
-  }
-  std::uint64_t value() const noexcept { return value_; }
-
- private:
-  std::uint64_t value_ = 0xcbf29ce484222325;
-};
 
 /// The members of a profile by name, for the writer and the reader of recordings:
 /// `at.field(name, member)` for each.
@@ -416,7 +404,7 @@ class recording_writer {
   }
 
   text_writer* out_;
-  recording_hash hash_;
+  fnv1a hash_;  ///< of what was written; it ends the recording
   vec<char const*> keys_;
 };
 

@@ -18,14 +18,12 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
-
-#if defined(__linux__) || defined(__APPLE__)
-#include <sys/stat.h>
-#endif
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
 
+/// Where the file of a device is, its text, and what a session takes of it.
 class ceilings_file {
  public:
   static constexpr std::string_view schema = "strata-ceilings 1";
@@ -112,16 +110,6 @@ class ceilings_file {
                                              ": measure the ceilings of this device again");
     }
     return taken || wanted == "off" ? status() : outcome;
-  }
-
-  /// Makes a folder and those above it.
-  static void make_folders(std::string const& path) {
-#if defined(__linux__) || defined(__APPLE__)
-    for (std::size_t at = 1; at <= path.size(); ++at)
-      if (at == path.size() || path[at] == '/') (void)::mkdir(path.substr(0, at).c_str(), 0777);
-#else
-    (void)path;
-#endif
   }
 
   /// Replaces a file at once: a reader sees the old one or the new one.

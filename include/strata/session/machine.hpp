@@ -111,7 +111,7 @@ class machine {
     return device;
   }
 
-  /// 8-4-4-4-12 digits.
+  /// 8-4-4-4-12 hexadecimal digits.
   static std::string uuid_text(driver::uuid const& of) {
     constexpr char digits[] = "0123456789abcdef";
     std::string text;

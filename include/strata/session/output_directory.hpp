@@ -57,10 +57,7 @@ class output_directory {
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (numbered) path += '/';
-    for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
-         slash = path.find('/', slash + 1)) {
-      (void)make_one(path.substr(0, slash));
-    }
+    make_parents(path);
     for (int number = first; number - first < most_runs; ++number) {
       number_ = number;
       path_ = path + (numbered      ? three_digits(number)
@@ -71,6 +68,14 @@ class output_directory {
       if (error != EEXIST || is_special(path_)) return failure(path_, error);
     }
     return failure(path, EEXIST);
+  }
+
+  /// Makes the directories that a path names before its last part.
+  static void make_parents(std::string const& path) {
+    for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+         slash = path.find('/', slash + 1)) {
+      (void)make_one(path.substr(0, slash));
+    }
   }
 
   std::string const& path() const noexcept { return path_; }

@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -163,22 +164,19 @@ class pass_fingerprint {
     return made;
   }
 
-  // FNV-1a, and a finish that spreads it, since hashes are added up.
+  // A hash is spread at the end, since hashes are added up.
   static std::uint64_t hash_of(api_kind kind, char const* symbol) noexcept {
-    std::uint64_t h = mixed(seed, static_cast<std::uint64_t>(kind));
-    if (kind == api_kind::launch && symbol != nullptr) {
-      for (char const c : std::string_view(symbol)) h = mixed(h, static_cast<unsigned char>(c));
-    }
-    return spread(h);
+    fnv1a hash;
+    hash.add(static_cast<std::uint64_t>(kind));
+    if (kind == api_kind::launch && symbol != nullptr) hash.add(std::string_view(symbol));
+    return spread(hash.value());
   }
-  static std::uint64_t hash_of(std::uint64_t h, launch_shape const& shape) noexcept {
-    for (std::uint32_t const n : shape.grid) h = mixed(h, n);
-    for (std::uint32_t const n : shape.block) h = mixed(h, n);
-    return spread(h);
-  }
-  static constexpr std::uint64_t seed = 0xcbf29ce484222325u;
-  static std::uint64_t mixed(std::uint64_t h, std::uint64_t value) noexcept {
-    return (h ^ value) * 0x100000001b3u;
+  static std::uint64_t hash_of(std::uint64_t what, launch_shape const& shape) noexcept {
+    fnv1a hash;
+    hash.add(what);
+    for (std::uint32_t const n : shape.grid) hash.add(std::uint64_t{n});
+    for (std::uint32_t const n : shape.block) hash.add(std::uint64_t{n});
+    return spread(hash.value());
   }
   static std::uint64_t spread(std::uint64_t h) noexcept {
     h ^= h >> 33;

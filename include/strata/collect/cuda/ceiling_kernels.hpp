@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -263,8 +264,8 @@ class ceiling_kernel {
         "mad.lo.u64 %data, %wide, %start, %data;", "mul.wide.u32 %start, %thread, 16;");
   }
 
-  /// %at: where this round reads, from the block's own begin; the next one is %step bytes further,
-  /// round what the block reads.
+  /// %at: where this round reads. The next round reads %step bytes further, and begins again at the
+  /// end of what the block reads.
   void next_address() {
     put("and.b64 %at, %start, %mask;", "add.u64 %start, %start, %step;",
         "add.u64 %at, %at, %data;");
@@ -303,7 +304,7 @@ class ceiling_kernel {
     read_clocks("begin", "%cycles", "%ns");
     put("loop:", ".pragma \"nounroll\";");
   }
-  /// Both clocks at one time: again where the warp had to wait between them.
+  /// Reads both clocks, and reads them again where the warp waited more than 500 cycles meanwhile.
   void read_clocks(std::string const& label, std::string const& cycles, std::string const& ns) {
     put(label + ":", "mov.u64 " + cycles + ", %clock64;", "mov.u64 " + ns + ", %globaltimer;",
         "mov.u64 %wait, %clock64;", "sub.u64 %wait, %wait, " + cycles + ";",

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -92,6 +93,15 @@ struct ceiling_work {
   std::uint32_t blocks_of_sm = 0;  ///< 0: as many as fit
 };
 
+/// Fills a ceiling with the rates of its samples.
+/// Requires: there are some.
+inline void fill_ceiling(vec<double> rates, device_ceiling& to) {
+  rates.sort();
+  to.rate = rates[rates.size() / 2];
+  to.spread = (rates.back() - rates.front()) / to.rate;
+  to.samples = static_cast<std::uint32_t>(rates.size());
+}
+
 /// Runs kernels in the current context, or in the primary one of a device, with a stream and memory
 /// of its own. When it ends the thread's contexts are as they were, and all is freed.
 class ceiling_runs {
@@ -145,8 +155,8 @@ class ceiling_runs {
     problem_.clear();
   }
 
-  static constexpr std::uint64_t behind = std::uint64_t{128}
-                                          << 20;  ///< for what blocks begin later
+  /// Bytes for what blocks begin later.
+  static constexpr std::uint64_t behind = std::uint64_t{128} << 20;
   static constexpr double sample_ms = 4.0;
   static constexpr std::uint32_t samples = 7;
 
@@ -227,11 +237,8 @@ class ceiling_runs {
       rates.push_back(work.of_block * blocks * rounds / found.ms * 1e3);
       hertz += found.hertz / samples;
     }
-    rates.sort();
-    to.rate = rates[samples / 2];
-    to.spread = (rates[samples - 1] - rates[0]) / to.rate;
+    fill_ceiling(std::move(rates), to);
     to.clock_hertz = hertz;
-    to.samples = samples;
   }
 
   bool run(driver::function_handle kernel, std::uint32_t blocks, std::uint32_t rounds,
