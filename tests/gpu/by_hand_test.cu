@@ -1,12 +1,6 @@
 // Bytes, operations, rates, intensity and limiter of known programs beside what is computed by hand
 // from their sizes and the time of CUDA events. Prints a table of every comparison.
 
-#if __has_include(<cublas_v2.h>)
-#include <cublas_v2.h>
-#define HAS_CUBLAS 1
-#endif
-#include <dlfcn.h>
-
 #include <cmath>
 #include <cstdio>
 #include <strata/analyse/counter_table.hpp>
@@ -16,6 +10,7 @@
 #include <strata/range.hpp>
 #include <string>
 
+#include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/known_kernels.hpp"
 
@@ -195,62 +190,26 @@ TEST_CASE("copy and triad") {
   limited("triad", of, "HBM ");
 }
 
-#ifdef HAS_CUBLAS
 namespace {
-
-/// cuBLAS where it is installed: its products are at the roofs of the pipes.
-class cublas {
- public:
-  cublas() {
-    std::string const name = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
-    for (std::string const& each : {name, "/usr/local/cuda/lib64/" + name})
-      if (library_ == nullptr) library_ = dlopen(each.c_str(), RTLD_NOW);
-    if (library_ == nullptr) return;
-    auto const create =
-        reinterpret_cast<decltype(&cublasCreate_v2)>(dlsym(library_, "cublasCreate_v2"));
-    multiply_ = reinterpret_cast<product>(dlsym(library_, "cublasGemmEx"));
-    REQUIRE(bool(create));
-    REQUIRE(bool(multiply_));
-    REQUIRE(create(&handle_) == CUBLAS_STATUS_SUCCESS);
-  }
-  bool found() const { return library_ != nullptr; }
-
-  /// C = A * B of `side` x `side`.
-  void multiply(memory const& m, int side, cudaDataType_t type, cublasComputeType_t by) const {
-    float const one = 1.0f, zero = 0.0f;
-    REQUIRE(multiply_(handle_, CUBLAS_OP_N, CUBLAS_OP_N, side, side, side, &one, m.a, type, side,
-                      m.b, type, side, &zero, m.c, type, side, by,
-                      CUBLAS_GEMM_DEFAULT) == CUBLAS_STATUS_SUCCESS);
-  }
-
- private:
-  using product = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
-                                     int, void const*, void const*, cudaDataType, int, void const*,
-                                     cudaDataType, int, void const*, void*, cudaDataType, int,
-                                     cublasComputeType_t, cublasGemmAlgo_t);
-  void* library_ = nullptr;
-  cublasHandle_t handle_ = nullptr;
-  product multiply_ = nullptr;
-};
 
 struct format {
   char const* name;
   char const* limiter;
   int side;
-  cudaDataType_t type;
-  cublasComputeType_t by;
+  cudaDataType type;
+  gpu::compute by;
   char const* counted;
 };
 constexpr format formats[] = {
-    {"GEMM FP32", "FP32 ", 4096, CUDA_R_32F, CUBLAS_COMPUTE_32F_PEDANTIC, "flop_fp32"},
-    {"GEMM TF32", "TF32 tensor ", 8192, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, "tensor_tf32"},
+    {"GEMM FP32", "FP32 ", 4096, CUDA_R_32F, gpu::compute::f32_pedantic, "flop_fp32"},
+    {"GEMM TF32", "TF32 tensor ", 8192, CUDA_R_32F, gpu::compute::f32_by_tf32, "tensor_tf32"},
     // cuBLAS chooses tiles that cover 8320 columns: 1.6 % more operations than asked for.
-    {"GEMM BF16", "BF16 tensor ", 8192, CUDA_R_16BF, CUBLAS_COMPUTE_32F, "tensor_bf16"}};
+    {"GEMM BF16", "BF16 tensor ", 8192, CUDA_R_16BF, gpu::compute::f32, "tensor_bf16"}};
 
 }  // namespace
 
 TEST_CASE("products in three formats") {
-  cublas const library;
+  gpu::cublas const library;
   if (!library.found()) {
     MESSAGE("no libcublas here: not compared");
     return;
@@ -263,7 +222,8 @@ TEST_CASE("products in three formats") {
     double const item = each.type == CUDA_R_32F ? 4.0 : 2.0;
     double const bytes = times * 3.0 * side * side * item;
     answer const of = measure(true, flops, bytes, [&] {
-      for (int i = 0; i < times; ++i) library.multiply(m, each.side, each.type, each.by);
+      for (int i = 0; i < times; ++i)
+        REQUIRE(library.multiply(each.side, m.a, m.b, each.type, m.c, each.type, each.by));
     });
     compare_work(each.name, of, times);
     bool const tensor = each.counted[0] == 't';
@@ -279,7 +239,6 @@ TEST_CASE("products in three formats") {
     limited(each.name, of, each.limiter);
   }
 }
-#endif
 
 TEST_CASE("a chain of loads, and a storm of launches") {
   buffers const m;

@@ -1,14 +1,13 @@
 // What <strata/ceilings.hpp> measures, beside copies and cuBLAS in the same run. cuBLAS is opened
 // by name; without it the formats are beside the device's attributes only.
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <strata/ceilings.hpp>
 #include <vector>
 
+#include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"
 
 namespace {
@@ -61,69 +60,37 @@ double best_ms(int runs, Function f) {
   return best;
 }
 
-/// cublasGemmEx without its header.
-struct blas {
-  void* handle = nullptr;
-  int (*create)(void**) = nullptr;
-  int (*destroy)(void*) = nullptr;
-  int (*gemm)(void*, int, int, int, int, int, void const*, void const*, int, int, void const*, int,
-              int, void const*, void*, int, int, int, int) = nullptr;
-  blas() {
-    void* library = nullptr;
-    for (char const* name : {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
-                             "libcublas.so", "/usr/local/cuda/lib64/libcublas.so"})
-      if (library == nullptr) library = dlopen(name, RTLD_NOW);
-    if (library == nullptr) return;
-    create = reinterpret_cast<decltype(create)>(dlsym(library, "cublasCreate_v2"));
-    destroy = reinterpret_cast<decltype(destroy)>(dlsym(library, "cublasDestroy_v2"));
-    gemm = reinterpret_cast<decltype(gemm)>(dlsym(library, "cublasGemmEx"));
-    if (create == nullptr || gemm == nullptr || create(&handle) != 0) handle = nullptr;
-  }
-  ~blas() {
-    if (handle != nullptr) destroy(handle);
-  }
-};
-
 struct format {
   char const* name;
-  int type, result, compute;  // cudaDataType, cublasComputeType_t
+  cudaDataType type, result;
+  gpu::compute by;
   std::uint32_t keep, fixed;
 };
-constexpr format formats[] = {{"BF16 tensor", 14, 14, 68, 0x81ff81ff, 0x3e003e00},
-                              {"FP16 tensor", 2, 2, 68, 0x8fff8fff, 0x30003000},
-                              {"TF32 tensor", 0, 0, 77, 0x81ffffff, 0x3e000000},
-                              {"INT8 tensor", 3, 10, 72, 0xffffffff, 0},
-                              {"FP32", 0, 0, 68, 0x81ffffff, 0x3e000000},
-                              {"FP64 tensor", 1, 1, 70, 0x803fffff, 0x3fc00000}};
+constexpr format formats[] = {
+    {"BF16 tensor", CUDA_R_16BF, CUDA_R_16BF, gpu::compute::f32, 0x81ff81ff, 0x3e003e00},
+    {"FP16 tensor", CUDA_R_16F, CUDA_R_16F, gpu::compute::f32, 0x8fff8fff, 0x30003000},
+    {"TF32 tensor", CUDA_R_32F, CUDA_R_32F, gpu::compute::f32_by_tf32, 0x81ffffff, 0x3e000000},
+    {"INT8 tensor", CUDA_R_8I, CUDA_R_32I, gpu::compute::i32, 0xffffffff, 0},
+    {"FP32", CUDA_R_32F, CUDA_R_32F, gpu::compute::f32, 0x81ffffff, 0x3e000000},
+    {"FP64 tensor", CUDA_R_64F, CUDA_R_64F, gpu::compute::f64, 0x803fffff, 0x3fc00000}};
 
 /// The most operations a second of a product of 8192^3; 0 where there is none.
-double blas_rate(blas const& with, memory const& of, format const& each) {
+double cublas_rate(gpu::cublas const& with, memory const& of, format const& each) {
   constexpr int size = 8192;
   for (int i = 0; i < 2; ++i)
     fill_kernel<<<buffer / 4 / 256, 256>>>(reinterpret_cast<std::uint32_t*>(of.data[i]), each.keep,
                                            each.fixed);
   GPU_CHECK(cudaDeviceSynchronize());
-  double const one64 = 1.0, none64 = 0.0;
-  float const one32 = 1.0f, none32 = 0.0f;
-  int const one = 1, none = 0;
-  bool const wide = each.compute == 70, whole = each.compute == 72;
-  void const* const alpha = wide    ? static_cast<void const*>(&one64)
-                            : whole ? static_cast<void const*>(&one)
-                                    : &one32;
-  void const* const beta = wide    ? static_cast<void const*>(&none64)
-                           : whole ? static_cast<void const*>(&none)
-                                   : &none32;
   double best = 0.0;
   for (int transposed = 0; transposed < 2; ++transposed) {
-    int failed = 0;
+    bool done = true;
     int const calls = best > 0.0 && best < 2e14 ? 1 : 8;
     double const ms = best_ms(5, [&] {
       for (int i = 0; i < calls; ++i)
-        failed |= with.gemm(with.handle, transposed, 0, size, size, size, alpha, of.data[0],
-                            each.type, size, of.data[1], each.type, size, beta, of.data[2],
-                            each.result, size, each.compute, -1);
+        done = done && with.multiply(size, of.data[0], of.data[1], each.type, of.data[2],
+                                     each.result, each.by, transposed != 0);
     });
-    if (failed == 0) best = std::max(best, 2.0 * size * size * size * calls / ms * 1e3);
+    if (done) best = std::max(best, 2.0 * size * size * size * calls / ms * 1e3);
   }
   (void)cudaGetLastError();
   return best;
@@ -168,12 +135,12 @@ TEST_CASE("ceilings beside copies and cuBLAS") {
   CHECK(copied > 0.98 * std::max(own, driver));
   CHECK(copied < 1.05 * std::max(own, driver));
 
-  blas const with;
-  if (with.handle == nullptr) std::puts("no cuBLAS on this machine");
+  gpu::cublas const with;
+  if (!with.found()) std::puts("no cuBLAS on this machine");
   for (format const& each : formats) {
     double const mine = rate_of(made, each.name);
-    if (with.handle == nullptr || mine <= 0.0) continue;
-    double const theirs = blas_rate(with, room, each);
+    if (!with.found() || mine <= 0.0) continue;
+    double const theirs = cublas_rate(with, room, each);
     std::printf("%-13s %10.1f T/s; cuBLAS 8192^3 %.1f (%.3f)\n", each.name, mine / 1e12,
                 theirs / 1e12, mine / theirs);
     if (theirs <= 0.0) continue;

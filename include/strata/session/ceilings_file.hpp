@@ -80,7 +80,7 @@ class ceilings_file {
                                : key == "memory_clock_khz" ? std::to_string(to.memory_clock_khz)
                                                            : std::string(line);
       if (line != mine) return {errc::not_supported, "is of another " + std::string(key)};
-      if (key == "date" && line.size() == 20 && is_plain(line)) date = std::string(line);
+      if (key == "date" && line.size() == 20 && is_printable(line)) date = std::string(line);
       if (key != "ceiling") continue;
       device_ceiling made;
       if (!read_ceiling(line, made)) break;
@@ -144,7 +144,7 @@ class ceilings_file {
     return !word.empty() && *end == '\0' && is_finite(value) ? value : -1.0;
   }
 
-  static bool is_plain(std::string_view text) noexcept {
+  static bool is_printable(std::string_view text) noexcept {
     for (char const c : text)
       if (c < ' ' || c == '"' || c == '<' || c == 127) return false;
     return true;
@@ -162,7 +162,7 @@ class ceilings_file {
     bool const known = to.rate > 0.0 && (to.memory || unit == "op/s");
     if (!known || !(to.theory >= 0.0) || !(count >= 0.0) || count > 1e6) return false;
     to.samples = static_cast<std::uint32_t>(count);
-    return !to.name.empty() && is_plain(to.name);
+    return !to.name.empty() && is_printable(to.name);
   }
 };
 
