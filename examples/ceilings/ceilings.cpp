@@ -13,11 +13,14 @@ int main(int count, char** arguments) {
     if (std::strcmp(arguments[i], "--no-cache") == 0) {
       keep = false;
     } else {
-      std::puts(
+      bool const help = std::strcmp(arguments[i], "--help") == 0;
+      if (!help) std::fprintf(stderr, "ceilings: there is no option '%s'\n", arguments[i]);
+      std::fputs(
           "ceilings [--no-cache]\n"
           "Measures the first GPU, or without one the CPU, and keeps the results of a GPU for\n"
-          "the roofs of later sessions. --no-cache: prints them only.");
-      return std::strcmp(arguments[i], "--help") == 0 ? 0 : 2;
+          "the roofs of later sessions. --no-cache: prints them only.\n",
+          help ? stdout : stderr);
+      return help ? 0 : 2;
     }
   }
   strata::measured_ceilings const gpu = strata::measure_ceilings();

@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   strata::options const wanted =
       strata::options::parse(argc == 3 ? argv[2] : "formats=table+html,out=report-out", problems);
   for (std::string const& each : problems) std::fprintf(stderr, "report: %s\n", each.c_str());
-  if (!problems.empty()) return 2;
+  if (!problems.empty()) return std::fputs("report: no report was made\n", stderr), 2;
 
   strata::profile recorded;
   strata::status const read = strata::read_recording_file(argv[1], recorded);

@@ -140,6 +140,22 @@ TEST_CASE("a step that the GPU bounds follows its kernels, not its launches") {
   CHECK(step.with(all) == doctest::Approx(510));
 }
 
+TEST_CASE("a copy that blocks waits for the kernels before it, not for its call") {
+  program p;
+  p.run(4, [&] {
+    p.kernel_of(p.a, 300 * us);
+    p.kernel_of(p.b, 500 * us);
+    std::int64_t const begin = p.free[7] + us;
+    std::uint32_t const id = p.api(p.b, begin + 5 * us - p.now, api_kind::copy);
+    p.copy(id, begin, begin + 2 * us, 4, copy_kind::device_to_host).stream = 7;
+    p.free[7] = begin + 2 * us;
+  });
+  answer const step(p);
+  CHECK(step.with(what_if()) == doctest::Approx(step.now()));
+  CHECK(step.now() - step.with(change_of(2, &what_if::kernels, 0.5)) == doctest::Approx(250));
+  CHECK(step.now() - step.with(change_of(1, &what_if::kernels, 0.5)) == doctest::Approx(150));
+}
+
 TEST_CASE("no factor and no row is beyond what can be answered") {
   program p;
   p.run(4, [&] {

@@ -288,7 +288,11 @@ class step_replay {
     constexpr std::int64_t unexplained = 2'000;
     constexpr std::int64_t at_once = 10'000;  // as from a launch to an idle device
     work& each = works_[at];
-    std::int64_t const launched = each.call == none ? lost_time : calls_[each.call].end;
+    // A copy that blocks begins within its call, which may have waited for it all along.
+    bool const blocks = each.call != none && !is_kernel(each) && calls_[each.call].end > each.begin;
+    std::int64_t const launched = each.call == none ? lost_time
+                                  : blocks          ? calls_[each.call].begin
+                                                    : calls_[each.call].end;
     place look = each.previous;
     for (int i = 0; i < 16 && look != none; ++i, look = works_[look].previous)
       if (works_[look].end <= each.begin &&
