@@ -78,6 +78,12 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
   return true;
 }
 
+/// What a step of `now` ns gains without this finding: the most where that is not predicted.
+inline double gain_of(finding const& of, double now) noexcept {
+  double const gain = now - of.predicted_step_ns;
+  return gain >= 0.0 ? gain : of.cost_ns_per_step;
+}
+
 }  // namespace detail
 
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
@@ -95,7 +101,8 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
 }
 
 /// Fills `predicted_step_ns` of the findings: the step without this one alone. It is
-/// no shorter than the cost of the finding says.
+/// no shorter than the cost of the finding says. Orders them by what the step gains, and by their
+/// cost where that is not predicted or the same.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
   if (findings.empty()) return;
@@ -108,6 +115,10 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     if (then >= 0.0)
       each.predicted_step_ns = (std::min)(now, (std::max)(then, now - each.cost_ns_per_step));
   }
+  findings.sort([now](finding const& a, finding const& b) {
+    double const of_a = detail::gain_of(a, now), of_b = detail::gain_of(b, now);
+    return of_a != of_b ? of_a > of_b : a.cost_ns_per_step > b.cost_ns_per_step;
+  });
 }
 
 STRATA_END

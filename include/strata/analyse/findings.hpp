@@ -69,7 +69,7 @@ struct undecided_rule {
 /// What the rules say of a profile.
 struct findings_table {
   std::string bound;      ///< one sentence: what bounds the step
-  vec<finding> findings;  ///< the dearest first
+  vec<finding> findings;  ///< what gains most first
   vec<undecided_rule> undecided;
 };
 

@@ -220,7 +220,8 @@ inline std::string device_text(report_input const& input) {
 inline std::string prediction_text(finding const& of, double step_ns) {
   double const gain = step_ns - of.predicted_step_ns;
   if (!is_finite(gain)) return {};
-  if (gain < 0.01 * step_ns) return "; alone it leaves the step as it is: something else bounds it";
+  if (gain < 0.01 * step_ns)
+    return "; alone it does not shorten the step, which waits for something else";
   return "; the step -> about " + human_time(of.predicted_step_ns).text();
 }
 
