@@ -66,6 +66,10 @@ class ceilings_bench {
     }
     driver_library const& driver = driver_library::get();
     to_.device = machine::describe_device(driver, runs.device());
+    if (to_.device.multiprocessors == 0) {
+      to_.outcome = status(errc::unavailable, "libcuda does not tell how many SMs the device has");
+      return;
+    }
     to_.driver_version = static_cast<std::uint32_t>(driver.version);
     capability_ = 10 * to_.device.compute_capability_major + to_.device.compute_capability_minor;
     runs_ = &runs;

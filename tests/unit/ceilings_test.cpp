@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <strata/ceilings.hpp>
@@ -177,6 +179,10 @@ TEST_CASE("written at once, read by its path; what cannot be written or read is 
   CHECK(ceilings_file::take(here, path).message().find("is of another driver") !=
         std::string::npos);
   CHECK(ceilings_file::take(here, folder / "none").message().find("cannot be read") !=
+        std::string::npos);
+  // A pipe that nobody writes to keeps no program waiting.
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK(ceilings_file::take(here, folder / "pipe").message().find("cannot be read") !=
         std::string::npos);
   status const refused = write_ceilings(measured(), folder / "no/folder/file.txt");
   CHECK(refused.code() == errc::input_output);

@@ -114,6 +114,8 @@ TEST_CASE("the locale changes no number") {
   CHECK(number(1234567.25) == "1234567.25");
   CHECK(fixed(1234567.25, 2) == "1234567.25");
   CHECK(human_time(1234567).text() == "1.23 ms");
+  double read = 0.0;
+  CHECK((read_double("1.25e+3", read) && read == 1250.0));
   // What stands in for std::to_chars prints through the C library.
   char text[longest_fixed];
   CHECK(std::string(text, portable_double_text(text, -1234567.25)) == "-1234567.25");
@@ -128,6 +130,15 @@ TEST_CASE("the locale changes no number") {
       "1\xD9\xAB"
       "5";
   CHECK(std::string(arabic, without_locale(arabic, arabic + 4)) == "1.5");
+}
+
+TEST_CASE("a number is all of its text") {
+  double read = 0.0;
+  CHECK((read_double("-4.5e+12", read) && read == -4.5e12));
+  for (char const* none : {"", "x", "1x", "1 ", "1,5", "--1"}) {
+    CAPTURE(none);
+    CHECK_FALSE(read_double(none, read));
+  }
 }
 
 TEST_CASE("JSON strings") {

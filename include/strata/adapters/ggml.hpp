@@ -186,6 +186,11 @@ class ggml_flow {
     before_ = 0;
   }
 
+  /// A node passes that is not taken: what was taken before is no neighbour of what comes next.
+  void lose() noexcept {
+    if (before_ != 0) forget();
+  }
+
   /// Whether a batch is open: it ends whatever is open within it.
   bool in_batch() const noexcept { return batches_ != 0; }
 
@@ -329,7 +334,10 @@ class ggml_ranges {
     detail::ggml_flow& flow = detail::ggml_flow::of_this_thread(number_);
     flow.want(theirs);
     if (flow.computing()) flow.leave();
-    if (!detail::anyone_listens()) return theirs;
+    if (!detail::anyone_listens()) {
+      flow.lose();
+      return theirs;
+    }
     bool const works = !detail::ggml_idles(node);
     bool const last = works && flow.take(node, ends_);
     if (!theirs && !(mode_ == ggml_mode::per_op ? works : last)) return false;

@@ -73,14 +73,8 @@ class json_document {
   /// The number, or `otherwise` where the value is none.
   double number(json_node of, double otherwise = 0) const {
     if (kind(of) != json_kind::number) return otherwise;
-    std::string_view const digits = nodes_[of].text;
     double result = otherwise;
-#if STRATA_DETAIL_DOUBLE_TO_CHARS && !defined(_LIBCPP_VERSION)
-    std::from_chars(digits.data(), digits.data() + digits.size(), result);
-#else
-    result = std::strtod(std::string(digits).c_str(), nullptr);
-#endif
-    return is_finite(result) ? result : otherwise;
+    return read_double(nodes_[of].text, result) && is_finite(result) ? result : otherwise;
   }
 
  private:

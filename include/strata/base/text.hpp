@@ -106,6 +106,19 @@ inline char* microseconds_text(char* to, std::int64_t ns) noexcept {
 
 STRATA_DETAIL_COLD_CODE
 
+/// The number that all of a text is, with a point whatever the locale; false where it is none.
+inline bool read_double(std::string_view text, double& to) {
+#if STRATA_DETAIL_DOUBLE_TO_CHARS && !defined(_LIBCPP_VERSION)
+  auto const read = std::from_chars(text.data(), text.data() + text.size(), to);
+  return read.ec == std::errc{} && read.ptr == text.data() + text.size();
+#else
+  std::string const whole(text);
+  char* end = nullptr;
+  to = std::strtod(whole.c_str(), &end);
+  return !whole.empty() && end == whole.c_str() + whole.size();
+#endif
+}
+
 /// What the C library printed, with a point where the locale has something else.
 inline char* without_locale(char* first, char* last) noexcept {
   char* to = first;

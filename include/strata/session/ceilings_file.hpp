@@ -96,8 +96,7 @@ class ceilings_file {
     status outcome;
     for (profile_device& device : to.devices) {
       std::string const path = wanted.empty() ? path_of(device) : wanted;
-      std::FILE* const file =
-          path.empty() || wanted == "off" ? nullptr : std::fopen(path.c_str(), "rb");
+      std::FILE* const file = path.empty() || wanted == "off" ? nullptr : open(path);
       std::string text(file != nullptr ? longest : 0, '\0');
       if (file != nullptr) text.resize(std::fread(&text[0], 1, longest, file));
       if (file != nullptr) std::fclose(file);
@@ -124,6 +123,15 @@ class ceilings_file {
   }
 
  private:
+  /// A pipe would wait for who writes.
+  static std::FILE* open(std::string const& path) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return nullptr;
+#endif
+    return std::fopen(path.c_str(), "rb");
+  }
+
   static std::string_view take_line(std::string_view& text) noexcept { return take(text, '\n'); }
   static std::string_view take_word(std::string_view& line) noexcept { return take(line, ' '); }
   static std::string_view take(std::string_view& from, char end) noexcept {
@@ -138,10 +146,8 @@ class ceilings_file {
     return std::string(text, double_text(text, value));
   }
   static double take_number(std::string_view& line) {
-    std::string const word(take_word(line));
-    char* end = nullptr;
-    double const value = std::strtod(word.c_str(), &end);
-    return !word.empty() && *end == '\0' && is_finite(value) ? value : -1.0;
+    double value = 0.0;
+    return read_double(take_word(line), value) && is_finite(value) ? value : -1.0;
   }
 
   static bool is_printable(std::string_view text) noexcept {

@@ -355,6 +355,7 @@ class ready_block {
   ready_block() noexcept : end_(nullptr) {
     auto* const block = static_cast<char volatile*>(std::malloc(size));
     end_ = std::malloc(size);  // so that the block is not given back to the system
+    if (end_ != nullptr) *static_cast<char volatile*>(end_) = 0;  // unused, it would be left out
     if (block == nullptr) return;
     for (std::size_t i = 0; i < size; i += 64) block[i] = 0;
     std::free(const_cast<char*>(block));

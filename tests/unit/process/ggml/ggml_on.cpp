@@ -652,6 +652,49 @@ TEST_CASE("between the windows of a session the backend's graph is whole") {
                                          2));
 }
 
+TEST_CASE("what a session that ends within a graph has seen adds no stop to later ones") {
+  graph g;
+  llama(g, 2, 1);
+  struct ending {
+    std::size_t left;  // nodes
+    session* one = nullptr;
+  };
+  for (std::size_t at = 1; at < g.nodes.size(); ++at) {
+    ending state{at, nullptr};
+    ggml_ranges ranges(
+        ggml_mode::coarse,
+        [](ggml_tensor*, bool ask, void* data) -> bool {
+          auto& s = *static_cast<ending*>(data);
+          if (ask && s.one != nullptr && s.left-- == 0) {
+            s.one->stop();
+            s.one = nullptr;
+          }
+          return !ask;
+        },
+        &state);
+    auto const whole = [&] {
+      session all(quiet());
+      REQUIRE(all.start().ok());
+      for (int i = 0; i < 2; ++i) {
+        auto const batch = ranges.batch(1);
+        run(ranges, g);
+      }
+      auto const batch = ranges.batch(1);
+      return run(ranges, g);
+    };
+    names const before = whole();
+    {
+      session one(quiet());
+      REQUIRE(one.start().ok());
+      state.one = &one;
+      auto const batch = ranges.batch(1);
+      run(ranges, g);
+    }
+    CAPTURE(at);
+    CHECK(whole() == before);
+  }
+}
+
 TEST_CASE("a session that begins and ends within a graph") {
   graph g;
   llama(g, 1, 1);
