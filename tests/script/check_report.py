@@ -61,8 +61,9 @@ that(sum(each.stat().st_size for each in recordings) <= 1_000_000, "the recordin
 made = run(build / "tests/bin/unit_tests", "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser",
            STRATA_TEST_PAGES=str(here))
 that(made.returncode == 0, made.stdout)
+folders = {}
 for recording in [here / "gpt2.strata", *recordings]:
-    folder = out(recording.stem)
+    folder = folders[recording.stem] = out(recording.stem)
     said = reported(0, recording, f"formats=table+html+csv+json,out={folder}")
     that(re.search(r"^answer:", said, re.M) and re.search(r"^ *block\[\*\] ", said, re.M), f"{recording.name}: no answer, or no table:\n{said}")
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -74,7 +75,7 @@ for recording in [here / "gpt2.strata", *recordings]:
     environment_of = json.loads((folder / "profile.json").read_text(encoding="utf-8"))["environment"]
     that(recording.parent == here or environment_of["command"].startswith("./gpt2 ") and environment_of["host"] == "vm" and "out=" not in environment_of["configuration"],
          f"{recording.name}: names of a machine or of its folders: {environment_of}")
-that((out("gpt2").parent / "gpt20/report.html").read_bytes() == (here / "gpt2.html").read_bytes(), "the page of a recording is not that of its profile")
+that((folders["gpt2"] / "report.html").read_bytes() == (here / "gpt2.html").read_bytes(), "the page of a recording is not that of its profile")
 
 # What it refuses, in a sentence.
 bytes_of = (first / "profile.strata").read_bytes()

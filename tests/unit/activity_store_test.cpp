@@ -151,10 +151,13 @@ TEST_CASE("times that the device lost are counted") {
   std::uint32_t const id = run.launch(run.a);
   run.kernel(id, 0, 0);
   run.kernel(id, 2, 3);
+  run.wait(id, 0, 0);
   profile const p = run.take();
   REQUIRE(p.kernels.size() == 2);
   CHECK(p.kernels[0].begin == lost_time);
-  CHECK(p.losses.timestamps_lost == 1);
+  REQUIRE(p.synchronizations.size() == 1);
+  CHECK(p.synchronizations[0].begin == lost_time);
+  CHECK(p.losses.timestamps_lost == 2);
   CHECK(p.losses.uncorrelated == 0);
 }
 

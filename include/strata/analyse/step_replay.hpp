@@ -412,7 +412,9 @@ class step_replay {
     }
   }
   static std::int64_t scaled(std::int64_t ns, double by) noexcept {
-    return by == 1.0 ? ns : static_cast<std::int64_t>(static_cast<double>(ns) * by);
+    constexpr double most = 4e18;  // what is longer has no place in 64 bits
+    double const time = static_cast<double>(ns) * by;
+    return by == 1.0 ? ns : static_cast<std::int64_t>((std::min)((std::max)(time, -most), most));
   }
 
   void begin(call& each) const noexcept {

@@ -20,6 +20,10 @@
 #include <string_view>
 #include <utility>
 
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/stat.h>
+#endif
+
 STRATA_BEGIN
 namespace detail {
 

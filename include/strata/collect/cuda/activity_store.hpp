@@ -254,13 +254,18 @@ class activity_store {
       each.node = root_node;
       ++made_.losses.uncorrelated;
     }
-    if (each.begin == 0 && each.end == 0) {
-      each.begin = each.end = lost_time;
-      ++made_.losses.timestamps_lost;
-    }
+    note_lost_time(each);
     summing_->add(each);
     keep(log, each);
   }
+  /// A record has 0 for both times where the device lost them.
+  template <class Record>
+  void note_lost_time(Record& each) noexcept {
+    if (each.begin != 0 || each.end != 0) return;
+    each.begin = each.end = lost_time;
+    ++made_.losses.timestamps_lost;
+  }
+  static void note_lost_time(strata::memory_record&) noexcept {}  // has the time of its call
 
   /// Records of calls that put no work on the device: some calls are under way when the callbacks
   /// begin, and so are not known.
@@ -268,6 +273,7 @@ class activity_store {
   void settle_call(Record& each, vec<Record>& log) {
     call const by = join(each);
     if (by == call::left_out) return;
+    note_lost_time(each);
     if (by == call::unknown) each.node = root_node;
     if (by == call::unknown && is_stray(each)) return;
     summing_->add(each);
