@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <strata/ceilings.hpp>
+#include <thread>
 #include <vector>
 
 #include "gpu/cublas.hpp"
@@ -146,29 +147,32 @@ TEST_CASE("ceilings beside copies and cuBLAS") {
     if (theirs <= 0.0) continue;
     INFO(each.name);
     CHECK(mine > 0.98 * theirs);
-    // A library's FP32 and INT8 products do more than multiply.
-    bool const near_peak = each.name[0] != 'I' && std::string(each.name) != "FP32";
-    if (near_peak) CHECK(mine < 1.10 * theirs);
+    // A product also moves its matrices and ends in waves: 0.78 to 0.9 of the ceiling (H200).
+    CHECK(mine < 1.35 * theirs);
   }
 }
 
-TEST_CASE("the thread's context is as it was") {
+TEST_CASE("a thread's context is as it was") {
   strata::detail::driver_library const& driver = strata::detail::driver_library::get();
-  strata::detail::driver::context_handle mine = nullptr, inside = nullptr, after = nullptr;
-  REQUIRE(driver.api.context_current(&mine) == strata::detail::driver::result::success);
-  {
-    // Without a current context it is the primary one's, and gone again at the end.
-    if (mine != nullptr) (void)driver.api.context_push(nullptr);
-    strata::detail::ceiling_runs runs;
-    CHECK(runs.open(0));
-    CHECK(driver.api.context_current(&inside) == strata::detail::driver::result::success);
-    CHECK(inside != nullptr);
-  }
-  (void)driver.api.context_current(&after);
-  CHECK(after == nullptr);
-  if (mine != nullptr) {
-    (void)driver.api.context_pop(&after);
-    (void)driver.api.context_current(&after);
-    CHECK(after == mine);
-  }
+  auto const current = [&driver] {
+    strata::detail::driver::context_handle now = nullptr;
+    CHECK(driver.api.context_current(&now) == strata::detail::driver::result::success);
+    return now;
+  };
+  std::thread([&] {
+    CHECK(current() == nullptr);  // a thread begins without one
+    {
+      strata::detail::ceiling_runs runs;
+      CHECK(runs.open(0));
+      CHECK(current() != nullptr);
+    }
+    CHECK(current() == nullptr);
+    GPU_CHECK(cudaFree(nullptr));
+    auto const mine = current();
+    {
+      strata::detail::ceiling_runs runs;
+      CHECK(runs.open(0));
+    }
+    CHECK(current() == mine);
+  }).join();
 }

@@ -69,19 +69,6 @@ static __global__ void read_l2_kernel(float4 const* from, float* to, unsigned it
   if (sum == 1.0f) *to = sum;
 }
 
-/// Reads 16 KB that L1 holds again and again; places that come again soon would be read once.
-static __global__ void read_l1_kernel(float4 const* from, float* to, int rounds) {
-  float sum = 0.0f;
-  for (int round = 0; round < rounds; ++round) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      float4 const v = __ldca(from + (threadIdx.x + round * 32u + i * 256u) % 1024u);
-      sum += v.x + v.y + v.z + v.w;
-    }
-  }
-  if (sum == 1.0f) *to = sum;
-}
-
 /// Each thread reads from sectors of its own, far apart; each load needs the one before.
 static __global__ void chase_kernel(unsigned const* zeros, float* to, unsigned items, int rounds) {
   unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) * 1031 * 8 % items;

@@ -78,6 +78,7 @@ SAME_FUNCTION(cuMemGetInfo, work_table, memory_info);
 SAME_FUNCTION(cuMemAlloc, work_table, memory_allocate);
 SAME_FUNCTION(cuMemFree, work_table, memory_free);
 SAME_FUNCTION(cuMemcpyDtoHAsync, work_table, copy_to_host);
+SAME_FUNCTION(cuMemcpyDtoDAsync, work_table, copy_on_device);
 SAME_FUNCTION(cuStreamCreate, work_table, stream_create);
 SAME_FUNCTION(cuStreamDestroy, work_table, stream_destroy);
 SAME_FUNCTION(cuStreamSynchronize, work_table, stream_synchronize);

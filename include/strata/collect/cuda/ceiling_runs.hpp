@@ -34,6 +34,8 @@ struct work_table {
   result (*memory_free)(device_pointer which) = nullptr;
   result (*copy_to_host)(void* to, device_pointer from, std::size_t bytes,
                          stream_handle in) = nullptr;
+  result (*copy_on_device)(device_pointer to, device_pointer from, std::size_t bytes,
+                           stream_handle in) = nullptr;
   result (*stream_create)(stream_handle* out, unsigned flags) = nullptr;
   result (*stream_destroy)(stream_handle which) = nullptr;
   result (*stream_synchronize)(stream_handle which) = nullptr;
@@ -60,6 +62,7 @@ struct work_table {
                                     {"cuMemAlloc_v2", &memory_allocate},
                                     {"cuMemFree_v2", &memory_free},
                                     {"cuMemcpyDtoHAsync_v2", &copy_to_host},
+                                    {"cuMemcpyDtoDAsync_v2", &copy_on_device},
                                     {"cuStreamCreate", &stream_create},
                                     {"cuStreamDestroy_v2", &stream_destroy},
                                     {"cuStreamSynchronize", &stream_synchronize},
@@ -153,6 +156,25 @@ class ceiling_runs {
     if (made != nullptr) (void)api_.module_unload(made);
     if (to.samples == 0) to.refused = problem_;
     problem_.clear();
+  }
+
+  /// The driver's own copy of half of the buffer to the other half, where that is the faster one.
+  void measure_copy(device_ceiling& to) {
+    vec<double> rates;
+    auto const half = static_cast<std::size_t>(size_ / 2);
+    float ms = 0.0f;
+    for (std::uint32_t i = 0; i <= samples; ++i) {
+      if (!did("cuEventRecord", api_.event_record(begin_, stream_)) ||
+          !did("cuMemcpyDtoDAsync", api_.copy_on_device(data_ + half, data_, half, stream_)) ||
+          !did("cuEventRecord", api_.event_record(end_, stream_)) ||
+          !did("cuStreamSynchronize", api_.stream_synchronize(stream_)) ||
+          !did("cuEventElapsedTime", api_.event_elapsed(&ms, begin_, end_)) || !(ms > 0.0f))
+        return problem_.clear();
+      if (i > 0) rates.push_back(2.0 * static_cast<double>(half) / static_cast<double>(ms) * 1e3);
+    }
+    device_ceiling theirs = to;
+    fill_ceiling(std::move(rates), theirs);
+    if (theirs.rate > to.rate) to = std::move(theirs);
   }
 
   /// Bytes for what blocks begin later.

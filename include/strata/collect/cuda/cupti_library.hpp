@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -346,29 +345,6 @@ struct cupti_library::early_subscription {
   }
 };
 
-/// Leaves a touched block in the heap of this thread while it lives, for the next allocation of a
-/// few KB: that neither faults nor asks the system. cuptiSubscribe says that it has a subscriber
-/// before it has allocated its table of 5.6 KB; what another thread does with graphs meanwhile
-/// reads the table at address 0 (CUPTI 13.0).
-class ready_block {
- public:
-  ready_block() noexcept : end_(nullptr) {
-    auto* const block = static_cast<char volatile*>(std::malloc(size));
-    end_ = std::malloc(size);  // so that the block is not given back to the system
-    if (end_ != nullptr) *static_cast<char volatile*>(end_) = 0;  // unused, it would be left out
-    if (block == nullptr) return;
-    for (std::size_t i = 0; i < size; i += 64) block[i] = 0;
-    std::free(const_cast<char*>(block));
-  }
-  ready_block(ready_block const&) = delete;
-  ready_block& operator=(ready_block const&) = delete;
-  ~ready_block() { std::free(end_); }
-
- private:
-  static constexpr std::size_t size = 8192;
-  void* end_;
-};
-
 inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
                                               cupti::callback_function* callback,
                                               void* user) const {
@@ -376,10 +352,7 @@ inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
   // Another libcupti's subscription is of no use here.
   cupti::subscriber_handle const handle =
       early.library.api.subscribe == api.subscribe ? early.handle.exchange(nullptr) : nullptr;
-  if (handle == nullptr) {
-    ready_block const ready;
-    return api.subscribe(out, callback, user);
-  }
+  if (handle == nullptr) return api.subscribe(out, callback, user);
   *out = handle;
   early.user = user;
   early.session.store(callback, std::memory_order_release);
