@@ -64,7 +64,7 @@ const evidence = finding => finding.evidence.map((item, i) => [i ? "; " : "", it
 function oneFinding(f) {
   const gain = f.cost_ns_per_step > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns_per_step) + " a " + unit + (f.cost_of_step > 0 ? " (" + percent(100 * f.cost_of_step) + ")" : "")) : null;
   const after = f.predicted_step_ns, gained = answer.step.typical_ns - after;
-  const whole = after === null ? "" : gained < 0.01 * answer.step.typical_ns ? "Alone it leaves the step as it is: something else bounds it. " : "The step would take about " + time(after) + " without it. ";
+  const whole = after === null ? "" : gained < 0.01 * answer.step.typical_ns ? "Alone it does not shorten the step, which waits for something else. " : "The step would take about " + time(after) + " without it. ";
   return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
     el("p", {}, whole + sentence(f.advice)),
     el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
@@ -72,9 +72,9 @@ function oneFinding(f) {
 function findings() {
   const list = answer.findings, undecided = answer.undecided, most = 6;
   if (!list.length && !answer.bound && !undecided.length) return;
-  section("findings", "Findings", [sentence(answer.bound), list.length ? "The dearest come first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+  section("findings", "Findings", [sentence(answer.bound), list.length ? "What gains most comes first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
     list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
-    list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which cost less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
+    list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which gain less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
     undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),
       table("Rules that lack data", [{ label: "Rule", get: u => u.rule, text: true }, { label: "What would decide it", get: u => u.needs, text: true }], undecided)) : null);
 }
