@@ -12,7 +12,7 @@
 
 #include "gpu/cublas.hpp"
 #include "gpu/gpu_fixture.hpp"
-#include "gpu/known_kernels.hpp"
+#include "gpu/known_memory.hpp"
 
 namespace {
 
@@ -21,18 +21,6 @@ using namespace known;
 constexpr int steps = 5;
 constexpr double within = 0.02;
 constexpr double buffer_bytes = double(items) * sizeof(float);
-
-struct buffers : memory {
-  buffers() {
-    for (float** each : {&a, &b, &c}) {
-      GPU_CHECK(cudaMalloc(each, items * sizeof(float)));
-      GPU_CHECK(cudaMemset(*each, 0, items * sizeof(float)));
-    }
-  }
-  ~buffers() {
-    for (float* each : {a, b, c}) cudaFree(each);
-  }
-};
 
 /// What a session says of the range "work", and what clocks beside it say.
 struct answer {

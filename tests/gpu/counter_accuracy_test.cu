@@ -9,23 +9,11 @@
 #include <vector>
 
 #include "gpu/gpu_fixture.hpp"
-#include "gpu/known_kernels.hpp"
+#include "gpu/known_memory.hpp"
 
 namespace {
 
 using namespace known;
-
-struct buffers : memory {
-  buffers() {
-    for (float** each : {&a, &b, &c}) {
-      GPU_CHECK(cudaMalloc(each, items * sizeof(float)));
-      GPU_CHECK(cudaMemset(*each, 0, items * sizeof(float)));
-    }
-  }
-  ~buffers() {
-    for (float* each : {a, b, c}) cudaFree(each);
-  }
-};
 
 void known_kernels(buffers const& m) {
   {
