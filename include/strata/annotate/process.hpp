@@ -58,7 +58,7 @@ struct listener {
   void (*step_end)() noexcept;
   std::uint32_t (*current)() noexcept;  // a handle of the node that the thread is in, 0 of the root
   range_token (*inherit)(std::uint32_t handle) noexcept;  // places the thread below it
-  bool (*listens)() noexcept;  // whether a range of this thread would be recorded or counted now
+  bool (*listens)() noexcept;  // whether a range of this thread would be recorded, counted or shown
 };
 
 /// Copies that differ in this share nothing.

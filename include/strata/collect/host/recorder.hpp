@@ -552,7 +552,9 @@ class recorder {
     recorder_state const& state = instance().state_;
     thread_recorder const* const own = thread_recorder::current();
     return state.session.load(std::memory_order_relaxed) != 0 ||
-           state.warming.load(std::memory_order_relaxed) || (own != nullptr && own->is_observed());
+           state.warming.load(std::memory_order_relaxed) ||
+           state.forward_begin.load(std::memory_order_relaxed) != nullptr ||
+           (own != nullptr && own->is_observed());
   }
 
   static constexpr listener recording_listener{
