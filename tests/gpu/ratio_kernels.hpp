@@ -222,42 +222,6 @@ static __global__ void bf16_product_kernel(float* to, int rounds) {
 #endif
 }
 
-/// Warpgroup products of 64 x 256 x 16 in BF16 from shared memory (GH100), which no other
-/// instruction brings to the roof. The driver compiles it: nvcc has `wgmma` for sm_90a alone, while
-/// these tests are built for the machine's sm_90.
-/// `batch`: how many a warp begins before it waits for them; the left tile is in shared memory or
-/// in registers.
-inline std::string warpgroup_ptx(int batch, bool registers) {
-  std::string const left = registers ? "{%r4,%r4,%r4,%r4}" : "%d1";
-  std::string const transposed = registers ? "0" : "0, 0";
-  std::string sums;
-  for (int i = 0; i < 128; ++i) sums += (i == 0 ? "%f" : ",%f") + std::to_string(i);
-  std::string text =
-      ".version 8.0\n.target sm_90a\n.address_size 64\n"
-      ".visible .entry products(.param .u64 to, .param .u32 rounds) {\n"
-      ".reg .f32 %f<128>; .reg .pred %p<3>; .reg .b32 %r<8>; .reg .b64 %d<6>;\n"
-      ".shared .align 1024 .b8 tiles[16384];\n"
-      "ld.param.u64 %d0, [to]; ld.param.u32 %r0, [rounds]; mov.u32 %r1, %tid.x;\n"
-      "mov.u32 %r2, tiles; mov.u32 %r4, 0; shl.b32 %r3, %r1, 2; add.u32 %r3, %r3, %r2;\n"
-      "mov.u32 %r5, 0;\n"
-      "fill: st.shared.u32 [%r3], %r4; add.u32 %r3, %r3, 512; add.u32 %r5, %r5, 1;\n"
-      "setp.lt.u32 %p1, %r5, 32; @%p1 bra fill;\n"
-      "fence.proxy.async; bar.sync 0;\n"
-      // Places in 16 bytes: the tile, 128 B between columns of its cores, 256 B between rows.
-      "shr.u32 %r2, %r2, 4; and.b32 %r2, %r2, 16383; cvt.u64.u32 %d1, %r2;\n"
-      "or.b64 %d1, %d1, 0x1000080000; setp.eq.u32 %p2, %r0, %r0;\n";
-  for (int i = 0; i < 128; ++i) text += "mov.f32 %f" + std::to_string(i) + ", 0f00000000;\n";
-  text += "again: wgmma.fence.sync.aligned;\n";
-  for (int i = 0; i < batch; ++i)
-    text += "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" + sums + "}, " + left +
-            ", %d1, %p2, 1, 1, " + transposed + ";\n";
-  return text +
-         "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;\n"
-         "sub.u32 %r0, %r0, 1; setp.ne.u32 %p1, %r0, 0; @%p1 bra again;\n"
-         "setp.eq.f32 %p1, %f0, 0f3F800000; @%p1 st.global.f32 [%d0], %f0;\n"
-         "ret;\n}\n";
-}
-
 }  // namespace ratio
 
 #endif  // STRATA_TESTS_GPU_RATIO_KERNELS_HPP

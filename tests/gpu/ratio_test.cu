@@ -51,7 +51,7 @@ constexpr bounds table[] = {
     {"stall_mio_throttle_share", "shared store", 85.0},
     {"stall_tex_throttle_share", "texture", 50.0},  // and then it waits for what it fetched
     // An H200 counts what waits for products of warpgroups as barrier.
-    {"stall_gmma_share", "tensor registers", 0.0},
+    {"stall_gmma_share", "tensor", 0.0},
     {"stall_no_instruction_share", "code", 85.0},
     {"stall_not_selected_share", "fma", 80.0},   // one of sixteen warps is selected
     {"stall_selected_share", "one warp", 80.0},  // the end of a loop's round waits
@@ -70,9 +70,9 @@ struct device {
   unsigned multiprocessors = 0;
   int capability = 0;
   cudaTextureObject_t texture = 0;
-  void const* products = nullptr;        // of warpgroups; null where the device has none
-  void const* from_registers = nullptr;  // the same from registers
-  void const* l1_reads = nullptr;        // as the ceilings measure them; null before CUDA 12.8
+  // As the ceilings measure them; null before CUDA 12.8.
+  void const* l1_reads = nullptr;
+  void const* products = nullptr;  // of warpgroups; null where the device has none
 
   device() {
     int value = 0;
@@ -91,10 +91,11 @@ struct device {
     how.readMode = cudaReadModeElementType;
     GPU_CHECK(cudaCreateTextureObject(&texture, &from, &how, nullptr));
 #if CUDART_VERSION >= 12080
-    l1_reads = kernel_of(ceiling_kernel::read("ca", 4), ceiling_kernel::entry);
+    l1_reads = kernel_of(ceiling_kernel::read("ca", 4));
     if (capability != 9) return;
-    products = kernel_of(warpgroup_ptx(16, false), "products");
-    from_registers = kernel_of(warpgroup_ptx(16, true), "products");
+    products = kernel_of(ceiling_kernel::wgmma(strata::detail::tensor_kinds[1]));
+    GPU_CHECK(cudaFuncSetAttribute(products, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(ceiling_kernel::wgmma_shared)));
 #endif
   }
   ~device() {
@@ -104,28 +105,22 @@ struct device {
   }
 
 #if CUDART_VERSION >= 12080
-  static void const* kernel_of(std::string const& ptx, char const* name) {
+  static void const* kernel_of(std::string const& ptx) {
     cudaLibrary_t library = nullptr;
     cudaKernel_t kernel = nullptr;
     GPU_CHECK(cudaLibraryLoadData(&library, ptx.c_str(), nullptr, nullptr, 0, nullptr, nullptr, 0));
-    GPU_CHECK(cudaLibraryGetKernel(&kernel, library, name));
+    GPU_CHECK(cudaLibraryGetKernel(&kernel, library, ceiling_kernel::entry));
     return kernel;
   }
 #endif
-  void multiply(void const* kernel, unsigned blocks, unsigned rounds) const {
-    float* target = to;
-    void* arguments[] = {&target, &rounds};
-    GPU_CHECK(cudaLaunchKernel(kernel, dim3(blocks), dim3(128), arguments, 0, nullptr));
-  }
-
-  /// All blocks read the same 32 KB again and again.
-  void read_l1(unsigned blocks, unsigned rounds) const {
+  /// `work`: of the ceilings. Each round goes `step` bytes on, and begins again after `size`.
+  void run(void const* work, unsigned blocks, unsigned rounds, std::uint64_t size,
+           std::uint64_t step, unsigned shared) const {
     float const* from = memory;
     float* target = to;
-    std::uint64_t mask = 8 * ceiling_kernel::row - 1, step = 4 * ceiling_kernel::row;
-    std::uint64_t start = 0, distance = 0;
+    std::uint64_t mask = size - 1, start = 0, distance = 0;
     void* arguments[] = {&from, &target, &mask, &step, &start, &distance, &rounds};
-    GPU_CHECK(cudaLaunchKernel(l1_reads, dim3(blocks), dim3(ceiling_kernel::threads), arguments, 0,
+    GPU_CHECK(cudaLaunchKernel(work, dim3(blocks), dim3(ceiling_kernel::threads), arguments, shared,
                                nullptr));
   }
 
@@ -140,7 +135,9 @@ struct device {
     range("read", [&] { read_kernel<<<sms * 8, 256>>>(vectors, to, known::items / 4); });
     range("read l2", [&] { read_l2_kernel<<<sms * 8, 256>>>(vectors, to, 1u << 19, 800); });
     range("read l1", [&] {
-      if (l1_reads != nullptr) read_l1(sms * 8, 2000);
+      // All blocks read the same 32 KB again and again.
+      constexpr std::uint64_t row = ceiling_kernel::row;
+      if (l1_reads != nullptr) run(l1_reads, sms * 8, 2000, 8 * row, 4 * row, 0);
     });
     range("strided", [&] { known::strided({memory, to, nullptr}); });
     range("fma", [&] { fma_kernel<<<sms * 8, 256>>>(to, 3000, 0.5f, 1.0f); });
@@ -167,12 +164,9 @@ struct device {
           [&] { fp64_product_kernel<<<sms * 2, 1024>>>(reinterpret_cast<double*>(to), 200); });
     range("tensor", [&] {
       if (products != nullptr)
-        multiply(products, sms * 2, 500);
+        run(products, sms, 2000, 1, 0, ceiling_kernel::wgmma_shared);
       else
         bf16_product_kernel<<<sms * 2, 512>>>(to, 3000);
-    });
-    range("tensor registers", [&] {
-      if (from_registers != nullptr) multiply(from_registers, sms, 1000);
     });
     GPU_CHECK(cudaDeviceSynchronize());
   }
@@ -214,7 +208,6 @@ TEST_CASE("each ratio comes near its end, and none is above it") {
   for (bounds const& each : table) {
     INFO(std::string(each.metric), " of ", std::string(each.kernel));
     std::size_t const at = counted.find(each.metric);
-    if (gpu.from_registers == nullptr && std::string(each.kernel) == "tensor registers") continue;
     if (gpu.l1_reads == nullptr && std::string(each.kernel) == "read l1") continue;
     CHECK(at != strata::counter_table::none);
     if (at == strata::counter_table::none) continue;
