@@ -137,7 +137,7 @@ struct program : sample::maker {
       set(where, name, 1000);
     set(where, "dram__bytes.sum.peak_sustained", 4800);
     set(where, "lts__t_bytes.sum.peak_sustained", 10000);
-    set(where, "l1tex__t_bytes.sum.peak_sustained", 33000);
+    set(where, "l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained", 33000 / 128.0);
     set(where, "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", 33500);
     set(where, "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained", 989000);
     set(where, "sm__warps_active.avg.peak_sustained", 64);
@@ -154,6 +154,7 @@ struct program : sample::maker {
     set(where, "lts__t_bytes.sum", part * 4.8e9);
     set(where, "lts__t_sectors.sum", part * 4.8e9 / 32);
     set(where, "l1tex__t_bytes.sum", part * 4.8e9);
+    set(where, "l1tex__data_pipe_lsu_wavefronts.sum", part * 4.8e9 / 128);
     set(where, "l1tex__t_sectors.sum", part * 4.8e9 / 32);
     set(where, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", part * 4.8e9 / 32);
     set(where, "smsp__sass_data_bytes_mem_global_op_ld.sum", part * 4.8e9);

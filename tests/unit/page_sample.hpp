@@ -126,6 +126,7 @@ struct gpt2_sample : sample::maker {
         {"lts__t_sectors_lookup_hit.sum", (of.l2 - of.hbm) / 32},
         {"lts__t_sectors_lookup_miss.sum", of.hbm / 32},
         {"l1tex__t_bytes.sum", of.l1},
+        {"l1tex__data_pipe_lsu_wavefronts.sum", of.l1 / 128},
         {"l1tex__t_sectors.sum", of.l1 / 32},
         {"l1tex__t_sectors_lookup_hit.sum", of.l1 / 32 * 0.31},
         {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", of.l1 / 45},
@@ -147,7 +148,7 @@ struct gpt2_sample : sample::maker {
     struct amount const peaks[] = {
         {"dram__bytes.sum.peak_sustained", 1536},
         {"lts__t_bytes.sum.peak_sustained", 6144},
-        {"l1tex__t_bytes.sum.peak_sustained", 132 * 128},
+        {"l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained", 132},
         {"sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", 132 * 128},
         {"sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", 132 * 256},
         {"sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained", 132 * 64},

@@ -109,11 +109,10 @@ class kernel_rules : protected finding_context {
       double const asked = own(row, "global_load_bytes") + own(row, "global_store_bytes");
       if (!(sectors > 0.0) || !known(asked)) return;
       double const used = asked / (32.0 * sectors);
-      double const rate = in_.roofline.rate_of("L1");
       double const memory = (std::max)(roof_bytes_ns(own(row, "hbm_bytes"), "HBM"),
                                        roof_bytes_ns(own(row, "l2_bytes"), "L2")) /
                             ns;
-      double const l1 = rate > 0.0 ? 32.0 * sectors / rate * 1e9 / ns : 0.0;
+      double const l1 = roof_bytes_ns(own(row, "l1_data_bytes"), "L1") / ns;
       if (used > 0.6 || !((std::max)(memory, l1) > 0.25)) return;
       double const cost = ns * (1.0 - used);
       if (!is_dear(cost)) return;

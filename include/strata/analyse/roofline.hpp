@@ -221,7 +221,7 @@ class roofline_builder {
     amounts made;
     made.bytes[0] = counted_value(counters_, row, "hbm_bytes", scope);
     made.bytes[1] = counted_value(counters_, row, "l2_bytes", scope);
-    made.bytes[2] = counted_value(counters_, row, "l1_bytes", scope);
+    made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);

@@ -137,10 +137,14 @@ inline constexpr metric metric_catalogue::entries[] = {
      "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "wavefronts of shared-memory accesses"},
     {"shared_bank_conflicts", "conflicts", lv::l1, by::sum,
      "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "bank conflicts in shared memory"},
-    {"l1_peak_bytes_per_cycle", "B/cycle", lv::l1, by::maximum, "l1tex__t_bytes.sum.peak_sustained",
-     "what all L1s can move in a cycle"},
+    {"l1_data_bytes", "B", lv::l1, by::sum, "128 * l1tex__data_pipe_lsu_wavefronts.sum",
+     "what L1s and shared memory moved, in turns of 128 B that conflicts and strides leave part "
+     "empty"},
+    {"l1_peak_bytes_per_cycle", "B/cycle", lv::l1, by::maximum,
+     "128 * l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained",
+     "what all L1s can move in a cycle, shared memory with them"},
     {"l1_peak_bytes_per_second", "B/s", lv::l1, by::ratio,
-     "1e9 * sm_cycles / time_ns * l1_peak_bytes_per_cycle", "roof of L1"},
+     "1e9 * sm_cycles / time_ns * l1_peak_bytes_per_cycle", "roof of L1 and shared memory"},
 
     {"sm_active_cycles", "cycles", lv::sm, by::sum, "sm__cycles_active.sum",
      "cycles with a warp in the SM, all SMs"},
@@ -325,7 +329,8 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "tensor_instructions tensor_active_rate tensor_fp16 tensor_bf16 tensor_tf32 tensor_fp8 "
      "tensor_fp4 tensor_flop"},
     {"roofline", "bytes at each level and all roofs; the work comes from flops, tensor or code",
-     "time_ns hbm_bytes l2_bytes l1_bytes hbm_peak_bytes_per_second l2_peak_bytes_per_second "
+     "time_ns hbm_bytes l2_bytes l1_bytes l1_data_bytes hbm_peak_bytes_per_second "
+     "l2_peak_bytes_per_second "
      "l1_peak_bytes_per_second fp32_peak_per_second fp64_peak_per_second fp16_peak_per_second "
      "tensor_peak_per_second"},
     {"instructions", "loads and stores with their bytes, exact; instructions by pipe",
@@ -342,7 +347,7 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
     {"occupancy", "warps in flight, issue rate, instructions a cycle",
      "achieved_occupancy issue_rate eligible_warps instructions_per_cycle"},
     {"findings", "what the rules of findings.json look at",
-     "time_ns hbm_bytes l2_bytes l2_sectors l2_atomic_sectors l1_bytes l1_sectors "
+     "time_ns hbm_bytes l2_bytes l2_sectors l2_atomic_sectors l1_bytes l1_data_bytes l1_sectors "
      "l1_global_load_sectors l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
      "shared_load_bytes shared_store_bytes sm_active_cycles achieved_occupancy issue_rate ffma "
@@ -431,8 +436,9 @@ inline constexpr metric metric_catalogue::rates[] = {
      "of the roof of L2"},
     {"l1_bytes_per_second", "B/s", lv::l1, by::ratio, "l1_bytes / timed_gpu_seconds",
      "counted bytes of L1 by timed GPU busy time"},
-    {"l1_of_peak", "%", lv::l1, by::ratio, "100 * l1_bytes_per_second / l1_peak_bytes_per_second",
-     "of the roof of L1"},
+    {"l1_of_peak", "%", lv::l1, by::ratio,
+     "100 * l1_data_bytes / timed_gpu_seconds / l1_peak_bytes_per_second",
+     "of the roof of L1 and shared memory"},
 
     {"flop_per_second", "FLOP/s", lv::sm, by::ratio, "flop / timed_gpu_seconds",
      "counted operations without tensor cores by timed GPU busy time"},
