@@ -154,7 +154,7 @@ struct program : sample::maker {
     set(where, "lts__t_bytes.sum", part * 4.8e9);
     set(where, "lts__t_sectors.sum", part * 4.8e9 / 32);
     set(where, "l1tex__t_bytes.sum", part * 4.8e9);
-    set(where, "l1tex__data_pipe_lsu_wavefronts.sum", part * 4.8e9 / 128);
+    set(where, "l1tex__data_pipe_lsu_wavefronts_mem_lg.sum", part * 4.8e9 / 128);
     set(where, "l1tex__t_sectors.sum", part * 4.8e9 / 32);
     set(where, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", part * 4.8e9 / 32);
     set(where, "smsp__sass_data_bytes_mem_global_op_ld.sum", part * 4.8e9);
@@ -549,6 +549,15 @@ TEST_CASE("extra-traffic and memory-bound: bytes of device memory") {
   answer const a(sound.made);
   a.is_silent();
   CHECK(a.input.roofline.limits[1].text == "HBM 88 %");
+}
+
+TEST_CASE("L1's roof is of its turns, not of the sectors that a load touches") {
+  program p = one_kernel();
+  p.set(p.attention, "l1tex__data_pipe_lsu_wavefronts_mem_lg.sum", 0.9 * 33e9 / 128);
+  p.set(p.attention, "l1tex__t_bytes.sum", 2.7 * 33e9);  // loads of structs of 12 bytes
+  answer const a(p.made);
+  CHECK(a.input.roofline.limits[1].text == "L1 90 %");
+  CHECK(a.find("above-roof") == nullptr);
 }
 
 TEST_CASE("low-occupancy, tail-wave and latency-bound: far from all roofs") {

@@ -137,14 +137,15 @@ inline constexpr metric metric_catalogue::entries[] = {
      "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "wavefronts of shared-memory accesses"},
     {"shared_bank_conflicts", "conflicts", lv::l1, by::sum,
      "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "bank conflicts in shared memory"},
-    {"l1_data_bytes", "B", lv::l1, by::sum, "128 * l1tex__data_pipe_lsu_wavefronts.sum",
-     "what L1s and shared memory moved, in turns of 128 B that conflicts and strides leave part "
-     "empty"},
+    {"l1_data_bytes", "B", lv::l1, by::sum,
+     "128 * l1tex__data_pipe_lsu_wavefronts_mem_lg.sum | "
+     "128 * l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum",
+     "what L1 moved for global and local memory, in turns of 128 B that strides leave part empty"},
     {"l1_peak_bytes_per_cycle", "B/cycle", lv::l1, by::maximum,
      "128 * l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained",
-     "what all L1s can move in a cycle, shared memory with them"},
+     "what all L1s can move in a cycle"},
     {"l1_peak_bytes_per_second", "B/s", lv::l1, by::ratio,
-     "1e9 * sm_cycles / time_ns * l1_peak_bytes_per_cycle", "roof of L1 and shared memory"},
+     "1e9 * sm_cycles / time_ns * l1_peak_bytes_per_cycle", "roof of L1"},
 
     {"sm_active_cycles", "cycles", lv::sm, by::sum, "sm__cycles_active.sum",
      "cycles with a warp in the SM, all SMs"},
@@ -437,8 +438,7 @@ inline constexpr metric metric_catalogue::rates[] = {
     {"l1_bytes_per_second", "B/s", lv::l1, by::ratio, "l1_bytes / timed_gpu_seconds",
      "counted bytes of L1 by timed GPU busy time"},
     {"l1_of_peak", "%", lv::l1, by::ratio,
-     "100 * l1_data_bytes / timed_gpu_seconds / l1_peak_bytes_per_second",
-     "of the roof of L1 and shared memory"},
+     "100 * l1_data_bytes / timed_gpu_seconds / l1_peak_bytes_per_second", "of the roof of L1"},
 
     {"flop_per_second", "FLOP/s", lv::sm, by::ratio, "flop / timed_gpu_seconds",
      "counted operations without tensor cores by timed GPU busy time"},
