@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <strata/strata.hpp>
+
 #include "launch_counter.hpp"
 #include "model.hpp"
 
@@ -67,7 +69,7 @@ class gpu_model : public model {
  protected:
   gpu_model(dimensions const& d, weights const& w)
       : model(d),
-        weights_(w.size()),
+        weights_(room_for_weights(w.size())),
         p_(w.view(weights_.data())),
         tokens_(d.rows()),
         targets_(d.rows()),
@@ -76,6 +78,11 @@ class gpu_model : public model {
         mean_loss_(1) {
     to_device(weights_.data(), w.data(), w.size());
     stream_.wait();
+  }
+
+  static device_buffer<float> room_for_weights(std::size_t count) {
+    STRATA_MEMORY("weights");
+    return device_buffer<float>(count);
   }
 
   /// Names the range that the following launches belong to; '#' stands for the layer.

@@ -16,7 +16,8 @@ void check(cublasStatus_t code, char const* call) {
 class cublas_handle {
  public:
   // A workspace of our own keeps cuBLAS from allocating in the middle of a step.
-  cublas_handle(cudaStream_t stream, bool tf32) : workspace_(workspace_bytes) {
+  cublas_handle(cudaStream_t stream, bool tf32) : workspace_(room_for_workspace()) {
+    STRATA_MEMORY("workspace");  // cublasCreate allocates too
     check(cublasCreate(&handle_), "cublasCreate");
     check(cublasSetStream(handle_, stream), "cublasSetStream");
     check(cublasSetWorkspace(handle_, workspace_.data(), workspace_bytes), "cublasSetWorkspace");
@@ -31,6 +32,11 @@ class cublas_handle {
 
  private:
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+  static device_buffer<char> room_for_workspace() {
+    STRATA_MEMORY("workspace");
+    return device_buffer<char>(workspace_bytes);
+  }
+
   device_buffer<char> workspace_;
   cublasHandle_t handle_ = nullptr;
 };

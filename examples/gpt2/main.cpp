@@ -35,6 +35,7 @@ std::vector<std::string> available() {
 
 std::unique_ptr<gpt2::model> make(std::string const& impl, gpt2::dimensions const& size,
                                   gpt2::weights const& w, [[maybe_unused]] bool tf32) {
+  STRATA_MEMORY("activations");  // what is allocated below it, but for weights and workspace
 #if GPT2_CUDA
   if (impl == "eager") return gpt2::make_eager(size, w);
   if (impl == "fused") return gpt2::make_fused(size, w, tf32);
@@ -131,7 +132,10 @@ int main(int argc, char** argv) {
     settle(o);
     auto const text = read_text(o.text);
     auto const start = clock_type::now();
-    gpt2::weights const w(o.size);
+    gpt2::weights const w = [&o] {
+      STRATA_MEMORY("weights");
+      return gpt2::weights(o.size);
+    }();
     if (!o.count_launches) {
       std::printf("GPT-2: B=%zu T=%zu layers=%zu, %.1f M random parameters made in %.2f s\n",
                   o.size.B, o.size.T, o.size.L, static_cast<double>(w.size()) * 1e-6,

@@ -63,6 +63,19 @@ class range_name {
   std::size_t size_ = unmeasured;
 };
 
+/// The name that is behind STRATA_RANGE(.
+template <class Name>
+constexpr range_name name_of(Name const& name) noexcept {
+  constexpr bool is_text = std::is_constructible<range_name, Name const&>::value;
+  static_assert(is_text,
+                "the name of a range comes first, and is a text: STRATA_RANGE(\"block\", layer)");
+  if constexpr (is_text) {
+    return range_name(name);
+  } else {
+    return range_name("");
+  }
+}
+
 template <class... Attributes>
 STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cached,
                                            std::string_view name, std::int64_t index, bool pushed,
@@ -71,7 +84,7 @@ STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cache
                 "behind the name of a range: one whole number as its index, then attributes such "
                 "as strata::flops(n)");
   range_attributes all;
-  (attributes.apply(all), ...);
+  if constexpr ((std::is_class<Attributes>::value && ...)) (attributes.apply(all), ...);
   if (all.refused) block().values_refused.fetch_add(1, std::memory_order_relaxed);
   return to->begin(cached, name.data(), name.size(), index, &all, pushed);
 }
@@ -130,7 +143,12 @@ class scoped_range {
   template <bool IsLiteral, class Name, class... Details>
   [[nodiscard]] scoped_range(detail::name_place<IsLiteral>, Name const& name,
                              Details const&... details) noexcept
-      : scoped_range(detail::range_name(name), details...) {}
+      : scoped_range(detail::name_of(name), details...) {}
+  /// STRATA_RANGE().
+  template <bool IsLiteral>
+  [[nodiscard]] explicit scoped_range(detail::name_place<IsLiteral>) noexcept {
+    static_assert(IsLiteral && !IsLiteral, "a range has a name: STRATA_RANGE(\"attention\")");
+  }
 
   ~scoped_range() {
     if (STRATA_DETAIL_UNLIKELY(token_.owner != nullptr)) token_.owner->end(token_);
@@ -236,6 +254,11 @@ STRATA_END_SWITCH
 /// The purpose of all memory that is allocated until the end of the enclosing scope, a literal:
 /// STRATA_MEMORY("weights"). It is a range of the name `memory:weights`: so is any other range of
 /// such a name, of C or NVTX too, and of several the innermost counts.
-#define STRATA_MEMORY(purpose) STRATA_RANGE("memory:" purpose)
+#define STRATA_MEMORY(purpose) STRATA_DETAIL_MEMORY(purpose)
+#define STRATA_DETAIL_MEMORY(purpose)                                          \
+  static_assert((#purpose)[sizeof(#purpose) - 2] == '"',                       \
+                "the purpose is a literal: STRATA_MEMORY(\"weights\"), or "    \
+                "STRATA_RANGE(\"memory:\" + kind) for a text of the program"); \
+  STRATA_RANGE("memory:" purpose)
 
 #endif  // STRATA_RANGE_HPP

@@ -276,6 +276,26 @@ TEST_CASE("metrics that this chip lacks are named, and the rest is counted") {
   CHECK(says(c.note("a", "hbm_read_bytes"), "this chip lacks"));
 }
 
+TEST_CASE("what a preset has for other chips is no problem") {
+  counting formats("tensor");
+  fake_profiler_lack("fp4");
+  run_steps(12, step);
+  fake::no_problem(formats.profile());
+  CHECK(says(counted(formats.profile()).note("a", "tensor_fp4"), "this chip lacks"));
+  counting by_name("tensor+tensor_fp4");
+  fake_profiler_lack("fp4");
+  run_steps(12, step);
+  one_problem(by_name.profile(), "tensor_fp4 cannot be counted: this chip lacks");
+  counting nothing(std::string("stalls+") + hbm_read);
+  fake_profiler_lack("stall");
+  run_steps(12, step);
+  one_problem(nothing.profile(), "stalls cannot be counted: this chip lacks");
+  counting memory("hbm");
+  for (char const* const part : {"dram__", "fbpa__", "sysmem"}) fake_profiler_lack(part);
+  run_steps(12, step);
+  CHECK(memory.profile().problems.size() == 3);  // read, written, both
+}
+
 TEST_CASE("nothing that can be counted is left") {
   counting s("hbm_read_bytes");
   for (char const* const part : {"dram__", "fbpa__", "sysmem"}) fake_profiler_lack(part);

@@ -351,6 +351,24 @@ class Page:
             .map(s => s.getAttribute('aria-label'))""")
         self.expect(not tall, f"long tables do not scroll within themselves: {tall}")
 
+    def check_room(self):
+        """No column is cut at the edge: what has no room is hidden, and a click shows it. No label of the roofline lies on a circle."""
+        wide = """[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1 && [...s.querySelectorAll('thead th')].filter(h => !h.hidden).length > 2)
+            .map(s => s.getAttribute('aria-label'))"""
+        self.expect(not self.run(wide), f"columns are cut: {self.run(wide)}")
+        if self.has("#range-rows .more-columns"):
+            hidden = "[...document.querySelectorAll('#range-rows th, #range-rows td')].filter(c => c.hidden).length"
+            self.expect(self.run(hidden) > 0, "columns are offered that are there")
+            self.click("document.querySelector('#range-rows .more-columns')")
+            self.expect(self.run(hidden) == 0, "columns stay hidden")
+            self.click("document.querySelector('#range-rows .more-columns')")
+            self.expect(self.run(hidden) > 0 and not self.run(wide), "columns stay shown")
+        covered = self.run("""(() => { const circles = [...document.querySelectorAll('#roofline-figure circle')].map(c => c.getBoundingClientRect());
+            return [...document.querySelectorAll('#roofline-figure text:not(.soft)')].filter(t => { const b = t.getBoundingClientRect();
+              return !t.hasAttribute('transform') && circles.some(c => { const r = c.width / 2, x = c.left + r, y = c.top + r;
+                return Math.hypot(x - Math.max(b.left, Math.min(x, b.right)), y - Math.max(b.top + b.height / 4, Math.min(y, b.bottom - b.height / 4))) < r - 2; }); }).map(t => t.textContent); })()""")
+        self.expect(not covered, f"labels on circles: {covered}")
+
     def check_texts(self):
         """The headline, what was lost, units and plurals."""
         text = self.run("document.body.innerText")
@@ -360,6 +378,8 @@ class Page:
             self.expect(self.run(f"[...document.querySelectorAll('.notice')].filter(p => p.textContent === {json.dumps(doubt)}).length") == 1, "not once on the page: " + doubt[:60])
         self.expect(self.has("#lost") == self.run("data.losses.length + data.problems.length > 0"), "the section of what was lost")
         tiles = self.run("document.getElementById('headline').innerText")
+        self.expect(self.run("sentence(answer.bound)") in tiles, "the answer is not in the headline")
+        self.expect(not self.run("answer.findings.length && answer.findings[0].cost_ns_per_step > 0") or self.run("answer.findings[0].advice") in tiles, "what helps most is not in the headline")
         if self.run("summary.from_steps && summary.count > 1"):
             self.expect(self.run("time(summary.mean_ns)") in tiles and self.run("', p95 ' + time(summary.p95_ns)") in tiles, "the mean step and its note")
         elif not self.run("summary.from_steps"):
@@ -489,7 +509,7 @@ def check(browser, path, axe, wrong):
         if path.name != "huge.html" or width < 500:
             page.check_axe(axe)
         if not dark:
-            for each in (page.check_height, page.check_table, page.check_height, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory, page.check_rest, page.check_height, page.check_texts):
+            for each in (page.check_height, page.check_room, page.check_table, page.check_height, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory, page.check_rest, page.check_height, page.check_texts):
                 each()
             page.check_width(width)
             if width == 1400 and path.name != "huge.html":

@@ -88,7 +88,14 @@ for file, sentence in (("none.strata", "It cannot be opened: No such file or dir
                        ("cut.strata", "It is not whole, or was changed: copy it again as binary data."),
                        ("flipped.strata", "It is not whole, or was changed: copy it again as binary data.")):
     that(reported(2, file) == f"report: {file}: {sentence}\n", f"{file}: another sentence")
-that("there is no key" in reported(2, first / "profile.strata", "format=html"), "a wrong key is not told")
+for words, sentence in ((["format=html"], '"format" is no option: what was recorded cannot be changed; the options are formats=, out= and sort='),
+                        (["counters=hbm"], '"counters" is no option: what was recorded cannot be changed; the options are formats=, out= and sort='),
+                        (["late"], '"late" is no option: a directory is out=late; the options are formats=, out= and sort='),
+                        (["--html"], '"--html" is no option; the options are formats=, out= and sort='),
+                        (["out"], "out takes a value: report --help"),
+                        (["out="], '"out=" means nothing: out takes a directory, as in out=run1.'),
+                        (["formats=html", "sort=dear"], '"sort=dear" means nothing: sort takes cost, order or name.')):
+    that(reported(2, first / "profile.strata", *words) == f"report: {sentence}\nreport: no report was made\n", f"{words}: another sentence")
 that("FILE is a recording" in reported(2) and "FILE is a recording" in reported(0, "--help"), "no usage")
 that("cannot write" in reported(1, first / "profile.strata", "formats=html,out=/dev/null/x") or os.name == "nt", "no place is no failure")
 

@@ -275,6 +275,33 @@ TEST_CASE("hostile kernels") {
   CHECK(make_kernel_table(nothing, call_tree(nothing)).empty());
 }
 
+TEST_CASE("kernels of one short name are told apart by their template arguments, else by all") {
+  auto const row = [](char const* mangled, char const* short_name, char const* demangled) {
+    kernel_row made;
+    made.mangled = mangled;
+    made.short_name = short_name;
+    made.demangled = demangled;
+    return made;
+  };
+  strata::vec<kernel_row> const rows = {
+      row("1", "reduce", "void m::reduce<m::sum, (int)4>(m::sum, float*)"),
+      row("2", "reduce", "void m::reduce<m::(anonymous namespace)::most, (int)4>(float*)"),
+      row("1", "reduce", "void m::reduce<m::sum, (int)4>(m::sum, float*)"),
+      row("3", "gelu", "void m::gelu<float>(float*)"),
+      row("4", "copy", "a::copy(float*)"),
+      row("5", "copy", "b::copy(float*)"),
+      row("6", "fill", "void fill<a::x>()"),
+      row("7", "fill", "void fill<b::x>()")};
+  strata::vec<std::string> const names = strata::detail::distinct_names(rows);
+  CHECK(names[0] == "reduce<sum, (int)4>");
+  CHECK(names[1] == "reduce<most, (int)4>");
+  CHECK(names[2] == names[0]);
+  CHECK(names[3] == "gelu");
+  CHECK(names[4] == "a::copy(float*)");
+  CHECK(names[5] == "b::copy(float*)");
+  CHECK(names[6] == "void fill<a::x>()");
+}
+
 TEST_CASE("random programs: every kernel is in one row of its range") {
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
     CAPTURE(seed);

@@ -287,8 +287,15 @@ TEST_CASE("kernels of folded ranges are one row") {
   auto const rows = detail::fold_kernels(s.input());
   CHECK(rows.size() == 7);
   CHECK(rows[0].path == "forward/block[*]/attention");
-  CHECK(rows[0].count == 2 * 12 * 2);
-  CHECK(rows[0].timed == rows[0].count);
+  CHECK(rows[0].launches == 2 * 12);
+  CHECK(rows[0].duration.count() == 2 * 12 * 2);
+  report_sample outside = gpu_sample(12, 2);
+  for (range_row& row : outside.tree)
+    if (row.name == "attention") row.step_share = 0.5;
+  CHECK(detail::fold_kernels(outside.input())[0].launches == 12);
+  for (range_row& row : outside.tree)
+    if (row.name == "attention") row.step_share = 0.0;
+  CHECK(detail::fold_kernels(outside.input())[0].path == "forward/block[*]/mlp");
 }
 
 TEST_CASE("an empty profile has a table") {

@@ -196,6 +196,35 @@ TEST_CASE("names for a terminal do no harm") {
   CHECK(console_text("注意\xFF") == "注意\xEF\xBF\xBD");
 }
 
+TEST_CASE("names that differ still differ when they are cut") {
+  std::string const gemm = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize",
+                    end = "x8_stage3_aligna4_";
+  strata::vec<std::string> const names = {
+      gemm + "64x64" + end + "execute_kernel__5x_cublas",
+      gemm + "128x256" + end + "execute_kernel__5x_cublas",
+      gemm + "128x64" + end + "execute_kernel__5x_cublas",
+      gemm + "128x64" + end + "execute_split_k_kernel__5x_cublas",
+      gemm + "64x64" + end + "execute_kernel__5x_cublas",
+      "split_heads",
+      "\xE6\xB3\xA8\xE6\x84\x8F_" + gemm,
+      "\xE6\xB3\xA8\xE6\x84\x8E_" + gemm};
+  for (std::size_t width = 24; width < 100; ++width) {
+    CAPTURE(width);
+    strata::vec<std::string> cut = names;
+    strata::detail::name_cutter(width).cut(cut);
+    CHECK(cut[0] == cut[4]);
+    CHECK(cut[5] == "split_heads");
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      CHECK(display_width(cut[i]) <= width);
+      CHECK(strata::detail::console_text(cut[i]) == cut[i]);
+      for (std::size_t k = 0; k < i; ++k) CHECK((cut[i] == cut[k]) == (names[i] == names[k]));
+    }
+  }
+  strata::vec<std::string> apart = {"block[*]/attention/query", "block[*]/attention/key"};
+  strata::detail::name_cutter(16).cut(apart);
+  CHECK(apart[0] == "block[*]\u2026n/query");
+}
+
 TEST_CASE("long names lose their middle") {
   CHECK(shortened("attention", 9) == "attention");
   CHECK(shortened("attention", 8) == "atte…ion");

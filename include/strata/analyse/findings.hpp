@@ -204,8 +204,9 @@ class finding_context {
   static std::string count(double value) {
     constexpr double most = 1e15;
     if (!(value < most)) return "more than 10^15";
-    return value < 9.95 && std::floor(value) != value ? fixed_string(value, 1)
-                                                      : fixed_string(value, 0);
+    return value < 9.95 && std::floor(value) != value
+               ? fixed_string(value, 1)
+               : in_groups(static_cast<std::uint64_t>(value + 0.5));
   }
   bool was_found(std::string_view id) const noexcept {
     for (finding const& each : made_.findings)

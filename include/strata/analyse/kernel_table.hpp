@@ -333,6 +333,55 @@ class kernel_table_builder {
 
 }  // namespace detail
 
+namespace detail {
+
+/// Whether a character may stand in an identifier.
+constexpr bool is_of_name(char c) noexcept {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// `reduce<sum>` of `void llm::reduce<llm::sum>(llm::sum, float*)`: the short name with its
+/// template arguments, without namespaces; the whole name where it has none.
+inline std::string name_with_arguments(kernel_row const& row) {
+  std::size_t const at = row.demangled.find(row.short_name + '<');
+  if (at == std::string::npos) return row.demangled;
+  std::size_t const begin = at + row.short_name.size();
+  std::string name = row.short_name;
+  for (std::size_t i = begin, end = past_brackets(row.demangled, begin); i < end; ++i) {
+    if (!continues_with(row.demangled, i, "::")) {
+      name += row.demangled[i];
+      continue;
+    }
+    if (constexpr std::string_view unnamed = "(anonymous namespace)"; ends_with(name, unnamed))
+      name.resize(name.size() - unnamed.size());
+    while (is_of_name(name.back())) name.pop_back();
+    ++i;
+  }
+  return name;
+}
+
+/// The short names; with template arguments, or whole, where another kernel would have the same.
+inline vec<std::string> distinct_names(vec<kernel_row> const& rows) {
+  vec<std::string> names;
+  for (kernel_row const& row : rows) names.push_back(row.short_name);
+  for (bool const whole : {false, true}) {
+    flat_map<std::string, std::string const*> kernels;
+    flat_map<std::string, bool> shared;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::string const*& kernel = kernels[names[i]];
+      if (kernel == nullptr) kernel = &rows[i].mangled;
+      if (*kernel != rows[i].mangled) shared[names[i]] = true;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (shared.find(names[i]) == nullptr) continue;
+      names[i] = whole ? rows[i].demangled : name_with_arguments(rows[i]);
+    }
+  }
+  return names;
+}
+
+}  // namespace detail
+
 /// Kernels by range and name, the longest total first.
 /// Cost: O(k log k) for k kernels by range and name; each name is demangled once.
 inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {

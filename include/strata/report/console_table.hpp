@@ -148,6 +148,9 @@ class console_table {
     while (least_width() > width && drop_one()) {
     }
     grow(width);
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (layouts_[i].shown && layouts_[i].width < layouts_[i].natural && layouts_[i].deepest == 0)
+        shorten(i);
   }
 
   /// Requires: no row.
@@ -221,6 +224,14 @@ class console_table {
   };
 
   static cell cell_of(quantity value) { return {std::move(value.number), value.unit}; }
+
+  /// Cuts the names of a column that is no tree, so that different ones stay different.
+  void shorten(std::size_t i) {
+    vec<std::string> names;
+    for (auto const& row : rows_) names.push_back(row[i].text);
+    name_cutter(layouts_[i].width).cut(names);
+    for (std::size_t row = 0; row < rows_.size(); ++row) rows_[row][i].text = names[row];
+  }
 
   void measure(std::size_t i) {
     layout& to = layouts_[i];

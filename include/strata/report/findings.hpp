@@ -226,13 +226,15 @@ inline std::string prediction_text(finding const& of, double step_ns) {
 }
 
 /// The first finding in a sentence with its range, its cost and what the step becomes without it.
-inline std::string finding_text(finding const& of, double step_ns) {
+inline std::string finding_text(finding const& of, steps_summary const& steps) {
+  double const step_ns = steps.typical_ns();
   std::string text = of.rule.empty() ? std::string() : std::string(of.rule) + ": ";
   if (!of.path.empty()) text += console_text(of.path) + ": ";
   text += console_text(of.title);
   std::string const share = human_percent(of.cost_ns_per_step, step_ns);
   if (of.cost_ns_per_step > 0.0 && !share.empty())
-    text += " (at most " + human_time(of.cost_ns_per_step).text() + ", " + share + " %)";
+    text += " (at most " + human_time(of.cost_ns_per_step).text() + ", " + share + " % of the " +
+            (steps.from_steps ? "step)" : "run)");
   return text + prediction_text(of, step_ns);
 }
 
@@ -244,8 +246,8 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
     write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
   if (!table.findings.empty()) {
     finding const& first = table.findings[0];
-    write_paragraph(out, "finding: ", finding_text(first, input.steps.typical_ns()), width,
-                    console_warning, color);
+    write_paragraph(out, "finding: ", finding_text(first, input.steps), width, console_warning,
+                    color);
     write_paragraph(out, "try:     ", first.advice, width, console_bold, color);
   }
   std::string more;

@@ -219,9 +219,10 @@ inline constexpr std::string_view page_kernel_columns[] = {
     "blocks_min",    "blocks_median",  "blocks_max", "threads", "registers",
     "static_shared", "dynamic_shared", "sm",         "gpu"};
 
-inline void write_page_kernel(json_writer& json, kernel_row const& row, page_limits const& limits) {
-  json.text({}, shortened(row.short_name, limits.name));
-  json.text({}, row.demangled == row.short_name ? "" : shortened(row.demangled, limits.name));
+inline void write_page_kernel(json_writer& json, kernel_row const& row, std::string const& name,
+                              page_limits const& limits) {
+  json.text({}, name);
+  json.text({}, row.demangled == name ? "" : shortened(row.demangled, limits.whole_name));
   json.integer({}, row.count);
   json.integer({}, static_cast<std::int64_t>(row.duration.sum()));
   json.integer({}, row.duration.minimum());
@@ -373,6 +374,9 @@ class page_writer {
       rest_ns += input_.kernels[i].duration.sum();
     write_columns("kernel_columns", page_kernel_columns,
                   sizeof page_kernel_columns / sizeof *page_kernel_columns);
+    vec<std::string> names = distinct_names(input_.kernels);
+    names.resize(shown);
+    name_cutter(limits_.kernel_name).cut(names);
     json_.line();
     json_.object("kernels");
     json_.integer("total", input_.kernels.size());
@@ -384,7 +388,7 @@ class page_writer {
       json_.array();
       json_.integer({}, path_places_[row.path_id]);
       json_.integer({}, each_places_[row.path_id]);
-      write_page_kernel(json_, row, limits_);
+      write_page_kernel(json_, row, names[i], limits_);
       json_.end_array();
     }
     json_.end_array();

@@ -72,40 +72,46 @@ function roofline() {
     }
     drawing.append(sv("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "FLOP per byte of " + state.level),
       sv("text", { x: left + 4, y: top - 2, class: "soft" }, "FLOP/s"));
-    let lastLabel = -99;
+    const halo = "paint-order:stroke;stroke:var(--card);stroke-width:3px", nameless = [];
+    /* What has a place: circles, roofs and labels, by left end, line of text, width and height. A label takes the first place that is free. */
+    const most = Math.max(...all.map(p => p.time_ns)), radius = p => 4 + 12 * Math.sqrt(p.time_ns / most);
+    const taken = list.map(p => ({ x: x(p.flop_per_byte) - radius(p), y: y(p.flop_per_second) + 4, wide: 2 * radius(p), high: radius(p) + 5 }));
+    const label = (text, places, more) => {
+      const wide = textWidth(text);
+      const at = places(wide).map(place => ({ ...place, wide })).find(a => a.x >= left && a.x + wide <= width - right && !taken.some(l => Math.abs(l.y - a.y) < (l.high || 13) && a.x < l.x + l.wide && l.x < a.x + wide));
+      if (!at) return false;
+      taken.push(at);
+      drawing.append(sv("text", { x: at.x, y: at.y, style: halo, ...more }, text));
+      return true;
+    };
+    const end = memory ? Math.min(10 ** x1, compute.length ? ridge : 10 ** y1 / memory.rate) : 0, start = memory ? Math.max(10 ** x0, 10 ** y0 / memory.rate) : 0;
+    for (let i = 0; memory && i <= 24; i++) { const at = start * (end / start) ** (i / 24); taken.push({ x: x(at) - 3, y: y(memory.rate * at) + 4, wide: 6, high: 8 }); }
     compute.forEach(roof => {
       const from = memory ? Math.max(10 ** x0, roof.rate / memory.rate) : 10 ** x0;
       if (from >= 10 ** x1) return;
       drawing.append(sv("line", { x1: x(from), x2: x(10 ** x1), y1: y(roof.rate), y2: y(roof.rate), class: "roof" }, sv("title", {}, roof.name)));
-      if (y(roof.rate) - lastLabel < 14) return;
-      lastLabel = y(roof.rate);
-      drawing.append(sv("text", { x: width - right - 2, y: y(roof.rate) - 5, "text-anchor": "end" }, roof.name + " " + rate("FLOP/s")(roof.rate) + originOf(roof)));
+      const text = roof.name + " " + rate("FLOP/s")(roof.rate) + originOf(roof), line = y(roof.rate);
+      if (!label(text, wide => [{ x: width - right - 2 - wide, y: line - 5 }, { x: width - right - 2 - wide, y: line + 13 }, { x: x(from) + 8, y: line - 5 }])) nameless.push(text);
     });
     if (memory) {
-      const end = Math.min(10 ** x1, compute.length ? ridge : 10 ** y1 / memory.rate), start = Math.max(10 ** x0, 10 ** y0 / memory.rate);
       const tx = Math.sqrt(start * end), angle = -Math.atan2(y(memory.rate * start) - y(memory.rate * end), x(end) - x(start)) * 180 / Math.PI;
       drawing.append(sv("line", { x1: x(start), y1: y(memory.rate * start), x2: x(end), y2: y(memory.rate * end), class: "roof" }),
-        sv("text", { x: x(tx), y: y(memory.rate * tx) - 7, "text-anchor": "middle", transform: "rotate(" + angle + " " + x(tx) + " " + y(memory.rate * tx) + ")" },
+        sv("text", { x: x(tx), y: y(memory.rate * tx) - 7, "text-anchor": "middle", style: halo, transform: "rotate(" + angle + " " + x(tx) + " " + y(memory.rate * tx) + ")" },
           state.level + " " + rate("B/s")(memory.rate) + originOf(memory)));
     }
-    const most = Math.max(...all.map(p => p.time_ns));
-    const labels = list.map(p => { const r = 4 + 12 * Math.sqrt(p.time_ns / most); return { x: x(p.flop_per_byte) - r, y: y(p.flop_per_second) + 4, wide: 2 * r, high: r + 5 }; });
-    list.slice(0, width < 560 ? 5 : 12).forEach(p => {
-      const name = shortTitle(p.range).split("/").pop(), wide = name.length * 6.6, r = 6 + 12 * Math.sqrt(p.time_ns / most), px = x(p.flop_per_byte), py = y(p.flop_per_second);
-      const places = [{ x: px + r, y: py + 4 }, { x: px - r - wide, y: py + 4 }, { x: px - wide / 2, y: py + r + 11 }, { x: px - wide / 2, y: py - r - 3 }];
-      const at = places.map(place => ({ ...place, wide })).find(a => a.x > left && a.x + wide < width - right && !labels.some(l => Math.abs(l.y - a.y) < (l.high || 13) && a.x < l.x + l.wide && l.x < a.x + wide));
-      if (!at) return;
-      labels.push(at);
-      drawing.append(sv("text", { x: at.x, y: at.y, style: "paint-order:stroke;stroke:var(--card);stroke-width:3px", class: state.alone !== null && state.alone !== p.range && "dim", "aria-hidden": "true" }, name));
+    list.slice(0, width < 560 ? 8 : 24).forEach(p => {
+      const r = radius(p) + 2, px = x(p.flop_per_byte), py = y(p.flop_per_second);
+      label(shortTitle(p.range).split("/").pop(), wide => [{ x: px + r, y: py + 4 }, { x: px - r - wide, y: py + 4 }, { x: px - wide / 2, y: py + r + 11 }, { x: px - wide / 2, y: py - r - 3 }],
+        { class: state.alone !== null && state.alone !== p.range && "dim", "aria-hidden": "true" });
     });
-    list.forEach(p => drawing.append(sv("circle", { cx: x(p.flop_per_byte), cy: y(p.flop_per_second), r: 4 + 12 * Math.sqrt(p.time_ns / most), fill: color(p.range), "fill-opacity": .82,
+    list.forEach(p => drawing.append(sv("circle", { cx: x(p.flop_per_byte), cy: y(p.flop_per_second), r: radius(p), fill: color(p.range), "fill-opacity": .82,
       stroke: p.above_roof ? "var(--warn)" : p.evidence === "counted" ? "var(--card)" : "var(--text)", "stroke-width": p.above_roof ? 3 : 1.2, "stroke-dasharray": p.evidence === "counted" ? undefined : "3 2", class: state.alone !== null && state.alone !== p.range && "dim", "data-range": p.range,
       tabindex: "0", role: "button", "aria-pressed": String(state.alone === p.range), "aria-label": describe(p), ...hinted(describe(p)),
       ...pressed(() => { state.alone = state.alone === p.range ? null : p.range; if (state.alone !== null) choose(p.range); figure.redraw();
         const again = box.querySelector('[data-range="' + p.range + '"]'); if (again) again.focus(); }) })));
     box.replaceChildren(drawing);
     const covered = sum(list, p => p.time_ns), whole = sum(all, p => p.time_ns);
-    note.textContent = count(list.length) + " of " + count(all.length) + " ranges" + (state.alone === null ? "" : "; " + titleOf(state.alone) + " stands alone") + (covered < whole ? ", with " + percent(100 * covered / whole) + " of their time" : "") + ".";
+    note.textContent = count(list.length) + " of " + count(all.length) + " ranges" + (state.alone === null ? "" : "; " + titleOf(state.alone) + " stands alone") + (covered < whole ? ", with " + percent(100 * covered / whole) + " of their time" : "") + "." + (nameless.length ? " Roofs without room for a name: " + nameless.join(", ") + "." : "");
     legend.replaceChildren(...list.slice(0, 24).map(p => el("li", {}, el("button", { type: "button", "aria-pressed": String(state.alone === p.range), onclick: () => { state.alone = state.alone === p.range ? null : p.range; figure.redraw(); } },
       el("i", { style: "background:" + color(p.range) }), shortTitle(p.range)))));
     numbersBox.replaceChildren(numbers("Numbers of this figure", () => table("Numbers of the roofline", [{ label: "Range", get: p => titleOf(p.range), text: true }, { label: "Level", get: p => p.level, text: true },
@@ -246,10 +252,10 @@ function oneRange() {
       to.blocks_min = Math.min(to.blocks_min, k.blocks_min); to.blocks_max = Math.max(to.blocks_max, k.blocks_max);
     });
     const kernels = [...merged.values()].sort((a, b) => b.total_ns - a.total_ns).slice(0, 200);
-    kernelsBox.replaceChildren(!kernelRows.length ? "" : list.length ? table("Kernels of the range", [{ label: "Kernel", get: k => k.name, text: true }, { label: "Launches", get: k => count(k.count / summary.count) },
-      { label: "Time", get: k => time(k.total_ns / summary.count) }, { label: "% of the range", get: k => percent(100 * k.total_ns / (total || 1)) }, { label: "Mean", get: k => time(k.total_ns / (k.count || 1)) }, { label: "Longest", get: k => time(k.max_ns) },
-      { label: "Blocks", get: k => k.blocks_min === k.blocks_max ? count(k.blocks_min) : count(k.blocks_min) + " to " + count(k.blocks_max) }, { label: "Threads a block", get: k => count(k.threads) }, { label: "Registers", get: k => count(k.registers) },
-      { label: "Shared", get: k => bytes(k.static_shared + k.dynamic_shared) }, { label: "GPU fill", get: k => none(k.gpu) ? "" : percent(100 * k.gpu) }, { label: "Range", get: k => k.ranges.size > 1 ? k.ranges.size + " ranges" : titleOf(k.range), text: true }], kernels)
+    kernelsBox.replaceChildren(!kernelRows.length ? "" : list.length ? table("Kernels of the range", [{ label: "Kernel", get: k => k.name, hint: k => k.whole, text: true }, { label: "Launches", get: k => count(k.count / summary.count) },
+      { label: "Time", get: k => time(k.total_ns / summary.count) }, { label: "% of range", title: "of the kernels' time of the range", get: k => percent(100 * k.total_ns / (total || 1)) }, { label: "Mean", get: k => time(k.total_ns / (k.count || 1)) }, { label: "GPU fill", get: k => none(k.gpu) ? "" : percent(100 * k.gpu) },
+      { label: "Blocks", title: "of a grid", get: k => k.blocks_min === k.blocks_max ? count(k.blocks_min) : count(k.blocks_min) + " to " + count(k.blocks_max) }, { label: "Threads", title: "of a block", get: k => count(k.threads) }, { label: "Registers", title: "of a thread", get: k => count(k.registers) },
+      { label: "Shared", title: "shared memory of a block", get: k => bytes(k.static_shared + k.dynamic_shared) }, { label: "Longest", get: k => time(k.max_ns) }, { label: "Range", get: k => k.ranges.size > 1 ? k.ranges.size + " ranges" : titleOf(k.range), text: true }], kernels)
       : el("p", {}, "This range launched no kernel."));
     const values = folded.metrics.filter(m => !none(metric(row, m.key))), open = !counted && !kernelRows.length || Boolean(valuesBox.querySelector("details[open]"));
     valuesBox.replaceChildren(values.length ? numbers("All counted values of " + (row.depth ? row.path : "the run") + ", of a " + unit, () => table("Counted values", [{ label: "Metric", get: m => m.key, text: true }, { label: "Value", get: m => inUnit(m.unit)(isSum(m) ? perStep(row, metric(row, m.key)) : metric(row, m.key)) }, { label: "Level", get: m => m.level, text: true },
@@ -257,8 +263,8 @@ function oneRange() {
     for (const box of [fill, grids]) if (box && box.parentNode) box.parentNode.hidden = !list.length;
   };
   section("range", kernelRows.length ? "One range: memory and kernels" : "One range: counted values", null, el("div", { class: "controls" }, el("label", {}, "Range", select)), heading,
-    counted ? [el("p", { class: "about" }, "Bytes of a step between the levels of memory. An arrow is as thick as the share of the peak."), levels] : data.traced ? el("p", { class: "about" }, "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to HBM.") : null, valuesBox,
-    kernelRows.length ? [el("h3", {}, "Kernels"), kernelsBox, data.kernels.total > kernelRows.length ? el("p", { class: "about" }, count(data.kernels.total - kernelRows.length) + " more rows of kernels, with " + time(data.kernels.rest_ns) + " of the run, are in kernels.csv.") : null,
+    counted ? [el("p", { class: "about" }, "Bytes of a step between the levels of memory. An arrow is as thick as the share of the peak. Occupancy: warps on the SMs, of those that fit. Issue rate: cycles in which a warp issued. Hits: what was found in that level."), levels] : data.traced ? el("p", { class: "about" }, "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to HBM.") : null, valuesBox,
+    kernelRows.length ? [el("h3", {}, "Kernels"), el("p", { class: "about" }, "Launches and time are of a mean " + unit + ". GPU fill: how much of the SMs the sizes of grid and blocks can keep busy."), kernelsBox, data.kernels.total > kernelRows.length ? el("p", { class: "about" }, count(data.kernels.total - kernelRows.length) + " more rows of kernels, with " + time(data.kernels.rest_ns) + " of the run, are in kernels.csv.") : null,
       el("div", { class: "two" }, fill ? el("div", {}, el("h3", {}, "How much of the GPU they can fill"), fill, numbers("Numbers of this figure", () => table("Time by GPU fill", [{ label: "GPU fill", get: b => b.label, text: true }, { label: "Time", get: b => time(b.value) }], fillBins(mine())))) : null,
         el("div", {}, el("h3", {}, "Sizes of grids"), grids, numbers("Numbers of this figure", () => table("Time by blocks", [{ label: "Blocks", get: b => b.label, text: true }, { label: "Time", get: b => time(b.value) }], gridBins(mine())))))] : null);
   listeners.push(redraw);

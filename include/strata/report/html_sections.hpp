@@ -45,15 +45,17 @@ function headline() {
   if (data.traced && summary.gpu_busy_ns > 0) {
     const idle = summary.gpu_idle_ns;
     const share = 100 * summary.gpu_busy_ns / (summary.gpu_busy_ns + idle);
-    tile("GPU busy", percent(share), time(summary.gpu_busy_ns) + " a " + unit,
+    tile("GPU busy", percent(share), time(summary.gpu_busy_ns) + " a " + unit + " with a kernel or copy",
       el("dd", { class: "meter", "aria-hidden": "true" }, el("span", { style: "width:" + share + "%" })));
     tile("GPU idle", time(idle), percent(100 - share) + " of the mean " + unit);
   } else {
     tile("GPU", data.traced ? "no work" : "not traced", data.traced ? "nothing ran on the device" : "host times only" + (/host/.test(data.environment.configuration) ? ": STRATA=trace records the GPU" : ""), null, true);
   }
-  if (summary.tokens_per_second > 0) tile("Tokens/s", count(Math.round(summary.tokens_per_second)), "as the ranges declare them");
+  if (summary.tokens_per_second > 0) tile("Tokens/s", count(summary.tokens_per_second), "as the ranges declare them");
   tile(data.devices.length ? "Device" : "CPU", deviceNames.join(", ") || e.cpu || "unknown", data.devices.length ? e.cpu : null, null, true);
-  byId("main").append(el("section", { id: "headline", "aria-label": "Headline" }, el("dl", { class: "tiles" }, tiles)));
+  const first = answer.findings[0];
+  byId("main").append(el("section", { id: "headline", "aria-label": "Headline" }, answer.bound ? el("p", { class: "answer" }, sentence(answer.bound)) : null,
+    first && first.cost_ns_per_step > 0 ? el("p", {}, "What helps most: ", first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null, first.advice, ". ", afterwards(first)) : null, el("dl", { class: "tiles" }, tiles)));
 }
 
 const toRow = (place, text) => el("a", { href: "#row-" + place, onclick: e => { e.preventDefault(); showRow(place); } }, text || titleOf(place));
@@ -61,18 +63,20 @@ const sentence = text => text ? (/^\w*_/.test(text) ? text[0] : text[0].toUpperC
 /* Columns and values; those of another range name it. */
 const evidence = finding => finding.evidence.map((item, i) => [i ? "; " : "", item.path !== finding.path ? item.path + " " : null,
   el("code", {}, item.column), " ", inUnit(item.unit)(item.value)]);
+function afterwards(f) {
+  const after = f.predicted_step_ns, now = answer.step.typical_ns;
+  return none(after) ? "" : now - after < 0.01 * now ? "Alone it does not shorten the step, which waits for something else. " : "The step would take about " + time(after) + " instead of " + time(now) + ". ";
+}
 function oneFinding(f) {
   const gain = f.cost_ns_per_step > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns_per_step) + " a " + unit + (f.cost_of_step > 0 ? " (" + percent(100 * f.cost_of_step) + ")" : "")) : null;
-  const after = f.predicted_step_ns, gained = answer.step.typical_ns - after;
-  const whole = after === null ? "" : gained < 0.01 * answer.step.typical_ns ? "Alone it does not shorten the step, which waits for something else. " : "The step would take about " + time(after) + " without it. ";
   return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
-    el("p", {}, whole + sentence(f.advice)),
+    el("p", {}, afterwards(f) + sentence(f.advice)),
     el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
 }
 function findings() {
   const list = answer.findings, undecided = answer.undecided, most = 6;
   if (!list.length && !answer.bound && !undecided.length) return;
-  section("findings", "Findings", [sentence(answer.bound), list.length ? "What gains most comes first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+  section("findings", "Findings", [list.length ? "What gains most comes first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
     list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
     list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which gain less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
     undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),
@@ -99,16 +103,16 @@ const allColumns = [
   { key: "limit", label: "Limiter", text: true, get: r => limitOf(r) || null, show: v => v || "", title: "the nearest roof and how near it is, or what the GPU waits for" },
   { key: "kernels", label: "Kernels", per: true, get: r => r.kernels, show: count },
   { key: "host", label: "Host", per: true, get: r => r.host_ns, show: time, title: "host time, of all threads" },
+  { key: "launch", label: "Launching", per: true, get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
   { key: "calls", label: "Calls", per: true, get: r => r.calls, show: count },
   { key: "self", label: "Host self", per: true, get: r => r.host_self_ns, show: time, title: "host time without the ranges below" },
   { key: "p50", label: "Median call", get: r => r.p50_ns, show: time },
-  { key: "launch", label: "Launching", per: true, get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
+  { key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s") },
+  { key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s") },
   { key: "copies", label: "Copies", per: true, get: r => r.copy_ns, show: time, title: "GPU time of copies and fills" },
   { key: "waits", label: "Waits", per: true, get: r => r.wait_ns, show: time, title: "host time in which it waited for the GPU" },
   { key: "allocations", label: "Allocations", per: true, get: r => r.allocations, show: count },
   { key: "peak", label: "Peak memory", get: r => r.peak_bytes, show: bytes, title: "most device memory of the range at one time" },
-  { key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s") },
-  { key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s") },
   { key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count },
   ...["hbm_bytes", "hbm_of_peak", "l2_bytes", "l1_bytes", "l1_hit_rate", "l2_hit_rate", "flop", "achieved_occupancy", "cpu_instructions", "cpu_ipc", "cpu_llc_misses"]
     .filter(key => metricAt.has(key)).map(key => {
@@ -186,6 +190,7 @@ function drawRanges(focus) {
   byId("range-rows").classList.toggle("tall", isTall(shown.length));
   byId("range-rows").replaceChildren(el("table", {}, el("thead", {}, el("tr", {}, heading(byRow, "Range", "in the order of execution, then by name"), columns.map(c => heading(c.key, c.label, c.title, c.text)))),
     el("tbody", {}, shown.map(rangeRow))));
+  fitColumns(byId("range-rows"));
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
   const left = rangeTable.view.total - rangeTable.view.rows.length;
@@ -211,7 +216,8 @@ function ranges() {
   const redraw = () => drawRanges();
   const view = views.length > 1 ? el("label", {}, "Indices", el("select", { id: "range-view", onchange: e => { rangeTable.view = views[e.target.value]; openTo(2, 60); redraw(); } },
     el("option", { value: 0 }, "folded, as block[*]"), el("option", { value: 1 }, "each by itself"))) : null;
-  section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is for the order of execution and for names. A click on a name shows the range in the figures below.",
+  section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is for the order of execution and for names. A click on a name shows the range in the figures below."
+    + (columns.some(c => c.key === "limit") ? " Limiter: the roof that the range reaches by half or more; else launch: the GPU waits for the host; copies; or latency: kernels wait for their own results." : ""),
     el("div", { class: "controls" },
       el("label", {}, "Search", el("input", { type: "search", id: "range-search", oninput: e => { rangeTable.search = e.target.value.trim(); redraw(); } })), view,
       summary.count > 1 ? picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); }) : null,
@@ -220,6 +226,7 @@ function ranges() {
     el("div", { id: "range-rows", class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of ranges" }),
     el("p", { id: "range-note", class: "about", role: "status" }),
     el("button", { id: "range-more", type: "button", hidden: true, onclick: () => { rangeTable.most += 1000; redraw(); } }));
+  fitting.observe(byId("range-rows"));
   listeners.push(redraw);
   redraw();
 }
@@ -293,7 +300,7 @@ function shares() {
     numbersBox.replaceChildren(numbers("Numbers of this figure", () => table("Shares by range",
       [{ label: "Range", get: p => p.name, text: true }, ...kinds.flatMap((kind, i) => [{ label: kind.name, get: p => none(p.values[i]) ? "" : kind.show(p.values[i]) }, { label: "%", get: p => percent(100 * p.shares[i]) }])], list)));
   });
-  section("shares", "Shares of a " + unit, "Each bar is a whole; its parts are the ranges." + (kinds.some(k => k.counted) ? "" : data.traced ? " counters=memory+instructions adds loads, stores, L1, L2 and HBM." : ""),
+  section("shares", "Shares of a " + unit, "Each bar is a whole; its parts are the ranges." + (kinds.some(k => k.counted) ? " Loads and stores: bytes that threads ask for in global memory. L1, L2, HBM: bytes that this level moves for them." : data.traced ? " counters=memory+instructions adds loads, stores, L1, L2 and HBM." : ""),
     deepest > 1 ? el("div", { class: "controls" }, el("label", {}, "Depth of the ranges", el("input", { type: "range", min: 1, max: deepest, value: depth, id: "share-depth",
       oninput: e => { depth = Number(e.target.value); figure.redraw(); } }))) : null, figure, legend, numbersBox);
   redrawOnTheme.push(() => figure.redraw());

@@ -66,6 +66,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 h2 { margin: 0 0 .2rem; font-size: 1.12rem; color: var(--strong); }
 h3 { margin: 1.1rem 0 .3rem; font-size: .98rem; }
 p.about { margin: 0 0 .7rem; color: var(--soft); max-width: 75ch; }
+#headline p { margin: 0 0 .6rem; } .answer { font-size: 1.2rem; font-weight: 650; color: var(--strong); }
 .tiles { display: grid; gap: .75rem; grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr)); margin: 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .7rem .9rem; min-width: 0; }
 .tile dt { color: var(--soft); font-size: .86rem; }
@@ -128,6 +129,7 @@ svg .box { fill: var(--card); stroke: var(--soft); stroke-width: 1.4; }
 svg [tabindex] { cursor: pointer; }
 svg .dim { opacity: .13; }
 svg .edge { stroke: var(--card); stroke-width: 1; }
+.more-columns { border: 0; color: var(--link); position: sticky; left: 0; }
 .legend { display: flex; flex-wrap: wrap; gap: .3rem .5rem; margin: .6rem 0 0; padding: 0; list-style: none; font-size: .88rem; }
 .legend li { min-width: 0; }
 .legend button { overflow-wrap: anywhere; display: inline-flex; gap: .4rem; align-items: center; border-color: transparent; padding: .05rem .4rem; min-height: 1.6rem; text-align: left; }
@@ -153,6 +155,10 @@ footer { color: var(--soft); font-size: .88rem; padding-bottom: 2rem; }
   .tiles { grid-template-columns: repeat(2, 1fr); gap: .5rem; }
   .tile dd { font-size: 1.2rem; }
   tbody th { max-width: 11rem; }
+  th, td { padding-left: .4rem; padding-right: .4rem; }
+  table { font-size: .82rem; }
+  #range tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+  .bar { display: none; }
   .findings > li { padding-left: 2.1rem; }
 }
 @media print {
@@ -289,6 +295,12 @@ function ink(name) {
   const hex = palette(name), part = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) || 0);
   return .299 * part[0] + .587 * part[1] + .114 * part[2] > 128 ? "#10151c" : "#ffffff";
 }
+/* How wide a text of a figure is. */
+const pen = el("canvas").getContext("2d");
+function textWidth(text) {
+  pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+  return pen.measureText(text).width;
+}
 const redrawOnTheme = [];
 
 /* One range is chosen at a time, by its place in the folded table. */
@@ -323,16 +335,34 @@ function section(id, title, about, ...children) {
   byId("sections").append(el("li", {}, el("a", { href: "#" + id }, title)));
   return made;
 }
+/* The last columns of a table that have no room are hidden, and offered. */
+const widened = new Set();
+function fitColumns(box) {
+  const made = box.querySelector("table"), name = box.getAttribute("aria-label"), room = box.clientWidth;
+  if (!made || !room) return;
+  const heads = [...made.tHead.rows[0].cells], old = box.querySelector(".more-columns");
+  const show = n => { for (const row of made.rows) [...row.cells].forEach((cell, i) => { cell.hidden = i >= n; }); };
+  if (old) { show(heads.length); old.remove(); }
+  if (made.offsetWidth <= room) return;
+  const begin = made.getBoundingClientRect().left, fitting = Math.max(2, heads.filter(h => h.getBoundingClientRect().right - begin <= room).length);
+  if (fitting >= heads.length) return;
+  if (!widened.has(name)) show(fitting);
+  box.append(el("button", { class: "more-columns", type: "button", onclick: () => { widened.has(name) ? widened.delete(name) : widened.add(name); fitColumns(box); } },
+    widened.has(name) ? "Only the columns that have room" : "Show " + some(heads.length - fitting, "more column")));
+}
+const fitting = new ResizeObserver(boxes => { for (const { target } of boxes) if (target.fitted !== target.clientWidth) { target.fitted = target.clientWidth; fitColumns(target); } });
 /* Only a table of many rows scrolls within itself. */
 const isTall = rows => rows > 40;
 /* A table of texts; a column with `text` is not a number. */
 function table(caption, columns, rows, attributes) {
-  return el("div", { class: isTall(rows.length) ? "scroll tall" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
+  const box = el("div", { class: isTall(rows.length) ? "scroll tall" : "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", attributes || {}, el("thead", {}, el("tr", {}, columns.map(c => el("th", { scope: "col", class: c.text && "text", title: c.title }, c.label)))),
       el("tbody", {}, rows.map(row => el("tr", {}, columns.map((c, i) => {
         const value = c.get(row);
-        return el(i ? "td" : "th", { class: c.text && "text", scope: i ? undefined : "row", title: c.text && String(value).length > 40 && String(value) }, value);
+        return el(i ? "td" : "th", { class: c.text && "text", scope: i ? undefined : "row", title: c.hint ? c.hint(row) : c.text && String(value).length > 40 && String(value) }, value);
       }))))));
+  fitting.observe(box);
+  return box;
 }
 /* The numbers of a figure, which a screen reader and a spreadsheet can take; made when it is opened. */
 function numbers(caption, make, open) {

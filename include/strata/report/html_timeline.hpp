@@ -29,6 +29,8 @@ struct page_limits {
   std::size_t slices = 4000;           ///< of the timeline of one step
   std::size_t tracks = 32;             ///< of that timeline
   std::size_t name = 96;               ///< columns of a name; its middle is left out
+  std::size_t kernel_name = 44;        ///< the same of a kernel in the table, and of it below
+  std::size_t whole_name = 200;
 };
 
 namespace detail {

@@ -21,6 +21,18 @@
 STRATA_BEGIN
 namespace detail {
 
+/// The part of the work outside of ranges that lies in steps.
+inline double share_outside(report_input const& input) noexcept {
+  std::uint64_t all = 0;
+  std::uint64_t in_steps = 0;
+  for (launch_record const& each : input.source.launches) {
+    if (each.node != root_node || !is_work(each.kind) || each.flags != 0) continue;
+    ++all;
+    if (each.step != no_step) ++in_steps;
+  }
+  return all == 0 ? 1.0 : static_cast<double>(in_steps) / static_cast<double>(all);
+}
+
 /// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
 /// and counts are of a mean step; ranges that are in none are left out.
 class range_table {
@@ -54,6 +66,11 @@ class range_table {
   }
 
   console_table& table() noexcept { return table_; }
+  /// What the rows and columns mean that are shown. Requires: the table was fitted.
+  std::string legend() const {
+    return table_.legend() +
+           (outside_shown_ ? "(outside ranges): work that no range launched. " : "");
+  }
   /// Nothing but an empty total.
   bool empty() const noexcept {
     return rows_.empty() || (rows_.size() == 1 && !has_outside_ && rows_[0].total.allocations == 0);
@@ -94,8 +111,9 @@ class range_table {
     return {
         {"range", 1000, form::text, 24},
         {"limiter", 92, form::text, 0,
-         "limiter: the nearest roof, or what else limits the range. "},
-        {"roof %", 93, form::percent, 0, "roof %: time at the nearest roof of the GPU busy time. "},
+         "limiter: the roof that a range reaches by half or more, else launch (the GPU waits for "
+         "the host), copies, or latency (kernels wait for their own results). "},
+        {"roof %", 93, form::percent, 0, "roof %: how near to the nearest roof, by time. "},
         {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
         {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
         {"", 30, form::bar},
@@ -128,18 +146,6 @@ class range_table {
   bool is_outside(std::size_t i) const noexcept {
     return steps_.from_steps && rows_[i].host.count() > 0 && !(rows_[i].step_share > 0.0);
   }
-  /// The part of the work outside of ranges that lies in steps.
-  double share_outside(report_input const& input) const noexcept {
-    std::uint64_t all = 0;
-    std::uint64_t in_steps = 0;
-    for (launch_record const& each : input.source.launches) {
-      if (each.node != root_node || !is_work(each.kind) || each.flags != 0) continue;
-      ++all;
-      if (each.step != no_step) ++in_steps;
-    }
-    return all == 0 ? 1.0 : static_cast<double>(in_steps) / static_cast<double>(all);
-  }
-
   double key(std::size_t i) const noexcept {
     return by_gpu_ ? scaled(i, add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns))
                    : scaled(i, rows_[i].host_total_ns);
@@ -275,6 +281,7 @@ class range_table {
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
     double const part = steps_.per_step(1.0, step_share);
     if (!(part > 0.0)) return;
+    outside_shown_ = true;
     double const busy = static_cast<double>(work.kernel_ns + work.copy_ns) * part;
     table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), work, apart ? busy : 0.0,
                                                          part, 0, vec<double>(host_columns, none)));
@@ -303,7 +310,8 @@ class range_table {
   vec<bool> visible_;
   std::size_t hidden_ = 0;
   std::size_t outside_steps_ = 0;
-  bool has_outside_ = false;    // a row of what belongs to no range
+  bool has_outside_ = false;    // work that belongs to no range
+  bool outside_shown_ = false;  // in a row
   bool rates_by_both_ = false;  ///< of ranges without GPU time by host time
 };
 
@@ -323,6 +331,7 @@ class counter_view {
       if (i < counters.rows) add(ranges.label(i), rows[i].depth - 1, i, counter_scope::total);
     }
     if (counters.rows == 0) return;
+    has_outside_ = counters.has_value(0, counter_scope::self);
     add("(outside ranges)", 0, 0, counter_scope::self);
     table_.begin_totals();
     add("total", 0, 0, counter_scope::total);
@@ -355,6 +364,7 @@ class counter_view {
     if (!differing_.empty()) text += "Other work in other counting steps: " + differing_ + ". ";
     if (above_peak_) text += "Above 100 %: the counted step differs from the timed ones. ";
     text += table_.legend();
+    if (has_outside_) text += "(outside ranges): counted while no range was open. ";
     if (!text.empty()) text.pop_back();
     return text;
   }
@@ -391,7 +401,8 @@ class counter_view {
       {{"tensor GFLOP/s", 70, form::rate}, "tensor_flop_per_second"},
       {{"tensor peak %", 71, form::percent}, "tensor_of_peak"},
       {{"FLOP/B", 76, form::plain}, "flop_per_hbm_byte"},
-      {{"occupancy %", 74, form::percent}, "achieved_occupancy"},
+      {{"occupancy %", 74, form::percent, 0, "occupancy %: warps on the SMs, of those that fit. "},
+       "achieved_occupancy"},
       {{"tensor active %", 73, form::percent}, "tensor_active_rate"},
       {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too. "},
        "cpu_task_clock_ns"},
@@ -492,6 +503,7 @@ class counter_view {
   console_table table_;
   vec<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;
+  bool has_outside_ = false;
   bool above_peak_ = false;
   bool scaled_ = false;
   std::string differing_;

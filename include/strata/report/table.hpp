@@ -87,10 +87,11 @@ inline std::string cost_text(profile const& source) {
 /// A kernel with all its launches in ranges of one name.
 struct top_kernel {
   kernel_row const* row = nullptr;  ///< one of those that were folded
-  std::string path;                 ///< with every index as [*]
-  std::uint64_t count = 0;
-  std::uint64_t timed = 0;  ///< those whose times the device did not lose
-  double total_ns = 0.0;
+  std::string name;
+  std::string path;       ///< with every index as [*]
+  double launches = 0.0;  ///< of a mean step
+  double step_ns = 0.0;   ///< of a mean step
+  duration_statistics duration;
   double filled_ns = 0.0;  ///< gpu_utilisation times duration; NaN where it is not known
 };
 
@@ -106,17 +107,26 @@ inline vec<std::string> folded_paths(vec<range_row> const& rows) {
   return paths;
 }
 
-/// Kernels by name and folded range, the longest total first.
+/// Kernels by name and folded range, the longest in a mean step first; without those that are in no
+/// step.
 inline vec<top_kernel> fold_kernels(report_input const& input) {
   vec<std::string> const paths = folded_paths(input.ranges);
+  vec<std::string> const names = distinct_names(input.kernels);
   number_map<std::size_t> rows;  // by path_id
   for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
     std::size_t const* const at = rows.find(row.path_id);
+    double const share = at == nullptr ? 1.0
+                         : *at == 0    ? share_outside(input)
+                                       : input.ranges[*at].step_share;
+    if (!(share > 0.0)) continue;
     double const total = row.duration.sum();
-    kernels.push_back({&row, at == nullptr ? row.path : paths[*at], row.count, row.duration.count(),
-                       total, total * row.gpu_utilisation});
+    kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
+                       at == nullptr ? row.path : paths[*at],
+                       input.steps.per_step(static_cast<double>(row.count), share),
+                       input.steps.per_step(total, share), row.duration,
+                       total * row.gpu_utilisation});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);
@@ -126,9 +136,9 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
   for (std::size_t i = 1; i < kernels.size(); ++i) {
     top_kernel& to = kernels[kept];
     if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
-      to.count += kernels[i].count;
-      to.timed += kernels[i].timed;
-      to.total_ns += kernels[i].total_ns;
+      to.launches += kernels[i].launches;
+      to.step_ns += kernels[i].step_ns;
+      to.duration.add(kernels[i].duration);
       to.filled_ns += kernels[i].filled_ns;
     } else if (++kept != i) {
       kernels[kept] = std::move(kernels[i]);
@@ -136,7 +146,7 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
   }
   if (!kernels.empty()) kernels.resize(kept + 1);
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
-    if (a.total_ns != b.total_ns) return a.total_ns > b.total_ns;
+    if (a.step_ns != b.step_ns) return a.step_ns > b.step_ns;
     return a.path != b.path ? a.path < b.path : a.row->mangled < b.row->mangled;
   });
   return kernels;
@@ -208,7 +218,7 @@ inline void write_ranges(text_writer& out, report_input const& input,
         human_count(ranges.outside_steps()).text() +
         (ranges.outside_steps() == 1 ? " range is in no step: it is in ranges.csv only. "
                                      : " ranges are in no step: they are in ranges.csv only. ");
-  legend += table.legend();
+  legend += ranges.legend();
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }
@@ -270,15 +280,15 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   vec<top_kernel> const kernels = fold_kernels(input);
   if (kernels.empty()) return;
   double all_ns = 0.0;
-  for (top_kernel const& kernel : kernels) all_ns += kernel.total_ns;
+  for (top_kernel const& kernel : kernels) all_ns += kernel.step_ns;
   using form = console_form;
   console_table table(
-      {{"kernel", 1000, form::text, 24},
+      {{"kernel", 1000, form::text, 28},
        {"range", 900, form::text, 20},
-       {"count", 60, form::count},
-       {"total", 100, form::time},
-       {"mean", 70, form::time},
-       {"kernel %", 80, form::percent},
+       {"launches", 60, form::count},
+       {"GPU time", 100, form::time},
+       {"mean", 70, form::time, 0, "mean: of a launch. "},
+       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time. "},
        {"", 20, form::bar},
        {"GPU fill %", 40, form::percent, 0,
         "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time. "}});
@@ -286,23 +296,21 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   std::size_t const shown = (std::min)(most, kernels.size());
   for (std::size_t i = 0; i < shown; ++i) {
     top_kernel const& kernel = kernels[i];
-    double const mean =
-        kernel.timed > 0 ? kernel.total_ns / static_cast<double>(kernel.timed) : 0.0;
-    rest_ns -= kernel.total_ns;
-    std::string const& name = kernel.row->short_name;
-    double const share = percent_of(kernel.total_ns, all_ns);
-    table.add_row({{console_text(name.empty() ? kernel.row->mangled : name)},
+    rest_ns -= kernel.step_ns;
+    double const share = percent_of(kernel.step_ns, all_ns);
+    table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
                    {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
-                  {static_cast<double>(kernel.count), kernel.total_ns, mean, share, share,
-                   percent_of(kernel.filled_ns, kernel.total_ns)});
+                  {kernel.launches, kernel.step_ns, kernel.duration.mean(), share, share,
+                   percent_of(kernel.filled_ns, kernel.duration.sum())});
   }
   out.put('\n');
   table.fit(usable_width(options));
   table.write(out, options.color);
   std::string text;
+  if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
   if (kernels.size() > shown)
-    text = human_count(kernels.size() - shown).text() + " more take " +
-           human_percent(rest_ns, all_ns) + " %: kernels.csv. ";
+    text += human_count(kernels.size() - shown).text() + " more take " +
+            human_percent(rest_ns, all_ns) + " %: kernels.csv. ";
   text += table.legend();
   if (!text.empty()) text.pop_back();
   if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);

@@ -2,9 +2,12 @@
 #ifndef STRATA_REPORT_TEXT_WRITER_HPP
 #define STRATA_REPORT_TEXT_WRITER_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstddef>
@@ -128,19 +131,24 @@ inline std::string aligned(std::string_view text, std::size_t width, bool left =
   return cell.insert(left ? 0 : cell.size(), text);
 }
 
+/// The longest begin of a text that fits into `width` columns.
+inline std::string_view begin_of(std::string_view text, std::size_t width) noexcept {
+  std::size_t end = 0;
+  for (std::size_t used = 0; end < text.size();) {
+    utf8_character const c = decode_utf8(text, end);
+    used += c.valid ? width_of(c.value) : 1;
+    if (used > width) break;
+    end += c.length;
+  }
+  return text.substr(0, end);
+}
+
 /// The text within `width` columns; where it is longer, its middle becomes an ellipsis.
 inline std::string shortened(std::string_view text, std::size_t width) {
   if (display_width(text) <= width) return std::string(text);
   if (width == 0) return {};
   std::size_t const tail_width = (width - 1) / 2;
-  std::size_t const head_width = width - 1 - tail_width;
-  std::size_t head = 0;
-  for (std::size_t used = 0; head < text.size();) {
-    utf8_character const c = decode_utf8(text, head);
-    used += c.valid ? width_of(c.value) : 1;
-    if (used > head_width) break;
-    head += c.length;
-  }
+  std::size_t const head = begin_of(text, width - 1 - tail_width).size();
   // The longest end that fits; it begins at a character that takes columns.
   std::size_t tail = head;
   for (std::size_t rest = display_width(text.substr(head)); tail < text.size();) {
@@ -155,6 +163,106 @@ inline std::string shortened(std::string_view text, std::size_t width) {
   result += text.substr(tail);
   return result;
 }
+
+/// Cuts long names so that different ones stay different.
+class name_cutter {
+ public:
+  explicit name_cutter(std::size_t width) : width_(width) {}
+
+  /// The names within the width. What would be equal without its middle is cut at the end, and
+  /// shows the words that differ: `sm80_~tilesize64x64x8_stage3~split`.
+  void cut(vec<std::string>& names) const {
+    flat_map<std::string, std::size_t> places;
+    for (std::string const& each : names) places[each] = 0;
+    vec<std::string> whole;
+    for (auto const& each : places.entries()) whole.push_back(each.first);
+    vec<std::string> const cut = cut_distinct(whole);
+    for (std::size_t i = 0; i < whole.size(); ++i) places[whole[i]] = i;
+    for (std::string& each : names) each = cut[places[each]];
+  }
+
+ private:
+  vec<std::string> cut_distinct(vec<std::string> const& whole) const {
+    vec<std::string> names;
+    for (std::string const& each : whole) names.push_back(shortened(each, width_));
+    std::size_t const head = width_ / 5;
+    for (std::size_t i = 0; i < whole.size() && head > 1; ++i) {
+      vec<std::size_t> alike;
+      for (std::size_t k = 0; k < whole.size(); ++k)
+        if (names[k] != whole[k] && begin_of(whole[k], head) == begin_of(whole[i], head))
+          alike.push_back(k);
+      if (alike.empty() || alike[0] != i || !collide(names, alike)) continue;
+      std::size_t const from = word_that_differs(whole, alike, head);
+      for (std::size_t const k : alike) {
+        std::string_view const name(whole[k]);
+        names[k] = ended(name, head + 1) + ended(name.substr(from), width_ - head - 1);
+      }
+      for (std::size_t const k : alike) separate(whole, names, alike, k, from, head);
+    }
+    return names;
+  }
+
+  /// The longest begin that has room, before an ellipsis where something is left out.
+  static std::string ended(std::string_view text, std::size_t room) {
+    if (display_width(text) <= room) return std::string(text);
+    return std::string(begin_of(text, room - 1)).append(ellipsis);
+  }
+
+  static bool collide(vec<std::string> const& cut, vec<std::size_t> const& among) {
+    for (std::size_t const i : among)
+      for (std::size_t const k : among)
+        if (i != k && cut[i] == cut[k]) return true;
+    return false;
+  }
+
+  /// Those whose begin is still the same get the word in which they differ at the end.
+  void separate(vec<std::string> const& whole, vec<std::string>& names,
+                vec<std::size_t> const& among, std::size_t i, std::size_t from,
+                std::size_t head) const {
+    vec<std::size_t> alike;
+    for (std::size_t const k : among)
+      if (names[k] == names[i]) alike.push_back(k);
+    if (alike.size() < 2) return;
+    std::size_t const room = width_ - head - 1;
+    std::size_t const at = word_that_differs(whole, alike, from);
+    std::size_t const enough = (std::max)(room / 6, difference(whole, alike) - at + 1);
+    for (std::size_t const k : alike) {
+      std::string_view const name(whole[k]);
+      std::size_t const word = (std::min)(name.find_first_of(separators, at), name.size()) - at;
+      bool const fits = word >= enough && word <= room / 4 && room >= 28;
+      std::string_view const last =
+          begin_of(name.substr(at), fits ? word : (std::min)(enough, room / 2));
+      names[k] = ended(name, head + 1) + ended(name.substr(from), room - display_width(last));
+      names[k] += last;
+    }
+  }
+
+  /// How much at the begin the names have in common.
+  static std::size_t difference(vec<std::string> const& whole, vec<std::size_t> const& among) {
+    std::string_view const first = whole[among[0]];
+    std::size_t same = first.size();
+    for (std::size_t const k : among) {
+      if (k == among[0]) continue;
+      std::size_t const most = (std::min)(same, whole[k].size());
+      for (same = 0; same < most && whole[k][same] == first[same];) ++same;
+    }
+    return same;
+  }
+  /// Where the word begins in which the names differ first; from `least` on.
+  static std::size_t word_that_differs(vec<std::string> const& whole, vec<std::size_t> const& among,
+                                       std::size_t least) {
+    std::size_t const same = difference(whole, among);
+    std::size_t const separator =
+        same == 0 ? std::string::npos : whole[among[0]].find_last_of(separators, same - 1);
+    std::size_t const word = separator == std::string::npos ? 0 : separator + 1;
+    std::size_t at = (std::min)((std::max)(word, least), same);
+    while (at > 0 && (static_cast<unsigned char>(whole[among[0]][at]) & 0xC0) == 0x80) --at;
+    return at;
+  }
+
+  static constexpr std::string_view separators = "_:<>, /";
+  std::size_t width_;
+};
 
 STRATA_DETAIL_END_CODE
 

@@ -396,6 +396,32 @@ struct pass_plan {
     return !set.metrics.empty();
   }
 
+  /// A problem for what the chip lacks and was asked for by its own name, or as a preset of which
+  /// nothing is left; and for bytes of memory, which every chip should have. What else a preset has
+  /// for other chips, such as a format of tensor cores, is absent in the files, with the reason.
+  static void add_absent(std::string_view request, metric_set const& set, vec<status>& problems) {
+    auto const add = [&problems](std::string const& what, absent_metric const& each) {
+      problems.emplace_back(errc::not_supported, what + " cannot be counted: " + each.reason);
+    };
+    while (!request.empty()) {
+      std::string const item(take_until(request, "+, \t"));
+      vec<std::string> const names = expand_metrics(item);
+      vec<absent_metric const*> absent;
+      for (absent_metric const& each : set.absent)
+        if (names.contains(each.key)) absent.push_back(&each);
+      if (!absent.empty() && absent.size() == names.size()) {
+        add(item, *absent[0]);
+        continue;
+      }
+      for (absent_metric const* const each : absent) {
+        metric const* const entry = find_metric(each->key);
+        if (entry != nullptr && entry->level >= metric_level::l1 &&
+            entry->level <= metric_level::hbm)
+          add(each->key, *each);
+      }
+    }
+  }
+
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`). `problems` takes what cannot
   /// be counted; the rest is. Errors: unavailable, not_permitted, busy, not_supported: nothing can
   /// be counted.
@@ -415,9 +441,7 @@ struct pass_plan {
     set = host.resolve(expand_metrics(request));
     for (unknown_metric const& each : set.unknown)
       problems.emplace_back(errc::bad_argument, each.message());
-    for (absent_metric const& each : set.absent) {
-      problems.emplace_back(errc::not_supported, each.key + " cannot be counted: " + each.reason);
-    }
+    add_absent(request, set, problems);
     if (set.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
     for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart))
       host.configure_apart(group.counters, configs, problems);
