@@ -460,6 +460,26 @@ TEST_CASE("serialised-streams: small kernels of several streams, none at a time"
   CHECK(a.find("few-blocks") == nullptr);
 }
 
+TEST_CASE("serialised-streams: kernels that fill the GPU hide no small ones behind them") {
+  for (std::uint32_t const blocks : {1000u, 16u}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 2000 * us, 1000, 7); });
+      for (std::uint32_t i = 0; i < 8; ++i)
+        p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us, blocks, 8 + i % 4); });
+      p.wait();
+    });
+    answer const a(p.made);
+    if (blocks == 1000) {
+      CHECK(a.find("serialised-streams") == nullptr);
+      continue;
+    }
+    a.first_is("serialised-streams", "attention");
+    CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(600 * us));
+    CHECK(a.find("few-blocks") == nullptr);
+  }
+}
+
 TEST_CASE("few-blocks: fewer than there are SMs") {
   program p;
   p.run(4, [&] {

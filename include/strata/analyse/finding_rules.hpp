@@ -113,33 +113,33 @@ class finding_rules : private kernel_rules {
     return true;
   }
 
+  /// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
   bool serialised_streams(finding_rule const& by) {
     steps_summary const& steps = in_.steps;
-    if (steps.streams.size() < 2 || in_.source.environment.devices.size() > 1) return true;
-    double all = 0.0;
-    for (stream_time const& each : steps.streams) all += each.ns;
-    double const others = all - steps.streams[0].ns;
-    double filled = 0.0;
-    double placed = 0.0;
-    std::size_t dearest = 0;
-    for (kernel_row const& each : in_.kernels) {
-      if (!known(each.gpu_utilisation)) continue;
-      placed += each.duration.sum();
-      filled += each.duration.sum() * each.gpu_utilisation;
+    if (in_.source.environment.devices.size() != 1) return true;
+    double all = 0.0, filled = 0.0, busiest = 0.0;
+    std::size_t streams = 0;
+    for (stream_time const& each : steps.streams) {
+      all += each.small_ns;
+      filled += each.filled_ns;
+      busiest = (std::max)(busiest, each.small_ns);
+      streams += each.small_ns > 0.0 ? 1u : 0u;
     }
-    for (std::size_t i = 1; i < rows_.size(); ++i)
-      if (rows_[i].self.kernel_ns > rows_[dearest].self.kernel_ns) dearest = i;
-    double const fill = placed > 0.0 ? filled / placed : 1.0;
-    if (!(all > 0.0) || others < 0.2 * all || steps.overlap_ns > 0.1 * all || fill > 0.5)
-      return true;
-    double const cost = all - (std::max)(steps.streams[0].ns, all * fill);
-    if (!is_dear(cost)) return true;
-    finding& made = add_kernels(by, dearest, cost,
-                                "kernels of " + std::to_string(steps.streams.size()) +
-                                    " streams run one after the other, each on " + percent(fill) +
-                                    " of the SMs");
-    for (double& each : explained_) each += cost;
-    prove(made, "streams", static_cast<double>(steps.streams.size()), "");
+    double const cost = all - (std::max)(busiest, filled);
+    if (all - busiest < 0.2 * all || steps.overlap_ns > 0.1 * all || !is_dear(cost)) return true;
+    vec<double> small(rows_.size(), 0.0);
+    for (kernel_row const& each : in_.kernels)
+      if (each.blocks_mean <= 0.5 * multiprocessors_) small[row_of(each)] += each.duration.sum();
+    std::size_t dearest = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (small[i] > small[dearest]) dearest = i;
+      if (small[i] > 0.0) explained_[i] += cost;
+    }
+    finding& made =
+        add(by, dearest, cost,
+            "kernels of " + std::to_string(streams) + " streams run one after the other, each on " +
+                percent(filled / all) + " of the SMs");
+    prove(made, "streams", static_cast<double>(streams), "");
     prove(made, "gpu_kernel_ns", all, "ns");
     prove(made, "overlap_ns", steps.overlap_ns, "ns");
     return true;
