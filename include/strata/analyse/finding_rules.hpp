@@ -78,6 +78,7 @@ class finding_rules : private kernel_rules {
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
+        if (row.self.allocations == 0) return idle + "the host frees memory";
         return idle + "the host allocates and frees memory, " +
                count(per_step(each.row, row.self.allocations)) + " times a step";
       case idle_cause::host_work:
@@ -241,7 +242,10 @@ class finding_rules : private kernel_rules {
     auto const threads = static_cast<double>((std::max)(std::size_t{1}, in_.source.threads.size()));
     double const window = cost.seconds_in_window * 1e9 * threads;
     if (!(ns > 0.1 * window) || !(window > 0.0)) return true;
-    finding& made = add(by, 0, 0.0,
+    // What it takes while the GPU works may cost nothing.
+    double cost_of_step = in_.steps.per_step(ns) / threads;
+    if (has_device_work()) cost_of_step = (std::min)(cost_of_step, idle_of_host());
+    finding& made = add(by, 0, cost_of_step,
                         "the recording itself takes " + percent(ns / window) +
                             " of the recorded time of its threads");
     prove(made, "own_ns", in_.steps.per_step(ns), "ns");
@@ -261,6 +265,20 @@ class finding_rules : private kernel_rules {
 
   double active_idle_ns() const noexcept {
     return (std::max)(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
+  }
+
+  /// Time in which the device is idle for what the host does, in the ranges from `row` on that lie
+  /// in it.
+  double idle_of_host(std::size_t row = 0) const noexcept {
+    if (!in_.steps.has_timeline) return active_idle_ns();
+    double sum = 0.0;
+    for (idle_time const& each : in_.steps.idle)
+      if (each.cause != idle_cause::device && is_in(each.row, row)) sum += each.ns;
+    return sum;
+  }
+  bool is_in(std::size_t row, std::size_t above) const noexcept {
+    while (row > above) row = rows_[row].parent;
+    return row == above;
   }
 
   /// What the calls of a row cost beyond its median; 0 where they hardly vary. Layers may differ
@@ -294,7 +312,7 @@ class finding_rules : private kernel_rules {
     std::size_t said = 0;
     for (std::size_t row = 1; row < found.size() && said < most_of_a_rule; ++row) {
       double cost = found[row].cost;
-      if (has_device_work()) cost = (std::min)(cost, active_idle_ns());
+      if (has_device_work()) cost = (std::min)(cost, idle_of_host(row));
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
       ++said;
       range_row const& worst = in_.by_index[found[row].worst];

@@ -37,6 +37,8 @@ class host_timeline {
  public:
   /// Host time between two calls from which on it is work of the program.
   static constexpr std::int64_t least_host_work = 8'000;
+  /// A wait goes on for so long after its work only where a pool gives released memory back in it.
+  static constexpr std::int64_t least_giving_back = 50'000;
 
   /// Calls and ranges that ended before `from` are left out.
   host_timeline(profile const& source, std::int64_t from) : source_(source) {
@@ -93,7 +95,9 @@ class host_timeline {
         until = left;
       }
       std::int64_t const from = (std::max)(call.begin, begin);
-      launch_record const& by = blame(call);
+      launch_record const* const freed =
+          until - from >= least_giving_back ? released_before(call) : nullptr;
+      launch_record const& by = freed != nullptr ? *freed : blame(call);
       if (from < until) sink(by.node, cause_of(by.kind), until - from);
       until = (std::min)(until, from);
       next = &call;
@@ -101,6 +105,22 @@ class host_timeline {
     if (until > begin)
       sink(node_at(thread, begin + (until - begin) / 2, next == nullptr ? root_node : next->node),
            idle_cause::host_work, until - begin);
+  }
+
+  /// The last release in the thread of this wait since the wait before; null where there is none,
+  /// and for other calls.
+  launch_record const* released_before(launch_record const& wait) const noexcept {
+    if (wait.kind != api_kind::wait) return nullptr;
+    std::size_t at = calls_.count_first([&](std::uint32_t each) {
+      launch_record const& call = source_.launches[each];
+      return call.thread != wait.thread ? call.thread < wait.thread : call.begin < wait.begin;
+    });
+    for (; at > 0 && is_of(at - 1, wait.thread); --at) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.kind == api_kind::release) return &call;
+      if (call.kind == api_kind::wait) return nullptr;
+    }
+    return nullptr;
   }
 
   /// The innermost range that was open; `otherwise` where none is known.

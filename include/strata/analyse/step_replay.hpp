@@ -81,6 +81,7 @@ class step_replay {
     place before = none;   ///< in the thread
     place anchor = none;   ///< the step whose begin it keeps its distance from
     place until = none;    ///< the work that it waits for
+    place freed = none;    ///< row whose released memory is given back in this wait
     place work = none;     ///< the last that it put on the device
     std::int64_t own = 0;  ///< what it takes where that work has ended
     std::int64_t lag = 0;  ///< from the end of that work
@@ -194,6 +195,9 @@ class step_replay {
               host.node_at(each.thread, from_ns + (each.begin - from_ns) / 2, root_node));
       }
       anchor(each, last);
+      if (each.launch != none && each.end - each.begin >= host_timeline::least_giving_back)
+        if (launch_record const* const freed = host.released_before(source_.launches[each.launch]))
+          each.freed = tree_.position_of(freed->node);
       calls_.push_back(each);
     }
     for (step& each : steps_) {
@@ -352,10 +356,10 @@ class step_replay {
     if (each.until == none) return;
     work const& last = works_[each.until];
     bool const waited = last.end > each.begin && last.end <= each.end && last.begin < each.end;
-    if (waited)
-      each.own = each.lag = each.end - last.end;
-    else if (waits || last.end > each.end)
-      each.until = none;
+    if (waited) each.own = each.lag = each.end - last.end;
+    if (each.own < host_timeline::least_giving_back) each.freed = none;
+    if (waited) return;
+    if (waits || last.end > each.end) each.until = none;
   }
 
   /// From a call to its work and from work to the next, where that was what it waited for; what it
@@ -433,9 +437,10 @@ class step_replay {
   }
   void end(call& each) const noexcept {
     double const by = factor_of(each);
-    each.new_end = each.new_begin + scaled(each.own, by);
+    double const freed = each.freed == none ? 1.0 : factor(each.freed, change_.allocations);
+    each.new_end = each.new_begin + scaled(each.own, by * freed);
     if (each.until == none || !(by > 0.0)) return;
-    each.new_end = (std::max)(each.new_end, works_[each.until].new_end + each.lag);
+    each.new_end = (std::max)(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
   }
   void begin(work& each) noexcept {
     std::int64_t from = lost_time;
