@@ -439,6 +439,31 @@ TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
   }
 }
 
+TEST_CASE("host-work: ranges that follow each other have their own parts of an idle time") {
+  program p;
+  std::uint32_t const step = p.node(0, "step"), tokens = p.node(step, "tokens");
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 50 * us); });
+    p.wait();
+    p.in(step, [&](std::uint32_t) {
+      p.now += 60 * us;
+      p.in(tokens, [&](std::uint32_t) { p.now += 300 * us; });
+    });
+    p.in(p.other, [&](std::uint32_t) { p.now += 100 * us; });
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 250 * us; });
+  });
+  answer const a(p.made);
+  a.first_is("host-work", "step/tokens");
+  REQUIRE(a.findings().size() >= 4);
+  double const costs[] = {300, 250, 100, 60};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(a.findings()[i].rule == "host-work");
+    CHECK(a.findings()[i].cost_ns_per_step == doctest::Approx(costs[i] * us).epsilon(0.01));
+    CHECK(a.findings()[i].predicted_step_ns ==
+          doctest::Approx(a.steps().mean_ns - costs[i] * us).epsilon(0.02));
+  }
+}
+
 TEST_CASE("pageable-copy and copy-in-step: copies that no kernel hides") {
   for (bool const pageable : {true, false}) {
     program p;

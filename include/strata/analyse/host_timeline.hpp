@@ -77,6 +77,9 @@ class host_timeline {
     auto const blame = [&](launch_record const& call) -> launch_record const& {
       return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
     };
+    auto const host_work = [&sink](std::uint32_t node, std::int64_t ns) {
+      sink(node, idle_cause::host_work, ns);
+    };
     std::int64_t until = end;
     launch_record const* next = last;
     bool first_call = true;
@@ -88,8 +91,7 @@ class host_timeline {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
         launch_record const& by = blame(next == nullptr ? call : *next);
         if (own)
-          sink(node_at(thread, left + (until - left) / 2, by.node), idle_cause::host_work,
-               until - left);
+          each_open(thread, left, until, by.node, host_work);
         else
           sink(by.node, cause_of(by.kind), until - left);
         until = left;
@@ -102,9 +104,7 @@ class host_timeline {
       until = (std::min)(until, from);
       next = &call;
     }
-    if (until > begin)
-      sink(node_at(thread, begin + (until - begin) / 2, next == nullptr ? root_node : next->node),
-           idle_cause::host_work, until - begin);
+    each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
   }
 
   /// The last release in the thread of this wait since the wait before; null where there is none,
@@ -123,20 +123,38 @@ class host_timeline {
     return nullptr;
   }
 
-  /// The innermost range that was open; `otherwise` where none is known.
-  std::uint32_t node_at(std::uint32_t thread, std::int64_t time,
-                        std::uint32_t otherwise) const noexcept {
-    constexpr int most = 256;
+  /// Tells `sink(node, ns)` the innermost ranges that were open from `begin` to `end`; `otherwise`
+  /// where none is known.
+  template <class Sink>
+  void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
+                 std::uint32_t otherwise, Sink sink) const {
+    constexpr std::size_t most_siblings = 256;
     std::size_t at = ranges_.count_first([&](std::uint32_t each) {
       range_record const& range = source_.ranges[each];
-      return range.thread != thread ? range.thread < thread : range.begin <= time;
+      return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
-    for (int i = 0; i < most && at > 0; ++i) {
-      range_record const& range = source_.ranges[ranges_[--at]];
-      if (range.thread != thread) break;
-      if (range.end >= time) return range.node;
+    vec<range_record const*> open;  // the innermost last
+    for (std::size_t i = at - (std::min)(at, most_siblings); i < at; ++i) {
+      range_record const& range = source_.ranges[ranges_[i]];
+      if (range.thread == thread && range.end > begin) open.push_back(&range);
     }
-    return ranges_.empty() ? otherwise : root_node;
+    std::int64_t now = begin;
+    auto const pass = [&](std::int64_t until) {
+      while (now < until) {
+        std::int64_t const to = open.empty() ? until : (std::min)(until, open.back()->end);
+        std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
+        if (to > now) sink(open.empty() ? outside : open.back()->node, to - now);
+        now = (std::max)(now, to);
+        if (!open.empty() && open.back()->end <= now) open.pop_back();
+      }
+    };
+    for (; at < ranges_.size(); ++at) {
+      range_record const& range = source_.ranges[ranges_[at]];
+      if (range.thread != thread || range.begin >= end) break;
+      pass(range.begin);
+      open.push_back(&range);
+    }
+    pass(end);
   }
 
  private:
