@@ -128,13 +128,13 @@ class finding_rules : private kernel_rules {
     }
     double const cost = all - (std::max)(busiest, filled);
     if (all - busiest < 0.2 * all || steps.overlap_ns > 0.1 * all || !is_dear(cost)) return true;
-    vec<double> small(rows_.size(), 0.0);
+    vec<double> little(rows_.size(), 0.0);
     for (kernel_row const& each : in_.kernels)
-      if (each.blocks_mean <= 0.5 * multiprocessors_) small[row_of(each)] += each.duration.sum();
+      if (each.blocks_mean <= 0.5 * multiprocessors_) little[row_of(each)] += each.duration.sum();
     std::size_t dearest = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (small[i] > small[dearest]) dearest = i;
-      if (small[i] > 0.0) explained_[i] += cost;
+      if (little[i] > little[dearest]) dearest = i;
+      if (little[i] > 0.0) explained_[i] += cost;
     }
     finding& made =
         add(by, dearest, cost,
