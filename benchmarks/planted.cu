@@ -142,6 +142,16 @@ __global__ void fma_kernel(float* to, int rounds, float x) {
   to[position()] = sum;
 }
 
+/// With much shared memory a block has an SM for itself; 64 threads wait for each load there.
+__global__ void staged_kernel(float4 const* from, float4* to, std::size_t items) {
+  extern __shared__ float4 stage[];
+  for (std::size_t i = position(); i < items; i += std::size_t{gridDim.x} * blockDim.x) {
+    stage[threadIdx.x] = from[i];
+    __syncwarp();
+    to[i] = stage[threadIdx.x];
+  }
+}
+
 void compute_on_the_cpu(int microseconds) {
   auto const end = std::chrono::steady_clock::now() + std::chrono::microseconds(microseconds);
   while (std::chrono::steady_clock::now() < end) {
@@ -312,6 +322,78 @@ void pointer_chase() {
   wait();
 }
 
+/// The pool keeps nothing, so that the wait unmaps what the next layer maps again.
+void trimmed_pool() {
+  for (int layer = 0; layer < 4; ++layer) {
+    STRATA_RANGE("block", layer);
+    float* activations;
+    CHECK(cudaMallocAsync(&activations, std::size_t{1} << 28, streams[0]));
+    add_kernel<<<1u << 18, threads, 0, streams[0]>>>(activations, 1.0f);
+    CHECK(cudaFreeAsync(activations, streams[0]));
+    CHECK(cudaStreamSynchronize(streams[0]));
+  }
+}
+
+/// Half of the step's kernels fill the GPU.
+void serialised_beside() {
+  {
+    STRATA_RANGE("model");
+    for (int i = 0; i < 8; ++i) triad(large);
+    wait();
+  }
+  serialised_streams();
+}
+
+constexpr int staged_bytes = 200 << 10;
+
+void tail_wave() {
+  {
+    STRATA_RANGE("norm");
+    triad(std::size_t{1} << 24);
+  }
+  STRATA_RANGE("tiles");
+  fma_kernel<<<multiprocessors + 8, 1024, staged_bytes>>>(c, 1000, 0.999f);
+  wait();
+}
+
+void low_occupancy() {
+  {
+    STRATA_RANGE("norm");
+    triad(std::size_t{1} << 24);
+  }
+  STRATA_RANGE("dequantise");
+  staged_kernel<<<8 * multiprocessors, 64, staged_bytes>>>(
+      reinterpret_cast<float4 const*>(a), reinterpret_cast<float4*>(c), std::size_t{1} << 22);
+  wait();
+}
+
+/// A pass is declared, four are made.
+void extra_traffic() {
+  STRATA_RANGE("attention", strata::bytes(12.0 * large));
+  for (int i = 0; i < 4; ++i) triad(large);
+  wait();
+}
+
+/// Done twice, declared once.
+void declared_work() {
+  STRATA_RANGE("backward", strata::flops(132.0 * 64 * threads * 4000 * 64 * 2));
+  for (int i = 0; i < 2; ++i) fma_kernel<<<132 * 64, threads>>>(c, 4000, 0.999f);
+  wait();
+}
+
+/// Allocations cost little here, the copy costs most.
+void two_faults() {
+  for (int layer = 0; layer < 4; ++layer) {
+    STRATA_RANGE("block", layer);
+    float* scratch;
+    CHECK(cudaMalloc(&scratch, std::size_t{1} << 22));
+    triad(std::size_t{1} << 24);
+    CHECK(cudaFree(scratch));
+  }
+  STRATA_RANGE("logits");
+  CHECK(cudaMemcpy(pageable.data(), c, pageable.size() * 4, cudaMemcpyDeviceToHost));
+}
+
 // --- nothing wrong ---
 
 void sound_triad() {
@@ -330,6 +412,14 @@ void sound_fma() {
 void sound_ahead() {
   STRATA_RANGE("model");
   for (int i = 0; i < 8; ++i) triad(large);
+}
+
+/// The same of short kernels in many ranges: calls wait where the queue is full.
+void sound_layers() {
+  for (int layer = 0; layer < 64; ++layer) {
+    STRATA_RANGE("block", layer);
+    triad(std::size_t{1} << 24);
+  }
 }
 
 cudaGraphExec_t graph;
@@ -370,9 +460,17 @@ constexpr planted cases[] = {{"launch_storm", launch_storm},
                              {"cpu_work", cpu_work},
                              {"cpu_gap", cpu_gap},
                              {"pointer_chase", pointer_chase},
+                             {"trimmed_pool", trimmed_pool},
+                             {"serialised_beside", serialised_beside},
+                             {"tail_wave", tail_wave},
+                             {"low_occupancy", low_occupancy},
+                             {"extra_traffic", extra_traffic},
+                             {"declared_work", declared_work},
+                             {"two_faults", two_faults},
                              {"sound_triad", sound_triad},
                              {"sound_fma", sound_fma},
                              {"sound_ahead", sound_ahead},
+                             {"sound_layers", sound_layers},
                              {"sound_graph", sound_graph},
                              {"sound_overlap", sound_overlap}};
 
@@ -398,6 +496,9 @@ void prepare() {
     for (int i = 0; i < 20; ++i) triad(std::size_t{1} << 26, stream);
   });
   attention = capture(launch_attention);
+  constexpr cudaFuncAttribute most = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  CHECK(cudaFuncSetAttribute(fma_kernel, most, staged_bytes));
+  CHECK(cudaFuncSetAttribute(staged_kernel, most, staged_bytes));
   int count;
   CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, 0));
   multiprocessors = static_cast<unsigned>(count);

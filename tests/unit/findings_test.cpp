@@ -403,6 +403,26 @@ TEST_CASE("allocation-in-step: also where the release waits for the device") {
   CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(20 * 123.5 * us).epsilon(0.05));
 }
 
+TEST_CASE("allocation-in-step: a pool gives memory back in the wait that follows a release") {
+  for (bool const releases : {true, false}) {
+    program p;
+    p.run(4, [&] {
+      for (int i = 0; i < 4; ++i) {
+        p.in(p.attention, [&](std::uint32_t at) {
+          p.kernel_of(at, 200 * us);
+          if (releases) p.api(at, 3 * us, api_kind::release);
+        });
+        p.in(p.other,
+             [&](std::uint32_t at) { p.api(at, p.free + 400 * us - p.now, api_kind::wait); });
+      }
+    });
+    answer const a(p.made);
+    a.first_is(releases ? "allocation-in-step" : "wait-in-step", releases ? "attention" : "sample");
+    CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(1600 * us).epsilon(0.05));
+    CHECK(a.findings()[0].predicted_step_ns < 0.5 * a.steps().mean_ns);
+  }
+}
+
 TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
   for (bool const inside : {true, false}) {
     program p;
@@ -417,6 +437,31 @@ TEST_CASE("host-work and gap-between-ranges: the device waits for the CPU") {
       p.wait();
     });
     answer(p.made).first_is(inside ? "host-work" : "gap-between-ranges", inside ? "sample" : "");
+  }
+}
+
+TEST_CASE("host-work: ranges that follow each other have their own parts of an idle time") {
+  program p;
+  std::uint32_t const step = p.node(0, "step"), tokens = p.node(step, "tokens");
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 50 * us); });
+    p.wait();
+    p.in(step, [&](std::uint32_t) {
+      p.now += 60 * us;
+      p.in(tokens, [&](std::uint32_t) { p.now += 300 * us; });
+    });
+    p.in(p.other, [&](std::uint32_t) { p.now += 100 * us; });
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 250 * us; });
+  });
+  answer const a(p.made);
+  a.first_is("host-work", "step/tokens");
+  REQUIRE(a.findings().size() >= 4);
+  double const costs[] = {300, 250, 100, 60};
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(a.findings()[i].rule == "host-work");
+    CHECK(a.findings()[i].cost_ns_per_step == doctest::Approx(costs[i] * us).epsilon(0.01));
+    CHECK(a.findings()[i].predicted_step_ns ==
+          doctest::Approx(a.steps().mean_ns - costs[i] * us).epsilon(0.02));
   }
 }
 
@@ -459,6 +504,26 @@ TEST_CASE("serialised-streams: small kernels of several streams, none at a time"
   answer const a(p.made);
   a.first_is("serialised-streams", "attention");
   CHECK(a.find("few-blocks") == nullptr);
+}
+
+TEST_CASE("serialised-streams: kernels that fill the GPU hide no small ones behind them") {
+  for (std::uint32_t const blocks : {1000u, 16u}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 2000 * us, 1000, 7); });
+      for (std::uint32_t i = 0; i < 8; ++i)
+        p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 100 * us, blocks, 8 + i % 4); });
+      p.wait();
+    });
+    answer const a(p.made);
+    if (blocks == 1000) {
+      CHECK(a.find("serialised-streams") == nullptr);
+      continue;
+    }
+    a.first_is("serialised-streams", "attention");
+    CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(600 * us));
+    CHECK(a.find("few-blocks") == nullptr);
+  }
 }
 
 TEST_CASE("few-blocks: fewer than there are SMs") {
@@ -571,6 +636,18 @@ TEST_CASE("low-occupancy, tail-wave and latency-bound: far from all roofs") {
   answer(tail.made).first_is("tail-wave", "attention");
 }
 
+TEST_CASE("low-occupancy and tail-wave: what the last wave leaves idle is not the kernel's own") {
+  for (bool const slow : {true, false}) {
+    program p = one_kernel(140);
+    p.hbm(p.attention, slow ? 0.2 : 0.32);  // of 1.06 waves: of 0.53 of the SMs' time
+    p.set(p.attention, "sm__warps_active.sum", 132 * 1.7e6 * 4);
+    for (kernel_record& each : p.made.kernels) each.dynamic_shared_bytes = 120 << 10;
+    answer const a(p.made);
+    a.first_is(slow ? "low-occupancy" : "tail-wave", "attention");
+    CHECK(a.find(slow ? "tail-wave" : "low-occupancy") == nullptr);
+  }
+}
+
 TEST_CASE("declared-work: counted operations are others than declared") {
   program p = one_kernel();
   p.hbm(p.attention, 0.88);
@@ -641,6 +718,23 @@ TEST_CASE("varying-calls: layers may differ from each other, one layer's calls m
   REQUIRE(a.find("varying-calls") != nullptr);
   CHECK(a.find("varying-calls")->path == "block[*]");
   CHECK(a.find("varying-calls")->title.find("calls of block[2] differ") == 0);
+}
+
+TEST_CASE("varying-calls: what the device does not wait for costs nothing") {
+  for (bool const ahead : {true, false}) {
+    program p;
+    int count = 0;
+    p.run(40, [&] {
+      p.in(p.other, [&](std::uint32_t) { p.now += count++ % 4 == 0 ? 300 * us : 10 * us; });
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 500 * us); });
+      p.free += 100 * us;  // another program's work
+      if (!ahead) p.wait();
+    });
+    p.made.end = p.free;
+    answer const a(p.made);
+    INFO(a.all());
+    CHECK((a.find("varying-calls") == nullptr) == ahead);
+  }
 }
 
 TEST_CASE("host times only: the answer is of a step, and says what is in no range") {
@@ -976,6 +1070,28 @@ TEST_CASE("own-cost: each thread has the recorded time") {
   CHECK(answer(p.made).find("own-cost") == nullptr);
   p.made.threads.resize(1);
   CHECK(answer(p.made).find("own-cost") != nullptr);
+}
+
+TEST_CASE("own-cost: it stands first where the GPU waits for it, and costs nothing elsewhere") {
+  for (bool const idle : {true, false}) {
+    program p;
+    p.run(10, [&] {
+      p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 1000 * us); });
+      if (idle) p.wait();
+      for (int i = 0; i < 100; ++i) {
+        p.in(p.other, [&](std::uint32_t) { p.now += 4 * us; });
+        p.now += 4 * us;
+      }
+      p.wait();
+    });
+    p.made.cost.range_ns = 8'200;
+    p.made.cost.ranges = 1000;
+    answer const a(p.made);
+    if (idle) a.first_is("own-cost", "");
+    REQUIRE(a.find("own-cost") != nullptr);
+    double const most = (idle ? 820 : 20) * us;
+    CHECK(a.find("own-cost")->cost_ns_per_step <= most);
+  }
 }
 
 TEST_CASE("the page shows the dearest findings, and says how many it leaves out") {

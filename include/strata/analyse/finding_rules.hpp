@@ -78,6 +78,7 @@ class finding_rules : private kernel_rules {
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
+        if (row.self.allocations == 0) return idle + "the host frees memory";
         return idle + "the host allocates and frees memory, " +
                count(per_step(each.row, row.self.allocations)) + " times a step";
       case idle_cause::host_work:
@@ -113,33 +114,33 @@ class finding_rules : private kernel_rules {
     return true;
   }
 
+  /// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
   bool serialised_streams(finding_rule const& by) {
     steps_summary const& steps = in_.steps;
-    if (steps.streams.size() < 2 || in_.source.environment.devices.size() > 1) return true;
-    double all = 0.0;
-    for (stream_time const& each : steps.streams) all += each.ns;
-    double const others = all - steps.streams[0].ns;
-    double filled = 0.0;
-    double placed = 0.0;
-    std::size_t dearest = 0;
-    for (kernel_row const& each : in_.kernels) {
-      if (!known(each.gpu_utilisation)) continue;
-      placed += each.duration.sum();
-      filled += each.duration.sum() * each.gpu_utilisation;
+    if (in_.source.environment.devices.size() != 1) return true;
+    double all = 0.0, filled = 0.0, busiest = 0.0;
+    std::size_t streams = 0;
+    for (stream_time const& each : steps.streams) {
+      all += each.small_ns;
+      filled += each.filled_ns;
+      busiest = (std::max)(busiest, each.small_ns);
+      streams += each.small_ns > 0.0 ? 1u : 0u;
     }
-    for (std::size_t i = 1; i < rows_.size(); ++i)
-      if (rows_[i].self.kernel_ns > rows_[dearest].self.kernel_ns) dearest = i;
-    double const fill = placed > 0.0 ? filled / placed : 1.0;
-    if (!(all > 0.0) || others < 0.2 * all || steps.overlap_ns > 0.1 * all || fill > 0.5)
-      return true;
-    double const cost = all - (std::max)(steps.streams[0].ns, all * fill);
-    if (!is_dear(cost)) return true;
-    finding& made = add_kernels(by, dearest, cost,
-                                "kernels of " + std::to_string(steps.streams.size()) +
-                                    " streams run one after the other, each on " + percent(fill) +
-                                    " of the SMs");
-    for (double& each : explained_) each += cost;
-    prove(made, "streams", static_cast<double>(steps.streams.size()), "");
+    double const cost = all - (std::max)(busiest, filled);
+    if (all - busiest < 0.2 * all || steps.overlap_ns > 0.1 * all || !is_dear(cost)) return true;
+    vec<double> little(rows_.size(), 0.0);
+    for (kernel_row const& each : in_.kernels)
+      if (each.blocks_mean <= 0.5 * multiprocessors_) little[row_of(each)] += each.duration.sum();
+    std::size_t dearest = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (little[i] > little[dearest]) dearest = i;
+      if (little[i] > 0.0) explained_[i] += cost;
+    }
+    finding& made =
+        add(by, dearest, cost,
+            "kernels of " + std::to_string(streams) + " streams run one after the other, each on " +
+                percent(filled / all) + " of the SMs");
+    prove(made, "streams", static_cast<double>(streams), "");
     prove(made, "gpu_kernel_ns", all, "ns");
     prove(made, "overlap_ns", steps.overlap_ns, "ns");
     return true;
@@ -241,7 +242,10 @@ class finding_rules : private kernel_rules {
     auto const threads = static_cast<double>((std::max)(std::size_t{1}, in_.source.threads.size()));
     double const window = cost.seconds_in_window * 1e9 * threads;
     if (!(ns > 0.1 * window) || !(window > 0.0)) return true;
-    finding& made = add(by, 0, 0.0,
+    // What it takes while the GPU works may cost nothing.
+    double cost_of_step = in_.steps.per_step(ns) / threads;
+    if (has_device_work()) cost_of_step = (std::min)(cost_of_step, idle_of_host());
+    finding& made = add(by, 0, cost_of_step,
                         "the recording itself takes " + percent(ns / window) +
                             " of the recorded time of its threads");
     prove(made, "own_ns", in_.steps.per_step(ns), "ns");
@@ -261,6 +265,20 @@ class finding_rules : private kernel_rules {
 
   double active_idle_ns() const noexcept {
     return (std::max)(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
+  }
+
+  /// Time in which the device is idle for what the host does, in the ranges from `row` on that lie
+  /// in it.
+  double idle_of_host(std::size_t row = 0) const noexcept {
+    if (!in_.steps.has_timeline) return active_idle_ns();
+    double sum = 0.0;
+    for (idle_time const& each : in_.steps.idle)
+      if (each.cause != idle_cause::device && is_in(each.row, row)) sum += each.ns;
+    return sum;
+  }
+  bool is_in(std::size_t row, std::size_t above) const noexcept {
+    while (row > above) row = rows_[row].parent;
+    return row == above;
   }
 
   /// What the calls of a row cost beyond its median; 0 where they hardly vary. Layers may differ
@@ -294,7 +312,7 @@ class finding_rules : private kernel_rules {
     std::size_t said = 0;
     for (std::size_t row = 1; row < found.size() && said < most_of_a_rule; ++row) {
       double cost = found[row].cost;
-      if (has_device_work()) cost = (std::min)(cost, active_idle_ns());
+      if (has_device_work()) cost = (std::min)(cost, idle_of_host(row));
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
       ++said;
       range_row const& worst = in_.by_index[found[row].worst];

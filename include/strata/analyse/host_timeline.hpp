@@ -37,6 +37,8 @@ class host_timeline {
  public:
   /// Host time between two calls from which on it is work of the program.
   static constexpr std::int64_t least_host_work = 8'000;
+  /// A wait goes on for so long after its work only where a pool gives released memory back in it.
+  static constexpr std::int64_t least_giving_back = 50'000;
 
   /// Calls and ranges that ended before `from` are left out.
   host_timeline(profile const& source, std::int64_t from) : source_(source) {
@@ -75,6 +77,9 @@ class host_timeline {
     auto const blame = [&](launch_record const& call) -> launch_record const& {
       return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
     };
+    auto const host_work = [&sink](std::uint32_t node, std::int64_t ns) {
+      sink(node, idle_cause::host_work, ns);
+    };
     std::int64_t until = end;
     launch_record const* next = last;
     bool first_call = true;
@@ -86,37 +91,70 @@ class host_timeline {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
         launch_record const& by = blame(next == nullptr ? call : *next);
         if (own)
-          sink(node_at(thread, left + (until - left) / 2, by.node), idle_cause::host_work,
-               until - left);
+          each_open(thread, left, until, by.node, host_work);
         else
           sink(by.node, cause_of(by.kind), until - left);
         until = left;
       }
       std::int64_t const from = (std::max)(call.begin, begin);
-      launch_record const& by = blame(call);
+      launch_record const* const freed =
+          until - from >= least_giving_back ? released_before(call) : nullptr;
+      launch_record const& by = freed != nullptr ? *freed : blame(call);
       if (from < until) sink(by.node, cause_of(by.kind), until - from);
       until = (std::min)(until, from);
       next = &call;
     }
-    if (until > begin)
-      sink(node_at(thread, begin + (until - begin) / 2, next == nullptr ? root_node : next->node),
-           idle_cause::host_work, until - begin);
+    each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
   }
 
-  /// The innermost range that was open; `otherwise` where none is known.
-  std::uint32_t node_at(std::uint32_t thread, std::int64_t time,
-                        std::uint32_t otherwise) const noexcept {
-    constexpr int most = 256;
+  /// The last release in the thread of this wait since the wait before; null where there is none,
+  /// and for other calls.
+  launch_record const* released_before(launch_record const& wait) const noexcept {
+    if (wait.kind != api_kind::wait) return nullptr;
+    std::size_t at = calls_.count_first([&](std::uint32_t each) {
+      launch_record const& call = source_.launches[each];
+      return call.thread != wait.thread ? call.thread < wait.thread : call.begin < wait.begin;
+    });
+    for (; at > 0 && is_of(at - 1, wait.thread); --at) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.kind == api_kind::release) return &call;
+      if (call.kind == api_kind::wait) return nullptr;
+    }
+    return nullptr;
+  }
+
+  /// Tells `sink(node, ns)` the innermost ranges that were open from `begin` to `end`; `otherwise`
+  /// where none is known.
+  template <class Sink>
+  void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
+                 std::uint32_t otherwise, Sink sink) const {
+    constexpr std::size_t most_siblings = 256;
     std::size_t at = ranges_.count_first([&](std::uint32_t each) {
       range_record const& range = source_.ranges[each];
-      return range.thread != thread ? range.thread < thread : range.begin <= time;
+      return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
-    for (int i = 0; i < most && at > 0; ++i) {
-      range_record const& range = source_.ranges[ranges_[--at]];
-      if (range.thread != thread) break;
-      if (range.end >= time) return range.node;
+    vec<range_record const*> open;  // the innermost last
+    for (std::size_t i = at - (std::min)(at, most_siblings); i < at; ++i) {
+      range_record const& range = source_.ranges[ranges_[i]];
+      if (range.thread == thread && range.end > begin) open.push_back(&range);
     }
-    return ranges_.empty() ? otherwise : root_node;
+    std::int64_t now = begin;
+    auto const pass = [&](std::int64_t until) {
+      while (now < until) {
+        std::int64_t const to = open.empty() ? until : (std::min)(until, open.back()->end);
+        std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
+        if (to > now) sink(open.empty() ? outside : open.back()->node, to - now);
+        now = (std::max)(now, to);
+        if (!open.empty() && open.back()->end <= now) open.pop_back();
+      }
+    };
+    for (; at < ranges_.size(); ++at) {
+      range_record const& range = source_.ranges[ranges_[at]];
+      if (range.thread != thread || range.begin >= end) break;
+      pass(range.begin);
+      open.push_back(&range);
+    }
+    pass(end);
   }
 
  private:

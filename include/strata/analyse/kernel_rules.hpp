@@ -242,10 +242,19 @@ class kernel_rules : protected finding_context {
       if (each.path_id == rows_[row].path_id) return &each;
     return nullptr;
   }
-  /// Ranges whose kernels are far from all roofs, for a reason that nothing else explains.
+  /// Waves of blocks of a kernel; 0 where the device is unknown.
+  double waves_of(kernel_row const& kernel) const noexcept {
+    double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
+    return room > 0.0 ? kernel.blocks_mean / room : 0.0;
+  }
+  /// Ranges whose kernels are far from all roofs, for a reason that nothing else explains. While
+  /// the last wave of blocks runs, most SMs are idle whatever the kernel is like.
   bool is_slow(std::size_t row, double ns) const noexcept {
     double const issued = own(row, "issue_rate");
-    return load(row).fraction() < 0.5 && explained_[row] < 0.3 * ns && !(issued > 60.0) &&
+    kernel_row const* const kernel = longest_of(row);
+    double const waves = kernel == nullptr ? 0.0 : waves_of(*kernel);
+    double const filled = waves > 1.0 ? waves / std::ceil(waves) : 1.0;
+    return load(row).fraction() < 0.5 * filled && explained_[row] < 0.3 * ns && !(issued > 60.0) &&
            known(own(row, "hbm_bytes")) && known(own(row, "flop_fp32"));
   }
 
@@ -271,9 +280,8 @@ class kernel_rules : protected finding_context {
   bool tail_wave(finding_rule const& by) {
     return each_counted("issue_rate", [&](std::size_t row, double ns) {
       kernel_row const* const kernel = longest_of(row);
-      if (kernel == nullptr || multiprocessors_ == 0.0 || load(row).fraction() > 0.6) return;
-      double const room = multiprocessors_ * residency_of(*kernel, sm_).blocks;
-      double const waves = room > 0.0 ? kernel->blocks_mean / room : 0.0;
+      if (kernel == nullptr || load(row).fraction() > 0.6) return;
+      double const waves = waves_of(*kernel);
       double const cost = ns * (1.0 - waves / std::ceil(waves));
       if (!(waves > 1.0) || waves > 3.0 || cost < 0.25 * ns || explained_[row] > 0.3 * ns) return;
       if (!is_dear(cost)) return;
@@ -281,7 +289,7 @@ class kernel_rules : protected finding_context {
                                   kernel->short_name + " has " + fixed_string(waves, 2) +
                                       " waves of blocks: the last one leaves most SMs idle");
       prove(made, "blocks_mean", kernel->blocks_mean, "");
-      prove(made, "blocks_at_a_time", room, "");
+      prove(made, "blocks_at_a_time", kernel->blocks_mean / waves, "");
     });
   }
 

@@ -77,15 +77,21 @@ class step_replay {
     std::uint32_t thread;
     place launch;  ///< none: the begin or the end of a step
     place row = 0;
-    place gap_row = none;  ///< of the host's own work before it; none: that is part of launching
+    place gaps = 0;        ///< of the host's own work before it, the first
+    place gap_count = 0;   ///< 0: what is before it is part of launching
     place before = none;   ///< in the thread
     place anchor = none;   ///< the step whose begin it keeps its distance from
     place until = none;    ///< the work that it waits for
+    place freed = none;    ///< row whose released memory is given back in this wait
     place work = none;     ///< the last that it put on the device
     std::int64_t own = 0;  ///< what it takes where that work has ended
     std::int64_t lag = 0;  ///< from the end of that work
     std::int64_t new_begin = 0;
     std::int64_t new_end = 0;
+  };
+  struct gap {
+    place row;
+    std::int64_t ns;
   };
   struct work {
     std::int64_t begin;
@@ -189,17 +195,33 @@ class step_replay {
       if (follows) {
         each.before = last;
         std::int64_t const from_ns = calls_[last].end;
+        each.gaps = static_cast<place>(gaps_.size());
         if (each.begin - from_ns >= host_timeline::least_host_work)
-          each.gap_row = tree_.position_of(
-              host.node_at(each.thread, from_ns + (each.begin - from_ns) / 2, root_node));
+          host.each_open(each.thread, from_ns, each.begin, root_node,
+                         [&](std::uint32_t node, std::int64_t ns) {
+                           add_gap(each.gaps, tree_.position_of(node), ns);
+                         });
+        each.gap_count = static_cast<place>(gaps_.size()) - each.gaps;
       }
       anchor(each, last);
+      if (each.launch != none && each.end - each.begin >= host_timeline::least_giving_back)
+        if (launch_record const* const freed = host.released_before(source_.launches[each.launch]))
+          each.freed = tree_.position_of(freed->node);
       calls_.push_back(each);
     }
     for (step& each : steps_) {
       each.first = moved[each.first];
       each.last = moved[each.last];
     }
+  }
+  /// Joins what one of the last ranges has already since `first`: loops enter few again and again.
+  void add_gap(std::size_t first, place row, std::int64_t ns) {
+    for (std::size_t i = gaps_.size(); i > first && gaps_.size() - i < 8; --i) {
+      if (gaps_[i - 1].row != row) continue;
+      gaps_[i - 1].ns += ns;
+      return;
+    }
+    gaps_.push_back({row, ns});
   }
   /// The first call in a step of a thread that does not itself count steps.
   void anchor(call& each, place last) const noexcept {
@@ -352,10 +374,10 @@ class step_replay {
     if (each.until == none) return;
     work const& last = works_[each.until];
     bool const waited = last.end > each.begin && last.end <= each.end && last.begin < each.end;
-    if (waited)
-      each.own = each.lag = each.end - last.end;
-    else if (waits || last.end > each.end)
-      each.until = none;
+    if (waited) each.own = each.lag = each.end - last.end;
+    if (each.own < host_timeline::least_giving_back) each.freed = none;
+    if (waited) return;
+    if (waits || last.end > each.end) each.until = none;
   }
 
   /// From a call to its work and from work to the next, where that was what it waited for; what it
@@ -417,14 +439,19 @@ class step_replay {
     return by == 1.0 ? ns : static_cast<std::int64_t>((std::min)((std::max)(time, -most), most));
   }
 
+  std::int64_t gap_before(call const& each, call const& before) const noexcept {
+    if (each.gap_count == 0)
+      return scaled(each.begin - before.end, (std::min)(factor_of(each), 1.0));
+    std::int64_t sum = 0;
+    for (place i = each.gaps; i < each.gaps + each.gap_count; ++i)
+      sum += scaled(gaps_[i].ns, factor(gaps_[i].row, change_.host_work));
+    return sum;
+  }
   void begin(call& each) const noexcept {
     each.new_begin = each.begin;
     if (each.before != none) {
       call const& before = calls_[each.before];
-      std::int64_t const gap = each.begin - before.end;
-      double const by = each.gap_row != none ? factor(each.gap_row, change_.host_work)
-                                             : (std::min)(factor_of(each), 1.0);
-      each.new_begin = before.new_end + (each.anchor != none ? 0 : scaled(gap, by));
+      each.new_begin = before.new_end + (each.anchor != none ? 0 : gap_before(each, before));
     }
     if (each.anchor == none) return;
     step const& in = steps_[each.anchor];
@@ -433,9 +460,10 @@ class step_replay {
   }
   void end(call& each) const noexcept {
     double const by = factor_of(each);
-    each.new_end = each.new_begin + scaled(each.own, by);
+    double const freed = each.freed == none ? 1.0 : factor(each.freed, change_.allocations);
+    each.new_end = each.new_begin + scaled(each.own, by * freed);
     if (each.until == none || !(by > 0.0)) return;
-    each.new_end = (std::max)(each.new_end, works_[each.until].new_end + each.lag);
+    each.new_end = (std::max)(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
   }
   void begin(work& each) noexcept {
     std::int64_t from = lost_time;
@@ -519,6 +547,7 @@ class step_replay {
   std::int64_t from_ = lost_time;
   vec<step> steps_;
   vec<call> calls_;          ///< by thread and time
+  vec<gap> gaps_;            ///< in the order of the calls behind them
   vec<place> call_of_;       ///< by launch
   vec<work> works_;          ///< by begin
   vec<place> by_end_;        ///< the same by end

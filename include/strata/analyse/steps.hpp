@@ -41,6 +41,8 @@ struct stream_time {
   std::uint32_t stream = 0;
   double kernels = 0.0;
   double ns = 0.0;
+  double small_ns = 0.0;   ///< of kernels that leave half of the multiprocessors free, or more
+  double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
 };
 
 /// The mean recorded step; the whole run, as one step, where the program has none.
@@ -423,9 +425,14 @@ class steps_builder {
     auto const ns = static_cast<double>(elapsed(each.begin, each.end));
     if (is_kernel(each)) {
       kernel_ns_ += ns;
-      stream_time& stream = stream_of(source_.kernels[each.at].stream);
+      kernel_record const& kernel = source_.kernels[each.at];
+      stream_time& stream = stream_of(kernel.stream);
       stream.kernels += part_;
       stream.ns += part_ * ns;
+      double const filled = filled_by(kernel);
+      if (filled > 0.5) return;
+      stream.small_ns += part_ * ns;
+      stream.filled_ns += part_ * ns * filled;
       return;
     }
     copy_record const& copy = copy_of(each);
@@ -441,10 +448,18 @@ class steps_builder {
     launch_record const& call = source_.launches[each.launch];
     to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
   }
+  /// The part of the multiprocessors that have a block of this kernel; 1 where that is unknown.
+  double filled_by(kernel_record const& kernel) const noexcept {
+    double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
+    for (profile_device const& each : source_.environment.devices)
+      if (each.ordinal == kernel.device && each.multiprocessors > 0)
+        return (std::min)(1.0, blocks / each.multiprocessors);
+    return 1.0;
+  }
   stream_time& stream_of(std::uint32_t stream) {
     std::uint32_t& place = stream_places_[stream];
     if (place == 0) {
-      made_.streams.push_back({stream, 0.0, 0.0});
+      made_.streams.push_back({stream});
       place = static_cast<std::uint32_t>(made_.streams.size());
     }
     return made_.streams[place - 1];
