@@ -296,7 +296,8 @@ class activity_buffers {
       auto code = valid == 0 ? cupti::result::max_limit_reached
                              : api.get_next_record(buffer, valid, &record);
       for (; code == cupti::result::success; code = api.get_next_record(buffer, valid, &record)) {
-        self.store_.add(*record);
+        if (!if_memory_allows([&] { self.store_.add(*record); }))
+          self.dropped_.fetch_add(1, std::memory_order_relaxed);
       }
       // Work that had not ended leaves a record that cannot be read, and so cannot be passed over.
       if (code != cupti::result::max_limit_reached)

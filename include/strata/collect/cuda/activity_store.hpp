@@ -94,8 +94,8 @@ class activity_store {
         return;
     }
     if (kernels_.size() + copies_.size() + memory_.size() + waits_.size() >= batch) settle(false);
-    // Windows far apart take a page each, long before they make a batch.
-    if (newest_ - retired_ >= launch_table::page_launches) retire();
+    // Windows far apart fill the pages of calls long before they make a batch.
+    if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
 
   /// Excludes clear, settle and take while a whole buffer is added.
@@ -193,6 +193,15 @@ class activity_store {
     waits_.erase(waits_.begin(), waits_.begin() + waits);
     if (newest_ != 0) retire();
     captures_->forget_destroyed();
+  }
+
+  /// What came before its call was noted finds it now, since the call may go.
+  void find_calls() {
+    auto const stays = [this](auto& each) { return join(each) != call::left_out; };
+    kernels_.keep_if(stays);
+    copies_.keep_if(stays);
+    memory_.keep_if(stays);
+    waits_.keep_if(stays);
   }
 
   void retire() {
