@@ -90,9 +90,9 @@ void limit_memory() {
   if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) return;
   (void)std::fclose(file);
   work(1);
-  rlimit const most{pages * 4096 + (std::size_t{100} << 20), RLIM_INFINITY};
+  rlimit const most{pages * 4096 + (std::size_t{20} << 20), RLIM_INFINITY};
   (void)setrlimit(RLIMIT_AS, &most);
-  for (int i = 0; i < 3; ++i) work(400'000);
+  for (int i = 0; i < 3; ++i) work(100'000);
   std::puts("worked to its end");
 }
 
