@@ -336,6 +336,22 @@ TEST_CASE("records that come after the end of a session are none of the next one
   CHECK(p.losses.uncorrelated == 0);
 }
 
+TEST_CASE("windows far apart: each call is found, however many pages they lie on") {
+  constexpr std::uint32_t windows = 1'000;
+  traced_run run(1 << 20, 1 << 20);
+  for (std::uint32_t i = 0; i < windows; ++i) {
+    run.correlations += 10'000;  // what ran between the windows
+    for (std::uint64_t k = 0; k < 5; ++k) {
+      std::uint32_t const id = run.launch(run.a);
+      run.kernel(id, 100 * i + 10 * k, 100 * i + 10 * k + 5);
+    }
+  }
+  profile const p = run.take();
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(row(p, "a").self.kernels == 5 * windows);
+  CHECK(row(p, "a").self.launches == 5 * windows);
+}
+
 TEST_CASE("a session that begins with high ids keeps calls until their work has arrived") {
   constexpr std::uint32_t count = 800'000;
   constexpr std::uint32_t behind = 100'000;

@@ -325,6 +325,8 @@ class text_writer {
     return error_ == 0;
   }
 
+  /// Nothing is written any more.
+  void fail(int error) noexcept { error_ = error; }
   /// errno of the first failure, 0 without one.
   int error() const noexcept { return error_; }
   /// Bytes that were written, or would have been without an error.

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
@@ -207,6 +208,8 @@ class exit_hooks {
   static void run(ending how) {
     static thread_local bool in_this_thread = false;
     if (in_this_thread) return;
+    // Strata itself has failed, and may hold a lock that a report needs.
+    if (how == ending::terminate && guest::is_here()) return;
     if (in_forked_child()) return say_lost();
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
@@ -370,6 +373,7 @@ class late_ranges {
   }
   static range_token begin(name_cache*, char const*, std::size_t, std::int64_t,
                            range_attributes const*, bool) noexcept {
+    quiet_writes const quiet;
     if (in_this_thread()) say_late();
     return {};
   }
@@ -384,6 +388,8 @@ class late_ranges {
 class environment_session {
  public:
   static bool start() noexcept {
+    guest const as_guest;
+    quiet_writes const quiet;
     vec<std::string> problems;
     options const wanted = options::parse(read_request(block()) ? block().request : "", problems);
     for (std::string const& problem : problems) say(problem.c_str());

@@ -89,12 +89,28 @@ class output_directory {
     std::uint64_t device = 0;
     std::uint64_t file = 0;
     std::int64_t modified = 0;
+
+    bool same_as(identity const& other) const noexcept {
+      return known && other.known && device == other.device && file == other.file;
+    }
   };
   identity which() const noexcept {
     identity is;
 #if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
     is.known = ::lstat(path_.c_str(), &found) == 0;
+    if (is.known) is = identity_of(found);
+#endif
+    return is;
+  }
+
+  /// What a file is that was begun. A program that closes every descriptor, as daemons do, may get
+  /// the file's number for another one.
+  static identity which([[maybe_unused]] std::FILE* file) noexcept {
+    identity is;
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    is.known = ::fstat(::fileno(file), &found) == 0;
     if (is.known) is = identity_of(found);
 #endif
     return is;
@@ -107,8 +123,7 @@ class output_directory {
     int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0) return;
     struct stat now {};
-    bool const same = made.known && ::fstat(folder, &now) == 0 &&
-                      identity_of(now).device == made.device && identity_of(now).file == made.file;
+    bool const same = ::fstat(folder, &now) == 0 && identity_of(now).same_as(made);
     for (std::string const& name : files) {
       if (!same) break;
       // The last change of the directory was the rename of the report's last file.
@@ -149,6 +164,9 @@ class output_directory {
   status begin(char const* name, std::FILE*& file) const {
     std::string const part = path_ + "/" + name + ".part";
     file = std::fopen(part.c_str(), "wbe");
+#if defined(__linux__) || defined(__APPLE__)
+    if (file != nullptr && ::fileno(file) <= STDERR_FILENO) file = moved_up(file);
+#endif
     if (file == nullptr) return failure(part, errno);
     // The text_writer has a buffer. A second one here would be written again by a child that the
     // program forks meanwhile.
@@ -179,6 +197,18 @@ class output_directory {
   static identity identity_of(struct stat const& found) noexcept {
     return {true, static_cast<std::uint64_t>(found.st_dev),
             static_cast<std::uint64_t>(found.st_ino), machine::modified(found)};
+  }
+#endif
+
+#if defined(__linux__) || defined(__APPLE__)
+  /// A file under another number than those of the program's input and output, which a program may
+  /// have closed. Null, with errno, where there is none.
+  static std::FILE* moved_up(std::FILE* file) noexcept {
+    int const number = ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int const error = errno;
+    (void)std::fclose(file);
+    errno = error;
+    return number < 0 ? nullptr : ::fdopen(number, "wb");
   }
 #endif
 

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
@@ -152,6 +153,7 @@ class reported_windows {
     next_look_ = now + 100'000'000;
     int const before = reason_;
     bool const touched = differs();
+    quiet_writes const quiet;
     if (reason_ != 0 && reason_ != before) say(problem().message().c_str());
     return touched;
   }

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
@@ -61,6 +62,8 @@ class session_core {
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
     if (running_) return {};
+    guest const as_guest;
+    quiet_writes const quiet;
     refusal_ = take_ownership(options_);
     if (!refusal_.ok()) return refusal_;
     running_ = true;
@@ -89,6 +92,8 @@ class session_core {
   /// Ends collecting and brings in what is under way; afterwards ranges idle again.
   void stop() {
     if (!running_) return;
+    guest const as_guest;
+    quiet_writes const quiet;
     running_ = !in_forked_child();
     if (!running_) return;
     windows_.end();
@@ -104,8 +109,9 @@ class session_core {
     close_stream();
     if (windows_.used() && !windows_.in_window()) {
       profile_ = {};
-    } else {
-      take();
+    } else if (!if_memory_allows([&] { take(); })) {
+      profile_ = {};
+      keep(short_of_memory("this run has no profile"));
     }
     running_ = false;
     tracing_ = false;
@@ -142,6 +148,8 @@ class session_core {
   /// bad_argument when there was none.
   status report() {
     stop();
+    guest const as_guest;
+    quiet_writes const quiet;
     if (in_forked_child()) return child_is_silent();
     if (!refusal_.ok()) {
       if (options_.enabled) say("nothing is reported: " + refusal_.message());
@@ -153,8 +161,14 @@ class session_core {
       say_now(windows_.late());
       return {};
     }
-    status const outcome = report_files(options_).write(
-        profile_, said_, stream_ ? &*stream_ : nullptr, windows_.used() ? &reports_ : nullptr);
+    status outcome;
+    if (!if_memory_allows([&] {
+          outcome = report_files(options_).write(profile_, said_, stream_ ? &*stream_ : nullptr,
+                                                 windows_.used() ? &reports_ : nullptr);
+        })) {
+      outcome = short_of_memory("this run has no whole report");
+      say(outcome.message());
+    }
     stream_.reset();
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
@@ -249,7 +263,15 @@ class session_core {
 #endif
   }
 
-  static void say(std::string const& message) noexcept { detail::say(message.c_str()); }
+  static status short_of_memory(char const* consequence) {
+    return {errc::limit, std::string(consequence) +
+                             ", since memory is short: free some, or lower log= and buffers="};
+  }
+
+  static void say(std::string const& message) noexcept {
+    quiet_writes const quiet;
+    detail::say(message.c_str());
+  }
 
   void say_now(status const& outcome) {
     if (outcome.ok()) return;
@@ -308,6 +330,7 @@ class session_core {
   }
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
+    guest const as_guest;
     auto& self = *static_cast<session_core*>(context);
     if (self.windows_.used()) {
       if (self.windows_.is_due(step)) self.begin_reported(step);
@@ -319,6 +342,7 @@ class session_core {
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
+    guest const as_guest;
     auto& self = *static_cast<session_core*>(context);
     if (self.windows_.used() && !self.windows_.in_window()) {
       if (self.windows_.was_touched()) self.begin_reported(step + 1);
@@ -370,7 +394,7 @@ class session_core {
           whole =
               report_files(options_, {}, around_).write(profile_, said_, nullptr, &reports_).ok();
         }))
-      say("a window has no report, since memory is short: free some, or lower log= and buffers=");
+      say(short_of_memory("a window has no report").message());
     had_problems_ = !whole || had_problems();
     start_ns_ = 0;  // the first window's report has it
     profile_ = {};

@@ -2,6 +2,7 @@
 #ifndef STRATA_SESSION_STEP_COUNTING_HPP
 #define STRATA_SESSION_STEP_COUNTING_HPP
 
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
@@ -143,6 +144,7 @@ class step_counting {
     stage_ = stage::ranges;
     bool const partly = problems_.size() != before;
     if (ranges_.shows_progress() && !partly) return;
+    quiet_writes const quiet;
     std::fprintf(stderr, "strata: counting on %s in the next %zu step%s%s\n",
                  ranges_.chip().c_str(), ranges_.passes(), ranges_.passes() == 1 ? "" : "s",
                  partly ? "; some of what was asked for cannot be counted" : "");

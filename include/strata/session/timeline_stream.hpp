@@ -171,11 +171,11 @@ class timeline_stream final : public running_trace {
       return outcome;
     status const begun = directory_.begin(name, file_);
     if (!begun.ok()) return begun;
+    begun_ = output_directory::which(file_);
     out_.emplace(file_);
     sink_.emplace(*out_, labels_.texts(), 0, true);
     set_streaming(true);
-    runs_ = machine::start_thread(thread_, &run, this);
-    if (runs_) return {};
+    if ((runs_ = machine::start_thread(thread_, &run, this))) return {};
     set_streaming(false);
     close();
     return {errc::unavailable, no_thread};
@@ -211,7 +211,7 @@ class timeline_stream final : public running_trace {
 
   /// Adds what is known at the end only, and gives the file its name.
   bool complete(report_input const& input, std::string& remark) override {
-    if (file_ == nullptr) return false;
+    if (!has_file()) return false;
     if (left_out_ > 0)
       remark = "The timeline leaves out " + human_count(left_out_).text() +
                " events that came faster than they could be written; trace fewer kinds (trace=) or "
@@ -253,26 +253,33 @@ class timeline_stream final : public running_trace {
   }
 
   bool close() {
-    if (file_ == nullptr) return false;
+    if (!has_file()) return false;
     if (sink_ && !sink_->flush()) return fail(out_->error()), false;
-    sink_.reset();
-    out_.reset();
+    sink_.reset(), out_.reset();
     problem_ = directory_.end(name, std::exchange(file_, nullptr), 0);
     return problem_.ok();
   }
 
+  /// False also where its number is now that of a file of the program: neither written nor closed.
+  bool has_file() {
+    if (file_ != nullptr && !output_directory::which(file_).same_as(begun_)) fail(0);
+    return file_ != nullptr;
+  }
+
   /// The disk is full, say: what was written stays, under the name that says that it is not whole.
+  /// `error`: 0 where the file is not there any more.
   void fail(int error) {
-    sink_.reset();
-    out_.reset();
+    if (error == 0) out_->fail(-1);
+    sink_.reset(), out_.reset();
     std::FILE* const file = std::exchange(file_, nullptr);
-    if (std::ftell(file) < 4096) {  // nothing of it can be read
+    if (error != 0 && std::ftell(file) < 4096) {  // nothing of it can be read
       problem_ = directory_.end(name, file, error);
     } else {
-      (void)std::fclose(file);
-      problem_ = {errc::input_output, "cannot go on with " + directory_.path() + "/" + name +
-                                          ".part: " + std::strerror(error) +
-                                          "; the timeline ends there, and recording goes on"};
+      if (error != 0) (void)std::fclose(file);
+      problem_ = {errc::input_output,
+                  "cannot go on with " + directory_.path() + "/" + name + ".part: " +
+                      (error == 0 ? "the program closed its file" : std::strerror(error)) +
+                      "; the timeline ends there, and recording goes on"};
     }
     say(problem_.message().c_str());
     set_streaming(false);
@@ -284,8 +291,7 @@ class timeline_stream final : public running_trace {
     auto& self = *static_cast<timeline_stream*>(context);
     pthread_setname_np(pthread_self(), "strata-stream");
     machine::own_threads().fetch_add(1);
-    timespec const usual{0, period_ns};
-    timespec const soon{0, 10'000'000};
+    timespec const usual{0, period_ns}, soon{0, 10'000'000};
     bool alone = false;
     for (;;) {
       (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, alone ? &soon : &usual, nullptr,
@@ -303,7 +309,7 @@ class timeline_stream final : public running_trace {
   /// The host's events go to the file by pieces of time, so that what is within another one comes
   /// in the same piece or in one before.
   void write(bool last) {
-    if (file_ == nullptr) return;
+    if (!has_file()) return;
     recorder& from = recorder::instance();
     // One rate for the whole file: times that were written stay in order with those that follow.
     if (!std::exchange(has_ticks_, true)) ticks_ = from.converter();
@@ -395,8 +401,7 @@ class timeline_stream final : public running_trace {
         auto& each = waiting[i];
         if (each.call.kind == api_kind::none) work_queue::find_call(each, launches());
         bool const known = each.call.kind != api_kind::none;
-        bool const lost = each.work.begin == 0 && each.work.end == 0;
-        if (lost || each.call.is_left_out()) continue;
+        if ((each.work.begin == 0 && each.work.end == 0) || each.call.is_left_out()) continue;
         std::int64_t const begin = bridge.to_ns(each.work.begin, ticks_);
         std::int64_t const end = bridge.to_ns(each.work.end, ticks_);
         if (begin > until || (!known && end > until)) {  // its call may be under way
@@ -563,6 +568,7 @@ class timeline_stream final : public running_trace {
   bool tracing_;
   output_directory directory_;
   std::FILE* file_ = nullptr;
+  output_directory::identity begun_;
   maybe<text_writer> out_;
   trace_labels labels_;
   maybe<perfetto_writer> sink_;

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
@@ -283,6 +284,7 @@ class activity_buffers {
 
   static void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t,
                        std::size_t valid) noexcept {
+    guest const as_guest;
     activity_buffers& self = instance();
     if (buffer == nullptr) return;
     tick_source const& clock = recorder::instance().clock();
@@ -294,7 +296,8 @@ class activity_buffers {
       auto code = valid == 0 ? cupti::result::max_limit_reached
                              : api.get_next_record(buffer, valid, &record);
       for (; code == cupti::result::success; code = api.get_next_record(buffer, valid, &record)) {
-        self.store_.add(*record);
+        if (!if_memory_allows([&] { self.store_.add(*record); }))
+          self.dropped_.fetch_add(1, std::memory_order_relaxed);
       }
       // Work that had not ended leaves a record that cannot be read, and so cannot be passed over.
       if (code != cupti::result::max_limit_reached)

@@ -50,7 +50,7 @@ class activity_store {
     sums_ = {};
     summing_.emplace(sums_);
     room_ = 0;
-    newest_ = 0;
+    newest_ = retired_ = 0;
     is_full_ = described_ = false;
   }
 
@@ -94,6 +94,8 @@ class activity_store {
         return;
     }
     if (kernels_.size() + copies_.size() + memory_.size() + waits_.size() >= batch) settle(false);
+    // Windows far apart fill the pages of calls long before they make a batch.
+    if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
 
   /// Excludes clear, settle and take while a whole buffer is added.
@@ -189,9 +191,22 @@ class activity_store {
     std::size_t const waits = before(waits_);
     for (std::size_t i = 0; i < waits; ++i) settle_call(waits_[i], made_.synchronizations);
     waits_.erase(waits_.begin(), waits_.begin() + waits);
-    if (newest_ != 0)
-      launches().retire(newest_, [this](launch_record const& launch) { sum(launch, false); });
+    if (newest_ != 0) retire();
     captures_->forget_destroyed();
+  }
+
+  /// What came before its call was noted finds it now, since the call may go.
+  void find_calls() {
+    auto const stays = [this](auto& each) { return join(each) != call::left_out; };
+    kernels_.keep_if(stays);
+    copies_.keep_if(stays);
+    memory_.keep_if(stays);
+    waits_.keep_if(stays);
+  }
+
+  void retire() {
+    retired_ = newest_;
+    launches().retire(newest_, [this](launch_record const& launch) { sum(launch, false); });
   }
 
   /// The nodes that the program's tree has since grown by.
@@ -486,8 +501,9 @@ class activity_store {
   maybe<device_summing> summing_;
   bool described_ = false;
   bool is_full_ = false;
-  std::uint32_t newest_ = 0;  // correlation id that a record bore, 0 before the first one
-  std::size_t room_ = 0;      // bytes taken from the budget and not used
+  std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
+  std::uint32_t retired_ = 0;  // the newest one when calls were last retired
+  std::size_t room_ = 0;       // bytes taken from the budget and not used
   name_table names_;
   std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});
   known_name known_[known_names];

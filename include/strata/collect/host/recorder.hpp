@@ -328,13 +328,12 @@ class recorder {
     std::uint32_t const step = state_.step.exchange(no_step, std::memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
-      if (steps_.size() < most_steps) {
-        steps_.push_back({step_begin_, now, step, own == nullptr ? 0 : own->ordinal()});
-      } else {
-        folded_steps_.add(now - step_begin_);
-      }
+      step_record const ended{step_begin_, now, step, own == nullptr ? 0 : own->ordinal()};
+      bool const kept =
+          steps_.size() < most_steps && if_memory_allows([&] { steps_.push_back(ended); });
+      if (!kept) folded_steps_.add(now - step_begin_);
       if (state_.streaming.load(std::memory_order_relaxed) && fresh_steps_.size() < most_threads)
-        fresh_steps_.push_back({step_begin_, now, step, own == nullptr ? 0 : own->ordinal()});
+        (void)if_memory_allows([&] { fresh_steps_.push_back(ended); });
     }
     if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
     step_thread_.store(0, std::memory_order_release);

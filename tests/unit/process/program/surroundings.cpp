@@ -1,0 +1,140 @@
+// A program that sets up something of its own, works with ranges and steps, and prints what became
+// of it: `surroundings WHAT`. Without a session the output is the same.
+#include <strata/strata.hpp>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cfenv>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace {
+
+void work(int steps) {
+  for (int i = 0; i < steps; ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("work", i % 3);
+    STRATA_RANGE("inner", strata::flops(i));
+  }
+}
+
+/// A thread that is to be cancelled: nothing of its own is a place for that, until its end.
+void* work_cancelled(void* steps) {
+  (void)pthread_cancel(pthread_self());
+  work(*static_cast<int*>(steps));
+  pthread_testcancel();
+  return nullptr;
+}
+
+void cancel(int steps) {
+  pthread_t made{};
+  void* result = nullptr;
+  (void)pthread_create(&made, nullptr, &work_cancelled, &steps);
+  (void)pthread_join(made, &result);
+  std::puts(result == PTHREAD_CANCELED ? "cancelled where it wanted" : "not cancelled");
+  work(10);
+}
+
+/// Whether each end of a step leaves errno alone, also where it looks for a file that is not there.
+void keep_errno() {
+  work(1);
+  int changed = 0;
+  for (int i = 0; i < 300; ++i) {
+    {
+      STRATA_STEP();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      errno = ERANGE;
+    }
+    changed += errno != ERANGE;
+  }
+  std::printf("errno changed %d times\n", changed);
+}
+
+/// A division by zero ends this program.
+void trap() {
+#if defined(__GLIBC__)
+  (void)feenableexcept(FE_DIVBYZERO | FE_INVALID | FE_OVERFLOW);
+  (void)std::fesetround(FE_UPWARD);
+  work(200);
+  std::printf("traps %d, rounds up %d\n", fegetexcept() != 0, std::fegetround() == FE_UPWARD);
+#endif
+}
+
+/// Nobody reads what goes to stderr.
+void break_pipe() {
+  int ends[2];
+  if (pipe(ends) != 0 || dup2(ends[1], STDERR_FILENO) < 0) return;
+  (void)close(ends[0]);
+  (void)close(ends[1]);
+  work(10);
+}
+
+void limit_files() {
+  rlimit const most{4096, 4096};
+  (void)setrlimit(RLIMIT_FSIZE, &most);
+  work(2000);
+}
+
+void limit_memory() {
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  unsigned long pages = 0;
+  if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) return;
+  (void)std::fclose(file);
+  work(1);
+  rlimit const most{pages * 4096 + (std::size_t{20} << 20), RLIM_INFINITY};
+  (void)setrlimit(RLIMIT_AS, &most);
+  for (int i = 0; i < 3; ++i) work(100'000);
+  std::puts("worked to its end");
+}
+
+/// As a daemon does: all numbers are free for the program's own files.
+void close_all(std::string const& folder) {
+  work(10);
+  for (int i = 3; i < 64; ++i) (void)close(i);
+  int own[20];
+  for (int& each : own)
+    each = open((folder + "/own").c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  for (int i = 0; i < 3; ++i) {
+    work(300);
+    std::this_thread::sleep_for(std::chrono::milliseconds(350));  // the stream's period is 250
+  }
+  struct stat found {};
+  bool const open_yet = fstat(own[0], &found) == 0;
+  std::printf("own files open %d, bytes in them %ld\n", open_yet, static_cast<long>(found.st_size));
+}
+
+/// The numbers of the program's input and output are free for a file of its own.
+void close_output(std::string const& folder) {
+  int const told = dup(STDOUT_FILENO);
+  for (int i = 0; i < 3; ++i) (void)close(i);
+  work(10);
+  int const own = open((folder + "/own").c_str(), O_RDWR | O_CREAT, 0600);
+  (void)dprintf(told, "own file is number %d\n", own);
+  work(10);
+}
+
+}  // namespace
+
+int main(int, char** words) {
+  std::string const what = words[1];
+  if (what == "cancel-first") cancel(3);
+  if (what == "cancel") work(1), cancel(200);
+  if (what == "errno") keep_errno();
+  if (what == "traps") trap();
+  if (what == "pipe") break_pipe();
+  if (what == "file-size") limit_files();
+  if (what == "memory") limit_memory();
+  if (what == "all-closed") close_all(words[2]);
+  if (what == "output-closed") close_output(words[2]);
+  (void)std::fflush(stdout);
+  return 6;
+}

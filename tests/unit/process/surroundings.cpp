@@ -1,0 +1,85 @@
+// What a program has set up in its threads and in its process is as it was: a session changes
+// neither what it prints nor how it ends.
+#include "child.hpp"
+
+using namespace process_test;
+
+namespace {
+
+struct outcome {
+  work_folder folder;
+  ending without;
+  ending with;
+
+  outcome(char const* what, std::string const& wish) {
+    fs::create_directories(folder / "without");
+    fs::create_directories(folder / "with");
+    without = run({program("surroundings"), what, folder / "without"});
+    with = run({program("surroundings"), what, folder / "with"},
+               {"STRATA=host,out=" + folder / "out" + "," + wish});
+    CAPTURE(what);
+    CAPTURE(wish);
+    CAPTURE(with.err);
+    CHECK(without.code == 6);
+    CHECK(with.code == 6);
+    CHECK(with.signal == 0);
+    CHECK(with.out == without.out);
+  }
+};
+
+char const* const all_formats = "formats=table+csv+json+trace+perfetto+html+recording";
+
+}  // namespace
+
+TEST_CASE("a thread is cancelled at a place of its own, not within Strata") {
+  CHECK(has(outcome("cancel-first", "verbose").with.out, "cancelled where it wanted"));
+  CHECK(has(outcome("cancel", "verbose,every=3,keep=2").with.out, "cancelled where it wanted"));
+  CHECK(has(outcome("cancel", "verbose,skip=3,active=3,repeat=0").with.out, "where it wanted"));
+}
+
+TEST_CASE("errno is as it was") {
+  work_folder const folder;
+  CHECK(outcome("errno", "trigger=" + folder / "never").with.out == "errno changed 0 times\n");
+}
+
+TEST_CASE("the program's floating-point traps and rounding stay, and are none of Strata's") {
+  for (std::string const more : {"", ",log=1", ",every=3,keep=2", ",sort=name,skip=300"}) {
+    outcome const o("traps", all_formats + more);
+    if (more.empty()) CHECK(calls_in(o.folder / "out").at("work[0]/inner") == 67);
+  }
+}
+
+TEST_CASE("a pipe that nobody reads ends no program") {
+  outcome const o("pipe", "verbose");
+  CHECK(calls_in(o.folder / "out").at("work[0]") == 4);
+}
+
+TEST_CASE("files beyond ulimit -f: a sentence") {
+  outcome const o("file-size", "formats=csv+json+recording");
+  CHECK(has(o.with.err, "profile.json: File too large"));
+  CHECK(calls_in(o.folder / "out").at("work[0]") == 667);
+  outcome const streamed("file-size", "formats=perfetto");
+  CHECK(has(streamed.with.err, "File too large"));
+}
+
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+TEST_CASE("a program that has little memory works on, and the report is there or is missed") {
+  outcome const o("memory", "formats=csv+json+trace,log=1024");
+  bool const written = has(o.with.err, "strata: wrote");
+  CHECK(written != has(o.with.err, "since memory is short: free some, or lower log= and buffers="));
+}
+#endif
+
+TEST_CASE("what closes all files, as a daemon does, keeps its own ones to itself") {
+  outcome const o("all-closed", "formats=perfetto");
+  CHECK(o.with.out == "own files open 1, bytes in them 0\n");
+  CHECK(count_of(o.with.err, "cannot go on with ") == 1);
+  CHECK(has(o.with.err, ".part: the program closed its file; the timeline ends there"));
+}
+
+TEST_CASE("no file of a report has the number of the program's input or output") {
+  outcome const o("output-closed", "formats=perfetto+csv");
+  CHECK(o.with.out == "own file is number 0\n");
+  CHECK(fs::file_size(o.folder / "with/own") == 0);
+  CHECK(calls_in(o.folder / "out").at("work[0]") == 8);
+}
