@@ -81,9 +81,9 @@ class cache_flush {
         driver.api.context_current(&context) != driver::result::success || context == nullptr)
       return;
     dynamic_library library;
-    driver::result (*allocate)(device_pointer*, std::size_t) = nullptr;
+    driver::result (*memory)(device_pointer*, std::size_t) = nullptr;
     if (!driver_library::open(library, problem_)) return;
-    if (!library.bind("cuMemAlloc_v2", allocate) || !library.bind("cuMemFree_v2", free_) ||
+    if (!library.bind("cuMemAlloc_v2", memory) || !library.bind("cuMemFree_v2", free_) ||
         !library.bind("cuMemsetD8Async", set_) || driver.api.context_device == nullptr ||
         driver.api.context_synchronize == nullptr) {
       problem_ = "libcuda lacks functions that fill memory: is it NVIDIA's?";
@@ -92,7 +92,7 @@ class cache_flush {
     (void)driver.api.context_device(&device);
     int const l2 = driver.attribute(device, driver::attribute::l2_cache_size_bytes);
     bytes_ = 2 * static_cast<std::size_t>(l2 > 0 ? l2 : 128 << 20);
-    driver::result const code = allocate(&buffer_, bytes_);
+    driver::result const code = memory(&buffer_, bytes_);
     if (code == driver::result::success) return;
     buffer_ = 0;
     problem_ = driver.describe("cuMemAlloc", code);

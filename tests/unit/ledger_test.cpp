@@ -273,6 +273,18 @@ TEST_CASE("without counts the ledger says what to run") {
         "counters=memory+instructions+l2_atomic_sectors\n");
 }
 
+TEST_CASE("where nothing has a need the ledger says so") {
+  counted_step s;
+  s.hbm(s.add("mlp"), 1e6, 0);
+  byte_ledger const made = s.ledger({});
+  CHECK_FALSE(made.closes);
+  CHECK(made.verdict ==
+        "no range has a need: give ranges bytes() or a cost as attribute, or needs of a model");
+  REQUIRE(made.rows.size() == 1);
+  CHECK(made.rows[0].unexplained_bytes == doctest::Approx(1e6));
+  CHECK(s.ledger({need("mlp", 1e6, 0)}).closes);
+}
+
 TEST_CASE("the table and the JSON rows") {
   counted_step s;
   std::size_t const mlp = s.add("mlp");

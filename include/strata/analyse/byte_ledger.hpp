@@ -300,6 +300,11 @@ class ledger_builder {
     }
     made_.unexplained_share = open / step.hbm_bytes;
     made_.closes = made_.unexplained_share <= 0.05;
+    if (!(step.need_bytes > 0.0)) {
+      made_.verdict =
+          "no range has a need: give ranges bytes() or a cost as attribute, or needs of a model";
+      return;
+    }
     std::string const share = fixed_string(100.0 * made_.unexplained_share, 1) + " %";
     made_.verdict = made_.closes
                         ? "the sum closes: " + share + " of the counted bytes is unexplained"
