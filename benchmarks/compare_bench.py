@@ -2,6 +2,7 @@
 """False alarms of examples/compare on runs of one and the same program (A/A), and what it finds of a planted delay.
 
 Usage: benchmarks/compare_bench.py record FOLDER RUNS COMMAND...      each run's profile.json in a folder below FOLDER
+       benchmarks/compare_bench.py trace FOLDER RUNS COMMAND...       the same of programs on a GPU
        benchmarks/compare_bench.py judge COMPARE FOLDER [FOLDER_AFTER] [--side 1] [--most 2000] [-- options of compare]
 `judge` compares each pair of runs of FOLDER, or those of FOLDER with those of FOLDER_AFTER, and counts verdicts and their
 reasons. --side 3 compares 3 runs with 3 others, chosen at random (seed 1).
@@ -19,10 +20,10 @@ import sys
 import tempfile
 
 
-def record(folder, runs, command):
+def record(folder, runs, command, collect="host"):
     for run in range(int(runs)):
         out = pathlib.Path(folder, f"run{run:03}")
-        done = subprocess.run(command, env={**os.environ, "STRATA": f"host,skip=1,formats=json,out={out}"}, stdout=subprocess.DEVNULL)
+        done = subprocess.run(command, env={**os.environ, "STRATA": f"{collect},skip=1,formats=json,out={out}"}, stdout=subprocess.DEVNULL)
         if done.returncode != 0 or not (out / "profile.json").exists():
             sys.exit(f"compare_bench.py: run {run} of {command} wrote no {out}/profile.json")
 
@@ -73,6 +74,8 @@ def judge(program, before, after, side, most, options):
 
 if sys.argv[1:2] == ["record"] and len(sys.argv) > 4:
     record(sys.argv[2], sys.argv[3], sys.argv[4:])
+elif sys.argv[1:2] == ["trace"] and len(sys.argv) > 4:
+    record(sys.argv[2], sys.argv[3], sys.argv[4:], "trace")
 elif sys.argv[1:2] == ["judge"] and len(sys.argv) > 3:
     words = sys.argv[2:]
     options = words[words.index("--") + 1:] if "--" in words else []

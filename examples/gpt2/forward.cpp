@@ -3,41 +3,11 @@
 #include <strata/strata.hpp>
 
 #include "model.hpp"
+#include "needs.hpp"
 
 namespace gpt2 {
 
 namespace llm = strata::llm;
-
-namespace {
-
-/// GPT-2 124M in 32 bits, for what each range has to do.
-llm::model gpt2_124m(dimensions const& d) {
-  llm::model m;
-  m.width = dimensions::C;
-  m.vocabulary = dimensions::V;
-  m.padded_vocabulary = dimensions::Vp;
-  m.positions = dimensions::max_T;
-  m.tied = true;
-  m.rms = false;
-  m.bits = llm::uniform(32);
-  llm::layer& block = m.kinds[0];
-  block.count = static_cast<double>(d.L);
-  block.heads = block.kv_heads = dimensions::H;
-  block.head_size = dimensions::D;
-  block.ffn = 4 * dimensions::C;
-  block.nonlinearity = llm::activation::gelu;
-  block.bias = block.qkv_bias = true;
-  return m;
-}
-
-/// Logits everywhere, and no kernel that the causal mask saves work.
-llm::pass whole_batch(dimensions const& d) {
-  llm::pass p = llm::training(static_cast<double>(d.B), static_cast<double>(d.T));
-  p.keys = llm::attended::all;
-  return p;
-}
-
-}  // namespace
 
 model::model(dimensions const& d) : d_(d), llm_(gpt2_124m(d)), pass_(whole_batch(d)) {}
 

@@ -14,6 +14,7 @@
 
 #include "check.hpp"
 #include "model.hpp"
+#include "needs.hpp"
 #include "options.hpp"
 #include "tokens.hpp"
 #include "weights.hpp"
@@ -129,6 +130,7 @@ int main(int argc, char** argv) {
       for (auto const& name : available()) std::puts(name.c_str());
       return 0;
     }
+    if (!o.ledger.empty()) return gpt2::print_ledger(o.size, o.ledger.c_str());
     settle(o);
     auto const text = read_text(o.text);
     auto const start = clock_type::now();

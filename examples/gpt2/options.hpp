@@ -27,6 +27,7 @@ struct options {
   bool check = false;
   bool count_launches = false;
   bool list = false;
+  std::string ledger;  // a recording
 };
 
 inline constexpr char usage[] =
@@ -46,6 +47,9 @@ inline constexpr char usage[] =
                           exit code 1 if they differ
   --count-launches        print the GPU launches of one step by range, as CSV
   --list                  print what can run here, best first
+  --ledger FILE           of a recording of this program with the same --B, --T
+                          and --layers: where the bytes of a step come from,
+                          and the MFU by three conventions
   --text FILE             the text that the tokens are made from
   --help                  this text
 
@@ -110,6 +114,8 @@ inline options parse(int argc, char** argv) {
       o.warmup = count(0, 1000000);
     } else if (name == "--text") {
       o.text = value();
+    } else if (name == "--ledger") {
+      o.ledger = value();
     } else if (name == "--tf32") {
       flag = &o.tf32;
     } else if (name == "--check") {

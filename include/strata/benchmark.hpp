@@ -7,8 +7,10 @@
 
 #include <strata/analyse/trials.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/report/benchmark_text.hpp>
@@ -20,6 +22,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -37,6 +40,72 @@ struct trial_work {
     if (how.bytes >= 0.0) to.set(to.record.bytes, calls * how.bytes);
     if (how.tokens >= 0.0) to.set(to.record.tokens, calls * how.tokens);
   }
+};
+
+/// Overwrites what the L2 of the current context's device holds, with a buffer of twice its size;
+/// without a context, 64 MiB of the host.
+class cache_flush {
+ public:
+  cache_flush() = default;
+  cache_flush(cache_flush const&) = delete;
+  cache_flush& operator=(cache_flush const&) = delete;
+  ~cache_flush() {
+    if (buffer_ != 0) (void)free_(buffer_);
+  }
+
+  void operator()() {
+    if (buffer_ == 0 && problem_.empty()) allocate();
+    ++value_;  // other bytes each time
+    if (buffer_ == 0) {
+      host_.resize(std::size_t{64} << 20);
+      std::memset(host_.data(), value_, host_.size());
+      return;
+    }
+    driver_library const& driver = driver_library::get();
+    driver::result code = set_(buffer_, value_, bytes_, nullptr);
+    if (code == driver::result::success) code = driver.api.context_synchronize();
+    if (code != driver::result::success) problem_ = driver.describe("cuMemsetD8Async", code);
+  }
+
+  /// Why the L2 of a device was not overwritten; empty where it was, or where there is none.
+  std::string const& problem() const noexcept { return problem_; }
+
+ private:
+  using device_pointer = unsigned long long;  // CUdeviceptr
+
+  void allocate() {
+    driver_library const& driver = driver_library::get();
+    driver::context_handle context = nullptr;
+    driver::device_handle device = 0;
+    if (!driver.ok() || driver.api.context_current == nullptr ||
+        driver.api.context_current(&context) != driver::result::success || context == nullptr)
+      return;
+    dynamic_library library;
+    driver::result (*memory)(device_pointer*, std::size_t) = nullptr;
+    if (!driver_library::open(library, problem_)) return;
+    if (!library.bind("cuMemAlloc_v2", memory) || !library.bind("cuMemFree_v2", free_) ||
+        !library.bind("cuMemsetD8Async", set_) || driver.api.context_device == nullptr ||
+        driver.api.context_synchronize == nullptr) {
+      problem_ = "libcuda lacks functions that fill memory: is it NVIDIA's?";
+      return;
+    }
+    (void)driver.api.context_device(&device);
+    int const l2 = driver.attribute(device, driver::attribute::l2_cache_size_bytes);
+    bytes_ = 2 * static_cast<std::size_t>(l2 > 0 ? l2 : 128 << 20);
+    driver::result const code = memory(&buffer_, bytes_);
+    if (code == driver::result::success) return;
+    buffer_ = 0;
+    problem_ = driver.describe("cuMemAlloc", code);
+  }
+
+  driver::result (*free_)(device_pointer) = nullptr;
+  driver::result (*set_)(device_pointer, unsigned char, std::size_t,
+                         driver::stream_handle) = nullptr;
+  device_pointer buffer_ = 0;
+  std::size_t bytes_ = 0;
+  unsigned char value_ = 0;
+  vec<unsigned char> host_;
+  std::string problem_;
 };
 
 }  // namespace detail
@@ -64,18 +133,20 @@ class benchmarks {
     run(name, f, how, [] {});
   }
   /// The same; `before` is called ahead of each call of the warm-up and each trial, and not timed:
-  /// it flushes caches, or fills the input anew. Without it caches are warm.
+  /// it fills the input anew, say. Caches are warm; with `how.cold` L2 is overwritten after it.
   template <class Function, class Before>
   void run(std::string_view name, Function&& f, benchmark_options const& how, Before&& before) {
     if (ended_) return;
     for (std::uint32_t i = 0; i < how.warmup; ++i) {
       before();
+      if (how.cold) flush_();
       scoped_range const mark("warmup");
       f();
     }
     std::size_t const at = result_of(name, how);  // `f` may call `run`
     for (std::uint32_t i = 0; i < how.trials; ++i) {
       before();
+      if (how.cold) flush_();
       trial const mark(results_[at]);
       std::uint32_t const calls = results_[at].how.calls;
       std::int64_t const begin = detail::monotonic_ns();
@@ -104,6 +175,8 @@ class benchmarks {
     if (!by_host.empty())
       std::fprintf(stderr, "strata: timed by the host: %s (%s)\n", why_host(traced).c_str(),
                    by_host.c_str());
+    if (!flush_.problem().empty())
+      std::fprintf(stderr, "strata: L2 was not overwritten: %s\n", flush_.problem().c_str());
     return results_;
   }
 
@@ -156,7 +229,7 @@ class benchmarks {
 
   std::size_t result_of(std::string_view name, benchmark_options const& how) {
     benchmark_result made;
-    made.name = std::string(name);
+    made.name = std::string(name) + (how.cold ? " cold" : "");
     made.how = how;
     made.how.calls = (std::max)(std::uint32_t{1}, how.calls);
     std::string const full = detail::name_of(made);
@@ -177,6 +250,7 @@ class benchmarks {
   strata::session session_;
   status started_;
   bool ended_ = false;
+  detail::cache_flush flush_;
   vec<benchmark_result> results_;
 };
 

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "fake_session.hpp"
 
@@ -78,4 +80,48 @@ TEST_CASE("a trial whose work was not recorded leaves the run to the host") {
           {0, 4});
   CHECK_FALSE(all.results()[0].by_device);
   for (double const ns : all.results()[0].ns) CHECK(ns < static_cast<double>(hour));
+}
+
+TEST_CASE("a cold run overwrites twice the L2 ahead of each call; a warm one overwrites nothing") {
+  fake::unscript();
+  constexpr std::size_t twice = 2 * 52428800;
+  std::size_t const before = fake_cuda_filled_bytes();
+  std::vector<std::size_t> seen;
+  auto const f = [&] {
+    seen.push_back(fake_cuda_filled_bytes() - before);
+    launch();
+  };
+  strata::benchmarks all;
+  strata::benchmark_options how{2, 3};
+  all.run("f", f, how);
+  CHECK(seen == std::vector<std::size_t>(5, 0));
+  seen.clear();
+  how.cold = true;
+  all.run("f", f, how);
+  CHECK(seen == std::vector<std::size_t>{twice, 2 * twice, 3 * twice, 4 * twice, 5 * twice});
+  REQUIRE(all.results().size() == 2);  // each with trials of its own
+  CHECK(all.results()[0].name == "f");
+  CHECK(all.results()[1].name == "f cold");
+  for (strata::benchmark_result const& each : all.results()) {
+    CHECK(each.by_device);
+    CHECK(each.ns.size() == 3);
+  }
+}
+
+TEST_CASE(
+    "where L2 cannot be overwritten there is a sentence; without a context it is the host's") {
+  fake::unscript();
+  std::size_t const before = fake_cuda_filled_bytes();
+  strata::detail::cache_flush first, second;
+  fake_set_current_context(0);
+  first();
+  CHECK(fake_cuda_filled_bytes() == before);
+  CHECK(first.problem().empty());
+  fake_set_current_context(1);
+  first();
+  CHECK(fake_cuda_filled_bytes() > before);
+  CHECK(first.problem().empty());
+  second();  // the fake has memory for one
+  CHECK(second.problem().find("cuMemAlloc: ") == 0);
+  CHECK(second.problem().find("out of memory") != std::string::npos);
 }

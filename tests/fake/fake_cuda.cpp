@@ -35,6 +35,8 @@ struct cuda_state {
   std::map<std::uint32_t, std::size_t> synchronizations_of;  // by context
   std::map<std::uint32_t, int> device_of;                    // by context
   std::size_t misuses = 0;
+  std::size_t filled_bytes = 0;
+  std::size_t allocated_bytes = 0;            // of the one allocation
   std::set<std::uint32_t> implicit_captures;  // contexts
   std::set<std::uint32_t> capturing;
   std::set<std::uint32_t> invalidated;  // of these
@@ -51,7 +53,7 @@ struct cuda_state {
     driver_version = 13000;
     ready = broken = false;
     has_context = true;
-    synchronizations = misuses = 0;
+    synchronizations = misuses = filled_bytes = 0;
     synchronizations_of.clear();
     device_of.clear();
     implicit_captures.clear();
@@ -188,6 +190,32 @@ FAKE_EXPORT result cuDeviceGetUuid_v2(strata::detail::driver::uuid* out, device_
     *out = {};
     out->bytes[0] = 0xfa;
     out->bytes[15] = static_cast<unsigned char>(of);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuMemAlloc_v2(unsigned long long* out, std::size_t bytes) {
+  return with_state([&](cuda_state& s) {
+    if (s.allocated_bytes != 0) return result::out_of_memory;
+    s.allocated_bytes = bytes;
+    *out = 4096;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuMemFree_v2(unsigned long long which) {
+  return with_state([&](cuda_state& s) {
+    if (which != 4096 || s.allocated_bytes == 0) return result::invalid_value;
+    s.allocated_bytes = 0;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuMemsetD8Async(unsigned long long at, unsigned char, std::size_t bytes,
+                                   stream_handle) {
+  return with_state([&](cuda_state& s) {
+    if (at != 4096 || bytes > s.allocated_bytes) return result::invalid_value;
+    s.filled_bytes += bytes;
     return result::success;
   });
 }
@@ -358,6 +386,11 @@ void fake_set_synchronize_hook(void (*hook)()) { synchronize_hook.store(hook); }
 void fake_forget_context(std::uint32_t context) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   gone().insert(context);
+}
+
+std::size_t fake_cuda_filled_bytes() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().filled_bytes;
 }
 
 std::size_t fake_cuda_misuse_count() {

@@ -72,17 +72,17 @@ elif name == "ceilings":
 elif name == "benchmark":
     number = r" +[\d.]+ (?:ns|us|ms|s)"
     for run_name, trials in [*((f"product(n={n})", 20) for n in (64, 128, 256)),
-                             *((f"copy(bytes={1 << k})", 20) for k in (20, 22, 24))]:
+                             *((f"{copy}(bytes={1 << k})", 20) for k in (20, 22, 24) for copy in ("copy", "copy cold"))]:
         row = re.search(rf"^{re.escape(run_name)} +{trials}{number * 3} .* host$", quiet.stdout, re.M)
         that(row, f"no row for {run_name}:\n{quiet.stdout}")
         that(re.search(rf"^  {re.escape(run_name)}: +{trials} runs - +[\d.]+ us/run - ", quiet.stdout, re.M),
              f"no line for {run_name} as test-backend-ops has it:\n{quiet.stdout}")
-    swept = re.findall(r"^(\w+): time grows with (\w+)\^-?[\d.]+, expected \w+\^(\d\.00) \(3 runs\)$", quiet.stdout, re.M)
-    that(swept == [("product", "n", "3.00"), ("copy", "bytes", "1.00")], f"other sweeps:\n{quiet.stdout}")
+    swept = re.findall(r"^([\w ]+): time grows with (\w+)\^-?[\d.]+, expected \w+\^(\d\.00) \(3 runs\)$", quiet.stdout, re.M)
+    that(swept == [("product", "n", "3.00"), ("copy", "bytes", "1.00"), ("copy cold", "bytes", "1.00")], f"other sweeps:\n{quiet.stdout}")
     that(quiet.stderr.count("timed by the host: only host times are asked for: STRATA=trace asks for those of the device (") == 1, f"it does not say who timed:\n{quiet.stderr}")
     run(STRATA="host,out=out,formats=csv")
     found = {path: calls for path, calls in calls_in("out").items() if path != "warmup"}
-    that(found == {**{f"product[{n}]": 20 for n in (64, 128, 256)}, **{f"copy[{1 << k}]": 20 for k in (20, 22, 24)}},
+    that(found == {**{f"product[{n}]": 20 for n in (64, 128, 256)}, **{f"{copy}[{1 << k}]": 20 for k in (20, 22, 24) for copy in ("copy", "copy cold")}},
          f"rows: {found}")
 else:
     that(not quiet.stdout + quiet.stderr, f"it speaks without STRATA:\n{quiet.stdout}{quiet.stderr}")

@@ -77,6 +77,25 @@ for recording in [here / "gpt2.strata", *recordings]:
          f"{recording.name}: names of a machine or of its folders: {environment_of}")
 that((folders["gpt2"] / "report.html").read_bytes() == (here / "gpt2.html").read_bytes(), "the page of a recording is not that of its profile")
 
+# The bytes of a step, by what the ranges declare and by the model. The MFU by hand: 2 x 123,653,376 weights a token, and 4 x 12
+# layers x 12 heads x 64 x 64 keys, all or half; an H200 has 132 SMs that do 256 FP32 operations a cycle at 1.98 GHz.
+for recording in recordings:
+    for words in ([build / "examples/ledger", recording], [build / "examples/gpt2/gpt2", "--ledger", recording]):
+        done = run(*words)
+        that(done.returncode == 0 and "the sum closes" in done.stdout, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
+        for line in done.stdout.splitlines():
+            open_bytes = re.match(r"step .* unexplained [+-]?([\d.]+) (\w+)$", line)
+            that(not open_bytes or open_bytes.group(2) in ("B", "KiB"), f"{words}: {line}")
+    ms = float(re.search(r"conventions count: ([\d.]+) ms", done.stdout).group(1))
+    scores = 4 * 12 * 12 * 64 * 64
+    for more, words in ((scores, "6N + 12LHQT"), (scores / 2, "6N + 6LHQT"), (0, "6N")):
+        flops = 256 * (2 * 123653376 + more)
+        wanted = f"  {flops:.0f} operations: MFU {100 * flops / (ms / 1e3) / (132 * 256 * 1.98e9):.1f} % ({words}, with head;"
+        that(wanted in done.stdout, f"{recording.name}: no '{wanted}' in\n{done.stdout}")
+that(run(build / "examples/ledger", first / "profile.strata").returncode == 1, "no counters, and the sum closes")
+that(run(build / "examples/ledger", "none.strata").stderr == "ledger: none.strata: It cannot be opened: No such file or directory.\n", "a ledger of no file")
+that(json.loads(run(build / "examples/ledger", recordings[0], "--json").stdout)[-1]["path"] == "", "no ledger as JSON")
+
 # What it refuses, in a sentence.
 bytes_of = (first / "profile.strata").read_bytes()
 (here / "cut.strata").write_bytes(bytes_of[:-100])

@@ -98,6 +98,79 @@ TEST_CASE("what the attributes allow, by compute capability") {
   CHECK(device_peak(device, "FP32") == 0.0);
 }
 
+TEST_CASE("each line of the table beside what NVIDIA publishes of a board") {
+  struct published {
+    char const* board;
+    std::uint32_t major, minor, multiprocessors;
+    double mhz;
+    char const* roof;
+    double rate;  // TFLOP/s, TB/s
+  };
+  // Tensor cores of Hopper and B200 are published at a lower clock than the SMs' highest.
+  published const all[] = {{"V100 SXM2", 7, 0, 80, 1530, "FP32", 15.7},
+                           {"V100 SXM2", 7, 0, 80, 1530, "FP64", 7.8},
+                           {"V100 SXM2", 7, 0, 80, 1530, "FP16", 31.4},
+                           {"V100 SXM2", 7, 0, 80, 1530, "FP16 tensor", 125},
+                           {"T4", 7, 5, 40, 1590, "FP32", 8.1},
+                           {"T4", 7, 5, 40, 1590, "FP16 tensor", 65},
+                           {"T4", 7, 5, 40, 1590, "INT8 tensor", 130},
+                           {"RTX 2080 Ti FE", 7, 5, 68, 1635, "FP16", 28.5},
+                           {"RTX 2080 Ti FE", 7, 5, 68, 1635, "FP64", 0.445},
+                           {"T4", 7, 5, 40, 1590, "L1", 4.07},
+                           {"A100 SXM", 8, 0, 108, 1410, "FP32", 19.5},
+                           {"A100 SXM", 8, 0, 108, 1410, "FP64", 9.7},
+                           {"A100 SXM", 8, 0, 108, 1410, "FP16", 78},
+                           {"A100 SXM", 8, 0, 108, 1410, "BF16 tensor", 312},
+                           {"A100 SXM", 8, 0, 108, 1410, "TF32 tensor", 156},
+                           {"A100 SXM", 8, 0, 108, 1410, "FP64 tensor", 19.5},
+                           {"A100 SXM", 8, 0, 108, 1410, "INT8 tensor", 624},
+                           {"A40", 8, 6, 84, 1740, "FP32", 37.4},
+                           {"A40", 8, 6, 84, 1740, "BF16 tensor", 149.7},
+                           {"A40", 8, 6, 84, 1740, "TF32 tensor", 74.8},
+                           {"A40", 8, 6, 84, 1740, "INT8 tensor", 299.3},
+                           {"L40S", 8, 9, 142, 2520, "FP32", 91.6},
+                           {"L40S", 8, 9, 142, 2520, "BF16 tensor", 362},
+                           {"L40S", 8, 9, 142, 2520, "FP8 tensor", 733},
+                           {"H100 SXM", 9, 0, 132, 1980, "FP32", 66.9},
+                           {"H100 SXM", 9, 0, 132, 1980, "FP64", 33.5},
+                           {"H100 SXM", 9, 0, 132, 1830, "BF16 tensor", 989},
+                           {"H100 SXM", 9, 0, 132, 1830, "FP8 tensor", 1979},
+                           {"H100 SXM", 9, 0, 132, 1980, "FP64 tensor", 66.9},
+                           {"B200", 10, 0, 148, 1965, "FP32", 75},
+                           {"B200", 10, 0, 148, 1965, "FP64", 37},
+                           {"B200", 10, 0, 148, 1965, "FP64 tensor", 37},
+                           {"B200", 10, 0, 148, 1850, "BF16 tensor", 2250},
+                           {"B200", 10, 0, 148, 1850, "FP8 tensor", 4500},
+                           {"B200", 10, 0, 148, 1850, "FP4 tensor", 9000},
+                           {"B300", 10, 3, 148, 1850, "BF16 tensor", 2250},
+                           {"B300", 10, 3, 148, 1850, "FP4 tensor", 13500},
+                           {"B300", 10, 3, 148, 2032, "FP64", 1.2},
+                           {"B300", 10, 3, 148, 1850, "INT8 tensor", 0},
+                           {"RTX 5090", 12, 0, 170, 2407, "FP32", 104.8},
+                           {"RTX 5090", 12, 0, 170, 2407, "FP16", 104.8},
+                           {"RTX 5090", 12, 0, 170, 2407, "FP64", 1.64},
+                           {"RTX 5090", 12, 0, 170, 2407, "FP16 tensor", 419},
+                           {"RTX 5090", 12, 0, 170, 2407, "FP8 tensor", 838},
+                           {"RTX 5090", 12, 0, 170, 2407, "FP4 tensor", 1676}};
+  for (published const& each : all) {
+    profile_device device;
+    device.compute_capability_major = each.major;
+    device.compute_capability_minor = each.minor;
+    device.multiprocessors = each.multiprocessors;
+    device.clock_khz = static_cast<std::uint32_t>(each.mhz * 1e3);
+    CAPTURE(each.board);
+    CAPTURE(each.roof);
+    CHECK(detail::device_peak(device, each.roof) / 1e12 ==
+          doctest::Approx(each.rate).epsilon(0.015));
+  }
+  for (detail::architecture_rates const& line : detail::architecture_table) {
+    bool seen = false;
+    for (published const& each : all) seen |= 10 * each.major + each.minor == line.capability;
+    CAPTURE(line.capability);
+    CHECK(seen);
+  }
+}
+
 TEST_CASE("the best of reading, writing and copying is the roof; what was refused is none") {
   profile_device const device = measured().device;
   CHECK(detail::roof_of("HBM copy") == "HBM");

@@ -355,6 +355,30 @@ TEST_CASE("one interrupted call of a run decides nothing") {
   CHECK(c.geometric_mean == doctest::Approx(1));
 }
 
+TEST_CASE("a few interrupted calls are no slower range of two runs, but of three a side") {
+  // Of 20 calls of 0.1 ms of `a` some wait 20 ms for a processor.
+  auto const interrupted = [](int times, double step_ms) {
+    double const mean = ((20 - times) * 0.1e6 + times * 20e6) / 20;
+    double const squares =
+        (20 - times) * (0.1e6 - mean) * (0.1e6 - mean) + times * (20e6 - mean) * (20e6 - mean);
+    std::vector<range> all = {{"a", mean, std::sqrt(squares / 19), 20,
+                               ",\"host_p50_ns\":1e5,\"host_min_ns\":1e5,\"host_max_ns\":" +
+                                   std::to_string(times > 0 ? 20e6 : 0.1e6)}};
+    for (int i = 0; i < 30; ++i)
+      all.push_back({"b" + std::to_string(i), step_ms / 31 * 1e6, 1e3, 20});
+    return profile_text(std::vector<double>(20, step_ms), all);
+  };
+  comparison const c = compared(interrupted(0, 31), interrupted(3, 31));
+  CHECK(c.find("a")->change > 20);
+  CHECK(c.find("a")->verdict == strata::range_verdict::unsure);
+  CHECK(c.verdict == comparison_verdict::inconclusive);
+  // A small share of a step makes nothing inconclusive.
+  comparison const small = compared(interrupted(0, 310), interrupted(3, 310));
+  CHECK(small.verdict == comparison_verdict::no_regression);
+  std::vector<std::string> const before(3, interrupted(0, 31)), after(3, interrupted(3, 31));
+  CHECK(compared(before, after).find("a")->slower);
+}
+
 /// How often equal runs are blamed, and 5 % in one of 100 ranges is found, with 20 steps. Fixed
 /// seeds; the random numbers of the standard library may differ between its makers.
 TEST_CASE("false alarms and power with 20 steps") {

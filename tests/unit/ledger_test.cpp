@@ -200,6 +200,31 @@ TEST_CASE("less than the need: activations stay in L2, weights only where all fi
   adds_up(made);
 }
 
+TEST_CASE("less than what is declared: what L2 holds in each call, and was asked for") {
+  counted_step s;
+  std::size_t const gelu = s.add("gelu", 12);
+  s.rows[gelu].bytes = 72e6;
+  s.hbm(gelu, 1e6, 16e6);
+  s.l2_size = 60e6;
+  byte_ledger made = s.ledger({});  // 6e6 a call
+  CHECK(of(made.rows[0], "kept in L2") == doctest::Approx(-55e6));
+  CHECK(made.closes);
+  adds_up(made);
+  s.l2_size = 2e6;
+  made = s.ledger({});
+  CHECK(of(made.rows[0], "kept in L2") == doctest::Approx(-24e6));
+  CHECK_FALSE(made.closes);
+  adds_up(made);
+  // A declaration of too much: L2 was asked for no more than 40e6, of which HBM moved 17e6.
+  s.l2_size = 60e6;
+  s.set(gelu, "l2_read_sectors", 20e6 / 32);
+  s.set(gelu, "l2_write_sectors", 20e6 / 32);
+  made = s.ledger({});
+  CHECK(of(made.rows[0], "kept in L2") == doctest::Approx(-23e6));
+  CHECK(made.rows[0].unexplained_bytes == doctest::Approx(-32e6));
+  adds_up(made);
+}
+
 TEST_CASE("ranges that match one need share it, a range above others has none, the rest is named") {
   counted_step s;
   std::size_t const block = s.add("block[*]", 32, 1);
@@ -246,6 +271,18 @@ TEST_CASE("without counts the ledger says what to run") {
   CHECK(ledger_text(made) ==
         "no bytes of device memory were counted: run with "
         "counters=memory+instructions+l2_atomic_sectors\n");
+}
+
+TEST_CASE("where nothing has a need the ledger says so") {
+  counted_step s;
+  s.hbm(s.add("mlp"), 1e6, 0);
+  byte_ledger const made = s.ledger({});
+  CHECK_FALSE(made.closes);
+  CHECK(made.verdict ==
+        "no range has a need: give ranges bytes() or a cost as attribute, or needs of a model");
+  REQUIRE(made.rows.size() == 1);
+  CHECK(made.rows[0].unexplained_bytes == doctest::Approx(1e6));
+  CHECK(s.ledger({need("mlp", 1e6, 0)}).closes);
 }
 
 TEST_CASE("the table and the JSON rows") {

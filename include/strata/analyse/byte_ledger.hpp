@@ -213,7 +213,7 @@ class ledger_builder {
 
   void explain(ledger_row& of, std::size_t row) const {
     of.unexplained_bytes = of.hbm_bytes - of.need_bytes;
-    if (of.unexplained_bytes < 0.0) return explain_less(of);
+    if (of.unexplained_bytes < 0.0) return explain_less(of, row);
     double const moving = of.need.kv + of.need.activations + of.need.logits;
     double written =
         of.by_model ? (is_nan(of.need.written) ? moving : of.need.written) : of.need_bytes;
@@ -235,11 +235,14 @@ class ledger_builder {
   static double zero(double value) noexcept { return is_nan(value) ? 0.0 : value; }
 
   /// Less than the need: results that the next range found in L2, weights too where all of them
-  /// fit.
-  void explain_less(ledger_row& of) const {
-    bool const fits = of.need_bytes <= l2_size_;
-    double const most =
-        !of.by_model || fits ? (fits ? of.need_bytes : 0.0) : of.need.activations + of.need.logits;
+  /// fit. What is only declared can be either: as much as L2 holds, in each call. In no case more
+  /// than L2 was asked for beyond what HBM moved.
+  void explain_less(ledger_row& of, std::size_t row) const {
+    double const calls = (std::max)(1.0, steps_.per_step(calls_of(row), rows_[row].step_share));
+    double most = (std::min)(of.need_bytes, calls * l2_size_);
+    if (of.by_model && of.need_bytes > l2_size_) most = of.need.activations + of.need.logits;
+    double const asked = sector * (value(row, "l2_read_sectors") + value(row, "l2_write_sectors"));
+    if (!is_nan(asked)) most = (std::min)(most, asked - of.hbm_bytes);
     double const kept = (std::min)(-of.unexplained_bytes, most);
     if (!(kept > 0.0)) return;
     of.residuals.push_back({"kept in L2", -kept});
@@ -297,6 +300,11 @@ class ledger_builder {
     }
     made_.unexplained_share = open / step.hbm_bytes;
     made_.closes = made_.unexplained_share <= 0.05;
+    if (!(step.need_bytes > 0.0)) {
+      made_.verdict =
+          "no range has a need: give ranges bytes() or a cost as attribute, or needs of a model";
+      return;
+    }
     std::string const share = fixed_string(100.0 * made_.unexplained_share, 1) + " %";
     made_.verdict = made_.closes
                         ? "the sum closes: " + share + " of the counted bytes is unexplained"

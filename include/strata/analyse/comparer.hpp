@@ -335,11 +335,15 @@ class comparer {
     if (!(change > limit && told > limit)) return least;
     // Two runs that differ in everything were not taken under the same conditions.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
+    bool const beyond = alike && told > needed * time.noise;
+    // Code makes most calls slower; of two runs alone nothing tells a few that a busy machine
+    // interrupted for milliseconds from a few that are slower.
+    bool const most = time.typical > limit;
     if (change <= time.limit) {
       time.verdict = range_verdict::accepted;
-    } else if (alike && told > needed * time.noise) {
+    } else if (beyond && (most || time.gpu || both_known())) {
       time.verdict = range_verdict::slower;
-    } else if (time.typical > limit && time.result->share >= options_.least_share) {
+    } else if ((beyond || most) && time.result->share >= options_.least_share) {
       time.verdict = range_verdict::unsure;
       double const bearable = told * told / (needed * needed) - (noise - time.within);
       double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;

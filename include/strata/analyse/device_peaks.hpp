@@ -13,7 +13,11 @@
 STRATA_BEGIN
 namespace detail {
 
-/// What an SM does in a cycle, by compute capability, as NVIDIA's documents have it; 0 is unknown.
+/// What an SM does in a cycle, by compute capability; 0 is unknown.
+/// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++
+/// Programming Guide, an FMA as two; tensor cores and L1 NVIDIA's white papers of the architectures
+/// (Volta, Turing: 64 B of L1, GA100, GA10x, Hopper) and, from 10.0 on, data sheets of boards.
+/// ceilings_test has each line beside a board.
 struct architecture_rates {
   std::uint32_t capability;  ///< 10 * major + minor, the first that it holds for
   double fp32;               ///< FLOP, an FMA is two
@@ -26,7 +30,7 @@ struct architecture_rates {
 inline constexpr architecture_rates architecture_table[] = {
     {70, 128, 64, 256, 1024, 0, 128},    {75, 128, 4, 256, 1024, 0, 64},
     {80, 128, 64, 512, 2048, 128, 128},  {86, 256, 4, 256, 1024, 0, 128},
-    {90, 256, 128, 512, 4096, 256, 128}, {100, 256, 128, 0, 8192, 0, 128},
+    {90, 256, 128, 512, 4096, 256, 128}, {100, 256, 128, 0, 8192, 128, 128},
     {103, 256, 4, 0, 8192, 0, 128},      {120, 256, 4, 256, 1024, 0, 128}};
 
 /// Work of a format of the tensor cores: its counter and its speed, of BF16.
@@ -66,6 +70,10 @@ inline double device_peak(profile_device const& device, std::string_view roof) n
   if (roof == "INT8 tensor") cycle = 2.0 * sm.bf16_tensor;
   for (tensor_format const& each : tensor_formats)
     if (roof == each.roof) cycle = each.speed * sm.bf16_tensor;
+  if (sm.capability == 103) {  // B300: more FP4, and INT8 that no document tells by the SM
+    if (roof == "FP4 tensor") cycle *= 1.5;
+    if (roof == "INT8 tensor") cycle = 0.0;
+  }
   return cycle * 1e3 * device.clock_khz * device.multiprocessors;
 }
 

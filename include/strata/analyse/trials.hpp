@@ -43,6 +43,7 @@ struct benchmark_options {
   double growth_y = no;
   double peak_flops_per_s = no;  ///< of the device, for the share of its ceiling
   double peak_bytes_per_s = no;
+  bool cold = false;  ///< L2 is overwritten ahead of each trial; else it has what the last one left
 };
 
 /// The trials of one run.
@@ -135,7 +136,7 @@ inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
   return made;
 }
 
-/// `matmul(n=256,k=64)`.
+/// `matmul(n=256,k=64)`; the name of a cold run ends with ` cold`.
 inline std::string name_of(benchmark_result const& of) {
   std::string text = of.name;
   if (of.how.x.name.empty()) return text;

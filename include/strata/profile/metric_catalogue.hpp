@@ -195,8 +195,11 @@ inline constexpr metric metric_catalogue::entries[] = {
      "smsp__sass_inst_executed_op_local_ld.sum", "warp-wide local loads, exact"},
     {"local_store_instructions", "instructions", lv::sm, by::sum,
      "smsp__sass_inst_executed_op_local_st.sum", "warp-wide local stores, exact"},
-    {"global_load_bytes", "B", lv::sm, by::sum, "smsp__sass_data_bytes_mem_global_op_ld.sum",
-     "bytes that threads asked global loads for"},
+    {"global_load_bytes", "B", lv::sm, by::sum,
+     "smsp__sass_data_bytes_mem_global_op_ld.sum + "
+     "smsp__sass_data_bytes_mem_global_op_ldgsts.sum | "
+     "smsp__sass_data_bytes_mem_global_op_ld.sum",
+     "bytes that threads asked global loads for, copies to shared memory (cp.async) among them"},
     {"global_store_bytes", "B", lv::sm, by::sum, "smsp__sass_data_bytes_mem_global_op_st.sum",
      "bytes that threads gave to global stores"},
     {"shared_load_bytes", "B", lv::sm, by::sum, "smsp__sass_data_bytes_mem_shared_op_ld.sum",
