@@ -8,12 +8,12 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -132,7 +132,7 @@ class finding_rules : private kernel_rules {
     double const fill = placed > 0.0 ? filled / placed : 1.0;
     if (!(all > 0.0) || others < 0.2 * all || steps.overlap_ns > 0.1 * all || fill > 0.5)
       return true;
-    double const cost = all - (std::max)(steps.streams[0].ns, all * fill);
+    double const cost = all - larger(steps.streams[0].ns, all * fill);
     if (!is_dear(cost)) return true;
     finding& made = add_kernels(by, dearest, cost,
                                 "kernels of " + std::to_string(steps.streams.size()) +
@@ -238,7 +238,7 @@ class finding_rules : private kernel_rules {
     profile_cost const& cost = in_.source.cost;
     double const ns = cost.ns();
     // Each thread pays for its own ranges and calls.
-    auto const threads = static_cast<double>((std::max)(std::size_t{1}, in_.source.threads.size()));
+    auto const threads = static_cast<double>(larger(std::size_t{1}, in_.source.threads.size()));
     double const window = cost.seconds_in_window * 1e9 * threads;
     if (!(ns > 0.1 * window) || !(window > 0.0)) return true;
     finding& made = add(by, 0, 0.0,
@@ -260,7 +260,7 @@ class finding_rules : private kernel_rules {
   }
 
   double active_idle_ns() const noexcept {
-    return (std::max)(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
+    return larger(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
   }
 
   /// What the calls of a row cost beyond its median; 0 where they hardly vary. Layers may differ
@@ -294,7 +294,7 @@ class finding_rules : private kernel_rules {
     std::size_t said = 0;
     for (std::size_t row = 1; row < found.size() && said < most_of_a_rule; ++row) {
       double cost = found[row].cost;
-      if (has_device_work()) cost = (std::min)(cost, active_idle_ns());
+      if (has_device_work()) cost = smaller(cost, active_idle_ns());
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
       ++said;
       range_row const& worst = in_.by_index[found[row].worst];

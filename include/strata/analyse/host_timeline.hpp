@@ -3,11 +3,11 @@
 #define STRATA_ANALYSE_HOST_TIMELINE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -81,7 +81,7 @@ class host_timeline {
     for (; at > 0 && is_of(at - 1, thread) && until > begin; --at, first_call = false) {
       launch_record const& call = source_.launches[calls_[at - 1]];
       if (call.begin >= until) continue;
-      std::int64_t const left = (std::max)(call.end, begin);
+      std::int64_t const left = larger(call.end, begin);
       if (left < until) {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
         launch_record const& by = blame(next == nullptr ? call : *next);
@@ -92,10 +92,10 @@ class host_timeline {
           sink(by.node, cause_of(by.kind), until - left);
         until = left;
       }
-      std::int64_t const from = (std::max)(call.begin, begin);
+      std::int64_t const from = larger(call.begin, begin);
       launch_record const& by = blame(call);
       if (from < until) sink(by.node, cause_of(by.kind), until - from);
-      until = (std::min)(until, from);
+      until = smaller(until, from);
       next = &call;
     }
     if (until > begin)

@@ -3,10 +3,10 @@
 #define STRATA_REPORT_TEXT_WRITER_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -372,9 +372,9 @@ inline double six_digits(double value) {
   if (!is_finite(value) || size == 0.0) return value;
   while (size / factor >= 1e6) factor *= 10.0;
   while (size / factor < 1e5) factor /= 10.0;
-  if (factor > 1.0) return std::floor(value / factor + 0.5) * factor;
-  double const inverse = std::floor(1.0 / factor + 0.5);
-  return std::floor(value * inverse + 0.5) / inverse;
+  if (factor > 1.0) return rounded_down(value / factor + 0.5) * factor;
+  double const inverse = rounded_down(1.0 / factor + 0.5);
+  return rounded_down(value * inverse + 0.5) / inverse;
 }
 
 /// JSON values with their commas. Keys are written as they are; an empty key, or null, is no key,

@@ -25,7 +25,6 @@
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
