@@ -190,7 +190,9 @@ class text_writer {
 
   template <class Integer>
   void integer(Integer value) {
-    end_at(integer_text(room(longest_number), value));
+    auto const bits = static_cast<std::uint64_t>(value);
+    bool const negative = is_negative(value);
+    whole(negative ? 0 - bits : bits, negative);
   }
 
   void whole(std::uint64_t magnitude, bool negative) {

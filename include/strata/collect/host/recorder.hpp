@@ -151,8 +151,6 @@ class recorder {
     install_listener(&recording_listener);
   }
 
-  STRATA_DETAIL_END_CODE
-
   /// Whether ranges that begin from now on are recorded.
   void record(bool on) noexcept {
     if (on == recording()) return;
@@ -164,6 +162,9 @@ class recorder {
     }
     state_.session.store(on ? session() : 0, std::memory_order_release);
   }
+
+  STRATA_DETAIL_END_CODE
+
   bool recording() const noexcept { return state_.session.load(std::memory_order_relaxed) != 0; }
   std::uint32_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
   /// When this session recorded. Requires: it does not now.
@@ -298,6 +299,8 @@ class recorder {
     return known != nullptr ? known : adopt_thread();
   }
 
+  STRATA_DETAIL_COLD_CODE
+
   bool begin_step() noexcept {
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
@@ -339,6 +342,8 @@ class recorder {
     if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
     step_thread_.store(0, std::memory_order_release);
   }
+
+  STRATA_DETAIL_END_CODE
 
   /// Steps that were not counted, since a step of another thread was open; since the last call.
   std::uint64_t take_steps_elsewhere() noexcept {

@@ -209,7 +209,7 @@ class nvtx_calls {
   }
 
   template <class Map, class Object>
-  static void keep(Map& of, word const* handle, Object* object) noexcept {
+  STRATA_DETAIL_COLD static void keep(Map& of, word const* handle, Object* object) noexcept {
     if (handle == nullptr || handle->pointer == nullptr || object == nullptr) return;
     system_lock lock(known().mutex);
     of[handle->pointer] = object;
