@@ -9,6 +9,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
@@ -17,7 +18,6 @@
 #include <strata/report/text_writer.hpp>
 #include <strata/session.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -231,7 +231,7 @@ class benchmarks {
     benchmark_result made;
     made.name = std::string(name) + (how.cold ? " cold" : "");
     made.how = how;
-    made.how.calls = (std::max)(std::uint32_t{1}, how.calls);
+    made.how.calls = detail::larger(std::uint32_t{1}, how.calls);
     std::string const full = detail::name_of(made);
     for (std::size_t at = 0; at < results_.size(); ++at)
       if (detail::name_of(results_[at]) == full) return at;

@@ -309,7 +309,7 @@ inline status write_ceilings(measured_ceilings const& of, std::string path = {})
     detail::output_directory::make_parents(path);
   }
   std::string const text = detail::ceilings_file::text_of(of.device, of.driver_version);
-  if (detail::ceilings_file::write(path, text)) return {};
+  if (detail::output_directory::replace(path, text)) return {};
   return {errc::input_output, "cannot write " + path + ": the ceilings are not kept"};
 }
 

@@ -6,10 +6,10 @@
 #include <strata/analyse/comparison.hpp>
 #include <strata/analyse/profile_file.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <string>
@@ -47,7 +47,7 @@ inline bool take_cell(std::string_view& line, std::string_view& cell, bool last)
   if (end == line.npos) return false;
   std::size_t const mark = quoted ? 1 : 0;
   cell = trimmed(line.substr(mark, end - mark));
-  line.remove_prefix((std::min)(end + 1 + mark, line.size()));
+  line.remove_prefix(smaller(end + 1 + mark, line.size()));
   return true;
 }
 
@@ -67,9 +67,9 @@ inline bool read_percentage(std::string_view text, double& share) {
 /// Errors: the sentence that is returned; nothing where all lines are read.
 inline std::string read_accepted(std::string_view text, vec<accepted_regression>& to) {
   for (std::size_t number = 1; !text.empty(); ++number) {
-    std::size_t const end = (std::min)(text.find('\n'), text.size());
+    std::size_t const end = detail::smaller(text.find('\n'), text.size());
     std::string_view line = detail::trimmed(text.substr(0, end));
-    text.remove_prefix((std::min)(end + 1, text.size()));
+    text.remove_prefix(detail::smaller(end + 1, text.size()));
     if (line.empty() || line[0] == '#') continue;
     std::string const where = "Line " + std::to_string(number) + ": ";
     std::string_view path, column, limit, reason;

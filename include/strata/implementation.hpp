@@ -23,13 +23,10 @@
 
 // What runs for a range or a launch, what writes reports, and the standard headers of the library
 // come before the cold code: they keep the level of optimisation of the command line.
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <climits>
-#include <cmath>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -38,15 +35,16 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
-#include <iterator>
 #include <limits>
-#include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#if !defined(__linux__)
+#include <chrono>
+#include <mutex>
+#endif
 
 #include <strata/c.h>
 #include <strata/collect/cpu/perf_events.hpp>

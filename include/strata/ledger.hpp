@@ -10,13 +10,13 @@
 #include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/llm.hpp>
 #include <strata/profile.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -29,7 +29,7 @@ inline byte_need need_of(std::string_view path, llm::cost const& of, double logi
   made.path = std::string(path);
   made.weights = of.weight_bytes;
   made.kv = of.kv_bytes;
-  made.activations = (std::max)(0.0, of.activation_bytes - logits);
+  made.activations = detail::larger(0.0, of.activation_bytes - logits);
   made.logits = logits;
   return made;
 }
@@ -80,7 +80,7 @@ inline byte_ledger make_ledger(profile const& source, vec<byte_need> const& need
 inline std::string ledger_text(byte_ledger const& of) {
   std::size_t width = 14;
   for (ledger_row const& each : of.rows)
-    width = (std::max)(width, detail::display_width(detail::console_text(each.path)));
+    width = detail::larger(width, detail::display_width(detail::console_text(each.path)));
   auto const cell = [](double bytes) {
     return detail::aligned(detail::is_nan(bytes) ? "-" : detail::human_bytes(bytes).text(), 12);
   };

@@ -31,11 +31,12 @@ STRATA_BEGIN
 namespace detail {
 
 /// Reads the members of a recording into a profile. What is not known is passed over, and what is
-/// not there stays as it was. Memory: at most some hundred times the bytes of hostile text, twice
-/// those of a real recording.
+/// not there stays as it was. Memory: twice that of the profile, which has at most 64 MiB and 16
+/// bytes for each one of the text: a real one has 8.
 class recording_reader {
  public:
-  explicit recording_reader(std::string_view text) : rest_(text) {}
+  explicit recording_reader(std::string_view text)
+      : rest_(text), room_((std::uint64_t{64} << 20) + 16 * std::uint64_t{text.size()}) {}
 
   /// Returns: whether the text has the form of a recording, to its last byte.
   bool read(profile& to) {
@@ -91,15 +92,24 @@ class recording_reader {
     if constexpr (is_record<Value>) {
       std::size_t words = 0, count = 0;
       if (is != recorded_kind::records || !read_shape(words, count)) return false;
+      if (!make_room(count, sizeof(Value))) return false;
       to.resize(count);
       if (count != 0) read_words(to.data(), sizeof(Value) / 4, words, count);
     } else {
       if (is != recorded_kind::list) return false;
       for (std::uint64_t left = number(); left > 0 && good_; --left) {
+        if (!make_room(1, sizeof(Value))) return false;
         to.emplace_back();
         good_ = read_value(to.back()) && good_;
       }
     }
+    return good_;
+  }
+
+  /// Whether so many elements are no more than the text can be about.
+  bool make_room(std::uint64_t count, std::size_t size) {
+    good_ = good_ && count <= room_ / size;
+    if (good_) room_ -= count * size;
     return good_;
   }
 
@@ -218,6 +228,7 @@ class recording_reader {
   }
 
   std::string_view rest_;
+  std::uint64_t room_;  // bytes of elements that may still be made
   std::string_view key_;
   bool taken_ = true;
   bool good_ = true;
@@ -397,8 +408,12 @@ inline status read_recording_file(std::string const& path, profile& to) {
     return {errc::input_output, std::string("It cannot be opened: ") + std::strerror(errno) + '.'};
   std::string text;
   char part[1 << 16];
-  for (std::size_t got; text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;)
+  constexpr std::string_view magic = detail::recording_magic;
+  for (std::size_t got;
+       text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;) {
     text.append(part, got);
+    if (text.compare(0, magic.size(), magic) != 0) break;  // /dev/zero has no end
+  }
   bool const broken = std::ferror(file) != 0;
   std::fclose(file);
   if (broken) return {errc::input_output, "It cannot be read."};

@@ -11,10 +11,10 @@
 #include <strata/analyse/step_replay.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 
-#include <algorithm>
 #include <cstddef>
 
 STRATA_BEGIN
@@ -25,7 +25,7 @@ inline what_if at_roof(roofline_table const& roofs, std::size_t row, double part
   made.row = row;
   if (row >= roofs.own.size() || !(part > 0.0)) return made;
   double const fraction = roofs.own[row].fraction();
-  if (fraction > 0.0) made.kernels = (std::min)(1.0, fraction / part);
+  if (fraction > 0.0) made.kernels = detail::smaller(1.0, fraction / part);
   return made;
 }
 
@@ -54,7 +54,7 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
       return false;
     case finding_part::kernels:
     case finding_part::kernels_below:
-      made.kernels = (std::max)(0.0, 1.0 - of.cost_ns_per_step / kernels);
+      made.kernels = larger(0.0, 1.0 - of.cost_ns_per_step / kernels);
       return kernels > 0.0;
     case finding_part::copies:
       made.copies = 0.0;
@@ -113,7 +113,8 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     if (!detail::cure_of(each, folded.rows(), steps, change)) continue;
     double const then = replay.step_ns(change);
     if (then >= 0.0)
-      each.predicted_step_ns = (std::min)(now, (std::max)(then, now - each.cost_ns_per_step));
+      each.predicted_step_ns =
+          detail::smaller(now, detail::larger(then, now - each.cost_ns_per_step));
   }
   findings.sort([now](finding const& a, finding const& b) {
     double const of_a = detail::gain_of(a, now), of_b = detail::gain_of(b, now);

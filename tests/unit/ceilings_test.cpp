@@ -224,6 +224,7 @@ TEST_CASE("a file that is cut off or hostile is broken, wherever") {
   for (std::string const& each :
        {replaced(whole, "4.5e+12", "nan"), replaced(whole, "4.5e+12", "-1"),
         replaced(whole, "4.5e+12", "inf"), replaced(whole, "4.5e+12", ""),
+        replaced(whole, " 0.0125 ", " -0.0125 "), replaced(whole, " 0.0125 ", " 0.0125 -"),
         replaced(whole, " 7 ", " 1e300 "), replaced(whole, "B/s", "b/s"),
         replaced(whole, "HBM read", "<b>"), replaced(whole, "HBM read", ""),
         replaced(whole, "HBM read", "\x01"), replaced(whole, "2026-11-22T", "<script>"),

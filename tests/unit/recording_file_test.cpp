@@ -199,6 +199,23 @@ TEST_CASE("what is no recording, or not whole, is refused in a sentence") {
   CHECK(read_recording_file(here / "none", p).message() ==
         "It cannot be opened: No such file or directory.");
   CHECK(read_recording_file(here / "", p).code() == errc::input_output);
+  CHECK(read_recording_file("/dev/zero", p).message() ==  // which has no end
+        "It is no recording of Strata: formats=recording writes one.");
+}
+
+TEST_CASE("a hostile recording gets no more memory than its size can be about") {
+  auto const zeros = [](unsigned count) {  // records of one word, each in one byte
+    std::string bytes("\5\1\11overheads\3\1", 14);
+    for (unsigned left = count;; left >>= 7) {
+      bytes += static_cast<char>(left >= 128 ? left | 128 : left);
+      if (left < 128) break;
+    }
+    return recording_with(bytes + std::string(count + 1, '\0'));
+  };
+  profile p;
+  REQUIRE(read_recording(zeros(1000), p).ok());
+  CHECK(p.overheads.size() == 1000);
+  CHECK(problem_of(zeros(12u << 20)) == no_profile);
 }
 
 TEST_CASE("fields that are not known are passed over, and those not there stay empty") {

@@ -20,7 +20,7 @@
 
 #include <strata/adapters/ggml_graph.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/spin_mutex.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/range.hpp>
 
 #include <atomic>

@@ -8,10 +8,10 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -130,11 +130,11 @@ class ledger_builder {
   static bool matches_end(std::string_view path, std::string_view alternatives) {
     std::size_t const bracket = path.back() == ']' ? path.rfind('[') : path.npos;
     while (!alternatives.empty()) {
-      std::size_t const bar = (std::min)(alternatives.find('|'), alternatives.size());
+      std::size_t const bar = smaller(alternatives.find('|'), alternatives.size());
       std::string const one(alternatives.substr(0, bar));
       for (std::string_view const text : {path, path.substr(0, bracket)})
         if (!one.empty() && (matches(text, one) || matches(text, "*/" + one))) return true;
-      alternatives.remove_prefix((std::min)(bar + 1, alternatives.size()));
+      alternatives.remove_prefix(smaller(bar + 1, alternatives.size()));
     }
     return false;
   }
@@ -204,7 +204,7 @@ class ledger_builder {
 
   /// Takes up to `bytes` of the excess for a reason.
   static double take(ledger_row& of, std::string_view name, double bytes) {
-    double const taken = (std::min)(bytes, of.unexplained_bytes);
+    double const taken = smaller(bytes, of.unexplained_bytes);
     if (!(taken > 0.0)) return 0.0;
     of.residuals.push_back({name, taken});
     of.unexplained_bytes -= taken;
@@ -223,12 +223,12 @@ class ledger_builder {
     if (!is_nan(stored)) {
       take(of, "write-back", of.hbm_write_bytes - stored);
       // What is written beyond the result is read again.
-      double const more = (std::min)(of.hbm_write_bytes, stored) - written;
+      double const more = smaller(of.hbm_write_bytes, stored) - written;
       take(of, value(row, "l2_atomic_sectors") > 0.0 ? "split-K" : "workspace", 2.0 * more);
     }
     take(of, "uncoalesced", unused(row) * of.hbm_read_bytes);
     // HBM read again what L2 was asked for more than once and did not keep.
-    written = (std::min)(written, of.hbm_write_bytes);
+    written = smaller(written, of.hbm_write_bytes);
     double const asked = sector * value(row, "l2_read_sectors");
     if (!is_nan(asked)) take(of, "re-reads", asked - (of.need_bytes - written));
   }
@@ -238,12 +238,12 @@ class ledger_builder {
   /// fit. What is only declared can be either: as much as L2 holds, in each call. In no case more
   /// than L2 was asked for beyond what HBM moved.
   void explain_less(ledger_row& of, std::size_t row) const {
-    double const calls = (std::max)(1.0, steps_.per_step(calls_of(row), rows_[row].step_share));
-    double most = (std::min)(of.need_bytes, calls * l2_size_);
+    double const calls = larger(1.0, steps_.per_step(calls_of(row), rows_[row].step_share));
+    double most = smaller(of.need_bytes, calls * l2_size_);
     if (of.by_model && of.need_bytes > l2_size_) most = of.need.activations + of.need.logits;
     double const asked = sector * (value(row, "l2_read_sectors") + value(row, "l2_write_sectors"));
-    if (!is_nan(asked)) most = (std::min)(most, asked - of.hbm_bytes);
-    double const kept = (std::min)(-of.unexplained_bytes, most);
+    if (!is_nan(asked)) most = smaller(most, asked - of.hbm_bytes);
+    double const kept = smaller(-of.unexplained_bytes, most);
     if (!(kept > 0.0)) return;
     of.residuals.push_back({"kept in L2", -kept});
     of.unexplained_bytes += kept;
@@ -254,8 +254,7 @@ class ledger_builder {
     double const loads = value(row, "l1_global_load_sectors");
     double const stores = zero(value(row, "l1_global_store_sectors"));
     double const asked = value(row, "global_load_bytes") + zero(value(row, "global_store_bytes"));
-    if (asked > 0.0 && loads > 0.0)
-      return (std::max)(0.0, 1.0 - asked / (sector * (loads + stores)));
+    if (asked > 0.0 && loads > 0.0) return larger(0.0, 1.0 - asked / (sector * (loads + stores)));
     // A warp that loads 16 bytes a thread, the most that there is, asks for 16 sectors.
     double const a_request = loads / value(row, "l1_global_load_requests");
     return a_request > 16.0 ? 1.0 - 16.0 / a_request : 0.0;
@@ -271,7 +270,7 @@ class ledger_builder {
       rest.hbm_bytes -= each.hbm_bytes;
       rest.need_bytes -= each.need_bytes;
     }
-    rest.need_bytes = (std::max)(0.0, rest.need_bytes);
+    rest.need_bytes = larger(0.0, rest.need_bytes);
     rest.by_model = made_.step.by_model;
     rest.unexplained_bytes = rest.hbm_bytes - rest.need_bytes;
     if (std::fabs(rest.hbm_bytes) + rest.need_bytes > 1e-6 * made_.step.hbm_bytes)

@@ -5,13 +5,13 @@
 #include <strata/analyse/range_rows.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -31,8 +31,8 @@ class launch_index {
     std::uint32_t last = 0;
     first_ = none;
     for (launch_record const& each : source.launches) {
-      first_ = (std::min)(first_, each.correlation);
-      last = (std::max)(last, each.correlation);
+      first_ = smaller(first_, each.correlation);
+      last = larger(last, each.correlation);
     }
     std::size_t const ids = std::size_t{last} - first_ + 1;
     is_dense_ = ids / 8 <= source.launches.size();
@@ -161,8 +161,7 @@ class call_tree_builder {
   void add_calls() {
     captured_calls const calls(source_);
     std::uint32_t first_step = no_step;
-    for (range_record const& range : source_.ranges)
-      first_step = (std::min)(first_step, range.step);
+    for (range_record const& range : source_.ranges) first_step = smaller(first_step, range.step);
     vec<std::uint64_t> outside(rows_.size(), 0);  // calls in no step
     for (range_record const& range : source_.ranges) {
       if (!layout_.has_own_row(range.node)) continue;
@@ -264,7 +263,7 @@ class call_tree_builder {
       for (auto const& each : records) {
         std::uint32_t const launch = launches.launch_of(each.correlation);
         if (launch == launch_index::none || each.begin == lost_time) continue;
-        ends[launch] = (std::max)(ends[launch], (std::max)(each.begin, each.end));
+        ends[launch] = larger(ends[launch], larger(each.begin, each.end));
       }
     };
     look(source_.kernels);
@@ -326,7 +325,7 @@ class call_tree_builder {
       if (i == 0) return;
       std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
       add_work(rows_[parent].total, row.total);
-      std::int64_t const apart = (std::min)(elsewhere[i], row.host_total_ns);
+      std::int64_t const apart = smaller(elsewhere[i], row.host_total_ns);
       below[parent] = add_saturated(below[parent], row.host_total_ns - apart);
     }
   }

@@ -4,10 +4,10 @@
 
 #include <strata/analyse/profile_file.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -68,9 +68,9 @@ class comparability {
   static std::string measured_settings(std::string_view settings) {
     std::string kept;
     while (!settings.empty()) {
-      std::size_t const end = (std::min)(settings.find(','), settings.size());
+      std::size_t const end = smaller(settings.find(','), settings.size());
       std::string_view item = settings.substr(0, end);
-      settings.remove_prefix((std::min)(end + 1, settings.size()));
+      settings.remove_prefix(smaller(end + 1, settings.size()));
       while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
       while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
       std::string_view key = item.substr(0, item.find_first_of("=:"));
@@ -140,7 +140,7 @@ class comparability {
           "The " + std::string(what) + " a step differ in " + std::to_string(differing_ranges) +
           (differing_ranges == 1 ? " range: " : " ranges, of which the first is ") + example + ".");
   }
-  static bool alike(double a, double b) { return std::abs(a - b) <= 1e-3 * (std::max)(a, b); }
+  static bool alike(double a, double b) { return std::abs(a - b) <= 1e-3 * larger(a, b); }
 
   /// The first range whose text or number a step differs: "path: a and b".
   std::string first_difference(char const* column) const {

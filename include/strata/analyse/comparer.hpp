@@ -7,6 +7,7 @@
 #include <strata/analyse/profile_file.hpp>
 #include <strata/analyse/statistics.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
@@ -104,7 +105,7 @@ class comparer {
   double limit_of(std::string_view path, std::string_view column) const {
     double limit = options_.limit;
     for (accepted_regression const& each : options_.accepted)
-      if (is_for(each, path, column)) limit = (std::max)(limit, each.limit);
+      if (is_for(each, path, column)) limit = larger(limit, each.limit);
     return std::log1p(limit);
   }
 
@@ -122,7 +123,7 @@ class comparer {
       logarithms[is_later(r)].push_back(typical.value);
       step_within_ += typical.variance * weight(r) * weight(r);
       (is_later(r) ? to_.after_steps : to_.before_steps) += all.size();
-      fewest = (std::min)(fewest, all.size());
+      fewest = smaller(fewest, all.size());
     }
     few_ = fewest < fewest_steps;
     steps_a_run_ = static_cast<double>(fewest);
@@ -136,13 +137,13 @@ class comparer {
     } else if (runs_known()) {
       step_freedom_ = static_cast<double>(runs() - 2);
       double const of_run = (squares(logarithms[0]) + squares(logarithms[1])) / step_freedom_;
-      step_.variance = (std::max)(step_within_, of_run * variance_of_runs());
+      step_.variance = larger(step_within_, of_run * variance_of_runs());
     }
     to_.runs_known = options_.run_noise > 0 || runs_known();
     to_.change = std::expm1(step_.value);
     to_.noise = step_.deviation();
     double const told = student_quantile(step_alarms, step_freedom_) * step_.deviation();
-    to_.resolution = std::expm1((std::min)(told, 100.0));
+    to_.resolution = std::expm1(smaller(told, 100.0));
   }
 
   /// What each run has of the range.
@@ -234,9 +235,9 @@ class comparer {
       means[is_later(r)] += time.logarithms.back() * weight(r);
       typical[is_later(r)] += each.typical_ms * weight(r);
     }
-    double const step = (std::max)(to_.before_ms, to_.after_ms);
-    double const share = step > 0 ? std::exp((std::max)(means[0], means[1])) / step : 1;
-    to.share = (std::max)(to.share, share);
+    double const step = larger(to_.before_ms, to_.after_ms);
+    double const share = step > 0 ? std::exp(larger(means[0], means[1])) / step : 1;
+    to.share = larger(to.share, share);
     if (share < options_.least_share * judged_part) return;
     time.result = &to;
     time.gpu = gpu;
@@ -278,7 +279,7 @@ class comparer {
         whole += all * all;
       }
       double const scale = variance_of_runs() / static_cast<double>(runs() - 2);
-      each.of_runs = (std::max)(each.within, whole * scale);
+      each.of_runs = larger(each.within, whole * scale);
       beside.push_back(sum * scale);
       if (each.basis) basis.push_back(beside.back());
     }
@@ -287,7 +288,7 @@ class comparer {
     std::size_t i = 0;
     for (judged_time& each : times_)
       if (each.gpu == gpu)
-        each.change.variance = (std::max)(each.change.variance, (std::max)(beside[i++], usual));
+        each.change.variance = larger(each.change.variance, larger(beside[i++], usual));
   }
 
   void judge_family(bool gpu) {
@@ -321,7 +322,7 @@ class comparer {
     double const change = time.change.value, beside = change - common.value;
     double const limit = std::log1p(options_.limit);
     double const assumed = runs_known() ? 0 : assumed_noise * limit;
-    double const between = (std::max)(common.between, assumed * assumed);
+    double const between = larger(common.between, assumed * assumed);
     double const variance = time.change.variance + between + common.variance;
     double const hidden = beside_needs * std::sqrt(variance);
     double const hidden_alone = alone_needs * std::sqrt(time.of_runs);
@@ -331,7 +332,7 @@ class comparer {
     double const noise = alone ? time.of_runs : variance;
     time.noise = std::sqrt(noise);
     time.verdict = range_verdict::within;
-    double const least = both_known() ? (std::min)(hidden, hidden_alone) : hidden;
+    double const least = both_known() ? smaller(hidden, hidden_alone) : hidden;
     if (!(change > limit && told > limit)) return least;
     // Two runs that differ in everything were not taken under the same conditions.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
@@ -356,8 +357,8 @@ class comparer {
     double common = -1e9, between = 0, freedom = -1;
     for (time_family const& each : families_) {
       if (each.basis == 0) continue;
-      common = (std::max)(common, each.common.value);
-      between = (std::max)(between, each.common.between + each.common.variance);
+      common = larger(common, each.common.value);
+      between = larger(between, each.common.between + each.common.variance);
       freedom += static_cast<double>(each.basis);
     }
     if (freedom >= 0) to_.common = std::expm1(common);
@@ -368,7 +369,7 @@ class comparer {
       return;
     }
     // One run of each side: what is slower than its ranges are together is no work of the machine.
-    double const beside = step_.value - (std::max)(common, 0.0);
+    double const beside = step_.value - larger(common, 0.0);
     step_slower_ = freedom >= 1 && beside > step_limit_ && common <= step_limit_ &&
                    to_.chance < step_alarms && is_beyond(beside, step_.variance + between, freedom);
   }
@@ -460,12 +461,11 @@ class comparer {
       to_.reason = "the step is " + percent(to_.change) + " slower, but its noise is " +
                    percent(to_.noise) + ": " + advice();
     } else if (step_.value + hidden > step_limit_) {
-      advise(step_limit_ - (std::max)(step_.value, 0.0), 0.05);
+      advise(step_limit_ - larger(step_.value, 0.0), 0.05);
       to_.reason = "the step's noise of " + percent(to_.noise) + " can hide the limit: " + advice();
     } else if (unsure > 0) {
       to_.steps_to_decide = noisiest->steps_to_decide;
-      if (to_.steps_to_decide == 0)
-        to_.runs_to_decide = (std::max)(before_.size(), after_.size()) + 2;
+      if (to_.steps_to_decide == 0) to_.runs_to_decide = larger(before_.size(), after_.size()) + 2;
       to_.reason = named(*noisiest) + " looks " + percent(std::expm1(noisiest->change.value)) +
                    " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
     } else if (to_.common > options_.limit && !both_known()) {
@@ -519,7 +519,7 @@ class comparer {
     double largest = step && !few_ ? step_.value : -1e9;
     for (judged_time const& each : times_)
       if (is_for(accepted, each.result->path, each.gpu ? "gpu" : "host"))
-        largest = (std::max)(largest, each.change.value);
+        largest = larger(largest, each.change.value);
     std::string said = step ? "The step" : accepted.path + " (" + accepted.column + ")";
     if (largest < -1e8) {
       said += " is accepted to be slower but was not judged: correct or remove its line.";

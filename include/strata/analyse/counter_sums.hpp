@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
@@ -11,7 +12,6 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -180,7 +180,7 @@ class counter_sum {
     } else if (is_nan(value_) || is_nan(more.value_)) {
       value_ = constant == is_nan(more.value_) ? value_ : more.value_;
     } else {
-      value_ = (std::max)(value_, more.value_);
+      value_ = larger(value_, more.value_);
     }
   }
 
@@ -263,7 +263,7 @@ class counter_sums {
       // A name that is there twice was counted twice: the first one holds.
       if (each.counter >= counters_.size() || repeated_[each.counter]) continue;
       std::size_t const row = tree.position_of(each.node);
-      std::size_t const node = (std::min)(std::size_t{each.node}, source.nodes.size());
+      std::size_t const node = smaller(std::size_t{each.node}, source.nodes.size());
       for (std::size_t const i : {std::size_t{each.counter}, counters_.size()}) {
         bool const is_range = !known[node * columns + i];  // not another device
         known[node * columns + i] = true;
@@ -340,10 +340,10 @@ class pass_agreement {
       } else if (now.shapes != first->shapes && made.what == kind::same) {
         made.what = kind::varying;
       }
-      made.launches_min = (std::min)(made.launches_min, now.launches);
-      made.launches_max = (std::max)(made.launches_max, now.launches);
-      made.threads_min = (std::min)(made.threads_min, now.threads);
-      made.threads_max = (std::max)(made.threads_max, now.threads);
+      made.launches_min = smaller(made.launches_min, now.launches);
+      made.launches_max = larger(made.launches_max, now.launches);
+      made.threads_min = smaller(made.threads_min, now.threads);
+      made.threads_max = larger(made.threads_max, now.threads);
     }
     return made;
   }
@@ -352,7 +352,7 @@ class pass_agreement {
   static std::size_t passes_of(counter_set const& source) noexcept {
     std::size_t passes = 0;
     for (counted_work const& each : source.work)
-      passes = (std::max)(passes, std::size_t{each.pass} + 1);
+      passes = larger(passes, std::size_t{each.pass} + 1);
     return passes;
   }
 

@@ -6,13 +6,13 @@
 #include <strata/analyse/counter_sums.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_set.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -84,7 +84,7 @@ class counter_table_builder {
     table_.passes_done = set.passes_done;
     if (set.method == counting::passes)
       table_.timed_steps =
-          (std::max)(std::uint64_t{1}, source.steps.size() + source.folded_steps.count());
+          larger(std::uint64_t{1}, source.steps.size() + source.folded_steps.count());
     table_.notes.emplace_back();
     table_.rows = rows_.size();
   }
@@ -240,7 +240,7 @@ class counter_table_builder {
         if (sums_.name(other) == enabled)
           part = sums_.value(row, counter, scope) / sums_.value(row, other, scope);
       }
-      share = (std::min)(share, is_nan(part) ? 0.0 : part);
+      share = smaller(share, is_nan(part) ? 0.0 : part);
     }
     return share;
   }
@@ -269,7 +269,7 @@ class counter_table_builder {
     for (std::size_t const counter : from.counters) {
       std::uint32_t const ranges = sums_.ranges(row, counter, scope);
       std::uint32_t const counted = sums_.counted(row, scope);
-      if (counted > ranges) missing = (std::max)(missing, counted - ranges);
+      if (counted > ranges) missing = larger(missing, counted - ranges);
       if (sums_.combine(counter) == metric_combine::mean && ranges > 1)
         add("plain mean of " + std::to_string(ranges) + " ranges: CUPTI gives only the ratio");
     }

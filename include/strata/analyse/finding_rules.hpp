@@ -8,12 +8,12 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -123,10 +123,10 @@ class finding_rules : private kernel_rules {
     for (stream_time const& each : steps.streams) {
       all += each.small_ns;
       filled += each.filled_ns;
-      busiest = (std::max)(busiest, each.small_ns);
+      busiest = larger(busiest, each.small_ns);
       streams += each.small_ns > 0.0 ? 1u : 0u;
     }
-    double const cost = all - (std::max)(busiest, filled);
+    double const cost = all - larger(busiest, filled);
     if (all - busiest < 0.2 * all || steps.overlap_ns > 0.1 * all || !is_dear(cost)) return true;
     vec<double> little(rows_.size(), 0.0);
     for (kernel_row const& each : in_.kernels)
@@ -239,12 +239,12 @@ class finding_rules : private kernel_rules {
     profile_cost const& cost = in_.source.cost;
     double const ns = cost.ns();
     // Each thread pays for its own ranges and calls.
-    auto const threads = static_cast<double>((std::max)(std::size_t{1}, in_.source.threads.size()));
+    auto const threads = static_cast<double>(larger(std::size_t{1}, in_.source.threads.size()));
     double const window = cost.seconds_in_window * 1e9 * threads;
     if (!(ns > 0.1 * window) || !(window > 0.0)) return true;
     // What it takes while the GPU works may cost nothing.
     double cost_of_step = in_.steps.per_step(ns) / threads;
-    if (has_device_work()) cost_of_step = (std::min)(cost_of_step, idle_of_host());
+    if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     finding& made = add(by, 0, cost_of_step,
                         "the recording itself takes " + percent(ns / window) +
                             " of the recorded time of its threads");
@@ -264,7 +264,7 @@ class finding_rules : private kernel_rules {
   }
 
   double active_idle_ns() const noexcept {
-    return (std::max)(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
+    return larger(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
   }
 
   /// Time in which the device is idle for what the host does, in the ranges from `row` on that lie
@@ -312,7 +312,7 @@ class finding_rules : private kernel_rules {
     std::size_t said = 0;
     for (std::size_t row = 1; row < found.size() && said < most_of_a_rule; ++row) {
       double cost = found[row].cost;
-      if (has_device_work()) cost = (std::min)(cost, idle_of_host(row));
+      if (has_device_work()) cost = smaller(cost, idle_of_host(row));
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
       ++said;
       range_row const& worst = in_.by_index[found[row].worst];

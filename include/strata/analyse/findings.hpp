@@ -8,13 +8,12 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -140,7 +139,7 @@ class finding_context {
     made.title = std::move(title);
     made.row = row;
     made.path = rows_[row].path;
-    made.cost_ns_per_step = (std::min)(cost, step_ns_);
+    made.cost_ns_per_step = smaller(cost, step_ns_);
     made.advice = by.advice;
     made.part = by.part;
     made_.findings.push_back(std::move(made));
@@ -204,7 +203,7 @@ class finding_context {
   static std::string count(double value) {
     constexpr double most = 1e15;
     if (!(value < most)) return "more than 10^15";
-    return value < 9.95 && std::floor(value) != value
+    return value < 9.95 && rounded_down(value) != value
                ? fixed_string(value, 1)
                : in_groups(static_cast<std::uint64_t>(value + 0.5));
   }

@@ -3,11 +3,11 @@
 #define STRATA_ANALYSE_HOST_TIMELINE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -86,7 +86,7 @@ class host_timeline {
     for (; at > 0 && is_of(at - 1, thread) && until > begin; --at, first_call = false) {
       launch_record const& call = source_.launches[calls_[at - 1]];
       if (call.begin >= until) continue;
-      std::int64_t const left = (std::max)(call.end, begin);
+      std::int64_t const left = larger(call.end, begin);
       if (left < until) {
         bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
         launch_record const& by = blame(next == nullptr ? call : *next);
@@ -96,12 +96,12 @@ class host_timeline {
           sink(by.node, cause_of(by.kind), until - left);
         until = left;
       }
-      std::int64_t const from = (std::max)(call.begin, begin);
+      std::int64_t const from = larger(call.begin, begin);
       launch_record const* const freed =
           until - from >= least_giving_back ? released_before(call) : nullptr;
       launch_record const& by = freed != nullptr ? *freed : blame(call);
       if (from < until) sink(by.node, cause_of(by.kind), until - from);
-      until = (std::min)(until, from);
+      until = smaller(until, from);
       next = &call;
     }
     each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
@@ -134,17 +134,17 @@ class host_timeline {
       return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
     vec<range_record const*> open;  // the innermost last
-    for (std::size_t i = at - (std::min)(at, most_siblings); i < at; ++i) {
+    for (std::size_t i = at - smaller(at, most_siblings); i < at; ++i) {
       range_record const& range = source_.ranges[ranges_[i]];
       if (range.thread == thread && range.end > begin) open.push_back(&range);
     }
     std::int64_t now = begin;
     auto const pass = [&](std::int64_t until) {
       while (now < until) {
-        std::int64_t const to = open.empty() ? until : (std::min)(until, open.back()->end);
+        std::int64_t const to = open.empty() ? until : smaller(until, open.back()->end);
         std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
         if (to > now) sink(open.empty() ? outside : open.back()->node, to - now);
-        now = (std::max)(now, to);
+        now = larger(now, to);
         if (!open.empty() && open.back()->end <= now) open.pop_back();
       }
     };

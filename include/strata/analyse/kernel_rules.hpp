@@ -7,11 +7,10 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -28,19 +27,19 @@ struct residency {
 
 inline residency residency_of(kernel_row const& kernel, sm_limits const& sm) noexcept {
   constexpr double registers = 65536.0;
-  double const warps = (std::max)(1.0, kernel.warps_per_block);
+  double const warps = larger(1.0, kernel.warps_per_block);
   // Registers are given to warps in units of 256.
-  double const each = std::ceil(kernel.registers_per_thread * 32.0 / 256.0) * 256.0;
+  double const each = rounded_up(kernel.registers_per_thread * 32.0 / 256.0) * 256.0;
   double const shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
   residency made;
-  made.blocks = (std::min)(sm.blocks, std::floor(sm.warps / warps));
+  made.blocks = smaller(sm.blocks, rounded_down(sm.warps / warps));
   auto const limit = [&made](double blocks, std::string_view by) {
     if (blocks >= made.blocks) return;
     made.blocks = blocks;
     made.by = by;
   };
-  if (each > 0.0) limit(std::floor(registers / (each * warps)), "registers");
-  if (shared > 0.0) limit(std::floor(sm.shared_bytes / (shared + 1024.0)), "shared memory");
+  if (each > 0.0) limit(rounded_down(registers / (each * warps)), "registers");
+  if (shared > 0.0) limit(rounded_down(sm.shared_bytes / (shared + 1024.0)), "shared memory");
   made.occupancy = made.blocks * warps / sm.warps;
   return made;
 }
@@ -109,11 +108,11 @@ class kernel_rules : protected finding_context {
       double const asked = own(row, "global_load_bytes") + own(row, "global_store_bytes");
       if (!(sectors > 0.0) || !known(asked)) return;
       double const used = asked / (32.0 * sectors);
-      double const memory = (std::max)(roof_bytes_ns(own(row, "hbm_bytes"), "HBM"),
-                                       roof_bytes_ns(own(row, "l2_bytes"), "L2")) /
+      double const memory = larger(roof_bytes_ns(own(row, "hbm_bytes"), "HBM"),
+                                   roof_bytes_ns(own(row, "l2_bytes"), "L2")) /
                             ns;
       double const l1 = roof_bytes_ns(own(row, "l1_data_bytes"), "L1") / ns;
-      if (used > 0.6 || !((std::max)(memory, l1) > 0.25)) return;
+      if (used > 0.6 || !(larger(memory, l1) > 0.25)) return;
       double const cost = ns * (1.0 - used);
       if (!is_dear(cost)) return;
       finding& made = add_kernels(
@@ -147,8 +146,8 @@ class kernel_rules : protected finding_context {
       double const bytes = own(row, "shared_load_bytes") + own(row, "shared_store_bytes");
       // Wide loads need more wavefronts than their bytes, and some wait for each other without a
       // conflict: both counts must say so.
-      double const more = (std::min)(own(row, "shared_bank_conflicts"), wavefronts - bytes / 128.0);
-      double const cost = ns * (std::min)(1.0, more / own(row, "sm_active_cycles"));
+      double const more = smaller(own(row, "shared_bank_conflicts"), wavefronts - bytes / 128.0);
+      double const cost = ns * smaller(1.0, more / own(row, "sm_active_cycles"));
       if (!(more > 0.3 * wavefronts) || !is_dear(cost)) return;
       finding& made =
           add_kernels(by, row, cost,
@@ -186,7 +185,7 @@ class kernel_rules : protected finding_context {
       bool const product = 2.0 * own(row, "ffma") > 0.9 * flops &&
                            flops < 60.0 * (own(row, "l1_bytes") + shared) && fp32_ns > hbm_ns;
       if (!product || !(tensor < 0.05 * flops) || !(fp32_ns > 0.1 * ns)) return;
-      double const best = (std::max)(flops / in_.roofline.rate_of("TF32 tensor") * 1e9, hbm_ns);
+      double const best = larger(flops / in_.roofline.rate_of("TF32 tensor") * 1e9, hbm_ns);
       if (!is_dear(ns - best)) return;
       finding& made = add_kernels(by, row, ns - best,
                                   "multiply-adds in FP32 at " + percent(fp32_ns / ns) +
@@ -202,7 +201,7 @@ class kernel_rules : protected finding_context {
       double const counted = own(row, "hbm_bytes");
       double const declared = per_step(row, rows_[row].bytes);
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
-      double const cost = (std::min)(ns, roof_bytes_ns(counted - declared, "HBM"));
+      double const cost = smaller(ns, roof_bytes_ns(counted - declared, "HBM"));
       if (!leaf || !(declared > 0.0) || !(counted > 1.5 * declared) || !is_dear(cost)) return;
       if (!(cost > 0.2 * ns)) return;
       finding& made = add_kernels(by, row, cost,
@@ -253,7 +252,7 @@ class kernel_rules : protected finding_context {
     double const issued = own(row, "issue_rate");
     kernel_row const* const kernel = longest_of(row);
     double const waves = kernel == nullptr ? 0.0 : waves_of(*kernel);
-    double const filled = waves > 1.0 ? waves / std::ceil(waves) : 1.0;
+    double const filled = waves > 1.0 ? waves / rounded_up(waves) : 1.0;
     return load(row).fraction() < 0.5 * filled && explained_[row] < 0.3 * ns && !(issued > 60.0) &&
            known(own(row, "hbm_bytes")) && known(own(row, "flop_fp32"));
   }
@@ -282,7 +281,7 @@ class kernel_rules : protected finding_context {
       kernel_row const* const kernel = longest_of(row);
       if (kernel == nullptr || load(row).fraction() > 0.6) return;
       double const waves = waves_of(*kernel);
-      double const cost = ns * (1.0 - waves / std::ceil(waves));
+      double const cost = ns * (1.0 - waves / rounded_up(waves));
       if (!(waves > 1.0) || waves > 3.0 || cost < 0.25 * ns || explained_[row] > 0.3 * ns) return;
       if (!is_dear(cost)) return;
       finding& made = add_kernels(by, row, cost,

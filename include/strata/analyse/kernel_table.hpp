@@ -6,13 +6,13 @@
 #include <strata/analyse/counter_sums.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -256,12 +256,12 @@ class kernel_table_builder {
     to.count += more.count;
     to.duration.add(more.duration);
     to.blocks.add(more.blocks);
-    to.block_threads_min = (std::min)(to.block_threads_min, more.block_threads_min);
-    to.block_threads_max = (std::max)(to.block_threads_max, more.block_threads_max);
+    to.block_threads_min = smaller(to.block_threads_min, more.block_threads_min);
+    to.block_threads_max = larger(to.block_threads_max, more.block_threads_max);
     to.warps += more.warps;
-    to.registers = (std::max)(to.registers, more.registers);
-    to.static_shared_bytes = (std::max)(to.static_shared_bytes, more.static_shared_bytes);
-    to.dynamic_shared_bytes = (std::max)(to.dynamic_shared_bytes, more.dynamic_shared_bytes);
+    to.registers = larger(to.registers, more.registers);
+    to.static_shared_bytes = larger(to.static_shared_bytes, more.static_shared_bytes);
+    to.dynamic_shared_bytes = larger(to.dynamic_shared_bytes, more.dynamic_shared_bytes);
     add(to.by_time, more.by_time);
     add(to.by_count, more.by_count);
   }

@@ -5,12 +5,12 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -135,7 +135,7 @@ class memory_table_builder {
     find_holders();
     sort_purposes();
     // The timeline may not have all.
-    table_.peak_bytes = (std::max)(table_.peak_bytes, tree_.rows()[0].peak_bytes);
+    table_.peak_bytes = larger(table_.peak_bytes, tree_.rows()[0].peak_bytes);
     return std::move(table_);
   }
 
@@ -164,11 +164,11 @@ class memory_table_builder {
     std::int64_t const bytes = signed_bytes(record.bytes);
     memory_purpose& purpose = table_.purposes[row.purpose];
     purpose.live = add_saturated(purpose.live, bytes);
-    purpose.peak = (std::max)(purpose.peak, purpose.live);
+    purpose.peak = larger(purpose.peak, purpose.live);
     in_use_ = add_saturated(in_use_, bytes);
     if (memory_step* const step = counted_step()) {
       step->allocated = add_saturated(step->allocated, bytes);
-      step->peak = (std::max)(step->peak, in_use_);
+      step->peak = larger(step->peak, in_use_);
     }
     if (counts()) {
       ++purpose.allocations;
@@ -188,8 +188,8 @@ class memory_table_builder {
     if (!is_device_memory(row.kind)) return;
     std::int64_t const bytes = signed_bytes(row.bytes);
     memory_purpose& purpose = table_.purposes[row.purpose];
-    purpose.live -= (std::min)(purpose.live, bytes);
-    in_use_ -= (std::min)(in_use_, bytes);
+    purpose.live -= smaller(purpose.live, bytes);
+    in_use_ -= smaller(in_use_, bytes);
     if (memory_step* const step = counted_step())
       step->released = add_saturated(step->released, bytes);
     if (counts()) purpose.released = add_saturated(purpose.released, bytes);

@@ -5,6 +5,7 @@
 #include <strata/analyse/statistics.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
@@ -120,7 +121,7 @@ namespace detail {
 inline std::string with_folded_indices(std::string_view path) {
   std::string folded;
   while (!path.empty()) {
-    std::size_t const end = (std::min)(path.find('/'), path.size());
+    std::size_t const end = smaller(path.find('/'), path.size());
     std::string_view const name = path.substr(0, end);
     std::size_t const index = name.rfind('[');
     bool const numbered = index != name.npos && index + 2 < name.size() && name.back() == ']' &&
@@ -128,7 +129,7 @@ inline std::string with_folded_indices(std::string_view path) {
     folded += numbered ? name.substr(0, index) : name;
     if (numbered) folded += "[*]";
     if (end < path.size()) folded += '/';
-    path.remove_prefix((std::min)(end + 1, path.size()));
+    path.remove_prefix(smaller(end + 1, path.size()));
   }
   return folded;
 }
@@ -144,7 +145,7 @@ struct step_time {
   void add(double count, double total_ns, double squares, double median_ns, double steps) {
     double const spread = count > 1 ? (squares - total_ns * total_ns / count) / (count - 1) : 0;
     ms += total_ns / steps / 1e6;
-    variance += count * (std::max)(spread, 0.0) / (steps * steps) / 1e12;
+    variance += count * larger(spread, 0.0) / (steps * steps) / 1e12;
     typical_ms += count * median_ns / steps / 1e6;
     calls += count;
   }
@@ -261,8 +262,8 @@ class run_ranges {
     if (count < fewest || !(shortest > 0) || total < shortest + longest) return;
     double const kept = count - 2, sum = total - shortest - longest, middle = sum / kept;
     double const inner = squares - shortest * shortest - longest * longest - sum * middle;
-    double const spread = (std::max)(inner, 0.0) / (kept - 1);
-    double const farthest = (std::max)(longest - middle, middle - shortest);
+    double const spread = larger(inner, 0.0) / (kept - 1);
+    double const farthest = larger(longest - middle, middle - shortest);
     if (farthest * farthest <= far_away * far_away * spread) return;
     total = middle * count;
     squares = total * middle + spread * (count - 1);
@@ -276,7 +277,7 @@ class run_ranges {
       double squares = squares_of(count, total, number(row, "stddev_ns"));
       trim(count, total, squares, number(row, "min_ns"), number(row, "max_ns"));
       for (std::size_t end = 0; end < path.size();) {
-        end = (std::min)(path.find('/', end + 1), path.size());
+        end = smaller(path.find('/', end + 1), path.size());
         run_range* const range = find_in(all, path.substr(0, end));
         if (range != nullptr) range->gpu.add(count, total, squares, number(row, "p50_ns"), steps());
       }

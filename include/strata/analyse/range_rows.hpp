@@ -3,14 +3,15 @@
 #define STRATA_ANALYSE_RANGE_ROWS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
@@ -104,7 +105,7 @@ class row_details {
 
   static bool same_shape(attribute_record const& a, attribute_record const& b) noexcept {
     return rank_of(a) == rank_of(b) &&
-           std::equal(a.dimensions, a.dimensions + rank_of(a), b.dimensions);
+           std::memcmp(a.dimensions, b.dimensions, rank_of(a) * sizeof *a.dimensions) == 0;
   }
 
   static std::string shape_text(attribute_record const& attribute) {
@@ -333,16 +334,16 @@ class span_sweep {
   void take(launch const& each, Add& add) {
     while (!open_.empty() && (open_.back().thread != each.thread || open_.back().end < each.begin))
       close(add);
-    if (!open_.empty()) open_.back().work_end = (std::max)(open_.back().work_end, each.work_end);
+    if (!open_.empty()) open_.back().work_end = larger(open_.back().work_end, each.work_end);
   }
 
   template <class Add>
   void close(Add& add) {
     call const done = open_.back();
     open_.pop_back();
-    add(done.row, elapsed(done.begin, (std::max)(done.end, done.work_end)));
+    add(done.row, elapsed(done.begin, larger(done.end, done.work_end)));
     if (!open_.empty() && open_.back().thread == done.thread)
-      open_.back().work_end = (std::max)(open_.back().work_end, done.work_end);
+      open_.back().work_end = larger(open_.back().work_end, done.work_end);
   }
 
   row_layout const& layout_;

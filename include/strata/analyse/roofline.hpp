@@ -7,11 +7,11 @@
 #include <strata/analyse/device_peaks.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -148,7 +148,7 @@ class roofline_builder {
       seen.push_back(device);
     };
     for (kernel_record const& each : source_.kernels) see(each.device);
-    table_.devices = (std::max)(std::size_t{1}, seen.size());
+    table_.devices = larger(std::size_t{1}, seen.size());
   }
 
   /// What was measured on the device is the height; what it cannot exceed is counted, or known of
@@ -166,7 +166,7 @@ class roofline_builder {
     if (measured > 0.0) {
       made.origin = roof_origin::measured;
       made.rate = measured;
-      made.limit = (std::max)(made.limit, measured);
+      made.limit = larger(made.limit, measured);
       table_.measured_at = source_.environment.devices[0].measured_at;
     }
     if (made.rate > 0.0 && is_finite(made.rate)) table_.roofs.push_back(made);
@@ -210,8 +210,8 @@ class roofline_builder {
     if (at == nullptr) return;
     // The pipes work at the same time: the longest counts.
     double const ns = flops / at->rate * 1e9;
-    to.least_ns = (std::max)(to.least_ns, flops / at->limit * 1e9);
-    to.compute_ns = (std::max)(to.compute_ns, ns);
+    to.least_ns = larger(to.least_ns, flops / at->limit * 1e9);
+    to.compute_ns = larger(to.compute_ns, ns);
     if (ns <= longest) return;
     longest = ns;
     to.pipe = pipe;
@@ -237,8 +237,8 @@ class roofline_builder {
       tensor_least_ns += flops / at->limit * 1e9;
       if (tensor_ns > longest) made.pipe = each.roof;
     }
-    made.compute_ns = (std::max)(made.compute_ns, tensor_ns);
-    made.least_ns = (std::max)(made.least_ns, tensor_least_ns);
+    made.compute_ns = larger(made.compute_ns, tensor_ns);
+    made.least_ns = larger(made.least_ns, tensor_least_ns);
     return made;
   }
 
@@ -275,12 +275,12 @@ class roofline_builder {
     made.time_ns = time_ns;
     double const rate = table_.rate_of(made.level);
     double const memory_ns = rate > 0.0 ? bytes / rate * 1e9 : 0.0;
-    made.time_at_roof_ns = (std::max)(memory_ns, work.compute_ns);
+    made.time_at_roof_ns = larger(memory_ns, work.compute_ns);
     made.evidence = evidence;
     bool const cached = evidence == work_evidence::declared && fits_l2(rows_[row]);
     double const least_ns =
         cached || !(rate > 0.0) ? 0.0 : bytes / table_.limit_of(made.level) * 1e9;
-    made.above_roof = (std::max)(least_ns, work.least_ns) > slack * time_ns;
+    made.above_roof = larger(least_ns, work.least_ns) > slack * time_ns;
     table_.points.push_back(made);
   }
 
@@ -295,7 +295,7 @@ class roofline_builder {
     if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time);
     table_.limits[at] = nearest(real, limiting, time);
     bool const leaf = row.self.kernels == row.total.kernels;
-    double const own = static_cast<double>((std::min)(row.self.kernel_ns, row.gpu_busy_ns));
+    double const own = static_cast<double>(smaller(row.self.kernel_ns, row.gpu_busy_ns));
     table_.own[at] = nearest(counted(at, counter_scope::self), leaf ? limiting : amounts(),
                              steps_.per_step(own, row.step_share));
     if (!(time > 0.0)) return;

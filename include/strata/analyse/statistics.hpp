@@ -3,9 +3,9 @@
 #define STRATA_ANALYSE_STATISTICS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <utility>
@@ -25,7 +25,7 @@ inline double quantile_of(vec<double> const& sorted, double part) noexcept {
   if (sorted.empty()) return 0.0;
   double const at = part * static_cast<double>(sorted.size() - 1);
   auto const below = static_cast<std::size_t>(at);
-  std::size_t const above = (std::min)(below + 1, sorted.size() - 1);
+  std::size_t const above = smaller(below + 1, sorted.size() - 1);
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
@@ -142,7 +142,7 @@ inline estimate typical_logarithm(vec<double> const& series) {
   for (double const each : logarithms) {
     // A single long step says nothing about drift.
     double const bound = 3 * deviation;
-    double const away = each - middle > bound ? bound : (std::max)(each - middle, -bound);
+    double const away = each - middle > bound ? bound : larger(each - middle, -bound);
     products += away * last;
     sum += away * away;
     last = away;

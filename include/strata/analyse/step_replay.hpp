@@ -7,12 +7,12 @@
 #include <strata/analyse/steps.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -62,7 +62,7 @@ class step_replay {
   /// The mean step with a change, in ns; NaN where the timeline is not whole.
   double step_ns(what_if const& change) {
     if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-    return (std::max)(0.0, summary_.typical_ns() - unchanged_ns_ + run(change));
+    return larger(0.0, summary_.typical_ns() - unchanged_ns_ + run(change));
   }
   /// The same without a change, by the replay alone: what was recorded.
   double unchanged_ns() const noexcept { return unchanged_ns_; }
@@ -147,7 +147,7 @@ class step_replay {
     std::size_t room = most_step_records;
     while (first > 0 && records[first - 1] <= room) room -= records[--first];
     if (all.empty()) return first == 0;
-    first = (std::max)(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
+    first = larger(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
     for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
     if (!steps_.empty()) from_ = steps_[0].begin;
     return !steps_.empty();
@@ -163,7 +163,7 @@ class step_replay {
     for (place i = 0; i < source_.launches.size(); ++i) {
       launch_record const& each = source_.launches[i];
       if (!each.is_left_out() && each.begin >= from_)
-        all.push_back({each.begin, (std::max)(each.begin, each.end), each.thread, i,
+        all.push_back({each.begin, larger(each.begin, each.end), each.thread, i,
                        tree_.position_of(each.node)});
     }
     for (place i = 0; i < steps_.size(); ++i) {
@@ -241,7 +241,7 @@ class step_replay {
     for (std::size_t i = 0; i < records.size(); ++i) {
       Record const& each = records[i];
       if (each.begin == lost_time || each.begin < from_) continue;
-      work made{each.begin, (std::max)(each.begin, each.end), static_cast<place>(behind + i)};
+      work made{each.begin, larger(each.begin, each.end), static_cast<place>(behind + i)};
       made.row = tree_.position_of(each.node);
       place const launch = launches.launch_of(each.correlation);
       if (launch != launch_index::none) {
@@ -277,7 +277,7 @@ class step_replay {
       if (idle && is_kernel(each)) to_idle.push_back(each.begin - called);
     }
     to_idle.sort();
-    if (!to_idle.empty()) latency_ = (std::min)(to_idle[to_idle.size() / 4], longest_latency);
+    if (!to_idle.empty()) latency_ = smaller(to_idle[to_idle.size() / 4], longest_latency);
     by_end_.sort([this](place a, place b) { return works_[a].end < works_[b].end; });
     for (synchronization_record const& each : source_.synchronizations)
       if (each.kind == synchronization_kind::stream) waits_[each.correlation] = each.stream + 1;
@@ -323,7 +323,7 @@ class step_replay {
     std::int64_t const free = each.after == none ? lost_time : works_[each.after].end;
     each.queued =
         free > launched && (each.call == none || free > calls_[each.call].begin + latency_);
-    std::int64_t const ready = (std::max)(free, launched);
+    std::int64_t const ready = larger(free, launched);
     std::size_t const ended = ended_at(each.begin);
     if (ended == 0 || by_end_[ended - 1] == each.after) return;
     work const& other = works_[by_end_[ended - 1]];
@@ -399,8 +399,8 @@ class step_replay {
     std::int64_t const launch = launching.empty() ? 10'000 : launching[launching.size() / 2];
     std::int64_t const follow = following.empty() ? 1'000 : following[following.size() / 2];
     for (work& each : works_) {
-      if (each.queued || each.other != none) each.call_lag = (std::min)(each.call_lag, launch);
-      if (!each.queued || each.other != none) each.after_lag = (std::min)(each.after_lag, follow);
+      if (each.queued || each.other != none) each.call_lag = smaller(each.call_lag, launch);
+      if (!each.queued || each.other != none) each.after_lag = smaller(each.after_lag, follow);
     }
   }
 
@@ -436,12 +436,11 @@ class step_replay {
   static std::int64_t scaled(std::int64_t ns, double by) noexcept {
     constexpr double most = 4e18;  // what is longer has no place in 64 bits
     double const time = static_cast<double>(ns) * by;
-    return by == 1.0 ? ns : static_cast<std::int64_t>((std::min)((std::max)(time, -most), most));
+    return by == 1.0 ? ns : static_cast<std::int64_t>(smaller(larger(time, -most), most));
   }
 
   std::int64_t gap_before(call const& each, call const& before) const noexcept {
-    if (each.gap_count == 0)
-      return scaled(each.begin - before.end, (std::min)(factor_of(each), 1.0));
+    if (each.gap_count == 0) return scaled(each.begin - before.end, smaller(factor_of(each), 1.0));
     std::int64_t sum = 0;
     for (place i = each.gaps; i < each.gaps + each.gap_count; ++i)
       sum += scaled(gaps_[i].ns, factor(gaps_[i].row, change_.host_work));
@@ -456,19 +455,19 @@ class step_replay {
     if (each.anchor == none) return;
     step const& in = steps_[each.anchor];
     std::int64_t const distance = each.begin - in.begin;
-    each.new_begin = (std::max)(each.new_begin, calls_[in.first].new_begin + distance);
+    each.new_begin = larger(each.new_begin, calls_[in.first].new_begin + distance);
   }
   void end(call& each) const noexcept {
     double const by = factor_of(each);
     double const freed = each.freed == none ? 1.0 : factor(each.freed, change_.allocations);
     each.new_end = each.new_begin + scaled(each.own, by * freed);
     if (each.until == none || !(by > 0.0)) return;
-    each.new_end = (std::max)(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
+    each.new_end = larger(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
   }
   void begin(work& each) noexcept {
     std::int64_t from = lost_time;
     auto const follow = [&from](std::int64_t time, std::int64_t lag) {
-      from = (std::max)(from, time + lag);
+      from = larger(from, time + lag);
     };
     if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
     if (each.after != none) follow(works_[each.after].new_end, each.after_lag);
@@ -479,8 +478,8 @@ class step_replay {
     each.new_end = each.new_begin + scaled(each.end - each.begin, factor(each.row, changed));
     if (each.step == none) return;
     step& in = steps_[each.step];
-    in.gpu_begin = (std::min)(in.gpu_begin, each.new_begin);
-    in.gpu_end = (std::max)(in.gpu_end, each.new_end);
+    in.gpu_begin = smaller(in.gpu_begin, each.new_begin);
+    in.gpu_end = larger(in.gpu_end, each.new_end);
   }
 
   double run(what_if const& change) {
@@ -512,12 +511,12 @@ class step_replay {
     std::int64_t first = latest_time;
     std::int64_t last = lost_time;
     for (work const& each : works_) {
-      first = (std::min)(first, each.new_begin);
-      last = (std::max)(last, each.new_end);
+      first = smaller(first, each.new_begin);
+      last = larger(last, each.new_end);
     }
     for (call const& each : calls_) {
-      first = (std::min)(first, each.new_begin);
-      last = (std::max)(last, each.new_end);
+      first = smaller(first, each.new_begin);
+      last = larger(last, each.new_end);
     }
     return static_cast<double>(elapsed(first, last));
   }
@@ -529,8 +528,8 @@ class step_replay {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       step const& each = steps_[i];
       bool const follows = i + 1 < steps_.size() && steps_[i + 1].number == each.number + 1;
-      std::int64_t from = (std::max)(calls_[each.first].new_begin, done);
-      std::int64_t to = (std::max)(calls_[each.last].new_begin, each.gpu_end);
+      std::int64_t from = larger(calls_[each.first].new_begin, done);
+      std::int64_t to = larger(calls_[each.last].new_begin, each.gpu_end);
       done = follows ? to : lost_time;
       if (summary_.period_of_gpu && each.gpu_end != lost_time) {
         from = each.gpu_begin;

@@ -5,11 +5,11 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/host_timeline.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -115,9 +115,9 @@ class steps_builder {
       sweep();
     } else if (source_.traced && !tree_.rows().empty()) {
       auto const busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
-      made_.gpu_busy_ns = (std::min)(made_.per_step(busy), made_.mean_ns);
+      made_.gpu_busy_ns = smaller(made_.per_step(busy), made_.mean_ns);
     }
-    made_.gpu_idle_ns = (std::max)(0.0, made_.mean_ns - made_.gpu_busy_ns);
+    made_.gpu_idle_ns = larger(0.0, made_.mean_ns - made_.gpu_busy_ns);
     find_active();
     find_tokens();
     order();
@@ -189,8 +189,8 @@ class steps_builder {
     each_work([this](work const& each) {
       if (each.step == no_step) return;
       step_times& step = steps_[each.step];
-      step.gpu_begin = (std::min)(step.gpu_begin, each.begin);
-      step.gpu_end = (std::max)(step.gpu_end, each.end);
+      step.gpu_begin = smaller(step.gpu_begin, each.begin);
+      step.gpu_end = larger(step.gpu_end, each.end);
       ++step.work;
     });
     std::size_t records = 0;
@@ -242,7 +242,7 @@ class steps_builder {
     for (step_times const& each : steps_) {
       host = add_saturated(host, elapsed(each.begin, each.end));
       if (each.gpu_end != lost_time)
-        after = add_saturated(after, elapsed((std::max)(each.end, each.gpu_begin), each.gpu_end));
+        after = add_saturated(after, elapsed(larger(each.end, each.gpu_begin), each.gpu_end));
     }
     made_.period_of_gpu = after > host / 10;
     if (!made_.period_of_gpu) return;
@@ -252,7 +252,7 @@ class steps_builder {
       bool const follows = i + 1 < steps_.size() && steps_[i + 1].step == step.step + 1 &&
                            steps_[i + 1].gpu_end != lost_time;
       step.begin = step.gpu_begin;
-      step.end = follows ? (std::max)(steps_[i + 1].gpu_begin, step.begin) : step.gpu_end;
+      step.end = follows ? larger(steps_[i + 1].gpu_begin, step.begin) : step.gpu_end;
     }
   }
 
@@ -262,7 +262,7 @@ class steps_builder {
     for (step_times const& each : steps_) durations.push_back(elapsed(each.begin, each.end));
     for (std::int64_t const each : durations) all.add(each);
     if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
-    made_.count = (std::max)(std::uint64_t{1}, all.count());
+    made_.count = larger(std::uint64_t{1}, all.count());
     if (!made_.from_steps) {
       made_.mean_ns = made_.p50_ns = made_.p95_ns = made_.first_ns = window_ns();
       return;
@@ -272,7 +272,7 @@ class steps_builder {
     made_.p50_ns = static_cast<double>(all.quantile(0.5));
     made_.p95_ns = static_cast<double>(all.quantile(0.95));
     if (folded() == 0 && !durations.empty()) find_quantiles(durations);
-    made_.outside_ns = (std::max)(0.0, window_ns() - all.sum());
+    made_.outside_ns = larger(0.0, window_ns() - all.sum());
     made_.without_first =
         steps_.size() >= 4 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
   }
@@ -300,7 +300,7 @@ class steps_builder {
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work const& each = work_[i];
-      auto const more = static_cast<double>(elapsed((std::max)(each.begin, until), each.end));
+      auto const more = static_cast<double>(elapsed(larger(each.begin, until), each.end));
       if (each.step == no_step) {
         outside += more;
       } else {
@@ -309,24 +309,23 @@ class steps_builder {
         if (is_typical(each.step) && each.begin > until) add_gap(host, each, until);
         if (is_typical(each.step)) add_record(each);
       }
-      until = (std::max)(until, each.end);
+      until = larger(until, each.end);
     }
     add_tails(host);
     made_.gpu_busy_ns = looked_at > 0.0 ? busy / looked_at : 0.0;
     auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
     made_.outside_gpu_ns =
-        first_ == 0
-            ? outside
-            : (std::max)(0.0, all_busy - made_.gpu_busy_ns * static_cast<double>(made_.count));
+        first_ == 0 ? outside
+                    : larger(0.0, all_busy - made_.gpu_busy_ns * static_cast<double>(made_.count));
     double any = 0.0;
     for (busy_time const& each : busy_) any += static_cast<double>(elapsed(each.begin, each.end));
-    made_.overlap_ns = (std::max)(0.0, part_ * (kernel_ns_ - any));
+    made_.overlap_ns = larger(0.0, part_ * (kernel_ns_ - any));
   }
 
   void find_active() {
     made_.active_ns = made_.typical_ns();
     if (!made_.has_timeline) {
-      made_.active_busy_ns = (std::min)(made_.gpu_busy_ns, made_.active_ns);
+      made_.active_busy_ns = smaller(made_.gpu_busy_ns, made_.active_ns);
     } else if (!made_.from_steps && steps_[0].gpu_end != lost_time) {
       made_.active_ns = static_cast<double>(elapsed(steps_[0].gpu_begin, steps_[0].gpu_end));
     }
@@ -338,7 +337,7 @@ class steps_builder {
     // A period on the device ends with the next one's first work: the gap before it belongs to it.
     bool const follows = made_.period_of_gpu && each.step > first_ && until != lost_time &&
                          steps_[each.step - 1].step + 1 == step.step;
-    std::int64_t const begin = follows ? until : (std::max)(until, step.begin);
+    std::int64_t const begin = follows ? until : larger(until, step.begin);
     if (begin >= each.begin) return;
     launch_record const* const launch =
         each.launch == none ? nullptr : &source_.launches[each.launch];
@@ -361,14 +360,14 @@ class steps_builder {
     bool const graph = launch != nullptr && launch->kind == api_kind::graph_launch;
     std::int64_t const from = queued ? begin : launch->end;
     std::int64_t const late = !queued ? launch_latency : graph ? 0 : between_kernels;
-    return (std::min)(each.begin, from + late);
+    return smaller(each.begin, from + late);
   }
 
   /// What is left of each step when its last work has ended.
   void add_tails(host_timeline const& host) {
     if (!made_.from_steps || made_.period_of_gpu) return;
     for (step_times const& step : steps_) {
-      std::int64_t const begin = (std::max)(step.begin, step.gpu_end);
+      std::int64_t const begin = larger(step.begin, step.gpu_end);
       if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
         split(host, step.thread, begin, step.end, nullptr);
     }
@@ -408,7 +407,7 @@ class steps_builder {
             busy_.empty() ? 0 : busy_.back().before + elapsed(busy_.back().begin, busy_.back().end);
         busy_.push_back({each.begin, each.end, before});
       } else {
-        busy_.back().end = (std::max)(busy_.back().end, each.end);
+        busy_.back().end = larger(busy_.back().end, each.end);
       }
     }
   }
@@ -418,7 +417,7 @@ class steps_builder {
         busy_.count_first([until](busy_time const& each) { return each.begin < until; });
     if (at == 0) return 0;
     busy_time const& last = busy_[at - 1];
-    return last.before + elapsed(last.begin, (std::min)(last.end, until));
+    return last.before + elapsed(last.begin, smaller(last.end, until));
   }
 
   void add_record(work const& each) {
@@ -453,7 +452,7 @@ class steps_builder {
     double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
     for (profile_device const& each : source_.environment.devices)
       if (each.ordinal == kernel.device && each.multiprocessors > 0)
-        return (std::min)(1.0, blocks / each.multiprocessors);
+        return smaller(1.0, blocks / each.multiprocessors);
     return 1.0;
   }
   stream_time& stream_of(std::uint32_t stream) {
@@ -483,7 +482,7 @@ class steps_builder {
   void find_tokens() {
     double most = 0.0;
     for (range_row const& each : ranges_by_index_)
-      if (each.tokens > 0.0) most = (std::max)(most, each.tokens * each.step_share);
+      if (each.tokens > 0.0) most = larger(most, each.tokens * each.step_share);
     if (most == 0.0) return;
     made_.tokens = made_.per_step(most);
     if (made_.mean_ns > 0.0) made_.tokens_per_s = made_.tokens / made_.mean_ns * 1e9;

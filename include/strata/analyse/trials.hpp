@@ -5,12 +5,12 @@
 #include <strata/analyse/statistics.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +68,7 @@ struct benchmark_result {
   double ceiling_ns() const noexcept {
     double const compute = how.flops / how.peak_flops_per_s * 1e9;
     double const memory = how.bytes / how.peak_bytes_per_s * 1e9;
-    return (std::max)(compute > 0.0 ? compute : 0.0, memory > 0.0 ? memory : 0.0);
+    return detail::larger(compute > 0.0 ? compute : 0.0, memory > 0.0 ? memory : 0.0);
   }
   double of_ceiling() const noexcept { return ceiling_ns() / median_ns; }
 };
@@ -96,7 +96,7 @@ inline void summarise(benchmark_result& of) {
   of.mad_ns = median_distance(sorted);
   of.outliers = 0;
   constexpr double deviation = 1.4826;  // of a normal distribution, in its MADs
-  double const far_off = (std::max)(3.0 * deviation * of.mad_ns, 0.01 * of.median_ns);
+  double const far_off = larger(3.0 * deviation * of.mad_ns, 0.01 * of.median_ns);
   for (double const each : sorted)
     if (std::fabs(each - of.median_ns) > far_off) ++of.outliers;
 }
@@ -223,8 +223,8 @@ class device_times {
     std::uint32_t const* const at = trial_of.find(each.correlation);
     if (at == nullptr || each.begin == lost_time) return;
     span& trial = trials_[*at - 1];
-    trial.first = (std::min)(trial.first, each.begin);
-    trial.last = (std::max)(trial.last, each.end);
+    trial.first = smaller(trial.first, each.begin);
+    trial.last = larger(trial.last, each.end);
   }
 
   profile const& source_;

@@ -3,7 +3,7 @@
 #define STRATA_ANNOTATE_PROCESS_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/spin_mutex.hpp>
+#include <strata/base/mutex.hpp>
 
 #include <atomic>
 #include <cerrno>

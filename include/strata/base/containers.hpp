@@ -3,6 +3,7 @@
 #define STRATA_BASE_CONTAINERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 
 #include <atomic>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
@@ -52,6 +52,25 @@ class maybe {
     Value value_;
   };
   bool there_ = false;
+};
+
+/// One value on the heap, where it stays: std::unique_ptr without <memory>.
+template <class Value>
+class owned {
+ public:
+  explicit owned(Value* made) noexcept : value_(made) {}
+  owned(owned&& from) noexcept : value_(std::exchange(from.value_, nullptr)) {}
+  owned& operator=(owned&& from) noexcept {
+    std::swap(value_, from.value_);
+    return *this;
+  }
+  ~owned() { delete value_; }
+
+  Value& operator*() const noexcept { return *value_; }
+  Value* operator->() const noexcept { return value_; }
+
+ private:
+  Value* value_;
 };
 
 /// Values by key in one sorted vector: <map> and <unordered_map> would be a sixth of what all of
@@ -321,7 +340,7 @@ class name_table {
   /// The number of a text; `fallback`'s number, and a counted refusal, where the table is full.
   std::uint32_t intern(std::string_view text, std::string_view fallback,
                        bool* refused = nullptr) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     ++asked_;
     if (std::uint32_t const known = numbers_.find({text})) return known;
     if (texts_.size() < most_names && bytes_ + text.size() <= most_bytes) {
@@ -335,26 +354,26 @@ class name_table {
 
   /// The text of a number, in memory that does not move as long as the table lives.
   std::string_view text(std::uint32_t number) const noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return texts_[number];
   }
 
   std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
   /// How many numbers were asked for, each under a lock.
   std::uint64_t asked() const noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return asked_;
   }
 
   /// Hands the texts from this number on to `sink`.
   template <class Sink>
   void each_from(std::size_t first, Sink sink) const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     for (; first < texts_.size(); ++first) sink(texts_[first]);
   }
 
   vec<std::string> texts() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     vec<std::string> copies;
     for (std::string_view const text : texts_) copies.emplace_back(text);
     return copies;
@@ -376,7 +395,7 @@ class name_table {
     return number;
   }
 
-  mutable std::mutex mutex_;
+  mutable system_mutex mutex_;
   key_numbers<text_key> numbers_;
   vec<std::string_view> texts_;
   std::size_t bytes_ = 0;

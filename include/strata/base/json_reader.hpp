@@ -3,6 +3,7 @@
 #define STRATA_BASE_JSON_READER_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 

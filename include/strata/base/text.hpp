@@ -3,11 +3,10 @@
 #define STRATA_BASE_TEXT_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -17,32 +16,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-
-STRATA_BEGIN
-
-namespace detail {
-
-// What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
-// std::isnan and std::isfinite are constants; the bits of the number are not. By reference:
-// compilers may also assume that no argument is NaN.
-
-/// The number without its sign, as its bits; more than those of infinity for NaN.
-inline std::uint64_t magnitude_bits(double const& value) noexcept {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits & 0x7fff'ffff'ffff'ffffu;
-}
-
-inline constexpr std::uint64_t infinity_bits = 0x7ff0'0000'0000'0000u;
-
-inline bool is_nan(double const& value) noexcept { return magnitude_bits(value) > infinity_bits; }
-inline bool is_finite(double const& value) noexcept {
-  return magnitude_bits(value) < infinity_bits;
-}
-
-}  // namespace detail
-
-STRATA_END
 
 // std::to_chars for doubles: libstdc++ 11, libc++ 14, every MSVC of C++17.
 #if defined(__cpp_lib_to_chars) || (defined(_LIBCPP_VERSION) && _LIBCPP_VERSION >= 14000)
@@ -224,7 +197,7 @@ inline std::string version_text() {
 
 /// Three significant digits; whole numbers from 100 on.
 inline std::string significant(double value) {
-  double const magnitude = std::fabs(value);
+  double const magnitude = std::abs(value);
   if (!is_finite(value)) return {};
   if (magnitude >= 99.95 || value == 0.0) return fixed_string(value, 0);
   if (magnitude >= 9.995) return fixed_string(value, 1);
@@ -237,11 +210,11 @@ template <std::size_t Units>
 inline quantity in_units(double value, double factor, std::string_view const (&units)[Units]) {
   if (!is_finite(value)) return {};
   std::size_t unit = 0;
-  while (unit + 1 < Units && std::fabs(value) >= (factor > 1000.0 ? factor - 0.5 : 999.5)) {
+  while (unit + 1 < Units && std::abs(value) >= (factor > 1000.0 ? factor - 0.5 : 999.5)) {
     value /= factor;
     ++unit;
   }
-  bool const whole = unit == 0 && std::floor(value) == value;
+  bool const whole = unit == 0 && rounded_down(value) == value;
   return {whole ? fixed_string(value, 0) : significant(value), units[unit]};
 }
 
@@ -296,9 +269,9 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     next[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      next[j + 1] = (std::min)({row[j] + (same(i, j) ? 0 : 1), row[j + 1] + 1, next[j] + 1});
+      next[j + 1] = smaller(row[j] + (same(i, j) ? 0 : 1), smaller(row[j + 1], next[j]) + 1);
       if (i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j))
-        next[j + 1] = (std::min)(next[j + 1], before[j - 1] + 1);
+        next[j + 1] = smaller(next[j + 1], before[j - 1] + 1);
     }
     before.swap(row);
     row.swap(next);
@@ -312,13 +285,13 @@ class nearest_names {
   explicit nearest_names(std::string_view wanted) : wanted_(wanted) {}
 
   void consider(std::string_view name) {
-    std::size_t const limit = (std::max<std::size_t>)(1, (wanted_.size() + 1) / 3);
-    std::size_t const shorter = (std::min)(name.size(), wanted_.size());
-    std::size_t const longer = (std::max)(name.size(), wanted_.size());
+    std::size_t const limit = (larger<std::size_t>)(1, (wanted_.size() + 1) / 3);
+    std::size_t const shorter = smaller(name.size(), wanted_.size());
+    std::size_t const longer = larger(name.size(), wanted_.size());
     bool const begins = shorter >= 3 && name.substr(0, shorter) == wanted_.substr(0, shorter);
     if (longer - shorter > limit && !begins) return;
     std::size_t distance = edit_distance(wanted_, name);
-    if (begins) distance = (std::min)(distance, limit);
+    if (begins) distance = smaller(distance, limit);
     if (distance <= limit) found_.emplace_back(distance, std::string(name));
   }
 

@@ -7,7 +7,6 @@
 #include <strata/profile/metric_set.hpp>
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 

@@ -4,10 +4,10 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -301,13 +301,13 @@ class subtree_sweep {
     for (;; place = parents_[place]) {
       in_use_[place] = add_saturated(in_use_[place], signed_bytes(bytes));
       std::int64_t& peak = to_->times[place].peak_bytes;
-      peak = (std::max)(peak, in_use_[place]);
+      peak = larger(peak, in_use_[place]);
       if (place == 0) return;
     }
   }
   void release(std::uint32_t place, std::uint64_t bytes) noexcept {
     for (;; place = parents_[place]) {
-      in_use_[place] -= (std::min)(in_use_[place], signed_bytes(bytes));
+      in_use_[place] -= smaller(in_use_[place], signed_bytes(bytes));
       if (place == 0) return;
     }
   }
@@ -319,7 +319,7 @@ class subtree_sweep {
 
   static void add(std::int64_t& sum, std::int64_t& until, std::int64_t begin,
                   std::int64_t end) noexcept {
-    sum = add_saturated(sum, elapsed((std::max)(begin, until), end));
+    sum = add_saturated(sum, elapsed(larger(begin, until), end));
     until = end;
   }
 
@@ -519,17 +519,17 @@ class device_summing {
     std::uint64_t const blocks = std::uint64_t{kernel.grid_x} * kernel.grid_y * kernel.grid_z;
     std::uint64_t const warps = (threads + 31) / 32;
     bool const first = sums.count == 0;
-    sums.block_threads_min = first ? threads : (std::min)(sums.block_threads_min, threads);
-    sums.block_threads_max = (std::max)(sums.block_threads_max, threads);
+    sums.block_threads_min = first ? threads : smaller(sums.block_threads_min, threads);
+    sums.block_threads_max = larger(sums.block_threads_max, threads);
     ++sums.count;
     sums.warps += warps;
     if (kernel.begin != lost_time) sums.duration.add(duration);
     sums.blocks.add(signed_bytes(blocks));
-    sums.registers = (std::max)(sums.registers, std::uint32_t{kernel.registers});
+    sums.registers = larger(sums.registers, std::uint32_t{kernel.registers});
     sums.static_shared_bytes =
-        (std::max)(sums.static_shared_bytes, std::uint32_t{kernel.static_shared_bytes});
-    sums.dynamic_shared_bytes = (std::max)(sums.dynamic_shared_bytes, kernel.dynamic_shared_bytes);
-    double const used = static_cast<double>((std::min)(warps, std::uint64_t{4})) / 4.0;
+        larger(sums.static_shared_bytes, std::uint32_t{kernel.static_shared_bytes});
+    sums.dynamic_shared_bytes = larger(sums.dynamic_shared_bytes, kernel.dynamic_shared_bytes);
+    double const used = static_cast<double>(smaller(warps, std::uint64_t{4})) / 4.0;
     double filled = -1.0;  // part of the device's multiprocessors; unknown
     if (kernel.device < most_devices && multiprocessors_[kernel.device] != 0) {
       double const part =

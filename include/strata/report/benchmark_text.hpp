@@ -5,11 +5,11 @@
 #include <strata/analyse/statistics.hpp>
 #include <strata/analyse/trials.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <string>
@@ -37,7 +37,7 @@ inline std::string flop_text(double flops) {
 inline std::string benchmark_text(vec<benchmark_result> const& results) {
   std::size_t width = 9;
   for (benchmark_result const& each : results)
-    width = (std::max)(width, detail::display_width(detail::shown_name(each)));
+    width = detail::larger(width, detail::display_width(detail::shown_name(each)));
   std::string text = detail::aligned("benchmark", width, true) +
                      "  trials     median         p5        p95     MAD  outliers    GFLOP/s"
                      "       GB/s  ceiling  clock\n";

@@ -6,13 +6,13 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -34,7 +34,7 @@ inline double standard_deviation(duration_statistics const& of) noexcept {
   if (of.count() < 2) return std::numeric_limits<double>::quiet_NaN();
   auto const n = static_cast<double>(of.count());
   double const squares = of.sum_of_squares() - of.sum() * of.sum() / n;
-  return std::sqrt((squares > 0.0 ? squares : 0.0) / (n - 1.0));
+  return square_root((squares > 0.0 ? squares : 0.0) / (n - 1.0));
 }
 
 inline void rank_column(cell_sink& cells, profile const& source) {

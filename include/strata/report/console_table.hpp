@@ -3,13 +3,12 @@
 #define STRATA_REPORT_CONSOLE_TABLE_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -36,9 +35,9 @@ inline void write_styled(text_writer& out, std::string_view text, std::string_vi
 
 /// Where the word at `at` ends. A number stays with its unit.
 inline std::size_t word_end(std::string_view text, std::size_t at) noexcept {
-  std::size_t const end = (std::min)(text.find(' ', at), text.size());
+  std::size_t const end = smaller(text.find(' ', at), text.size());
   if (end == text.size() || end == at || text[end - 1] < '0' || text[end - 1] > '9') return end;
-  std::size_t const next = (std::min)(text.find(' ', end + 1), text.size());
+  std::size_t const next = smaller(text.find(' ', end + 1), text.size());
   return next - end <= 6 ? next : end;
 }
 
@@ -190,7 +189,7 @@ class console_table {
     if (!is_finite(value)) return {};
     switch (form) {
       case console_form::count:
-        if (value < 100.0 && std::floor(value) != value) return {significant(value)};
+        if (value < 100.0 && rounded_down(value) != value) return {significant(value)};
         return cell_of(human_count(static_cast<std::uint64_t>(value)));
       case console_form::amount:
         return cell_of(in_units(value, 1000.0, thousands));
@@ -240,14 +239,14 @@ class console_table {
       cell const& c = row[i];
       if (c.text.empty()) continue;
       to.shown = true;
-      if (!c.unit.empty()) to.unit = (std::max)(to.unit, display_width(c.unit) + 1);
+      if (!c.unit.empty()) to.unit = larger(to.unit, display_width(c.unit) + 1);
     }
     for (auto const& row : rows_) {
-      to.natural = (std::max)(to.natural, 2 * row[i].level + display_width(row[i].text));
-      to.deepest = (std::max)(to.deepest, row[i].level);
+      to.natural = larger(to.natural, 2 * row[i].level + display_width(row[i].text));
+      to.deepest = larger(to.deepest, row[i].level);
     }
-    to.natural = (std::max)(to.natural + to.unit, display_width(columns_[i].header));
-    to.width = columns_[i].least == 0 ? to.natural : (std::min)(to.natural, columns_[i].least);
+    to.natural = larger(to.natural + to.unit, display_width(columns_[i].header));
+    to.width = columns_[i].least == 0 ? to.natural : smaller(to.natural, columns_[i].least);
   }
 
   std::size_t least_width() const noexcept {
@@ -289,7 +288,7 @@ class console_table {
 
   /// What is left of a column that is too narrow has room for the begin and the end of a name.
   static std::size_t most_indent(layout const& l) noexcept {
-    return l.width - (std::min)(l.width / 2, std::size_t{10});
+    return l.width - smaller(l.width / 2, std::size_t{10});
   }
 
   void write_line(text_writer& out, vec<cell> const& cells, bool header, std::string_view style,
@@ -303,7 +302,7 @@ class console_table {
       first = false;
       cell const& c = cells[i];
       std::size_t indent = l.indent * c.level;
-      if (l.width < l.natural) indent = (std::min)(indent, most_indent(l));
+      if (l.width < l.natural) indent = smaller(indent, most_indent(l));
       std::size_t const unit = header ? 0 : l.unit;
       std::string const text = shortened(c.text, l.width - indent - unit);
       std::size_t const taken = display_width(text);

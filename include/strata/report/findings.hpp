@@ -6,6 +6,7 @@
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
@@ -13,7 +14,6 @@
 #include <strata/report/json.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -47,7 +47,7 @@ class answer_json {
     write_step();
     json_.line();
     json_.text("bound", table.bound);
-    std::size_t const shown = (std::min)(table.findings.size(), most(&answer_on_page::findings));
+    std::size_t const shown = smaller(table.findings.size(), most(&answer_on_page::findings));
     json_.line();
     json_.array("findings");
     for (std::size_t i = 0; i < shown; ++i) write_finding(table.findings[i]);
@@ -142,7 +142,7 @@ class answer_json {
       if (a.time_ns != b.time_ns) return a.time_ns > b.time_ns;
       return a.row != b.row ? a.row < b.row : a.level < b.level;
     });
-    points.resize((std::min)(points.size(), most(&answer_on_page::points)));
+    points.resize(smaller(points.size(), most(&answer_on_page::points)));
     write_list(json_, "points", points, [this](roofline_point const& each) {
       range(each.row);
       json_.text("level", each.level);

@@ -5,6 +5,7 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
@@ -15,7 +16,6 @@
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -70,7 +70,7 @@ class page_rows {
 
  private:
   static std::int64_t cost(range_row const& row) noexcept {
-    return (std::max)(row.host_total_ns, row.gpu_busy_ns);
+    return larger(row.host_total_ns, row.gpu_busy_ns);
   }
 
   void number() {
@@ -368,7 +368,7 @@ class page_writer {
   }
 
   void write_kernels() {
-    std::size_t const shown = (std::min)(input_.kernels.size(), limits_.kernels);
+    std::size_t const shown = smaller(input_.kernels.size(), limits_.kernels);
     double rest_ns = 0.0;
     for (std::size_t i = shown; i < input_.kernels.size(); ++i)
       rest_ns += input_.kernels[i].duration.sum();

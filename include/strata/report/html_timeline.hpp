@@ -6,14 +6,15 @@
 #include <strata/analyse/memory_table.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace_plan.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -187,8 +188,8 @@ class page_timeline {
     profile const& source = input_.source;
     auto const show = [&](page_track::place const& at, auto const& record, std::uint32_t label) {
       if (record.begin == lost_time || record.end < of.begin || record.begin > of.end) return;
-      visit(at, page_track::bar{(std::max)(record.begin, of.begin), (std::min)(record.end, of.end),
-                                1, 0, label, place_of(record.node)});
+      visit(at, page_track::bar{larger(record.begin, of.begin), smaller(record.end, of.end), 1, 0,
+                                label, place_of(record.node)});
     };
     for (range_record const& range : source.ranges) {
       std::uint32_t const depth =
@@ -369,7 +370,7 @@ class page_memory {
     for (allocation_row const& row : input_.memory.allocations) {
       std::uint32_t const range = place_of(row);
       // No device has more; sums of what a damaged record says stay numbers.
-      std::int64_t const bytes = (std::min)(signed_bytes(row.bytes), std::int64_t{1} << 46);
+      std::int64_t const bytes = smaller(signed_bytes(row.bytes), std::int64_t{1} << 46);
       changes_.push_back({row.allocated_at, bytes, range, row.kind, row.purpose});
       if (row.released_at >= 0)
         changes_.push_back({row.released_at, -bytes, range, row.kind, row.purpose});
@@ -419,7 +420,7 @@ class page_memory {
       }
       group& to = groups[place - 1];
       to.live += each.bytes;
-      to.peak = (std::max)(to.peak, to.live);
+      to.peak = larger(to.peak, to.live);
     }
     groups.sort([](group const& a, group const& b) {
       return a.peak != b.peak ? a.peak > b.peak : a.key < b.key;
@@ -429,7 +430,7 @@ class page_memory {
 
   void write_series(char const* key, part_of by) {
     vec<group> const groups = choose(by);
-    std::size_t const named = (std::min)(groups.size(), most_series - 1);
+    std::size_t const named = smaller(groups.size(), most_series - 1);
     number_map<std::size_t> series;
     for (std::size_t i = 0; i < named; ++i) series[groups[i].key] = i;
     json_.line();
@@ -466,13 +467,13 @@ class page_memory {
       if (sum < most) continue;
       most = sum;
       at = each.time;
-      std::copy(live, live + most_series, highest);
+      std::memcpy(highest, live, sizeof live);
     }
     write_point();
     if (!changes_.empty()) {
       most = 0;
       at = input_.source.end;
-      std::copy(live, live + most_series, highest);
+      std::memcpy(highest, live, sizeof live);
       write_point();
     }
     json_.end_array();
@@ -502,7 +503,7 @@ class page_memory {
       if (a.bytes != b.bytes) return a.bytes > b.bytes;
       return a.range != b.range ? a.range < b.range : a.kind < b.kind;
     });
-    std::size_t const shown = (std::min)(totals_.size(), most_totals);
+    std::size_t const shown = smaller(totals_.size(), most_totals);
     json_.line();
     json_.array("totals");  // range, kind, then counts and bytes: all, live, in steps; first step
     for (std::size_t i = 0; i < shown; ++i) {

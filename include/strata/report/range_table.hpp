@@ -5,13 +5,13 @@
 #include <strata/analyse/counter_sums.hpp>
 #include <strata/analyse/counter_table.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/console_table.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -270,7 +270,7 @@ class range_table {
     values.push_back(rate(row.flops, work_ns, 1e9));
     values.push_back(rate(row.bytes, work_ns, 1e9));
     // Either the host or the device is what the tokens wait for.
-    values.push_back(rate(row.tokens, (std::max)(host_ns, busy_ns), 1.0));
+    values.push_back(rate(row.tokens, larger(host_ns, busy_ns), 1.0));
     table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
   }
 

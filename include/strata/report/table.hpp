@@ -4,6 +4,7 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
@@ -13,7 +14,6 @@
 #include <strata/report/range_table.hpp>
 #include <strata/report/text_writer.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -252,7 +252,7 @@ inline void write_memory_purposes(text_writer& out, report_input const& input,
                        {"at the peak", 100, form::bytes},
                        {"peak %", 90, form::percent},
                        {"", 20, form::bar}});
-  double const part = 1.0 / static_cast<double>((std::max)(memory.steps.size(), std::size_t{1}));
+  double const part = 1.0 / static_cast<double>(larger(memory.steps.size(), std::size_t{1}));
   auto const peak = static_cast<double>(memory.peak_bytes);
   for (memory_purpose const& each : memory.purposes) {
     double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
@@ -293,7 +293,7 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
        {"GPU fill %", 40, form::percent, 0,
         "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time. "}});
   double rest_ns = all_ns;
-  std::size_t const shown = (std::min)(most, kernels.size());
+  std::size_t const shown = smaller(most, kernels.size());
   for (std::size_t i = 0; i < shown; ++i) {
     top_kernel const& kernel = kernels[i];
     rest_ns -= kernel.step_ns;

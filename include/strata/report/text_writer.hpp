@@ -4,12 +4,11 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -225,13 +224,13 @@ class name_cutter {
     if (alike.size() < 2) return;
     std::size_t const room = width_ - head - 1;
     std::size_t const at = word_that_differs(whole, alike, from);
-    std::size_t const enough = (std::max)(room / 6, difference(whole, alike) - at + 1);
+    std::size_t const enough = larger(room / 6, difference(whole, alike) - at + 1);
     for (std::size_t const k : alike) {
       std::string_view const name(whole[k]);
-      std::size_t const word = (std::min)(name.find_first_of(separators, at), name.size()) - at;
+      std::size_t const word = smaller(name.find_first_of(separators, at), name.size()) - at;
       bool const fits = word >= enough && word <= room / 4 && room >= 28;
       std::string_view const last =
-          begin_of(name.substr(at), fits ? word : (std::min)(enough, room / 2));
+          begin_of(name.substr(at), fits ? word : smaller(enough, room / 2));
       names[k] = ended(name, head + 1) + ended(name.substr(from), room - display_width(last));
       names[k] += last;
     }
@@ -243,7 +242,7 @@ class name_cutter {
     std::size_t same = first.size();
     for (std::size_t const k : among) {
       if (k == among[0]) continue;
-      std::size_t const most = (std::min)(same, whole[k].size());
+      std::size_t const most = smaller(same, whole[k].size());
       for (same = 0; same < most && whole[k][same] == first[same];) ++same;
     }
     return same;
@@ -255,7 +254,7 @@ class name_cutter {
     std::size_t const separator =
         same == 0 ? std::string::npos : whole[among[0]].find_last_of(separators, same - 1);
     std::size_t const word = separator == std::string::npos ? 0 : separator + 1;
-    std::size_t at = (std::min)((std::max)(word, least), same);
+    std::size_t at = smaller(larger(word, least), same);
     while (at > 0 && (static_cast<unsigned char>(whole[among[0]][at]) & 0xC0) == 0x80) --at;
     return at;
   }
@@ -298,7 +297,9 @@ class text_writer {
 
   template <class Integer>
   void integer(Integer value) {
-    end_at(integer_text(room(longest_number), value));
+    auto const bits = static_cast<std::uint64_t>(value);
+    bool const negative = is_negative(value);
+    whole(negative ? 0 - bits : bits, negative);
   }
 
   void whole(std::uint64_t magnitude, bool negative) {
@@ -482,9 +483,9 @@ inline double six_digits(double value) {
   if (!is_finite(value) || size == 0.0) return value;
   while (size / factor >= 1e6) factor *= 10.0;
   while (size / factor < 1e5) factor /= 10.0;
-  if (factor > 1.0) return std::floor(value / factor + 0.5) * factor;
-  double const inverse = std::floor(1.0 / factor + 0.5);
-  return std::floor(value * inverse + 0.5) / inverse;
+  if (factor > 1.0) return rounded_down(value / factor + 0.5) * factor;
+  double const inverse = rounded_down(1.0 / factor + 0.5);
+  return rounded_down(value * inverse + 0.5) / inverse;
 }
 
 /// JSON values with their commas. Keys are written as they are; an empty key, or null, is no key,

@@ -5,8 +5,8 @@
 // What <strata/ceilings.hpp> measured on a device, kept for later runs: lines of a key and its
 // values, in a file with the device's UUID as its name.
 
-#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
@@ -115,17 +115,6 @@ class ceilings_file {
     return taken || wanted == "off" ? status() : outcome;
   }
 
-  /// Replaces a file at once: a reader sees the old one or the new one.
-  static bool write(std::string const& path, std::string const& text) {
-    std::string const part = path + "." + std::to_string(monotonic_ns()) + ".part";
-    std::FILE* const file = std::fopen(part.c_str(), "wb");
-    bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    if (file != nullptr) good = std::fclose(file) == 0 && good;
-    good = good && std::rename(part.c_str(), path.c_str()) == 0;
-    if (!good && file != nullptr) (void)std::remove(part.c_str());
-    return good;
-  }
-
  private:
   /// A pipe would wait for who writes.
   static std::FILE* open(std::string const& path) noexcept {
@@ -170,7 +159,8 @@ class ceilings_file {
     double const count = take_number(line);
     to.name = std::string(line.substr(0, 32));
     bool const known = to.rate > 0.0 && (to.memory || unit == "op/s");
-    if (!known || !(to.theory >= 0.0) || !(count >= 0.0) || count > 1e6) return false;
+    bool const measured = to.theory >= 0.0 && to.spread >= 0.0 && to.clock_hertz >= 0.0;
+    if (!known || !measured || !(count >= 0.0) || count > 1e6) return false;
     to.samples = static_cast<std::uint32_t>(count);
     return !to.name.empty() && is_printable(to.name);
   }

@@ -8,11 +8,9 @@
 #include <strata/options.hpp>
 #include <strata/report/report_input.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,7 +50,7 @@ class options_reader {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& each : keys) {
       std::string line = std::string("  ") + each.key + each.value;
-      line.resize((std::max<std::size_t>)(line.size() + 2, 41), ' ');
+      line.resize((larger<std::size_t>)(line.size() + 2, 41), ' ');
       text += line + each.meaning;
       text += *each.fallback == '\0' ? "\n" : std::string(" (") + each.fallback + ")\n";
     }

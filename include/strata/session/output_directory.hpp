@@ -2,6 +2,7 @@
 #ifndef STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 #define STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
@@ -163,30 +164,47 @@ class output_directory {
   /// Begins a file under its temporary name, with `.part` behind it.
   status begin(char const* name, std::FILE*& file) const {
     std::string const part = path_ + "/" + name + ".part";
-    file = std::fopen(part.c_str(), "wbe");
-#if defined(__linux__) || defined(__APPLE__)
-    if (file != nullptr && ::fileno(file) <= STDERR_FILENO) file = moved_up(file);
-#endif
-    if (file == nullptr) return failure(part, errno);
-    // The text_writer has a buffer. A second one here would be written again by a child that the
-    // program forks meanwhile.
-    (void)std::setvbuf(file, nullptr, _IONBF, 0);
-    return {};
+    file = open_part(part);
+    return file != nullptr ? status() : failure(part, errno);
   }
 
   /// Ends it: gives it its name, or removes it where there was an error.
   status end(char const* name, std::FILE* file, int error) const {
     std::string const whole = path_ + "/" + name;
-    std::string const part = whole + ".part";
-    if (std::fclose(file) != 0 && error == 0) error = errno;
-    if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
-    if (error == 0) return {};
-    (void)std::remove(part.c_str());
-    return failure(whole, error);
+    error = close_part(whole + ".part", whole, file, error);
+    return error == 0 ? status() : failure(whole, error);
+  }
+
+  /// Replaces a file at once: a reader sees the old one or the new one, and so does another writer.
+  static bool replace(std::string const& path, std::string const& text) {
+    std::string const part = path + "." + std::to_string(monotonic_ns()) + ".part";
+    std::FILE* const file = open_part(part);
+    if (file == nullptr) return false;
+    bool const whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    return close_part(part, path, file, whole ? 0 : EIO) == 0;
   }
 
  private:
   static constexpr int most_runs = 10'000;
+
+  static std::FILE* open_part(std::string const& part) noexcept {
+    std::FILE* file = std::fopen(part.c_str(), "wbe");
+#if defined(__linux__) || defined(__APPLE__)
+    if (file != nullptr && ::fileno(file) <= STDERR_FILENO) file = moved_up(file);
+#endif
+    // The text_writer has a buffer. A second one here would be written again by a child that the
+    // program forks meanwhile.
+    if (file != nullptr) (void)std::setvbuf(file, nullptr, _IONBF, 0);
+    return file;
+  }
+  /// Gives the part its name, or removes it where there was an error. Returns: the first one.
+  static int close_part(std::string const& part, std::string const& whole, std::FILE* file,
+                        int error) noexcept {
+    if (std::fclose(file) != 0 && error == 0) error = errno;
+    if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
+    if (error != 0) (void)std::remove(part.c_str());
+    return error;
+  }
 
   static std::string three_digits(int number) {
     std::string const text = std::to_string(number);

@@ -6,6 +6,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
@@ -18,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -171,7 +171,7 @@ class reported_windows {
   /// A window begins with this step. `prepare` runs first, unless the session ends.
   template <class Prepare>
   void begin(std::uint32_t first, Prepare prepare) {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    system_lock const lock(mutex_);
     if (ending_) return;
     prepare();
     first_ = first;
@@ -216,7 +216,7 @@ class reported_windows {
   /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
   /// window begins before it has returned. At the end of the session the report is the session's.
   void report(work* write, void* context) {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    system_lock const lock(mutex_);
     if (ending_) return;
     join();
     write_ = write;
@@ -227,7 +227,7 @@ class reported_windows {
 
   /// The session ends: waits for a report that is being written; no other begins.
   void end() {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    system_lock const lock(mutex_);
     ending_ = true;
     join();
   }
@@ -289,7 +289,7 @@ class reported_windows {
   std::uint64_t period_ = 0;  // of every=, in steps
   std::uint64_t due_ = 0;     // the step that the next window begins with
   std::atomic<std::uint64_t> late_{0};
-  std::mutex mutex_;  // a window begins, a report begins, or the session ends
+  system_mutex mutex_;  // a window begins, a report begins, or the session ends
   std::atomic<state> state_{state::idle};
   bool ending_ = false;
   std::uint32_t first_ = 0;

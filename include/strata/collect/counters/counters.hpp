@@ -3,6 +3,8 @@
 #define STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
@@ -15,10 +17,8 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +51,7 @@ class launching_ranges {
           if (r.node < nodes.size() && may_launch(nodes[r.node].parent)) ++pushes;
         },
         [](launch_record const&) {});
-    std::size_t const steps = (std::max)(of.steps_recorded(), std::size_t{1});
+    std::size_t const steps = larger(of.steps_recorded(), std::size_t{1});
     pushes_ = (pushes + steps - 1) / steps;
   }
 
@@ -162,7 +162,7 @@ class counter_collector : public detail::pass_driver {
   /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
   /// until the pass is stopped.
   status begin_pass() {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::system_lock const lock(mutex_);
     end_last();
     leave_graphs_alone();
     if (done()) return {};
@@ -184,20 +184,20 @@ class counter_collector : public detail::pass_driver {
   status end_pass(bool discard = false) {
     stop_pass();
     if (!discard) return accept_pass();
-    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::system_lock const lock(mutex_);
     drop();
     return {};
   }
 
   /// Ends the counting of a pass, of which is not known yet whether it counts.
   void stop_pass() noexcept {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::system_lock const lock(mutex_);
     stop();
   }
 
   /// Takes a stopped pass.
   status accept_pass() {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::system_lock const lock(mutex_);
     if (stage_ != stage::stopped) return {};
     detail::capture_guard::exclusive const alone;
     if (attempt_.dropped || !alone) {
@@ -321,7 +321,7 @@ class counter_collector : public detail::pass_driver {
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<counter_collector*>(context);
-    std::lock_guard<std::mutex> const lock(self.mutex_);
+    detail::system_lock const lock(self.mutex_);
     if (!self.may_move() || node == self.work_.node()) return;
     detail::capture_guard::exclusive const alone;
     self.attempt_.dropped = !alone;

@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
@@ -21,7 +22,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -352,7 +352,7 @@ class pass_driver {
     bool const own = thread_ == recorder::thread_id();
     ask_to_end();
     if (!own && !may_close_) return;
-    std::lock_guard<std::mutex> const lock(mutex_);
+    system_lock const lock(mutex_);
     if (own) return end_all();
     if (!open_) return;
     progress_.erase();
@@ -479,7 +479,7 @@ class pass_driver {
     bool met_other_device = false;
   };
 
-  std::mutex mutex_;  // held by each function that others call
+  system_mutex mutex_;  // held by each function that others call
   counting_step step_;
   pass_plan plan_;
   attempt attempt_;

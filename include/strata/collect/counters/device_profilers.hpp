@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
@@ -17,7 +18,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -176,7 +176,7 @@ class device_profilers {
   /// On the device that lost most.
   std::uint64_t lost() const noexcept {
     std::uint64_t most = 0;
-    for (member const& each : members_) most = (std::max)(most, each.profiler.lost());
+    for (member const& each : members_) most = larger(most, each.profiler.lost());
     return most;
   }
   status problem() const {

@@ -4,6 +4,8 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
@@ -19,12 +21,10 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -115,9 +115,8 @@ class kernel_regions {
     }
     for (auto const& each : counts.entries()) {
       entry& to = sums_[each.first];
-      to.launches_min =
-          to.launches_max == 0 ? each.second : (std::min)(to.launches_min, each.second);
-      to.launches_max = (std::max)(to.launches_max, each.second);
+      to.launches_min = to.launches_max == 0 ? each.second : smaller(to.launches_min, each.second);
+      to.launches_max = larger(to.launches_max, each.second);
     }
     return {};
   }
@@ -188,7 +187,7 @@ class kernel_regions {
       if (!again) {
         sum = values[k];
       } else {
-        sum = largest ? (std::max)(sum, values[k]) : sum + values[k];
+        sum = largest ? larger(sum, values[k]) : sum + values[k];
       }
     }
   }
@@ -251,7 +250,7 @@ class kernel_counter_collector : public detail::pass_driver {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::system_lock const lock(mutex_);
     end_last();
     while (!done() && step_.saw_graphs() && plan_.breaks_graphs(at_)) {
       ++at_;
@@ -280,7 +279,7 @@ class kernel_counter_collector : public detail::pass_driver {
 
   /// Ends the step and takes what was counted.
   status end_step() {
-    std::lock_guard<std::mutex> const lock(mutex_);
+    detail::system_lock const lock(mutex_);
     detail::capture_guard::exclusive const alone;
     stop();
     if (stage_ != stage::stopped) return {};
@@ -318,7 +317,7 @@ class kernel_counter_collector : public detail::pass_driver {
     for (counted_work const& each : seen) {
       if (each.pass != pass) now = 0;
       pass = each.pass;
-      most = (std::max)(most, now += each.launches);  // also outside of the regions: see take()
+      most = detail::larger(most, now += each.launches);  // also outside of the regions: see take()
     }
     return seen.empty() ? 1024 : most + most / 4 + 32;
   }
@@ -332,7 +331,7 @@ class kernel_counter_collector : public detail::pass_driver {
 
   static void moved(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<kernel_counter_collector*>(context);
-    std::lock_guard<std::mutex> const lock(self.mutex_);
+    detail::system_lock const lock(self.mutex_);
     if (self.may_move()) self.move(node);
   }
 

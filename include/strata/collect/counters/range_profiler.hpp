@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
@@ -11,7 +12,6 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/status.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -82,7 +82,7 @@ class range_profiler {
     }
     configured_ = true;
     by_kernel_ = by_kernel;
-    most_ranges = room_ = (std::max)(most_ranges, needed_);
+    most_ranges = room_ = larger(most_ranges, needed_);
     if (!repeating_) lost_ += refused_ + unfit_;
     repeating_ = false;
     seen_.clear();
@@ -137,7 +137,7 @@ class range_profiler {
     started_ = false;
     status const done = outcome("cuptiRangeProfilerStop", call(library_->api.stop, params));
     complete = params.all_passes_submitted != 0;
-    most_pushes_ = (std::max)(most_pushes_, pushes_);
+    most_pushes_ = larger(most_pushes_, pushes_);
     if (!done) return done;
     if (broken_) return outcome("cuptiRangeProfilerPopRange", refusal_);
     if (refused_now_ != 0 && refused_now_ == pushes_)
@@ -150,7 +150,7 @@ class range_profiler {
     if (range >= seen_.size()) seen_.resize(range + std::size_t{1});
     use& known = seen_[range];
     if (known.last == 0) ++names_;
-    known.last = (std::max)(known.last, ++pushes_);
+    known.last = larger(known.last, ++pushes_);
     char name[longest_number + 1];
     *digits_text(name, range) = '\0';
     cupti::profiler::push_range_params params;
@@ -190,7 +190,7 @@ class range_profiler {
   void repeat() noexcept {
     ++repeats_;
     repeating_ = true;
-    if (is_full()) needed_ = (std::max)(2 * room_, most_pushes_ + 32);
+    if (is_full()) needed_ = larger(2 * room_, most_pushes_ + 32);
   }
   /// They will not.
   void accept() noexcept { repeats_ = 0; }
@@ -226,7 +226,7 @@ class range_profiler {
     unfit_ += decode.ranges_dropped;
     // Pushes beyond the room count for nothing, even of a known name, and CUPTI does not tell
     // (H200, CUDA 13.0).
-    if (most_pushes_ > room_) unfit_ = (std::max)(unfit_, std::uint64_t{most_pushes_ - room_});
+    if (most_pushes_ > room_) unfit_ = larger(unfit_, std::uint64_t{most_pushes_ - room_});
     cupti::profiler::counter_data_info_params info;
     info.image = data_.data();
     info.size = data_.size();

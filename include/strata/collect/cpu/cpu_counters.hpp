@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 #define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
@@ -17,7 +18,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -273,7 +273,7 @@ class cpu_counter_collector {
     close();
     threads_.clear();
     detail::perf_request asked(request);
-    threads_.push_back(std::make_unique<counted_thread>(*system_, asked.wishes()));
+    threads_.emplace_back(new counted_thread(*system_, asked.wishes()));
     counted_thread const& first = *threads_.back();
     set_ = asked.resolve();
     for (unknown_metric const& each : set_.unknown)
@@ -303,16 +303,16 @@ class cpu_counter_collector {
     if (threads_.empty() || running_ != nullptr) return {};
     detail::recorder& recorder = detail::recorder::instance();
     std::uint64_t const thread = detail::recorder::thread_id();
-    for (std::unique_ptr<counted_thread>& each : threads_) {
-      if (each->thread == thread) running_ = each.get();
+    for (detail::owned<counted_thread>& each : threads_) {
+      if (each->thread == thread) running_ = &*each;
     }
     status problem;
     if (running_ == nullptr) {
       if (std::exchange(refused_, true)) return {};
-      auto made = std::make_unique<counted_thread>(*system_, wanted_);
+      detail::owned<counted_thread> made(new counted_thread(*system_, wanted_));
       if (made->columns.empty()) return refusal(wanted_);
       refused_ = false;
-      running_ = made.get();
+      running_ = &*made;
       threads_.push_back(std::move(made));
       problem = missed_threads(*running_);
     }
@@ -339,7 +339,7 @@ class cpu_counter_collector {
   /// Gives the counters back; what was counted stays.
   void close() noexcept {
     end();
-    for (std::unique_ptr<counted_thread>& each : threads_) each->meter.close();
+    for (detail::owned<counted_thread>& each : threads_) each->meter.close();
   }
 
   /// Adds what was counted to the profile. `problems` takes what was lost on the way.
@@ -356,7 +356,7 @@ class cpu_counter_collector {
     set.passes = set.passes_done = 1;
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
-    for (std::unique_ptr<counted_thread> const& each : threads_) {
+    for (detail::owned<counted_thread> const& each : threads_) {
       copy(*each, set);
       failures += each->meter.failures();
       to.cost.counter_reads += each->meter.reads();
@@ -497,7 +497,7 @@ class cpu_counter_collector {
   detail::perf_system const* system_;
   metric_set set_;
   vec<detail::perf_wish> wanted_;  ///< in every thread that counts
-  vec<std::unique_ptr<counted_thread>> threads_;
+  vec<detail::owned<counted_thread>> threads_;
   counted_thread* running_ = nullptr;
   bool refused_ = false;  ///< in another thread than the one that opened
 };

@@ -6,6 +6,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -23,7 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 #include <utility>
 
@@ -160,7 +160,7 @@ class activity_collector {
     keeps_cupti_ = true;
     if (watcher == nullptr) set_launch_callbacks(0, nullptr, true);
     if (watcher == nullptr && window_open_.load()) set_launch_callbacks(1);
-    std::lock_guard<std::mutex> lock(watch_mutex_);
+    detail::system_lock lock(watch_mutex_);
     watch_context_ = context;
     watcher_ = watcher;
     watched_.store(watcher != nullptr, std::memory_order_release);
@@ -452,7 +452,7 @@ class activity_collector {
     if (outcome != detail::driver::result::success) return;
     if (kind == api_kind::graph_launch) saw_graphs_.store(true, std::memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(watched_.load(std::memory_order_acquire))) {
-      std::lock_guard<std::mutex> lock(watch_mutex_);
+      detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
     }
     if (!window_open_.load(std::memory_order_acquire)) return;
@@ -553,7 +553,7 @@ class activity_collector {
   detail::graph_captures& captures_ = buffers_.captures();
   std::atomic<bool> saw_graphs_{false};
   std::atomic<bool> watched_{false};
-  std::mutex watch_mutex_;
+  detail::system_mutex watch_mutex_;
   launch_watcher* watcher_ = nullptr;
   void* watch_context_ = nullptr;
   lane lanes_[lanes];

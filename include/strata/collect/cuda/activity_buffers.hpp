@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -20,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <new>
 
 STRATA_BEGIN
@@ -40,12 +40,12 @@ class buffer_pool {
   void prepare(std::size_t count) noexcept {
     for (;;) {
       {
-        std::lock_guard<std::mutex> lock(mutex_);
+        system_lock lock(mutex_);
         if (free_.size() >= count) return;
       }
       std::uint8_t* const made = make(false);
       if (made == nullptr) return;
-      std::lock_guard<std::mutex> lock(mutex_);
+      system_lock lock(mutex_);
       free_.push_back(made);
     }
   }
@@ -58,7 +58,7 @@ class buffer_pool {
   /// Frees buffers that lie here until all of them, also those in CUPTI's hands, take no more than
   /// this; what was made beyond an earlier budget counts from now on like the rest.
   void shrink(std::uint64_t bytes_left) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     while (!free_.empty() && bytes() > bytes_left) {
       ::operator delete (free_.back(), std::align_val_t{alignment});
       free_.pop_back();
@@ -79,7 +79,7 @@ class buffer_pool {
   std::uint8_t* take(bool needed) noexcept {
     std::uint8_t* taken = nullptr;
     {
-      std::lock_guard<std::mutex> lock(mutex_);
+      system_lock lock(mutex_);
       if (!free_.empty()) {
         taken = free_.back();
         free_.pop_back();
@@ -88,7 +88,7 @@ class buffer_pool {
     if (taken == nullptr)
       taken = make(needed || beyond_.load(std::memory_order_relaxed) < most_beyond);
     if (taken == nullptr) return nullptr;
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     taken_.push_back(taken);
     return taken;
   }
@@ -97,7 +97,7 @@ class buffer_pool {
   /// after take_all_back is free already.
   void give_back(std::uint8_t* buffer, std::size_t used) noexcept {
     std::memset(buffer, 0, used < buffer_bytes ? used : buffer_bytes);
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     std::size_t const before = taken_.size();
     taken_.keep_if([buffer](std::uint8_t const* each) { return each != buffer; });
     if (taken_.size() != before) free_.push_back(buffer);
@@ -105,7 +105,7 @@ class buffer_pool {
 
   /// CUPTI is gone: the buffers that it held are free.
   void take_all_back() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     for (std::uint8_t* const each : taken_) {
       std::memset(each, 0, buffer_bytes);
       free_.push_back(each);
@@ -132,7 +132,7 @@ class buffer_pool {
   memory_budget* budget_;
   std::atomic<std::uint64_t> made_{0};
   std::atomic<std::uint64_t> beyond_{0};
-  std::mutex mutex_;
+  system_mutex mutex_;
   vec<std::uint8_t*> free_;
   vec<std::uint8_t*> taken_;  // in CUPTI's hands
 };
@@ -186,7 +186,7 @@ class activity_buffers {
     flush(cupti::flush_flag::forced);
     store_.clear();
     {
-      std::lock_guard<std::mutex> lock(store_.mutex());
+      system_lock lock(store_.mutex());
       bridge_.clear();
     }
     pool_.shrink(ready_buffers * buffer_pool::buffer_bytes);
@@ -207,7 +207,7 @@ class activity_buffers {
         return static_cast<std::int64_t>(now);
       return realtime_ns();
     });
-    std::lock_guard<std::mutex> lock(store_.mutex());
+    system_lock lock(store_.mutex());
     bridge_.add(sample);
     next_sample_.store(monotonic_ns() + 1'000'000'000, std::memory_order_relaxed);
   }
@@ -235,7 +235,7 @@ class activity_buffers {
 
   /// From now on, or no more, device work and calls are kept for `stream`.
   void set_streaming(bool on) {
-    std::lock_guard<std::mutex> lock(store_.mutex());
+    system_lock lock(store_.mutex());
     store_.queue() = {};
     store_.queue().keeps = on;
     recorder::instance().state().launches.keep_for_stream(on);
@@ -246,11 +246,11 @@ class activity_buffers {
   void stream(Take take) {
     bool arrived;
     {
-      std::lock_guard<std::mutex> lock(store_.mutex());
+      system_lock lock(store_.mutex());
       arrived = store_.queue().size() != 0;
     }
     if (arrived) sample_clocks();  // so that the times of these records lie between two samples
-    std::lock_guard<std::mutex> lock(store_.mutex());
+    system_lock lock(store_.mutex());
     take(store_.queue(), store_.names(), bridge_);
   }
 
@@ -291,7 +291,7 @@ class activity_buffers {
     std::int64_t const begin = clock.now();
     cupti::table const& api = self.library_->api;
     {
-      std::lock_guard<std::mutex> lock(self.store_.mutex());
+      system_lock lock(self.store_.mutex());
       cupti::record* record = nullptr;
       auto code = valid == 0 ? cupti::result::max_limit_reached
                              : api.get_next_record(buffer, valid, &record);

@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
@@ -18,7 +19,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,7 +40,7 @@ class activity_store {
       : budget_(&budget), captures_(&captures) {}
 
   void clear() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     kernels_ = {};
     copies_ = {};
     memory_ = {};
@@ -56,7 +56,7 @@ class activity_store {
 
   /// The devices' sizes. Requires: CUDA is initialised. Threads: one that may call the driver.
   void describe_devices() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (std::exchange(described_, true) || !summing_) return;
     driver_library const& driver = driver_library::get();
     for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
@@ -99,14 +99,14 @@ class activity_store {
   }
 
   /// Excludes clear, settle and take while a whole buffer is added.
-  std::mutex& mutex() noexcept { return mutex_; }
+  system_mutex& mutex() noexcept { return mutex_; }
   /// What came, for a file that is written meanwhile; and the names of its kernels.
   work_queue& queue() noexcept { return queue_; }
   name_table const& names() const noexcept { return names_; }
 
   /// Hands everything to the profile, its times in ns since the session began.
   void take(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (!summing_) return;
     settle(true);
     launches().for_each([&](launch_record const& launch, bool, bool kept) { sum(launch, kept); });
@@ -487,7 +487,7 @@ class activity_store {
 
   memory_budget* budget_;
   graph_captures* captures_;
-  std::mutex mutex_;
+  system_mutex mutex_;
   // What waits to be joined.
   vec<traced_kernel> kernels_;
   vec<strata::copy_record> copies_;

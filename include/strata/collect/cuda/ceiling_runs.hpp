@@ -162,15 +162,13 @@ class ceiling_runs {
   void measure_copy(device_ceiling& to) {
     vec<double> rates;
     auto const half = static_cast<std::size_t>(size_ / 2);
-    float ms = 0.0f;
+    double ms = 0.0;
+    auto const copy = [&] {
+      return did("cuMemcpyDtoDAsync", api_.copy_on_device(data_ + half, data_, half, stream_));
+    };
     for (std::uint32_t i = 0; i <= samples; ++i) {
-      if (!did("cuEventRecord", api_.event_record(begin_, stream_)) ||
-          !did("cuMemcpyDtoDAsync", api_.copy_on_device(data_ + half, data_, half, stream_)) ||
-          !did("cuEventRecord", api_.event_record(end_, stream_)) ||
-          !did("cuStreamSynchronize", api_.stream_synchronize(stream_)) ||
-          !did("cuEventElapsedTime", api_.event_elapsed(&ms, begin_, end_)) || !(ms > 0.0f))
-        return problem_.clear();
-      if (i > 0) rates.push_back(2.0 * static_cast<double>(half) / static_cast<double>(ms) * 1e3);
+      if (!time(copy, ms)) return problem_.clear();
+      if (i > 0) rates.push_back(2.0 * static_cast<double>(half) / ms * 1e3);
     }
     device_ceiling theirs = to;
     fill_ceiling(std::move(rates), theirs);
@@ -270,20 +268,31 @@ class ceiling_runs {
     std::uint64_t step = work.step > 0 ? work.step : start * blocks;
     void* parameters[] = {&data_, &out_, &mask, &step, &start, &distance, &rounds};
     std::uint64_t told[2] = {};  // cycles, ns
-    float ms = 0.0f;
-    if (!did("cuEventRecord", api_.event_record(begin_, stream_)) ||
-        !did("cuLaunchKernel", api_.launch(kernel, blocks, 1, 1, ceiling_kernel::threads, 1, 1,
-                                           work.dynamic_shared, stream_, parameters, nullptr)) ||
-        !did("cuEventRecord", api_.event_record(end_, stream_)) ||
+    auto const launch = [&] {
+      return did("cuLaunchKernel", api_.launch(kernel, blocks, 1, 1, ceiling_kernel::threads, 1, 1,
+                                               work.dynamic_shared, stream_, parameters, nullptr));
+    };
+    if (!time(launch, found.ms) ||
         !did("cuMemcpyDtoHAsync", api_.copy_to_host(told, out_, sizeof told, stream_)) ||
-        !did("cuStreamSynchronize", api_.stream_synchronize(stream_)) ||
-        !did("cuEventElapsedTime", api_.event_elapsed(&ms, begin_, end_)))
+        !did("cuStreamSynchronize", api_.stream_synchronize(stream_)))
       return false;
-    found.ms = static_cast<double>(ms);
     // By the device's own clock: block 0 may end before the others do.
     found.hertz =
         told[1] > 0 ? 1e9 * static_cast<double>(told[0]) / static_cast<double>(told[1]) : 0.0;
-    return found.ms > 0.0 || fail("the driver measured no time");
+    return true;
+  }
+
+  /// The time of what is put into the stream; it is done afterwards.
+  template <class Work>
+  bool time(Work const& work, double& ms) {
+    float taken = 0.0f;
+    if (!did("cuEventRecord", api_.event_record(begin_, stream_)) || !work() ||
+        !did("cuEventRecord", api_.event_record(end_, stream_)) ||
+        !did("cuStreamSynchronize", api_.stream_synchronize(stream_)) ||
+        !did("cuEventElapsedTime", api_.event_elapsed(&taken, begin_, end_)))
+      return false;
+    ms = static_cast<double>(taken);
+    return ms > 0.0 || fail("the driver measured no time");
   }
 
   driver_library const& driver_ = driver_library::get();

@@ -5,14 +5,12 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/spin_mutex.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -61,9 +59,10 @@ class thread_contexts {
     if (own.session != session) own.count = 0;
     own.session = session;
     own.last = context;
-    driver::context_handle* const end = own.all + own.count;
-    bool const known = std::find(own.all, end, context) != end;
-    if (context != nullptr && !known && own.count < most) own.all[own.count++] = context;
+    if (context == nullptr) return;
+    for (std::size_t i = 0; i < own.count; ++i)
+      if (own.all[i] == context) return;
+    if (own.count < most) own.all[own.count++] = context;
   }
 
   STRATA_DETAIL_END_CODE
@@ -111,7 +110,7 @@ class capture_guard {
     process_state& all = state();
     std::uintptr_t const self = this_thread();
     for (std::int64_t const begin = monotonic_ns();; rest()) {
-      std::lock_guard<std::mutex> const lock(all.mutex);
+      system_lock const lock(all.mutex);
       bool const inside = all.inside != 0 && all.inside != self;
       if ((inside || (all.waiting != 0 && !has(self, true))) &&
           monotonic_ns() - begin < longest_wait)
@@ -122,29 +121,29 @@ class capture_guard {
     }
   }
   static void graph_call_ended() noexcept {
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     (void)take_out([](entry const& e) { return !e.captures && e.thread == this_thread(); });
   }
   static void capture_began(driver::stream_handle stream, driver::context_handle context) noexcept {
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     put_in({stream, context, this_thread(), true});
   }
   /// One that was not seen to begin ends without effect.
   static void capture_ended(driver::stream_handle stream) noexcept {
     process_state& all = state();
-    std::lock_guard<std::mutex> const lock(all.mutex);
+    system_lock const lock(all.mutex);
     if (take_out([&](entry const& e) { return e.captures && e.stream == stream; })) return;
     if (all.unknown != 0 && --all.unknown == 0) update();
   }
   /// The stream goes, and its capture.
   static void forget_stream(driver::stream_handle stream) noexcept {
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     (void)take_out([&](entry const& e) { return e.captures && e.stream == stream; });
   }
   /// Graph calls begin to be followed. One that was under way when the callbacks went off may have
   /// begun here after that, and its end was not reported.
   static void forget_graph_calls() noexcept {
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     while (take_out([](entry const& e) { return !e.captures; })) {
     }
   }
@@ -155,7 +154,7 @@ class capture_guard {
   /// Whether the calling thread began it.
   static bool capturing_here() noexcept {
     if (!capturing()) return false;
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     return has(this_thread(), true);
   }
   STRATA_DETAIL_END_CODE
@@ -212,7 +211,7 @@ class capture_guard {
       (void)slot.compare_exchange_strong(seen, forgotten());
     }
     state().last_seen.store(nullptr, std::memory_order_relaxed);
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     while (take_out([&](entry const& e) { return e.captures && e.context == context; })) {
     }
   }
@@ -221,7 +220,7 @@ class capture_guard {
   static void forget_all() noexcept {
     for (std::atomic<driver::context_handle>& slot : state().contexts) slot.store(nullptr);
     state().last_seen.store(nullptr, std::memory_order_relaxed);
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     state().known = state().unknown = 0;
     update();
   }
@@ -266,7 +265,7 @@ class capture_guard {
   static constexpr std::size_t most_entries = 256;
 
   struct process_state {
-    std::mutex mutex;  // of what is not atomic
+    system_mutex mutex;  // of what is not atomic
     std::atomic<bool> open{false};
     std::size_t known = 0;
     std::size_t unknown = 0;  // captures beyond the room
@@ -337,7 +336,7 @@ class capture_guard {
     std::uintptr_t const self = this_thread();
     std::int64_t const latest = monotonic_ns() + wait;
     for (bool waits = false;; rest()) {
-      std::lock_guard<std::mutex> const lock(all.mutex);
+      system_lock const lock(all.mutex);
       bool const own = has(self, false);
       if (all.inside == self && !own) return ++all.depth != 0;
       bool const free = all.inside == 0 && all.known == 0 && all.unknown == 0;
@@ -360,7 +359,7 @@ class capture_guard {
     return false;
   }
   static void leave() noexcept {
-    std::lock_guard<std::mutex> const lock(state().mutex);
+    system_lock const lock(state().mutex);
     if (--state().depth == 0) state().inside = 0;
   }
 

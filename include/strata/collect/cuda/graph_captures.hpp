@@ -4,13 +4,13 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <mutex>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -25,13 +25,13 @@ class graph_captures {
 
   /// `range` is the handle of a node, since graphs outlive sessions.
   void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     set(graph_node, range);
   }
 
   /// An instantiated graph's node has the range of the node that it was cloned from.
   void copy(std::uint64_t from, std::uint64_t to) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (capture const* const original = nodes_.find(from)) set(to, capture(*original).range);
   }
 
@@ -39,7 +39,7 @@ class graph_captures {
   /// other one is not known it has none.
   /// Units: `now` in ticks.
   void update(std::uint64_t from, std::uint64_t node, std::int64_t now) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     capture const* const original = nodes_.find(from);
     std::uint32_t const range = original == nullptr ? no_node : original->range;
     capture* const present = nodes_.find(node);
@@ -54,7 +54,7 @@ class graph_captures {
 
   /// The node is destroyed. Records of its launches may still come, so it is known for a while.
   void destroy(std::uint64_t graph_node) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (nodes_.find(graph_node) == nullptr) return;
     destroyed_.push_back(graph_node);
     if (destroyed_.size() >= most_destroyed) forget_former();
@@ -62,14 +62,14 @@ class graph_captures {
 
   /// Forgets the nodes that were destroyed, and what nodes stood for, before the last call of this.
   void forget_destroyed() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     forget_former();
   }
 
   /// The handle of the range that captured a graph's node, as it was when the graph was launched.
   /// Units: `launched` in ticks. Cost: logarithmic in how often the node was updated.
   std::uint32_t range_of(std::uint64_t graph_node, std::int64_t launched) const noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     capture const* const present = nodes_.find(graph_node);
     if (present == nullptr) return no_node;
     if (launched >= present->since) return present->range;
@@ -85,12 +85,12 @@ class graph_captures {
 
   /// How many nodes are known.
   std::size_t size() const noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return nodes_.size();
   }
   /// How many nodes were one too many.
   std::uint64_t refused() const noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return refused_;
   }
 
@@ -165,7 +165,7 @@ class graph_captures {
     forgettable_formers_ = formers_.size();
   }
 
-  mutable std::mutex mutex_;
+  mutable system_mutex mutex_;
   number_map<capture> nodes_;
   vec<former> formers_;  // by time
   number_map<std::uint64_t> newest_former_;

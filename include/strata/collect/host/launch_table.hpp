@@ -4,17 +4,17 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/spin_mutex.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #if defined(__linux__)
@@ -350,7 +350,7 @@ class launch_table {
 
   void release(page* done) noexcept {
     for (slot& each : done->slots) each.id.store(0, std::memory_order_relaxed);
-    std::fill(done->notes, done->notes + page_launches, std::uint16_t{0});
+    std::memset(done->notes, 0, sizeof done->notes);
     spin_lock const lock(mutex_);
     done->used = false;
     free_.push_back(done);
@@ -362,7 +362,7 @@ class launch_table {
     if (madvise(&done, sizeof done, MADV_DONTNEED) == 0) return;
 #endif
     for (slot& each : done.slots) each.id.store(0, std::memory_order_relaxed);
-    std::fill(done.notes, done.notes + page_launches, std::uint16_t{0});
+    std::memset(done.notes, 0, sizeof done.notes);
   }
 
   memory_budget* budget_;

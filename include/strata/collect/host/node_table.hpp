@@ -4,13 +4,13 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 STRATA_BEGIN
 
@@ -64,7 +64,7 @@ class node_table {
   /// A session begins. Where an earlier one has filled the table, or half of it, all nodes but the
   /// root are given up, and another epoch begins.
   void begin_session() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (!was_full_ && nodes_.size() <= most_nodes / 2) return;
     was_full_ = false;
     nodes_.resize(1);
@@ -88,7 +88,7 @@ class node_table {
   /// set.
   std::uint32_t child(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                       bool* refused = nullptr) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (parent >= nodes_.size()) parent = root_node;  // of the epoch before
     ++asked_;
     if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
@@ -103,25 +103,25 @@ class node_table {
   }
 
   vec<node> nodes() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return nodes_;
   }
 
   /// Hands each node from this one on to `sink`.
   template <class Sink>
   void each_from(std::size_t first, Sink sink) const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     for (; first < nodes_.size(); ++first) sink(nodes_[first]);
   }
 
   /// How many nodes were asked for, each under a lock.
   std::uint64_t asked() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return asked_;
   }
 
   refusals refused() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     return refusals_;
   }
 
@@ -166,7 +166,7 @@ class node_table {
   static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
 
   std::atomic<std::uint32_t> epoch_{0};
-  mutable std::mutex mutex_;
+  mutable system_mutex mutex_;
   bool was_full_ = false;  // in this epoch
   std::uint32_t deeper_name_;
   std::uint32_t other_name_;

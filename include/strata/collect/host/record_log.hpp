@@ -5,6 +5,8 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
@@ -14,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <string_view>
 #include <type_traits>
@@ -323,7 +324,7 @@ class span_log {
 
   /// A session begins: what the last one left is forgotten.
   void clear() noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     ended_.clear();
     open_.clear();
     dropped_ = 0;
@@ -333,7 +334,7 @@ class span_log {
              std::uint32_t thread) noexcept {
     if (session_->load(std::memory_order_acquire) == 0) return;
     span_record const begun = begin(name, domain, thread, span_kind::range);
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (open_.size() < most_open) {
       open_.push_back({id, begun});
     } else {
@@ -344,7 +345,7 @@ class span_log {
   /// Nothing where no span of this session bears the number.
   void end(std::uint64_t id, std::uint32_t thread) noexcept {
     std::int64_t const now = clock_->now();
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     for (std::size_t at = open_.size(); at-- > 0;) {
       if (open_[at].id != id) continue;
       span_record ended = open_[at].span;
@@ -360,13 +361,13 @@ class span_log {
   void mark(std::string_view name, std::string_view domain, std::uint32_t thread) noexcept {
     if (session_->load(std::memory_order_acquire) == 0) return;
     span_record const made = begin(name, domain, thread, span_kind::mark);
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     add(made);
   }
 
   /// In the order of their begins; times stay in ticks. `last`: nothing stays here.
   void copy_to(profile& to, bool last) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     auto const add = [&](span_record const& span) { to.spans.push_back(span); };
     last ? ended_.drain(add) : ended_.for_each(add);
     to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
@@ -400,7 +401,7 @@ class span_log {
   name_table* names_;
   std::atomic<std::uint32_t> const* session_;
   std::atomic<std::uint32_t> const* step_;
-  std::mutex mutex_;
+  system_mutex mutex_;
   record_log<span_record> ended_;
   vec<open_span> open_;
   std::uint64_t dropped_ = 0;

@@ -5,17 +5,17 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <string_view>
 
@@ -144,14 +144,12 @@ class recorder {
   /// From now on ranges come here, and steps are counted.
   void listen(step_hooks hooks) noexcept {
     {
-      std::lock_guard<std::mutex> lock(step_mutex_);
+      system_lock lock(step_mutex_);
       hooks_ = hooks;
       stepping_ = true;
     }
     install_listener(&recording_listener);
   }
-
-  STRATA_DETAIL_END_CODE
 
   /// Whether ranges that begin from now on are recorded.
   void record(bool on) noexcept {
@@ -164,6 +162,9 @@ class recorder {
     }
     state_.session.store(on ? session() : 0, std::memory_order_release);
   }
+
+  STRATA_DETAIL_END_CODE
+
   bool recording() const noexcept { return state_.session.load(std::memory_order_relaxed) != 0; }
   std::uint32_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
   /// When this session recorded. Requires: it does not now.
@@ -227,7 +228,7 @@ class recorder {
   /// threads are counted.
   void end_session() noexcept {
     {
-      std::lock_guard<std::mutex> lock(step_mutex_);  // no hook runs any more
+      system_lock lock(step_mutex_);  // no hook runs any more
       hooks_ = {};
       stepping_ = false;
       step_thread_.store(0, std::memory_order_relaxed);
@@ -298,6 +299,8 @@ class recorder {
     return known != nullptr ? known : adopt_thread();
   }
 
+  STRATA_DETAIL_COLD_CODE
+
   bool begin_step() noexcept {
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
@@ -305,7 +308,7 @@ class recorder {
       if (nobody != self) steps_elsewhere_.fetch_add(1, std::memory_order_relaxed);
       return false;
     }
-    std::lock_guard<std::mutex> lock(step_mutex_);
+    system_lock lock(step_mutex_);
     if (!stepping_) {
       std::uint64_t expected = self;
       step_thread_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
@@ -323,7 +326,7 @@ class recorder {
     std::int64_t const now = state_.clock.now();
     if (step_thread_.load(std::memory_order_relaxed) != thread_id()) return;
     thread_recorder const* const own = of_this_thread();
-    std::lock_guard<std::mutex> lock(step_mutex_);
+    system_lock lock(step_mutex_);
     if (!stepping_) return;
     std::uint32_t const step = state_.step.exchange(no_step, std::memory_order_relaxed);
     if (recording()) {
@@ -338,6 +341,8 @@ class recorder {
     if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
     step_thread_.store(0, std::memory_order_release);
   }
+
+  STRATA_DETAIL_END_CODE
 
   /// Steps that were not counted, since a step of another thread was open; since the last call.
   std::uint64_t take_steps_elsewhere() noexcept {
@@ -361,7 +366,7 @@ class recorder {
   /// Holds the recorder's mutex. A signal handler's range would wait for its own thread.
   class own_lock {
    public:
-    explicit own_lock(std::mutex& which) noexcept : which_(&which) {
+    explicit own_lock(system_mutex& which) noexcept : which_(&which) {
       locks() = true;
       which_->lock();
     }
@@ -379,7 +384,7 @@ class recorder {
     }
 
    private:
-    std::mutex* which_;
+    system_mutex* which_;
   };
 
   recorder() = default;
@@ -440,7 +445,7 @@ class recorder {
     for (thread_recorder* const t : threads_) {
       if (!t->owned()) continue;
       lives[t->ordinal()] = true;
-      next_ordinal_ = (std::max)(next_ordinal_, t->ordinal() + 1);
+      next_ordinal_ = larger(next_ordinal_, t->ordinal() + 1);
     }
     profile_threads_.keep_if([&](profile_thread const& t) { return lives[t.ordinal]; });
   }
@@ -560,7 +565,7 @@ class recorder {
       &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
 
   recorder_state state_;
-  std::mutex mutex_;
+  system_mutex mutex_;
   vec<thread_recorder*> threads_;
   vec<thread_recorder*> free_;
   vec<profile_thread> profile_threads_;
@@ -570,7 +575,7 @@ class recorder {
   duration_statistics folded_steps_;  // beyond most_steps
   std::atomic<bool> owned_{false};
   std::atomic<std::uint32_t> session_{0};
-  std::mutex step_mutex_;  // held while hooks run; taken before mutex_
+  system_mutex step_mutex_;  // held while hooks run; taken before mutex_
   step_hooks hooks_;
   bool stepping_ = false;
   std::atomic<std::uint32_t> steps_begun_{0};

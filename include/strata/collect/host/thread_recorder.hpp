@@ -7,7 +7,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/spin_mutex.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <string_view>
 
 STRATA_BEGIN
@@ -245,7 +244,7 @@ class thread_recorder : public range_owner {
   /// Threads: any. Hands every range of this session to `sink`.
   template <class Sink>
   void each_range(std::uint32_t session, Sink sink) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (session_ == session) ranges_.for_each(sink);
   }
 
@@ -253,7 +252,7 @@ class thread_recorder : public range_owner {
   /// were not taken before, to `take(range, attribute or null)`; false ends it.
   template <class Take>
   void stream(std::uint32_t session, std::int64_t until, Take take) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (session_ != session) return;
     typename record_log<attribute_record>::cursor from;
     auto const offer = [&](range_record const& r) {
@@ -290,7 +289,7 @@ class thread_recorder : public range_owner {
   /// Threads: any. Adds what was recorded in this session; times stay in ticks. `last`: the memory
   /// of the logs is freed piece by piece.
   void copy_to(profile& to, std::uint32_t session, bool last) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     if (session_ != session) return;
     auto const first_attribute = static_cast<std::uint32_t>(to.attributes.size());
     auto const add_range = [&](range_record r) {
@@ -369,7 +368,7 @@ class thread_recorder : public range_owner {
     while (base > 1 && frames_[base - 1].attribute == base - 1) --base;
     bool const around = base > 1 && frames_[base - 2].session == f.session;
     std::uint32_t const from = around ? frames_[base - 2].node : root_node;
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     inherited_.add(f.node, from, now - f.begin);
   }
 
@@ -470,7 +469,7 @@ class thread_recorder : public range_owner {
 
   /// The first record of another session: what the last one left is forgotten.
   STRATA_DETAIL_COLD void renew(std::uint32_t session) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     ranges_.clear();
     attributes_.clear();
     sums_.clear();
@@ -500,7 +499,7 @@ class thread_recorder : public range_owner {
     record.node = node;
     if (!attributes.note.empty()) record.note = names_.number(attributes.note, other_names);
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     sums_.add(record);
     return no_reference;
   }
@@ -509,7 +508,7 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD void fold(frame const& f, std::int64_t now) noexcept {
     range_record record;
     write(record, f, now);
-    std::lock_guard<std::mutex> lock(mutex_);
+    system_lock lock(mutex_);
     typename record_log<attribute_record>::cursor at;
     std::uint64_t position = ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
@@ -562,8 +561,8 @@ class thread_recorder : public range_owner {
   child_memo children_;
   record_log<range_record> ranges_;
   record_log<attribute_record> attributes_;
-  std::mutex mutex_;   // excludes readers while records are taken out of the logs
-  overflow_log sums_;  // of what the logs had no room for
+  system_mutex mutex_;  // excludes readers while records are taken out of the logs
+  overflow_log sums_;   // of what the logs had no room for
   inherited_sums inherited_;
   vec<range_record> overdue_;   // left the log before they were streamed
   std::uint64_t streamed_ = 0;  // position of the next range to stream

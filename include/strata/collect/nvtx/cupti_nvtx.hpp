@@ -5,11 +5,11 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -190,7 +190,7 @@ class nvtx_calls {
  private:
   /// What CUPTI's handles stand for.
   struct handles {
-    std::mutex mutex;
+    system_mutex mutex;
     flat_map<void const*, nvtx_domain*> domains;
     flat_map<void const*, nvtx_string*> strings;
   };
@@ -209,14 +209,14 @@ class nvtx_calls {
   }
 
   template <class Map, class Object>
-  static void keep(Map& of, word const* handle, Object* object) noexcept {
+  STRATA_DETAIL_COLD static void keep(Map& of, word const* handle, Object* object) noexcept {
     if (handle == nullptr || handle->pointer == nullptr || object == nullptr) return;
-    std::lock_guard<std::mutex> lock(known().mutex);
+    system_lock lock(known().mutex);
     of[handle->pointer] = object;
   }
   template <class Map>
   static auto found(Map& in, void const* handle) noexcept {
-    std::lock_guard<std::mutex> lock(known().mutex);
+    system_lock lock(known().mutex);
     auto* const at = in.find(handle);
     return at == nullptr ? nullptr : *at;
   }

@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile/records.hpp>
@@ -13,7 +14,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
@@ -166,7 +166,7 @@ class nvtx_name {
     add(given);
   }
 
-  void read(wchar_t const* text) noexcept {
+  STRATA_DETAIL_COLD void read(wchar_t const* text) noexcept {
     if (text == nullptr) return read(static_cast<char const*>(nullptr));
     begin();
     while (*text != 0 && size_ + 4 <= most) {
@@ -239,8 +239,8 @@ class nvtx_registry {
   }
 
   /// Null, the default domain, where there are too many.
-  nvtx_domain* domain(std::string_view name) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+  STRATA_DETAIL_COLD nvtx_domain* domain(std::string_view name) noexcept {
+    system_lock lock(mutex_);
     if (nvtx_domain** const known = domains_.find(name)) return *known;
     if (domains_.size() >= most_domains) return nullptr;
     auto* const made = new (std::nothrow) nvtx_domain{std::string(name), name == own_domain};
@@ -249,8 +249,8 @@ class nvtx_registry {
   }
 
   /// A string as it is in a name's domain; null where there are too many.
-  nvtx_string* string(nvtx_name const& name) noexcept {
-    std::lock_guard<std::mutex> lock(mutex_);
+  STRATA_DETAIL_COLD nvtx_string* string(nvtx_name const& name) noexcept {
+    system_lock lock(mutex_);
     if (nvtx_string** const known = strings_.find(name.full())) return *known;
     if (strings_.size() >= most_strings) return nullptr;
     auto* const made = new (std::nothrow) nvtx_string;
@@ -266,7 +266,7 @@ class nvtx_registry {
 
   nvtx_registry() = default;
 
-  std::mutex mutex_;
+  system_mutex mutex_;
   flat_map<std::string, nvtx_domain*> domains_;
   flat_map<std::string, nvtx_string*> strings_;
 };
@@ -375,19 +375,19 @@ class nvtx_ranges {
     return next.fetch_add(1, std::memory_order_relaxed);
   }
 
-  static void start(nvtx_name const& name, nvtx::range_id id) noexcept {
+  STRATA_DETAIL_COLD static void start(nvtx_name const& name, nvtx::range_id id) noexcept {
     if (name.own() || listening() == nullptr) return;
     recorder& to = recorder::instance();
     thread_recorder const* const own = to.of_this_thread();
     if (own != nullptr) to.state().spans.start(id, name.text(), name.domain(), own->ordinal());
   }
-  static void end(nvtx::range_id id) noexcept {
+  STRATA_DETAIL_COLD static void end(nvtx::range_id id) noexcept {
     if (listening() == nullptr) return;
     recorder& to = recorder::instance();
     thread_recorder const* const own = to.of_this_thread();
     if (own != nullptr) to.state().spans.end(id, own->ordinal());
   }
-  static void mark(nvtx_name const& name) noexcept {
+  STRATA_DETAIL_COLD static void mark(nvtx_name const& name) noexcept {
     if (name.own() || listening() == nullptr) return;
     recorder& to = recorder::instance();
     thread_recorder const* const own = to.of_this_thread();

@@ -1,4 +1,4 @@
-#include <strata/base/spin_mutex.hpp>
+#include <strata/base/mutex.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,0 +1,63 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_NUMBERS_HPP
+#define STRATA_BASE_NUMBERS_HPP
+
+// What Strata needs of <cmath> and <algorithm> for numbers. These two, <mutex> and <memory> took a
+// third of all standard headers' time and memory: <cmath> of C++17 has Bessel functions.
+
+#include <strata/base/macros.hpp>
+
+#include <cstdint>
+#include <cstring>
+
+#if !defined(__GNUC__)
+#include <math.h>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The first of two where neither is the smaller, or larger, one.
+template <class Number>
+constexpr Number const& smaller(Number const& a, Number const& b) noexcept {
+  return b < a ? b : a;
+}
+template <class Number>
+constexpr Number const& larger(Number const& a, Number const& b) noexcept {
+  return a < b ? b : a;
+}
+
+// What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
+// std::isnan and std::isfinite are constants; the bits of the number are not. By reference:
+// compilers may also assume that no argument is NaN.
+
+/// The number without its sign, as its bits; more than those of infinity for NaN.
+inline std::uint64_t magnitude_bits(double const& value) noexcept {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits & 0x7fff'ffff'ffff'ffffu;
+}
+
+inline constexpr std::uint64_t infinity_bits = 0x7ff0'0000'0000'0000u;
+
+inline bool is_nan(double const& value) noexcept { return magnitude_bits(value) > infinity_bits; }
+inline bool is_finite(double const& value) noexcept {
+  return magnitude_bits(value) < infinity_bits;
+}
+
+#if defined(__GNUC__)
+inline double rounded_down(double value) noexcept { return __builtin_floor(value); }
+inline double rounded_up(double value) noexcept { return __builtin_ceil(value); }
+inline double square_root(double value) noexcept { return __builtin_sqrt(value); }
+#else
+inline double rounded_down(double value) noexcept { return ::floor(value); }
+inline double rounded_up(double value) noexcept { return ::ceil(value); }
+inline double square_root(double value) noexcept { return ::sqrt(value); }
+#endif
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_BASE_NUMBERS_HPP
