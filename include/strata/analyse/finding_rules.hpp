@@ -254,7 +254,7 @@ class finding_rules : private kernel_rules {
 
   bool first_step(finding_rule const& by) {
     steps_summary const& steps = in_.steps;
-    if (!steps.from_steps || steps.count < 4 || steps.first_ns < 3.0 * steps.p50_ns) return true;
+    if (!steps.from_steps || steps.count < 3 || steps.first_ns < 3.0 * steps.p50_ns) return true;
     finding& made = add(by, 0, 0.0,
                         "the first recorded step takes " + time(steps.first_ns) +
                             ", the median one " + time(steps.p50_ns));

@@ -274,7 +274,7 @@ class steps_builder {
     if (folded() == 0 && !durations.empty()) find_quantiles(durations);
     made_.outside_ns = larger(0.0, window_ns() - all.sum());
     made_.without_first =
-        steps_.size() >= 4 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
   }
 
   void find_quantiles(vec<std::int64_t>& durations) {
