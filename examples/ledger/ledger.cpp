@@ -22,7 +22,8 @@ FILE is a recording with counters, whose ranges declare bytes:
   ledger run/profile.strata
 
 Prints what the ranges need of device memory beside what was counted. --json: the same rows as JSON.
-Exit code: 0, 1 where the sum does not close, 2 where FILE is not what it should be.
+Exit code: 0, 1 where the sum does not close, 2 where FILE is not what it should be:
+no recording, or without counted bytes.
 )";
 
 }  // namespace
@@ -40,5 +41,6 @@ int main(int argc, char** argv) {
   }
   strata::byte_ledger const made = strata::make_ledger(recorded, {});
   std::fputs((json ? strata::ledger_json(made) : strata::ledger_text(made)).c_str(), stdout);
+  if (!(made.step.hbm_bytes > 0.0)) return 2;
   return made.closes ? 0 : 1;
 }

@@ -42,8 +42,8 @@ struct trial_work {
   }
 };
 
-/// Overwrites what the L2 of the current context's device holds, with a buffer of twice its size;
-/// without a context, 64 MiB of the host.
+/// Overwrites what the L2 of a device holds, with a buffer of twice its size: the device of the
+/// context that was current at the first use. Without a context, 64 MiB of the host.
 class cache_flush {
  public:
   cache_flush() = default;
@@ -62,7 +62,9 @@ class cache_flush {
       return;
     }
     driver_library const& driver = driver_library::get();
-    driver::result code = set_(buffer_, value_, bytes_, nullptr);
+    // Work of streams that do not wait for the default one would bring its data back.
+    driver::result code = driver.api.context_synchronize();
+    if (code == driver::result::success) code = set_(buffer_, value_, bytes_, nullptr);
     if (code == driver::result::success) code = driver.api.context_synchronize();
     if (code != driver::result::success) problem_ = driver.describe("cuMemsetD8Async", code);
   }

@@ -65,7 +65,7 @@ class range_name {
 
 /// The name that is behind STRATA_RANGE(.
 template <class Name>
-constexpr range_name name_of(Name const& name) noexcept {
+constexpr range_name range_name_of(Name const& name) noexcept {
   constexpr bool is_text = std::is_constructible<range_name, Name const&>::value;
   static_assert(is_text,
                 "the name of a range comes first, and is a text: STRATA_RANGE(\"block\", layer)");
@@ -143,7 +143,7 @@ class scoped_range {
   template <bool IsLiteral, class Name, class... Details>
   [[nodiscard]] scoped_range(detail::name_place<IsLiteral>, Name const& name,
                              Details const&... details) noexcept
-      : scoped_range(detail::name_of(name), details...) {}
+      : scoped_range(detail::range_name_of(name), details...) {}
   /// STRATA_RANGE().
   template <bool IsLiteral>
   [[nodiscard]] explicit scoped_range(detail::name_place<IsLiteral>) noexcept {

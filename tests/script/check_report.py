@@ -96,7 +96,7 @@ for recording in counted:
         flops = 256 * (2 * 123653376 + more)
         wanted = f"  {flops:.0f} operations: MFU {100 * flops / (ms / 1e3) / (132 * 256 * 1.98e9):.1f} % ({words}, with head;"
         that(wanted in done.stdout, f"{recording.name}: no '{wanted}' in\n{done.stdout}")
-that(run(build / "examples/ledger", first / "profile.strata").returncode == 1, "no counters, and the sum closes")
+that(run(build / "examples/ledger", first / "profile.strata").returncode == 2, "no counters, and no other code than that of a sum")
 that(run(build / "examples/ledger", "none.strata").stderr == "ledger: none.strata: It cannot be opened: No such file or directory.\n", "a ledger of no file")
 that(json.loads(run(build / "examples/ledger", recordings[0], "--json").stdout)[-1]["path"] == "", "no ledger as JSON")
 

@@ -14,6 +14,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>

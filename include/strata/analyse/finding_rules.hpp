@@ -346,8 +346,13 @@ class finding_rules : private kernel_rules {
   }
   std::string longest_on_host() const {
     std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
+    std::string const first =
+        in_.steps.without_first
+            ? "; the first step, " + time(in_.steps.first_ns) + ", is in it: warmup=1 leaves it out"
+            : "";
+    double const mean = in_.steps.mean_ns;
     auto const part = [&](double ns) {
-      return time(ns) + whole + (ns <= step_ns_ ? " (" + percent(ns / step_ns_) + ")" : "");
+      return time(ns) + whole + (ns <= mean ? " (" + percent(ns / mean) + ")" : "");
     };
     std::size_t longest = 0;
     double most = 0.0;
@@ -360,11 +365,12 @@ class finding_rules : private kernel_rules {
       most = own;
     }
     if (longest == 0) return {};
-    double const rest = step_ns_ - marked;
-    if (rest > most && rest > 0.1 * step_ns_)
-      return "host times only: " + part(rest) + " is in no range: mark what the program does there";
+    double const rest = mean - marked;
+    if (rest > most && rest > 0.1 * mean)
+      return "host times only: " + part(rest) +
+             " is in no range: mark what the program does there" + first;
     return "host times only: " + rows_[longest].path + " takes the longest by itself, " +
-           part(most);
+           part(most) + first;
   }
   /// What the sentence leaves out: a dear first step; without steps what is before the first work
   /// on the device, and after the last.
@@ -376,9 +382,11 @@ class finding_rules : private kernel_rules {
   }
   std::string bound_by_kernels(std::string const& whole, double busy) const {
     std::size_t dearest = 0;
+    auto const busy_in = [this](std::size_t row) {
+      return per_step(row, rows_[row].self.kernel_ns + rows_[row].self.copy_ns);
+    };
     for (std::size_t i = 1; i < rows_.size(); ++i)
-      if (per_step(i, rows_[i].self.kernel_ns) > per_step(dearest, rows_[dearest].self.kernel_ns))
-        dearest = i;
+      if (busy_in(i) > busy_in(dearest)) dearest = i;
     bool const many = in_.roofline.devices > 1;
     std::string text = gpus() + (many ? " bound the " : " bounds the ") + whole + ": " +
                        (many ? "at least one" : "it") + " is busy for " + percent(busy) + " of it";

@@ -54,12 +54,20 @@ class host_timeline {
     ranges_.sort([&source](std::uint32_t a, std::uint32_t b) {
       range_record const& x = source.ranges[a];
       range_record const& y = source.ranges[b];
-      return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
+      if (x.thread != y.thread) return x.thread < y.thread;
+      return x.begin != y.begin ? x.begin < y.begin : x.end > y.end;
     });
+    for (std::uint32_t i = 0; i < ranges_.size(); ++i) {
+      range_record const& range = source.ranges[ranges_[i]];
+      std::uint32_t around = i;  // 1 beyond the place of what may contain it; 0: nothing
+      while (around > 0 && !may_contain(source.ranges[ranges_[around - 1]], range))
+        around = outer_[around - 1];
+      outer_.push_back(around);
+    }
   }
 
-  /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest first. The
-  /// call `last` began the work at the end; null where no work follows.
+  /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
+  /// first. The call `last` began the work at the end; null where no work follows.
   template <class Sink>
   void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
              Sink sink) const {
@@ -128,15 +136,15 @@ class host_timeline {
   template <class Sink>
   void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
                  std::uint32_t otherwise, Sink sink) const {
-    constexpr std::size_t most_siblings = 256;
     std::size_t at = ranges_.count_first([&](std::uint32_t each) {
       range_record const& range = source_.ranges[each];
       return range.thread != thread ? range.thread < thread : range.begin < begin;
     });
     vec<range_record const*> open;  // the innermost last
-    for (std::size_t i = at - smaller(at, most_siblings); i < at; ++i) {
-      range_record const& range = source_.ranges[ranges_[i]];
-      if (range.thread == thread && range.end > begin) open.push_back(&range);
+    for (std::size_t i = at; i > 0; i = outer_[i - 1]) {
+      range_record const& range = source_.ranges[ranges_[i - 1]];
+      if (range.thread != thread) break;
+      if (range.end > begin) open.insert(open.begin(), &range);
     }
     std::int64_t now = begin;
     auto const pass = [&](std::int64_t until) {
@@ -158,6 +166,9 @@ class host_timeline {
   }
 
  private:
+  static bool may_contain(range_record const& outer, range_record const& inner) noexcept {
+    return outer.thread == inner.thread && outer.end > inner.begin;
+  }
   static idle_cause cause_of(api_kind kind) noexcept {
     return kind == api_kind::wait                                    ? idle_cause::wait
            : kind == api_kind::copy                                  ? idle_cause::copy
@@ -181,6 +192,7 @@ class host_timeline {
   profile const& source_;
   vec<std::uint32_t> calls_;   ///< by thread and time
   vec<std::uint32_t> ranges_;  ///< by thread and time
+  vec<std::uint32_t> outer_;   ///< of each of these 1 beyond the place of that around it; 0: none
 };
 
 }  // namespace detail

@@ -19,8 +19,8 @@ namespace detail {
 
 /// While it lives, Strata works in a thread of the program, and leaves that thread as it was:
 /// errno, the floating-point environment (no division of Strata's traps meanwhile, and it rounds as
-/// usual), and cancellation, which waits until the program's own code goes on. Cost: some 50 ns, no
-/// system call.
+/// usual), and deferred cancellation, the default, which waits until the program's own code goes
+/// on. Cost: some 50 ns, no system call.
 class guest {
  public:
   guest() noexcept : error_(errno) {

@@ -285,7 +285,7 @@ class nearest_names {
   explicit nearest_names(std::string_view wanted) : wanted_(wanted) {}
 
   void consider(std::string_view name) {
-    std::size_t const limit = (larger<std::size_t>)(1, (wanted_.size() + 1) / 3);
+    std::size_t const limit = larger<std::size_t>(1, (wanted_.size() + 1) / 3);
     std::size_t const shorter = smaller(name.size(), wanted_.size());
     std::size_t const longer = larger(name.size(), wanted_.size());
     bool const begins = shorter >= 3 && name.substr(0, shorter) == wanted_.substr(0, shorter);

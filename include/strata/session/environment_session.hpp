@@ -389,10 +389,12 @@ class environment_session {
  public:
   static bool start() noexcept {
     guest const as_guest;
-    quiet_writes const quiet;
     vec<std::string> problems;
     options const wanted = options::parse(read_request(block()) ? block().request : "", problems);
-    for (std::string const& problem : problems) say(problem.c_str());
+    {
+      quiet_writes const quiet;  // not while CUDA starts: its threads would inherit the mask
+      for (std::string const& problem : problems) say(problem.c_str());
+    }
     if (wanted.help) {
       std::fputs(options_reader::help().c_str(), stdout);
       std::fflush(stdout);

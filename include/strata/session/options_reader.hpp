@@ -3,6 +3,7 @@
 #define STRATA_SESSION_OPTIONS_READER_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
@@ -50,7 +51,7 @@ class options_reader {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& each : keys) {
       std::string line = std::string("  ") + each.key + each.value;
-      line.resize((larger<std::size_t>)(line.size() + 2, 41), ' ');
+      line.resize(larger<std::size_t>(line.size() + 2, 41), ' ');
       text += line + each.meaning;
       text += *each.fallback == '\0' ? "\n" : std::string(" (") + each.fallback + ")\n";
     }

@@ -63,7 +63,6 @@ class session_core {
   status start() {
     if (running_) return {};
     guest const as_guest;
-    quiet_writes const quiet;
     refusal_ = take_ownership(options_);
     if (!refusal_.ok()) return refusal_;
     running_ = true;

@@ -401,7 +401,10 @@ struct pass_plan {
   /// for other chips, such as a format of tensor cores, is absent in the files, with the reason.
   static void add_absent(std::string_view request, metric_set const& set, vec<status>& problems) {
     auto const add = [&problems](std::string const& what, absent_metric const& each) {
-      problems.emplace_back(errc::not_supported, what + " cannot be counted: " + each.reason);
+      std::string const text = what + " cannot be counted: " + each.reason;
+      for (status const& said : problems)
+        if (said.message() == text) return;
+      problems.emplace_back(errc::not_supported, text);
     };
     while (!request.empty()) {
       std::string const item(take_until(request, "+, \t"));

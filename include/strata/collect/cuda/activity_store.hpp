@@ -93,7 +93,7 @@ class activity_store {
       default:
         return;
     }
-    if (kernels_.size() + copies_.size() + memory_.size() + waits_.size() >= batch) settle(false);
+    if (waiting() >= batch && !if_memory_allows([&] { settle(false); })) forget_waiting();
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
@@ -166,6 +166,18 @@ class activity_store {
     look(memory_);
     look(waits_);
     return time;
+  }
+
+  std::size_t waiting() const noexcept {
+    return kernels_.size() + copies_.size() + memory_.size() + waits_.size();
+  }
+  /// Memory was short while it was summed up: what of it is in the sums would be added again.
+  void forget_waiting() noexcept {
+    made_.losses.activity_dropped += waiting();
+    kernels_ = {};
+    copies_ = {};
+    memory_ = {};
+    waits_ = {};
   }
 
   /// Joins and sums up the older half of what waits, or all.

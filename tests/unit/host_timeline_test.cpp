@@ -1,0 +1,49 @@
+#include <strata/analyse/host_timeline.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <map>
+
+namespace {
+
+/// Times by node of what was open from `begin` to `end`, in a thread with these ranges.
+struct open_ranges {
+  strata::profile made;
+
+  void add(std::uint32_t node, std::int64_t begin, std::int64_t end) {
+    strata::range_record range{};
+    range.node = node;
+    range.begin = begin;
+    range.end = end;
+    made.ranges.push_back(range);
+  }
+  std::map<std::uint32_t, std::int64_t> from(std::int64_t begin, std::int64_t end) const {
+    std::map<std::uint32_t, std::int64_t> sums;
+    strata::detail::host_timeline const host(made, 0);
+    host.each_open(0, begin, end, 99,
+                   [&](std::uint32_t node, std::int64_t ns) { sums[node] += ns; });
+    return sums;
+  }
+};
+
+using sums = std::map<std::uint32_t, std::int64_t>;
+
+}  // namespace
+
+TEST_CASE("a gap is of the range around it, however many were in that before") {
+  open_ranges p;
+  for (std::int64_t i = 0; i < 300; ++i) p.add(2, 10 + i * 10, 15 + i * 10);
+  p.add(1, 0, 100'000);  // ranges are recorded as they end
+  CHECK(p.from(5'000, 20'000) == sums{{1, 15'000}});
+  CHECK(p.from(2'990, 3'020) == sums{{1, 20}, {2, 10}});
+  CHECK(p.from(99'000, 101'000) == sums{{0, 1'000}, {1, 1'000}});
+}
+
+TEST_CASE("of ranges that begin together the shorter one is within") {
+  open_ranges p;
+  p.add(2, 0, 50);
+  p.add(1, 0, 100);
+  CHECK(p.from(0, 120) == sums{{0, 20}, {1, 50}, {2, 50}});
+  CHECK(p.from(40, 60) == sums{{1, 10}, {2, 10}});
+}
