@@ -9,6 +9,11 @@
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #ifndef BENCH_FLAGS
 #define BENCH_FLAGS "unknown"
@@ -34,8 +39,11 @@ inline strata::options host_only() {
   return how;
 }
 
+inline bool keeps_pages = false;
+
 /// Freed memory stays with the process, so that a second session records into touched memory.
 inline void keep_freed_memory() {
+  keeps_pages = true;
 #if defined(__GLIBC__)
   mallopt(M_MMAP_THRESHOLD, 1 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -58,5 +66,12 @@ inline void clear_environment() {
 }
 
 }  // namespace bench
+
+#if defined(__linux__)
+// In place of the C library's: the end of a session gives the pages of its log back.
+extern "C" int madvise(void* memory, std::size_t bytes, int advice) noexcept {
+  return bench::keeps_pages ? -1 : static_cast<int>(syscall(SYS_madvise, memory, bytes, advice));
+}
+#endif
 
 #endif  // STRATA_BENCHMARKS_HOST_SESSION_HPP

@@ -614,13 +614,20 @@ void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream) {
 }
 
 void fake_graph_destroy(fake_graph_t graph) {
-  bool executable = false;
-  with_state([&](fake::state& s) { executable = s.graphs[graph].executable; });
+  fake::graph gone;
+  with_state([&](fake::state& s) { gone = s.graphs[graph]; });
   fake::api_call const call =
-      executable ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
-                 : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
+      gone.executable ? fake::api_call{"cuGraphExecDestroy", "cudaGraphExecDestroy_v10000"}
+                      : fake::api_call{"cuGraphDestroy", "cudaGraphDestroy_v10000"};
   (void)fake::perform(call, [&](std::uint32_t) {
     const fake::graph_call under_way;
+    fake::cupti::graph_data data{};
+    data.graph = fake::handle_of(graph);
+    data.node_type = fake::cupti::graph_node_type::kernel;
+    for (fake::node const& each : gone.nodes) {
+      data.node = fake::handle_of(each.id);
+      fake::tell_resource(fake::resource_id::graph_node_destroy_starting, data);
+    }
     with_state([&](fake::state& s) { s.graphs.erase(graph); });
     return 0;
   });

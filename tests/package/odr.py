@@ -1,4 +1,5 @@
-"""Units of both modes in one program, in both link orders; several shared objects and the executable; one session."""
+"""Units of both modes in one program, in both link orders; several shared objects and the executable; several
+implementations; one session."""
 import csv
 import pathlib
 import shutil
@@ -38,6 +39,48 @@ def behaves(checks, what, program, modes):
     checks.that(traced.returncode == 42 and calls == expected, what + ": one session sees every unit once",
                 f"  exit code {traced.returncode}\n  expected {expected}\n  recorded {calls}\n"
                 f"{traced.stdout}{traced.stderr}")
+
+
+# How the parts are compiled, and what the linker is given.
+SEVERAL = [(["g++", "-O0"], []), (["g++", "-O0"], ["-static-libstdc++", "-static-libgcc"]), (["g++", "-O0", "-fvisibility=hidden"], []),
+           (["g++", "-O1", "-flto", "-fvisibility=hidden"], []), (["clang++", "-O0", "-fvisibility=hidden"], [])]
+
+
+def several_implementations(checks):
+    """Two implementations: in one program, in two shared objects, in a program and in a module that it loads by itself."""
+    compiled = {}
+    for flags, linked in SEVERAL:
+        if flags[0] not in compilers():
+            continue
+        key = " ".join(flags)
+        folder = compiled.setdefault(key, pathlib.Path(f"several-{len(compiled)}").absolute())
+        base = [*flags, "-fPIC", "-std=c++17", f"-I{INCLUDE}", MODES["on"], "-c"]
+        if not folder.exists() or not linked:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            built = checks.all_succeed([(f"{key}: {name}.o", [*base, *define, SOURCE / source if source else IMPLEMENTATION,
+                                                              "-o", folder / f"{name}.o"], None)
+                                        for name, source, define in (("bodies", None, []), ("main", "main.cpp", []),
+                                                                     ("first", "unit.cpp", ["-DUNIT=first", "-DUMBRELLA"]),
+                                                                     ("second", "unit.cpp", ["-DUNIT=second"]))])
+            if any(each.returncode for each in built):
+                continue
+            shutil.copy(folder / "bodies.o", folder / "again.o")
+        command = [*flags, *linked]
+        what = " ".join(command)
+        shared = {f"lib{name}.so": [*command, "-shared", f"{name}.o", "bodies.o", "-ldl", "-o", f"lib{name}.so"]
+                  for name in ("first", "second")}
+        programs = {"in one program": ["main.o", "first.o", "second.o", "bodies.o", "again.o"],
+                    "in two shared objects": ["main.o", "-Wl,--no-as-needed", "-L.", "-lfirst", "-lsecond", "-Wl,-rpath,$ORIGIN"],
+                    "in two modules": ["main.o"],
+                    "in the program and two modules": ["main.o", "bodies.o"]}
+        for name, how in shared.items():
+            checks.succeeds(f"{what}: {name}", how, cwd=folder)
+        for number, (where, parts) in enumerate(programs.items()):
+            program = folder / f"program-{number}"
+            if checks.succeeds(f"{what}, {where}: links", [*command, *parts, "-ldl", "-o", program], cwd=folder).returncode == 0:
+                modes = {"first": "on", "second": "on", **({} if where == "in two modules" else {"main": "on"})}
+                behaves(checks, f"{what}, {where}", program, modes)  # main's range is older than the modules
 
 
 def main():
@@ -87,6 +130,8 @@ def main():
                                    cwd=folder).returncode == 0:
                     behaves(checks, f"{folder.name} {kind}, second {second}", program,
                             {"main": "on", "first": "on", "second": second})
+
+    several_implementations(checks)
 
     # A session never crosses modes in silence.
     for mode, flags in (("on", []), ("off", ["-DODR_TAKE"])):

@@ -160,6 +160,9 @@ def one_unit(checks):
         refused = run(syntax, stdin=order)
         checks.that(refused.returncode != 0 and "Two versions of Strata meet in one source file" in refused.stderr,
                     "two versions in one unit are an error", refused.stderr)
+    older = run(["g++", "-std=c++14", f"-I{INCLUDE}", "-fsyntax-only", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
+    checks.that(older.stderr.count(" error: ") == 1 and "Strata needs C++17: compile with -std=c++17" in older.stderr,
+                "C++14 is one error with its cure", older.stderr)
     # Macros that are defined after the header do not reach what its macros expand to.
     checks.succeeds("hostile macros after the header", syntax,
                     stdin=f'#include <strata/strata.hpp>\n{hostile()}#include "{HERE}/parity.cpp"\n')

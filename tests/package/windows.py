@@ -49,6 +49,10 @@ def main():
                                                     *[IMPLEMENTATION] * (mode == "on"), "-o",
                                                     program if mode == "on" else f"minimal-{mode}.exe"], None))
     checks.all_succeed(jobs)
+    if checks.succeeds("bodies.o", base + ["-O1", "-c", IMPLEMENTATION, "-o", "bodies.o"]).returncode == 0:
+        shutil.copy("bodies.o", "again.o")
+        checks.succeeds("two implementations", base + ["-O1", "-static", ROOT / "examples/minimal/minimal.cpp", "bodies.o",
+                                                       "again.o", "-o", "twice.exe"])
     wine = next((w for w in WINE if shutil.which(w)), None)
     if FULL and wine and program.exists():
         runs(checks, wine, program)

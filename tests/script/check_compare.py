@@ -175,5 +175,19 @@ for word in usage.stdout.split():
     if word.startswith("--") and f"`{word}" not in told:
         failures.append(f"docs/compare.md: nothing on {word}")
 
+# Eager beside fused, as docs/compare.md has it.
+report = program.with_name("report")
+if report.exists():
+    for name in ("eager", "fused"):
+        subprocess.run([str(report), str(root / f"examples/report/gpt2-{name}.strata"), f"formats=json,out={name}"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    said = compared(1, "eager", "fused").stdout.splitlines()
+    shown = told.partition("build/examples/compare eager fused\n")[2].partition("\n## ")[0]
+    for line in [line[4:] for line in shown.splitlines() if line.startswith("    ")]:
+        if line not in [each.rstrip() for each in said]:
+            failures.append(f"docs/compare.md: compare does not say '{line}'\n" + "\n".join(said))
+    attention = compared(1, "--range", "block[*]/attention", "eager", "fused")
+    for column in ("gpu_busy_ns              27.0 ms              1.55 ms    0.058", "launches               15,384                  216    0.014"):
+        says(attention, column)
 print("\n".join(failures) or "compare says what it should")
 sys.exit(bool(failures))

@@ -204,7 +204,7 @@ class activity_store {
     for (std::size_t i = 0; i < waits; ++i) settle_call(waits_[i], made_.synchronizations);
     waits_.erase(waits_.begin(), waits_.begin() + waits);
     if (newest_ != 0) retire();
-    captures_->forget_destroyed();
+    captures_->forget_updated();
   }
 
   /// What came before its call was noted finds it now, since the call may go.
@@ -253,7 +253,7 @@ class activity_store {
   void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {
     if (kernel.graph_node != 0)
       kernel.captured_by = recorder::instance().state().nodes.node_of(
-          captures_->range_of(kernel.graph_node, launched), no_node);
+          captures_->range_of(kernel.graph_node, launched), kernel.captured_by);
   }
   template <class Record>
   static void note_capture(Record const&, std::int64_t) noexcept {}
@@ -262,7 +262,11 @@ class activity_store {
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
     made.node = no_node;
-    if (join(made) != call::left_out) queue_.add(made, launches()), waiting.push_back(made);
+    call const by = join(made);
+    if (by == call::left_out) return;
+    if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
+    queue_.add(made, launches());
+    waiting.push_back(made);
   }
 
   void settle_work(traced_kernel& each) {

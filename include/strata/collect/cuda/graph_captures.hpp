@@ -52,16 +52,18 @@ class graph_captures {
     }
   }
 
-  /// The node is destroyed. Records of its launches may still come, so it is known for a while.
+  /// The node is destroyed. Records of its launches may still come, so the last ones stay known.
   void destroy(std::uint64_t graph_node) noexcept {
     system_lock lock(mutex_);
     if (nodes_.find(graph_node) == nullptr) return;
     destroyed_.push_back(graph_node);
-    if (destroyed_.size() >= most_destroyed) forget_former();
+    if (destroyed_.size() < 2 * kept_destroyed) return;
+    for (std::size_t i = 0; i < kept_destroyed; ++i) nodes_.erase(destroyed_[i]);
+    destroyed_.erase(destroyed_.begin(), destroyed_.begin() + kept_destroyed);
   }
 
-  /// Forgets the nodes that were destroyed, and what nodes stood for, before the last call of this.
-  void forget_destroyed() noexcept {
+  /// Forgets what updated nodes stood for before the last call of this.
+  void forget_updated() noexcept {
     system_lock lock(mutex_);
     forget_former();
   }
@@ -95,7 +97,7 @@ class graph_captures {
   }
 
  private:
-  static constexpr std::size_t most_destroyed = 65'536;
+  static constexpr std::size_t kept_destroyed = most_nodes / 8;
 
   struct capture {
     std::uint32_t range = no_node;
@@ -151,15 +153,12 @@ class graph_captures {
   }
 
   void forget_former() noexcept {
-    for (std::uint64_t const each : forgettable_) nodes_.erase(each);
     for (std::size_t i = 0; i < forgettable_formers_; ++i) {
       former const& each = formers_[i];
       std::uint64_t const* const newest = newest_former_.find(each.graph_node);
       if (newest != nullptr && *newest == formers_forgotten_ + i + 1)
         newest_former_.erase(each.graph_node);
     }
-    forgettable_.clear();
-    forgettable_.swap(destroyed_);
     formers_.erase(formers_.begin(), formers_.begin() + forgettable_formers_);
     formers_forgotten_ += forgettable_formers_;
     forgettable_formers_ = formers_.size();
@@ -171,8 +170,7 @@ class graph_captures {
   number_map<std::uint64_t> newest_former_;
   std::uint64_t formers_forgotten_ = 0;
   std::size_t forgettable_formers_ = 0;
-  vec<std::uint64_t> destroyed_;    // since forget_destroyed was called last
-  vec<std::uint64_t> forgettable_;  // before
+  vec<std::uint64_t> destroyed_;  // the last ones
   std::uint64_t refused_ = 0;
 };
 

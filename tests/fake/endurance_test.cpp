@@ -1,0 +1,132 @@
+// Runs without end: right sums and the same memory after ten million kernels, windows by the
+// ten thousand, graphs that are captured anew in each step.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <fstream>
+#include <string>
+
+#include "fake_session.hpp"
+
+using fake::launch;
+using fake::row;
+using fake::traced;
+using strata::profile;
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+#if defined(__OPTIMIZE__)
+constexpr std::int64_t most_steps = 100'000;
+#else
+constexpr std::int64_t most_steps = 20'000;
+#endif
+
+/// What is resident, "VmRSS:", or was at most, "VmHWM:". Units: MB.
+std::int64_t memory_mb(char const* what) {
+  std::ifstream status("/proc/self/status");
+  std::int64_t kilobytes = 0;
+  for (std::string word; status >> word;)
+    if (word == what) status >> kilobytes;
+  return kilobytes >> 10;
+}
+
+}  // namespace
+
+TEST_CASE("ten million kernels at small limits: memory is flat and the sums are whole") {
+  constexpr std::int64_t steps = sanitized ? 2'000 : most_steps;
+  constexpr std::int64_t each = 50;           // kernels of 3 ns in one range, of 5 ns in the other
+  constexpr std::int64_t limit_mb = 16 + 64;  // of which CUPTI's buffers wait for a busy machine
+  traced s("log=16,buffers=64");
+  fake_set_auto_delivery(2'000);
+  std::int64_t const before = memory_mb("VmRSS:");
+  for (std::int64_t step = 0; step < steps; ++step) {
+    STRATA_STEP();
+    {
+      STRATA_RANGE("short", strata::flops(60.0));
+      for (int i = 0; i < each; ++i) launch("short", 7, 3);
+    }
+    {
+      STRATA_RANGE("long");
+      for (int i = 0; i < each; ++i) launch("long", 7, 5);
+    }
+  }
+  s.stop();
+  profile const& p = s.profile();
+  if (!sanitized) CHECK(memory_mb("VmHWM:") - before < limit_mb + 64);
+  CHECK(p.losses.activity_dropped == 0);
+  CHECK(p.losses.launches_dropped == 0);
+  CHECK(p.losses.uncorrelated == 0);
+  if (!sanitized) CHECK(p.losses.activity_folded > 0);
+  std::int64_t const expected = steps * each;
+  strata::range_row const few = row(p, "short");
+  CHECK(few.host.count() == static_cast<std::uint64_t>(steps));
+  CHECK(few.self.kernels == static_cast<std::uint64_t>(expected));
+  CHECK(few.self.launches == static_cast<std::uint64_t>(expected));
+  CHECK(few.self.kernel_ns == 3 * expected);
+  strata::range_row const more = row(p, "long");
+  CHECK(more.self.kernels == static_cast<std::uint64_t>(expected));
+  CHECK(more.self.kernel_ns == 5 * expected);
+  CHECK(fake_misuse_count() == 0);
+}
+
+TEST_CASE("32,000 windows: each has its own work, and none has another's") {
+  constexpr std::uint64_t windows = sanitized ? 2'000 : 32'000;
+  traced s("skip=1,active=1,repeat=0");
+  for (std::uint64_t step = 0; step < 2 * windows; ++step) {
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    launch(step % 2 == 0 ? "between" : "within", 7, 1);
+  }
+  s.stop();
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(fake_synchronize_count() == windows);
+  CHECK(p.steps.size() == windows);
+  CHECK(p.kernels.size() == windows);
+  std::uint64_t wrong = 0;
+  for (strata::kernel_record const& k : p.kernels)
+    wrong += p.kernel_names[k.name - 1].mangled != "within" ? 1 : 0;
+  CHECK(wrong == 0);
+  CHECK(row(p, "work").host.count() == windows);
+  CHECK(row(p, "work").self.kernels == windows);
+}
+
+TEST_CASE("1,500 re-captures: every kernel is of the range that captured it") {
+  constexpr std::uint64_t times = 1'500;
+  constexpr std::uint32_t stream = 9;
+  constexpr int kernels = 400;  // with their copies 1.2 million nodes; 2^20 are known at a time
+  traced s;
+  fake_set_auto_delivery(2'000);
+  std::uint64_t broken = 0;
+  for (std::uint64_t i = 0; i < times; ++i) {
+    STRATA_STEP();
+    fake_graph_t captured = 0;
+    {
+      STRATA_RANGE("capture", i % 3);
+      (void)fake_begin_capture(stream);
+      for (int k = 0; k < kernels; ++k) launch("node", stream, 1);
+      captured = fake_end_capture(stream);
+      broken += captured == 0 ? 1 : 0;
+    }
+    STRATA_RANGE("decode");
+    fake_graph_t const executable = fake_graph_clone(captured);
+    (void)fake_graph_launch(executable, stream);
+    fake_graph_destroy(executable);
+    fake_graph_destroy(captured);
+  }
+  s.stop();
+  profile const& p = s.profile();
+  CHECK(broken == 0);
+  fake::nothing_lost(p);
+  CHECK(p.losses.graph_nodes_refused == 0);
+  CHECK(row(p, "decode").self.kernels == times * kernels);
+  for (char const* const path : {"capture[0]", "capture[1]", "capture[2]"}) {
+    CAPTURE(std::string(path));
+    CHECK(row(p, path).self.graph_kernels == times / 3 * kernels);
+  }
+}
