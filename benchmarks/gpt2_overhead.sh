@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Step times of the GPT-2 example (B=4, T=64) plain, with host times, and with the device traced; one process each, in turn.
+# Step times of the GPT-2 example (B=4, T=64) plain, with host times, with the device traced, with its kernels alone traced,
+# and under the bare client where STRATA_BARE_CLIENT names its library (bare_client.cpp); one process each, in turn.
 # Usage: benchmarks/gpt2_overhead.sh BINARY OUTPUT.jsonl [ROUNDS [SECONDS]]
 # No round begins after SECONDS. STRATA_GPT2_IMPLEMENTATIONS: "fused eager" unless set.
 set -u -o pipefail
@@ -8,7 +9,9 @@ output=${2:?usage: gpt2_overhead.sh BINARY OUTPUT.jsonl [ROUNDS [SECONDS]]}
 rounds=${3:-9}
 limit=${4:-100000}
 read -r -a implementations <<<"${STRATA_GPT2_IMPLEMENTATIONS:-fused eager}"
-variants=(plain host trace)
+variants=(plain host trace trace=kernels)
+bare=$(realpath -q "${STRATA_BARE_CLIENT:-}")
+if [ -n "$bare" ]; then variants+=(bare); fi
 steps=${STRATA_GPT2_STEPS:-20}
 failed=0
 : >"$output"
@@ -20,7 +23,11 @@ trap 'rm -rf "$work"' EXIT
 one() {
   local impl=$1 variant=$2 round=$3
   local settings=()
-  if [ "$variant" != plain ]; then settings=("STRATA=$variant,formats=none"); fi
+  case $variant in
+    plain) ;;
+    bare) settings=("CUDA_INJECTION64_PATH=$bare") ;;
+    *) settings=("STRATA=$variant,formats=none") ;;
+  esac
   if ! (cd "$work" && env "${settings[@]}" "$binary" --impl "$impl" --B 4 --T 64 --warmup 3 --steps "$steps") \
     >"$work/log" 2>"$work/messages"; then
     failed=1

@@ -7,7 +7,7 @@ binary=${1:?usage: launch_bench.sh BINARY OUTPUT.jsonl [ROUNDS [SECONDS]]}
 output=${2:?usage: launch_bench.sh BINARY OUTPUT.jsonl [ROUNDS [SECONDS]]}
 rounds=${3:-9}
 limit=${4:-100000}
-modes=(plain idle bare-short bare strata strata-range)
+modes=(plain idle bare-short bare strata strata-kernels strata-range)
 failed=0
 : >"$output"
 binary=$(realpath "$binary")

@@ -203,13 +203,13 @@ def launch_table(lines):
     times = {}
     for line in lines:
         times.setdefault((line["shape"], line["mode"]), []).append(line["ns"])
-    for shape in ("drained", "batched", "full"):
+    for shape in ("drained", "batched", "full", "allocating"):
         if (shape, "plain") not in times:
             continue
         windows = len(times[shape, "plain"])
         table = Table(f"Launches, {shape} ({windows} windows of each)",
-                      ["mode", "median, ns", "min, ns", "above plain (min)", "to bare (min)", "bar", ""])
-        for mode in ("plain", "idle", "bare-short", "bare", "strata", "strata-range"):
+                      ["mode", "median, ns", "min, ns", "above plain (min)", "to plain", "to bare (min)", "bar", ""])
+        for mode in ("plain", "idle", "bare-short", "bare", "strata", "strata-range", "strata-kernels"):
             if (shape, mode) not in times:
                 continue
             values, bare = times[shape, mode], times.get((shape, "bare"))
@@ -219,6 +219,7 @@ def launch_table(lines):
             ok = None if limit is None or ratio is None else ratio <= limit
             table.row(mode, number(median(values)), number(min(values)),
                       f"{median(values) - median(plain):.0f} ({min(values) - min(plain):.0f})",
+                      f"{median(values) / median(plain):.3f}",
                       f"{ratio:.3f} ({min(values) / min(bare):.3f})" if ratio else "", "<= 1.05" if limit else "",
                       verdict(ok, f"launches, {shape}"))
 
@@ -238,16 +239,19 @@ def gpt2_table(lines):
     runs = {}
     for line in lines:
         runs.setdefault(line["impl"], {}).setdefault(line["variant"], []).append(median(line["step_ms"]))
-    table = Table("GPT-2 example, B=4 T=64: ms a step, the median of each run",
-                  ["implementation", "runs", "plain (min)", "STRATA=host", "to plain (min)", "STRATA=trace", "to plain (min)"])
     for impl, variants in runs.items():
-        plain = variants["plain"]
-        cells = []
-        for variant in ("host", "trace"):
-            values = variants.get(variant)
-            cells += [f"{median(values):.3f} ({min(values):.3f})",
-                      f"{median(values) / median(plain):.3f} ({min(values) / min(plain):.3f})"] if values else ["", ""]
-        table.row(impl, len(plain), f"{median(plain):.3f} ({min(plain):.3f})", *cells)
+        plain, bare = variants["plain"], variants.get("bare")
+        table = Table(f"GPT-2 example, {impl}, B=4 T=64: ms a step, the median of each of {len(plain)} runs",
+                      ["variant", "median (min), ms", "to plain (min)", "to bare (min)", "bar", ""])
+        for variant, values in variants.items():
+            to_plain, to_bare = min(values) / min(plain), min(values) / min(bare) if bare else None
+            ratio, bar = {"trace": (to_bare, "<= 1.00 of bare"), "trace=kernels": (to_plain, "<= 1.10 of plain")}.get(
+                variant, (None, ""))
+            limit = 1.005 if variant == "trace" else 1.10
+            table.row(variant, f"{median(values):.3f} ({min(values):.3f})",
+                      f"{median(values) / median(plain):.3f} ({to_plain:.3f})",
+                      f"{median(values) / median(bare):.3f} ({to_bare:.3f})" if bare else "", bar,
+                      verdict(None if ratio is None else ratio <= limit, f"GPT-2 {impl}, {variant}"))
 
 
 def main():

@@ -23,6 +23,7 @@ note() { echo "run_gpu.sh: $*"; }
 # ---- builds, side by side ----
 (nvcc -std=c++17 -O2 -arch=native -I"$root/include" -o "$build/launch_bench" "$here/launch_bench.cu" \
   "$root/include/strata/implementation.cpp" -ldl) >"$build/launch.log" 2>&1 &
+g++ -std=c++17 -O2 -shared -fPIC -I"$cuda/include" -o "$build/libbare.so" "$here/bare_client.cpp" -ldl >"$build/bare.log" 2>&1 &
 (cmake -S "$root" -B "$build/cmake" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_BENCHMARKS=OFF \
   -DSTRATA_BUILD_EXAMPLES=ON && cmake --build "$build/cmake" --target gpt2 --parallel "$(nproc)") \
   >"$build/gpt2.log" 2>&1 &
@@ -64,7 +65,7 @@ else
   note "SKIPPED launches: launch_bench is not built"
 fi
 if [ -x "$gpt2" ]; then
-  bash "$here/gpt2_overhead.sh" "$gpt2" "$output/gpt2.jsonl" 15 $(((limit - SECONDS) * 90 / 100)) || failed=1
+  STRATA_BARE_CLIENT=$build/libbare.so bash "$here/gpt2_overhead.sh" "$gpt2" "$output/gpt2.jsonl" 15 $(((limit - SECONDS) * 90 / 100)) || failed=1
 else
   note "SKIPPED gpt2: the example is not built"
 fi
