@@ -6,12 +6,77 @@
 
 #include <string_view>
 
-// The script of the sections of text and tables: headline, findings, ranges, shares, run.
+// The script of a run: its ranges, and the sections of text and tables: headline, findings, ranges,
+// shares, run.
 
 STRATA_BEGIN
 namespace detail {
 
 using std::string_view_literals::operator""sv;  // g++ counts the characters of others one by one
+
+inline constexpr std::string_view page_model = R"js(<script>
+"use strict";
+/* The ranges: two tables, with indices folded (block[*]) and each by itself. A row knows its parent and children. */
+const answer = data.answer, summary = answer.step, hasSteps = summary.from_steps;
+function readView(view) {
+  const rows = view.rows.map((cells, place) => {
+    const row = { place, children: [] };
+    data.columns.forEach((column, i) => { row[column] = cells[i]; });
+    row.counted = view.counted && view.counted[place] || [];
+    return row;
+  });
+  rows.forEach(row => {
+    row.folded = view.folded ? view.folded[row.place] : row.place;
+    row.label = row.name + (none(row.index) ? "" : "[" + row.index + "]");
+    if (none(row.parent)) { row.depth = 0; row.path = row.label = "(outside ranges)"; return; }
+    const parent = rows[row.parent];
+    parent.children.push(row);
+    row.depth = parent.depth + 1;
+    row.path = parent.depth ? parent.path + "/" + row.label : row.label;
+  });
+  return { name: view.name, total: view.total, rows, metrics: view.metrics || [] };
+}
+const views = data.views.map(readView);
+const folded = views[0];
+const metricAt = new Map(folded.metrics.map((metric, i) => [metric.key, i]));
+const metric = (row, key) => metricAt.has(key) ? row.counted[metricAt.get(key)] : undefined;
+const anyRow = test => folded.rows.some(test);
+/* What a row did itself, without the rows below it: for amounts that add up. */
+function selfOf(row, of) {
+  const all = of(row);
+  return none(all) ? all : Math.max(0, all - sum(row.children, of));
+}
+const titleOf = place => folded.rows[place] ? folded.rows[place].path : "";
+/* Where all ranges lie below one, figures leave its name out. */
+const tops = folded.rows.filter(row => row.depth === 1);
+const commonTop = tops.length === 1 && tops[0].children.length ? tops[0].path + "/" : "";
+const shortPath = path => commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
+const shortTitle = place => shortPath(titleOf(place));
+
+/* A range keeps its colour in all figures. Those that took longest by themselves get theirs first. */
+const colors = new Map();
+function color(place) {
+  if (place === 0) return "var(--rest)";
+  if (!colors.has(place)) {
+    const parent = folded.rows[folded.rows[place].parent], near = new Set(parent.children.map(row => colors.get(row.place)));
+    let at = colors.size % 14;
+    for (let tries = 0; tries < 14 && near.has(at); tries++) at = (at + 1) % 14;
+    colors.set(place, at);
+  }
+  return "var(--c" + colors.get(place) + ")";
+}
+const ownTime = row => selfOf(row, r => (r.kernel_ns || 0) + (r.copy_ns || 0)) || row.host_self_ns * 1e-3;
+folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place).slice(0, 14).forEach(row => color(row.place));
+
+/* One range is chosen at a time, by its place in the folded table. */
+const listeners = [];
+let chosen = 0;
+function choose(place, quiet) {
+  chosen = place;
+  for (const each of listeners) each(place, quiet);
+}
+</script>
+)js"sv;
 
 inline constexpr std::string_view page_findings = R"js(<script>
 "use strict";
