@@ -60,7 +60,7 @@ compared(0, b, a)
 says(compared(1, golden, golden), "inconclusive: a run has less than 5 steps")
 says(compared(0, "--range", "forward/encoder", a, a), "gpu_busy_ns")
 columns = compared(0, "--range", "forward/block[*]", a, a).stdout
-for words in ("calls 20 20 1.000", "gpu_busy_ns 820 us 820 us 1.000"):
+for words in ("calls 2 2 1.000", "gpu_busy_ns 82.0 us 82.0 us 1.000"):
     if words not in " ".join(columns.split()):
         failures.append(f"--range prints no '{words}'\n{columns}")
 if "e+0" in columns or "stddev" in columns:
@@ -129,6 +129,12 @@ hostile["environment"]["command"] = "\x1b[2J | `rm`"
 done = compared(0, "--markdown", "hostile.md", a, written("hostile.json", hostile))
 if "\x1b" in done.stdout or "\x1b" in pathlib.Path("hostile.md").read_text(encoding="utf-8"):
     failures.append("a control character of a profile reaches the terminal")
+
+# A baseline without what is not read says the same.
+pathlib.Path("short").mkdir(exist_ok=True)
+subprocess.run([sys.executable, str(root / "examples/compare/shorten.py"), "short", str(a), str(b)], check=True)
+if compared(1, "short/before.json", "short/after.json").stdout != worse.stdout or pathlib.Path("short/after.json").stat().st_size > b.stat().st_size * 0.7:
+    failures.append("a shortened profile says something else, or is not short")
 
 # Several runs, in folders and as files.
 for side, profile in (("old", before), ("new", slow)):
