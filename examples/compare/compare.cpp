@@ -36,6 +36,7 @@ Three runs of each side tell the noise between runs.
   --run-noise 1%      how much the step's time differs between runs, where it is known
   --anyway            judge also runs of other devices, processors, settings or work
   --range PATH        all columns of this range (block[*] or block[3]), instead of the ranges' times
+  --factors COLUMNS   after / before of these columns, by range: kernels,gpu_busy_ns,hbm_bytes
   --html FILE         the result as a page: one file, no network
   --json FILE         the result for programs
   --markdown FILE     the result as a table for a comment
@@ -52,7 +53,7 @@ Exit code: 0 no regression, 1 a regression or no way to tell, 2 usage.
 struct options {
   strata::compare_options compare;
   std::vector<std::string> before, after;
-  std::string range, accepted, html, json, markdown;
+  std::string range, factors, accepted, html, json, markdown;
 };
 
 int refuse(std::string const& what, std::string const& why) {
@@ -78,6 +79,7 @@ char const* take_value(std::string const& name, std::string const& value, option
       {"--least-share", "a percentage such as 2%", &to.compare.least_share, nullptr, nullptr},
       {"--run-noise", "a percentage such as 1%", &to.compare.run_noise, nullptr, nullptr},
       {"--range", "the path of a range, such as block[*]", nullptr, &to.range, nullptr},
+      {"--factors", "names of columns, such as kernels,gpu_busy_ns", nullptr, &to.factors, nullptr},
       {"--html", "the path of a file", nullptr, &to.html, nullptr},
       {"--json", "the path of a file", nullptr, &to.json, nullptr},
       {"--markdown", "the path of a file", nullptr, &to.markdown, nullptr},
@@ -244,18 +246,57 @@ void print_times(strata::comparison const& c) {
   if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
 }
 
+strata::compared_column const* find_column(strata::compared_range const& of,
+                                           std::string_view name) {
+  for (strata::compared_column const& each : of.columns)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+/// A line for each range with a column of them, in the order of the largest changes.
+bool print_factors(strata::comparison const& c, std::string_view wanted) {
+  std::vector<std::string> names;
+  for (std::size_t end = 0; !wanted.empty();
+       wanted.remove_prefix((std::min)(end + 1, wanted.size()))) {
+    end = (std::min)(wanted.find(','), wanted.size());
+    names.emplace_back(strata::detail::trimmed(wanted.substr(0, end)));
+  }
+  for (std::string const& name : names) {
+    bool found = false;
+    for (strata::compared_range const& each : c.ranges)
+      found = found || find_column(each, name) != nullptr;
+    if (!found) {
+      refuse(name, "No range of all profiles has this column: --range PATH prints those of one.");
+      return false;
+    }
+    std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
+  }
+  std::puts(" range (factors of a mean step, after / before)");
+  for (strata::compared_range const& each : c.ranges) {
+    for (std::string const& name : names) {
+      strata::compared_column const* const column = find_column(each, name);
+      std::string const text = column == nullptr ? "-" : factor(column->before, column->after);
+      std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), text.c_str());
+    }
+    std::printf(" %s\n", strata::detail::console_text(each.path).c_str());
+  }
+  return true;
+}
+
+/// Those that are 0 on both sides are left out.
 bool print_columns(strata::comparison const& c, std::string const& path) {
   strata::compared_range const* const range = c.find(path);
   if (range == nullptr) {
     refuse(path, "No range of this path is in all profiles.");
     return false;
   }
-  std::printf("%24s %20s %20s %8s  (%s)\n", "column", "before", "after", "factor",
+  std::printf("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
               c.before_steps > 0 && c.after_steps > 0 ? "a mean step" : "of the whole run");
   for (strata::compared_column const& each : range->columns)
-    std::printf("%24s %20s %20s %8s\n", strata::detail::console_text(each.name).c_str(),
-                value_text(each, each.before).c_str(), value_text(each, each.after).c_str(),
-                factor(each.before, each.after).c_str());
+    if (each.before != 0 || each.after != 0)
+      std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(each.name).c_str(),
+                  value_text(each, each.before).c_str(), value_text(each, each.after).c_str(),
+                  factor(each.before, each.after).c_str());
   return true;
 }
 
@@ -331,11 +372,9 @@ int main(int argc, char** argv) {
                  [&](text_writer& to) { write_comparison_json(to, c, chosen.compare); }) &&
       write_file(chosen.markdown, [&](text_writer& to) { write_comparison_markdown(to, c); });
   if (!written) return 2;
-  if (chosen.range.empty()) {
-    print_times(c);
-  } else if (!print_columns(c, chosen.range)) {
-    return 2;
-  }
+  if (!chosen.range.empty() && !print_columns(c, chosen.range)) return 2;
+  if (!chosen.factors.empty() && !print_factors(c, chosen.factors)) return 2;
+  if (chosen.range.empty() && chosen.factors.empty()) print_times(c);
   for (std::string const& note : c.notes)
     std::printf("note: %s\n", strata::detail::console_text(note).c_str());
   print_sums(c);

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -65,7 +66,13 @@ for words in ("calls 2 2 1.000", "gpu_busy_ns 82.0 us 82.0 us 1.000"):
         failures.append(f"--range prints no '{words}'\n{columns}")
 if "e+0" in columns or "stddev" in columns:
     failures.append(f"--range prints what it should not\n{columns}")
-says(compared(0, "--range", "forward/block[1]", a, a), "host_stddev_ns")
+if " copies " in columns:
+    failures.append(f"--range prints what is 0 on both sides\n{columns}")
+says(compared(0, "--range", "forward/block[1]", a, a), "host_mean_ns")
+for words in ("kernels gpu_busy_ns range (factors of a mean step, after / before)\n", " 1.000 3.000 forward/encoder\n", " 1.000 1.000 forward/block[*]/mlp\n"):
+    if words not in re.sub(" +", " ", compared(1, "--factors", "kernels, gpu_busy_ns", a, b).stdout):
+        failures.append(f"--factors prints no '{words}'")
+says(compared(2, "--factors", "kernels,nothing", a, b), "nothing: No range of all profiles has this column: --range PATH prints those of one.")
 # A call that was interrupted is in neither the verdict nor its line.
 quiet, longer = copy.deepcopy(before), copy.deepcopy(before)
 for profile, longest, deviation in ((quiet, 30000, 0), (longer, 9000000, 2836498)):

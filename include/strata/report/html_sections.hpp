@@ -189,6 +189,8 @@ const allColumns = [
 const columns = allColumns.filter(c => anyRow(r => r.depth > 0 && (c.text ? c.get(r) : c.get(r) > 0)));
 if (rangeTable.sort === "cost") rangeTable.sort = columns.some(c => c.key === "busy") ? "busy" : "host";
 
+/* Has no part in a mean step. */
+const inNoStep = row => hasSteps && row.calls > 0 && !(row.step_share > 0);
 function shownRows() {
   const { view, sort, search, open } = rangeTable;
   const words = search.toLowerCase();
@@ -204,8 +206,9 @@ function shownRows() {
     if (column) below = below.slice().sort((a, b) => column.text ? String(column.get(a) || "~").localeCompare(String(column.get(b) || "~"))
       : (column.get(b) || 0) - (column.get(a) || 0) || a.place - b.place);
     for (const child of below) {
-      result.push(child);
-      if (words || open.has(child.place)) visit(child);
+      const apart = !words && rangeTable.per && inNoStep(child);
+      if (!apart) result.push(child);
+      if (words || apart || open.has(child.place)) visit(child);
     }
     if (!words && row.hidden > 0) result.push({ more: row.hidden, depth: row.depth + 1 });
   };
@@ -259,7 +262,8 @@ function drawRanges(focus) {
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
   const left = rangeTable.view.total - rangeTable.view.rows.length;
-  byId("range-note").textContent = (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
+  const apart = rangeTable.per && !rangeTable.search ? sum(rangeTable.view.rows, inNoStep) : 0;
+  byId("range-note").textContent = (apart ? some(apart, "range is in no step and has its amounts", "ranges are in no step and have their amounts") + " of the whole run only. " : "") + (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
     + (left > 0 ? count(left) + " of " + count(rangeTable.view.total) + " ranges are folded into those above them: they cost least. ranges.csv has all." : "");
   if (focus !== undefined) { const row = byId((rangeTable.view === folded ? "row-" : "each-") + focus); if (row) row.querySelector(".fold, .pick").focus(); }
 }
@@ -268,6 +272,7 @@ function showRow(place) {
   rangeTable.view = folded;
   rangeTable.search = byId("range-search").value = "";
   if (byId("range-view")) byId("range-view").value = "0";
+  if (inNoStep(folded.rows[place])) { rangeTable.per = false; byId("range-per").value = ""; }
   for (let row = folded.rows[place]; row && row.depth > 0; row = folded.rows[row.parent]) if (row.place !== place) rangeTable.open.add(row.place);
   rangeTable.most = Math.max(rangeTable.most, shownRows().findIndex(r => r.place === place) + 20);
   choose(place, true);
@@ -281,11 +286,13 @@ function ranges() {
   const redraw = () => drawRanges();
   const view = views.length > 1 ? el("label", {}, "Indices", el("select", { id: "range-view", onchange: e => { rangeTable.view = views[e.target.value]; openTo(2, 60); redraw(); } },
     el("option", { value: 0 }, "folded, as block[*]"), el("option", { value: 1 }, "each by itself"))) : null;
+  const amounts = picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); });
+  amounts.lastChild.id = "range-per";
   section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is for the order of execution and for names. A click on a name shows the range in the figures below."
     + (columns.some(c => c.key === "limit") ? " Limiter: the roof that the range reaches by half or more; else launch: the GPU waits for the host; copies; or latency: kernels wait for their own results." : ""),
     el("div", { class: "controls" },
       el("label", {}, "Search", el("input", { type: "search", id: "range-search", oninput: e => { rangeTable.search = e.target.value.trim(); redraw(); } })), view,
-      summary.count > 1 ? picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); }) : null,
+      summary.count > 1 || anyRow(inNoStep) ? amounts : null,
       el("button", { type: "button", onclick: () => { openTo(99); redraw(); } }, "Unfold all"),
       el("button", { type: "button", onclick: () => { rangeTable.open.clear(); redraw(); } }, "Fold all")),
     el("div", { id: "range-rows", class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of ranges" }),
