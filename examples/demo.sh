@@ -37,7 +37,7 @@ if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
   export CMAKE_GENERATOR=Ninja
 fi
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_EXAMPLES=ON -DSTRATA_BUILD_BENCHMARKS=OFF
-cmake --build "$build" --target gpt2 --parallel "$(nproc)"
+cmake --build "$build" --target gpt2 compare --parallel "$(nproc)"
 gpt2=$build/examples/gpt2/gpt2
 
 # --- run ---
@@ -76,6 +76,14 @@ done
 if [[ -z ${STRATA:-} ]]; then  # else the program has told where they are
   files=$([[ ! -d strata-out ]] || find strata-out -type f -newer "$start" | sort)
   [[ -z $files ]] || printf '\nFiles written:\n%s\n' "$(sed 's/^/  /' <<<"$files")"
+fi
+
+recorded() { find strata-out -path "strata-out/$1*/profile.json" -newer "$start" -print -quit 2>/dev/null || true; }
+eager=$(recorded eager) fused=$(recorded fused)
+if [[ -z ${STRATA:-} && $eager && $fused ]]; then
+  page=$(dirname "$fused")/compare.html
+  printf '\nEager against fused, as a page in %s:\n' "$page"
+  "$build/examples/compare" --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
 fi
 
 if [[ ${implementations[*]} == cpu ]]; then

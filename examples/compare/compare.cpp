@@ -3,6 +3,7 @@
 // What changed between runs of a program, by range. Exit code: 0 no regression, 1 a regression or
 // no way to tell, 2 usage.
 #include <strata/compare.hpp>
+#include <strata/report/comparison_page.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -35,6 +36,8 @@ Three runs of each side tell the noise between runs.
   --run-noise 1%      how much the step's time differs between runs, where it is known
   --anyway            judge also runs of other devices, processors, settings or work
   --range PATH        all columns of this range (block[*] or block[3]), instead of the ranges' times
+  --factors COLUMNS   after / before of these columns, by range: kernels,gpu_busy_ns,hbm_bytes
+  --html FILE         the result as a page: one file, no network
   --json FILE         the result for programs
   --markdown FILE     the result as a table for a comment
   --help              this text
@@ -50,7 +53,7 @@ Exit code: 0 no regression, 1 a regression or no way to tell, 2 usage.
 struct options {
   strata::compare_options compare;
   std::vector<std::string> before, after;
-  std::string range, accepted, json, markdown;
+  std::string range, factors, accepted, html, json, markdown;
 };
 
 int refuse(std::string const& what, std::string const& why) {
@@ -76,6 +79,8 @@ char const* take_value(std::string const& name, std::string const& value, option
       {"--least-share", "a percentage such as 2%", &to.compare.least_share, nullptr, nullptr},
       {"--run-noise", "a percentage such as 1%", &to.compare.run_noise, nullptr, nullptr},
       {"--range", "the path of a range, such as block[*]", nullptr, &to.range, nullptr},
+      {"--factors", "names of columns, such as kernels,gpu_busy_ns", nullptr, &to.factors, nullptr},
+      {"--html", "the path of a file", nullptr, &to.html, nullptr},
       {"--json", "the path of a file", nullptr, &to.json, nullptr},
       {"--markdown", "the path of a file", nullptr, &to.markdown, nullptr},
   };
@@ -196,13 +201,13 @@ std::string factor(double before, double after) {
   return before > 0 ? strata::detail::fixed_string(after / before, 3) : "-";
 }
 
-/// Times with their unit, counts with all digits.
-std::string value_text(std::string const& column, double value) {
-  bool const time = column.size() > 3 && column.compare(column.size() - 3, 3, "_ns") == 0;
-  if (time) return strata::detail::human_time(value).text();
+/// Times and bytes with their unit, counts with all digits.
+std::string value_text(strata::compared_column const& column, double value) {
+  if (column.unit == "ns") return strata::detail::human_time(value).text();
   bool const whole = value >= 0 && value < 1e18 && std::floor(value) == value;
-  return whole ? strata::detail::in_groups(static_cast<std::uint64_t>(value))
-               : strata::detail::significant(value);
+  std::string const number = whole ? strata::detail::in_groups(static_cast<std::uint64_t>(value))
+                                   : strata::detail::significant(value);
+  return column.unit.empty() ? number : number + " " + column.unit;
 }
 
 char const* mark(strata::compared_range const& of) {
@@ -241,18 +246,65 @@ void print_times(strata::comparison const& c) {
   if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
 }
 
+strata::compared_column const* find_column(strata::compared_range const& of,
+                                           std::string_view name) {
+  for (strata::compared_column const& each : of.columns)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+/// A line for each range with a column of them, in the order of the largest changes.
+bool print_factors(strata::comparison const& c, std::string_view wanted) {
+  std::vector<std::string> names;
+  for (std::size_t end = 0; !wanted.empty();
+       wanted.remove_prefix((std::min)(end + 1, wanted.size()))) {
+    end = (std::min)(wanted.find(','), wanted.size());
+    names.emplace_back(strata::detail::trimmed(wanted.substr(0, end)));
+  }
+  for (std::string const& name : names) {
+    bool found = false;
+    for (strata::compared_range const& each : c.ranges)
+      found = found || find_column(each, name) != nullptr;
+    if (!found) {
+      refuse(name, "No range of all profiles has this column: --range PATH prints those of one.");
+      return false;
+    }
+    std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
+  }
+  std::puts(" range (factors of a mean step, after / before)");
+  for (strata::compared_range const& each : c.ranges) {
+    for (std::string const& name : names) {
+      strata::compared_column const* const column = find_column(each, name);
+      std::string const text = column == nullptr ? "-" : factor(column->before, column->after);
+      std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), text.c_str());
+    }
+    std::printf(" %s\n", strata::detail::console_text(each.path).c_str());
+  }
+  return true;
+}
+
+/// Those that are 0 on both sides are left out.
 bool print_columns(strata::comparison const& c, std::string const& path) {
   strata::compared_range const* const range = c.find(path);
   if (range == nullptr) {
     refuse(path, "No range of this path is in all profiles.");
     return false;
   }
-  std::printf("%24s %20s %20s %8s  (of the whole run)\n", "column", "before", "after", "factor");
+  std::printf("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
+              c.before_steps > 0 && c.after_steps > 0 ? "a mean step" : "of the whole run");
   for (strata::compared_column const& each : range->columns)
-    std::printf("%24s %20s %20s %8s\n", strata::detail::console_text(each.name).c_str(),
-                value_text(each.name, each.before).c_str(),
-                value_text(each.name, each.after).c_str(), factor(each.before, each.after).c_str());
+    if (each.before != 0 || each.after != 0)
+      std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(each.name).c_str(),
+                  value_text(each, each.before).c_str(), value_text(each, each.after).c_str(),
+                  factor(each.before, each.after).c_str());
   return true;
+}
+
+/// What would be seen of a step.
+std::string told_text(double resolution) {
+  if (resolution > 10) return "no slowdown of a step would be told from it";
+  return "a step that is " + strata::detail::fixed_string(100 * resolution, 1) +
+         " % slower would be told from it";
 }
 
 void print_sums(strata::comparison const& c) {
@@ -260,12 +312,13 @@ void print_sums(strata::comparison const& c) {
     std::printf("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms,
                 c.after_ms, c.before_steps, c.after_steps, factor(c.before_ms, c.after_ms).c_str());
   if (c.noise > 0)
-    std::printf("noise: %.1f %% %s; a step that is %.1f %% slower would be told from it\n",
-                100 * c.noise, c.runs_known ? "with that between runs" : "within the runs",
-                100 * c.resolution);
+    std::printf("noise: %.1f %% %s; %s\n", 100 * c.noise,
+                c.runs_known ? "with that between runs" : "within the runs",
+                told_text(c.resolution).c_str());
   if (c.noisy_times > 0)
-    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit\n",
-                c.noisy_times, c.judged_times);
+    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
+                c.noisy_times, c.judged_times,
+                c.runs_known ? "" : "; several runs of each side show more");
   if (c.geometric_mean > 0) std::printf("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
 }
 
@@ -311,22 +364,21 @@ int main(int argc, char** argv) {
   if (read_side(chosen.before, files, before) != 0 || read_side(chosen.after, files, after) != 0)
     return 2;
   strata::comparison const c = strata::compare(before, after, chosen.compare);
-  bool const written = write_file(chosen.json,
-                                  [&](strata::detail::text_writer& out) {
-                                    write_comparison_json(out, c, chosen.compare);
-                                  }) &&
-                       write_file(chosen.markdown, [&](strata::detail::text_writer& out) {
-                         write_comparison_markdown(out, c);
-                       });
+  using strata::detail::text_writer;
+  bool const written =
+      write_file(chosen.html,
+                 [&](text_writer& to) { write_comparison_html(to, c, chosen.compare); }) &&
+      write_file(chosen.json,
+                 [&](text_writer& to) { write_comparison_json(to, c, chosen.compare); }) &&
+      write_file(chosen.markdown, [&](text_writer& to) { write_comparison_markdown(to, c); });
   if (!written) return 2;
-  if (chosen.range.empty()) {
-    print_times(c);
-  } else if (!print_columns(c, chosen.range)) {
-    return 2;
-  }
+  if (!chosen.range.empty() && !print_columns(c, chosen.range)) return 2;
+  if (!chosen.factors.empty() && !print_factors(c, chosen.factors)) return 2;
+  if (chosen.range.empty() && chosen.factors.empty()) print_times(c);
   for (std::string const& note : c.notes)
     std::printf("note: %s\n", strata::detail::console_text(note).c_str());
   print_sums(c);
-  std::printf("%s: %s\n", word(c.verdict), strata::detail::console_text(c.reason).c_str());
+  std::printf("%s: %s\n", to_string(c.verdict).data(),
+              strata::detail::console_text(c.reason).c_str());
   return c.verdict == strata::comparison_verdict::no_regression ? 0 : 1;
 }

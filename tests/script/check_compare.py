@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -60,12 +61,18 @@ compared(0, b, a)
 says(compared(1, golden, golden), "inconclusive: a run has less than 5 steps")
 says(compared(0, "--range", "forward/encoder", a, a), "gpu_busy_ns")
 columns = compared(0, "--range", "forward/block[*]", a, a).stdout
-for words in ("calls 20 20 1.000", "gpu_busy_ns 820 us 820 us 1.000"):
+for words in ("calls 2 2 1.000", "gpu_busy_ns 82.0 us 82.0 us 1.000"):
     if words not in " ".join(columns.split()):
         failures.append(f"--range prints no '{words}'\n{columns}")
 if "e+0" in columns or "stddev" in columns:
     failures.append(f"--range prints what it should not\n{columns}")
-says(compared(0, "--range", "forward/block[1]", a, a), "host_stddev_ns")
+if " copies " in columns:
+    failures.append(f"--range prints what is 0 on both sides\n{columns}")
+says(compared(0, "--range", "forward/block[1]", a, a), "host_mean_ns")
+for words in ("kernels gpu_busy_ns range (factors of a mean step, after / before)\n", " 1.000 3.000 forward/encoder\n", " 1.000 1.000 forward/block[*]/mlp\n"):
+    if words not in re.sub(" +", " ", compared(1, "--factors", "kernels, gpu_busy_ns", a, b).stdout):
+        failures.append(f"--factors prints no '{words}'")
+says(compared(2, "--factors", "kernels,nothing", a, b), "nothing: No range of all profiles has this column: --range PATH prints those of one.")
 # A call that was interrupted is in neither the verdict nor its line.
 quiet, longer = copy.deepcopy(before), copy.deepcopy(before)
 for profile, longest, deviation in ((quiet, 30000, 0), (longer, 9000000, 2836498)):
@@ -129,6 +136,12 @@ hostile["environment"]["command"] = "\x1b[2J | `rm`"
 done = compared(0, "--markdown", "hostile.md", a, written("hostile.json", hostile))
 if "\x1b" in done.stdout or "\x1b" in pathlib.Path("hostile.md").read_text(encoding="utf-8"):
     failures.append("a control character of a profile reaches the terminal")
+
+# A baseline without what is not read says the same.
+pathlib.Path("short").mkdir(exist_ok=True)
+subprocess.run([sys.executable, str(root / "examples/compare/shorten.py"), "short", str(a), str(b)], check=True)
+if compared(1, "short/before.json", "short/after.json").stdout != worse.stdout or pathlib.Path("short/after.json").stat().st_size > b.stat().st_size * 0.7:
+    failures.append("a shortened profile says something else, or is not short")
 
 # Several runs, in folders and as files.
 for side, profile in (("old", before), ("new", slow)):

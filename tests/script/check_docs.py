@@ -105,6 +105,7 @@ ELSEWHERE = {
     "report/html_shell.hpp": None,  # the page explains itself
     "report/html_sections.hpp": None,
     "report/html_charts.hpp": None,
+    "report/comparison_page.hpp": None,
 }
 
 

@@ -338,6 +338,12 @@ class Page:
             self.choose("#range-view", "1")
             self.expect(self.run("rangeTable.view.name") == "each", "the ranges are not shown each by itself")
             self.choose("#range-view", "0")
+        if self.run("anyRow(inNoStep)"):
+            self.expect(not self.run("shownRows().some(inNoStep)") and self.run("document.getElementById('range-note').textContent").startswith(self.run("count(sum(folded.rows, inNoStep)) + ' range'")), "ranges of no step have amounts of a step")
+            self.choose("#range-per", "")
+            self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Unfold all')")
+            self.expect(self.run("shownRows().filter(inNoStep).length === sum(folded.rows, inNoStep)"), "the whole run lacks ranges of no step")
+            self.choose("#range-per", "1")
         place = self.run("folded.rows.length - 1")
         self.act(f"showRow({place})")
         self.expect(self.run(f"document.getElementById('row-{place}')?.contains(document.activeElement)"), "a link to a row does not lead there")

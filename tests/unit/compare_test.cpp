@@ -666,7 +666,7 @@ TEST_CASE("ranges that only one run has are counted") {
   CHECK(c.only_before[0] == "b");
   CHECK(c.only_after[0] == "c");
   CHECK(c.ranges.size() == 1);
-  CHECK(c.notes[0] == "1 ranges are only in the first, 1 only in the second profile.");
+  CHECK(c.notes[0] == "Ranges that only one side has: 1 before, 1 after.");
 }
 
 TEST_CASE("indices are folded into sums, and each is found by itself") {
@@ -686,8 +686,8 @@ TEST_CASE("indices are folded into sums, and each is found by itself") {
   CHECK(c.ranges[1].path == "forward/block[*]/mlp");
   CHECK_FALSE(c.ranges[1].slower);
   for (auto const& column : c.ranges[0].columns) {
-    CHECK(column.name != "host_mean_ns");  // no sum
-    if (column.name == "calls") CHECK(column.after == 15);
+    CHECK(column.name != "host_mean_ns");                  // no sum
+    if (column.name == "calls") CHECK(column.after == 3);  // a step
   }
   REQUIRE(c.find("forward/block[1]") != nullptr);
   CHECK(c.find("forward/block[1]")->after_ms == doctest::Approx(3));
@@ -698,7 +698,7 @@ TEST_CASE("indices are folded into sums, and each is found by itself") {
   CHECK(c.find("forward/block[2]") == nullptr);
   REQUIRE(c.only_after.size() == 1);
   CHECK(c.only_after[0] == "forward/block[2]");
-  CHECK(c.notes[0] == "0 ranges are only in the first, 1 only in the second profile.");
+  CHECK(c.notes[0] == "Ranges that only one side has: 0 before, 1 after.");
 }
 
 TEST_CASE("only an index at the end of a name is folded") {
@@ -729,4 +729,84 @@ TEST_CASE("settings of the output are no difference") {
   comparison const c = compared(with("trace,out=a"), with("trace,sync=1,out=a"));
   REQUIRE(c.notes.size() == 1);
   CHECK(c.notes[0] == "The STRATA settings differ: trace and trace,sync=1.");
+}
+
+TEST_CASE("columns are of a mean step, counted ones too") {
+  auto const with = [](int steps, double hbm) {
+    std::string const n = std::to_string(steps), bytes = std::to_string(hbm);
+    std::vector<range> ranges;
+    for (char const* const path : {"block[0]", "block[1]", "head"})
+      ranges.push_back(
+          {path, 1e6, 1e3, 2 * steps, ",\"host_max_ns\":3e6,\"copied_bytes\":" + n + "00"});
+    std::string text =
+        profile_text(std::vector<double>(static_cast<std::size_t>(steps), 8.0), ranges);
+    text.pop_back();
+    auto const metric = [](char const* key, char const* unit, char const* level,
+                           char const* formula) {
+      return std::string("{\"key\":\"") + key + "\",\"unit\":\"" + unit + "\",\"level\":\"" +
+             level + "\",\"formula\":\"" + formula + "\"}";
+    };
+    auto const row = [](char const* path, std::string const& values) {
+      return std::string("{\"path\":\"") + path + "\",\"total\":" + values + "}";
+    };
+    std::string const gpu =
+        "{\"hbm_bytes\":" + bytes + ",\"hit_rate\":50,\"lost\":null,\"peak\":7}";
+    text += ",\"counters\":{\"metrics\":[" + metric("hbm_bytes", "B", "hbm", "a.sum + b.sum") +
+            "," + metric("hit_rate", "%", "l1", "100 * hits / all") + "," +
+            metric("lost", "", "l1", "c.sum") + "," +
+            metric("peak", "B/cycle", "hbm", "d.sum.peak_sustained") + "],\"values\":[" +
+            row("", gpu) + "," + row("block[0]", gpu) + "," + row("block[1]", gpu) + "," +
+            row("head", "null") + "]}";
+    std::string const cpu = "{\"cpu_instructions\":" + n + "000}";
+    text += ",\"cpu_counters\":{\"metrics\":[" +
+            metric("cpu_instructions", "instructions", "cpu", "x") + "],\"values\":[" +
+            row("block[0]", cpu) + "," + row("block[1]", cpu) + "]}}";
+    return text;
+  };
+  comparison const c = compared(with(5, 100), with(10, 200));
+  auto const column = [&](char const* path, char const* name) -> strata::compared_column const* {
+    for (strata::compared_column const& each : c.find(path)->columns)
+      if (each.name == name) return &each;
+    return nullptr;
+  };
+  CHECK(column("head", "calls")->before == 2);
+  CHECK(column("head", "calls")->factor() == 1);
+  CHECK(column("head", "host_total_ns")->after == doctest::Approx(2e6));
+  CHECK(column("head", "host_total_ns")->unit == "ns");
+  CHECK(column("head", "host_max_ns")->after == 3e6);  // of a call
+  CHECK(column("head", "copied_bytes")->after == 100);
+  CHECK(column("head", "copied_bytes")->unit == "B");
+  CHECK(column("head", "hbm_bytes") == nullptr);
+  CHECK(column("block[*]", "host_max_ns") == nullptr);
+  CHECK(column("block[*]", "hbm_bytes")->before == 200);  // of one step, both blocks
+  CHECK(column("block[*]", "hbm_bytes")->after == 400);
+  CHECK(column("block[*]", "hit_rate") == nullptr);
+  CHECK(column("block[*]", "peak") == nullptr);
+  CHECK(column("block[1]", "hit_rate")->after == 50);
+  CHECK(column("block[1]", "hit_rate")->unit == "%");
+  CHECK(column("block[1]", "lost") == nullptr);
+  CHECK(column("block[*]", "cpu_instructions")->before == 2000);
+  CHECK(column("block[*]", "cpu_instructions")->factor() == 1);
+}
+
+TEST_CASE("a counted row of many members is refused") {
+  std::string values = "{\"m0\":1";
+  for (int i = 1; i < 600; ++i) values += ",\"m" + std::to_string(i) + "\":1";
+  std::string text = profile_text({1, 1}, {{"a", 1e6, 0, 5}});
+  text.pop_back();
+  text += ",\"counters\":{\"values\":[{\"path\":\"a\",\"total\":" + values + "}}]}}";
+  CHECK(profile_file().read(text) == "Its rows are not those of a profile: the file was changed.");
+}
+
+TEST_CASE("where all ranges changed, how they differ is no noise") {
+  std::vector<double> const steps(10, 3.0), fast(10, 1.0);
+  auto const with = [](double a, double b, double c) {
+    return std::vector<range>{{"a", a, a / 100, 10}, {"b", b, b / 100, 10}, {"c", c, c / 100, 10}};
+  };
+  std::string const before = profile_text(steps, with(1e6, 1e6, 1e6));
+  comparison const all = compared(before, profile_text(fast, with(1e5, 3e5, 6e5)));
+  CHECK(all.verdict == comparison_verdict::no_regression);
+  for (strata::compared_range const& each : all.ranges) CHECK(each.noise < 0.01);
+  comparison const one = compared(before, profile_text(steps, with(1e6, 1e6, 6e5)));
+  for (strata::compared_range const& each : one.ranges) CHECK(each.noise > 0.01);
 }

@@ -67,6 +67,7 @@ class comparer {
   comparison result() {
     to_.before_runs = before_.size();
     to_.after_runs = after_.size();
+    for (std::size_t r = 0; r < runs(); ++r) to_.runs.push_back(described(run(r), is_later(r)));
     if (before_.empty() || after_.empty()) {
       to_.reason = "one side has no profile";
       return std::move(to_);
@@ -107,6 +108,13 @@ class comparer {
     for (accepted_regression const& each : options_.accepted)
       if (is_for(each, path, column)) limit = larger(limit, each.limit);
     return std::log1p(limit);
+  }
+
+  static compared_run described(run_ranges const& of, bool after) {
+    profile_file const& file = of.file();
+    auto const text = [&](char const* name) { return std::string(file.text("environment", name)); };
+    return {after,       text("command"), text("configuration"), text("host"),
+            text("cpu"), file.devices(),  text("started_at"),    of.steps_ms};
   }
 
   void compare_steps() {
@@ -201,27 +209,35 @@ class comparer {
     json_node at = json.first(found[0]->rows[0]);
     for (; at != 0; at = json.next(at)) {
       std::string_view const name = json.key(at);
-      bool known = !is_place(name) && !(several && !has_sum(name));
-      for (std::size_t r = 0; known && r < runs(); ++r) known = run(r).knows(*found[r], name);
-      if (!known) continue;
-      compared_column column{std::string(name), 0, 0};
-      for (std::size_t r = 0; r < runs(); ++r)
-        (is_later(r) ? column.after : column.before) +=
-            run(r).sum(*found[r], name) * run(r).steps() * weight(r);
-      each.columns.push_back(std::move(column));
+      bool const adds = run_ranges::adds_up(name);
+      bool const sum = adds && name.substr(0, 11) != "first_step_";
+      if (!run_ranges::is_amount(name) || (several && !adds)) continue;
+      add_column(each, name, ending_unit(name), [&](std::size_t r, double& value) {
+        value = run(r).sum(*found[r], name) * (sum ? 1 : run(r).steps());
+        return run(r).knows(*found[r], name);
+      });
     }
+    for (counted_metric const& metric : run(0).metrics)
+      add_column(each, metric.key, metric.unit, [&](std::size_t r, double& value) {
+        return run(r).counted(*found[r], metric, value);
+      });
     return each;
   }
-  static bool is_place(std::string_view name) {
-    return name == "path_id" || name == "parent_path_id" || name == "index" || name == "depth" ||
-           name == "rank";
+  static std::string_view ending_unit(std::string_view name) {
+    std::string_view const end = name.substr(name.find_last_of('_') + 1);
+    return end == "ns" ? "ns" : end == "bytes" ? "B" : "";
   }
-  static bool has_sum(std::string_view name) {
-    for (std::string_view const each :
-         {"_min_ns", "_p50_ns", "_p95_ns", "_max_ns", "_mean_ns", "_stddev_ns", "peak_bytes"})
-      if (name.size() >= each.size() && name.substr(name.size() - each.size()) == each)
-        return false;
-    return true;
+  /// Where all runs know the value that `read` has of a run.
+  template <class Read>
+  void add_column(compared_range& to, std::string_view name, std::string_view unit,
+                  Read const& read) const {
+    compared_column column{std::string(name), std::string(unit), 0, 0};
+    for (std::size_t r = 0; r < runs(); ++r) {
+      double value = 0;
+      if (!read(r, value)) return;
+      (is_later(r) ? column.after : column.before) += value * weight(r);
+    }
+    to.columns.push_back(std::move(column));
   }
 
   void add_time(compared_range& to, vec<run_range const*> const& found, bool gpu) {
@@ -333,9 +349,11 @@ class comparer {
     time.noise = std::sqrt(noise);
     time.verdict = range_verdict::within;
     double const least = both_known() ? smaller(hidden, hidden_alone) : hidden;
-    if (!(change > limit && told > limit)) return least;
-    // Two runs that differ in everything were not taken under the same conditions.
+    // Two runs that differ in everything were not taken under the same conditions, or of the same
+    // code: how their ranges differ from each other is no noise.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
+    if (!alike) time.noise = std::sqrt(larger(time.within, time.of_runs));
+    if (!(change > limit && told > limit)) return least;
     bool const beyond = alike && told > needed * time.noise;
     // Code makes most calls slower; of two runs alone nothing tells a few that a busy machine
     // interrupted for milliseconds from a few that are slower.
@@ -346,6 +364,7 @@ class comparer {
       time.verdict = range_verdict::slower;
     } else if ((beyond || most) && time.result->share >= options_.least_share) {
       time.verdict = range_verdict::unsure;
+      time.noise = std::sqrt(noise);
       double const bearable = told * told / (needed * needed) - (noise - time.within);
       double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
       if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
@@ -423,9 +442,9 @@ class comparer {
       for (std::string const& each : circumstances.obstacles)
         to_.notes.push_back("Compared all the same: " + each + ".");
     if (!to_.only_before.empty() || !to_.only_after.empty())
-      to_.notes.push_back(std::to_string(to_.only_before.size()) +
-                          " ranges are only in the first, " +
-                          std::to_string(to_.only_after.size()) + " only in the second profile.");
+      to_.notes.push_back(
+          "Ranges that only one side has: " + std::to_string(to_.only_before.size()) + " before, " +
+          std::to_string(to_.only_after.size()) + " after.");
   }
 
   void decide() {

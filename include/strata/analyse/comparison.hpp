@@ -28,10 +28,11 @@ struct compare_options {
   vec<accepted_regression> accepted;
 };
 
-/// A number that all profiles have of a range: of the whole run, the mean over the runs of a side.
-/// The unit is the end of the name (`_ns`: nanoseconds, `_bytes`), else it is a count.
+/// A number that all profiles have of a range: the mean over the runs of a side. Amounts are of a
+/// mean step, of the whole run without steps; counted ones of the steps that counted them.
 struct compared_column {
   std::string name;
+  std::string unit;  ///< `ns`, `B` or what a counter has, such as `sectors`; of a number empty
   double before, after;
 
   /// 0 where there was nothing before.
@@ -58,8 +59,10 @@ struct compared_range {
   bool judged_gpu = false;
   double judged_before_ms = 0, judged_after_ms = 0;  ///< milliseconds a step; 0 where unjudged
   double change = 0;                                 ///< judged after / judged before - 1
-  double noise = 0;  ///< standard deviation of `change`: of calls, between ranges, between runs
-  double share = 0;  ///< of a step, the larger of both sides
+  /// Standard deviation of `change`: of calls, between runs, and between ranges, unless these
+  /// changed together by more than the limit and the range is not in doubt.
+  double noise = 0;
+  double share = 0;                 ///< of a step, the larger of both sides
   std::size_t steps_to_decide = 0;  ///< steps a run; 0: none needed, or more steps do not help
   vec<compared_column> columns;
 
@@ -67,6 +70,13 @@ struct compared_range {
   double change_ms() const noexcept {
     return judged_before_ms > 0 ? judged_after_ms - judged_before_ms : after_ms - before_ms;
   }
+};
+
+/// A run that was compared.
+struct compared_run {
+  bool after = false;
+  std::string command, settings, host, cpu, devices, started_at;
+  vec<double> steps_ms;
 };
 
 enum class comparison_verdict { no_regression, regression, inconclusive };
@@ -77,6 +87,7 @@ struct comparison {
   comparison_verdict verdict = comparison_verdict::inconclusive;
   std::string reason;      ///< why, as a part of a sentence
   vec<std::string> notes;  ///< sentences: what else makes the runs differ, what was accepted
+  vec<compared_run> runs;  ///< those before, then those after
   std::size_t before_runs = 0, after_runs = 0;
   std::size_t before_steps = 0, after_steps = 0;  ///< of all runs of a side
   double before_ms = 0, after_ms = 0;  ///< milliseconds: the median step, averaged over runs
@@ -103,6 +114,16 @@ struct comparison {
     return nullptr;
   }
 };
+
+constexpr std::string_view to_string(comparison_verdict verdict) noexcept {
+  return verdict == comparison_verdict::no_regression ? "no regression"
+         : verdict == comparison_verdict::regression  ? "regression"
+                                                      : "inconclusive";
+}
+constexpr std::string_view to_string(range_verdict verdict) noexcept {
+  constexpr std::string_view words[] = {"unjudged", "within", "accepted", "unsure", "slower"};
+  return words[static_cast<std::size_t>(verdict)];
+}
 
 STRATA_END
 

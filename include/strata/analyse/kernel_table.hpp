@@ -361,20 +361,22 @@ inline std::string name_with_arguments(kernel_row const& row) {
 }
 
 /// The short names; with template arguments, or whole, where another kernel would have the same.
+/// Cost: O(k log k) for k rows.
 inline vec<std::string> distinct_names(vec<kernel_row> const& rows) {
   vec<std::string> names;
-  for (kernel_row const& row : rows) names.push_back(row.short_name);
+  vec<std::uint32_t> order;
+  for (kernel_row const& row : rows) {
+    order.push_back(static_cast<std::uint32_t>(order.size()));
+    names.push_back(row.short_name);
+  }
   for (bool const whole : {false, true}) {
-    flat_map<std::string, std::string const*> kernels;
-    flat_map<std::string, bool> shared;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::string const*& kernel = kernels[names[i]];
-      if (kernel == nullptr) kernel = &rows[i].mangled;
-      if (*kernel != rows[i].mangled) shared[names[i]] = true;
-    }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (shared.find(names[i]) == nullptr) continue;
-      names[i] = whole ? rows[i].demangled : name_with_arguments(rows[i]);
+    order.sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+    for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      bool shared = false;
+      for (; end < order.size() && names[order[end]] == names[order[begin]]; ++end)
+        shared = shared || rows[order[end]].mangled != rows[order[begin]].mangled;
+      for (std::size_t i = begin; shared && i < end; ++i)
+        names[order[i]] = whole ? rows[order[i]].demangled : name_with_arguments(rows[order[i]]);
     }
   }
   return names;

@@ -75,7 +75,12 @@ class profile_file {
   /// Calls `what` with each element of a list at the top.
   template <class Do>
   void each(std::string_view list, Do const& what) const {
-    detail::json_node const all = json_.find(json_.root(), list);
+    each_in(json_.root(), list, what);
+  }
+  /// The same of a list in an object.
+  template <class Do>
+  void each_in(detail::json_node object, std::string_view list, Do const& what) const {
+    detail::json_node const all = json_.find(object, list);
     if (json_.kind(all) != detail::json_kind::array) return;
     for (detail::json_node at = json_.first(all); at != 0; at = json_.next(at)) what(at);
   }
@@ -84,20 +89,27 @@ class profile_file {
   double step_ns(detail::json_node step) const {
     return json_.number(json_.find(step, "end_ns")) - json_.number(json_.find(step, "begin_ns"));
   }
+  bool is_small(detail::json_node object) const {
+    constexpr std::size_t most = 500;
+    std::size_t members = 0;
+    for (detail::json_node at = json_.first(object); at != 0; at = json_.next(at)) ++members;
+    return json_.kind(object) == detail::json_kind::object && members <= most;
+  }
   /// Rows are objects of few members, what is judged is not negative, and steps do not run
   /// backwards.
   bool is_sound() const {
-    constexpr std::size_t most_members = 500;
     constexpr std::string_view judged[] = {"calls",       "host_total_ns",    "host_stddev_ns",
                                            "host_p50_ns", "first_step_calls", "first_step_host_ns",
                                            "count",       "total_ns",         "stddev_ns",
                                            "p50_ns"};
     bool sound = true;
     for (char const* const list : {"ranges", "kernels", "steps", "devices"})
-      each(list, [&](detail::json_node row) {
-        std::size_t members = 0;
-        for (detail::json_node at = json_.first(row); at != 0; at = json_.next(at)) ++members;
-        sound = sound && json_.kind(row) == detail::json_kind::object && members <= most_members;
+      each(list, [&](detail::json_node row) { sound = sound && is_small(row); });
+    for (char const* const counted : {"counters", "cpu_counters"})
+      each_in(json_.find(json_.root(), counted), "values", [&](detail::json_node row) {
+        detail::json_node const total = json_.find(row, "total");
+        sound = sound && is_small(row) &&
+                (json_.kind(total) != detail::json_kind::object || is_small(total));
       });
     for (char const* const list : {"ranges", "kernels"})
       if (sound)
@@ -162,6 +174,14 @@ struct run_range {
   std::string path;
   step_time host, gpu;
   vec<json_node> rows;
+  vec<json_node> counted;  // the objects of its counted values
+};
+
+/// What a run counted.
+struct counted_metric {
+  std::string_view key, unit;
+  bool adds;       // over ranges: no ratio, and nothing that a chip always has
+  bool all_steps;  // its values are of all steps, else of one
 };
 
 /// The ranges of one run, by path.
@@ -173,7 +193,7 @@ class run_ranges {
     of.each("ranges", [&](json_node row) {
       std::string_view const path = json.text(json.find(row, "path"));
       if (path.empty()) return;  // the root
-      all.push_back({std::string(path), {}, {}, {}});
+      all.push_back({std::string(path), {}, {}, {}, {}});
       all.back().rows.push_back(row);
       add_host(all.back().host, row);
     });
@@ -186,6 +206,8 @@ class run_ranges {
       }
     all.resize(kept);
     add_kernels();
+    for (char const* const counted : {"counters", "cpu_counters"})
+      add_counted(json.find(json.root(), counted));
     fold();
   }
 
@@ -216,9 +238,38 @@ class run_ranges {
     return total / steps();
   }
 
+  /// The values of a counted metric in a range, summed over its rows, a step.
+  /// Returns: false where a row has none, or where they do not add up.
+  bool counted(run_range const& of, counted_metric const& metric, double& sum) const {
+    std::size_t known = 0;
+    for (json_node const values : of.counted) {
+      json_node const at = of_->json().find(values, metric.key);
+      if (of_->json().kind(at) != json_kind::number) continue;
+      ++known;
+      sum += of_->json().number(at) / (metric.all_steps ? steps() : 1);
+    }
+    return known == of.rows.size() && (known == 1 || metric.adds);
+  }
+
+  /// Whether a column of a row is a number of the range, and not where it is.
+  static bool is_amount(std::string_view column) {
+    for (std::string_view const place : {"path_id", "parent_path_id", "index", "depth", "rank"})
+      if (column == place) return false;
+    return true;
+  }
+  /// Whether a column adds up over calls, and so over ranges and steps.
+  static bool adds_up(std::string_view column) {
+    for (std::string_view const end :
+         {"_min_ns", "_p50_ns", "_p95_ns", "_max_ns", "_mean_ns", "_stddev_ns", "peak_bytes"})
+      if (column.size() >= end.size() && column.substr(column.size() - end.size()) == end)
+        return false;
+    return true;
+  }
+
   vec<double> steps_ms;
   vec<run_range> all;     // by path
   vec<run_range> folded;  // those that fold, by folded path
+  vec<counted_metric> metrics;
 
  private:
   template <class Ranges>
@@ -283,6 +334,23 @@ class run_ranges {
       }
     });
   }
+  void add_counted(json_node table) {
+    json_document const& json = of_->json();
+    of_->each_in(table, "metrics", [&](json_node metric) {
+      std::string_view const formula = json.text(json.find(metric, "formula"));
+      bool const adds =
+          formula.find('/') == formula.npos && formula.find("peak_sustained") == formula.npos;
+      bool const all_steps = adds && json.text(json.find(metric, "level")) == "cpu";
+      metrics.push_back({json.text(json.find(metric, "key")), json.text(json.find(metric, "unit")),
+                         adds, all_steps});
+    });
+    of_->each_in(table, "values", [&](json_node row) {
+      run_range* const range = find_in(all, json.text(json.find(row, "path")));
+      json_node const total = json.find(row, "total");
+      if (range != nullptr && json.kind(total) == json_kind::object)
+        range->counted.push_back(total);
+    });
+  }
   void fold() {
     vec<std::pair<std::string, run_range const*>> order;
     for (run_range const& each : all) {
@@ -292,10 +360,11 @@ class run_ranges {
     order.sort([](auto const& a, auto const& b) { return a.first < b.first; });
     for (auto& [path, range] : order) {
       if (folded.empty() || folded.back().path != path)
-        folded.push_back({std::move(path), {}, {}, {}});
+        folded.push_back({std::move(path), {}, {}, {}, {}});
       folded.back().host.add(range->host);
       folded.back().gpu.add(range->gpu);
       folded.back().rows.push_back(range->rows[0]);
+      for (json_node const values : range->counted) folded.back().counted.push_back(values);
     }
   }
 

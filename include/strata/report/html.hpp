@@ -406,17 +406,6 @@ class page_writer {
   number_map<std::uint32_t> each_places_;  ///< in the other table, by path_id
 };
 
-/// A text of JSON within HTML: nothing in it ends the script element.
-inline void write_in_script(text_writer& out, std::string_view json) {
-  while (!json.empty()) {
-    std::size_t const at = json.find('<');
-    out.write(json.substr(0, at));
-    if (at == json.npos) return;
-    out.write("\\u003c");
-    json.remove_prefix(at + 1);
-  }
-}
-
 }  // namespace detail
 
 /// What the script of report.html reads, as JSON.
@@ -429,14 +418,9 @@ inline void write_page_data(detail::text_writer& out, report_input const& input,
 /// bytes.
 inline void write_html(detail::text_writer& out, report_input const& input,
                        page_limits const& limits = {}) {
-  std::string data;
-  {
-    detail::text_writer json(data);
-    write_page_data(json, input, limits);
-  }
-  for (std::string_view const part : detail::page_head) out.write(part);
-  detail::write_in_script(out, data);
-  for (std::string_view const part : detail::page_tail) out.write(part);
+  detail::write_page(
+      out, [&](detail::text_writer& json) { write_page_data(json, input, limits); },
+      detail::page_tail);
 }
 
 STRATA_END

@@ -396,18 +396,6 @@ function memory() {
 }
 
 /* ---- The page ---- */
-function isDark() {
-  const set = document.documentElement.dataset.theme;
-  return set ? set === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-}
-function themeButton() {
-  const button = byId("theme");
-  const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", "Use " + (isDark() ? "light" : "dark") + " colours"); for (const redraw of redrawOnTheme) redraw(); };
-  button.addEventListener("click", () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; label(); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
-  byId("print").addEventListener("click", () => print());
-  label();
-}
 for (const part of [headline, findings, doubts, ranges, shares, roofline, oneRange, timeline, memory, environment, themeButton]) part();
 if (chosen) choose(chosen, true);
 if (/^#row-\d+$/.test(location.hash)) showRow(Number(location.hash.slice(5)));
@@ -417,10 +405,10 @@ addEventListener("hashchange", () => { if (/^#row-\d+$/.test(location.hash)) sho
 </html>
 )js"sv;
 
-/// Before and behind the data.
-inline constexpr std::string_view page_head[] = {page_markup, page_style, page_body};
-inline constexpr std::string_view page_tail[] = {
-    page_core, page_findings, page_ranges, page_shares, page_roofline, page_detail, page_time};
+/// Behind the data of a run.
+inline constexpr std::string_view page_tail[] = {page_core,   page_model,  page_findings,
+                                                 page_ranges, page_shares, page_roofline,
+                                                 page_detail, page_time};
 
 }  // namespace detail
 STRATA_END

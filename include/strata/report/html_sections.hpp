@@ -6,12 +6,77 @@
 
 #include <string_view>
 
-// The script of the sections of text and tables: headline, findings, ranges, shares, run.
+// The script of a run: its ranges, and the sections of text and tables: headline, findings, ranges,
+// shares, run.
 
 STRATA_BEGIN
 namespace detail {
 
 using std::string_view_literals::operator""sv;  // g++ counts the characters of others one by one
+
+inline constexpr std::string_view page_model = R"js(<script>
+"use strict";
+/* The ranges: two tables, with indices folded (block[*]) and each by itself. A row knows its parent and children. */
+const answer = data.answer, summary = answer.step, hasSteps = summary.from_steps;
+function readView(view) {
+  const rows = view.rows.map((cells, place) => {
+    const row = { place, children: [] };
+    data.columns.forEach((column, i) => { row[column] = cells[i]; });
+    row.counted = view.counted && view.counted[place] || [];
+    return row;
+  });
+  rows.forEach(row => {
+    row.folded = view.folded ? view.folded[row.place] : row.place;
+    row.label = row.name + (none(row.index) ? "" : "[" + row.index + "]");
+    if (none(row.parent)) { row.depth = 0; row.path = row.label = "(outside ranges)"; return; }
+    const parent = rows[row.parent];
+    parent.children.push(row);
+    row.depth = parent.depth + 1;
+    row.path = parent.depth ? parent.path + "/" + row.label : row.label;
+  });
+  return { name: view.name, total: view.total, rows, metrics: view.metrics || [] };
+}
+const views = data.views.map(readView);
+const folded = views[0];
+const metricAt = new Map(folded.metrics.map((metric, i) => [metric.key, i]));
+const metric = (row, key) => metricAt.has(key) ? row.counted[metricAt.get(key)] : undefined;
+const anyRow = test => folded.rows.some(test);
+/* What a row did itself, without the rows below it: for amounts that add up. */
+function selfOf(row, of) {
+  const all = of(row);
+  return none(all) ? all : Math.max(0, all - sum(row.children, of));
+}
+const titleOf = place => folded.rows[place] ? folded.rows[place].path : "";
+/* Where all ranges lie below one, figures leave its name out. */
+const tops = folded.rows.filter(row => row.depth === 1);
+const commonTop = tops.length === 1 && tops[0].children.length ? tops[0].path + "/" : "";
+const shortPath = path => commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
+const shortTitle = place => shortPath(titleOf(place));
+
+/* A range keeps its colour in all figures. Those that took longest by themselves get theirs first. */
+const colors = new Map();
+function color(place) {
+  if (place === 0) return "var(--rest)";
+  if (!colors.has(place)) {
+    const parent = folded.rows[folded.rows[place].parent], near = new Set(parent.children.map(row => colors.get(row.place)));
+    let at = colors.size % 14;
+    for (let tries = 0; tries < 14 && near.has(at); tries++) at = (at + 1) % 14;
+    colors.set(place, at);
+  }
+  return "var(--c" + colors.get(place) + ")";
+}
+const ownTime = row => selfOf(row, r => (r.kernel_ns || 0) + (r.copy_ns || 0)) || row.host_self_ns * 1e-3;
+folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place).slice(0, 14).forEach(row => color(row.place));
+
+/* One range is chosen at a time, by its place in the folded table. */
+const listeners = [];
+let chosen = 0;
+function choose(place, quiet) {
+  chosen = place;
+  for (const each of listeners) each(place, quiet);
+}
+</script>
+)js"sv;
 
 inline constexpr std::string_view page_findings = R"js(<script>
 "use strict";
@@ -124,6 +189,8 @@ const allColumns = [
 const columns = allColumns.filter(c => anyRow(r => r.depth > 0 && (c.text ? c.get(r) : c.get(r) > 0)));
 if (rangeTable.sort === "cost") rangeTable.sort = columns.some(c => c.key === "busy") ? "busy" : "host";
 
+/* Has no part in a mean step. */
+const inNoStep = row => hasSteps && row.calls > 0 && !(row.step_share > 0);
 function shownRows() {
   const { view, sort, search, open } = rangeTable;
   const words = search.toLowerCase();
@@ -139,8 +206,9 @@ function shownRows() {
     if (column) below = below.slice().sort((a, b) => column.text ? String(column.get(a) || "~").localeCompare(String(column.get(b) || "~"))
       : (column.get(b) || 0) - (column.get(a) || 0) || a.place - b.place);
     for (const child of below) {
-      result.push(child);
-      if (words || open.has(child.place)) visit(child);
+      const apart = !words && rangeTable.per && inNoStep(child);
+      if (!apart) result.push(child);
+      if (words || apart || open.has(child.place)) visit(child);
     }
     if (!words && row.hidden > 0) result.push({ more: row.hidden, depth: row.depth + 1 });
   };
@@ -194,7 +262,8 @@ function drawRanges(focus) {
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
   const left = rangeTable.view.total - rangeTable.view.rows.length;
-  byId("range-note").textContent = (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
+  const apart = rangeTable.per && !rangeTable.search ? sum(rangeTable.view.rows, inNoStep) : 0;
+  byId("range-note").textContent = (apart ? some(apart, "range is in no step and has its amounts", "ranges are in no step and have their amounts") + " of the whole run only. " : "") + (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
     + (left > 0 ? count(left) + " of " + count(rangeTable.view.total) + " ranges are folded into those above them: they cost least. ranges.csv has all." : "");
   if (focus !== undefined) { const row = byId((rangeTable.view === folded ? "row-" : "each-") + focus); if (row) row.querySelector(".fold, .pick").focus(); }
 }
@@ -203,6 +272,7 @@ function showRow(place) {
   rangeTable.view = folded;
   rangeTable.search = byId("range-search").value = "";
   if (byId("range-view")) byId("range-view").value = "0";
+  if (inNoStep(folded.rows[place])) { rangeTable.per = false; byId("range-per").value = ""; }
   for (let row = folded.rows[place]; row && row.depth > 0; row = folded.rows[row.parent]) if (row.place !== place) rangeTable.open.add(row.place);
   rangeTable.most = Math.max(rangeTable.most, shownRows().findIndex(r => r.place === place) + 20);
   choose(place, true);
@@ -216,11 +286,13 @@ function ranges() {
   const redraw = () => drawRanges();
   const view = views.length > 1 ? el("label", {}, "Indices", el("select", { id: "range-view", onchange: e => { rangeTable.view = views[e.target.value]; openTo(2, 60); redraw(); } },
     el("option", { value: 0 }, "folded, as block[*]"), el("option", { value: 1 }, "each by itself"))) : null;
+  const amounts = picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); });
+  amounts.lastChild.id = "range-per";
   section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is for the order of execution and for names. A click on a name shows the range in the figures below."
     + (columns.some(c => c.key === "limit") ? " Limiter: the roof that the range reaches by half or more; else launch: the GPU waits for the host; copies; or latency: kernels wait for their own results." : ""),
     el("div", { class: "controls" },
       el("label", {}, "Search", el("input", { type: "search", id: "range-search", oninput: e => { rangeTable.search = e.target.value.trim(); redraw(); } })), view,
-      summary.count > 1 ? picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); }) : null,
+      summary.count > 1 || anyRow(inNoStep) ? amounts : null,
       el("button", { type: "button", onclick: () => { openTo(99); redraw(); } }, "Unfold all"),
       el("button", { type: "button", onclick: () => { rangeTable.open.clear(); redraw(); } }, "Fold all")),
     el("div", { id: "range-rows", class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of ranges" }),

@@ -3,7 +3,10 @@
 #define STRATA_REPORT_HTML_SHELL_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/report/text_writer.hpp>
 
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 // The page around the data: markup, style, and the parts of the script that every section uses. A
@@ -157,7 +160,7 @@ footer { color: var(--soft); font-size: .88rem; padding-bottom: 2rem; }
   tbody th { max-width: 11rem; }
   th, td { padding-left: .4rem; padding-right: .4rem; }
   table { font-size: .82rem; }
-  #range tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
+  #range tbody th, #factors tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
   .bar { display: none; }
   .findings > li { padding-left: 2.1rem; }
 }
@@ -183,13 +186,14 @@ inline constexpr std::string_view page_body = R"html(</style>
 </header>
 <nav aria-label="Sections"><ul id="sections"></ul></nav>
 <main id="main" tabindex="-1">
-<noscript><p>This page draws its data with JavaScript, which is off. The same data are in profile.json and the CSV files.</p></noscript>
+<noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the same data.</p></noscript>
 </main>
 <footer id="foot"></footer>
 <div id="tip" aria-hidden="true" hidden></div>
 <script type="application/json" id="data">)html";
 
-/// What every section uses: elements, numbers, the model of the data.
+/// What every section of a page uses, whatever its data: elements, numbers, tables, figures,
+/// colours.
 inline constexpr std::string_view page_core = R"js(</script>
 <script>
 "use strict";
@@ -238,57 +242,6 @@ const percent = v => none(v) ? "" : (Math.abs(v) >= 99.95 ? v.toFixed(0) : Math.
 const inUnit = unit => ({ "%": percent, B: bytes, ns: time, s: v => time(v * 1e9), "": count })[unit]
   || (unit.endsWith("/s") ? rate(unit) : v => none(v) ? "" : count(v) + " " + (v === 1 ? unit.replace(/(?<=ss|ch)es(?=\/|$)|s(?=\/|$)/, "") : unit));
 
-/* The ranges: two tables, with indices folded (block[*]) and each by itself. A row knows its parent and children. */
-const answer = data.answer, summary = answer.step, hasSteps = summary.from_steps;
-function readView(view) {
-  const rows = view.rows.map((cells, place) => {
-    const row = { place, children: [] };
-    data.columns.forEach((column, i) => { row[column] = cells[i]; });
-    row.counted = view.counted && view.counted[place] || [];
-    return row;
-  });
-  rows.forEach(row => {
-    row.folded = view.folded ? view.folded[row.place] : row.place;
-    row.label = row.name + (none(row.index) ? "" : "[" + row.index + "]");
-    if (none(row.parent)) { row.depth = 0; row.path = row.label = "(outside ranges)"; return; }
-    const parent = rows[row.parent];
-    parent.children.push(row);
-    row.depth = parent.depth + 1;
-    row.path = parent.depth ? parent.path + "/" + row.label : row.label;
-  });
-  return { name: view.name, total: view.total, rows, metrics: view.metrics || [] };
-}
-const views = data.views.map(readView);
-const folded = views[0];
-const metricAt = new Map(folded.metrics.map((metric, i) => [metric.key, i]));
-const metric = (row, key) => metricAt.has(key) ? row.counted[metricAt.get(key)] : undefined;
-const anyRow = test => folded.rows.some(test);
-/* What a row did itself, without the rows below it: for amounts that add up. */
-function selfOf(row, of) {
-  const all = of(row);
-  return none(all) ? all : Math.max(0, all - sum(row.children, of));
-}
-const titleOf = place => folded.rows[place] ? folded.rows[place].path : "";
-/* Where all ranges lie below one, figures leave its name out. */
-const tops = folded.rows.filter(row => row.depth === 1);
-const commonTop = tops.length === 1 && tops[0].children.length ? tops[0].path + "/" : "";
-const shortPath = path => commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
-const shortTitle = place => shortPath(titleOf(place));
-
-/* A range keeps its colour in all figures. Those that took longest by themselves get theirs first. */
-const colors = new Map();
-function color(place) {
-  if (place === 0) return "var(--rest)";
-  if (!colors.has(place)) {
-    const parent = folded.rows[folded.rows[place].parent], near = new Set(parent.children.map(row => colors.get(row.place)));
-    let at = colors.size % 14;
-    for (let tries = 0; tries < 14 && near.has(at); tries++) at = (at + 1) % 14;
-    colors.set(place, at);
-  }
-  return "var(--c" + colors.get(place) + ")";
-}
-const ownTime = row => selfOf(row, r => (r.kernel_ns || 0) + (r.copy_ns || 0)) || row.host_self_ns * 1e-3;
-folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place).slice(0, 14).forEach(row => color(row.place));
 /* The colour that a name stands for, and one that can be read on it. */
 const palette = name => /^var/.test(name) ? getComputedStyle(document.documentElement).getPropertyValue(name.slice(4, -1)).trim() : name;
 function ink(name) {
@@ -302,14 +255,6 @@ function textWidth(text) {
   return pen.measureText(text).width;
 }
 const redrawOnTheme = [];
-
-/* One range is chosen at a time, by its place in the folded table. */
-const listeners = [];
-let chosen = 0;
-function choose(place, quiet) {
-  chosen = place;
-  for (const each of listeners) each(place, quiet);
-}
 
 function tip(text, x, y) {
   const box = byId("tip");
@@ -383,8 +328,45 @@ function chart(draw, height) {
 }
 const picker = (label, choices, act) => el("label", {}, label, el("select", { onchange: e => act(e.target.value) },
   choices.map(([value, text]) => el("option", { value }, text))));
+function isDark() {
+  const set = document.documentElement.dataset.theme;
+  return set ? set === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+function themeButton() {
+  const button = byId("theme");
+  const label = () => { button.textContent = isDark() ? "Light" : "Dark"; button.setAttribute("aria-label", "Use " + (isDark() ? "light" : "dark") + " colours"); for (const redraw of redrawOnTheme) redraw(); };
+  button.addEventListener("click", () => { document.documentElement.dataset.theme = isDark() ? "light" : "dark"; label(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", label);
+  byId("print").addEventListener("click", () => print());
+  label();
+}
 </script>
 )js"sv;
+
+/// A text of JSON within HTML: nothing in it ends the script element.
+inline void write_in_script(text_writer& out, std::string_view json) {
+  while (!json.empty()) {
+    std::size_t const at = json.find('<');
+    out.write(json.substr(0, at));
+    if (at == json.npos) return;
+    out.write("\\u003c");
+    json.remove_prefix(at + 1);
+  }
+}
+
+/// A page: what its script reads, which `write_data` writes as JSON, and the script itself.
+template <class Write, std::size_t Parts>
+void write_page(text_writer& out, Write const& write_data,
+                std::string_view const (&script)[Parts]) {
+  std::string data;
+  {
+    text_writer json(data);
+    write_data(json);
+  }
+  for (std::string_view const part : {page_markup, page_style, page_body}) out.write(part);
+  write_in_script(out, data);
+  for (std::string_view const part : script) out.write(part);
+}
 
 }  // namespace detail
 STRATA_END
