@@ -314,9 +314,9 @@ class comparer {
     }
   }
 
-  /// A change is told beside what all ranges have in common, which needs that many deviations; of
+  /// A change is found beside what all ranges have in common, which needs that many deviations; of
   /// several runs also alone, beside how it differs between them.
-  /// Returns: the least change that would be told, as a logarithm.
+  /// Returns: the least change that would be found, as a logarithm.
   double judge(judged_time& time, common_change const& common, double beside_needs,
                double alone_needs) const {
     double const change = time.change.value, beside = change - common.value;
@@ -337,8 +337,8 @@ class comparer {
     // Two runs that differ in everything were not taken under the same conditions.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
     bool const beyond = alike && told > needed * time.noise;
-    // Code makes most calls slower; of two runs alone nothing tells a few that a busy machine
-    // interrupted for milliseconds from a few that are slower.
+    // Code makes most calls slower; of two runs alone nothing distinguishes a few that a busy
+    // machine interrupted for milliseconds from a few that are slower.
     bool const most = time.typical > limit;
     if (change <= time.limit) {
       time.verdict = range_verdict::accepted;

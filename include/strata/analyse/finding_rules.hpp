@@ -423,7 +423,7 @@ class finding_rules : private kernel_rules {
   }
 };
 
-// In the order in which they look: what explains a range's kernels stands before what only says
+// In the order in which they look: what explains a range's kernels comes before what only says
 // that they are slow.
 inline constexpr finding_rule finding_rules::rules[] = {
     {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",

@@ -2,8 +2,8 @@
 #ifndef STRATA_BASE_MACROS_HPP
 #define STRATA_BASE_MACROS_HPP
 
-// No such file: a missing one ends the compilation here, where #error would let it go on to errors
-// without number. <strata/c.h> is for units of any language.
+// A file that is not there ends the compilation, with its name as the error. After #error it would
+// go on, to an error for each line that is C++17. <strata/c.h> is for units of any language.
 #if defined(__cplusplus) && __cplusplus < 201703L && !defined(STRATA_C_H)
 #if !defined(_MSVC_LANG) || _MSVC_LANG < 201703L
 #define STRATA_DETAIL_LANGUAGE "Strata needs C++17: compile with -std=c++17"
