@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -26,15 +28,24 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// MB that the process has in memory now.
-double resident_mb() {
-  long pages = 0;
-  long all = 0;
-  if (std::FILE* const file = std::fopen("/proc/self/statm", "r")) {
-    if (std::fscanf(file, "%ld %ld", &all, &pages) != 2) pages = 0;
+/// MB that the process has in memory: now (`VmRSS`), or at most since `forget_peak` (`VmHWM`).
+double memory_mb(char const* what) {
+  char line[128];
+  long kilobytes = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/status", "r")) {
+    while (std::fgets(line, sizeof line, file) != nullptr)
+      if (std::strncmp(line, what, std::strlen(what)) == 0)
+        kilobytes = std::strtol(line + std::strlen(what) + 1, nullptr, 10);
     std::fclose(file);
   }
-  return static_cast<double>(pages) * 4096.0 / 1e6;
+  return static_cast<double>(kilobytes) * 1024.0 / 1e6;
+}
+double resident_mb() { return memory_mb("VmRSS"); }
+void forget_peak() {
+  if (std::FILE* const file = std::fopen("/proc/self/clear_refs", "w")) {
+    std::fputs("5", file);
+    std::fclose(file);
+  }
 }
 
 class traced_model {
@@ -80,7 +91,7 @@ class traced_model {
     strata::detail::tick_converter const ticks = host_.converter();
     strata::profile made;
     store_.take(made, {}, ticks);
-    host_.copy_to(made);
+    host_.copy_to(made, true);  // as a session does, which gives the log back as it copies
     for (strata::launch_record& each : made.launches) {
       each.begin = ticks.to_ns(each.begin);
       each.end = ticks.to_ns(each.end);
@@ -114,14 +125,23 @@ void deliver(benchmark::State& state) {
   state.counters["kernels"] = static_cast<double>(state.range(0));
 }
 
+/// The log and the records of the device become the profile: what was there before, at most
+/// meanwhile, and after it, of which `profile_mb` are the records of the profile.
 void stop(benchmark::State& state) {
   for (auto _ : state) {
     traced_model model;
     model.deliver(state.range(0));
+    state.counters["before_mb"] = resident_mb();
+    forget_peak();
     auto const begin = std::chrono::steady_clock::now();
     strata::profile const made = model.stop();
     state.SetIterationTime(seconds_since(begin));
-    state.counters["resident_mb"] = resident_mb();
+    state.counters["peak_mb"] = memory_mb("VmHWM");
+    state.counters["after_mb"] = resident_mb();
+    state.counters["profile_mb"] =
+        static_cast<double>(made.kernels.size() * sizeof(strata::kernel_record) +
+                            made.launches.size() * sizeof(strata::launch_record)) /
+        1e6;
     state.counters["kernels_kept"] = static_cast<double>(made.kernels.size());
   }
   state.counters["kernels"] = static_cast<double>(state.range(0));
@@ -144,6 +164,24 @@ void report(benchmark::State& state) {
   state.counters["resident_mb"] = resident_mb();
 }
 
+/// What an updated graph stood for at a launch: the steps grow with the digits of the number of
+/// updates (and the cache misses); where each took as many as there are updates, ten times as many
+/// would take ten times as long each.
+void captured_by(benchmark::State& state) {
+  auto const count = static_cast<std::uint32_t>(state.range(0));
+  strata::detail::graph_captures captures;
+  for (std::uint32_t i = 1; i <= count; ++i) {
+    captures.add(1, i);
+    captures.update(1, 2, i);
+  }
+  std::uint32_t launched = 0;
+  for (auto _ : state) {
+    launched = (launched + 7919) % count;
+    benchmark::DoNotOptimize(captures.range_of(2, launched));
+  }
+}
+
+BENCHMARK(captured_by)->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
 BENCHMARK(deliver)->Arg(million)->Arg(10 * million)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(stop)->Arg(million)->Arg(10 * million)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(report)->Arg(million)->Arg(10 * million)->UseManualTime()->Unit(benchmark::kMillisecond);

@@ -3,7 +3,8 @@
 #define STRATA_BENCHMARK_HPP
 
 // Trials of a function: each is a call of a range in a profile, timed by the records of its device
-// work. It needs Strata's implementation once in the program, as a session in code does.
+// work, else by events of the driver, else by the host. It needs Strata's implementation once in
+// the program, as a session in code does.
 
 #include <strata/analyse/trials.hpp>
 #include <strata/base/clock.hpp>
@@ -25,6 +26,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -110,6 +112,55 @@ class cache_flush {
   std::string problem_;
 };
 
+/// Events of the driver in the context that is current. It never loads the driver: a context has.
+class event_clock {
+ public:
+  using event = void*;  // CUevent
+
+  /// An event on the legacy default stream after a wait for all streams of the context, so that two
+  /// of them enclose the work in between wherever it runs. Null where no context is current.
+  event mark() noexcept {
+    using driver::result;
+    driver::context_handle context = nullptr;
+    event made = nullptr;
+    if (!bind() || current_(&context) != result::success || context == nullptr ||
+        synchronize_() != result::success || create_(&made, 0) != result::success)
+      return nullptr;
+    if (record_(made, nullptr) == result::success) return made;
+    (void)destroy_(made);
+    return nullptr;
+  }
+
+  /// The time between two, which are then gone. Returns: a negative time where one is missing.
+  double ns_between(event begin, event end) noexcept {
+    float ms = -1.0f;
+    if (begin != nullptr && end != nullptr && wait_(end) == driver::result::success &&
+        elapsed_(&ms, begin, end) != driver::result::success)
+      ms = -1.0f;
+    for (event const each : {begin, end})
+      if (each != nullptr) (void)destroy_(each);
+    return static_cast<double>(ms) * 1e6;
+  }
+
+ private:
+  bool bind() noexcept {
+    if (elapsed_ != nullptr) return true;
+    dynamic_library driver;
+    return driver.open_loaded("libcuda.so.1") && driver.bind("cuCtxGetCurrent", current_) &&
+           driver.bind("cuCtxSynchronize", synchronize_) && driver.bind("cuEventCreate", create_) &&
+           driver.bind("cuEventDestroy_v2", destroy_) && driver.bind("cuEventRecord", record_) &&
+           driver.bind("cuEventSynchronize", wait_) && driver.bind("cuEventElapsedTime", elapsed_);
+  }
+
+  driver::result (*current_)(driver::context_handle*) = nullptr;
+  driver::result (*synchronize_)() = nullptr;
+  driver::result (*create_)(event*, unsigned) = nullptr;
+  driver::result (*destroy_)(event) = nullptr;
+  driver::result (*record_)(event, driver::stream_handle) = nullptr;
+  driver::result (*wait_)(event) = nullptr;
+  driver::result (*elapsed_)(float* ms, event, event) = nullptr;
+};
+
 }  // namespace detail
 
 STRATA_END
@@ -118,7 +169,8 @@ STRATA_BEGIN_SWITCH
 
 /// Runs functions and keeps their trials in one profile. It has a session of its own, with the
 /// options of `STRATA` where that is set. In a program whose session runs already the trials are
-/// ranges of that one, and timed by the host.
+/// ranges of that one. Where nothing is traced, trials are timed by events of the driver, and by
+/// the host where the thread has no context.
 /// Threads: one thread uses it.
 class benchmarks {
  public:
@@ -129,7 +181,8 @@ class benchmarks {
 
   /// Calls `f` for the warm-up, then `calls` times in each trial. A trial is one call of the range
   /// `name[x]`, or of `y[value]` below it with a second parameter. `f` need not wait for the
-  /// device; where the host times it, it has to. After `results` nothing is run.
+  /// device; where the host times it, it has to. Events wait for it themselves. After `results`
+  /// nothing is run.
   template <class Function>
   void run(std::string_view name, Function&& f, benchmark_options const& how = {}) {
     run(name, f, how, [] {});
@@ -149,16 +202,22 @@ class benchmarks {
     for (std::uint32_t i = 0; i < how.trials; ++i) {
       before();
       if (how.cold) flush_();
-      trial const mark(results_[at]);
       std::uint32_t const calls = results_[at].how.calls;
-      std::int64_t const begin = detail::monotonic_ns();
-      for (std::uint32_t call = 0; call < calls; ++call) f();
-      std::int64_t const end = detail::monotonic_ns();
+      detail::event_clock::event const first = expects_records() ? nullptr : events_.mark();
+      std::int64_t begin = 0, end = 0;
+      {
+        trial const mark(results_[at]);
+        begin = detail::monotonic_ns();
+        for (std::uint32_t call = 0; call < calls; ++call) f();
+        end = detail::monotonic_ns();
+      }
+      double const ns = first == nullptr ? -1.0 : events_.ns_between(first, events_.mark());
+      if (ns >= 0.0) event_ns_[at].push_back(ns / calls);
       results_[at].ns.push_back(static_cast<double>(end - begin) / calls);
     }
   }
 
-  /// All runs; ends the session. Where a run was timed by the host, stderr says so once.
+  /// All runs; ends the session. Where runs were not timed by records, stderr says so once.
   vec<benchmark_result> const& results() {
     if (ended_) return results_;
     ended_ = true;
@@ -169,11 +228,18 @@ class benchmarks {
       traced = recorded.traced;
       if (traced) detail::device_times const read(recorded, results_);
     }
-    std::string by_host;
-    for (benchmark_result& each : results_) {
+    std::string by_host, by_events;
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      benchmark_result& each = results_[i];
+      each.by_events = !each.by_device && !each.ns.empty() && event_ns_[i].size() == each.ns.size();
+      if (each.by_events) each.ns = std::move(event_ns_[i]);
       detail::summarise(each);
-      if (!each.by_device) by_host += (by_host.empty() ? "" : ", ") + detail::name_of(each);
+      std::string& names = each.by_events ? by_events : by_host;
+      if (!each.by_device) names += (names.empty() ? "" : ", ") + detail::name_of(each);
     }
+    if (!by_events.empty())
+      std::fprintf(stderr, "strata: timed by events, with launches and a wait: %s (%s)\n",
+                   why_host(traced).c_str(), by_events.c_str());
     if (!by_host.empty())
       std::fprintf(stderr, "strata: timed by the host: %s (%s)\n", why_host(traced).c_str(),
                    by_host.c_str());
@@ -217,6 +283,11 @@ class benchmarks {
     bool two_;
   };
 
+  /// Whether the session traces, as far as it is known before its end.
+  bool expects_records() const noexcept {
+    return started_.ok() && session_.options().trace && session_.problems().empty();
+  }
+
   std::string why_host(bool traced) const {
     if (!started_.ok()) return started_.message();
     if (traced)
@@ -238,6 +309,7 @@ class benchmarks {
     for (std::size_t at = 0; at < results_.size(); ++at)
       if (detail::name_of(results_[at]) == full) return at;
     results_.push_back(made);
+    event_ns_.emplace_back();
     return results_.size() - 1;
   }
 
@@ -253,7 +325,9 @@ class benchmarks {
   status started_;
   bool ended_ = false;
   detail::cache_flush flush_;
+  detail::event_clock events_;
   vec<benchmark_result> results_;
+  vec<vec<double>> event_ns_;  // of each result, by trial; fewer where there was no context
 };
 
 /// Runs one function: `benchmark("norm", [&] { norm(x); }, {3, 30})`. Several in one profile are

@@ -19,7 +19,7 @@
 STRATA_BEGIN
 
 /// Compares runs range by range, by path. A step or a range that is slower by more than the limit
-/// and than noise is a regression; what cannot be told is inconclusive, with what would tell it.
+/// and than noise is a regression; what cannot be decided is inconclusive, with what is missing.
 /// Requires: readable profiles, which live until it returns.
 /// Errors: without a profile on a side the result is inconclusive.
 /// Cost: about a second for 10,000 ranges in each of two runs.
@@ -63,7 +63,7 @@ inline bool read_percentage(std::string_view text, double& share) {
 
 /// Reads accepted regressions: a line each, `path,column,limit,reason`, such as
 /// `forward/block[*],gpu,10%,exact GELU`. The column is `step` (then the path is empty), `host` or
-/// `gpu`; a path with a comma stands in quotes; empty lines and those that begin with `#` are none.
+/// `gpu`; a path with a comma is in quotes; empty lines and those that begin with `#` are none.
 /// Errors: the sentence that is returned; nothing where all lines are read.
 inline std::string read_accepted(std::string_view text, vec<accepted_regression>& to) {
   for (std::size_t number = 1; !text.empty(); ++number) {

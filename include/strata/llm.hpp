@@ -367,10 +367,11 @@ constexpr cost loss(model const& m, pass const& p) noexcept {
           rows};
 }
 
-/// The whole forward pass, without the loss.
+/// The whole forward pass, without the loss. The head runs for each predicted token.
 constexpr cost forward(model const& m, pass const& p) noexcept {
-  cost all = embedding(m, p) + norm(m, p) + head(m, p) +
-             cost{2 * p.rows() * m.other, m.other * m.bits.attention / 8, 0, 0, 0};
+  double const more = m.other + m.other_again();
+  cost all = embedding(m, p) + norm(m, p) + (1 + m.predicted) * head(m, p) +
+             cost{2 * p.rows() * more, m.other * m.bits.attention / 8, 0, 0, 0};
   for (int kind = 0; kind < 4; ++kind)
     if (m.kinds[kind].count > 0) all = all + m.kinds[kind].count * block(m, p, kind);
   return all;
@@ -385,7 +386,7 @@ constexpr cost backward(cost const& forward) noexcept { return 2 * forward; }
 /// One step of training without its optimiser: forward, loss and backward.
 constexpr cost step(model const& m, pass const& p,
                     recomputation again = recomputation::none) noexcept {
-  cost const once = forward(m, p) + loss(m, p);
+  cost const once = forward(m, p) + (1 + m.predicted) * loss(m, p);
   cost all = once + backward(once);
   for (int kind = 0; kind < 4; ++kind) {
     double const count = m.kinds[kind].count;
@@ -474,7 +475,7 @@ constexpr double attention_flops(model const& m, double tokens, attended keys) n
 }
 constexpr double multiplied(model const& m, convention const& c) noexcept {
   parameter_count const n = parameters(m);
-  return c.head ? n.active : n.active - n.head;
+  return n.active + m.other_again() + (c.head ? m.predicted * n.head : -n.head);
 }
 
 }  // namespace detail
@@ -492,8 +493,9 @@ constexpr double forward_flops(model const& m, double tokens, convention const& 
 constexpr double hardware_flops(model const& m, double tokens, convention const& c,
                                 recomputation again) noexcept {
   double const blocks = detail::multiplied(m, without_head(c)) - detail::norm_weights(m).all();
+  double const other = m.other + m.other_again();
   double const scored = c.passes > 0 ? detail::attention_flops(m, tokens, c.keys) : 0;
-  double const more = again == recomputation::full ? 2 * (blocks - m.other) + scored : scored;
+  double const more = again == recomputation::full ? 2 * (blocks - other) + scored : scored;
   return training_flops(m, tokens, c) + (again == recomputation::none ? 0 : more);
 }
 

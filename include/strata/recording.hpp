@@ -43,7 +43,7 @@ class recording_reader {
     return kind() == recorded_kind::object && read_object(to) && rest_.empty();
   }
 
-  /// One member: read if it is the one that stands here.
+  /// One member: read if it is the next one.
   template <class Value>
   void field(char const* name, Value& to) {
     if (taken_ || key_ != name) return;

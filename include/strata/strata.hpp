@@ -2,10 +2,6 @@
 #ifndef STRATA_STRATA_HPP
 #define STRATA_STRATA_HPP
 
-#if __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
-#error "Strata needs C++17: compile with -std=c++17"
-#else
-
 // Ranges, steps and the declared session: what every source file with ranges includes. It is light
 // to compile. One source file of the program defines STRATA_IMPLEMENTATION before it includes this
 // header; that file compiles all bodies. <strata/implementation.cpp> is such a file.
@@ -13,7 +9,6 @@
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 
-#endif  // C++17
 #endif  // STRATA_STRATA_HPP
 
 // Outside the guard: the source file may have included this one before.

@@ -2,8 +2,11 @@
 #include <doctest/doctest.h>
 #include <strata/benchmark.hpp>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -80,6 +83,66 @@ TEST_CASE("a trial whose work was not recorded leaves the run to the host") {
           {0, 4});
   CHECK_FALSE(all.results()[0].by_device);
   for (double const ns : all.results()[0].ns) CHECK(ns < static_cast<double>(hour));
+}
+
+TEST_CASE("where nothing is traced events of the driver time the trials, loudly") {
+  fake::unscript();
+  (void)launch();  // the program's context
+  strata::benchmarks all("host,formats=none");
+  std::size_t const waits = fake_synchronize_count();
+  int calls = 0;
+  auto const f = [&] {
+    ++calls;
+    fake_pass_event_time(10'000);
+  };
+  all.run("f", f, {2, 5, 4}, [] { fake_pass_event_time(7'000'000); });
+  CHECK(calls == 2 + 5 * 4);
+  CHECK(fake_synchronize_count() == waits + 2 * 5);
+  // A nested run has events of its own.
+  all.run("outer", [&] { all.run("inner", f, {0, 1}); }, {0, 2});
+  fake_set_current_context(0);
+  all.run("without a context", f, {0, 3});
+  fake_set_current_context(1);
+  int odd = 0;  // one trial without a context: then the host times all of them
+  all.run("once without", f, {0, 3}, [&] { fake_set_current_context(odd++ == 1 ? 0 : 1); });
+  fake_set_current_context(1);
+  std::FILE* const written = std::tmpfile();
+  REQUIRE(written != nullptr);
+  int const before = dup(2);
+  (void)dup2(fileno(written), 2);
+  strata::vec<strata::benchmark_result> const& found = all.results();
+  (void)dup2(before, 2);
+  (void)close(before);
+  std::rewind(written);
+  char line[256] = "";
+  CHECK(std::fgets(line, sizeof line, written) != nullptr);
+  CHECK(std::string(line) ==
+        "strata: timed by events, with launches and a wait: only host times are asked for: "
+        "STRATA=trace asks for those of the device (f, outer, inner)\n");
+  CHECK(std::fgets(line, sizeof line, written) != nullptr);
+  CHECK(std::string(line).find("strata: timed by the host: ") == 0);
+  (void)std::fclose(written);
+  REQUIRE(found.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CAPTURE(found[i].name);
+    CHECK_FALSE(found[i].by_device);
+    CHECK(found[i].by_events == (i < 3));
+    if (found[i].by_events) CHECK(found[i].median_ns == doctest::Approx(10'000));
+  }
+  CHECK(found[0].ns.size() == 5);
+  CHECK(strata::benchmark_text(found).find("  events\n") != std::string::npos);
+  CHECK(fake_cuda_events() == 0);
+}
+
+TEST_CASE("traced trials wait for nothing, and no event is made") {
+  fake::unscript();
+  strata::benchmarks all;
+  std::size_t const waits = fake_synchronize_count();
+  all.run("f", [] { launch(); }, {0, 5});
+  CHECK(fake_synchronize_count() == waits);
+  CHECK(fake_cuda_events() == 0);
+  CHECK(all.results()[0].by_device);
+  CHECK_FALSE(all.results()[0].by_events);
 }
 
 TEST_CASE("a cold run overwrites twice the L2 ahead of each call; a warm one overwrites nothing") {

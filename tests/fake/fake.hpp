@@ -53,6 +53,9 @@ FAKE_EXPORT void fake_set_version_hook(void (*hook)());  // within cuDriverGetVe
 FAKE_EXPORT void fake_set_synchronize_hook(void (*hook)());
 /// The context is gone: to use it from now on is a misuse. For fake_destroy_context.
 FAKE_EXPORT void fake_forget_context(std::uint32_t context);
+/// What lies between the events before this and those after it.
+FAKE_EXPORT void fake_pass_event_time(std::uint64_t ns);
+FAKE_EXPORT std::size_t fake_cuda_events();        // that were not destroyed
 FAKE_EXPORT std::size_t fake_cuda_filled_bytes();  // by cuMemsetD8Async, of allocated memory
 FAKE_EXPORT std::size_t fake_cuda_misuse_count();  // uses of contexts that are gone
 /// A blocking stream that is not known here captures: cuStreamIsCapturing on the legacy stream says

@@ -36,6 +36,8 @@ struct cuda_state {
   std::map<std::uint32_t, int> device_of;                    // by context
   std::size_t misuses = 0;
   std::size_t filled_bytes = 0;
+  std::size_t events = 0;  // that live; stays, as does the clock
+  std::uint64_t event_ns = 0;
   std::size_t allocated_bytes = 0;            // of the one allocation
   std::set<std::uint32_t> implicit_captures;  // contexts
   std::set<std::uint32_t> capturing;
@@ -220,6 +222,42 @@ FAKE_EXPORT result cuMemsetD8Async(unsigned long long at, unsigned char, std::si
   });
 }
 
+// Events are of a clock that stands still until fake_pass_event_time.
+FAKE_EXPORT result cuEventCreate(void** out, unsigned) {
+  return with_state([&](cuda_state& s) {
+    ++s.events;
+    *out = new std::uint64_t{0};
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuEventDestroy_v2(void* which) {
+  return with_state([&](cuda_state& s) {
+    --s.events;
+    delete static_cast<std::uint64_t*>(which);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuEventRecord(void* which, stream_handle) {
+  return with_state([&](cuda_state& s) {
+    *static_cast<std::uint64_t*>(which) = s.event_ns;
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuEventSynchronize(void*) {
+  return with_state([&](cuda_state&) { return result::success; });
+}
+
+FAKE_EXPORT result cuEventElapsedTime(float* ms, void* from, void* to) {
+  return with_state([&](cuda_state&) {
+    const std::uint64_t ns = *static_cast<std::uint64_t*>(to) - *static_cast<std::uint64_t*>(from);
+    *ms = static_cast<float>(ns) * 1e-6f;
+    return result::success;
+  });
+}
+
 FAKE_EXPORT result cuDevicePrimaryCtxGetState(device_handle, unsigned* flags, int* active) {
   return with_state([&](cuda_state& s) {
     *flags = 0;
@@ -386,6 +424,15 @@ void fake_set_synchronize_hook(void (*hook)()) { synchronize_hook.store(hook); }
 void fake_forget_context(std::uint32_t context) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   gone().insert(context);
+}
+
+void fake_pass_event_time(std::uint64_t ns) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().event_ns += ns;
+}
+std::size_t fake_cuda_events() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().events;
 }
 
 std::size_t fake_cuda_filled_bytes() {

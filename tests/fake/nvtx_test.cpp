@@ -508,7 +508,7 @@ TEST_CASE("what keeps NVTX away is told in one sentence") {
     traced s("nvtx=in");
     profile const& p = s.profile();
     CHECK(p.problems.size() == 1);
-    CHECK(has_problem(p, "no NVTX call was heard"));
+    CHECK(has_problem(p, "no NVTX call arrived"));
   }
   SUBCASE("host times only") {
     strata::session s(fake::configure("host,nvtx=in,formats=none"));

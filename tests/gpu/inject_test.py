@@ -1,5 +1,5 @@
 """The library of examples/inject on a real device: an unmodified CUDA binary and unmodified PyTorch scripts, each
-against a run without it and against a bare CUPTI client."""
+against a run without it and against a bare CUPTI client; and another client after a session that has ended."""
 
 import concurrent.futures
 import csv
@@ -43,6 +43,92 @@ int main() {
   std::printf("%.1f %.1f %s\n", host[0], host[n - 1], cudaGetErrorString(cudaGetLastError()));
   return host[0] == 8.0f ? 3 : 1;
 }
+"""
+
+# A session in code that ends while the process goes on: for ctypes and dlopen.
+SESSION = r"""
+#define STRATA_IMPLEMENTATION
+#include <strata/strata.hpp>
+
+#include <strata/session.hpp>
+
+namespace {
+strata::session* running = nullptr;
+}
+
+extern "C" __attribute__((visibility("default"))) int session_begin() {
+  strata::vec<std::string> problems;
+  running = new strata::session(strata::options::parse("trace,formats=none", problems));
+  return running->start().ok() ? 1 : 0;
+}
+/// How many kernels it has, or -1 where there was a problem.
+extern "C" __attribute__((visibility("default"))) long session_end() {
+  running->stop();
+  bool const whole = running->problems().empty();
+  long const kernels = static_cast<long>(running->profile().kernels.size());
+  delete running;
+  return whole ? kernels : -1;
+}
+"""
+
+# Then another client of CUPTI's activity API in the same process: what torch.profiler is, without PyTorch.
+AFTER = r"""
+#include <dlfcn.h>
+
+#include <cstdio>
+
+__global__ void within(float* x) { x[threadIdx.x] += 1.0f; }
+__global__ void afterwards(float* x) { x[threadIdx.x] += 1.0f; }
+
+void* function_of(char const* library, char const* name) {
+  void* const handle = dlopen(library, RTLD_NOW);
+  void* const found = handle == nullptr ? nullptr : dlsym(handle, name);
+  if (found == nullptr) std::fprintf(stderr, "%s\n", dlerror());
+  return found;
+}
+
+int main(int, char** argv) {
+  auto const begin = reinterpret_cast<int (*)()>(function_of(argv[1], "session_begin"));
+  auto const end = reinterpret_cast<long (*)()>(function_of(argv[1], "session_end"));
+  if (begin == nullptr || end == nullptr) return 1;
+  float* x = nullptr;
+  cudaMalloc(&x, 32 * sizeof(float));
+  for (int session = 0; session < 2; ++session) {
+    int const good = begin();
+    for (int i = 0; i < 300; ++i) within<<<1, 32>>>(x);
+    cudaDeviceSynchronize();
+    std::printf("session %d: %ld kernels\n", good, end());
+  }
+  auto const client = reinterpret_cast<int (*)()>(function_of(argv[2], "InitializeInjection"));
+  if (client == nullptr || client() != 1) return 1;
+  for (int i = 0; i < 500; ++i) afterwards<<<1, 32>>>(x);
+  std::printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+  return 0;
+}
+"""
+
+TORCH_AFTER = """
+import ctypes
+import sys
+import torch
+
+library = ctypes.CDLL(sys.argv[1])
+library.session_end.restype = ctypes.c_long
+x = torch.zeros(1024, device="cuda")
+torch.cuda.synchronize()
+for _ in range(2):
+    good = library.session_begin()
+    for _ in range(300):
+        x.add_(1)
+    torch.cuda.synchronize()
+    print(f"session {good}: {library.session_end()} kernels")
+kinds = torch.profiler.ProfilerActivity
+with torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA]) as p:
+    for _ in range(500):
+        x.add_(1)
+    torch.cuda.synchronize()
+print(sum(1 for e in p.events() if e.device_type == torch.autograd.DeviceType.CUDA and "elementwise" in e.name),
+      x[0].item())
 """
 
 TORCH = f"""
@@ -146,6 +232,36 @@ def bare_client():
     return library
 
 
+def session_library():
+    pathlib.Path("session.cpp").write_text(SESSION)
+    library = pathlib.Path("libsession.so").resolve()
+    subprocess.run(["g++", "-std=c++17", "-O1", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{root / 'include'}",
+                    "session.cpp", "-o", library, "-ldl", "-pthread"], check=True)
+    return library
+
+
+def after_session(session, client, has_torch, check):
+    """Another CUPTI client after two sessions of a process that goes on: it gets every kernel of its own."""
+    sessions = "session 1: 300 kernels\n" * 2
+    text = pathlib.Path("out-after.txt").resolve()
+    text.unlink(missing_ok=True)
+    ended = run(["./after", session, client], BARE_CLIENT_OUT=text)
+    seen = text.read_text() if text.exists() else ""
+    check(ended.returncode == 0 and ended.stdout == sessions + "no error\n",
+          f"sessions and then another client: exit code {ended.returncode}\n{ended.stdout}{ended.stderr[-2000:]}")
+    check(seen.startswith("500 ") and "afterwards" in seen and seen.count("\n") == 1,
+          f"a CUPTI client after a session saw\n{seen}and not 500 kernels")
+    print("a CUPTI client after two sessions:", seen.strip())
+    if not has_torch:
+        print("LEFT OUT: torch.profiler after a session: no PyTorch that uses a GPU here")
+        return
+    pathlib.Path("after.py").write_text(TORCH_AFTER)
+    ended = run([sys.executable, "after.py", session])
+    check(ended.returncode == 0 and ended.stdout == sessions + "500 1100.0\n",
+          f"torch.profiler after two sessions: exit code {ended.returncode}\n{ended.stdout}{ended.stderr[-2000:]}")
+    print("torch.profiler after two sessions:", ended.stdout.splitlines()[-1:])
+
+
 class Profile:
     """What one process left."""
 
@@ -174,12 +290,16 @@ def main():
 
     pathlib.Path("binary.cu").write_text(BINARY)
     pathlib.Path("script.py").write_text(TORCH)
+    pathlib.Path("after.cu").write_text(AFTER)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         made = [pool.submit(subprocess.run, [nvcc, "-O1", "-arch=sm_80", "binary.cu", "-o", "binary"], check=True),
-                pool.submit(injection), pool.submit(bare_client)]
+                pool.submit(injection), pool.submit(bare_client), pool.submit(session_library),
+                pool.submit(subprocess.run, [nvcc, "-O1", "-arch=sm_80", "after.cu", "-o", "after", "-ldl"], check=True)]
         has_torch = pool.submit(run, [sys.executable, "-c", "import torch; assert torch.cuda.is_available()"])
         library, client = made[1].result(), made[2].result()
         made[0].result()
+        session = made[3].result()
+        made[4].result()
 
     binary = ["./binary"]
     if run(binary).returncode != 3:
@@ -267,6 +387,7 @@ def main():
         folder = done["torch.profiler by the driver"][1]
         check((folder / "profile.json").exists() and sum(Profile(folder).kernels.values()) > 0,
               "a script that uses torch.profiler has no kernels in Strata's report")
+    after_session(session, client, has_torch.result().returncode == 0, check)
     for failure in failures:
         print("FAILED:", failure)
     sys.exit(1 if failures else 0)

@@ -160,9 +160,14 @@ def one_unit(checks):
         refused = run(syntax, stdin=order)
         checks.that(refused.returncode != 0 and "Two versions of Strata meet in one source file" in refused.stderr,
                     "two versions in one unit are an error", refused.stderr)
-    older = run(["g++", "-std=c++14", f"-I{INCLUDE}", "-fsyntax-only", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
-    checks.that(older.stderr.count(" error: ") == 1 and "Strata needs C++17: compile with -std=c++17" in older.stderr,
-                "C++14 is one error with its cure", older.stderr)
+    def errors_of(header, compiler):
+        return run([compiler, "-std=c++14", f"-I{INCLUDE}", "-fsyntax-only", "-x", "c++", "-"], stdin=f"#include <strata/{header}>\n").stderr
+    for header in sorted(path.name for path in (INCLUDE / "strata").glob("*.hpp") if path.name != "version.hpp"):
+        for compiler in filter(shutil.which, ("g++", "clang++")):
+            errors = errors_of(header, compiler)
+            checks.that(errors.count(" error: ") == 1 and "Strata needs C++17: compile with -std=c++17" in errors,
+                        f"C++14 is one error with its cure: {header}, {compiler}", errors)
+    checks.that(errors_of("c.h", "g++") == "", "<strata/c.h> is for C++14 too", errors_of("c.h", "g++"))
     # Macros that are defined after the header do not reach what its macros expand to.
     checks.succeeds("hostile macros after the header", syntax,
                     stdin=f'#include <strata/strata.hpp>\n{hostile()}#include "{HERE}/parity.cpp"\n')

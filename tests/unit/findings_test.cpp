@@ -670,6 +670,34 @@ TEST_CASE("above-roof: wrong units are named, and are no result") {
   CHECK(a.find("memory-bound") == nullptr);
 }
 
+TEST_CASE("above-roof: HBM's bytes without a kernel are the driver's where the range allocates") {
+  for (bool const allocates : {false, true}) {
+    CAPTURE(allocates);
+    program p;
+    p.run(20, [&] {
+      p.in(p.attention, [&](std::uint32_t at) {
+        if (allocates) {
+          p.api(at, 5 * us, api_kind::allocate);
+          p.allocate(p.correlations, p.now, 4096, 1u << 20);
+          p.release(p.correlations, p.now + us, 4096, 1u << 20);
+        }
+        p.kernel_of(at, 1000 * us);
+      });
+      p.wait();
+    });
+    p.count_nothing(p.attention);
+    p.set(p.attention, "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1e6);
+    p.hbm(p.attention, 1.3);
+    answer const a(p.made);
+    INFO(a.all());
+    std::size_t told = 0;
+    for (finding const& each : a.findings())
+      if (each.rule == "above-roof")
+        told += each.title.find("the driver clears memory without a kernel") != std::string::npos;
+    CHECK(told == (allocates ? 3 : 0));  // of the run and the range the roof, and hbm_of_peak
+  }
+}
+
 TEST_CASE("first-step, varying-calls, untrusted, own-cost") {
   program p;
   int count = 0;

@@ -133,6 +133,8 @@ constexpr model deepseek_v4_flash() {
   l.index_size = 128;
   l.count = 21;
   m.kinds[2] = l;
+  m.predicted = 1;
+  m.streams = 4;
   // Two mergers of the four streams: 4 rows of 4 width, 4 biases, a scale. Multi-token prediction:
   // two products and three norms.
   m.other = 2 * (4 * 4 * width + 4 + 1) + 2 * width * width + 3 * width;
@@ -359,9 +361,23 @@ TEST_CASE("DeepSeek-V4-Flash as torchtitan counts it") {
   model const m = deepseek_v4_flash();
   CHECK(llm::parameters(m).total == 290942278866);
   // 6N + 12LHQT over the windows and the compressed keys, 6 for the indexer. Multi-token prediction
-  // runs the head once more, and one product of width x width for each of four streams.
-  double const again = 6 * (129280.0 * 4096 + 3 * 4096.0 * 4096);
-  CHECK(llm::training_flops(m, 4096, llm::full_square) + again == 92762352876);
+  // runs the head once more, and one product of width x width for each of three more streams.
+  CHECK(llm::training_flops(m, 4096, llm::full_square) == 92762352876);
+  // The same passes of the parts, and of what is done again.
+  model without = m;
+  without.predicted = 0;
+  double const again = 129280.0 * 4096 + 3 * 4096.0 * 4096;
+  pass const p = llm::training(2, 1000);
+  CHECK(llm::forward(m, p).flops - llm::forward(without, p).flops == 2 * 2000 * again);
+  CHECK(llm::step(m, p).flops - llm::step(without, p).flops ==
+        3 * (2 * 2000 * again + llm::loss(m, p).flops));
+  for (llm::convention const& c : {llm::full_square, llm::without_head(llm::full_square)}) {
+    double const more = c.head ? again : 3 * 4096.0 * 4096;
+    CHECK(llm::training_flops(m, 4096, c) - llm::training_flops(without, 4096, c) == 6 * more);
+    CHECK(llm::hardware_flops(m, 4096, c, llm::recomputation::full) -
+              llm::hardware_flops(without, 4096, c, llm::recomputation::full) ==
+          6 * more);
+  }
 }
 
 TEST_CASE("GQA with as many KV heads is MHA, with one MQA") {

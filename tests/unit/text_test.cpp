@@ -178,6 +178,23 @@ TEST_CASE("CSV cells") {
         "b");
 }
 
+TEST_CASE("CSV cells: each character at the front, within and at the end") {
+  for (int code = 0; code < 128; ++code) {
+    char const c = static_cast<char>(code);
+    for (std::string const& text :
+         {std::string{c, 'b'}, std::string{'a', c, 'b'}, std::string{'a', c}}) {
+      CAPTURE(text);
+      std::string inner = text;
+      if (std::string("=+-@\t\r").find(text[0]) != std::string::npos) inner = "'" + inner;
+      bool const quoted = c == ',' || c == '"' || c == '\r' || c == '\n';
+      std::size_t const at = inner.find(c);
+      if (c == '"') inner.insert(at, 1, '"');
+      if (code == 0) inner.replace(at, 1, "\xEF\xBF\xBD");
+      CHECK(cell(text) == (quoted ? '"' + inner + '"' : inner));
+    }
+  }
+}
+
 TEST_CASE("columns that a text takes") {
   CHECK(display_width("attention") == 9);
   CHECK(display_width("注意") == 4);

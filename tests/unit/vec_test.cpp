@@ -377,6 +377,17 @@ TEST_CASE("a vec takes one that its own element owns") {
   CHECK(tree[0].name == "a name that is longer than a short string");
 }
 
+TEST_CASE("count_first asks no more elements than a number has digits") {
+  vec<int> all;
+  for (int i = 0; i < 40'000; ++i) all.push_back(i);
+  for (int first : {0, 1, 777, 20'000, 39'999, 40'000}) {
+    int asked = 0;
+    CHECK(all.count_first([&](int each) { return ++asked, each < first; }) ==
+          static_cast<std::size_t>(first));
+    CHECK(asked <= 16);  // 2^15 < 40,000 < 2^16
+  }
+}
+
 TEST_CASE("a status without a text") {
   CHECK(strata::status(strata::errc::limit, static_cast<char const*>(nullptr)).message().empty());
 }

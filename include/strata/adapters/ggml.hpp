@@ -241,7 +241,7 @@ STRATA_END
 STRATA_BEGIN
 
 /// Where ggml_ranges stops the backend. What it costs: at each stop the scheduler waits until the
-/// device is idle, and launches the next nodes only then; what stands between two stops is one
+/// device is idle, and launches the next nodes only then; what is between two stops is one
 /// graph for the backend (with CUDA, a CUDA graph of its own). A callback of any kind makes
 /// llama_decode wait for its last piece.
 enum class ggml_mode : unsigned char {

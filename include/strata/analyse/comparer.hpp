@@ -330,9 +330,9 @@ class comparer {
     }
   }
 
-  /// A change is told beside what all ranges have in common, which needs that many deviations; of
+  /// A change is found beside what all ranges have in common, which needs that many deviations; of
   /// several runs also alone, beside how it differs between them.
-  /// Returns: the least change that would be told, as a logarithm.
+  /// Returns: the least change that would be found, as a logarithm.
   double judge(judged_time& time, common_change const& common, double beside_needs,
                double alone_needs) const {
     double const change = time.change.value, beside = change - common.value;
@@ -355,8 +355,8 @@ class comparer {
     if (!alike) time.noise = std::sqrt(larger(time.within, time.of_runs));
     if (!(change > limit && told > limit)) return least;
     bool const beyond = alike && told > needed * time.noise;
-    // Code makes most calls slower; of two runs alone nothing tells a few that a busy machine
-    // interrupted for milliseconds from a few that are slower.
+    // Code makes most calls slower; of two runs alone nothing distinguishes a few that a busy
+    // machine interrupted for milliseconds from a few that are slower.
     bool const most = time.typical > limit;
     if (change <= time.limit) {
       time.verdict = range_verdict::accepted;

@@ -94,7 +94,7 @@ struct comparison {
   double change = 0;                   ///< of a step: after / before - 1
   double noise = 0;                    ///< standard deviation of `change`
   bool runs_known = false;  ///< `noise` has that between runs: of several runs, or `run_noise`
-  double resolution = 0;    ///< the least slowdown of a step that would be told from `noise`
+  double resolution = 0;    ///< the least slowdown of a step that would be found in `noise`
   double chance = 1;        ///< that steps no slower would look like these (Mann-Whitney)
   double common = 0;        ///< the change of the ranges together, which machines do as well
   std::size_t steps_to_decide = 0;  ///< a run, where inconclusive; 0: more steps do not help

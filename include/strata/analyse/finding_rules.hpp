@@ -184,6 +184,14 @@ class finding_rules : private kernel_rules {
     return above;
   }
 
+  /// Where bytes of HBM without a kernel may come from (a loop of cudaMalloc, kernel and cudaFree
+  /// moved 754 MiB: H200, CUDA 13.0).
+  std::string_view cleared_by_driver(std::size_t row) const noexcept {
+    return rows_[row].total.allocations == 0
+               ? ""
+               : "; it allocates, and the driver clears memory without a kernel";
+  }
+
   bool above_roof(finding_rule const& by) {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
@@ -192,6 +200,7 @@ class finding_rules : private kernel_rules {
                           percent(each.time_at_roof_ns / each.time_ns) + " of " +
                           std::string(each.level) + "'s or of its operations', from " +
                           std::string(to_string(each.evidence)) + " work: this is no result";
+      if (each.level == "HBM") title += cleared_by_driver(each.row);
       if (above.size() > most_of_a_rule)
         title += ", the longest of ranges above their roofs: " + std::to_string(above.size());
       finding& made = add(by, each.row, 0.0, std::move(title));
@@ -206,8 +215,9 @@ class finding_rules : private kernel_rules {
       for (std::size_t row = 0; row < in_.counters->rows && row < rows_.size(); ++row) {
         double const value = in_.counters->at(row, i, counter_scope::total).value;
         if (!(value > 105.0) || !is_dear(in_.roofline.limits[row].time_ns)) continue;
-        finding& made = add(by, row, 0.0,
-                            metric.key + " is " + fixed_string(value, 0) + " %: this is no result");
+        std::string title = metric.key + " is " + fixed_string(value, 0) + " %: this is no result";
+        if (metric.key == "hbm_of_peak") title += cleared_by_driver(row);
+        finding& made = add(by, row, 0.0, std::move(title));
         metric_entry_evidence(made, metric.key, value);
         ++found;
         break;
@@ -413,7 +423,7 @@ class finding_rules : private kernel_rules {
   }
 };
 
-// In the order in which they look: what explains a range's kernels stands before what only says
+// In the order in which they look: what explains a range's kernels comes before what only says
 // that they are slow.
 inline constexpr finding_rule finding_rules::rules[] = {
     {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",

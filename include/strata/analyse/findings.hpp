@@ -23,7 +23,7 @@
 
 STRATA_BEGIN
 
-/// A value that a finding rests on: where it stands in the files.
+/// A value that a finding rests on: where it is in the files.
 struct finding_evidence {
   std::string path;         ///< of the range; "" is the whole step
   std::string_view column;  ///< as in the CSV files, or of this analysis

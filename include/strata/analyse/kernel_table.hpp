@@ -89,7 +89,7 @@ inline std::size_t past_operator(std::string_view text, std::size_t at) {
   return next;
 }
 
-/// Past what may follow the arguments of a function in whose scope a name stands.
+/// Past what may follow the arguments of a function in whose scope a name is.
 inline std::size_t past_qualifiers(std::string_view text, std::size_t at) noexcept {
   for (bool more = true; more;) {
     more = false;

@@ -167,11 +167,20 @@ struct model {
   bool tied = false;             ///< the head is the table of tokens
   bool rms = true;               ///< RMSNorm, without it LayerNorm
   double other = 0;              ///< weights outside the blocks that nothing above describes
-  layer kinds[4];                ///< most models have one kind; a kind without a count is not there
+  /// Tokens beyond the next that are predicted (multi-token prediction: DeepSeek-V3, arXiv
+  /// 2412.19437, 2.2). Their blocks are among `kinds`, their other weights in `other`; for each the
+  /// head runs once more, and one product of width x width for each of `streams`.
+  double predicted = 0;
+  double streams = 1;  ///< of the residual (hyper-connections, arXiv 2409.19606)
+  layer kinds[4];      ///< most models have one kind; a kind without a count is not there
   precision bits;
 
   constexpr double rows_of_head() const noexcept {
     return padded_vocabulary > 0 ? padded_vocabulary : vocabulary;
+  }
+  /// Weights of `other` that a token is multiplied with again.
+  constexpr double other_again() const noexcept {
+    return predicted * (streams - 1) * width * width;
   }
   constexpr double layers() const noexcept {
     double all = 0;

@@ -81,7 +81,7 @@ class json_document {
  private:
   struct node {
     std::string_view key;
-    std::string_view text;  // of a number, as it stands in the source
+    std::string_view text;  // of a number, as it is in the source
     json_node first = 0;
     json_node next = 0;
     json_kind kind = json_kind::null;

@@ -2,6 +2,15 @@
 #ifndef STRATA_BASE_MACROS_HPP
 #define STRATA_BASE_MACROS_HPP
 
+// A file that is not there ends the compilation, with its name as the error. After #error it would
+// go on, to an error for each line that is C++17. <strata/c.h> is for units of any language.
+#if defined(__cplusplus) && __cplusplus < 201703L && !defined(STRATA_C_H)
+#if !defined(_MSVC_LANG) || _MSVC_LANG < 201703L
+#define STRATA_DETAIL_LANGUAGE "Strata needs C++17: compile with -std=c++17"
+#include STRATA_DETAIL_LANGUAGE
+#endif
+#endif
+
 // STRATA_ENABLED: 1 compiles the instrumentation in (the default), 0 leaves nothing of it. Set it
 // for the whole program
 // (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF); units that differ still link, because the

@@ -59,7 +59,7 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
     text += detail::aligned(rate(each.flops_per_s()), 11);
     text += detail::aligned(rate(each.bytes_per_s()), 11);
     text += detail::aligned(percent(each.of_ceiling()), 9);
-    text += each.by_device ? "  device\n" : "  host\n";
+    text += each.by_device ? "  device\n" : each.by_events ? "  events\n" : "  host\n";
   }
   for (benchmark_growth const& each : growth_of(results)) {
     std::string const power = detail::console_text(each.parameter) + "^";

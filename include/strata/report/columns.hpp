@@ -217,8 +217,8 @@ inline void allocation_columns(cell_sink& cells, report_input const& input,
   released ? cells.integer("released_at_ns", row.released_at) : cells.absent("released_at_ns");
   cells.text("released_in", row.released_in);
   cells.text("purpose", row.purpose < input.memory.purposes.size()
-                            ? input.memory.purposes[row.purpose].name
-                            : std::string());
+                            ? std::string_view(input.memory.purposes[row.purpose].name)
+                            : std::string_view());
 }
 
 /// A text of the profile; empty where there is none.

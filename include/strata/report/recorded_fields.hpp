@@ -21,7 +21,7 @@ namespace detail {
 
 inline constexpr std::string_view recording_magic = "strata recording ";
 
-/// What stands before a value in a recording.
+/// What precedes a value in a recording.
 enum class recorded_kind : unsigned char { integer, real, text, records, list, object };
 
 /// Whether a list is written as records, which are words of 32 bits, rather than member by member.

@@ -435,6 +435,13 @@ inline void write_json_string(text_writer& out, std::string_view text) {
   out.put('"');
 }
 
+/// Whether a cell keeps the character as it is, and needs no quotes for it.
+constexpr bool is_plain_in_csv(char c) noexcept {
+  auto const code = static_cast<unsigned char>(c);
+  return code - 0x2Du < 0x80u - 0x2Du ||
+         (code >= 0x20 && code < 0x2C && code != static_cast<unsigned char>('"'));
+}
+
 /// One cell of text as in RFC 4180. What a spreadsheet would run as a formula gets a leading ';
 /// bytes that are not UTF-8, and NUL, which many readers refuse, become U+FFFD.
 inline void write_csv_cell(text_writer& out, std::string_view text) {
@@ -443,8 +450,12 @@ inline void write_csv_cell(text_writer& out, std::string_view text) {
     static bool needs(char c) noexcept { return c == '"' || c == '\0'; }
     void write(char c) { out.write(c == '"' ? "\"\"" : replacement); }
   };
-  constexpr std::string_view formula = "=+-@\t\r";
-  bool const guarded = !text.empty() && formula.find(text.front()) != std::string_view::npos;
+  bool plain = true;  // most cells are, and one look at each character is enough for them
+  for (char const c : text) plain = plain && is_plain_in_csv(c);
+  char const first = text.empty() ? ' ' : text.front();
+  bool const guarded = first == '=' || first == '+' || first == '-' || first == '@' ||
+                       first == '\t' || first == '\r';  // a formula
+  if (plain && !guarded) return out.write(text);
   bool const quoted = text.find_first_of(",\"\r\n") != std::string_view::npos;
   if (quoted) out.put('"');
   if (guarded) out.put('\'');

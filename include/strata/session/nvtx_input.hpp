@@ -89,7 +89,7 @@ class nvtx_input {
     if (!waits_ || nvtx_ranges::heard()) return {};
     return {
         errc::unavailable,
-        "nvtx=in: no NVTX call was heard; if the program makes any, its first one came before "
+        "nvtx=in: no NVTX call arrived; if the program makes any, its first one came before "
         "the session: begin the session earlier, or by STRATA=, or set NVTX_INJECTION64_PATH to "
         "libcupti from outside"};
   }

@@ -6,6 +6,7 @@
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/mutex.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -293,15 +294,25 @@ class activity_buffers {
     {
       system_lock lock(self.store_.mutex());
       cupti::record* record = nullptr;
+      std::size_t offset = 0;  // of the last record that could be read
+      std::size_t read = 0;
       auto code = valid == 0 ? cupti::result::max_limit_reached
                              : api.get_next_record(buffer, valid, &record);
       for (; code == cupti::result::success; code = api.get_next_record(buffer, valid, &record)) {
+        auto const at =
+            static_cast<std::size_t>(reinterpret_cast<std::uint8_t const*>(record) - buffer);
+        if (read++ != 0) self.record_bytes_ = at - offset;
+        offset = at;
         if (!if_memory_allows([&] { self.store_.add(*record); }))
           self.dropped_.fetch_add(1, std::memory_order_relaxed);
       }
-      // Work that had not ended leaves a record that cannot be read, and so cannot be passed over.
-      if (code != cupti::result::max_limit_reached)
-        self.dropped_.fetch_add(1, std::memory_order_relaxed);
+      // Work that had not ended leaves a record that cannot be read, and so cannot be passed over:
+      // what follows it is lost too, and is counted by the size of the records before.
+      if (code != cupti::result::max_limit_reached) {
+        std::size_t const rest = (valid - offset) / self.record_bytes_;
+        self.dropped_.fetch_add(larger(std::size_t{1}, rest - (read != 0 && rest != 0 ? 1 : 0)),
+                                std::memory_order_relaxed);
+      }
     }
     self.pool_.give_back(buffer, valid);
     self.count_dropped();
@@ -322,6 +333,7 @@ class activity_buffers {
   memory_budget budget_;
   buffer_pool pool_{budget_};
   std::uint64_t pool_bytes_before_ = 0;  // buffers that earlier sessions left
+  std::size_t record_bytes_ = 208;       // of the last record; at first a kernel's of CUPTI 12
   graph_captures captures_;
   activity_store store_{budget_, captures_};
   status problem_;
