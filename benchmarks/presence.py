@@ -39,6 +39,7 @@ WAYS = {
     "traced once, unsubscribed": [ours, "late=traced+unsubscribe"],
     "subscribed late, traced once, finalized": ["late=subscribe+traced+unsubscribe+finalize"],
     "Strata host": ["STRATA=host,skip=1000000,active=1"],
+    "Strata trace, attach=window, before one": ["STRATA=attach=window," + never],
     "Strata trace, before a window": ["STRATA=" + never],
     "Strata trace, after a window": ["STRATA=" + window],
     "Strata trace=kernels, after a window": ["STRATA=" + window.replace("trace", "trace=kernels")],

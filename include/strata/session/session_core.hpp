@@ -214,7 +214,9 @@ class session_core {
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_));
-    if (options_.trace) tracing_ = keep(open_activity());
+    waits_to_attach_ = options_.attaches_in_windows();
+    guards_graphs_ = false;
+    if (options_.trace && !waits_to_attach_) attach();
     plan_steps();
     if (options_.synchronize) {
       recorder.state().before_end.store(&capture_guard::current_context);
@@ -287,6 +289,7 @@ class session_core {
   void plan_steps() {
     bool const counts =
         !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
+    guards_graphs_ = counts;
     if (counts) detail_activity().guard_graphs();
     if (!asks_for_steps_ && !windows_.used()) {
       options_.active = counts ? timed_steps : 0;
@@ -300,7 +303,7 @@ class session_core {
   void open_stream() {
     stream_.reset();
     if (!options_.perfetto || windows_.used()) return;
-    stream_.emplace(options_, tracing_);
+    stream_.emplace(options_, tracing_ || waits_to_attach_);
     status const opened = stream_->open();
     if (opened.ok()) return;
     stream_.reset();
@@ -400,6 +403,9 @@ class session_core {
     problems_.resize(problems_at_start_);
     recorder.begin_anew(log_bytes());
     if (tracing_) detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20);
+    if (!options_.attaches_in_windows()) return;
+    detail_activity().close();
+    waits_to_attach_ = true;
   }
 
   counter_collector& no_passes_by_program() {
@@ -412,16 +418,20 @@ class session_core {
   }
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
-  status open_activity() {
-    return detail_activity().open(std::int64_t{options_.buffers_mb} << 20,
-                                  {options_.trace_kernels, options_.trace_copies,
-                                   options_.trace_memory, options_.trace_waits});
+
+  void attach() {
+    waits_to_attach_ = false;
+    tracing_ = keep(detail_activity().open(std::int64_t{options_.buffers_mb} << 20,
+                                           {options_.trace_kernels, options_.trace_copies,
+                                            options_.trace_memory, options_.trace_waits}));
+    if (tracing_ && guards_graphs_) detail_activity().guard_graphs();
   }
 
   void open_window(phase now) {
     if (now == phase::skip) return;
     detail::recorder& recorder = detail::recorder::instance();
     window_pending_ = false;
+    if (waits_to_attach_) attach();
     if (tracing_ && !window_open_) {
       status const opened = detail_activity().begin_window();
       keep(opened);
@@ -548,6 +558,8 @@ class session_core {
   std::size_t said_ = 0;  // how many of the problems, the first ones, were printed before
   bool running_ = false;
   bool tracing_ = false;
+  bool waits_to_attach_ = false;  // until a window begins
+  bool guards_graphs_ = false;    // since steps are counted
   bool window_open_ = false;
   bool window_pending_ = false;
 };
