@@ -4,6 +4,9 @@
 //
 //   presence [early=ACTION+...] [late=ACTION+...]   one line of JSON: us a call, median
 //   presence steps=N every=K                        us a step by its place in the period of K
+//   presence cycles=N                               CUPTI comes, traces a token and goes, N times:
+//   us
+//                                                   of each part; what becomes of graphs
 //
 // early: before graphs are made; late: after it. With STRATA set the session begins early, and six
 // steps follow late.
@@ -103,6 +106,7 @@ class client {
       code = unsubscribe_(subscriber_);
     } else if (action == "finalize") {
       code = finalize_();
+      registered_ = false;
     }
     tell(std::string("action ").append(action), now_us() - begin);
     if (code != CUPTI_SUCCESS) tell(std::string("code of ").append(action), code);
@@ -260,19 +264,27 @@ class program {
           [&] { check(cudaGraphExecDestroy(make(100)), "cudaGraphExecDestroy"); });
   }
 
- private:
-  void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
-
-  cudaGraphExec_t make(int count) {
+  cudaGraph_t capture(int count) {
     cudaGraph_t graph = nullptr;
-    cudaGraphExec_t made = nullptr;
     check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
     for (int i = 0; i < count; ++i) work<<<132, 128, 0, stream_>>>(device_, vocabulary);
     check(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+    return graph;
+  }
+  cudaGraphExec_t make(int count) {
+    cudaGraph_t const graph = capture(count);
+    cudaGraphExec_t made = nullptr;
     check(cudaGraphInstantiate(&made, graph, 0), "cudaGraphInstantiate");
     check(cudaGraphDestroy(graph), "cudaGraphDestroy");
     return made;
   }
+  cudaError_t launch(cudaGraphExec_t graph) {
+    cudaError_t const code = cudaGraphLaunch(graph, stream_);
+    return code == cudaSuccess ? cudaStreamSynchronize(stream_) : code;
+  }
+
+ private:
+  void wait() { check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
   template <class Call>
   void timed(char const* name, int samples, Call call) {
@@ -329,6 +341,79 @@ void act(client& cupti, program& run, std::string_view actions) {
   }
 }
 
+/// What a graph gives that was made, updated or changed in a way while CUPTI was there.
+void tell_graphs(client& cupti, program& run) {
+  cudaGraphExec_t const before = run.make(10), updated = run.make(10);
+  cudaGraph_t const recipe = run.capture(10), plan = run.capture(10);
+  cudaGraphExec_t with_parameters = nullptr;
+  check(cudaGraphInstantiate(&with_parameters, plan, 0), "cudaGraphInstantiate");
+  cupti.act("subscribe");
+  cupti.trace(true, "traced");
+  cudaGraphExec_t const beside = run.make(10), gone = run.make(10);
+  cudaGraphExec_t of_recipe = nullptr;
+  check(cudaGraphInstantiate(&of_recipe, recipe, 0), "cudaGraphInstantiate");
+  for (cudaGraphExec_t each : {before, updated, with_parameters, beside, gone, of_recipe})
+    check(run.launch(each), "cudaGraphLaunch");
+  cudaGraph_t const other = run.capture(10);
+  cudaGraphExecUpdateResultInfo outcome{};
+  check(cudaGraphExecUpdate(updated, other, &outcome), "cudaGraphExecUpdate");
+  check(cudaGraphExecDestroy(gone), "cudaGraphExecDestroy");
+  cudaGraphNode_t members[10];
+  std::size_t count = 10;
+  check(cudaGraphGetNodes(plan, members, &count), "cudaGraphGetNodes");
+  cudaKernelNodeParams how{};
+  check(cudaGraphKernelNodeGetParams(members[3], &how), "cudaGraphKernelNodeGetParams");
+  check(cudaGraphExecKernelNodeSetParams(with_parameters, members[3], &how),
+        "cudaGraphExecKernelNodeSetParams");
+  cupti.flush();
+  cupti.trace(false, "traced");
+  cupti.act("unsubscribe");
+  cupti.act("finalize");
+  auto const launched = [&](char const* name, cudaGraphExec_t graph) {
+    tell(name, run.launch(graph));
+    (void)cudaGetLastError();
+    std::fflush(stdout);
+  };
+  launched("graph from before", before);
+  launched("graph whose parameters were set", with_parameters);
+  launched("graph that was updated", updated);
+  cudaGraphExec_t late = nullptr;
+  check(cudaGraphInstantiate(&late, other, 0), "cudaGraphInstantiate");
+  launched("graph instantiated after, captured beside", late);
+  launched("graph made beside, of a recipe from before", of_recipe);
+  launched("graph made beside", beside);
+}
+
+void measure_cycles(client& cupti, program& run, int cycles) {
+  std::vector<double> parts[6];
+  for (int i = 0; i < cycles; ++i) {
+    double at[7];
+    at[0] = now_us();
+    cupti.act("subscribe");
+    cupti.act("captures");
+    cupti.act("calls");
+    at[1] = now_us();
+    cupti.trace(true, "traced");
+    at[2] = now_us();
+    run.token();
+    at[3] = now_us();
+    cupti.flush();
+    cupti.trace(false, "traced");
+    at[4] = now_us();
+    cupti.act("finalize");
+    at[5] = now_us();
+    for (int j = 0; j < 10; ++j) run.token();
+    at[6] = now_us();
+    for (std::size_t j = 0; j < 6; ++j) parts[j].push_back(at[j + 1] - at[j]);
+  }
+  char const* const names[] = {"come", "begin to trace",  "a token", "end",
+                               "go",   "ten tokens after"};
+  for (std::size_t j = 0; j < 6; ++j) {
+    tell(std::string("first, ") + names[j], parts[j][0]);
+    tell(std::string("all, ") + names[j], median(parts[j]));
+  }
+}
+
 void measure_steps(program& run, int steps, int every) {
   std::vector<std::vector<double>> by_place(static_cast<std::size_t>(every));
   for (int i = 0; i < steps; ++i) {
@@ -347,12 +432,13 @@ void measure_steps(program& run, int steps, int every) {
 
 int main(int argc, char** argv) {
   std::string_view early, late;
-  int steps = 0, every = 1;
+  int steps = 0, every = 1, cycles = 0;
   for (int i = 1; i < argc; ++i) {
     std::string_view const option = argv[i];
     if (option.substr(0, 6) == "early=") early = option.substr(6);
     if (option.substr(0, 5) == "late=") late = option.substr(5);
     if (option.substr(0, 6) == "steps=") steps = std::atoi(argv[i] + 6);
+    if (option.substr(0, 7) == "cycles=") cycles = std::atoi(argv[i] + 7);
     if (option.substr(0, 6) == "every=") every = std::atoi(argv[i] + 6);
   }
   std::printf("{\"early\":\"%.*s\",\"late\":\"%.*s\",\"strata\":\"%s\"",
@@ -366,7 +452,11 @@ int main(int argc, char** argv) {
   tell("action session", now_us() - begin);
   run.make_graphs();
   act(cupti, run, late);
-  if (steps != 0) {
+  if (cycles != 0) {
+    measure_cycles(cupti, run, cycles);
+    std::fflush(stdout);
+    tell_graphs(cupti, run);
+  } else if (steps != 0) {
     measure_steps(run, steps, every);
   } else {
     for (int i = 0; i < 6; ++i) {

@@ -44,10 +44,9 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
-  /// `attach=window`: CUPTI comes into the process with the first window instead of the session, so
-  /// that a program without a window pays nothing. With windows that are reported one by one it
-  /// goes after each report, where it can. Requires: no other thread makes or destroys CUDA graphs
-  /// at that moment, as at the start of a session.
+  /// `attach=window`: CUPTI is in the process during windows only: it comes when one begins and
+  /// goes when it ends, where it can. Requires: no other thread makes or destroys CUDA graphs when
+  /// it comes, as at the start of a session.
   bool attach_in_window = false;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =

@@ -89,18 +89,43 @@ TEST_CASE("a program whose file nobody touched has no CUPTI; after a report it h
   CHECK(fake_buffers_outstanding() == 0);
 }
 
-TEST_CASE("windows that are reported together: CUPTI comes with the first and stays to the end") {
+TEST_CASE("windows that are reported together: CUPTI comes and goes, and all of them add up") {
   attached s("every=10,active=2");
   for (int step = 0; step < 40; ++step) {
     CAPTURE(step);
-    CHECK((fake_subscribed() != 0) == (step > 8));
+    CHECK(nothing_of_cupti() == (step % 10 != 9));
     s.step(3);
-    fake::check_tracing(step % 10 == 8);
+    if (step % 10 != 8) fake::check_tracing(false);
   }
   strata::profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(fake::row(p, "work").self.kernels == 24);
+  CHECK(fake::row(p, "work").self.launches == 24);
+  CHECK(p.launches.size() == 24 + 4 * 100);  // and those between the steps of a window
+  for (std::size_t i = 1; i < p.launches.size(); ++i)
+    CHECK(p.launches[i].correlation > p.launches[i - 1].correlation);
+  CHECK(p.steps.size() == 8);
   CHECK(nothing_of_cupti());
+}
+
+TEST_CASE("a graph from before is launched in a window and after it") {
+  fake_graph_t const graph = fake_graph_create();
+  fake_kernel kernel;
+  (void)fake_graph_create_node(graph, &kernel);
+  fake_graph_t const executable = fake_graph_clone(graph);
+  attached s("every=10,active=1");
+  for (int step = 0; step < 30; ++step) {
+    CHECK(nothing_of_cupti());
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    (void)fake_graph_launch(executable, 7);
+  }
+  strata::profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(fake::row(p, "work").self.kernels == 3);
+  (void)fake_graph_launch(executable, 7);
+  CHECK(nothing_of_cupti());
+  CHECK(fake_misuse_count() == 0);
 }
 
 TEST_CASE("a session that ends before its first window needs no CUPTI") {

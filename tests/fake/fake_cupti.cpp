@@ -184,6 +184,8 @@ void detach() {
   s.spare.clear();
   s.outstanding = 0;
   s.callbacks_made = 0;
+  s.correlation = 0;
+  ++s.stays;
 }
 
 // ---- records ----

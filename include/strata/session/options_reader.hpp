@@ -84,7 +84,7 @@ class options_reader {
        ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
       {"attach", "=start|window",
-       "when CUPTI comes into the process: with the session, or a window", "start"},
+       "when CUPTI is in the process: from the start, or in windows only", "start"},
       {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
       {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
        ""},

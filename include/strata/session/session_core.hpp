@@ -216,7 +216,7 @@ class session_core {
       keep(cpu_counters_->open(options_.cpu_counters, problems_));
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
-    if (options_.trace && !waits_to_attach_) attach();
+    if (options_.trace && !waits_to_attach_) (void)attach();
     plan_steps();
     if (options_.synchronize) {
       recorder.state().before_end.store(&capture_guard::current_context);
@@ -403,9 +403,6 @@ class session_core {
     problems_.resize(problems_at_start_);
     recorder.begin_anew(log_bytes());
     if (tracing_) detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20);
-    if (!options_.attaches_in_windows()) return;
-    detail_activity().close();
-    waits_to_attach_ = true;
   }
 
   counter_collector& no_passes_by_program() {
@@ -419,20 +416,23 @@ class session_core {
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
 
-  void attach() {
-    waits_to_attach_ = false;
-    tracing_ = keep(detail_activity().open(std::int64_t{options_.buffers_mb} << 20,
-                                           {options_.trace_kernels, options_.trace_copies,
-                                            options_.trace_memory, options_.trace_waits}));
-    if (tracing_ && guards_graphs_) detail_activity().guard_graphs();
+  /// CUPTI comes into the process, for the first time in this session or once more.
+  bool attach() {
+    activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
+                                                  options_.trace_memory, options_.trace_waits};
+    if (!keep(tracing_ ? detail_activity().attach(chosen)
+                       : detail_activity().open(std::int64_t{options_.buffers_mb} << 20, chosen)))
+      return false;
+    if (guards_graphs_) detail_activity().guard_graphs();
+    return tracing_ = true;
   }
 
   void open_window(phase now) {
     if (now == phase::skip) return;
     detail::recorder& recorder = detail::recorder::instance();
     window_pending_ = false;
-    if (waits_to_attach_) attach();
-    if (tracing_ && !window_open_) {
+    if (waits_to_attach_ && !window_open_) waits_to_attach_ = !attach();
+    if (tracing_ && !waits_to_attach_ && !window_open_) {
       status const opened = detail_activity().begin_window();
       keep(opened);
       if (!opened.ok() && opened.code() != errc::not_supported) tracing_ = false;
@@ -456,6 +456,9 @@ class session_core {
     if (options_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
     window_pending_ = tracing_ && !detail_activity().end_window();
+    if (window_pending_ || !options_.attaches_in_windows()) return;
+    if (tracing_) detail_activity().detach();
+    waits_to_attach_ = true;
   }
 
   /// From ticks to ns.

@@ -164,8 +164,9 @@ class activity_buffers {
       if (code != cupti::result::success)
         return {errc::unavailable, library.describe("cuptiActivityRegisterCallbacks", code)};
       attached_ = true;
+      std::uint64_t const ours = dropped_.load();
       count_dropped();
-      dropped_.store(0);  // nobody's
+      dropped_.store(ours);
     }
     // CUPTI holds full buffers until the period is over (H200, CUDA 13.0), so a long one needs
     // many.
@@ -175,10 +176,16 @@ class activity_buffers {
     return {};
   }
 
-  /// CUPTI is gone from the process: the next session attaches again.
-  void detach() noexcept {
+  /// CUPTI is gone from the process, where its newest correlation id was this one: the next window
+  /// attaches again.
+  void detach(std::uint32_t newest) noexcept {
     attached_ = false;
     pool_.take_all_back();
+    store_.continue_ids(newest);
+  }
+  /// The number of a call by CUPTI's correlation id. Threads: any.
+  std::uint32_t id_of(std::uint32_t correlation) const noexcept {
+    return store_.id_of(correlation);
   }
 
   /// A new session begins: what came too late for the last one is forgotten.
