@@ -70,6 +70,16 @@ void tell(std::string_view what, double us) {
   std::printf(",\"%.*s\":%.3f", static_cast<int>(what.size()), what.data(), us);
 }
 
+double resident_mb() {
+  std::FILE* const file = std::fopen("/proc/self/status", "r");
+  char line[256];
+  double kb = 0.0;
+  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
+    if (std::strncmp(line, "VmRSS:", 6) == 0) kb = std::atof(line + 6);
+  if (file != nullptr) std::fclose(file);
+  return kb / 1024.0;
+}
+
 // ---- CUPTI ----
 
 class client {
@@ -405,6 +415,8 @@ void measure_cycles(client& cupti, program& run, int cycles) {
     for (int j = 0; j < 10; ++j) run.token();
     at[6] = now_us();
     for (std::size_t j = 0; j < 6; ++j) parts[j].push_back(at[j + 1] - at[j]);
+    if (i == 0 || i == cycles / 2 || i == cycles - 1)
+      tell("MB after " + std::to_string(i + 1), resident_mb());
   }
   char const* const names[] = {"come", "begin to trace",  "a token", "end",
                                "go",   "ten tokens after"};
