@@ -108,6 +108,19 @@ TEST_CASE("windows that are reported together: CUPTI comes and goes, and all of 
   CHECK(nothing_of_cupti());
 }
 
+TEST_CASE("a timeline that is written meanwhile asks nothing of CUPTI while it is gone") {
+  attached s("every=20,active=1,formats=perfetto");
+  for (int step = 0; step < 60; ++step) {
+    s.step();
+    if (step % 20 == 19) usleep(1'200'000);  // it is written each second
+  }
+  s.stop();
+  CHECK(s.report().ok());
+  INFO(fake_last_misuse());
+  CHECK(fake_misuse_count() == 0);
+  CHECK(fs::file_size(s / "out/trace.perfetto-trace") > 0);
+}
+
 TEST_CASE("a graph from before is launched in a window and after it") {
   fake_graph_t const graph = fake_graph_create();
   fake_kernel kernel;

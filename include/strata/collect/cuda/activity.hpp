@@ -341,7 +341,7 @@ class activity_collector {
   void let_go() {
     if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
     {
-      detail::capture_guard::exclusive const alone;
+      detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
       if (!alone) return;
       follow_graphs(0);
     }

@@ -256,7 +256,8 @@ class activity_buffers {
       system_lock lock(store_.mutex());
       arrived = store_.queue().size() != 0;
     }
-    if (arrived) sample_clocks();  // so that the times of these records lie between two samples
+    if (arrived && attached_)
+      sample_clocks();  // so that the times of these records lie between two samples
     system_lock lock(store_.mutex());
     take(store_.queue(), store_.names(), bridge_);
   }
@@ -323,8 +324,8 @@ class activity_buffers {
   }
 
   cupti_library const* library_ = nullptr;
-  bool attached_ = false;  // CUPTI has the callbacks
-  clock_bridge bridge_;    // guarded by the store's mutex
+  std::atomic<bool> attached_{false};  // CUPTI has the callbacks
+  clock_bridge bridge_;                // guarded by the store's mutex
   std::atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};
