@@ -4,7 +4,7 @@
 //
 //   presence [early=ACTION+...] [late=ACTION+...]   one line of JSON: us a call, median
 //   presence steps=N every=K                        us a step by its place in the period of K
-//   presence cycles=N                               CUPTI comes, traces a token and goes, N times:
+//   presence cycles=N [late=untraced]               CUPTI comes, traces a token and goes, N times:
 //   us
 //                                                   of each part; what becomes of graphs
 //
@@ -33,6 +33,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,6 +119,7 @@ class client {
     } else if (action == "finalize") {
       code = finalize_();
       registered_ = false;
+      free_buffers();
     }
     tell(std::string("action ").append(action), now_us() - begin);
     if (code != CUPTI_SUCCESS) tell(std::string("code of ").append(action), code);
@@ -189,14 +192,31 @@ class client {
     }
   }
   static void CUPTIAPI on_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, void const*) {}
+  static std::set<std::uint8_t*>& buffers() {
+    static auto& all = *new std::set<std::uint8_t*>;
+    return all;
+  }
+  static std::mutex& mutex() {
+    static auto& only = *new std::mutex;
+    return only;
+  }
   static void CUPTIAPI on_request(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
     *size = std::size_t{2} << 20;
     *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(64, *size));
     *most = 0;
+    std::lock_guard<std::mutex> const lock(mutex());
+    buffers().insert(*buffer);
   }
   static void CUPTIAPI on_complete(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t,
                                    std::size_t) {
-    std::free(buffer);
+    std::lock_guard<std::mutex> const lock(mutex());
+    if (buffers().erase(buffer) != 0) std::free(buffer);
+  }
+  /// CUPTI is gone, and with it the callbacks for those that it held.
+  static void free_buffers() {
+    std::lock_guard<std::mutex> const lock(mutex());
+    for (std::uint8_t* const each : buffers()) std::free(each);
+    buffers().clear();
   }
 
   void* library_ = nullptr;
@@ -394,7 +414,7 @@ void tell_graphs(client& cupti, program& run) {
   launched("graph made beside", beside);
 }
 
-void measure_cycles(client& cupti, program& run, int cycles) {
+void measure_cycles(client& cupti, program& run, int cycles, bool traces) {
   std::vector<double> parts[6];
   for (int i = 0; i < cycles; ++i) {
     double at[7];
@@ -403,19 +423,19 @@ void measure_cycles(client& cupti, program& run, int cycles) {
     cupti.act("captures");
     cupti.act("calls");
     at[1] = now_us();
-    cupti.trace(true, "traced");
+    if (traces) cupti.trace(true, "traced");
     at[2] = now_us();
     run.token();
     at[3] = now_us();
-    cupti.flush();
-    cupti.trace(false, "traced");
+    if (traces) cupti.flush();
+    if (traces) cupti.trace(false, "traced");
     at[4] = now_us();
     cupti.act("finalize");
     at[5] = now_us();
     for (int j = 0; j < 10; ++j) run.token();
     at[6] = now_us();
     for (std::size_t j = 0; j < 6; ++j) parts[j].push_back(at[j + 1] - at[j]);
-    if (i == 0 || i == cycles / 2 || i == cycles - 1)
+    if (i == 0 || i == 10 || i == cycles / 2 || i == cycles - 1)
       tell("MB after " + std::to_string(i + 1), resident_mb());
   }
   char const* const names[] = {"come", "begin to trace",  "a token", "end",
@@ -434,6 +454,7 @@ void measure_steps(program& run, int steps, int every) {
       STRATA_STEP();
       run.token();
     }
+    if (i % (steps / 5) == steps / 10) tell("MB at " + std::to_string(i), resident_mb());
     if (i >= 2 * every) by_place[static_cast<std::size_t>(i % every)].push_back(now_us() - begin);
   }
   for (std::size_t i = 0; i < by_place.size(); ++i)
@@ -465,7 +486,7 @@ int main(int argc, char** argv) {
   run.make_graphs();
   act(cupti, run, late);
   if (cycles != 0) {
-    measure_cycles(cupti, run, cycles);
+    measure_cycles(cupti, run, cycles, late != "untraced");
     std::fflush(stdout);
     tell_graphs(cupti, run);
   } else if (steps != 0) {
