@@ -174,8 +174,8 @@ FAKE_EXPORT std::size_t fake_buffers_outstanding();  // requested and not yet re
 FAKE_EXPORT int fake_kind_enabled(std::uint32_t kind);
 FAKE_EXPORT int fake_subscribed();
 /// Callbacks of all kinds since the start or the last cuptiFinalize. That one takes all of the
-/// client's state with it: correlation ids begin anew, and graphs that were instantiated or updated
-/// beside it cannot be launched any more, those from before can (H200, CUDA 13.0). It ends the
+/// client's state with it: correlation ids begin anew, and so do the numbers of graphs' nodes, so
+/// that to launch a graph that was instantiated or updated beside it is a misuse. It ends the
 /// process where another thread's callback lasts beside it, or where it is called beside a call of
 /// the program and not in the exit callback of one.
 FAKE_EXPORT std::size_t fake_callbacks_made();

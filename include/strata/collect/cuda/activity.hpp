@@ -334,10 +334,9 @@ class activity_collector {
   }
 
   /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
-  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where graphs were
-  /// made beside it, which cannot be launched without it, and where later sessions need what it
-  /// knows: the modules whose NVTX it serves, its profiler. Graphs that were made before it came do
-  /// not need it. Source: cuptiFinalize.
+  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where later windows
+  /// and sessions need what it knows: the nodes of graphs that were made beside it, the modules
+  /// whose NVTX it serves, its profiler. Source: cuptiFinalize.
   void let_go() {
     if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
     {
