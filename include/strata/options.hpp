@@ -44,6 +44,10 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
+  /// `attach=window`: CUPTI is in the process during windows only: it comes when one begins and
+  /// goes when it ends, where it can. Requires: no other thread makes or destroys CUDA graphs when
+  /// it comes, as at the start of a session.
+  bool attach_in_window = false;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
@@ -89,6 +93,12 @@ struct options {
 
   /// Whether each window has a report of its own, while the program goes on.
   bool reports_windows() const noexcept { return !trigger.empty() || (every != 0 && keep != 0); }
+
+  /// Whether CUPTI comes with a window. With `nvtx=in` it cannot: NVTX looks for its tool at the
+  /// program's first NVTX call.
+  bool attaches_in_windows() const noexcept {
+    return attach_in_window && trace && has_schedule() && !nvtx_in();
+  }
 
   /// Whether the steps are recorded in windows rather than all.
   bool has_schedule() const noexcept {

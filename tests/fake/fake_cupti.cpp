@@ -184,6 +184,8 @@ void detach() {
   s.spare.clear();
   s.outstanding = 0;
   s.callbacks_made = 0;
+  s.correlation = 0;
+  ++s.stays;
 }
 
 // ---- records ----
@@ -460,6 +462,7 @@ FAKE_EXPORT result cuptiGetResultString(result code, const char** text) {
 
 FAKE_EXPORT result cuptiGetTimestamp(std::uint64_t* time_ns) {
   FAKE_FUNCTION(anywhere);
+  if (s.finalized) fake::misuse(s, "cuptiGetTimestamp after cuptiFinalize");
   *time_ns = fake::now_ns(s);
   return result::success;
 }

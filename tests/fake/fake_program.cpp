@@ -545,7 +545,9 @@ fake_graph_t fake_graph_clone(fake_graph_t graph) {
                           data.node = fake::handle_of(each.id);
                           fake::tell_resource(fake::resource_id::graph_node_cloned, data);
                         }
-                        with_state([&](fake::state& s) { s.graphs[copy] = {true, nodes}; });
+                        with_state([&](fake::state& s) {
+                          s.graphs[copy] = {true, nodes, s.subscribed ? s.stays : 0};
+                        });
                         fake::cupti::graph_data executable{};
                         executable.graph = fake::handle_of(graph);
                         executable.exec = fake::handle_of(copy);
@@ -574,7 +576,10 @@ std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
       data.original_node = fake::handle_of(to[i].id);
       fake::tell_resource(fake::resource_id::graph_node_updated, data);
     }
-    with_state([&](fake::state& s) { s.graphs[executable].nodes = to; });
+    with_state([&](fake::state& s) {
+      s.graphs[executable].nodes = to;
+      if (s.subscribed) s.graphs[executable].beside = s.stays;
+    });
     return 0;
   });
 }
@@ -582,8 +587,13 @@ std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
 std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
   return fake::perform({"cuGraphLaunch", "cudaGraphLaunch_v10000"}, [&](std::uint32_t correlation) {
     fake::graph graph;
-    with_state([&](fake::state& s) { graph = s.graphs[executable]; });
-    if (!graph.executable) return 1;  // CUDA_ERROR_INVALID_VALUE
+    bool outlives = false;
+    with_state([&](fake::state& s) {
+      graph = s.graphs[executable];
+      outlives = graph.beside != 0 && graph.beside != s.stays;
+      if (outlives) misuse(s, "a graph that was made beside CUPTI is launched without it");
+    });
+    if (!graph.executable || outlives) return 1;  // CUDA_ERROR_INVALID_VALUE
     for (const fake::node& each : graph.nodes) {
       for (int i = 0; i < each.times; ++i) {
         fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);

@@ -46,6 +46,7 @@ struct node {
 struct graph {
   bool executable = false;
   std::vector<node> nodes;
+  std::uint64_t beside = 0;  // which of CUPTI's stays in the process, where it was made in one
 };
 
 // Everything that fake_reset puts back.
@@ -81,6 +82,7 @@ struct settings {
   std::size_t callbacks_under_way = 0;
   std::size_t calls_under_way = 0;
   std::size_t callbacks_made = 0;
+  std::uint64_t stays = 1;  // of CUPTI in the process, the present or next one
   std::set<std::pair<int, std::uint32_t>> callbacks;
   std::set<std::uint32_t> kinds;
   std::map<int, std::vector<std::uint8_t>> attributes;

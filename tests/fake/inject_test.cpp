@@ -159,6 +159,12 @@ TEST_CASE("an annotated program without an implementation gets its whole profile
       injected const second(words, "trace,skip=1,active=1", by, name);
       CHECK(second.calls() == call_counts{{"own", 1}});
       CHECK(second.kernels() == "own:3 ");
+      injected const late(words, "trace,skip=1,active=1,attach=window", by, name);
+      CHECK(has(late.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+      CHECK(late.kernels() == "own:3 ");
+      injected const never(words, "trace,skip=9,active=1,attach=window", by, name);
+      CHECK(has(never.end.out, "subscribed: 0\nmisuses: 0 0\n"));
+      CHECK(has(never.end.err, "the first one to keep is step 9"));
     }
     // The first range comes before the driver, or without one.
     injected const early({"work=0", "init", "context", "work=3", "tell"}, "trace", way::preload,

@@ -106,6 +106,16 @@ TEST_CASE("the order of ranges") {
   CHECK(bad("sort", &chosen) == "STRATA: \"sort=\" is ignored: sort takes cost, order or name.");
 }
 
+TEST_CASE("when CUPTI comes") {
+  CHECK_FALSE(good("every=9").attach_in_window);
+  CHECK(good("attach=window,trigger=now").attaches_in_windows());
+  CHECK(good("attach=window,every=9").attaches_in_windows());
+  CHECK_FALSE(good("attach=window,attach=start,every=9").attaches_in_windows());
+  for (char const* const never : {"", "host,every=9", "every=9,nvtx=in", "every=9,nvtx=in+out"})
+    CHECK_FALSE(good(std::string("attach=window,") + never).attaches_in_windows());
+  CHECK(bad("attach=late") == "STRATA: \"attach=late\" is ignored: attach takes start or window.");
+}
+
 TEST_CASE("on, off and host") {
   CHECK(good("1").enabled);
   CHECK(good("on").enabled);

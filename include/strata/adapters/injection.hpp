@@ -89,6 +89,8 @@ class injection {
   static void initialize() {
     strata::options const asked = wanted();
     if (!asked.enabled || now().load() != stage::idle || !starts_session()) return;
+    // CUPTI waits for a window; the first range begins the session.
+    if (asked.attaches_in_windows() && !asked.help && !asked.list_metrics) return;
     if (!asked.help && (asked.trace || asked.list_metrics)) {
       subscribe();
     } else {

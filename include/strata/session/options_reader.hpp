@@ -83,6 +83,8 @@ class options_reader {
       {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
        ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
+      {"attach", "=start|window",
+       "when CUPTI is in the process: from the start, or in windows only", "start"},
       {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
       {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
        ""},
@@ -203,6 +205,11 @@ class options_reader {
     if (key == "trigger") {
       if (value.empty()) return wrong(key, value, "a file, as in trigger=/tmp/profile-now");
       to_->trigger = std::string(value);
+      return;
+    }
+    if (key == "attach") {
+      if (value != "start" && value != "window") return wrong(key, value, "start or window");
+      to_->attach_in_window = value == "window";
       return;
     }
     if (key == "counters") return counters(value);

@@ -65,6 +65,14 @@ class schedule {
       return {errc::bad_argument,
               "every=, skip= and repeat= are ignored beside trigger=, which takes a window of "
               "warmup + active steps each time that its file is touched"};
+    if (wanted.attach_in_window && wanted.trace && !wanted.attaches_in_windows())
+      return {
+          errc::bad_argument,
+          wanted.nvtx_in()
+              ? "attach=window is ignored beside nvtx=in: NVTX looks for CUPTI at the program's "
+                "first NVTX call"
+              : "attach=window is ignored: there are no windows; add trigger=, every=, or skip= "
+                "and active="};
     if (wanted.keep != 0 && !wanted.reports_windows())
       return {errc::bad_argument,
               "keep= is ignored: it is the number of windows whose reports stay, and neither "

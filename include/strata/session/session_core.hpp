@@ -214,7 +214,9 @@ class session_core {
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_));
-    if (options_.trace) tracing_ = keep(open_activity());
+    waits_to_attach_ = options_.attaches_in_windows();
+    guards_graphs_ = false;
+    if (options_.trace && !waits_to_attach_) (void)attach();
     plan_steps();
     if (options_.synchronize) {
       recorder.state().before_end.store(&capture_guard::current_context);
@@ -287,6 +289,7 @@ class session_core {
   void plan_steps() {
     bool const counts =
         !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
+    guards_graphs_ = counts;
     if (counts) detail_activity().guard_graphs();
     if (!asks_for_steps_ && !windows_.used()) {
       options_.active = counts ? timed_steps : 0;
@@ -300,7 +303,7 @@ class session_core {
   void open_stream() {
     stream_.reset();
     if (!options_.perfetto || windows_.used()) return;
-    stream_.emplace(options_, tracing_);
+    stream_.emplace(options_, tracing_ || waits_to_attach_);
     status const opened = stream_->open();
     if (opened.ok()) return;
     stream_.reset();
@@ -412,17 +415,24 @@ class session_core {
   }
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
-  status open_activity() {
-    return detail_activity().open(std::int64_t{options_.buffers_mb} << 20,
-                                  {options_.trace_kernels, options_.trace_copies,
-                                   options_.trace_memory, options_.trace_waits});
+
+  /// CUPTI comes into the process, for the first time in this session or once more.
+  bool attach() {
+    activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
+                                                  options_.trace_memory, options_.trace_waits};
+    if (!keep(tracing_ ? detail_activity().attach(chosen)
+                       : detail_activity().open(std::int64_t{options_.buffers_mb} << 20, chosen)))
+      return false;
+    if (guards_graphs_) detail_activity().guard_graphs();
+    return tracing_ = true;
   }
 
   void open_window(phase now) {
     if (now == phase::skip) return;
     detail::recorder& recorder = detail::recorder::instance();
     window_pending_ = false;
-    if (tracing_ && !window_open_) {
+    if (waits_to_attach_ && !window_open_) waits_to_attach_ = !attach();
+    if (tracing_ && !waits_to_attach_ && !window_open_) {
       status const opened = detail_activity().begin_window();
       keep(opened);
       if (!opened.ok() && opened.code() != errc::not_supported) tracing_ = false;
@@ -446,6 +456,9 @@ class session_core {
     if (options_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
     window_pending_ = tracing_ && !detail_activity().end_window();
+    if (window_pending_ || !options_.attaches_in_windows()) return;
+    if (tracing_) detail_activity().detach();
+    waits_to_attach_ = true;
   }
 
   /// From ticks to ns.
@@ -548,6 +561,8 @@ class session_core {
   std::size_t said_ = 0;  // how many of the problems, the first ones, were printed before
   bool running_ = false;
   bool tracing_ = false;
+  bool waits_to_attach_ = false;  // until a window begins
+  bool guards_graphs_ = false;    // since steps are counted
   bool window_open_ = false;
   bool window_pending_ = false;
 };

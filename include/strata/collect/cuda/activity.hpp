@@ -50,10 +50,16 @@ class activity_collector {
     return *only;
   }
 
-  /// Finds the driver and CUPTI, becomes CUPTI's subscriber and begins to follow graph nodes.
-  /// Errors: unavailable (no driver, device, libcupti), busy (another subscriber), internal.
-  /// Source: cuptiSubscribe, cuptiEnableCallback.
+  /// A session begins, with CUPTI in the process. Errors: those of `attach`.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
+    status const attached = attach(chosen);
+    return attached.ok() ? reset(memory_limit_bytes) : attached;
+  }
+
+  /// Finds the driver and CUPTI, becomes CUPTI's subscriber and begins to follow graph nodes; what
+  /// the session has recorded stays. Errors: unavailable (no driver, device, libcupti), busy
+  /// (another subscriber), internal. Source: cuptiSubscribe, cuptiEnableCallback.
+  status attach(traced_kinds const& chosen) {
     chosen_ = chosen;
     handler_.store(&handle);  // its thread_local objects are those of this session's module
     if (process_ != 0 && !in_own_process()) {
@@ -66,7 +72,15 @@ class activity_collector {
     }
     detail::capture_guard::forget_graph_calls();
     follow_graphs(1);
-    return reset(memory_limit_bytes);
+    return {};
+  }
+
+  /// Between windows: has CUPTI deliver all that it holds, and lets it go where it may. Requires:
+  /// no window is open. Threads: the one that launches, at best.
+  void detach() {
+    if (!is_subscribed()) return;
+    buffers_.flush(detail::cupti::flush_flag::forced);
+    let_go();
   }
 
   /// Enables the records and the launch callbacks; what the program launches from now on is traced.
@@ -174,7 +188,7 @@ class activity_collector {
   /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
   /// is open.
   void begin_anew(std::int64_t memory_limit_bytes) {
-    if (is_subscribed()) (void)reset(memory_limit_bytes);
+    if (library_ != nullptr && in_own_process()) (void)reset(memory_limit_bytes);
   }
 
   /// The last flush of a session, at any moment, also while a stream captures (then without waiting
@@ -182,9 +196,8 @@ class activity_collector {
   void close() {
     if (!is_subscribed()) return;
     if (!end_window()) disable();
-    buffers_.flush(detail::cupti::flush_flag::forced);
     if (std::exchange(guards_graphs_, false)) (void)set_callbacks(0, &changes_graphs);
-    let_go();
+    detach();
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
@@ -320,13 +333,14 @@ class activity_collector {
            detail::block().phase.load() == detail::process_phase::running;
   }
 
-  /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch (H200, CUDA
-  /// 13.0). It stays where later sessions need what it knows: the nodes of graphs, the modules
+  /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
+  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where later windows
+  /// and sessions need what it knows: the nodes of graphs that were made beside it, the modules
   /// whose NVTX it serves, its profiler. Source: cuptiFinalize.
   void let_go() {
-    if (library_->api.finalize == nullptr || keeps_cupti_ || saw_graphs() || !may_let_go()) return;
+    if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
     {
-      detail::capture_guard::exclusive const alone;
+      detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
       if (!alone) return;
       follow_graphs(0);
     }
@@ -339,13 +353,13 @@ class activity_collector {
 
   STRATA_DETAIL_COLD void leave_at(detail::cupti::domain where, void const* data) noexcept {
     if (where != detail::cupti::domain::driver_api) return;
-    if (static_cast<detail::cupti::api_data const*>(data)->site != detail::cupti::api_site::exit)
-      return;
+    detail::cupti::api_data const call = *static_cast<detail::cupti::api_data const*>(data);
+    if (call.site != detail::cupti::api_site::exit) return;
     hold leaving = hold::leaving;
     if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
     bool const gone = library_->api.finalize() == detail::cupti::result::success;
     if (gone) {
-      buffers_.detach();
+      buffers_.detach(call.correlation_id);
     } else {
       follow_graphs(1);
     }
@@ -468,7 +482,7 @@ class activity_collector {
     if (launch.begin < window_begin_.load(std::memory_order_relaxed) || launch.begin > end)
       launch.begin = end;
     launch.end = end;
-    launch.correlation = call.correlation_id;
+    launch.correlation = buffers_.id_of(call.correlation_id);
     launch.kind = kind;
     launch.flags = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
     std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
@@ -520,6 +534,7 @@ class activity_collector {
       return;
     }
     saw_graphs_.store(true, std::memory_order_relaxed);
+    made_graphs_.store(true, std::memory_order_relaxed);
     if (data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     std::uint64_t const node = library_->graph_node_id(graph.node);
@@ -552,6 +567,7 @@ class activity_collector {
   bool reported_ = false;    // what is not traced
   detail::graph_captures& captures_ = buffers_.captures();
   std::atomic<bool> saw_graphs_{false};
+  std::atomic<bool> made_graphs_{false};  // or changed, while CUPTI was there
   std::atomic<bool> watched_{false};
   detail::system_mutex watch_mutex_;
   launch_watcher* watcher_ = nullptr;

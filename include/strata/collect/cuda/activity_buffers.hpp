@@ -165,8 +165,9 @@ class activity_buffers {
       if (code != cupti::result::success)
         return {errc::unavailable, library.describe("cuptiActivityRegisterCallbacks", code)};
       attached_ = true;
+      std::uint64_t const ours = dropped_.load();
       count_dropped();
-      dropped_.store(0);  // nobody's
+      dropped_.store(ours);
     }
     // CUPTI holds full buffers until the period is over (H200, CUDA 13.0), so a long one needs
     // many.
@@ -176,10 +177,16 @@ class activity_buffers {
     return {};
   }
 
-  /// CUPTI is gone from the process: the next session attaches again.
-  void detach() noexcept {
+  /// CUPTI is gone from the process, where its newest correlation id was this one: the next window
+  /// attaches again.
+  void detach(std::uint32_t newest) noexcept {
     attached_ = false;
     pool_.take_all_back();
+    store_.continue_ids(newest);
+  }
+  /// The number of a call by CUPTI's correlation id. Threads: any.
+  std::uint32_t id_of(std::uint32_t correlation) const noexcept {
+    return store_.id_of(correlation);
   }
 
   /// A new session begins: what came too late for the last one is forgotten.
@@ -250,7 +257,8 @@ class activity_buffers {
       system_lock lock(store_.mutex());
       arrived = store_.queue().size() != 0;
     }
-    if (arrived) sample_clocks();  // so that the times of these records lie between two samples
+    if (arrived && attached_)
+      sample_clocks();  // so that the times of these records lie between two samples
     system_lock lock(store_.mutex());
     take(store_.queue(), store_.names(), bridge_);
   }
@@ -327,8 +335,8 @@ class activity_buffers {
   }
 
   cupti_library const* library_ = nullptr;
-  bool attached_ = false;  // CUPTI has the callbacks
-  clock_bridge bridge_;    // guarded by the store's mutex
+  std::atomic<bool> attached_{false};  // CUPTI has the callbacks
+  clock_bridge bridge_;                // guarded by the store's mutex
   std::atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};

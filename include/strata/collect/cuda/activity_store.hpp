@@ -17,6 +17,7 @@
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -96,6 +97,15 @@ class activity_store {
     if (waiting() >= batch && !if_memory_allows([&] { settle(false); })) forget_waiting();
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
+  }
+
+  /// The number of a call in a session that CUPTI left and came back to: its ids begin anew then.
+  std::uint32_t id_of(std::uint32_t correlation) const noexcept {
+    return first_id_.load(std::memory_order_relaxed) + correlation;
+  }
+  /// CUPTI has left; its newest id was this one. Requires: all that it recorded has arrived.
+  void continue_ids(std::uint32_t newest) noexcept {
+    first_id_.fetch_add(newest, std::memory_order_relaxed);
   }
 
   /// Excludes clear, settle and take while a whole buffer is added.
@@ -362,7 +372,7 @@ class activity_store {
     to.graph_node = from.graph_node_id;
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
-    to.correlation = from.correlation_id;
+    to.correlation = id_of(from.correlation_id);
     to.name = name(from.name);
     to.stream = from.stream_id;
     to.context = from.context_id;
@@ -394,12 +404,12 @@ class activity_store {
   }
 
   template <class From>
-  static strata::copy_record copy(From const& from, strata::copy_kind kind, bool paged) noexcept {
+  strata::copy_record copy(From const& from, strata::copy_kind kind, bool paged) const noexcept {
     strata::copy_record to{};
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
     to.bytes = from.size_bytes;
-    to.correlation = from.correlation_id;
+    to.correlation = id_of(from.correlation_id);
     to.stream = from.stream_id;
     to.context = from.context_id;
     to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
@@ -430,12 +440,12 @@ class activity_store {
     }
   }
 
-  static strata::memory_record allocation(cupti::memory_record const& from) noexcept {
+  strata::memory_record allocation(cupti::memory_record const& from) const noexcept {
     strata::memory_record to{};
     to.time = stamp(from.timestamp_ns);
     to.address = from.address;
     to.bytes = from.size_bytes;
-    to.correlation = from.correlation_id;
+    to.correlation = id_of(from.correlation_id);
     to.stream = from.stream_id;
     to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
     to.kind = kind_of(from.memory);
@@ -465,11 +475,11 @@ class activity_store {
     }
   }
 
-  static strata::synchronization_record wait(cupti::synchronization_record const& from) noexcept {
+  strata::synchronization_record wait(cupti::synchronization_record const& from) const noexcept {
     strata::synchronization_record to{};
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
-    to.correlation = from.correlation_id;
+    to.correlation = id_of(from.correlation_id);
     to.stream = from.stream_id;
     switch (from.type) {
       case cupti::synchronization_type::event_synchronize:
@@ -517,6 +527,7 @@ class activity_store {
   maybe<device_summing> summing_;
   bool described_ = false;
   bool is_full_ = false;
+  std::atomic<std::uint32_t> first_id_{0};
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
   std::size_t room_ = 0;       // bytes taken from the budget and not used
