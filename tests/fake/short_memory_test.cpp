@@ -75,7 +75,7 @@ void check(char const* what, char const* options) {
   bool const full = std::getenv("STRATA_TEST_FULL") != nullptr;
   for (int const count : {1, 0, 30}) {
     texts which;
-    long const step = full ? 1 : whole.allocations / 12 + 1;
+    long const step = full ? 1 : whole.allocations / 8 + 1;
     for (long at = 1 + (full ? 0 : count % 7); at <= whole.allocations; at += step)
       which.push_back(std::to_string(at) + ":" + std::to_string(count));
     for (std::size_t at = 0; at < which.size(); at += 20) {
