@@ -125,6 +125,7 @@ struct profile_losses {
   std::uint64_t spans_dropped = 0;
   std::uint64_t spans_left_open = 0;
   std::uint64_t threads_merged = 0;
+  std::uint64_t unrecorded = 0;
 };
 
 /// One kind of loss as reports name it.
@@ -198,7 +199,9 @@ inline constexpr loss_kind loss_kinds[] = {
     STRATA_DETAIL_LOSS(spans_left_open, "NVTX spans still open at the end",
                        "They are missing. End them before the session."),
     STRATA_DETAIL_LOSS(threads_merged, "threads beyond the limit",
-                       "They are counted as one thread, [other threads]. Use a pool of threads.")};
+                       "They are counted as one thread, [other threads]. Use a pool of threads."),
+    STRATA_DETAIL_LOSS(unrecorded, "ranges, steps and device records that no memory was left for",
+                       "They are missing everywhere. Free memory, or lower log= and buffers=.")};
 #undef STRATA_DETAIL_LOSS
 
 /// What the instrumentation itself cost the program.
@@ -324,7 +327,9 @@ struct profile {
 
   /// Whether the records have all calls into the driver and all device work that the sums have.
   bool has_whole_timeline() const noexcept {
-    return losses.launches_folded + losses.launches_dropped + losses.activity_folded == 0;
+    return losses.launches_folded + losses.launches_dropped + losses.activity_folded +
+               losses.unrecorded ==
+           0;
   }
 
   /// The counter set with this name; an empty one where there is none.

@@ -158,12 +158,12 @@ TEST_CASE("every report of a recording is that of the profile, to the last byte"
 // recorded too.
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
 static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 168 &&
-              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 21 * 8 &&
+              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 22 * 8 &&
               sizeof(profile_cost) == 12 * 8 && sizeof(profile_node) == 24 &&
               sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 104 &&
               sizeof(kernel_sums) == 264 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 336 && sizeof(resolved_metric) == 128 &&
-              sizeof(counted_kernel) == 48 && sizeof(profile) == 1280);
+              sizeof(counted_kernel) == 48 && sizeof(profile) == 1288);
 #endif
 
 TEST_CASE("a recording of a step is small") {

@@ -345,6 +345,8 @@ inline bool read_request(process_block& ours) noexcept {
     std::size_t const size = std::strlen(wish) + 1;
     if (auto* const copy = static_cast<char*>(std::malloc(size)))
       ours.request = static_cast<char*>(std::memcpy(copy, wish, size));
+    else
+      say("STRATA is not read, since memory is short");
   }
   return ours.request != nullptr;
 }

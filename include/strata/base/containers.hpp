@@ -68,6 +68,8 @@ class owned {
 
   Value& operator*() const noexcept { return *value_; }
   Value* operator->() const noexcept { return value_; }
+  /// From now on it is the caller's.
+  Value* release() noexcept { return std::exchange(value_, nullptr); }
 
  private:
   Value* value_;
@@ -129,9 +131,23 @@ class number_map {
     return const_cast<number_map*>(this)->find(key);
   }
 
+  /// Room for one more key: `[]` needs no memory then. False where there is none.
+  [[nodiscard]] bool make_room() noexcept {
+    if (size_ * 2 < slots_.size()) return true;
+    std::size_t const wanted = slots_.empty() ? 16 : slots_.size() * 2;
+    vec<slot> former;
+    if (!former.make_room(wanted)) return false;
+    former.resize(wanted);
+    former.swap(slots_);
+    for (slot const& each : former) {
+      if (each.key != nothing) slots_[place_of(each.key)] = each;
+    }
+    return true;
+  }
+
   /// The value of a key; where there was none, a new one.
   Value& operator[](std::uint64_t key) {
-    if (size_ * 2 >= slots_.size()) grow();
+    if (!make_room()) out_of_memory();
     slot& found = slots_[place_of(key)];
     if (found.key != key) {
       found.key = key;
@@ -179,14 +195,6 @@ class number_map {
     while (slots_[at].key != key && slots_[at].key != nothing) at = next(at);
     return at;
   }
-  void grow() {
-    vec<slot> former(slots_.empty() ? 16 : slots_.size() * 2);
-    former.swap(slots_);
-    for (slot const& each : former) {
-      if (each.key != nothing) slots_[place_of(each.key)] = each;
-    }
-  }
-
   vec<slot> slots_;
   std::size_t size_ = 0;
 };
@@ -260,9 +268,15 @@ class key_numbers {
     return place_of(key).number;
   }
 
+  /// Room for so many more keys: `add` needs no memory then. False where there is none; a map may
+  /// fill up to one free place.
+  [[nodiscard]] STRATA_DETAIL_COLD bool make_room(std::size_t more) noexcept {
+    return (count_ + more - 1) * 4 < size() * 3 || grow() || count_ + more < size();
+  }
+
   /// Requires: the number is not 0. False where there is no memory.
   STRATA_DETAIL_COLD bool add(Key const& key, std::uint32_t number) noexcept {
-    if (count_ * 4 >= size() * 3 && !grow()) return false;
+    if (!make_room(1)) return false;
     entry& to = place_of(key);
     count_ += to.number == 0 ? 1 : 0;
     to = {key, number};
@@ -274,12 +288,25 @@ class key_numbers {
     entries_ = nullptr;
     count_ = mask_ = 0;
   }
+  /// The same, and there is room for some keys without memory, as there was before.
+  void clear_but_room() noexcept {
+    auto* const small = static_cast<entry*>(std::calloc(least, sizeof(entry)));
+    if (small == nullptr) {
+      std::memset(static_cast<void*>(entries_), 0, size() * sizeof(entry));
+    } else {
+      std::free(std::exchange(entries_, small));
+      mask_ = least - 1;
+    }
+    count_ = 0;
+  }
 
  private:
   struct entry {
     Key key;
     std::uint32_t number;  // 0: free
   };
+
+  static constexpr std::size_t least = 64;
 
   std::size_t size() const noexcept { return entries_ == nullptr ? 0 : mask_ + 1; }
 
@@ -292,7 +319,7 @@ class key_numbers {
 
   bool grow() noexcept {
     std::size_t const former_size = size();
-    std::size_t const wanted = former_size == 0 ? 64 : former_size * 2;
+    std::size_t const wanted = former_size == 0 ? least : former_size * 2;
     bool const begins_anew = wanted > most_;
     std::size_t const made_size = begins_anew ? former_size : wanted;
     auto* const made = static_cast<entry*>(std::calloc(made_size, sizeof(entry)));
@@ -381,7 +408,8 @@ class name_table {
 
  private:
   /// 0 where there is no memory.
-  std::uint32_t add(std::string_view text) {
+  std::uint32_t add(std::string_view text) noexcept {
+    if (!texts_.make_room(1)) return 0;
     auto* const copy = static_cast<char*>(std::malloc(text.size() + 1));
     if (copy == nullptr) return 0;
     copy[text.copy(copy, text.size())] = '\0';

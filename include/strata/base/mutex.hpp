@@ -68,12 +68,24 @@ class system_mutex {
 using system_mutex = std::mutex;
 #endif
 
+/// How many mutexes the calling thread holds, or waits for.
+inline int& locks_of_this_thread() noexcept {
+  static thread_local int count = 0;
+  return count;
+}
+
 /// Holds a mutex while it lives.
 template <class Mutex>
 class lock_of {
  public:
-  explicit lock_of(Mutex& which) noexcept : which_(&which) { which_->lock(); }
-  ~lock_of() { which_->unlock(); }
+  explicit lock_of(Mutex& which) noexcept : which_(&which) {
+    ++locks_of_this_thread();
+    which_->lock();
+  }
+  ~lock_of() {
+    which_->unlock();
+    --locks_of_this_thread();
+  }
   lock_of(lock_of const&) = delete;
   lock_of& operator=(lock_of const&) = delete;
 

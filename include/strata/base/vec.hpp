@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -23,14 +24,23 @@ template <class Body>
 bool if_memory_allows(Body&& body) noexcept {
 #if defined(__cpp_exceptions)
   try {
-    body();
+    return static_cast<void>(body()), true;
   } catch (std::bad_alloc const&) {
     return false;
   }
 #else
-  body();
+  return static_cast<void>(body()), true;
 #endif
-  return true;
+}
+
+/// Memory is short: throws std::bad_alloc. Without exceptions the program ends, and it is said why.
+[[noreturn]] STRATA_DETAIL_COLD inline void out_of_memory() {
+#if defined(__cpp_exceptions)
+  throw std::bad_alloc();
+#else
+  std::fputs("strata: memory is short: without exceptions the program ends\n", stderr);
+  std::abort();
+#endif
 }
 
 /// What the growth of a vec has to know of its elements.
@@ -73,24 +83,23 @@ class vec_base {
     other.take(former);
   }
 
-  /// Room for `wanted` elements in all.
-  STRATA_DETAIL_COLD void grow(vec_type const& type, std::size_t wanted) {
-    if (wanted <= capacity_) return;
+  /// Room for `wanted` elements in all. Without memory it is false, and all is as it was.
+  STRATA_DETAIL_COLD bool try_grow(vec_type const& type, std::size_t wanted) noexcept {
+    if (wanted <= capacity_) return true;
     std::size_t capacity = capacity_ == 0 ? 4 : capacity_ * 2;
     if (capacity < wanted) capacity = wanted;
-    if (capacity > PTRDIFF_MAX / type.size) fail();
-    if (type.move == nullptr) {
-      void* const data = std::realloc(data_, capacity * type.size);
-      if (data == nullptr) fail();
-      data_ = data;
-    } else {
-      void* const data = std::malloc(capacity * type.size);
-      if (data == nullptr) fail();
-      relocate(type, data, data_, size_);
-      std::free(data_);
-      data_ = data;
-    }
+    if (capacity > PTRDIFF_MAX / type.size) return false;
+    bool const plain = type.move == nullptr;
+    void* const data =
+        plain ? std::realloc(data_, capacity * type.size) : std::malloc(capacity * type.size);
+    if (data == nullptr) return false;
+    if (!plain) relocate(type, data, data_, size_), std::free(data_);
+    data_ = data;
     capacity_ = capacity;
+    return true;
+  }
+  STRATA_DETAIL_COLD void grow(vec_type const& type, std::size_t wanted) {
+    if (!try_grow(type, wanted)) out_of_memory();
   }
 
   /// Room for one more.
@@ -176,10 +185,7 @@ class vec_base {
     std::size_t const kept = size_ - count;
     if (at == kept || count == 0) return place(type, at);
     void* const room = std::malloc(count * type.size);
-    if (room == nullptr) {
-      shrink(type, kept);
-      fail();
-    }
+    if (room == nullptr) shrink(type, kept), out_of_memory();
     relocate(type, room, place(type, kept), count);
     relocate(type, place(type, at + count), place(type, at), kept - at);
     relocate(type, place(type, at), room, count);
@@ -209,14 +215,13 @@ class vec_base {
     while (known < size_ && !before(context, place(type, known), place(type, known - 1))) ++known;
     if (known >= size_) return;
     std::size_t const room = size_ + size_ / 2;  // the half that is merged lies behind the whole
-    if (room > PTRDIFF_MAX / sizeof(void*)) fail();
     void** const places = static_cast<void**>(std::malloc(room * sizeof(void*)));
     vec_base sorted;
     sorted.data_ = std::malloc(size_ * type.size);
     if (places == nullptr || sorted.data_ == nullptr) {
       std::free(places);
       std::free(sorted.data_);
-      fail();
+      out_of_memory();
     }
     for (std::size_t i = 0; i < size_; ++i) places[i] = place(type, i);
     merge_sort(places, size_, places + size_, before, context);
@@ -239,14 +244,6 @@ class vec_base {
     std::size_t to;
     ~unmade() { of.shrink(type, to); }
   };
-
-  [[noreturn]] STRATA_DETAIL_COLD static void fail() {
-#if defined(__cpp_exceptions)
-    throw std::bad_alloc();
-#else
-    std::abort();
-#endif
-  }
 
   void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
     return data_ == nullptr ? nullptr
@@ -423,6 +420,10 @@ class vec : public detail::vec_base {
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void reserve(std::size_t count) { grow(type(), count); }
+  /// Room for so many more elements: adding them needs no memory then. False where there is none.
+  [[nodiscard]] STRATA_DETAIL_ALWAYS_INLINE bool make_room(std::size_t more) noexcept {
+    return more <= capacity_ - size_ || try_grow(type(), size_ + more);
+  }
 
   STRATA_DETAIL_ALWAYS_INLINE void push_back(Value const& value) {
     if constexpr (detail::is_plain<Value>) {

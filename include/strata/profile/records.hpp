@@ -251,6 +251,13 @@ constexpr std::int64_t whole_ns(double sum) noexcept {
   return sum >= 9.2e18 ? latest_time : static_cast<std::int64_t>(sum + 0.5);
 }
 
+/// Memory that the device owns or that moves to it: what counts as memory in use.
+constexpr bool is_device_memory(memory_kind kind) noexcept {
+  return kind == memory_kind::device || kind == memory_kind::managed ||
+         kind == memory_kind::array || kind == memory_kind::device_static ||
+         kind == memory_kind::managed_static;
+}
+
 }  // namespace detail
 STRATA_END
 

@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
 STRATA_BEGIN
 
@@ -21,10 +23,54 @@ struct recorded_fields;
 /// Units: ns. Quantiles have a relative error below 0.8 % and are exact for one value.
 class duration_statistics {
  public:
-  void add(std::int64_t duration) noexcept;
-  void add(duration_statistics const& other);
+  void add(std::int64_t duration) {
+    if (!make_room(duration)) detail::out_of_memory();
+    minimum_ = count_ == 0 || duration < minimum_ ? duration : minimum_;
+    maximum_ = count_ == 0 || duration > maximum_ ? duration : maximum_;
+    ++count_;
+    auto const value = static_cast<double>(duration);
+    sum_ += value;
+    sum_of_squares_ += value * value;
+    ++histogram_[bucket(duration) - first_bucket_];
+  }
+  void add(duration_statistics const& other) {
+    if (other.count_ == 0) return;
+    if (!widen(other.first_bucket_, other.first_bucket_ + other.histogram_.size() - 1))
+      detail::out_of_memory();
+    minimum_ = count_ == 0 || other.minimum_ < minimum_ ? other.minimum_ : minimum_;
+    maximum_ = count_ == 0 || other.maximum_ > maximum_ ? other.maximum_ : maximum_;
+    count_ += other.count_;
+    sum_ += other.sum_;
+    sum_of_squares_ += other.sum_of_squares_;
+    std::uint64_t* const to = histogram_.data() + (other.first_bucket_ - first_bucket_);
+    for (std::size_t i = 0; i < other.histogram_.size(); ++i) to[i] += other.histogram_[i];
+  }
+  /// Room for a duration: adding it needs no memory then. False where there is none.
+  [[nodiscard]] bool make_room(std::int64_t duration) noexcept {
+    std::size_t const at = bucket(duration);
+    return (at >= first_bucket_ && at - first_bucket_ < histogram_.size()) || widen(at, at);
+  }
   /// Converts the durations to another unit: each is multiplied by the factor.
-  void scale(double factor);
+  void scale(double factor) {
+    auto const convert = [factor](std::int64_t duration) {
+      double const value = static_cast<double>(duration) * factor;
+      return value < 9.2e18 ? static_cast<std::int64_t>(value)
+                            : std::int64_t{9'200'000'000'000'000'000};
+    };
+    duration_statistics scaled;
+    for (std::size_t i = 0; i < histogram_.size(); ++i) {
+      if (histogram_[i] == 0) continue;
+      std::size_t const to = bucket(convert(middle(first_bucket_ + i)));
+      if (!scaled.widen(to, to)) detail::out_of_memory();
+      scaled.histogram_[to - scaled.first_bucket_] += histogram_[i];
+    }
+    scaled.count_ = count_;
+    scaled.sum_ = sum_ * factor;
+    scaled.sum_of_squares_ = sum_of_squares_ * factor * factor;
+    scaled.minimum_ = convert(minimum_);
+    scaled.maximum_ = convert(maximum_);
+    *this = scaled;
+  }
   std::uint64_t count() const noexcept { return count_; }
   double sum() const noexcept { return sum_; }
   double sum_of_squares() const noexcept { return sum_of_squares_; }
@@ -32,14 +78,57 @@ class duration_statistics {
   std::int64_t maximum() const noexcept { return maximum_; }
   double mean() const noexcept { return count_ == 0 ? 0.0 : sum_ / static_cast<double>(count_); }
   /// The value below which the given fraction (0 to 1) lies.
-  std::int64_t quantile(double fraction) const noexcept;
+  std::int64_t quantile(double fraction) const noexcept {
+    if (count_ == 0 || !(fraction > 0.0)) return minimum();
+    if (fraction >= 1.0) return maximum_;
+    auto const rank = static_cast<std::uint64_t>(fraction * static_cast<double>(count_ - 1) + 0.5);
+    std::uint64_t seen = 0;
+    for (std::size_t i = 0; i < histogram_.size(); ++i) {
+      seen += histogram_[i];
+      if (seen > rank) {
+        std::int64_t const value = middle(first_bucket_ + i);
+        return value < minimum_ ? minimum_ : value > maximum_ ? maximum_ : value;
+      }
+    }
+    return maximum_;
+  }
 
  private:
   friend struct detail::recorded_fields;  // a recording keeps all of it
 
-  static std::size_t bucket(std::int64_t duration) noexcept;
-  static std::int64_t middle(std::size_t bucket) noexcept;
-  void widen(std::size_t first, std::size_t last);
+  static std::size_t bucket(std::int64_t duration) noexcept {
+    // 64 linear parts an octave: values below 128 ns are exact.
+    if (duration < 128) return duration < 0 ? 0 : static_cast<std::size_t>(duration);
+    auto const value = static_cast<std::uint64_t>(duration);
+    unsigned octave = 0;
+#if defined(__GNUC__)
+    octave = 57u - static_cast<unsigned>(__builtin_clzll(value));
+#else
+    for (auto rest = value; rest >= 128; rest >>= 1) ++octave;
+#endif
+    return 64u * octave + static_cast<std::size_t>(value >> octave);
+  }
+  static std::int64_t middle(std::size_t bucket) noexcept {
+    if (bucket < 128) return static_cast<std::int64_t>(bucket);
+    std::size_t const octave = (bucket - 64) / 64;
+    std::int64_t const low = static_cast<std::int64_t>(bucket - 64 * octave) << octave;
+    return low + (std::int64_t{1} << octave) / 2;
+  }
+  /// False without memory: then nothing has changed.
+  [[nodiscard]] bool widen(std::size_t first, std::size_t last) noexcept {
+    std::size_t const former = histogram_.size();
+    if (former == 0) first_bucket_ = first;
+    std::size_t const below = first < first_bucket_ ? first_bucket_ - first : 0;
+    std::size_t const reach = last < first_bucket_ ? 0 : last - first_bucket_ + 1;
+    std::size_t const wanted = below + (reach < former ? former : reach);
+    if (!histogram_.make_room(wanted - former)) return false;
+    histogram_.resize(wanted);
+    std::uint64_t* const begin = histogram_.data();
+    std::memmove(begin + below, begin, former * sizeof *begin);
+    std::memset(begin, 0, below * sizeof *begin);
+    first_bucket_ -= below;
+    return true;
+  }
 
   std::uint64_t count_ = 0;
   double sum_ = 0.0;
@@ -49,95 +138,6 @@ class duration_statistics {
   std::size_t first_bucket_ = 0;
   vec<std::uint64_t> histogram_;  ///< from first_bucket_ on, as far as there are values
 };
-
-inline std::size_t duration_statistics::bucket(std::int64_t duration) noexcept {
-  // 64 linear parts an octave: values below 128 ns are exact.
-  if (duration < 128) return duration < 0 ? 0 : static_cast<std::size_t>(duration);
-  auto const value = static_cast<std::uint64_t>(duration);
-  unsigned octave = 0;
-#if defined(__GNUC__)
-  octave = 57u - static_cast<unsigned>(__builtin_clzll(value));
-#else
-  for (auto rest = value; rest >= 128; rest >>= 1) ++octave;
-#endif
-  return 64u * octave + static_cast<std::size_t>(value >> octave);
-}
-
-inline std::int64_t duration_statistics::middle(std::size_t bucket) noexcept {
-  if (bucket < 128) return static_cast<std::int64_t>(bucket);
-  std::size_t const octave = (bucket - 64) / 64;
-  std::int64_t const low = static_cast<std::int64_t>(bucket - 64 * octave) << octave;
-  return low + (std::int64_t{1} << octave) / 2;
-}
-
-inline void duration_statistics::widen(std::size_t first, std::size_t last) {
-  if (histogram_.empty()) first_bucket_ = first;
-  if (first < first_bucket_) {
-    histogram_.insert(histogram_.begin(), first_bucket_ - first, 0);
-    first_bucket_ = first;
-  }
-  if (last - first_bucket_ >= histogram_.size()) histogram_.resize(last - first_bucket_ + 1);
-}
-
-inline void duration_statistics::add(std::int64_t duration) noexcept {
-  minimum_ = count_ == 0 || duration < minimum_ ? duration : minimum_;
-  maximum_ = count_ == 0 || duration > maximum_ ? duration : maximum_;
-  ++count_;
-  auto const value = static_cast<double>(duration);
-  sum_ += value;
-  sum_of_squares_ += value * value;
-  std::size_t const at = bucket(duration);
-  if (at < first_bucket_ || at - first_bucket_ >= histogram_.size()) widen(at, at);
-  ++histogram_[at - first_bucket_];
-}
-
-inline void duration_statistics::add(duration_statistics const& other) {
-  if (other.count_ == 0) return;
-  minimum_ = count_ == 0 || other.minimum_ < minimum_ ? other.minimum_ : minimum_;
-  maximum_ = count_ == 0 || other.maximum_ > maximum_ ? other.maximum_ : maximum_;
-  count_ += other.count_;
-  sum_ += other.sum_;
-  sum_of_squares_ += other.sum_of_squares_;
-  widen(other.first_bucket_, other.first_bucket_ + other.histogram_.size() - 1);
-  std::uint64_t* const to = histogram_.data() + (other.first_bucket_ - first_bucket_);
-  for (std::size_t i = 0; i < other.histogram_.size(); ++i) to[i] += other.histogram_[i];
-}
-
-inline void duration_statistics::scale(double factor) {
-  auto const convert = [factor](std::int64_t duration) {
-    double const value = static_cast<double>(duration) * factor;
-    return value < 9.2e18 ? static_cast<std::int64_t>(value)
-                          : std::int64_t{9'200'000'000'000'000'000};
-  };
-  duration_statistics scaled;
-  for (std::size_t i = 0; i < histogram_.size(); ++i) {
-    if (histogram_[i] == 0) continue;
-    std::size_t const to = bucket(convert(middle(first_bucket_ + i)));
-    scaled.widen(to, to);
-    scaled.histogram_[to - scaled.first_bucket_] += histogram_[i];
-  }
-  scaled.count_ = count_;
-  scaled.sum_ = sum_ * factor;
-  scaled.sum_of_squares_ = sum_of_squares_ * factor * factor;
-  scaled.minimum_ = convert(minimum_);
-  scaled.maximum_ = convert(maximum_);
-  *this = scaled;
-}
-
-inline std::int64_t duration_statistics::quantile(double fraction) const noexcept {
-  if (count_ == 0 || !(fraction > 0.0)) return minimum();
-  if (fraction >= 1.0) return maximum_;
-  auto const rank = static_cast<std::uint64_t>(fraction * static_cast<double>(count_ - 1) + 0.5);
-  std::uint64_t seen = 0;
-  for (std::size_t i = 0; i < histogram_.size(); ++i) {
-    seen += histogram_[i];
-    if (seen > rank) {
-      std::int64_t const value = middle(first_bucket_ + i);
-      return value < minimum_ ? minimum_ : value > maximum_ ? maximum_ : value;
-    }
-  }
-  return maximum_;
-}
 
 STRATA_DETAIL_COLD_CODE
 
@@ -233,13 +233,6 @@ struct device_sums {
 
 namespace detail {
 
-/// Memory that the device owns or that moves to it: what counts as memory in use.
-constexpr bool is_device_memory(memory_kind kind) noexcept {
-  return kind == memory_kind::device || kind == memory_kind::managed ||
-         kind == memory_kind::array || kind == memory_kind::device_static ||
-         kind == memory_kind::managed_static;
-}
-
 template <class Record>
 constexpr auto time_of(Record const& record) noexcept -> decltype(record.begin) {
   return record.begin;
@@ -270,7 +263,7 @@ class subtree_sweep {
  public:
   explicit subtree_sweep(subtree_sums& to) noexcept : to_(&to) {}
 
-  /// Adds a place below an earlier one; the first is the root, its own parent.
+  /// Adds a place below an earlier one; the first is the root, its own parent. Requires: room.
   void add_place(std::uint32_t parent) {
     parents_.push_back(parent);
     to_->times.push_back({});
@@ -280,6 +273,20 @@ class subtree_sweep {
     for (device_busy& each : to_->devices) each.ns.push_back(0);
   }
   std::size_t places() const noexcept { return parents_.size(); }
+  /// So that the next place needs no memory.
+  void make_room_for_place() {
+    std::size_t const count = places() + 1;
+    parents_.reserve(count);
+    to_->times.reserve(count);
+    in_use_.reserve(count);
+    busy_until_.reserve(count);
+    for (device& each : devices_) each.busy_until.reserve(count);
+    for (device_busy& each : to_->devices) each.ns.reserve(count);
+  }
+  /// So that work on a device needs no memory.
+  void make_room_for_busy(std::uint32_t on) {
+    if (any_ && (on != to_->only_device || !devices_.empty())) (void)position_of(on);
+  }
 
   /// Work on a device. What begins before earlier work counts from that work's end on.
   void add_busy(std::uint32_t place, std::int64_t begin, std::int64_t end, std::uint32_t on) {
@@ -326,17 +333,21 @@ class subtree_sweep {
   /// Where a device has its own times, from the moment on at which there are several.
   std::size_t position_of(std::uint32_t on) {
     if (devices_.empty()) {
-      devices_.push_back({busy_until_});
-      to_->devices.push_back({to_->only_device, {}});
-      for (subtree_times const& each : to_->times) to_->devices[0].ns.push_back(each.busy_ns);
+      device_busy first{to_->only_device, vec<std::int64_t>(places(), 0)};
+      for (std::size_t i = 0; i < places(); ++i) first.ns[i] = to_->times[i].busy_ns;
+      add_device(std::move(first), busy_until_);
     }
     std::size_t at = 0;
     while (at < to_->devices.size() && to_->devices[at].device != on) ++at;
-    if (at == devices_.size()) {
-      devices_.push_back({vec<std::int64_t>(places(), lost_time)});
-      to_->devices.push_back({on, vec<std::int64_t>(places(), 0)});
-    }
+    if (at == devices_.size())
+      add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
     return at;
+  }
+
+  void add_device(device_busy busy, vec<std::int64_t> until) {
+    to_->devices.reserve(to_->devices.size() + 1);
+    devices_.push_back({std::move(until)});
+    to_->devices.push_back(std::move(busy));
   }
 
   subtree_sums* to_;
@@ -364,6 +375,11 @@ class device_summing {
   /// The next node of the tree, below an earlier one. Nodes with one parent and one name number
   /// are a family.
   void add_node(std::uint32_t parent, std::uint32_t name) {
+    to_->nodes.reserve(nodes() + 1);  // all room first: without memory nothing is added
+    to_->family_of_node.reserve(nodes() + 1);
+    by_node_.make_room_for_place();
+    by_family_.make_room_for_place();
+    if (!families_.make_room()) out_of_memory();
     auto const node = static_cast<std::uint32_t>(to_->nodes.size());
     to_->nodes.emplace_back();
     by_node_.add_place(parent);
@@ -396,18 +412,25 @@ class device_summing {
     work.launch_ns = add_saturated(work.launch_ns, duration);
   }
 
+  /// Without memory it throws, as the others do, and the record is in no sum.
   void add(kernel_record const& kernel) {
     std::int64_t const duration = elapsed(kernel.begin, kernel.end);
+    bool const captured = kernel.captured_by != no_node && kernel.captured_by != kernel.node;
+    std::size_t const graph = captured ? position_of_captured(kernel) : 0;
+    make_room_for_busy(kernel.begin, kernel.end, kernel.device);
+    add_to_name(kernel, duration);
     device_work& work = of(kernel.node);
     ++work.kernels;
     work.kernel_ns = add_saturated(work.kernel_ns, duration);
     add_busy(kernel.node, kernel.begin, kernel.end, kernel.device);
-    if (kernel.captured_by != no_node && kernel.captured_by != kernel.node)
-      add_captured(kernel, duration);
-    add_to_name(kernel, duration);
+    if (!captured) return;
+    graph_kernel_sums& sums = to_->graph_kernels[graph];
+    ++sums.kernels;
+    sums.kernel_ns = add_saturated(sums.kernel_ns, duration);
   }
 
   void add(copy_record const& copy) {
+    make_room_for_busy(copy.begin, copy.end, copy.device);
     device_work& work = of(copy.node);
     ++work.copies;
     work.copy_ns = add_saturated(work.copy_ns, elapsed(copy.begin, copy.end));
@@ -425,6 +448,7 @@ class device_summing {
   /// A release ends the life of an allocation, and so does an allocation at an address that is
   /// still in use, because its release was lost.
   void add(memory_record const& record) {
+    if (record.allocates != 0 && !live_.make_room()) out_of_memory();
     allocation ended;
     if (allocation const* const live = live_.find(record.address)) {
       ended = *live;
@@ -453,6 +477,9 @@ class device_summing {
   void finish(double launch_unit) {
     for (device_work& work : to_->nodes)
       work.launch_ns = whole_ns(static_cast<double>(work.launch_ns) * launch_unit);
+    // Those whose first record found no memory.
+    to_->kernels.keep_if([](kernel_sums const& each) { return each.count != 0; });
+    to_->graph_kernels.keep_if([](graph_kernel_sums const& each) { return each.kernels != 0; });
     to_->complete = true;
   }
 
@@ -472,7 +499,13 @@ class device_summing {
     by_family_.add_busy(to_->family_of_node[known(node)], begin, end, device);
   }
 
-  void add_captured(kernel_record const& kernel, std::int64_t duration) {
+  void make_room_for_busy(std::int64_t begin, std::int64_t end, std::uint32_t device) {
+    if (begin == lost_time || end <= begin) return;
+    by_node_.make_room_for_busy(device);
+    by_family_.make_room_for_busy(device);
+  }
+
+  std::size_t position_of_captured(kernel_record const& kernel) {
     std::uint64_t const key =
         std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.captured_by};
     std::uint32_t& at = graphs_[key];
@@ -480,9 +513,7 @@ class device_summing {
       to_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
       at = static_cast<std::uint32_t>(to_->graph_kernels.size());
     }
-    graph_kernel_sums& sums = to_->graph_kernels[at - 1];
-    ++sums.kernels;
-    sums.kernel_ns = add_saturated(sums.kernel_ns, duration);
+    return at - 1;
   }
 
   static std::uint64_t& bytes_of(device_work& work, copy_kind kind) noexcept {
@@ -518,6 +549,8 @@ class device_summing {
     std::uint64_t const threads = std::uint64_t{kernel.block_x} * kernel.block_y * kernel.block_z;
     std::uint64_t const blocks = std::uint64_t{kernel.grid_x} * kernel.grid_y * kernel.grid_z;
     std::uint64_t const warps = (threads + 31) / 32;
+    if (!sums.duration.make_room(duration) || !sums.blocks.make_room(signed_bytes(blocks)))
+      out_of_memory();
     bool const first = sums.count == 0;
     sums.block_threads_min = first ? threads : smaller(sums.block_threads_min, threads);
     sums.block_threads_max = larger(sums.block_threads_max, threads);

@@ -104,6 +104,7 @@ class proto_message {
  private:
   friend class inner_message;
   static constexpr std::size_t longest = 10;  // of a number
+  static constexpr std::size_t ends = 64;     // room for the lengths of messages that end here
 
   static char* varint(char* to, std::uint64_t value) noexcept {
     for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
@@ -111,7 +112,7 @@ class proto_message {
     return to;
   }
   char* room(std::size_t size) {
-    if (bytes_.size() - used_ < size) bytes_.resize(2 * bytes_.size() + size);
+    if (bytes_.size() - used_ < size + ends) bytes_.resize(2 * bytes_.size() + size + ends);
     return bytes_.data() + used_;
   }
   void end_at(char const* end) noexcept { used_ = static_cast<std::size_t>(end - bytes_.data()); }
@@ -131,7 +132,7 @@ class inner_message {
     char length[proto_message::longest];
     std::size_t const size = in_.used_ - begin_;
     auto const bytes = static_cast<std::size_t>(in_.varint(length, size) - length);
-    char* const to = in_.room(bytes) - size;
+    char* const to = in_.bytes_.data() + begin_;            // the message has room for its length
     if (bytes > 1) std::memmove(to + bytes - 1, to, size);  // one byte was left for the length
     std::memcpy(to - 1, length, bytes);
     in_.used_ += bytes - 1;
@@ -259,7 +260,9 @@ class perfetto_writer final : public trace_sink {
         known_texts_(texts.size()),
         one_sequence_(one_sequence),
         origin_(earliest < 0 ? earliest : 0) {}
-  ~perfetto_writer() { flush(); }
+  ~perfetto_writer() {
+    (void)if_memory_allows([this] { flush(); });
+  }
   perfetto_writer(perfetto_writer const&) = delete;
   perfetto_writer& operator=(perfetto_writer const&) = delete;
 

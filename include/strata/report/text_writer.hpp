@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 #include <string_view>
@@ -271,9 +272,11 @@ class text_writer {
  public:
   explicit text_writer(std::FILE* file) noexcept : file_(file) {}
   explicit text_writer(std::string& text) noexcept : text_(&text) {}
-  ~text_writer() {
-    flush();
+  /// Without memory for the rest of a string it throws, as `write` does.
+  ~text_writer() noexcept(false) {
+    bool const whole = if_memory_allows([this] { (void)flush(); });
     delete[] large_;
+    if (!whole && std::uncaught_exceptions() == 0) out_of_memory();
   }
 
   text_writer(text_writer const&) = delete;

@@ -168,7 +168,7 @@ class exit_hooks {
   /// Returns: the exit code that replaces the program's, 0 for none.
   using finisher = int(ending how);
 
-  static void install(finisher* finish) noexcept {
+  static void install(finisher* finish) {
     hooks& all = instance();
     if (all.finish.exchange(finish) != nullptr) return;
     share_account();
@@ -197,7 +197,7 @@ class exit_hooks {
     std::atomic<int> signal{0};
   };
 
-  static hooks& instance() noexcept {
+  static hooks& instance() {
     static auto* const all = static_cast<hooks*>(
         shared_object(process_object::exit_hooks, []() -> void* { return new hooks; }));
     return *all;
@@ -209,7 +209,7 @@ class exit_hooks {
     static thread_local bool in_this_thread = false;
     if (in_this_thread) return;
     // Strata itself has failed, and may hold a lock that a report needs.
-    if (how == ending::terminate && guest::is_here()) return;
+    if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
     if (in_forked_child()) return say_lost();
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
@@ -389,6 +389,26 @@ class environment_session {
  public:
   static bool start() noexcept {
     guest const as_guest;
+    bool started = false;
+    if (!if_memory_allows([&] { started = try_start(); }))
+      say("this program is not recorded, since memory is short: free some before the first range");
+    return started;
+  }
+
+  /// Begins a session with nvtx=in. Returns: true, for a static object to be initialised by it.
+  static bool start_for_nvtx() noexcept {
+    char const* const text = std::getenv("STRATA");
+    if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
+    (void)if_memory_allows([text] {
+      vec<std::string> reported_later;
+      if (options::parse(text, reported_later).nvtx_in() && !nvtx_input::is_the_tool())
+        (void)decide_listener();
+    });
+    return true;
+  }
+
+ private:
+  static bool try_start() {
     vec<std::string> problems;
     options const wanted = options::parse(read_request(block()) ? block().request : "", problems);
     {
@@ -417,24 +437,13 @@ class environment_session {
     status const outcome = made->start();
     for (std::string& problem : problems) made->add_said_problem(std::move(problem));
     if (!outcome.ok()) {
-      say(outcome.message().c_str());
+      if (!made->said_short()) say(outcome.message().c_str());
       return false;
     }
     exit_hooks::install(&finish);
     return true;
   }
 
-  /// Begins a session with nvtx=in. Returns: true, for a static object to be initialised by it.
-  static bool start_for_nvtx() noexcept {
-    char const* const text = std::getenv("STRATA");
-    if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
-    vec<std::string> reported_later;
-    if (options::parse(text, reported_later).nvtx_in() && !nvtx_input::is_the_tool())
-      (void)decide_listener();
-    return true;
-  }
-
- private:
   static session_core*& current() noexcept {
     static session_core* the = nullptr;
     return the;

@@ -155,8 +155,9 @@ class output_directory {
     int error = 0;
     {
       text_writer out(file);
-      content.write(out);
+      bool const whole = if_memory_allows([&] { content.write(out); });
       if (!out.flush()) error = out.error();
+      if (!whole) error = ENOMEM;
     }
     return end(name, file, error);
   }

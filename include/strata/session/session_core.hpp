@@ -24,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,32 +64,16 @@ class session_core {
   status start() {
     if (running_) return {};
     guest const as_guest;
-    refusal_ = take_ownership(options_);
-    if (!refusal_.ok()) return refusal_;
-    running_ = true;
-    silence_children();
-    problems_.clear();
-    said_ = 0;
-    detail::recorder& recorder = detail::recorder::instance();
-    std::int64_t const begin = monotonic_ns();
-    started_at_ = realtime_ns();
-    cost_ = instrumentation_cost::measure(recorder.clock());
-    window_open_ = window_pending_ = false;
-    counting_.emplace(options_, problems_, trace_of_counting());
-    look_at_wishes();
-    around_ = report_files::look_around();
-    say_now(report_files::find_place(options_, machine::rank(), around_.spare));
-    say_now(windows_.open(options_));
-    if (windows_.used()) machine::describe(environment_);
-    open_collectors(recorder);
-    if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
-    recorder.listen({&step_begins, &step_ends, this});
-    start_ns_ = monotonic_ns() - begin;
-    if (options_.verbose) say_started();
-    return {};
+    said_short_ = had_problems_ = false;
+    status outcome;
+    if (if_memory_allows([&] { outcome = begin(); })) return outcome;
+    stop();
+    refusal_ = {errc::limit, std::string()};
+    return short_of_memory("this session did not begin");
   }
 
-  /// Ends collecting and brings in what is under way; afterwards ranges idle again.
+  /// Ends collecting and brings in what is under way; afterwards ranges idle again. What memory is
+  /// too short for is left out.
   void stop() {
     if (!running_) return;
     guest const as_guest;
@@ -97,21 +82,19 @@ class session_core {
     if (!running_) return;
     windows_.end();
     detail::recorder& recorder = detail::recorder::instance();
-    counting_->ask_to_end();
+    attempt([this] { counting_->ask_to_end(); });
     if (stream_) stream_->stop();
     recorder.end_session();
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
-    cpu_counters_->close();
-    counting_->close();
-    if (tracing_) detail_activity().close();
-    close_stream();
-    if (windows_.used() && !windows_.in_window()) {
-      profile_ = {};
-    } else if (!if_memory_allows([&] { take(); })) {
-      profile_ = {};
-      keep(short_of_memory("this run has no profile"));
-    }
+    attempt([this] { cpu_counters_->close(); });
+    attempt([this] { counting_->close(); });
+    if (tracing_) attempt([] { detail_activity().close(); });
+    attempt([this] { close_stream(); });
+    bool const wanted = !windows_.used() || windows_.in_window();
+    bool const taken = wanted && if_memory_allows([this] { take(); });
+    if (!taken) profile_ = {};
+    if (wanted && !taken) refusal_ = short_of_memory("this run has no report");
     running_ = false;
     tracing_ = false;
     owner().store(false);
@@ -139,6 +122,9 @@ class session_core {
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept { return problems_; }
 
+  /// Whether it was said that memory is short.
+  bool said_short() const noexcept { return said_short_; }
+
   /// Whether there was any problem, also in windows that were reported before.
   bool had_problems() const noexcept { return had_problems_ || !problems_.empty(); }
 
@@ -150,26 +136,10 @@ class session_core {
     guest const as_guest;
     quiet_writes const quiet;
     if (in_forked_child()) return child_is_silent();
-    if (!refusal_.ok()) {
-      if (options_.enabled) say("nothing is reported: " + refusal_.message());
-      return refusal_;
-    }
-    if (windows_.used() && !windows_.in_window()) {
-      std::string const why = windows_.no_report(detail::recorder::instance().steps_begun() != 0);
-      if (!why.empty()) say(why);
-      say_now(windows_.late());
-      return {};
-    }
     status outcome;
-    if (!if_memory_allows([&] {
-          outcome = report_files(options_).write(profile_, said_, stream_ ? &*stream_ : nullptr,
-                                                 windows_.used() ? &reports_ : nullptr);
-        })) {
+    if (!if_memory_allows([&] { outcome = write_report(); }))
       outcome = short_of_memory("this run has no whole report");
-      say(outcome.message());
-    }
     stream_.reset();
-    if (!outcome.ok()) problems_.push_back(outcome);
     return outcome;
   }
 
@@ -182,8 +152,53 @@ class session_core {
  private:
   using phase = detail::schedule::phase;
 
-  static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
-  static activity_collector& detail_activity() noexcept { return activity_collector::instance(); }
+  /// The rest of `report`.
+  status write_report() {
+    if (!refusal_.ok()) {
+      if (options_.enabled && !said_short_) say("nothing is reported: " + refusal_.message());
+      return refusal_;
+    }
+    if (windows_.used() && !windows_.in_window()) {
+      std::string const why = windows_.no_report(detail::recorder::instance().steps_begun() != 0);
+      if (!why.empty()) say(why);
+      say_now(windows_.late());
+      return {};
+    }
+    status const outcome = report_files(options_).write(
+        profile_, said_, stream_ ? &*stream_ : nullptr, windows_.used() ? &reports_ : nullptr);
+    if (!outcome.ok()) problems_.push_back(outcome);
+    return outcome;
+  }
+
+  /// The rest of `start`.
+  status begin() {
+    refusal_ = take_ownership(options_);
+    if (!refusal_.ok()) return refusal_;
+    running_ = true;
+    silence_children();
+    problems_.clear();
+    said_ = 0;
+    detail::recorder& recorder = detail::recorder::instance();
+    std::int64_t const begin = monotonic_ns();
+    started_at_ = realtime_ns();
+    cost_ = instrumentation_cost::measure(recorder.clock());
+    window_open_ = window_pending_ = false;
+    counting_.emplace(options_, problems_, trace_of_counting());
+    look_at_wishes();
+    around_ = report_files::look_around();
+    say_now(report_files::find_place(options_, machine::rank(), around_.spare));
+    say_now(windows_.open(options_));
+    if (windows_.used()) machine::describe(environment_);
+    open_collectors(recorder);
+    if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
+    recorder.listen({&step_begins, &step_ends, this});
+    start_ns_ = monotonic_ns() - begin;
+    if (options_.verbose) say_started();
+    return {};
+  }
+
+  static std::atomic<bool>& owner() { return detail::recorder::instance().owned(); }
+  static activity_collector& detail_activity() { return activity_collector::instance(); }
 
   /// Errors: those of `start`.
   static status take_ownership(strata::options const& wanted) {
@@ -264,9 +279,24 @@ class session_core {
 #endif
   }
 
-  static status short_of_memory(char const* consequence) {
-    return {errc::limit, std::string(consequence) +
-                             ", since memory is short: free some, or lower log= and buffers="};
+  /// Says so at once, where the session has not. Returns: the same, or without memory the code.
+  status short_of_memory(char const* consequence) noexcept {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "%s, since memory is short: free some, or lower log= and buffers=", consequence);
+    quiet_writes const quiet;
+    had_problems_ = true;
+    if (!said_short_.exchange(true)) detail::say(text);
+    status made{errc::limit, std::string()};
+    (void)if_memory_allows([&] { made = {errc::limit, text}; });
+    return made;
+  }
+
+  /// Does a part of what a session does, or leaves it out for want of memory.
+  template <class Body>
+  void attempt(Body&& body) noexcept {
+    guest const as_guest;
+    if (!if_memory_allows(body)) (void)short_of_memory(left_out);
   }
 
   static void say(std::string const& message) noexcept {
@@ -332,31 +362,34 @@ class session_core {
   }
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
-    guest const as_guest;
     auto& self = *static_cast<session_core*>(context);
-    if (self.windows_.used()) {
-      if (self.windows_.is_due(step)) self.begin_reported(step);
-      if (!self.windows_.in_window()) return;
-      step = self.windows_.position(step);
+    self.attempt([&] { self.begin_step(step); });
+  }
+  void begin_step(std::uint32_t step) {
+    if (windows_.used()) {
+      if (windows_.is_due(step)) begin_reported(step);
+      if (!windows_.in_window()) return;
+      step = windows_.position(step);
     }
-    if (self.options_.has_schedule()) self.open_window(self.schedule_.of(step));
-    if (step >= self.schedule_.steps_before_counting()) self.counting_->begin_step();
+    if (options_.has_schedule()) open_window(schedule_.of(step));
+    if (step >= schedule_.steps_before_counting()) counting_->begin_step();
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
-    guest const as_guest;
     auto& self = *static_cast<session_core*>(context);
-    if (self.windows_.used() && !self.windows_.in_window()) {
-      if (self.windows_.was_touched()) self.begin_reported(step + 1);
+    self.attempt([&] { self.end_step(step); });
+  }
+  void end_step(std::uint32_t step) {
+    if (windows_.used() && !windows_.in_window()) {
+      if (windows_.was_touched()) begin_reported(step + 1);
       return;
     }
-    if (self.windows_.used()) step = self.windows_.position(step);
-    self.counting_->end_step();
-    self.cpu_counters_->end_step();
-    if (self.options_.has_schedule() && self.schedule_.of(step + 1) == phase::skip)
-      self.close_window();
-    if (self.window_pending_) self.close_window();
-    if (self.windows_.used()) self.end_reported(step + 1);
+    if (windows_.used()) step = windows_.position(step);
+    counting_->end_step();
+    cpu_counters_->end_step();
+    if (options_.has_schedule() && schedule_.of(step + 1) == phase::skip) close_window();
+    if (window_pending_) close_window();
+    if (windows_.used()) end_reported(step + 1);
   }
 
   /// A window that is reported by itself begins with this step.
@@ -396,13 +429,15 @@ class session_core {
           whole =
               report_files(options_, {}, around_).write(profile_, said_, nullptr, &reports_).ok();
         }))
-      say(short_of_memory("a window has no report").message());
+      (void)short_of_memory("a window has no report");
+    said_short_ = false;  // of this window
     had_problems_ = !whole || had_problems();
     start_ns_ = 0;  // the first window's report has it
     profile_ = {};
     problems_.resize(problems_at_start_);
     recorder.begin_anew(log_bytes());
-    if (tracing_) detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20);
+    if (tracing_)
+      attempt([this] { detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20); });
   }
 
   counter_collector& no_passes_by_program() {
@@ -497,6 +532,7 @@ class session_core {
   void take() {
     detail::recorder& recorder = detail::recorder::instance();
     profile_ = {};
+    recorder.make_room_for_report();
     tick_converter const ticks = recorder.converter();
     if (windows_.used()) {
       profile_.environment = environment_;
@@ -531,9 +567,11 @@ class session_core {
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
                        recorder.steps_begun()));
     explain_refused_calls(problems_, recorder.take_steps_elsewhere());
+    if (said_short_) add_said_problem(short_of_memory(left_out).message());
     for (status const& problem : problems_) profile_.problems.push_back(problem.message());
   }
 
+  static constexpr char const* left_out = "a part of this run is left out";
   static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
 
   strata::options options_;
@@ -554,10 +592,11 @@ class session_core {
   maybe<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
-  std::size_t problems_at_start_ = 0;  // those of the session, not of a window
-  bool had_problems_ = false;          // in windows that were reported
+  std::size_t problems_at_start_ = 0;      // those of the session, not of a window
+  std::atomic<bool> had_problems_{false};  // in windows that were reported
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
+  std::atomic<bool> said_short_{false};  // of memory
   std::size_t said_ = 0;  // how many of the problems, the first ones, were printed before
   bool running_ = false;
   bool tracing_ = false;

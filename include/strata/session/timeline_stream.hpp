@@ -22,6 +22,7 @@
 #include <strata/report/trace_plan.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/session/stream_track.hpp>
 #include <strata/status.hpp>
 
 #include <atomic>
@@ -44,110 +45,6 @@
 STRATA_BEGIN
 namespace detail {
 
-/// A track of a trace that is written piece by piece: its slices come by pieces of time, what
-/// contains after what is contained. What would overlap on one lane goes to the next one.
-class stream_track {
- public:
-  struct lane {
-    std::uint32_t number;  ///< among those of the process
-    vec<trace_slice> slices;
-
-   private:
-    friend class stream_track;
-    /// A slice that was written and is in no other one, or several next to each other.
-    struct stretch {
-      std::int64_t begin;
-      std::int64_t end;
-      std::uint32_t within;
-      std::uint32_t piece;
-    };
-    vec<stretch> written;
-  };
-
-  /// `nests`: a lane has slices within each other.
-  stream_track(trace_track::position const& place, bool nests) : at(place), nests_(nests) {}
-
-  /// What is around a slice in the tree, so that neighbours are known.
-  void add(trace_slice const& slice, std::uint32_t within) { fresh_.push_back({slice, within}); }
-  bool has_fresh() const noexcept { return !fresh_.empty(); }
-
-  /// Puts what was added on the lanes, each in the order that a trace needs.
-  template <class Number>
-  void place(Number next_number) {
-    ++piece_;
-    bool const nests = nests_;
-    fresh_.sort([nests](placed const& a, placed const& b) {
-      if (!nests) return a.slice < b.slice;
-      if (a.slice.end != b.slice.end) return a.slice.end < b.slice.end;
-      return b.slice < a.slice;
-    });
-    for (placed const& each : fresh_) {
-      std::size_t i = 0;
-      while (i < lanes.size() && !takes(lanes[i], each)) ++i;
-      if (i == lanes.size()) {
-        lanes.emplace_back();
-        lanes[i].number = next_number();
-        (void)takes(lanes[i], each);
-      }
-      lanes[i].slices.push_back(each.slice);
-    }
-    fresh_.clear();
-    for (lane& each : lanes) each.slices.sort();
-  }
-
-  trace_track::position const at;
-  vec<lane> lanes;
-
- private:
-  struct placed {
-    trace_slice slice;
-    std::uint32_t within;
-  };
-  using stretch = lane::stretch;
-  static constexpr std::size_t most_known = 2048;  // stretches of a lane
-
-  bool takes(lane& to, placed const& next) {
-    trace_slice const& slice = next.slice;
-    vec<stretch>& known = to.written;
-    std::size_t apart = known.size();
-    while (nests_ && apart > 0 && contains(slice, known[apart - 1])) --apart;
-    if (apart > 0 && known[apart - 1].end > slice.begin) return false;
-    known.resize(nests_ ? apart : 0);
-    known.push_back({slice.begin, slice.end, next.within, piece_});
-    if (known.size() > most_known) join_old(known);
-    return true;
-  }
-
-  /// Of two that begin at one time a reader takes the one that was written first as the outer one.
-  bool contains(trace_slice const& slice, stretch const& other) const noexcept {
-    bool const begins_before =
-        slice.begin < other.begin || (slice.begin == other.begin && other.piece == piece_);
-    return begins_before && other.end <= slice.end;
-  }
-
-  /// Neighbours in one range become one stretch: what will contain them contains all of them.
-  static void join_old(vec<stretch>& known) {
-    for (bool const only_neighbours : {true, false}) {
-      std::size_t kept = 0;
-      std::size_t const old = known.size() / 2;
-      for (std::size_t i = 1; i < known.size(); ++i) {
-        bool const joins = i < old && (!only_neighbours || known[i].within == known[kept].within);
-        if (joins) {
-          known[kept].end = known[i].end;
-        } else {
-          known[++kept] = known[i];
-        }
-      }
-      known.resize(kept + 1);
-      if (known.size() <= most_known / 4 * 3) return;
-    }
-  }
-
-  bool nests_;
-  std::uint32_t piece_ = 0;
-  vec<placed> fresh_;
-};
-
 /// Writes trace.perfetto-trace while the program runs: what has ended goes to the file within a
 /// second, by a thread of its own, and what was written survives any end of the process. The file
 /// is called trace.perfetto-trace.part until it is complete. Threads: the session's, one at a time.
@@ -157,7 +54,8 @@ class timeline_stream final : public running_trace {
   timeline_stream(options const& wanted, bool tracing) : options_(&wanted), tracing_(tracing) {}
   timeline_stream& operator=(timeline_stream const&) = delete;
   ~timeline_stream() {
-    if (!in_forked_child()) close();  // the file is the parent's
+    // In a forked child the file is the parent's.
+    if (!in_forked_child() && !if_memory_allows([this] { close(); })) end_early();
   }
 
   /// Makes the directory and begins the file. Requires: the collectors are open, and record nothing
@@ -247,7 +145,7 @@ class timeline_stream final : public running_trace {
   static constexpr std::size_t usual_piece = 65'536;
   static constexpr std::uint32_t within_none = 0xfffffffeu;
 
-  void set_streaming(bool on) {
+  void set_streaming(bool on) noexcept {
     recorder::instance().set_streaming(on);
     if (tracing_) activity_buffers::instance().set_streaming(on);
   }
@@ -285,6 +183,16 @@ class timeline_stream final : public running_trace {
     set_streaming(false);
   }
 
+  /// Memory is short: what was written stays.
+  void end_early() noexcept {
+    sink_.reset(), out_.reset();
+    if (file_ != nullptr && output_directory::which(file_).same_as(begun_)) std::fclose(file_);
+    file_ = nullptr;
+    say("the timeline ends early, since memory is short: free some, or lower log= and buffers=; "
+        "recording goes on");
+    set_streaming(false);
+  }
+
 #if defined(__linux__)
   /// Until the session ends, or no other thread is left in the process.
   static void* run(void* context) {
@@ -308,7 +216,10 @@ class timeline_stream final : public running_trace {
 
   /// The host's events go to the file by pieces of time, so that what is within another one comes
   /// in the same piece or in one before.
-  void write(bool last) {
+  void write(bool last) noexcept {
+    if (!if_memory_allows([&] { write_pieces(last); })) end_early();
+  }
+  void write_pieces(bool last) {
     if (!has_file()) return;
     recorder& from = recorder::instance();
     // One rate for the whole file: times that were written stay in order with those that follow.

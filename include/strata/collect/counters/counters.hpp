@@ -294,13 +294,16 @@ class counter_collector : public detail::pass_driver {
 
   static void launched(void* context, api_kind kind, detail::cupti::api_data const& call) {
     auto& self = *static_cast<counter_collector*>(context);
+    if (!detail::if_memory_allows([&] { self.note_launch(kind, call); }))
+      self.attempt_.dropped = true;
+  }
+  void note_launch(api_kind kind, detail::cupti::api_data const& call) {
     if (is_work(kind)) {
-      self.plan_.devices.launched(self.work_.node(), kind, call);
-      if (self.work_.is_counted_thread() && !self.plan_.devices.knows(call.context))
-        self.attempt_.met_other_device = true;
+      plan_.devices.launched(work_.node(), kind, call);
+      if (work_.is_counted_thread() && !plan_.devices.knows(call.context))
+        attempt_.met_other_device = true;
     }
-    if (!detail::capture_guard::capturing_here())
-      self.work_.add(kind, call);  // else it does not run now
+    if (!detail::capture_guard::capturing_here()) work_.add(kind, call);  // else it does not run
   }
 
   /// Room for the pushes of ranges that launched so far, and some more; a step with more is

@@ -518,7 +518,7 @@ class pass_driver {
     if (!stopped) stage_ = stage::stopped;
     drop();
     capture_guard::exclusive const alone;
-    if (alone) range_profiler::close_abandoned();
+    if (alone) (void)if_memory_allows([] { range_profiler::close_abandoned(); });
     if (!std::exchange(open_, false)) return;
     if (alone && stopped) return plan_.devices.close();
     plan_.devices.abandon();

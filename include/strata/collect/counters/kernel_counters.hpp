@@ -326,18 +326,20 @@ class kernel_counter_collector : public detail::pass_driver {
     auto& self = *static_cast<kernel_counter_collector*>(context);
     if (self.plan_.devices.leaves_out(call.context) || detail::capture_guard::capturing_here())
       return;
-    self.regions_.add(kind, call);
+    if (!detail::if_memory_allows([&] { self.regions_.add(kind, call); }))
+      self.attempt_.dropped = true;
   }
 
   static void moved(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<kernel_counter_collector*>(context);
     detail::system_lock const lock(self.mutex_);
-    if (self.may_move()) self.move(node);
+    if (self.may_move() && !detail::if_memory_allows([&] { self.move(node); }))
+      self.attempt_.dropped = true;
   }
 
   /// CUPTI waits for the device in every launch of a kernel that it counts, so no capture may begin
   /// until the region ends.
-  void move(std::uint32_t node) noexcept {
+  void move(std::uint32_t node) {
     bool const inside = regions_.contains(node);
     if (inside && !held_) held_.emplace();
     attempt_.dropped = inside && !*held_;

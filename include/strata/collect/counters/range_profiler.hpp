@@ -147,7 +147,10 @@ class range_profiler {
 
   void push(std::uint32_t range) noexcept {
     if (broken_) return;
-    if (range >= seen_.size()) seen_.resize(range + std::size_t{1});
+    if (range >= seen_.size()) {
+      if (!seen_.make_room(range + std::size_t{1} - seen_.size())) return (void)++unfit_;
+      seen_.resize(range + std::size_t{1});
+    }
     use& known = seen_[range];
     if (known.last == 0) ++names_;
     known.last = larger(known.last, ++pushes_);
@@ -257,10 +260,15 @@ class range_profiler {
 
   /// Leaves CUPTI alone, also its pass that is under way, until a profiler is opened again: for a
   /// moment at which a stream captures, since to stop would wait for the device.
-  void abandon() {
+  /// Without memory it stays where it is, and open.
+  void abandon() noexcept {
     if (object_ == nullptr) return;
-    abandoned().push_back(new range_profiler(std::move(*this)));
-    object_ = nullptr;
+    (void)if_memory_allows([this] {
+      vec<range_profiler*>& all = abandoned();
+      all.reserve(all.size() + 1);
+      all.push_back(new range_profiler(std::move(*this)));
+      object_ = nullptr;
+    });
   }
 
   /// Its context is gone, and with it all objects of CUPTI in it.

@@ -312,8 +312,8 @@ class cpu_counter_collector {
       detail::owned<counted_thread> made(new counted_thread(*system_, wanted_));
       if (made->columns.empty()) return refusal(wanted_);
       refused_ = false;
-      running_ = &*made;
       threads_.push_back(std::move(made));
+      running_ = &*threads_.back();
       problem = missed_threads(*running_);
     }
     running_->ranges_of = recorder.of_this_thread();

@@ -44,7 +44,7 @@ class activity_collector {
     bool waits = true;   ///< of the host for the device
   };
 
-  static activity_collector& instance() noexcept {
+  static activity_collector& instance() {
     static auto* const only = static_cast<activity_collector*>(detail::shared_object(
         detail::process_object::activity, []() -> void* { return new activity_collector; }));
     return *only;

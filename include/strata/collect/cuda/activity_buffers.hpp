@@ -121,12 +121,27 @@ class buffer_pool {
     auto* const made = static_cast<std::uint8_t*>(
         ::operator new (buffer_bytes, std::align_val_t{alignment}, std::nothrow));
     if (made == nullptr) {
+      if (within) {
+        budget_->give(buffer_bytes);
+        budget_->end();
+      }
+      return nullptr;
+    }
+    bool has_room = false;
+    {
+      system_lock lock(mutex_);
+      std::size_t const all = static_cast<std::size_t>(made_.load(std::memory_order_relaxed)) + 1;
+      // Each buffer may come to either list without memory.
+      has_room = free_.make_room(all - free_.size()) && taken_.make_room(all - taken_.size());
+      if (has_room) made_.fetch_add(1, std::memory_order_relaxed);
+    }
+    if (!has_room) {
+      ::operator delete (made, std::align_val_t{alignment});
       if (within) budget_->give(buffer_bytes);
       return nullptr;
     }
     std::memset(made, 0, buffer_bytes);
     if (!within) beyond_.fetch_add(1, std::memory_order_relaxed);
-    made_.fetch_add(1, std::memory_order_relaxed);
     return made;
   }
 
@@ -144,7 +159,7 @@ class buffer_pool {
 /// and complete.
 class activity_buffers {
  public:
-  static activity_buffers& instance() noexcept {
+  static activity_buffers& instance() {
     static auto* const only = static_cast<activity_buffers*>(shared_object(
         process_object::activity_buffers, []() -> void* { return new activity_buffers; }));
     return *only;
@@ -311,8 +326,7 @@ class activity_buffers {
             static_cast<std::size_t>(reinterpret_cast<std::uint8_t const*>(record) - buffer);
         if (read++ != 0) self.record_bytes_ = at - offset;
         offset = at;
-        if (!if_memory_allows([&] { self.store_.add(*record); }))
-          self.dropped_.fetch_add(1, std::memory_order_relaxed);
+        self.store_.try_add(*record);
       }
       // Work that had not ended leaves a record that cannot be read, and so cannot be passed over:
       // what follows it is lost too, and is counted by the size of the records before.
@@ -331,7 +345,8 @@ class activity_buffers {
 
   /// The clocks drift apart and may be set: they are compared each second of delivery.
   void sample_clocks_now_and_then() {
-    if (monotonic_ns() >= next_sample_.load(std::memory_order_relaxed)) sample_clocks();
+    if (monotonic_ns() >= next_sample_.load(std::memory_order_relaxed))
+      (void)if_memory_allows([this] { sample_clocks(); });  // else the next delivery does
   }
 
   cupti_library const* library_ = nullptr;

@@ -37,7 +37,7 @@ class activity_store {
   /// How many records wait before the older half is joined.
   static constexpr std::size_t batch = 131'072;
 
-  activity_store(memory_budget& budget, graph_captures& captures) noexcept
+  activity_store(memory_budget& budget, graph_captures& captures)
       : budget_(&budget), captures_(&captures) {}
 
   void clear() noexcept {
@@ -49,7 +49,8 @@ class activity_store {
     made_ = {};
     strays_ = {};
     sums_ = {};
-    summing_.emplace(sums_);
+    lacks_sums_ = !if_memory_allows([this] { summing_.emplace(sums_); });
+    if (lacks_sums_) summing_.reset();
     room_ = 0;
     newest_ = retired_ = 0;
     is_full_ = described_ = false;
@@ -66,8 +67,12 @@ class activity_store {
     }
   }
 
+  /// A record that there is no memory for is counted as lost.
+  void try_add(cupti::record const& any) noexcept {
+    try_one([&] { add(any); });
+  }
   void add(cupti::record const& any) {
-    if (!summing_) return;  // later than the end of its session
+    if (!summing_) return lacks_sums_ ? lose() : void();  // later than the end of its session
     switch (any.kind) {
       case cupti::activity_kind::kernel:
       case cupti::activity_kind::concurrent_kernel:
@@ -94,7 +99,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting() >= batch && !if_memory_allows([&] { settle(false); })) forget_waiting();
+    if (waiting() >= batch) settle(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
@@ -181,22 +186,35 @@ class activity_store {
   std::size_t waiting() const noexcept {
     return kernels_.size() + copies_.size() + memory_.size() + waits_.size();
   }
-  /// Memory was short while it was summed up: what of it is in the sums would be added again.
+  static void lose(std::size_t records = 1) noexcept {
+    recorder::instance().state().unrecorded.fetch_add(records, std::memory_order_relaxed);
+  }
+  /// Memory is short: what waits is in no sum, and would wait for ever.
   void forget_waiting() noexcept {
-    made_.losses.activity_dropped += waiting();
+    lose(waiting());
     kernels_ = {};
     copies_ = {};
     memory_ = {};
     waits_ = {};
   }
 
+  /// Does something with a record that no longer waits. A record that memory is too short for is
+  /// in no sum.
+  template <class Body>
+  void try_one(Body&& body) noexcept {
+    if (!if_memory_allows(body)) lose();
+  }
+
   /// Joins and sums up the older half of what waits, or all.
-  void settle(bool all) {
-    sort_by_time(kernels_);
-    sort_by_time(copies_);
-    sort_by_time(memory_);
-    sort_by_time(waits_);
-    learn_nodes();
+  void settle(bool all) noexcept {
+    if (!if_memory_allows([this] {
+          sort_by_time(kernels_);
+          sort_by_time(copies_);
+          sort_by_time(memory_);
+          sort_by_time(waits_);
+          learn_nodes();
+        }))
+      return forget_waiting();
     std::int64_t const until = all ? latest_time : middle();
     auto const before = [&](auto const& records) {
       return all ? records.size()
@@ -204,14 +222,17 @@ class activity_store {
     };
     std::size_t const kernels = before(kernels_);
     std::size_t const copies = before(copies_);
-    add_by_time(kernels_, kernels, copies_, copies, [this](auto& each) { settle_work(each); });
+    add_by_time(kernels_, kernels, copies_, copies,
+                [this](auto& each) { try_one([&] { settle_work(each); }); });
     kernels_.erase(kernels_.begin(), kernels_.begin() + kernels);
     copies_.erase(copies_.begin(), copies_.begin() + copies);
     std::size_t const allocations = before(memory_);
-    for (std::size_t i = 0; i < allocations; ++i) settle_call(memory_[i], made_.memory);
+    for (std::size_t i = 0; i < allocations; ++i)
+      try_one([&] { settle_call(memory_[i], made_.memory); });
     memory_.erase(memory_.begin(), memory_.begin() + allocations);
     std::size_t const waits = before(waits_);
-    for (std::size_t i = 0; i < waits; ++i) settle_call(waits_[i], made_.synchronizations);
+    for (std::size_t i = 0; i < waits; ++i)
+      try_one([&] { settle_call(waits_[i], made_.synchronizations); });
     waits_.erase(waits_.begin(), waits_.begin() + waits);
     if (newest_ != 0) retire();
     captures_->forget_updated();
@@ -226,7 +247,7 @@ class activity_store {
     waits_.keep_if(stays);
   }
 
-  void retire() {
+  void retire() noexcept {
     retired_ = newest_;
     launches().retire(newest_, [this](launch_record const& launch) { sum(launch, false); });
   }
@@ -238,10 +259,11 @@ class activity_store {
         [this](node_table::node const& made) { summing_->add_node(made.parent, made.name); });
   }
 
-  void sum(launch_record const& launch, bool kept) {
+  void sum(launch_record const& launch, bool kept) noexcept {
     if (launch.is_left_out()) return;
     if (!kept) ++made_.losses.launches_folded;
-    if (launch.node >= summing_->nodes()) learn_nodes();
+    if (launch.node >= summing_->nodes() && !if_memory_allows([this] { learn_nodes(); }))
+      return (void)++made_.losses.launches_dropped;
     if (is_work(launch.kind)) summing_->add_launches(launch.node, 1, launch.end - launch.begin);
   }
 
@@ -274,6 +296,7 @@ class activity_store {
     made.node = no_node;
     call const by = join(made);
     if (by == call::left_out) return;
+    if (!waiting.make_room(1)) out_of_memory();
     if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
     queue_.add(made, launches());
     waiting.push_back(made);
@@ -291,12 +314,10 @@ class activity_store {
   template <class Record>
   void add_work(Record& each, vec<Record>& log, call by) {
     if (by == call::left_out) return;
-    if (by == call::unknown) {
-      each.node = root_node;
-      ++made_.losses.uncorrelated;
-    }
+    if (by == call::unknown) each.node = root_node;
     note_lost_time(each);
     summing_->add(each);
+    if (by == call::unknown) ++made_.losses.uncorrelated;
     keep(log, each);
   }
   /// A record has 0 for both times where the device lost them.
@@ -322,7 +343,7 @@ class activity_store {
   }
   /// Strata's own waits have no call either: whether the program recorded then is known later.
   bool is_stray(strata::synchronization_record const& wait) {
-    if (strays_.size() < batch || has_room(sizeof wait)) {
+    if ((strays_.size() < batch || has_room(sizeof wait)) && strays_.make_room(1)) {
       strays_.push_back(wait);
     } else {
       ++made_.losses.activity_dropped;
@@ -334,7 +355,7 @@ class activity_store {
   /// Keeps a record for the timeline, as long as that has room: it ends at one time for all kinds.
   template <class Record>
   void keep(vec<Record>& log, Record const& record) {
-    if (is_full_ || !has_room(sizeof record)) {
+    if (is_full_ || !has_room(sizeof record) || !log.make_room(1)) {
       is_full_ = true;
       ++made_.losses.activity_folded;
       return;
@@ -366,7 +387,7 @@ class activity_store {
     return static_cast<To>(wide < most ? wide : most);
   }
 
-  traced_kernel kernel(cupti::kernel_record const& from) noexcept {
+  traced_kernel kernel(cupti::kernel_record const& from) {
     traced_kernel to{};
     to.captured_by = no_node;
     to.graph_node = from.graph_node_id;
@@ -390,15 +411,17 @@ class activity_store {
   }
 
   /// The number of a kernel's name: by its address, which CUPTI keeps, checked against the text.
-  std::uint32_t name(char const* text) noexcept {
+  std::uint32_t name(char const* text) {
     if (text == nullptr) return no_reference;
     auto const address = reinterpret_cast<std::uintptr_t>(text);
     known_name& known = known_[(address >> 4 ^ address >> 13) & (known_names - 1)];
     if (known.text != text || known.copy != text) {
       std::string_view const copy(text);
-      known.number = names_.intern(copy, "[other kernels]");
-      known.text = text;
+      known.text = nullptr;
       known.copy.assign(copy.data(), copy.size());
+      known.number = names_.intern(copy, "[other kernels]");
+      if (known.number == no_reference) out_of_memory();
+      known.text = text;
     }
     return known.number;
   }
@@ -525,6 +548,7 @@ class activity_store {
   vec<strata::synchronization_record> strays_;
   device_sums sums_;
   maybe<device_summing> summing_;
+  bool lacks_sums_ = false;  // for want of memory
   bool described_ = false;
   bool is_full_ = false;
   std::atomic<std::uint32_t> first_id_{0};

@@ -278,8 +278,11 @@ class capture_guard {
   };
   STRATA_DETAIL_HOT_CODE
   static process_state& state() noexcept {
-    static auto* const all = static_cast<process_state*>(
-        shared_object(process_object::captures, []() -> void* { return new process_state; }));
+    static auto* const all =
+        static_cast<process_state*>(shared_object(process_object::captures, []() -> void* {
+          static process_state only;  // where it needs no memory; modules with it stay loaded
+          return &only;
+        }));
     return *all;
   }
   STRATA_DETAIL_END_CODE

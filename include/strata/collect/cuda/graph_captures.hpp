@@ -46,7 +46,7 @@ class graph_captures {
     if (present == nullptr) {
       if (range != no_node && set(node, range)) nodes_.find(node)->since = now;
     } else if (present->range != range) {
-      remember(node, *present);
+      if (!remember(node, *present)) ++refused_;
       *present = {range, now};
       if (formers_.size() - forgettable_formers_ >= most_nodes / 2) forget_former();
     }
@@ -56,6 +56,7 @@ class graph_captures {
   void destroy(std::uint64_t graph_node) noexcept {
     system_lock lock(mutex_);
     if (nodes_.find(graph_node) == nullptr) return;
+    if (!destroyed_.make_room(1)) return;  // it stays
     destroyed_.push_back(graph_node);
     if (destroyed_.size() < 2 * kept_destroyed) return;
     for (std::size_t i = 0; i < kept_destroyed; ++i) nodes_.erase(destroyed_[i]);
@@ -114,7 +115,8 @@ class graph_captures {
 
   bool set(std::uint64_t graph_node, std::uint32_t range) noexcept {
     if (graph_node == 0) return false;
-    if (nodes_.size() >= most_nodes && nodes_.find(graph_node) == nullptr) {
+    bool const is_new = nodes_.find(graph_node) == nullptr;
+    if (is_new && (nodes_.size() >= most_nodes || !nodes_.make_room())) {
       ++refused_;
       return false;
     }
@@ -127,7 +129,9 @@ class graph_captures {
     return number > formers_forgotten_ ? &formers_[number - formers_forgotten_ - 1] : nullptr;
   }
 
-  void remember(std::uint64_t node, capture const& was) noexcept {
+  /// False where there is no memory.
+  bool remember(std::uint64_t node, capture const& was) noexcept {
+    if (!newest_former_.make_room() || !formers_.make_room(1)) return false;
     std::uint64_t& newest = newest_former_[node];
     former made{node, was, newest, newest, 1};
     if (former const* const earlier = former_at(newest)) {
@@ -137,6 +141,7 @@ class graph_captures {
     }
     formers_.push_back(made);
     newest = formers_forgotten_ + formers_.size();
+    return true;
   }
 
   /// Whether `skip` at this depth is the skip of the earlier one's skip; else it is the

@@ -216,7 +216,7 @@ class launch_table {
   }
 
   void keep_overdue(launch_record const& call, std::uint32_t arrows) {
-    if (overdue_.size() < most_overdue) {
+    if (overdue_.size() < most_overdue && overdue_.make_room(1)) {
       overdue_.push_back({call, arrows});
     } else {
       ++overdue_dropped_;
@@ -279,9 +279,13 @@ class launch_table {
     if (before != nullptr && !is_of_last_turn(*before, launch)) return before;
     std::size_t const index = id / page_launches;
     bool const kept = budget_->take(sizeof(page));
-    page* const made = !kept && beyond_.size() >= most_beyond ? nullptr : find_memory();
+    page* const made =
+        (!kept && beyond_.size() >= most_beyond) || !beyond_.make_room(1) ? nullptr : find_memory();
     if (made == nullptr) {
-      if (kept) budget_->give(sizeof(page));
+      if (kept) {
+        budget_->give(sizeof(page));
+        budget_->end();
+      }
       return nullptr;
     }
     made->first = static_cast<std::uint32_t>(index * page_launches);
@@ -314,6 +318,8 @@ class launch_table {
       free_.pop_back();
       return again;
     }
+    // Any page may be put away without memory.
+    if (!pages_.make_room(1) || !free_.make_room(pages_.size() + 1)) return nullptr;
 #if defined(__linux__)
     void* const memory =
         mmap(nullptr, sizeof(page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -422,7 +428,7 @@ class work_queue {
   template <class Record>
   void add(vec<entry<Record>>& to, Record const& work, launch_table& calls) {
     if (!keeps) return;
-    if (size() >= most) return (void)++dropped;
+    if (size() >= most || !to.make_room(1)) return (void)++dropped;
     to.push_back({work, {}, 0});
     find_call(to.back(), calls);
   }

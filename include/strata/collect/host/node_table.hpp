@@ -59,6 +59,7 @@ class node_table {
   node_table(std::uint32_t deeper_name, std::uint32_t other_name)
       : deeper_name_(deeper_name), other_name_(other_name) {
     nodes_.push_back({root_node, 0, no_index, 0, 0});
+    if (!has_room()) out_of_memory();
   }
 
   /// A session begins. Where an earlier one has filled the table, or half of it, all nodes but the
@@ -69,7 +70,7 @@ class node_table {
     was_full_ = false;
     nodes_.resize(1);
     nodes_[root_node].indices = 0;
-    numbers_.clear();
+    numbers_.clear_but_room();
     epoch_.fetch_add(1, std::memory_order_release);
   }
   std::uint32_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
@@ -151,7 +152,8 @@ class node_table {
   std::uint32_t at(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                    std::uint64_t*& reason) {
     if (std::uint32_t const known = numbers_.find({parent, name, index})) return known;
-    if (nodes_.size() + 1 >= most_nodes && !(parent == root_node && name == other_name_)) {
+    bool const is_other = parent == root_node && name == other_name_;
+    if (!is_other && (nodes_.size() + 1 >= most_nodes || !has_room())) {
       std::uint32_t const other = at(root_node, other_name_, no_index, reason);
       reason = &refusals_.nodes;
       return other;
@@ -161,6 +163,9 @@ class node_table {
     (void)numbers_.add({parent, name, index}, made);
     return made;
   }
+
+  /// For a node, and for the stand-in of all that find none afterwards.
+  bool has_room() noexcept { return nodes_.make_room(2) && numbers_.make_room(2); }
 
   static constexpr std::uint32_t node_bits = 18;
   static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");

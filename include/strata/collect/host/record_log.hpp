@@ -35,11 +35,13 @@ class memory_budget {
   void set(std::int64_t limit) noexcept {
     limit_ = limit;
     left_.store(limit, std::memory_order_relaxed);
+    ended_.store(false, std::memory_order_relaxed);
     term_.fetch_add(1, std::memory_order_relaxed);
   }
   /// Which `set` counts now.
   std::uint32_t term() const noexcept { return term_.load(std::memory_order_relaxed); }
   bool take(std::size_t bytes) noexcept {
+    if (ended()) return false;
     auto const wanted = static_cast<std::int64_t>(bytes);
     if (left_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) return true;
     left_.fetch_add(wanted, std::memory_order_relaxed);
@@ -48,14 +50,19 @@ class memory_budget {
   void give(std::size_t bytes) noexcept {
     left_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
   }
+  /// Memory has ended before the budget: until `set` nothing more is taken, since to ask for memory
+  /// that is not there takes long.
+  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
+  bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
   bool exhausted() const noexcept {
-    return left_.load(std::memory_order_relaxed) < (std::int64_t{64} << 10);
+    return ended() || left_.load(std::memory_order_relaxed) < (std::int64_t{64} << 10);
   }
   std::int64_t used() const noexcept { return limit_ - left_.load(std::memory_order_relaxed); }
 
  private:
   std::int64_t limit_ = 0;
   std::atomic<std::int64_t> left_{0};
+  std::atomic<bool> ended_{false};
   std::atomic<std::uint32_t> term_{0};
 };
 
@@ -220,6 +227,7 @@ class record_log {
     void* const memory = std::malloc(bytes);
     if (memory == nullptr) {
       budget_->give(bytes);
+      budget_->end();
       return false;
     }
     block* const made = ::new (memory) block;
@@ -245,13 +253,22 @@ class record_log {
 /// Threads: one at a time.
 class overflow_log {
  public:
-  void add(range_record const& range) { of(range.node).durations.add(range.end - range.begin); }
+  /// False where there is no memory; then nothing is added.
+  bool add(range_record const& range) noexcept {
+    overflow_sums* const sums = of(range.node);
+    std::int64_t const duration = range.end - range.begin;
+    if (sums == nullptr || !sums->durations.make_room(duration)) return false;
+    sums->durations.add(duration);
+    return true;
+  }
 
-  void add(attribute_record const& given) {
-    overflow_sums& sums = of(given.node);
-    if (!is_nan(given.flops)) sums.flops += given.flops;
-    if (!is_nan(given.bytes)) sums.bytes += given.bytes;
-    if (!is_nan(given.tokens)) sums.tokens += given.tokens;
+  bool add(attribute_record const& given) noexcept {
+    overflow_sums* const sums = of(given.node);
+    if (sums == nullptr) return false;
+    if (!is_nan(given.flops)) sums->flops += given.flops;
+    if (!is_nan(given.bytes)) sums->bytes += given.bytes;
+    if (!is_nan(given.tokens)) sums->tokens += given.tokens;
+    return true;
   }
 
   vec<overflow_sums> const& all() const noexcept { return sums_; }
@@ -262,14 +279,19 @@ class overflow_log {
   }
 
  private:
-  overflow_sums& of(std::uint32_t node) {
-    if (node >= position_of_node_.size()) position_of_node_.resize(node + std::size_t{1}, 0);
+  overflow_sums* of(std::uint32_t node) noexcept {
+    std::size_t const known = position_of_node_.size();
+    if (node >= known) {
+      if (!position_of_node_.make_room(node + std::size_t{1} - known)) return nullptr;
+      position_of_node_.resize(node + std::size_t{1}, 0);
+    }
     if (position_of_node_[node] == 0) {
+      if (!sums_.make_room(1)) return nullptr;
       sums_.emplace_back();
       sums_.back().node = node;
       position_of_node_[node] = static_cast<std::uint32_t>(sums_.size());
     }
-    return sums_[position_of_node_[node] - 1];
+    return &sums_[position_of_node_[node] - 1];
   }
 
   vec<overflow_sums> sums_;
@@ -280,17 +302,24 @@ class overflow_log {
 /// Threads: one at a time.
 class inherited_sums {
  public:
-  /// Units: ticks. `from` is the range that the thread itself was in.
-  void add(std::uint32_t node, std::uint32_t from, std::int64_t duration) {
-    if (node >= last_of_node_.size()) last_of_node_.resize(node + std::size_t{1}, 0);
+  /// Units: ticks. `from` is the range that the thread itself was in. False where there is no
+  /// memory.
+  bool add(std::uint32_t node, std::uint32_t from, std::int64_t duration) noexcept {
+    std::size_t const known = last_of_node_.size();
+    if (node >= known) {
+      if (!last_of_node_.make_room(node + std::size_t{1} - known)) return false;
+      last_of_node_.resize(node + std::size_t{1}, 0);
+    }
     std::uint32_t at = last_of_node_[node];  // position + 1
     while (at != 0 && sums_[at - 1].from != from) at = earlier_[at - 1];
     if (at == 0) {
+      if (!earlier_.make_room(1) || !sums_.make_room(1)) return false;
       earlier_.push_back(last_of_node_[node]);
       sums_.push_back({node, from, 0});
       last_of_node_[node] = at = static_cast<std::uint32_t>(sums_.size());
     }
     sums_[at - 1].total += duration;
+    return true;
   }
 
   void copy_to(vec<inherited_time>& to) const { to.insert(to.end(), sums_.begin(), sums_.end()); }
@@ -335,7 +364,7 @@ class span_log {
     if (session_->load(std::memory_order_acquire) == 0) return;
     span_record const begun = begin(name, domain, thread, span_kind::range);
     system_lock lock(mutex_);
-    if (open_.size() < most_open) {
+    if (open_.size() < most_open && open_.make_room(1)) {
       open_.push_back({id, begun});
     } else {
       ++dropped_;
@@ -405,6 +434,67 @@ class span_log {
   record_log<span_record> ended_;
   vec<open_span> open_;
   std::uint64_t dropped_ = 0;
+};
+
+/// What recording costs on this machine, measured in a few microseconds on a log of its own.
+struct instrumentation_cost {
+  double range_ns = 0.0;  ///< two clock reads and a record
+  double callback_ns =
+      0.0;  ///< half of a launch's two callbacks: a clock read each, and one record
+
+  static instrumentation_cost measure(tick_source const& clock) noexcept {
+    constexpr int rounds = 5;  // the median, since another program may take the CPU in one of them
+    constexpr int tries = 200;
+    memory_budget budget;
+    budget.set(std::int64_t{1} << 20);
+    record_log<range_record> log(budget);
+    double each[rounds];  // in order
+    for (int done = 0; done < rounds; ++done) {
+      std::int64_t const begin = monotonic_ns();
+      for (int i = 0; i < tries; ++i) {
+        std::int64_t const first = clock.now();
+        (void)log.push({first, clock.now(), 0, 0, 0, 0});
+      }
+      double const mean = static_cast<double>(monotonic_ns() - begin) / tries;
+      int at = done;
+      for (; at > 0 && each[at - 1] > mean; --at) each[at] = each[at - 1];
+      each[at] = mean;
+    }
+    return {each[rounds / 2], each[rounds / 2] / 2};
+  }
+};
+
+/// When something was recorded. Units: ticks.
+class recorded_periods {
+ public:
+  void clear() noexcept { all_.clear(); }
+
+  /// False where there is no memory.
+  bool begin(std::int64_t now) noexcept {
+    if (!all_.make_room(1)) return false;
+    all_.push_back({now, latest_time});
+    return true;
+  }
+  void end(std::int64_t now) noexcept {
+    if (!all_.empty()) all_.back().end = now;
+  }
+
+  /// Whether something was recorded at this time, in ns since the session began.
+  bool contains(std::int64_t time, tick_converter const& ticks) const noexcept {
+    std::size_t const begun =
+        all_.count_first([&](period const& p) { return ticks.to_ns(p.begin) <= time; });
+    if (begun == 0) return false;
+    std::int64_t const end = all_[begun - 1].end;
+    return end == latest_time || time <= ticks.to_ns(end);
+  }
+
+ private:
+  struct period {
+    std::int64_t begin;
+    std::int64_t end;
+  };
+
+  vec<period> all_;
 };
 
 }  // namespace detail

@@ -29,62 +29,6 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// What recording costs on this machine, measured in a few microseconds on a log of its own.
-struct instrumentation_cost {
-  double range_ns = 0.0;  ///< two clock reads and a record
-  double callback_ns =
-      0.0;  ///< half of a launch's two callbacks: a clock read each, and one record
-
-  static instrumentation_cost measure(tick_source const& clock) noexcept {
-    constexpr int rounds = 5;  // the median, since another program may take the CPU in one of them
-    constexpr int tries = 200;
-    memory_budget budget;
-    budget.set(std::int64_t{1} << 20);
-    record_log<range_record> log(budget);
-    double each[rounds];  // in order
-    for (int done = 0; done < rounds; ++done) {
-      std::int64_t const begin = monotonic_ns();
-      for (int i = 0; i < tries; ++i) {
-        std::int64_t const first = clock.now();
-        (void)log.push({first, clock.now(), 0, 0, 0, 0});
-      }
-      double const mean = static_cast<double>(monotonic_ns() - begin) / tries;
-      int at = done;
-      for (; at > 0 && each[at - 1] > mean; --at) each[at] = each[at - 1];
-      each[at] = mean;
-    }
-    return {each[rounds / 2], each[rounds / 2] / 2};
-  }
-};
-
-/// When something was recorded. Units: ticks.
-class recorded_periods {
- public:
-  void clear() noexcept { all_.clear(); }
-
-  void begin(std::int64_t now) { all_.push_back({now, latest_time}); }
-  void end(std::int64_t now) noexcept {
-    if (!all_.empty()) all_.back().end = now;
-  }
-
-  /// Whether something was recorded at this time, in ns since the session began.
-  bool contains(std::int64_t time, tick_converter const& ticks) const noexcept {
-    std::size_t const begun =
-        all_.count_first([&](period const& p) { return ticks.to_ns(p.begin) <= time; });
-    if (begun == 0) return false;
-    std::int64_t const end = all_[begun - 1].end;
-    return end == latest_time || time <= ticks.to_ns(end);
-  }
-
- private:
-  struct period {
-    std::int64_t begin;
-    std::int64_t end;
-  };
-
-  vec<period> all_;
-};
-
 /// Records the ranges of all threads until a session copies them into a profile. There is one in a
 /// process; it is made when first needed and never destroyed, since ranges may end at any time.
 class recorder {
@@ -103,7 +47,7 @@ class recorder {
   /// Ranges that left the logs and wait to be streamed.
   static constexpr std::int64_t most_overdue_bytes = std::int64_t{24} << 20;
 
-  static recorder& instance() noexcept {
+  static recorder& instance() {
     static recorder& only = of_process();
     return only;
   }
@@ -154,12 +98,9 @@ class recorder {
   /// Whether ranges that begin from now on are recorded.
   void record(bool on) noexcept {
     if (on == recording()) return;
+    if (on && !periods_.begin(state_.clock.now())) return lose();
     recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
-    if (on) {
-      periods_.begin(state_.clock.now());
-    } else {
-      periods_.end(state_.clock.now());
-    }
+    if (!on) periods_.end(state_.clock.now());
     state_.session.store(on ? session() : 0, std::memory_order_release);
   }
 
@@ -245,6 +186,25 @@ class recorder {
     last_ = sample_clock(state_.clock, monotonic_ns);
   }
 
+  /// Where memory has ended, the logs make room for the report: it has their sums, and the first
+  /// steps. Requires: nothing is recorded.
+  void make_room_for_report() noexcept {
+    constexpr std::size_t first = 1024;
+    own_lock const lock(mutex_);
+    if (!state_.budget.ended()) return;
+    for (thread_recorder* const t : threads_) t->fold_all(session());
+    vec<step_record> kept;
+    if (steps_.size() <= first || !kept.make_room(first)) return;
+    while (steps_.size() > first) {
+      std::int64_t const duration = steps_.back().end - steps_.back().begin;
+      if (!folded_steps_.make_room(duration)) return;
+      folded_steps_.add(duration);
+      steps_.pop_back();
+    }
+    for (step_record const& each : steps_) kept.push_back(each);
+    steps_.swap(kept);
+  }
+
   /// Copies everything that this session recorded, in ticks; `converter()` makes ns of them.
   /// `last`: nothing stays here, and the memory of each piece is free when the next one is copied.
   /// Requires: `last` once, while nothing is recorded, and after device work was joined to its
@@ -279,6 +239,7 @@ class recorder {
     to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(std::memory_order_relaxed);
     to.losses.pops_without_push = state_.pops_without_push.load(std::memory_order_relaxed);
     to.losses.threads_merged = threads_merged_;
+    to.losses.unrecorded = state_.unrecorded.load(std::memory_order_relaxed);
   }
 
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
@@ -332,11 +293,22 @@ class recorder {
     if (recording()) {
       own_lock const adding(mutex_);
       step_record const ended{step_begin_, now, step, own == nullptr ? 0 : own->ordinal()};
-      bool const kept =
-          steps_.size() < most_steps && if_memory_allows([&] { steps_.push_back(ended); });
-      if (!kept) folded_steps_.add(now - step_begin_);
-      if (state_.streaming.load(std::memory_order_relaxed) && fresh_steps_.size() < most_threads)
-        (void)if_memory_allows([&] { fresh_steps_.push_back(ended); });
+      if (steps_.size() < most_kept_steps_ && steps_.make_room(1)) {
+        steps_.push_back(ended);
+      } else if (folded_steps_.make_room(now - step_begin_)) {
+        folded_steps_.add(now - step_begin_);
+      } else {
+        lose();
+      }
+      if (steps_.size() < most_kept_steps_ && folded_steps_.count() != 0)
+        most_kept_steps_ = steps_.size();  // no memory: it is not asked for again
+      if (state_.streaming.load(std::memory_order_relaxed)) {
+        if (fresh_steps_.size() < most_threads && fresh_steps_.make_room(1)) {
+          fresh_steps_.push_back(ended);
+        } else {
+          state_.stream_dropped.fetch_add(1, std::memory_order_relaxed);
+        }
+      }
     }
     if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
     step_thread_.store(0, std::memory_order_release);
@@ -368,10 +340,12 @@ class recorder {
    public:
     explicit own_lock(system_mutex& which) noexcept : which_(&which) {
       locks() = true;
+      ++locks_of_this_thread();
       which_->lock();
     }
     ~own_lock() {
       which_->unlock();
+      --locks_of_this_thread();
       locks() = false;
     }
     own_lock(own_lock const&) = delete;
@@ -396,12 +370,14 @@ class recorder {
     std::uint32_t const number = session_.fetch_add(1) + 1;
     state_.forgotten.store(number - 1, std::memory_order_relaxed);
     steps_.clear();
+    most_kept_steps_ = most_steps;
     periods_.clear();
     state_.launches.clear();
     folded_steps_ = {};
     state_.ended_elsewhere.store(0, std::memory_order_relaxed);
     state_.pops_without_push.store(0, std::memory_order_relaxed);
     state_.too_many_open.store(0, std::memory_order_relaxed);
+    state_.unrecorded.store(0, std::memory_order_relaxed);
     state_.nodes.begin_session();
     names_refused_before_ = state_.names.refused();
     nodes_refused_before_ = state_.nodes.refused();
@@ -438,9 +414,16 @@ class recorder {
     }
   };
 
+  static thread_end& end_of_thread() noexcept {
+    static thread_local thread_end guard;
+    return guard;
+  }
+
   /// The threads that ended before this session are no part of it.
-  void keep_living_threads() {
-    vec<bool> lives(next_ordinal_, false);
+  void keep_living_threads() noexcept {
+    vec<bool> lives;
+    if (!lives.make_room(next_ordinal_)) return;  // they have no records
+    lives.resize(next_ordinal_, false);
     next_ordinal_ = 0;
     for (thread_recorder* const t : threads_) {
       if (!t->owned()) continue;
@@ -500,16 +483,19 @@ class recorder {
       return nullptr;
     }
     own_lock const lock(mutex_);
-    static thread_local thread_end guard;
+    thread_end& guard = end_of_thread();
     // The thread is ending, or a signal handler was here first.
     if (guard.owner != nullptr) return thread_recorder::current();
     thread_recorder* own = nullptr;
+    if (!profile_threads_.make_room(1)) return lose(), nullptr;
     if (!free_.empty()) {
       own = free_.back();
       free_.pop_back();
     } else {
-      own = new (std::nothrow) thread_recorder(state_);
-      if (own == nullptr) return nullptr;
+      // Each thread that ends needs a place among the free ones.
+      bool const has_room = threads_.make_room(1) && free_.make_room(threads_.size() + 1);
+      own = has_room ? new (std::nothrow) thread_recorder(state_) : nullptr;
+      if (own == nullptr) return lose(), nullptr;
       threads_.push_back(own);
     }
     own->adopt(add_thread(), thread_id());
@@ -518,6 +504,8 @@ class recorder {
     thread_recorder::current() = own;
     return own;
   }
+
+  void lose() noexcept { state_.unrecorded.fetch_add(1, std::memory_order_relaxed); }
 
   STRATA_DETAIL_END_CODE
 
@@ -531,7 +519,7 @@ class recorder {
     if (STRATA_DETAIL_UNLIKELY(own == nullptr)) {
       own = first_of_this_thread();
       if (own == nullptr) {
-        if (!own_lock::locks()) say_late();
+        if (!own_lock::locks() && end_of_thread().owner != nullptr) say_late();
         return {};
       }
     }
@@ -571,6 +559,7 @@ class recorder {
   vec<profile_thread> profile_threads_;
   std::uint32_t next_ordinal_ = 0;
   vec<step_record> steps_;
+  std::size_t most_kept_steps_ = most_steps;
   vec<step_record> fresh_steps_;      // not streamed yet
   duration_statistics folded_steps_;  // beyond most_steps
   std::atomic<bool> owned_{false};

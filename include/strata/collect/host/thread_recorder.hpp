@@ -30,6 +30,7 @@ struct recorder_state {
   tick_source clock;
   name_table names;
   node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
+  std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
   memory_budget budget;
   launch_table launches{budget};
   std::atomic<std::uint32_t> session{0};    // that records now, 0 while none does
@@ -43,6 +44,7 @@ struct recorder_state {
   std::atomic<std::uint64_t> ended_elsewhere{0};
   std::atomic<std::uint64_t> pops_without_push{0};
   std::atomic<std::uint64_t> too_many_open{0};
+  std::atomic<std::uint64_t> unrecorded{0};  // for want of memory
   // Ranges that leave a full log before they are streamed to a file.
   std::atomic<bool> streaming{false};
   memory_budget stream_budget;
@@ -286,6 +288,16 @@ class thread_recorder : public range_owner {
   std::uint32_t ordinal() const noexcept { return ordinal_; }
   std::uint64_t os_id() const noexcept { return os_id_; }
 
+  /// Threads: any, while nothing is recorded. The logs go into sums, which take little memory.
+  STRATA_DETAIL_COLD void fold_all(std::uint32_t session) noexcept {
+    system_lock lock(mutex_);
+    if (session_ != session) return;
+    typename record_log<attribute_record>::cursor at;
+    ranges_.drain([&](range_record const& r) { add_to_sums(r, at); });
+    ranges_.clear();
+    attributes_.clear();
+  }
+
   /// Threads: any. Adds what was recorded in this session; times stay in ticks. `last`: the memory
   /// of the logs is freed piece by piece.
   void copy_to(profile& to, std::uint32_t session, bool last) {
@@ -369,7 +381,7 @@ class thread_recorder : public range_owner {
     bool const around = base > 1 && frames_[base - 2].session == f.session;
     std::uint32_t const from = around ? frames_[base - 2].node : root_node;
     system_lock lock(mutex_);
-    inherited_.add(f.node, from, now - f.begin);
+    if (!inherited_.add(f.node, from, now - f.begin)) lose();
   }
 
   STRATA_DETAIL_COLD void after_begin(std::string_view name, frame& f) noexcept {
@@ -500,9 +512,11 @@ class thread_recorder : public range_owner {
     if (!attributes.note.empty()) record.note = names_.number(attributes.note, other_names);
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
     system_lock lock(mutex_);
-    sums_.add(record);
+    if (!sums_.add(record)) lose();
     return no_reference;
   }
+
+  void lose() noexcept { shared_->unrecorded.fetch_add(1, std::memory_order_relaxed); }
 
   /// The log is full: its newest block, or where there is none the record alone, lives on in sums.
   STRATA_DETAIL_COLD void fold(frame const& f, std::int64_t now) noexcept {
@@ -513,9 +527,7 @@ class thread_recorder : public range_owner {
     std::uint64_t position = ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
       if (position++ >= streamed_) keep_for_stream(r);
-      sums_.add(r);
-      if (r.attribute == no_reference) return;
-      if (attribute_record const* const a = attributes_.find(r.attribute - 1u, at)) sums_.add(*a);
+      add_to_sums(r, at);
     };
     if (ranges_.drop_last(add)) {
       if (streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
@@ -526,9 +538,19 @@ class thread_recorder : public range_owner {
   }
 
   /// Requires: the lock.
+  void add_to_sums(range_record const& range,
+                   typename record_log<attribute_record>::cursor& at) noexcept {
+    if (!sums_.add(range)) return lose();
+    if (range.attribute == no_reference) return;
+    attribute_record const* const a = attributes_.find(range.attribute - 1u, at);
+    if (a != nullptr && !sums_.add(*a)) lose();
+  }
+
+  /// Requires: the lock.
   void keep_for_stream(range_record const& range) noexcept {
     if (!shared_->streaming.load(std::memory_order_relaxed)) return;
-    if (shared_->stream_budget.take(sizeof range)) return overdue_.push_back(range);
+    if (overdue_.make_room(1) && shared_->stream_budget.take(sizeof range))
+      return overdue_.push_back(range);
     shared_->stream_dropped.fetch_add(1, std::memory_order_relaxed);
   }
 

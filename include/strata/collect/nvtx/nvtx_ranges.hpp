@@ -232,32 +232,39 @@ class nvtx_registry {
   static constexpr std::size_t most_strings = 65'536;
   static constexpr std::size_t most_domains = 4'096;
 
-  static nvtx_registry& instance() noexcept {
+  static nvtx_registry& instance() {
     static auto* const only = static_cast<nvtx_registry*>(
         shared_object(process_object::nvtx_registry, []() -> void* { return new nvtx_registry; }));
     return *only;
   }
 
-  /// Null, the default domain, where there are too many.
+  /// Null, the default domain, where there are too many, or no memory.
   STRATA_DETAIL_COLD nvtx_domain* domain(std::string_view name) noexcept {
     system_lock lock(mutex_);
     if (nvtx_domain** const known = domains_.find(name)) return *known;
     if (domains_.size() >= most_domains) return nullptr;
-    auto* const made = new (std::nothrow) nvtx_domain{std::string(name), name == own_domain};
-    if (made != nullptr) domains_[made->name] = made;
+    nvtx_domain* made = nullptr;
+    (void)if_memory_allows([&] {
+      owned<nvtx_domain> fresh(new nvtx_domain{std::string(name), name == own_domain});
+      nvtx_domain*& to = domains_[fresh->name];
+      made = to = fresh.release();
+    });
     return made;
   }
 
-  /// A string as it is in a name's domain; null where there are too many.
+  /// A string as it is in a name's domain; null where there are too many, or no memory.
   STRATA_DETAIL_COLD nvtx_string* string(nvtx_name const& name) noexcept {
     system_lock lock(mutex_);
     if (nvtx_string** const known = strings_.find(name.full())) return *known;
     if (strings_.size() >= most_strings) return nullptr;
-    auto* const made = new (std::nothrow) nvtx_string;
-    if (made == nullptr) return nullptr;
-    made->full = name.full();
-    made->text = name.full().size() - name.text().size();
-    strings_[made->full] = made;
+    nvtx_string* made = nullptr;
+    (void)if_memory_allows([&] {
+      owned<nvtx_string> fresh(new nvtx_string);
+      fresh->full = name.full();
+      fresh->text = name.full().size() - name.text().size();
+      nvtx_string*& to = strings_[fresh->full];
+      made = to = fresh.release();
+    });
     return made;
   }
 

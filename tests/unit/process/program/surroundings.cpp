@@ -84,15 +84,16 @@ void limit_files() {
   work(2000);
 }
 
-void limit_memory() {
+/// Little memory is left beyond what the program has now.
+void limit_memory(std::size_t bytes, int steps) {
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
   unsigned long pages = 0;
   if (file == nullptr || std::fscanf(file, "%lu", &pages) != 1) return;
   (void)std::fclose(file);
   work(1);
-  rlimit const most{pages * 4096 + (std::size_t{20} << 20), RLIM_INFINITY};
+  rlimit const most{pages * 4096 + bytes, RLIM_INFINITY};
   (void)setrlimit(RLIMIT_AS, &most);
-  for (int i = 0; i < 3; ++i) work(100'000);
+  for (int i = 0; i < 3; ++i) work(steps);
   std::puts("worked to its end");
 }
 
@@ -132,7 +133,8 @@ int main(int, char** words) {
   if (what == "traps") trap();
   if (what == "pipe") break_pipe();
   if (what == "file-size") limit_files();
-  if (what == "memory") limit_memory();
+  if (what == "memory") limit_memory(std::size_t{20} << 20, 100'000);
+  if (what == "no-memory") limit_memory(std::size_t{8} << 20, 30'000);
   if (what == "all-closed") close_all(words[2]);
   if (what == "output-closed") close_output(words[2]);
   (void)std::fflush(stdout);

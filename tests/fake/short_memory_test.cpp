@@ -1,0 +1,148 @@
+// A program that runs out of memory while it is measured: whichever allocation of Strata's fails,
+// alone, with some that follow, or with all that follow, the program ends as it would have, and its
+// report is true, says what it lacks, or is missed with a sentence.
+#include "../unit/process/child.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+using namespace process_test;
+
+namespace {
+
+/// What a report has of the calls and of the kernels.
+struct account {
+  std::uint64_t calls = 0;
+  std::uint64_t kernels = 0;
+  std::uint64_t losses = 0;
+  std::uint64_t unrecorded = 0;
+  bool written = false;
+};
+
+account account_of(std::string const& folder) {
+  account made;
+  std::ifstream file(folder + "/profile.json");
+  nlohmann::json const read = nlohmann::json::parse(file, nullptr, false);
+  if (read.is_discarded()) return made;
+  made.written = true;
+  for (auto const& row : read["ranges"]) {
+    made.calls += row["calls"].get<std::uint64_t>();
+    if (row["kernels_self"].is_number()) made.kernels += row["kernels_self"].get<std::uint64_t>();
+  }
+  for (auto const& each : read["losses"].items()) made.losses += each.value().get<std::uint64_t>();
+  made.unrecorded = read["losses"]["unrecorded"].get<std::uint64_t>();
+  return made;
+}
+
+/// One of the program's runs: `1:1 6 0 3300 1`.
+struct trial {
+  std::string which;
+  int code = -1;
+  int signal = -1;
+  long allocations = 0;
+  long failed = 0;
+};
+
+std::vector<trial> run_all(std::string const& folder, texts const& what, texts const& which) {
+  texts command{FAKE_DIR "/../bin/fake_short_memory_program", folder};
+  command.insert(command.end(), what.begin(), what.end());
+  command.insert(command.end(), which.begin(), which.end());
+  ending const ended =
+      run(command, {"ASAN_OPTIONS=detect_leaks=0", "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
+                    "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
+                    "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"});
+  std::vector<trial> all;
+  std::istringstream in(ended.out);
+  for (trial each; in >> each.which >> each.code >> each.signal >> each.allocations >> each.failed;)
+    all.push_back(each);
+  REQUIRE(all.size() == which.size());
+  return all;
+}
+
+/// Some of the places, another part of them for each number of failures.
+void check(char const* what, char const* options) {
+  work_folder const folder;
+  CAPTURE(options);
+  fs::create_directories(folder / "");
+  texts const program{what, options};
+  trial const whole = run_all(folder / "", program, {"0:1"})[0];
+  account const truth = account_of(folder / "0:1");
+  REQUIRE(whole.code == 6);
+  REQUIRE(truth.calls > 20);
+  bool const full = std::getenv("STRATA_TEST_FULL") != nullptr;
+  for (int const count : {1, 0, 30}) {
+    texts which;
+    long const step = full ? 1 : whole.allocations / 8 + 1;
+    for (long at = 1 + (full ? 0 : count % 7); at <= whole.allocations; at += step)
+      which.push_back(std::to_string(at) + ":" + std::to_string(count));
+    for (std::size_t at = 0; at < which.size(); at += 20) {
+      texts const some(
+          which.begin() + static_cast<std::ptrdiff_t>(at),
+          which.begin() + static_cast<std::ptrdiff_t>(std::min(at + 20, which.size())));
+      for (trial const& each : run_all(folder / "", program, some)) {
+        std::string const err = content(folder / (each.which + ".err"));
+        CAPTURE(each.which);
+        CAPTURE(err);
+        CHECK(each.signal == 0);
+        CHECK(each.code == 6);
+        bool const said = has(err, "memory is short") || has(err, "Cannot allocate memory");
+        account const found = account_of(folder / each.which);
+        CHECK((found.written || said));
+        if (!found.written || said) continue;
+        CHECK(found.calls <= truth.calls);
+        CHECK(found.kernels <= truth.kernels);
+        CHECK(truth.calls - found.calls <= found.losses);
+        CHECK(truth.kernels - found.kernels <= found.losses);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("memory ends while device work is recorded, written and reported") {
+  check("device", "trace,formats=table+csv+json+trace+perfetto+html+recording");
+}
+
+TEST_CASE("memory ends while the log is full and calls become sums") {
+  check("fold", "host,log=1,formats=csv+json");
+}
+
+TEST_CASE("memory ends while the device is counted") {
+  check("device", "trace,formats=csv+json,counters=hbm+flops,kernels=*");
+}
+
+TEST_CASE("memory ends while a batch is summed up: each kernel is in the sums once, or is lost") {
+  work_folder const folder;
+  fs::create_directories(folder / "");
+  std::uint64_t lost = 0;
+  for (trial const& each : run_all(folder / "", {"batch", "trace,formats=json"},
+                                   {"300:1", "500:1", "700:40", "900:1"})) {
+    CAPTURE(each.which);
+    CAPTURE(content(folder / (each.which + ".err")));
+    CHECK(each.signal == 0);
+    CHECK(each.code == 6);
+    account const found = account_of(folder / each.which);
+    CHECK(found.kernels + found.unrecorded == 140'000);
+    lost += found.unrecorded;
+  }
+  CHECK(lost > 3);
+}
+
+TEST_CASE("memory ends while windows are reported") {
+  work_folder const folder;
+  fs::create_directories(folder / "");
+  for (int const count : {1, 0})
+    for (long at = 1; at < 1000; at += 97)
+      for (trial const& each :
+           run_all(folder / "", {"device", "trace,formats=csv+json,every=4,keep=2"},
+                   {std::to_string(at) + ":" + std::to_string(count)})) {
+        CAPTURE(each.which);
+        CAPTURE(content(folder / (each.which + ".err")));
+        CHECK(each.signal == 0);
+        CHECK(each.code == 6);
+      }
+}
