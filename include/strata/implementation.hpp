@@ -10,6 +10,7 @@
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
 // each of several shared objects, are harmless.
 
+#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
@@ -23,7 +24,6 @@
 
 // What runs for a range or a launch, what writes reports, and the standard headers of the library
 // come before the cold code: they keep the level of optimisation of the command line.
-#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -158,7 +158,7 @@ STRATA_DETAIL_BODY session::session(strata::options const& wanted)
     : core_(new detail::session_core(wanted)) {}
 STRATA_DETAIL_BODY session::~session() {
   // A forked child leaves it alone, where leak checkers find it: the profiler is the parent's.
-  static std::atomic<detail::session_core const*> left_alone{nullptr};
+  static detail::atomic<detail::session_core const*> left_alone{nullptr};
   if (detail::in_forked_child()) {
     left_alone.store(core_);
   } else {

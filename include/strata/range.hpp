@@ -3,6 +3,7 @@
 #define STRATA_RANGE_HPP
 
 #include <strata/annotate/attributes.hpp>
+#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/inherit.hpp>
 
@@ -12,7 +13,6 @@
 
 #include <strata/annotate/process.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -85,7 +85,7 @@ STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cache
                 "as strata::flops(n)");
   range_attributes all;
   if constexpr ((std::is_class<Attributes>::value && ...)) (attributes.apply(all), ...);
-  if (all.refused) block().values_refused.fetch_add(1, std::memory_order_relaxed);
+  if (all.refused) block().values_refused.fetch_add(1, memory_order_relaxed);
   return to->begin(cached, name.data(), name.size(), index, &all, pushed);
 }
 

@@ -19,11 +19,11 @@
 #include <ggml.h>
 
 #include <strata/adapters/ggml_graph.hpp>
+#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/mutex.hpp>
 #include <strata/range.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -318,8 +318,8 @@ class ggml_ranges {
 
  private:
   static std::uint64_t new_number() noexcept {
-    static std::atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+    static atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, memory_order_relaxed) + 1;
   }
 
   detail::ggml_flow& begin_batch() noexcept {

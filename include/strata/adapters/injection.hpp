@@ -13,6 +13,7 @@
 #define STRATA_DETAIL_INJECTION
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
@@ -28,7 +29,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <exception>
@@ -104,8 +104,8 @@ class injection {
  private:
   enum class stage { idle, subscribing, subscribed, begun };
 
-  static std::atomic<stage>& now() noexcept {
-    static std::atomic<stage> only{stage::idle};
+  static atomic<stage>& now() noexcept {
+    static atomic<stage> only{stage::idle};
     return only;
   }
   static std::string& problem() {
@@ -143,7 +143,7 @@ class injection {
     stage before = now().load();
     do {
       if (before == stage::begun || before == stage::subscribing) return true;
-    } while (!now().compare_exchange_weak(before, stage::begun));
+    } while (!now().compare_exchange_strong(before, stage::begun));
     terminate_link const link;
     return environment_session::start();
   }

@@ -2,11 +2,11 @@
 #ifndef STRATA_BASE_CONTAINERS_HPP
 #define STRATA_BASE_CONTAINERS_HPP
 
+#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/mutex.hpp>
 #include <strata/base/vec.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -346,7 +346,7 @@ class name_table {
     if (texts_.size() < most_names && bytes_ + text.size() <= most_bytes) {
       if (std::uint32_t const made = add(text)) return made;
     }
-    refused_.fetch_add(1, std::memory_order_relaxed);
+    refused_.fetch_add(1, memory_order_relaxed);
     if (refused != nullptr) *refused = true;
     if (std::uint32_t const known = numbers_.find({fallback})) return known;
     return add(fallback);
@@ -358,7 +358,7 @@ class name_table {
     return texts_[number];
   }
 
-  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  std::uint64_t refused() const noexcept { return refused_.load(memory_order_relaxed); }
   /// How many numbers were asked for, each under a lock.
   std::uint64_t asked() const noexcept {
     system_lock lock(mutex_);
@@ -400,7 +400,7 @@ class name_table {
   vec<std::string_view> texts_;
   std::size_t bytes_ = 0;
   std::uint64_t asked_ = 0;
-  std::atomic<std::uint64_t> refused_{0};
+  atomic<std::uint64_t> refused_{0};
 };
 
 /// The numbers of the texts that one thread named, so that the shared table is asked for new ones

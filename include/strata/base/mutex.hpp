@@ -2,9 +2,8 @@
 #ifndef STRATA_BASE_MUTEX_HPP
 #define STRATA_BASE_MUTEX_HPP
 
+#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
-
-#include <atomic>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
@@ -39,13 +38,12 @@ inline void wait_a_turn(unsigned turn) noexcept {
 class spin_mutex {
  public:
   void lock() noexcept {
-    for (unsigned turn = 0; taken_.exchange(true, std::memory_order_acquire); ++turn)
-      wait_a_turn(turn);
+    for (unsigned turn = 0; taken_.exchange(true, memory_order_acquire); ++turn) wait_a_turn(turn);
   }
-  void unlock() noexcept { taken_.store(false, std::memory_order_release); }
+  void unlock() noexcept { taken_.store(false, memory_order_release); }
 
  private:
-  std::atomic<bool> taken_{false};
+  atomic<bool> taken_{false};
 };
 
 #if defined(__linux__) || defined(__APPLE__)

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/atomic.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/text.hpp>
@@ -21,7 +22,6 @@
 #include <strata/session/timeline_stream.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -182,7 +182,7 @@ class session_core {
  private:
   using phase = detail::schedule::phase;
 
-  static std::atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
+  static atomic<bool>& owner() noexcept { return detail::recorder::instance().owned(); }
   static activity_collector& detail_activity() noexcept { return activity_collector::instance(); }
 
   /// Errors: those of `start`.

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_TIMELINE_STREAM_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -24,7 +25,6 @@
 #include <strata/session/report_files.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -588,7 +588,7 @@ class timeline_stream final : public running_trace {
   std::uint64_t left_out_ = 0;
   status problem_;
   bool runs_ = false;
-  std::atomic<int> ended_{0};
+  atomic<int> ended_{0};
 #if defined(__linux__)
   pthread_t thread_{};
 #endif
