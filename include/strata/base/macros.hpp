@@ -66,7 +66,7 @@
 #define STRATA_DETAIL_COLD_CODE \
   STRATA_DETAIL_PUSH_CODE \
   STRATA_DETAIL_PRAGMA(GCC optimize( \
-      "Os", "no-var-tracking", "no-var-tracking-assignments", \
+      "Os", "no-omit-frame-pointer", "no-var-tracking", "no-var-tracking-assignments", \
       "no-tree-bit-ccp", "no-tree-ch", "no-tree-copy-prop", "no-tree-dominator-opts", "no-tree-dse", \
       "no-tree-fre", "no-tree-loop-optimize", "no-tree-pre", "no-tree-pta", "no-tree-sink", \
       "no-tree-slp-vectorize", "no-tree-slsr", "no-tree-ter", "no-tree-vrp", "no-code-hoisting", \
