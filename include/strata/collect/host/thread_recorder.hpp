@@ -494,7 +494,8 @@ class thread_recorder : public range_owner {
                                        std::uint32_t node) noexcept {
     attribute_record record = attributes.record;
     record.node = node;
-    if (!attributes.note.empty()) record.note = names_.number(attributes.note, other_names);
+    if (text_span const note = attributes.note; note.size != 0)
+      record.note = names_.number({note.data, note.size}, other_names);
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
     system_lock lock(mutex_);
     sums_.add(record);
