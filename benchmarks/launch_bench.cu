@@ -14,6 +14,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <algorithm>

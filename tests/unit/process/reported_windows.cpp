@@ -3,6 +3,7 @@
 #include "../recording.hpp"
 #include "child.hpp"
 
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <malloc.h>
