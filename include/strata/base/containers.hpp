@@ -21,6 +21,20 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
+template <class First, class Second>
+struct pair {
+  First first;
+  Second second;
+
+  friend bool operator==(pair const& a, pair const& b) {
+    return a.first == b.first && a.second == b.second;
+  }
+  friend bool operator<(pair const& a, pair const& b) {
+    return a.first < b.first || (!(b.first < a.first) && a.second < b.second);
+  }
+};
+
 /// A value that may be absent, stored in place. std::optional compiles twenty functions a type.
 template <class Value>
 class maybe {
@@ -97,20 +111,19 @@ class flat_map {
     return at->second;
   }
 
-  vec<std::pair<Key, Value>> const& entries() const noexcept { return entries_; }
+  vec<pair<Key, Value>> const& entries() const noexcept { return entries_; }
   std::size_t size() const noexcept { return entries_.size(); }
   void clear() noexcept { entries_.clear(); }
 
  private:
   template <class Like>
-  std::pair<Key, Value>* lower(Like const& key) noexcept {
+  pair<Key, Value>* lower(Like const& key) noexcept {
     if (!entries_.empty() && entries_.back().first < key) return entries_.end();
-    return entries_.begin() + entries_.count_first([&](std::pair<Key, Value> const& entry) {
-      return entry.first < key;
-    });
+    return entries_.begin() +
+           entries_.count_first([&](pair<Key, Value> const& entry) { return entry.first < key; });
   }
 
-  vec<std::pair<Key, Value>> entries_;
+  vec<pair<Key, Value>> entries_;
 };
 
 /// Values by a number, in no order. Cost: a look-up is a hash and a step or two.

@@ -153,7 +153,7 @@ class kernel_regions {
     std::uint64_t launches_max = 0;
     vec<double> values;
   };
-  using key = std::pair<std::uint32_t, std::string>;
+  using key = pair<std::uint32_t, std::string>;
 
   /// Which kernel each launch became; fewer than launches where that is not certain.
   vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
