@@ -10,7 +10,6 @@
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
 // each of several shared objects, are harmless.
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
@@ -18,6 +17,7 @@
 // Ranges go to NVTX's tools where NVTX's headers are, unless STRATA_WITHOUT_NVTX is defined.
 #if defined(__has_include) && !defined(STRATA_WITHOUT_NVTX)
 #if __has_include(<nvtx3/nvToolsExt.h>)
+#include <strata/base/threads.hpp>
 #include <strata/nvtx.hpp>
 #endif
 #endif
@@ -42,6 +42,7 @@
 #include <type_traits>
 #include <utility>
 #if !defined(__linux__)
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #endif

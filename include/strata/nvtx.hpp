@@ -2,13 +2,13 @@
 #ifndef STRATA_NVTX_HPP
 #define STRATA_NVTX_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
 
 #if STRATA_ENABLED
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/threads.hpp>
 
 #include <cstddef>
 #include <cstdint>

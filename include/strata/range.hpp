@@ -3,8 +3,8 @@
 #define STRATA_RANGE_HPP
 
 #include <strata/annotate/attributes.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/inherit.hpp>
 
 #if !STRATA_ENABLED
@@ -33,9 +33,8 @@ struct name_place {
   range_site& site;
 };
 
-/// The name of a range, which is never empty.
-inline text_span name_of(given_text const& name) noexcept {
-  text_span const given = name.span();
+/// A range has a name.
+inline text_span named(text_span given) noexcept {
   return given.size == 0 ? text_span{"[unnamed]", 9} : given;
 }
 
@@ -102,7 +101,7 @@ class scoped_range {
   [[nodiscard]] explicit scoped_range(detail::given_text name, Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, detail::name_of(name), false, details...);
+      token_ = detail::begin_with(to, nullptr, detail::named(name.span()), false, details...);
   }
 
   /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
@@ -111,7 +110,7 @@ class scoped_range {
                              Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr)) {
-      token_ = detail::begin_with(to, &place.site.name, detail::name_of({name, Size - 1}), false,
+      token_ = detail::begin_with(to, &place.site.name, detail::named({name, Size - 1}), false,
                                   details...);
     }
   }
@@ -149,7 +148,7 @@ class phases {
     end();
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, detail::name_of(name), false, details...);
+      token_ = detail::begin_with(to, nullptr, detail::named(name.span()), false, details...);
   }
   /// Ends the current phase, if any.
   void end() noexcept {
@@ -172,7 +171,7 @@ template <class... Details>
 void push(detail::given_text name, Details const&... details) noexcept {
   detail::listener const* to = detail::active_listener();
   if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-    (void)detail::begin_with(to, nullptr, detail::name_of(name), true, details...);
+    (void)detail::begin_with(to, nullptr, detail::named(name.span()), true, details...);
 }
 
 /// Ends the range that the last `push` of this thread began.

@@ -19,9 +19,8 @@
 #include <ggml.h>
 
 #include <strata/adapters/ggml_graph.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/range.hpp>
 
 #include <cstddef>

@@ -13,9 +13,8 @@
 #define STRATA_DETAIL_INJECTION
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>

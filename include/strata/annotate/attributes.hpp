@@ -6,7 +6,6 @@
 #include <strata/base/numbers.hpp>
 #include <strata/profile/records.hpp>
 
-#include <cfloat>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -61,7 +60,7 @@ struct range_attributes {
 
   /// Takes a value from which rates are made.
   void set(double& field, double value) noexcept {
-    if (value >= 0 && value <= DBL_MAX) {
+    if (value >= 0 && is_finite(value)) {
       field = value;
     } else {
       refused = true;

@@ -2,9 +2,8 @@
 #ifndef STRATA_ANNOTATE_PROCESS_HPP
 #define STRATA_ANNOTATE_PROCESS_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -2,9 +2,8 @@
 #ifndef STRATA_BASE_CONTAINERS_HPP
 #define STRATA_BASE_CONTAINERS_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 
 #include <cstddef>

@@ -3,9 +3,9 @@
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>

@@ -3,8 +3,8 @@
 #define STRATA_SESSION_MACHINE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>

@@ -3,11 +3,10 @@
 #define STRATA_SESSION_SCHEDULE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>

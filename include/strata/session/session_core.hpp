@@ -3,10 +3,10 @@
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>

@@ -3,11 +3,11 @@
 #define STRATA_SESSION_TIMELINE_STREAM_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/host/launch_table.hpp>

@@ -2,12 +2,11 @@
 #ifndef STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 #define STRATA_COLLECT_COUNTERS_COUNTING_PASS_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cuda/contexts.hpp>

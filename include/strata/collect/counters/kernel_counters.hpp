@@ -2,12 +2,11 @@
 #ifndef STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 #define STRATA_COLLECT_COUNTERS_KERNEL_COUNTERS_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>

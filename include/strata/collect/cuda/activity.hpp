@@ -3,11 +3,10 @@
 #define STRATA_COLLECT_CUDA_ACTIVITY_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>

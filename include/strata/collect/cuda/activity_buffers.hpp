@@ -2,11 +2,10 @@
 #ifndef STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 #define STRATA_COLLECT_CUDA_ACTIVITY_BUFFERS_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/cupti.hpp>

@@ -3,10 +3,9 @@
 #define STRATA_COLLECT_CUDA_CONTEXTS_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
 #include <cstddef>

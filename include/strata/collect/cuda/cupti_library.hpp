@@ -3,9 +3,9 @@
 #define STRATA_COLLECT_CUDA_CUPTI_LIBRARY_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>

@@ -2,10 +2,9 @@
 #ifndef STRATA_COLLECT_HOST_NODE_TABLE_HPP
 #define STRATA_COLLECT_HOST_NODE_TABLE_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 

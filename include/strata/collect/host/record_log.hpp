@@ -2,13 +2,12 @@
 #ifndef STRATA_COLLECT_HOST_RECORD_LOG_HPP
 #define STRATA_COLLECT_HOST_RECORD_LOG_HPP
 
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>

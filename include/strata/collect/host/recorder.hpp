@@ -3,11 +3,10 @@
 #define STRATA_COLLECT_HOST_RECORDER_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/thread_recorder.hpp>

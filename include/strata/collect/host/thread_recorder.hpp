@@ -4,11 +4,10 @@
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/annotate/process.hpp>
-#include <strata/base/atomic.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
