@@ -33,10 +33,7 @@ struct name_place {
   range_site& site;
 };
 
-/// A range has a name.
-inline text_span named(text_span given) noexcept {
-  return given.size == 0 ? text_span{"[unnamed]", 9} : given;
-}
+inline constexpr text_span unnamed{"[unnamed]", 9};
 
 /// The name that is behind STRATA_RANGE(.
 template <class Name>
@@ -101,7 +98,7 @@ class scoped_range {
   [[nodiscard]] explicit scoped_range(detail::given_text name, Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, detail::named(name.span()), false, details...);
+      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed), false, details...);
   }
 
   /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
@@ -110,8 +107,9 @@ class scoped_range {
                              Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr)) {
-      token_ = detail::begin_with(to, &place.site.name, detail::named({name, Size - 1}), false,
-                                  details...);
+      token_ = detail::begin_with(to, &place.site.name,
+                                  Size == 1 ? detail::unnamed : detail::text_span{name, Size - 1},
+                                  false, details...);
     }
   }
   template <bool IsLiteral, class Name, class... Details>
@@ -148,7 +146,7 @@ class phases {
     end();
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, detail::named(name.span()), false, details...);
+      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed), false, details...);
   }
   /// Ends the current phase, if any.
   void end() noexcept {
@@ -171,7 +169,7 @@ template <class... Details>
 void push(detail::given_text name, Details const&... details) noexcept {
   detail::listener const* to = detail::active_listener();
   if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-    (void)detail::begin_with(to, nullptr, detail::named(name.span()), true, details...);
+    (void)detail::begin_with(to, nullptr, name.span(detail::unnamed), true, details...);
 }
 
 /// Ends the range that the last `push` of this thread began.

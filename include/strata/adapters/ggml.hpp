@@ -317,8 +317,8 @@ class ggml_ranges {
 
  private:
   static std::uint64_t new_number() noexcept {
-    static atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, memory_order_relaxed) + 1;
+    static detail::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, detail::memory_order_relaxed) + 1;
   }
 
   detail::ggml_flow& begin_batch() noexcept {

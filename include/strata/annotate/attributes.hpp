@@ -39,11 +39,12 @@ class given_text {
   constexpr given_text(Text const& text) noexcept
       : text_{text.data(), static_cast<std::size_t>(text.size())} {}
 
-  /// Null is a mistake that must not end the program.
-  text_span span() const noexcept {
+  /// The characters; of an empty text these. Null is a mistake that must not end the program.
+  text_span span(text_span empty = {}) const noexcept {
+    if (text_.size == 0) return empty;
     if (text_.size != unmeasured) return text_;
     if (text_.data == nullptr) return {"[null]", 6};
-    return {text_.data, std::strlen(text_.data)};
+    return *text_.data == '\0' ? empty : text_span{text_.data, std::strlen(text_.data)};
   }
 
  private:
