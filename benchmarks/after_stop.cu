@@ -7,6 +7,7 @@
 // launches timed. Two threads launch beside the second stop.
 #include <cuda_runtime.h>
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #ifndef STRATA_BENCHMARKS_HOST_SESSION_HPP
 #define STRATA_BENCHMARKS_HOST_SESSION_HPP
 
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <cstdlib>

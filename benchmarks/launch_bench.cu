@@ -13,6 +13,7 @@
 //       strata-kernels  Strata's trace=kernels
 #include <cuda_runtime.h>
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <unistd.h>

@@ -2,6 +2,7 @@
 //
 //   ./counters        without a GPU it says why there are none, and the piece runs once
 #include <cstdio>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 #if defined(WITH_CUDA)
 #include <cuda_runtime_api.h>

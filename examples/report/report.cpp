@@ -2,6 +2,7 @@
 //
 // Makes every report of a recording: what STRATA=formats=recording wrote, maybe on another machine.
 #define STRATA_IMPLEMENTATION
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 //
 #include <strata/recording.hpp>

@@ -3,6 +3,7 @@
 //   ./session
 #include <cstdio>
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 static double serve(int request) {

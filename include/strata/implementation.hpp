@@ -17,13 +17,13 @@
 // Ranges go to NVTX's tools where NVTX's headers are, unless STRATA_WITHOUT_NVTX is defined.
 #if defined(__has_include) && !defined(STRATA_WITHOUT_NVTX)
 #if __has_include(<nvtx3/nvToolsExt.h>)
+#include <strata/base/threads.hpp>
 #include <strata/nvtx.hpp>
 #endif
 #endif
 
 // What runs for a range or a launch, what writes reports, and the standard headers of the library
 // come before the cold code: they keep the level of optimisation of the command line.
-#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -42,6 +42,7 @@
 #include <type_traits>
 #include <utility>
 #if !defined(__linux__)
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #endif
@@ -158,7 +159,7 @@ STRATA_DETAIL_BODY session::session(strata::options const& wanted)
     : core_(new detail::session_core(wanted)) {}
 STRATA_DETAIL_BODY session::~session() {
   // A forked child leaves it alone, where leak checkers find it: the profiler is the parent's.
-  static std::atomic<detail::session_core const*> left_alone{nullptr};
+  static detail::atomic<detail::session_core const*> left_alone{nullptr};
   if (detail::in_forked_child()) {
     left_alone.store(core_);
   } else {

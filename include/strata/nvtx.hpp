@@ -8,8 +8,8 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/threads.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -61,13 +61,13 @@ class nvtx_output {
   /// NVTX keeps one handle for each text.
   static nvtxStringHandle_t registered(std::string_view name) noexcept {
     static name_table& names = *new name_table;
-    static std::atomic<nvtxStringHandle_t>* const handles =
-        new std::atomic<nvtxStringHandle_t>[name_table::most_names + 1]();
+    static atomic<nvtxStringHandle_t>* const handles =
+        new atomic<nvtxStringHandle_t>[name_table::most_names + 1]();
     std::uint32_t const number = names.intern(name, "[other names]");
-    nvtxStringHandle_t handle = handles[number].load(std::memory_order_acquire);
+    nvtxStringHandle_t handle = handles[number].load(memory_order_acquire);
     if (handle == nullptr) {
       handle = nvtxDomainRegisterStringA(domain(), std::string(name).c_str());
-      handles[number].store(handle, std::memory_order_release);
+      handles[number].store(handle, memory_order_release);
     }
     return handle;
   }

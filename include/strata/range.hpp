@@ -4,6 +4,7 @@
 
 #include <strata/annotate/attributes.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/inherit.hpp>
 
 #if !STRATA_ENABLED
@@ -12,10 +13,8 @@
 
 #include <strata/annotate/process.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <type_traits>
 
 STRATA_BEGIN
@@ -34,69 +33,42 @@ struct name_place {
   range_site& site;
 };
 
-/// A name as the program gives it. A text whose length is not known is measured when a session
-/// wants it; null is a mistake that must not end the program.
-class range_name {
- public:
-  constexpr range_name(char const* text) noexcept : data_(text) {}
-  template <class Text,
-            class = std::enable_if_t<std::is_convertible<Text const&, std::string_view>::value &&
-                                     !std::is_convertible<Text const&, char const*>::value> >
-  constexpr range_name(Text const& text) noexcept {
-    std::string_view const view(text);
-    data_ = view.data();
-    size_ = view.size();
-  }
-
-  std::string_view text() const noexcept {
-    if (size_ == 0) return unnamed;
-    if (size_ != unmeasured) return {data_, size_};
-    if (data_ == nullptr) return "[null]";
-    return *data_ == '\0' ? unnamed : std::string_view(data_);
-  }
-
- private:
-  static constexpr std::size_t unmeasured = ~std::size_t{0};
-  static constexpr std::string_view unnamed = "[unnamed]";
-
-  char const* data_ = nullptr;
-  std::size_t size_ = unmeasured;
-};
+inline constexpr text_span unnamed{"[unnamed]", 9};
 
 /// The name that is behind STRATA_RANGE(.
 template <class Name>
-constexpr range_name range_name_of(Name const& name) noexcept {
-  constexpr bool is_text = std::is_constructible<range_name, Name const&>::value;
+constexpr given_text range_name_of(Name const& name) noexcept {
+  constexpr bool is_text = std::is_constructible<given_text, Name const&>::value;
   static_assert(is_text,
                 "the name of a range comes first, and is a text: STRATA_RANGE(\"block\", layer)");
   if constexpr (is_text) {
-    return range_name(name);
+    return given_text(name);
   } else {
-    return range_name("");
+    return given_text("");
   }
 }
 
 template <class... Attributes>
-STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cached,
-                                           std::string_view name, std::int64_t index, bool pushed,
+STRATA_DETAIL_COLD range_token begin_range(listener const* to, name_cache* cached, text_span name,
+                                           std::int64_t index, bool pushed,
                                            Attributes const&... attributes) noexcept {
   static_assert((std::is_class<Attributes>::value && ...),
                 "behind the name of a range: one whole number as its index, then attributes such "
                 "as strata::flops(n)");
   range_attributes all;
   if constexpr ((std::is_class<Attributes>::value && ...)) (attributes.apply(all), ...);
-  if (all.refused) block().values_refused.fetch_add(1, std::memory_order_relaxed);
-  return to->begin(cached, name.data(), name.size(), index, &all, pushed);
+  if (all.refused) block().values_refused.fetch_add(1, memory_order_relaxed);
+  return to->begin(cached, name.data, name.size, index, &all, pushed);
 }
 
-inline range_token begin_range(listener const* to, name_cache* cached, std::string_view name,
+inline range_token begin_range(listener const* to, name_cache* cached, text_span name,
                                std::int64_t index, bool pushed) noexcept {
-  return to->begin(cached, name.data(), name.size(), index, nullptr, pushed);
+  return to->begin(cached, name.data, name.size, index, nullptr, pushed);
 }
 
 /// Splits an optional index from the attributes behind it.
 template <class First, class... Rest>
-range_token begin_with(listener const* to, name_cache* cached, std::string_view name, bool pushed,
+range_token begin_with(listener const* to, name_cache* cached, text_span name, bool pushed,
                        First const& first, Rest const&... rest) noexcept {
   if constexpr (std::is_integral<First>::value || std::is_enum<First>::value) {
     return begin_range(to, cached, name, static_cast<std::int64_t>(first), pushed, rest...);
@@ -105,7 +77,7 @@ range_token begin_with(listener const* to, name_cache* cached, std::string_view 
   }
 }
 
-inline range_token begin_with(listener const* to, name_cache* cached, std::string_view name,
+inline range_token begin_with(listener const* to, name_cache* cached, text_span name,
                               bool pushed) noexcept {
   return begin_range(to, cached, name, no_index, pushed);
 }
@@ -123,10 +95,10 @@ STRATA_BEGIN_SWITCH
 class scoped_range {
  public:
   template <class... Details>
-  [[nodiscard]] explicit scoped_range(detail::range_name name, Details const&... details) noexcept {
+  [[nodiscard]] explicit scoped_range(detail::given_text name, Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, name.text(), false, details...);
+      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed), false, details...);
   }
 
   /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
@@ -136,7 +108,7 @@ class scoped_range {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr)) {
       token_ = detail::begin_with(to, &place.site.name,
-                                  detail::range_name(std::string_view(name, Size - 1)).text(),
+                                  Size == 1 ? detail::unnamed : detail::text_span{name, Size - 1},
                                   false, details...);
     }
   }
@@ -170,11 +142,11 @@ class phases {
   phases() = default;
   /// Ends the current phase, if any, and begins the next.
   template <class... Details>
-  void next(detail::range_name name, Details const&... details) noexcept {
+  void next(detail::given_text name, Details const&... details) noexcept {
     end();
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, name.text(), false, details...);
+      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed), false, details...);
   }
   /// Ends the current phase, if any.
   void end() noexcept {
@@ -194,10 +166,10 @@ class phases {
 
 /// Begins a range that the next `pop` of this thread ends; for callbacks, where no scope fits.
 template <class... Details>
-void push(detail::range_name name, Details const&... details) noexcept {
+void push(detail::given_text name, Details const&... details) noexcept {
   detail::listener const* to = detail::active_listener();
   if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-    (void)detail::begin_with(to, nullptr, name.text(), true, details...);
+    (void)detail::begin_with(to, nullptr, name.span(detail::unnamed), true, details...);
 }
 
 /// Ends the range that the last `push` of this thread began.

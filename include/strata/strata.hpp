@@ -2,16 +2,22 @@
 #ifndef STRATA_STRATA_HPP
 #define STRATA_STRATA_HPP
 
-// Ranges, steps and the declared session: what every source file with ranges includes. It is light
-// to compile. One source file of the program defines STRATA_IMPLEMENTATION before it includes this
-// header; that file compiles all bodies. <strata/implementation.cpp> is such a file.
+// Ranges and steps: what every source file with ranges includes. It is light to compile. One source
+// file of the program defines STRATA_IMPLEMENTATION before it includes this header; that file
+// compiles all bodies. <strata/implementation.cpp> is such a file.
 
 #include <strata/range.hpp>
-#include <strata/session.hpp>
+
+STRATA_BEGIN_SWITCH
+
+class session;   // include <strata/session.hpp>, which has the string and the options, to use it
+struct options;  // include <strata/session.hpp>
+
+STRATA_END_SWITCH
 
 #endif  // STRATA_STRATA_HPP
 
 // Outside the guard: the source file may have included this one before.
-#if defined(STRATA_IMPLEMENTATION) && defined(STRATA_SESSION_HPP)
+#if defined(STRATA_IMPLEMENTATION) && defined(STRATA_RANGE_HPP)
 #include <strata/implementation.hpp>
 #endif

@@ -2,6 +2,7 @@
 // TEST_SESSION is the text of a session in code, where there is one; else STRATA decides.
 // ending_test runs each state with each way.
 #include <strata/base/dynamic_library.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <dlfcn.h>

@@ -20,6 +20,7 @@
 #include <memory>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 #include <string>
 

@@ -154,7 +154,8 @@ for path in [*speaking, root / "examples/inject/inject.cpp"]:
 
 # Each message of the page is one that the headers have; `…` stands for what differs.
 everything = plain("\0".join(all_texts))
-other_words = {"undefined reference to 'dlopen'", "undefined reference to strata::…::session"}  # the linker's
+other_words = {"undefined reference to 'dlopen'", "undefined reference to strata::…::session",  # the linker's
+               "strata::…::session … has incomplete type"}  # the compiler's
 messages = [("troubleshooting.md", title) for title in re.findall(r"^## (.+)$", pages["troubleshooting.md"], re.M)]
 for name, title in messages + [("counters.md", "Notes")]:
     for row in section(name, title).splitlines():

@@ -12,27 +12,27 @@ using namespace strata::detail;
 
 namespace {
 
-struct pair {
+struct twin {
   std::uint64_t value;
   std::uint64_t inverse;
 };
-using pair_log = record_log<pair>;
+using twin_log = record_log<twin>;
 
-pair make(std::uint64_t value) { return {value, ~value}; }
+twin make(std::uint64_t value) { return {value, ~value}; }
 
 /// Records of a log's first blocks: 4, 8, 16, 32, 64, 64, ... KB.
 std::uint64_t records_of(int blocks) {
   std::uint64_t records = 0;
-  for (std::uint32_t bytes = pair_log::first_block_bytes; blocks > 0; --blocks) {
-    records += pair_log::records_in(bytes);
-    if (bytes < pair_log::block_bytes) bytes *= 2;
+  for (std::uint32_t bytes = twin_log::first_block_bytes; blocks > 0; --blocks) {
+    records += twin_log::records_in(bytes);
+    if (bytes < twin_log::block_bytes) bytes *= 2;
   }
   return records;
 }
 
-std::vector<std::uint64_t> all_of(pair_log const& log) {
+std::vector<std::uint64_t> all_of(twin_log const& log) {
   std::vector<std::uint64_t> values;
-  log.for_each([&](pair const& p) {
+  log.for_each([&](twin const& p) {
     if (p.inverse != ~p.value) FAIL_CHECK("half a record");
     values.push_back(p.value);
   });
@@ -45,7 +45,7 @@ TEST_CASE("records come back in order, over blocks") {
   memory_budget budget;
   budget.set(1 << 20);
   {
-    pair_log log(budget);
+    twin_log log(budget);
     CHECK(budget.used() == 0);
     std::uint64_t const count = records_of(7) + 5;
     for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
@@ -64,7 +64,7 @@ TEST_CASE("the limit of memory") {
   memory_budget budget;
   constexpr std::int64_t limit = (4 + 8 + 16 + 32 + 2 * 64) * 1024;
   budget.set(limit + 100);
-  pair_log log(budget);
+  twin_log log(budget);
   std::uint64_t count = 0;
   while (log.push(make(count))) ++count;
   CHECK(count == records_of(6));
@@ -73,16 +73,16 @@ TEST_CASE("the limit of memory") {
   CHECK(log.pushed() == count);
   CHECK(all_of(log).size() == count);
 
-  pair_log other(budget);  // the limit is common
+  twin_log other(budget);  // the limit is common
   CHECK_FALSE(other.push(make(0)));
-  CHECK_FALSE(other.drop_last([](pair const&) {}));
+  CHECK_FALSE(other.drop_last([](twin const&) {}));
 
   std::uint64_t dropped = 0;
   std::uint64_t first = 0;
-  CHECK(log.drop_last([&](pair const& p) {
+  CHECK(log.drop_last([&](twin const& p) {
     if (dropped++ == 0) first = p.value;
   }));
-  CHECK(dropped == pair_log::records_in(pair_log::block_bytes));
+  CHECK(dropped == twin_log::records_in(twin_log::block_bytes));
   CHECK(first == records_of(5));
   CHECK(log.pushed() == count - dropped);
   REQUIRE(log.push(make(7)));
@@ -99,12 +99,12 @@ TEST_CASE("the limit of memory") {
 TEST_CASE("a log that is drained gives its memory back") {
   memory_budget budget;
   budget.set(1 << 20);
-  pair_log log(budget);
+  twin_log log(budget);
   std::uint64_t const count = records_of(7) + 5;
   for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
   std::uint64_t next = 0;
   std::int64_t most = 0;
-  log.drain([&](pair const& p) {
+  log.drain([&](twin const& p) {
     if (p.value != next++ || p.inverse != ~p.value) FAIL_CHECK("another record");
     if (p.value + 6 > count) most = budget.used();
   });
@@ -118,15 +118,15 @@ TEST_CASE("a log that is drained gives its memory back") {
 TEST_CASE("a record by its position") {
   memory_budget budget;
   budget.set(1 << 20);
-  pair_log log(budget);
-  pair_log::cursor near;
+  twin_log log(budget);
+  twin_log::cursor near;
   CHECK(log.find(0, near) == nullptr);
   std::uint64_t const count = records_of(3) + 3;
   for (std::uint64_t i = 0; i < count; ++i) REQUIRE(log.push(make(i)));
   near = {};
   for (std::uint64_t const position : {std::uint64_t{0}, count - 1, std::uint64_t{5}, records_of(1),
                                        records_of(1) - 1, records_of(3), records_of(2)}) {
-    pair const* const found = log.find(position, near);
+    twin const* const found = log.find(position, near);
     REQUIRE(found != nullptr);
     CHECK(found->value == position);
   }
@@ -136,15 +136,15 @@ TEST_CASE("a record by its position") {
 
 TEST_CASE("memory of a former term is not given back to the next") {
   memory_budget budget;
-  budget.set(4 * pair_log::first_block_bytes);
-  pair_log log(budget);
+  budget.set(4 * twin_log::first_block_bytes);
+  twin_log log(budget);
   REQUIRE(log.push(make(1)));
-  budget.set(2 * pair_log::first_block_bytes);
+  budget.set(2 * twin_log::first_block_bytes);
   CHECK(budget.used() == 0);
   log.clear();
   CHECK(budget.used() == 0);
   REQUIRE(log.push(make(1)));
-  CHECK(budget.used() == pair_log::first_block_bytes);
+  CHECK(budget.used() == twin_log::first_block_bytes);
   log.clear();
   CHECK(budget.used() == 0);
 }
@@ -152,7 +152,7 @@ TEST_CASE("memory of a former term is not given back to the next") {
 TEST_CASE("one thread writes and others read") {
   memory_budget budget;
   budget.set(64 << 20);
-  pair_log log(budget);
+  twin_log log(budget);
   constexpr std::uint64_t count = 200'000;
   std::atomic<bool> done{false};
   std::vector<std::thread> readers;
@@ -164,7 +164,7 @@ TEST_CASE("one thread writes and others read") {
         last = done;
         std::uint64_t next = 0;
         bool good = true;
-        log.for_each([&](pair const& p) {
+        log.for_each([&](twin const& p) {
           good = good && p.value == next && p.inverse == ~p.value;
           ++next;
         });

@@ -20,10 +20,9 @@
 
 #include <strata/adapters/ggml_graph.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/range.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -318,8 +317,8 @@ class ggml_ranges {
 
  private:
   static std::uint64_t new_number() noexcept {
-    static std::atomic<std::uint64_t> last{0};
-    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+    static detail::atomic<std::uint64_t> last{0};
+    return last.fetch_add(1, detail::memory_order_relaxed) + 1;
   }
 
   detail::ggml_flow& begin_batch() noexcept {

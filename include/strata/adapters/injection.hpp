@@ -14,7 +14,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
@@ -28,7 +28,6 @@
 
 #include <dlfcn.h>
 
-#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <exception>
@@ -106,8 +105,8 @@ class injection {
  private:
   enum class stage { idle, subscribing, subscribed, begun };
 
-  static std::atomic<stage>& now() noexcept {
-    static std::atomic<stage> only{stage::idle};
+  static atomic<stage>& now() noexcept {
+    static atomic<stage> only{stage::idle};
     return only;
   }
   static std::string& problem() {
@@ -145,7 +144,7 @@ class injection {
     stage before = now().load();
     do {
       if (before == stage::begun || before == stage::subscribing) return true;
-    } while (!now().compare_exchange_weak(before, stage::begun));
+    } while (!now().compare_exchange_strong(before, stage::begun));
     terminate_link const link;
     return environment_session::start();
   }

@@ -110,7 +110,7 @@ class captured_calls {
   }
 
  private:
-  using moment = std::pair<std::uint32_t, std::int64_t>;  ///< thread and time
+  using moment = pair<std::uint32_t, std::int64_t>;  ///< thread and time
 
   static moment moment_of(launch_record const& launch) noexcept {
     return {launch.thread, launch.begin};

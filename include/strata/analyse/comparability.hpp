@@ -106,10 +106,10 @@ class comparability {
 
   /// What ranges of one path had to do: sums a step, and texts.
   void look_at_work() {
-    for (auto const& [column, what] :
-         {std::pair("calls", "numbers of calls"), std::pair("kernels", "numbers of kernels"),
-          std::pair("flops", "declared operations"), std::pair("bytes", "declared bytes")})
-      note_work(column, what);
+    note_work("calls", "numbers of calls");
+    note_work("kernels", "numbers of kernels");
+    note_work("flops", "declared operations");
+    note_work("bytes", "declared bytes");
     for (char const* const column : {"tokens", "shape"}) {
       std::string const difference = first_difference(column);
       if (!difference.empty())

@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/analyse/statistics.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -352,7 +353,7 @@ class run_ranges {
     });
   }
   void fold() {
-    vec<std::pair<std::string, run_range const*>> order;
+    vec<pair<std::string, run_range const*>> order;
     for (run_range const& each : all) {
       std::string path = with_folded_indices(each.path);
       if (path != each.path) order.push_back({std::move(path), &each});

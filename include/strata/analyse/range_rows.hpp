@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_RANGE_ROWS_HPP
 #define STRATA_ANALYSE_RANGE_ROWS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -14,7 +15,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <utility>
 
 STRATA_BEGIN
 
@@ -198,7 +198,7 @@ class row_layout {
       if (levels.size() < depths_[i]) levels.resize(depths_[i]);
       levels[depths_[i] - 1].push_back(static_cast<std::uint32_t>(i));
     }
-    vec<std::pair<std::uint64_t, std::uint32_t>> siblings;
+    vec<pair<std::uint64_t, std::uint32_t>> siblings;
     for (auto const& level : levels) {
       siblings.clear();
       for (std::uint32_t const node : level) {

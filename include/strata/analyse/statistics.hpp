@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_STATISTICS_HPP
 #define STRATA_ANALYSE_STATISTICS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -103,7 +104,7 @@ inline double student_quantile(double chance, double freedom) {
 /// side, by the normal approximation with ties and continuity.
 inline double chance_of_more(vec<double> const& before, vec<double> const& after) {
   double const n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
-  vec<std::pair<double, bool>> all;
+  vec<pair<double, bool>> all;
   for (double const each : before) all.push_back({each, false});
   for (double const each : after) all.push_back({each, true});
   all.sort([](auto const& a, auto const& b) { return a.first < b.first; });

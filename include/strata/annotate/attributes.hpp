@@ -3,31 +3,65 @@
 #define STRATA_ANNOTATE_ATTRIBUTES_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/profile/records.hpp>
 
+#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string_view>
+#include <cstring>
+#include <type_traits>
 
 STRATA_BEGIN
 
 namespace detail {
 
+/// Characters and how many they are: std::string_view without its header, which takes as long to
+/// compile as all else here.
+struct text_span {
+  char const* data = "";
+  std::size_t size = 0;
+};
+
+template <class Text>
+Text const& as() noexcept;
+
+/// A text as the program gives it: up to a zero, or the characters of a std::string, a
+/// std::string_view or any other class with data() and size(). Where the length is not known, it is
+/// measured when a session wants it.
+class given_text {
+ public:
+  constexpr given_text(char const* text) noexcept : text_{text, unmeasured} {}
+  constexpr given_text(char const* text, std::size_t size) noexcept : text_{text, size} {}
+  template <class Text, class = std::enable_if_t<
+                            std::is_convertible<decltype(as<Text>().data()), char const*>::value &&
+                            std::is_convertible<decltype(as<Text>().size()), std::size_t>::value &&
+                            !std::is_convertible<Text const&, char const*>::value> >
+  constexpr given_text(Text const& text) noexcept
+      : text_{text.data(), static_cast<std::size_t>(text.size())} {}
+
+  /// The characters; of an empty text these. Null is a mistake that must not end the program.
+  text_span span(text_span empty = {}) const noexcept {
+    if (text_.size == 0) return empty;
+    if (text_.size != unmeasured) return text_;
+    if (text_.data == nullptr) return {"[null]", 6};
+    return *text_.data == '\0' ? empty : text_span{text_.data, std::strlen(text_.data)};
+  }
+
+ private:
+  static constexpr std::size_t unmeasured = ~std::size_t{0};
+
+  text_span text_;
+};
+
 /// The attributes of one range while it begins; lives on the caller's stack.
 struct range_attributes {
-  attribute_record record{std::numeric_limits<double>::quiet_NaN(),
-                          std::numeric_limits<double>::quiet_NaN(),
-                          std::numeric_limits<double>::quiet_NaN(),
-                          root_node,
-                          no_reference,
-                          0,
-                          {}};
-  std::string_view note;
+  attribute_record record{not_a_number, not_a_number, not_a_number, root_node, no_reference, 0, {}};
+  text_span note;
   bool refused = false;  // a value that is negative or no number
 
   /// Takes a value from which rates are made.
   void set(double& field, double value) noexcept {
-    if (value >= 0 && value <= (std::numeric_limits<double>::max)()) {
+    if (value >= 0 && is_finite(value)) {
       field = value;
     } else {
       refused = true;
@@ -102,11 +136,11 @@ class shape {
 /// A word about one call of a range; the text is copied.
 class note {
  public:
-  constexpr explicit note(std::string_view text) noexcept : text_(text) {}
-  void apply(detail::range_attributes& to) const noexcept { to.note = text_; }
+  constexpr explicit note(detail::given_text text) noexcept : text_(text) {}
+  void apply(detail::range_attributes& to) const noexcept { to.note = text_.span(); }
 
  private:
-  std::string_view text_;
+  detail::given_text text_;
 };
 
 STRATA_END

@@ -9,14 +9,13 @@
 #include <strata/base/macros.hpp>
 
 #include <cstddef>
-#include <string_view>
 
 STRATA_BEGIN_SWITCH
 
 class scoped_range {
  public:
   template <class... Details>
-  [[nodiscard]] constexpr explicit scoped_range(std::string_view, Details const&...) noexcept {}
+  [[nodiscard]] constexpr explicit scoped_range(detail::given_text, Details const&...) noexcept {}
   ~scoped_range() {
   }  // not defaulted: an unused object of a class with a destructor draws no warning
   scoped_range(scoped_range const&) = delete;
@@ -29,7 +28,7 @@ class phases {
  public:
   phases() = default;
   template <class... Details>
-  constexpr void next(std::string_view, Details const&...) noexcept {}
+  constexpr void next(detail::given_text, Details const&...) noexcept {}
   constexpr void end() noexcept {}
   ~phases() {}
   phases(phases const&) = delete;
@@ -37,7 +36,7 @@ class phases {
 };
 
 template <class... Details>
-constexpr void push(std::string_view, Details const&...) noexcept {}
+constexpr void push(detail::given_text, Details const&...) noexcept {}
 constexpr void pop() noexcept {}
 
 class scoped_step {

@@ -3,9 +3,8 @@
 #define STRATA_ANNOTATE_PROCESS_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +46,7 @@ struct range_owner {
 
 /// The number of the name that a place in the source gave last: the low half, and in the high half
 /// the low half of the text's address, since the name may be an element of an array of names.
-using name_cache = std::atomic<std::uint64_t>;
+using name_cache = atomic<std::uint64_t>;
 
 /// What listens to ranges: constant tables of functions, so that installing one is one store.
 struct listener {
@@ -106,12 +105,12 @@ struct process_slot {
 struct process_block {
   std::uint32_t abi = process_abi;
   std::uint32_t size = sizeof(process_block);
-  std::atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
-  spin_mutex mutex;                                            // guards everything below
+  atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
+  spin_mutex mutex;                                       // guards everything below
   spin_mutex decision_mutex;  // held while the first range chooses the listener
-  std::atomic<process_phase> phase{process_phase::running};
-  std::atomic<unsigned long> owner{0};  // the process that has started a session
-  std::atomic<listener const*>* slots[most_copies] = {};
+  atomic<process_phase> phase{process_phase::running};
+  atomic<unsigned long> owner{0};  // the process that has started a session
+  atomic<listener const*>* slots[most_copies] = {};
   std::size_t slot_count = 0;
   bool decided = false;           // the listener is chosen; else the next range chooses it
   char const* request = nullptr;  // the text of STRATA when the first range read it
@@ -122,25 +121,25 @@ struct process_block {
   void (*nvtx_push)(char const* name, std::size_t length) noexcept = nullptr;
   void (*nvtx_pop)() noexcept = nullptr;
   bool wanted_session = false;  // STRATA was set when no session was linked in
-  std::atomic<nvtx_source> nvtx_from{nvtx_source::none};
-  std::atomic<bool> nvtx_ignored{false};  // by this session
-  std::atomic<bool> said_late{false};
-  std::atomic<std::uint64_t> interrupting_ranges{0};  // of signal handlers
-  std::atomic<std::uint64_t> values_refused{0};       // of flops, bytes and tokens
+  atomic<nvtx_source> nvtx_from{nvtx_source::none};
+  atomic<bool> nvtx_ignored{false};  // by this session
+  atomic<bool> said_late{false};
+  atomic<std::uint64_t> interrupting_ranges{0};  // of signal handlers
+  atomic<std::uint64_t> values_refused{0};       // of flops, bytes and tokens
   process_slot objects[static_cast<std::size_t>(process_object::count)] = {};
 };
 
 extern listener const bootstrap_listener;
 
 /// The one word that an idle range reads.
-STRATA_DETAIL_EXPORT inline std::atomic<listener const*> listener_slot{&bootstrap_listener};
+STRATA_DETAIL_EXPORT inline atomic<listener const*> listener_slot{&bootstrap_listener};
 STRATA_DETAIL_EXPORT inline process_block own_block{};
-STRATA_DETAIL_EXPORT inline std::atomic<process_block*> adopted_block{nullptr};
+STRATA_DETAIL_EXPORT inline atomic<process_block*> adopted_block{nullptr};
 /// Another version was in the process first.
-STRATA_DETAIL_EXPORT inline std::atomic<bool> other_version_first{false};
+STRATA_DETAIL_EXPORT inline atomic<bool> other_version_first{false};
 
 inline listener const* active_listener() noexcept {
-  return listener_slot.load(std::memory_order_acquire);
+  return listener_slot.load(memory_order_acquire);
 }
 
 inline unsigned long process_id() noexcept {
@@ -195,7 +194,7 @@ STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
       mark == 0 || mark != run_mark())
     return nullptr;
   if (abi == process_abi) return static_cast<process_block*>(address);
-  listener_slot.store(nullptr, std::memory_order_release);
+  listener_slot.store(nullptr, memory_order_release);
   char const* const wish = std::getenv("STRATA");
   if (other_version_first.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
   char text[200];
@@ -211,21 +210,21 @@ STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
 
 /// The block of the process: an older copy's where there is one, else our own.
 STRATA_DETAIL_COLD inline process_block& block() noexcept {
-  if (process_block* known = adopted_block.load(std::memory_order_acquire)) return *known;
+  if (process_block* known = adopted_block.load(memory_order_acquire)) return *known;
   process_block* found = published_block();
   if (found == nullptr) found = &own_block;
 #if defined(__linux__)
   if (found != &own_block) pin_module();  // it gets a pointer to our listener slot
 #endif
   process_block* expected = nullptr;
-  if (!adopted_block.compare_exchange_strong(expected, found, std::memory_order_acq_rel))
+  if (!adopted_block.compare_exchange_strong(expected, found, memory_order_acq_rel))
     return *expected;
   spin_lock lock(found->mutex);
   if (found->slot_count < most_copies) {
     found->slots[found->slot_count++] = &listener_slot;
-    if (found->decided) listener_slot.store(found->installed, std::memory_order_release);
+    if (found->decided) listener_slot.store(found->installed, memory_order_release);
   } else {
-    listener_slot.store(nullptr, std::memory_order_release);  // one copy too many idles
+    listener_slot.store(nullptr, memory_order_release);  // one copy too many idles
   }
   return *found;
 }
@@ -258,8 +257,8 @@ inline void publish_block() noexcept {
 /// here. A child that was made without the C library's fork is known by its process number.
 inline bool in_forked_child() noexcept {
   process_block& ours = block();
-  unsigned long const owner = ours.owner.load(std::memory_order_relaxed);
-  return ours.phase.load(std::memory_order_relaxed) == process_phase::child ||
+  unsigned long const owner = ours.owner.load(memory_order_relaxed);
+  return ours.phase.load(memory_order_relaxed) == process_phase::child ||
          (owner != 0 && owner != process_id());
 }
 
@@ -286,7 +285,7 @@ inline void install_listener(listener const* next) noexcept {
   ours.installed = next;
   ours.decided = true;
   for (std::size_t i = 0; i < ours.slot_count; ++i)
-    ours.slots[i]->store(next, std::memory_order_release);
+    ours.slots[i]->store(next, memory_order_release);
 }
 
 /// Whether a tool other than Strata receives NVTX. libcupti is none: it passes NVTX on to its
@@ -294,7 +293,7 @@ inline void install_listener(listener const* next) noexcept {
 inline bool has_nvtx_tool(process_block const& ours) noexcept {
   char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
   return tool != nullptr && *tool != '\0' && std::strstr(tool, "libcupti.so") == nullptr &&
-         ours.nvtx_from.load(std::memory_order_relaxed) == nvtx_source::none;
+         ours.nvtx_from.load(memory_order_relaxed) == nvtx_source::none;
 }
 
 /// The listener while no session runs: NVTX where a tool asked for it, else none.
@@ -317,7 +316,7 @@ STRATA_DETAIL_COLD inline void want_session(process_block& ours) noexcept {
     ours.wanted_session = true;
   }
   publish_block();  // a module that can may still be loaded
-  static std::atomic<bool> registered{false};
+  static atomic<bool> registered{false};
   if (registered.exchange(true)) return;
   static unsigned long const process = process_id();
   std::atexit([] {
@@ -334,7 +333,7 @@ inline void settle_idle(process_block& ours) noexcept {
   ours.installed = idle_listener(ours);
   ours.decided = true;
   for (std::size_t i = 0; i < ours.slot_count; ++i)
-    ours.slots[i]->store(ours.installed, std::memory_order_release);
+    ours.slots[i]->store(ours.installed, memory_order_release);
 }
 
 /// Whether STRATA asks for a session. The text is read once and kept, since the program may change
@@ -394,14 +393,14 @@ inline bool register_session(bool (*start)() noexcept,
                              strata_detail_c_calls const* c_calls) noexcept {
   publish_block();
   process_block& ours = block();
-  ours.c_calls.store(c_calls, std::memory_order_release);
+  ours.c_calls.store(c_calls, memory_order_release);
   spin_lock lock(ours.mutex);
   ours.start_session = start;
   if (ours.wanted_session) {
     ours.wanted_session = false;
     ours.decided = false;
     for (std::size_t i = 0; i < ours.slot_count; ++i)
-      ours.slots[i]->store(&bootstrap_listener, std::memory_order_release);
+      ours.slots[i]->store(&bootstrap_listener, memory_order_release);
   }
   return true;
 }

@@ -3,10 +3,9 @@
 #define STRATA_BASE_CONTAINERS_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,6 +19,20 @@
 STRATA_BEGIN
 
 namespace detail {
+
+/// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
+template <class First, class Second>
+struct pair {
+  First first;
+  Second second;
+
+  friend bool operator==(pair const& a, pair const& b) {
+    return a.first == b.first && a.second == b.second;
+  }
+  friend bool operator<(pair const& a, pair const& b) {
+    return a.first < b.first || (!(b.first < a.first) && a.second < b.second);
+  }
+};
 
 /// A value that may be absent, stored in place. std::optional compiles twenty functions a type.
 template <class Value>
@@ -99,20 +112,19 @@ class flat_map {
     return at->second;
   }
 
-  vec<std::pair<Key, Value>> const& entries() const noexcept { return entries_; }
+  vec<pair<Key, Value>> const& entries() const noexcept { return entries_; }
   std::size_t size() const noexcept { return entries_.size(); }
   void clear() noexcept { entries_.clear(); }
 
  private:
   template <class Like>
-  std::pair<Key, Value>* lower(Like const& key) noexcept {
+  pair<Key, Value>* lower(Like const& key) noexcept {
     if (!entries_.empty() && entries_.back().first < key) return entries_.end();
-    return entries_.begin() + entries_.count_first([&](std::pair<Key, Value> const& entry) {
-      return entry.first < key;
-    });
+    return entries_.begin() +
+           entries_.count_first([&](pair<Key, Value> const& entry) { return entry.first < key; });
   }
 
-  vec<std::pair<Key, Value>> entries_;
+  vec<pair<Key, Value>> entries_;
 };
 
 /// Values by a number, in no order. Cost: a look-up is a hash and a step or two.
@@ -373,7 +385,7 @@ class name_table {
     if (texts_.size() < most_names && bytes_ + text.size() <= most_bytes) {
       if (std::uint32_t const made = add(text)) return made;
     }
-    refused_.fetch_add(1, std::memory_order_relaxed);
+    refused_.fetch_add(1, memory_order_relaxed);
     if (refused != nullptr) *refused = true;
     if (std::uint32_t const known = numbers_.find({fallback})) return known;
     return add(fallback);
@@ -385,7 +397,7 @@ class name_table {
     return texts_[number];
   }
 
-  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  std::uint64_t refused() const noexcept { return refused_.load(memory_order_relaxed); }
   /// How many numbers were asked for, each under a lock.
   std::uint64_t asked() const noexcept {
     system_lock lock(mutex_);
@@ -428,7 +440,7 @@ class name_table {
   vec<std::string_view> texts_;
   std::size_t bytes_ = 0;
   std::uint64_t asked_ = 0;
-  std::atomic<std::uint64_t> refused_{0};
+  atomic<std::uint64_t> refused_{0};
 };
 
 /// The numbers of the texts that one thread named, so that the shared table is asked for new ones

@@ -32,7 +32,7 @@
 #define STRATA_DETAIL_VERSION STRATA_DETAIL_NAME(STRATA_VERSION_MAJOR, STRATA_VERSION_MINOR)
 
 // Raised when the layout of what the copies of Strata in a process share changes within a version.
-#define STRATA_DETAIL_PROCESS_LAYOUT 6
+#define STRATA_DETAIL_PROCESS_LAYOUT 7
 // Copies that differ in this share nothing.
 #define STRATA_DETAIL_PROCESS_ABI (STRATA_DETAIL_PROCESS_LAYOUT * 1000000 + STRATA_VERSION / 100)
 
@@ -75,7 +75,7 @@
 #define STRATA_DETAIL_COLD_CODE \
   STRATA_DETAIL_PUSH_CODE \
   STRATA_DETAIL_PRAGMA(GCC optimize( \
-      "Os", "no-var-tracking", "no-var-tracking-assignments", \
+      "Os", "no-omit-frame-pointer", "no-var-tracking", "no-var-tracking-assignments", \
       "no-tree-bit-ccp", "no-tree-ch", "no-tree-copy-prop", "no-tree-dominator-opts", "no-tree-dse", \
       "no-tree-fre", "no-tree-loop-optimize", "no-tree-pre", "no-tree-pta", "no-tree-sink", \
       "no-tree-slp-vectorize", "no-tree-slsr", "no-tree-ter", "no-tree-vrp", "no-code-hoisting", \

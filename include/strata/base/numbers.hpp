@@ -32,6 +32,12 @@ constexpr Number const& larger(Number const& a, Number const& b) noexcept {
 // std::isnan and std::isfinite are constants; the bits of the number are not. By reference:
 // compilers may also assume that no argument is NaN.
 
+#if defined(__GNUC__)
+inline constexpr double not_a_number = __builtin_nan("");
+#else
+inline constexpr double not_a_number = NAN;
+#endif
+
 /// The number without its sign, as its bits; more than those of infinity for NaN.
 inline std::uint64_t magnitude_bits(double const& value) noexcept {
   std::uint64_t bits = 0;

@@ -2,6 +2,7 @@
 #ifndef STRATA_BASE_TEXT_HPP
 #define STRATA_BASE_TEXT_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -292,7 +293,7 @@ class nearest_names {
     if (longer - shorter > limit && !begins) return;
     std::size_t distance = edit_distance(wanted_, name);
     if (begins) distance = smaller(distance, limit);
-    if (distance <= limit) found_.emplace_back(distance, std::string(name));
+    if (distance <= limit) found_.push_back({distance, std::string(name)});
   }
 
   /// At most `count` of them.
@@ -308,7 +309,7 @@ class nearest_names {
 
  private:
   std::string_view wanted_;
-  vec<std::pair<std::size_t, std::string>> found_;
+  vec<pair<std::size_t, std::string>> found_;
 };
 
 /// Whether a text matches a pattern of characters, `?` (any one) and `*` (any number).

@@ -12,7 +12,6 @@
 #include <initializer_list>
 #include <new>
 #include <type_traits>
-#include <utility>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
@@ -311,12 +310,10 @@ STRATA_DETAIL_COLD void copy_element(void* to, void const* from) {
   ::new (to) Value(*static_cast<Value const*>(from));
 }
 
-/// Whether memcpy copies and moves a Value. A pair is among them, although its assignment is not
-/// trivial. Every compiler's builtin: the traits of the library take ten times as long to compile.
+/// Whether memcpy copies and moves a Value. Every compiler's builtin: the traits of the library
+/// take ten times as long to compile.
 template <class Value>
 inline constexpr bool is_plain = __is_trivially_copyable(Value);
-template <class First, class Second>
-inline constexpr bool is_plain<std::pair<First, Second>> = is_plain<First>&& is_plain<Second>;
 
 /// A type without values, from three pointers: `{}`, `{a}` and `{a, b}` are a Value.
 class never {

@@ -5,12 +5,11 @@
 #include <strata/base/macros.hpp>
 
 #include <cstdint>
-#include <limits>
 
 STRATA_BEGIN
 
 /// The index of a range that has none.
-inline constexpr std::int64_t no_index = (std::numeric_limits<std::int64_t>::min)();
+inline constexpr std::int64_t no_index = INT64_MIN;
 /// The index of all indices beyond the limit of a node, written `[*]`.
 inline constexpr std::int64_t any_index = no_index + 1;
 /// The node of everything outside any range: the root of the call tree.
@@ -134,7 +133,7 @@ struct kernel_record {
 };
 
 /// The time stamp of work whose times the device lost.
-inline constexpr std::int64_t lost_time = (std::numeric_limits<std::int64_t>::min)();
+inline constexpr std::int64_t lost_time = INT64_MIN;
 
 /// From where to where; `set` is a fill.
 enum class copy_kind : std::uint8_t {
@@ -224,7 +223,7 @@ static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,
 
 namespace detail {
 
-inline constexpr std::int64_t latest_time = (std::numeric_limits<std::int64_t>::max)();
+inline constexpr std::int64_t latest_time = INT64_MAX;
 
 /// ns from begin to end; 0 where time runs backwards or the device lost it.
 constexpr std::int64_t elapsed(std::int64_t begin, std::int64_t end) noexcept {

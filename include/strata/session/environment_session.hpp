@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
@@ -16,7 +17,6 @@
 #include <strata/session/session_core.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -190,11 +190,11 @@ class exit_hooks {
 
  private:
   struct hooks {
-    std::atomic<finisher*> finish{nullptr};
+    atomic<finisher*> finish{nullptr};
     std::terminate_handler previous_terminate = nullptr;
-    std::atomic<bool> own_account{false};
-    std::atomic<bool>* reported = &own_account;  // shared with forked children
-    std::atomic<int> signal{0};
+    atomic<bool> own_account{false};
+    atomic<bool>* reported = &own_account;  // shared with forked children
+    atomic<int> signal{0};
   };
 
   static hooks& instance() {
@@ -203,7 +203,7 @@ class exit_hooks {
     return *all;
   }
 
-  static std::atomic<process_phase>& phase() noexcept { return block().phase; }
+  static atomic<process_phase>& phase() noexcept { return block().phase; }
 
   static void run(ending how) {
     static thread_local bool in_this_thread = false;
@@ -241,9 +241,9 @@ class exit_hooks {
   /// A page that forked children share: whether the report was written.
   static void share_account() noexcept {
 #if defined(__linux__)
-    void* const page = mmap(nullptr, sizeof(std::atomic<bool>), PROT_READ | PROT_WRITE,
+    void* const page = mmap(nullptr, sizeof(atomic<bool>), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED) instance().reported = new (page) std::atomic<bool>{false};
+    if (page != MAP_FAILED) instance().reported = new (page) atomic<bool>{false};
 #endif
   }
 
@@ -252,7 +252,7 @@ class exit_hooks {
   static void say_lost() noexcept {
 #if defined(__linux__)
     auto const recorder = static_cast<pid_t>(block().owner.load());
-    static std::atomic<bool> said{false};
+    static atomic<bool> said{false};
     char path[40];
     std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(recorder));
     bool const gone = kill(recorder, 0) != 0 || machine::main_has_ended(path);

@@ -4,13 +4,13 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/status.hpp>
 
 #include <time.h>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -183,8 +183,8 @@ class machine {
   }
 
   /// How many threads of Strata's run beside the one that waits for signals.
-  static std::atomic<std::size_t>& own_threads() noexcept {
-    static std::atomic<std::size_t> count{0};
+  static atomic<std::size_t>& own_threads() noexcept {
+    static atomic<std::size_t> count{0};
     return count;
   }
 #endif

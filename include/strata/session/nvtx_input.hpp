@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/collect/cuda/activity.hpp>
+#include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 #include <strata/options.hpp>
 #include <strata/status.hpp>
@@ -104,6 +105,21 @@ class nvtx_input {
   std::string other_tool_;  // than CUPTI and this module
   bool waits_ = false;
 };
+
+/// `nvtx=out`, or a tool of NVTX in the process: ranges go there too. Errors: unavailable.
+inline status send_to_nvtx(options const& wanted) {
+  process_block const& ours = block();
+  bool const by_itself = wanted.nvtx == options::nvtx_mode::automatic;
+  if (!wanted.nvtx_out() && !(by_itself && has_nvtx_tool(ours))) return {};
+  if (ours.nvtx_push == nullptr)
+    return {errc::unavailable,
+            "ranges do not go to NVTX: no source file includes <strata/nvtx.hpp>, which needs "
+            "NVTX's headers (they come with the CUDA toolkit)"};
+  recorder_state& state = recorder::instance().state();
+  state.forward_begin.store(ours.nvtx_push);
+  state.forward_end.store(ours.nvtx_pop);
+  return {};
+}
 
 }  // namespace detail
 

@@ -6,7 +6,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
@@ -14,7 +14,6 @@
 #include <strata/session/machine.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -155,7 +154,7 @@ class reported_windows {
   /// At the end of a step outside of a window: whether the file was made or touched since the last
   /// look. Cost: a clock read; ten times a second a call of stat.
   bool was_touched() noexcept {
-    if (path_.empty() || state_.load(std::memory_order_acquire) != state::idle) return false;
+    if (path_.empty() || state_.load(memory_order_acquire) != state::idle) return false;
     std::int64_t const now = monotonic_ns();
     if (now < next_look_) return false;
     next_look_ = now + 100'000'000;
@@ -169,10 +168,10 @@ class reported_windows {
   /// At the begin of a step: whether every= has a window begin with it.
   bool is_due(std::uint32_t step) noexcept {
     if (period_ == 0 || step < due_) return false;
-    bool const now = step == due_ && state_.load(std::memory_order_acquire) == state::idle;
+    bool const now = step == due_ && state_.load(memory_order_acquire) == state::idle;
     std::uint64_t const periods = (step - due_) / period_ + 1;
     due_ += periods * period_;
-    late_.fetch_add(now ? periods - 1 : periods, std::memory_order_relaxed);
+    late_.fetch_add(now ? periods - 1 : periods, memory_order_relaxed);
     return now;
   }
 
@@ -184,12 +183,10 @@ class reported_windows {
     prepare();
     first_ = first;
     ++windows_;
-    state_.store(state::window, std::memory_order_release);
+    state_.store(state::window, memory_order_release);
   }
 
-  bool in_window() const noexcept {
-    return state_.load(std::memory_order_acquire) == state::window;
-  }
+  bool in_window() const noexcept { return state_.load(memory_order_acquire) == state::window; }
   /// The step of a window, from 0.
   std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
   bool had_window() const noexcept { return windows_ != 0; }
@@ -197,7 +194,7 @@ class reported_windows {
   /// Windows that were due while the report of the one before was being written, since the last
   /// call.
   status late() {
-    std::uint64_t const late = late_.exchange(0, std::memory_order_relaxed);
+    std::uint64_t const late = late_.exchange(0, memory_order_relaxed);
     if (late == 0) return {};
     return {errc::limit,
             "every=: " + std::to_string(late) + (late == 1 ? " window" : " windows") +
@@ -277,7 +274,7 @@ class reported_windows {
   static void* run(void* self) {
     auto& of = *static_cast<reported_windows*>(self);
     of.write_(of.context_);
-    of.state_.store(state::idle, std::memory_order_release);
+    of.state_.store(state::idle, memory_order_release);
     return nullptr;
   }
 
@@ -296,9 +293,9 @@ class reported_windows {
   std::string path_;          // of trigger=
   std::uint64_t period_ = 0;  // of every=, in steps
   std::uint64_t due_ = 0;     // the step that the next window begins with
-  std::atomic<std::uint64_t> late_{0};
+  atomic<std::uint64_t> late_{0};
   system_mutex mutex_;  // a window begins, a report begins, or the session ends
-  std::atomic<state> state_{state::idle};
+  atomic<state> state_{state::idle};
   bool ending_ = false;
   std::uint32_t first_ = 0;
   std::uint32_t windows_ = 0;

@@ -6,6 +6,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
@@ -21,7 +22,6 @@
 #include <strata/session/timeline_stream.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -151,6 +151,7 @@ class session_core {
 
  private:
   using phase = detail::schedule::phase;
+  static constexpr std::uint32_t steps_of_looking = 200;
 
   /// The rest of `report`.
   status write_report() {
@@ -197,7 +198,7 @@ class session_core {
     return {};
   }
 
-  static std::atomic<bool>& owner() { return detail::recorder::instance().owned(); }
+  static atomic<bool>& owner() { return detail::recorder::instance().owned(); }
   static activity_collector& detail_activity() { return activity_collector::instance(); }
 
   /// Errors: those of `start`.
@@ -237,7 +238,7 @@ class session_core {
       recorder.state().before_end.store(&capture_guard::current_context);
     }
     keep(nvtx_input_.open(options_, tracing_));
-    forward_to_nvtx(recorder);
+    keep(send_to_nvtx(options_));
     open_stream();
   }
 
@@ -346,26 +347,13 @@ class session_core {
     if (!stream_->problem().ok()) add_said_problem(stream_->problem().message());
   }
 
-  void forward_to_nvtx(detail::recorder& recorder) {
-    process_block const& ours = block();
-    bool const by_itself = options_.nvtx == strata::options::nvtx_mode::automatic;
-    if (!options_.nvtx_out() && !(by_itself && has_nvtx_tool(ours))) return;
-    if (ours.nvtx_push == nullptr) {
-      problems_.emplace_back(
-          errc::unavailable,
-          "ranges do not go to NVTX: no source file includes <strata/nvtx.hpp>, which needs NVTX's "
-          "headers (they come with the CUDA toolkit)");
-      return;
-    }
-    recorder.state().forward_begin.store(ours.nvtx_push);
-    recorder.state().forward_end.store(ours.nvtx_pop);
-  }
-
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
     self.attempt([&] { self.begin_step(step); });
   }
   void begin_step(std::uint32_t step) {
+    if (steps_to_look_ != 0 && --steps_to_look_ == 0 && !window_open_ && !window_pending_)
+      let_cupti_go();
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
       if (!windows_.in_window()) return;
@@ -492,8 +480,13 @@ class session_core {
     window_open_ = false;
     window_pending_ = tracing_ && !detail_activity().end_window();
     if (window_pending_ || !options_.attaches_in_windows()) return;
-    if (tracing_) detail_activity().detach();
+    let_cupti_go();
     waits_to_attach_ = true;
+  }
+
+  /// Where the program launches graphs, this takes some steps of looking at them.
+  void let_cupti_go() {
+    steps_to_look_ = !tracing_ || detail_activity().step_aside() ? 0 : steps_of_looking;
   }
 
   /// From ticks to ns.
@@ -513,17 +506,10 @@ class session_core {
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
   }
 
-  /// With only=: marks the nodes whose names match one of the patterns, and everything below them.
-  /// Returns: whether there is one.
+  /// With only=: marks the ranges that are wanted. Returns: whether there is one.
   static bool select_ranges(strata::profile& of, vec<std::string> const& patterns) {
     bool any = false;
-    for (std::size_t i = 1; i < of.nodes.size(); ++i) {
-      profile_node& node = of.nodes[i];
-      node.selected = node.parent != root_node && of.nodes[node.parent].selected;
-      for (std::string const& pattern : patterns)
-        node.selected = node.selected || matches(of.names[node.name], pattern);
-      any = any || node.selected;
-    }
+    for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;
     of.nodes[root_node].selected = false;
     return any;
   }
@@ -592,16 +578,17 @@ class session_core {
   maybe<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
-  std::size_t problems_at_start_ = 0;      // those of the session, not of a window
-  std::atomic<bool> had_problems_{false};  // in windows that were reported
+  std::size_t problems_at_start_ = 0;  // those of the session, not of a window
+  atomic<bool> had_problems_{false};   // in windows that were reported
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
-  std::atomic<bool> said_short_{false};  // of memory
-  std::size_t said_ = 0;  // how many of the problems, the first ones, were printed before
+  atomic<bool> said_short_{false};  // of memory
+  std::size_t said_ = 0;            // how many of the problems, the first ones, were printed before
   bool running_ = false;
   bool tracing_ = false;
   bool waits_to_attach_ = false;  // until a window begins
-  bool guards_graphs_ = false;    // since steps are counted
+  std::uint32_t steps_to_look_ = 0;
+  bool guards_graphs_ = false;  // since steps are counted
   bool window_open_ = false;
   bool window_pending_ = false;
 };

@@ -7,6 +7,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/host/launch_table.hpp>
@@ -25,7 +26,6 @@
 #include <strata/session/stream_track.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -44,6 +44,16 @@
 
 STRATA_BEGIN
 namespace detail {
+
+/// With only=: marks the node whose name matches one of the patterns, or which is below such a one.
+inline bool select(profile& of, std::size_t number, vec<std::string> const& patterns) noexcept {
+  profile_node& node = of.nodes[number];
+  node.selected = patterns.empty() || (node.parent < number && node.parent != root_node &&
+                                       of.nodes[node.parent].selected);
+  for (std::string const& pattern : patterns)
+    node.selected = node.selected || matches(of.names[node.name], pattern);
+  return node.selected;
+}
 
 /// Writes trace.perfetto-trace while the program runs: what has ended goes to the file within a
 /// second, by a thread of its own, and what was written survives any end of the process. The file
@@ -348,14 +358,7 @@ class timeline_stream final : public running_trace {
     from.state().names.each_from(made_.names.size(), [this](std::string_view text) {
       made_.names.push_back(std::string(text));
     });
-    for (; selected_ < made_.nodes.size(); ++selected_) {
-      profile_node& node = made_.nodes[selected_];
-      node.selected =
-          options_->only.empty() || (node.parent < selected_ && node.parent != root_node &&
-                                     made_.nodes[node.parent].selected);
-      for (std::string const& pattern : options_->only)
-        node.selected = node.selected || matches(made_.names[node.name], pattern);
-    }
+    for (; selected_ < made_.nodes.size(); ++selected_) select(made_, selected_, options_->only);
     labels_.learn(made_);
     made_.has_steps = from.steps_begun() != 0;
   }
@@ -499,7 +502,7 @@ class timeline_stream final : public running_trace {
   std::uint64_t left_out_ = 0;
   status problem_;
   bool runs_ = false;
-  std::atomic<int> ended_{0};
+  atomic<int> ended_{0};
 #if defined(__linux__)
   pthread_t thread_{};
 #endif

@@ -7,6 +7,7 @@
 #include <strata/analyse/counter_table.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <doctest/doctest.h>

@@ -3,6 +3,7 @@
 #include "../recording.hpp"
 #include "child.hpp"
 
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <malloc.h>
@@ -11,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 

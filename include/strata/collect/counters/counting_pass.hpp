@@ -5,8 +5,8 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -17,7 +17,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -116,8 +115,8 @@ class pass_fingerprint {
   }
 
   /// The range that the counted thread is in now.
-  void enter(std::uint32_t node) noexcept { node_.store(node, std::memory_order_relaxed); }
-  std::uint32_t node() const noexcept { return node_.load(std::memory_order_relaxed); }
+  void enter(std::uint32_t node) noexcept { node_.store(node, memory_order_relaxed); }
+  std::uint32_t node() const noexcept { return node_.load(memory_order_relaxed); }
 
   /// Whether the calling thread is the one whose ranges are counted.
   bool is_counted_thread() const noexcept {
@@ -186,7 +185,7 @@ class pass_fingerprint {
 
   std::uint32_t pass_ = 0;
   thread_recorder const* counted_ = nullptr;
-  std::atomic<std::uint32_t> node_{root_node};
+  atomic<std::uint32_t> node_{root_node};
   flat_map<std::uint32_t, counted_work> ranges_;  ///< of the pass under way
   vec<counted_work> done_;
 };
@@ -309,7 +308,7 @@ class counting_step {
 
  private:
   trace_control trace_;
-  std::atomic<bool> watching_{false};
+  atomic<bool> watching_{false};
   thread_recorder* ranges_of_ = nullptr;
   bool resume_trace_ = false;
   bool resume_log_ = false;
@@ -524,9 +523,9 @@ class pass_driver {
     plan_.devices.abandon();
   }
 
-  std::atomic<std::uint64_t> thread_{0};  // of the pass
-  std::atomic<bool> ending_{false};       // another thread asked for it
-  bool may_close_ = true;                 // the pass is over, or given up
+  atomic<std::uint64_t> thread_{0};  // of the pass
+  atomic<bool> ending_{false};       // another thread asked for it
+  bool may_close_ = true;            // the pass is over, or given up
 };
 
 }  // namespace detail

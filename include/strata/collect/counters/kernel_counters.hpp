@@ -4,9 +4,9 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
@@ -21,7 +21,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -53,12 +52,12 @@ class kernel_regions {
   }
   /// The thread is in this range now, inside a region or not.
   void enter(std::uint32_t node, bool inside) noexcept {
-    node_.store(inside ? node : no_reference, std::memory_order_relaxed);
+    node_.store(inside ? node : no_reference, memory_order_relaxed);
   }
   /// One call into the driver.
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || (kind != api_kind::launch && kind != api_kind::graph_launch)) return;
-    std::uint32_t const node = node_.load(std::memory_order_relaxed);
+    std::uint32_t const node = node_.load(memory_order_relaxed);
     if (thread_recorder::current() != counted_) {
       ++foreign_;
       return;
@@ -153,7 +152,7 @@ class kernel_regions {
     std::uint64_t launches_max = 0;
     vec<double> values;
   };
-  using key = std::pair<std::uint32_t, std::string>;
+  using key = pair<std::uint32_t, std::string>;
 
   /// Which kernel each launch became; fewer than launches where that is not certain.
   vec<std::size_t> places_of(vec<std::string> const& names, vec<vec<double>> const& kernels) const {
@@ -207,7 +206,7 @@ class kernel_regions {
   vec<std::string> patterns_;
   vec<bool> known_;  // by node: inside a region
   thread_recorder const* counted_ = nullptr;
-  std::atomic<std::uint32_t> node_{no_reference};
+  atomic<std::uint32_t> node_{no_reference};
   vec<launch> launches_;
   std::uint64_t foreign_ = 0;
   vec<std::string> names_;

@@ -4,7 +4,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 

@@ -6,7 +6,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -20,7 +20,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -75,12 +74,24 @@ class activity_collector {
     return {};
   }
 
-  /// Between windows: has CUPTI deliver all that it holds, and lets it go where it may. Requires:
-  /// no window is open. Threads: the one that launches, at best.
-  void detach() {
-    if (!is_subscribed()) return;
-    buffers_.flush(detail::cupti::flush_flag::forced);
+  /// Between windows: CUPTI goes where it may. A graph that another thread launches meanwhile
+  /// fails, and with it the context (13.0): so who launches graphs is looked at from the first call
+  /// to the second, and CUPTI stays if another thread does. Requires: no window is open.
+  /// Returns: false where it is to be called again, some steps later. Threads: that of the steps.
+  bool step_aside() {
+    if (!is_subscribed()) return true;
+    bring_in();
+    if (!saw_graphs()) return let_go(), true;
+    if (!std::exchange(looked_at_graphs_, true))
+      return (void)set_callbacks(1, [](api_kind k) { return k == api_kind::graph_launch; }), false;
+    if (!graph_threads_.is_only_this()) return true;
+    {
+      detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
+      if (!alone) return false;
+      detail::capture_guard::all_contexts();
+    }
     let_go();
+    return true;
   }
 
   /// Enables the records and the launch callbacks; what the program launches from now on is traced.
@@ -94,7 +105,7 @@ class activity_collector {
     if (!registered.ok()) return registered;
     buffers_.sample_clocks();
     // The callbacks come before the records and outlast them: no work without its launch.
-    window_begin_.store(clock().now(), std::memory_order_relaxed);
+    window_begin_.store(clock().now(), detail::memory_order_relaxed);
     window_open_.store(true);
     std::string problem = enable_launch_callbacks();
     std::string refused;
@@ -162,7 +173,7 @@ class activity_collector {
   }
 
   /// Whether the program was seen to make or launch CUDA graphs, in any session.
-  bool saw_graphs() const noexcept { return saw_graphs_.load(std::memory_order_relaxed); }
+  bool saw_graphs() const noexcept { return saw_graphs_.load(detail::memory_order_relaxed); }
 
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
@@ -177,7 +188,7 @@ class activity_collector {
     detail::system_lock lock(watch_mutex_);
     watch_context_ = context;
     watcher_ = watcher;
-    watched_.store(watcher != nullptr, std::memory_order_release);
+    watched_.store(watcher != nullptr, detail::memory_order_release);
     return true;
   }
 
@@ -197,7 +208,8 @@ class activity_collector {
     if (!is_subscribed()) return;
     if (!end_window()) disable();
     if (std::exchange(guards_graphs_, false)) (void)set_callbacks(0, &changes_graphs);
-    detach();
+    bring_in();
+    if (is_subscribed() && !saw_graphs()) let_go();
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
@@ -249,7 +261,7 @@ class activity_collector {
 
   status reset(std::int64_t memory_limit_bytes) {
     buffers_.reset(memory_limit_bytes);
-    session_.store(detail::recorder::instance().session(), std::memory_order_relaxed);
+    session_.store(detail::recorder::instance().session(), detail::memory_order_relaxed);
     reported_ = false;
     has_traced_ = false;
     for (lane& each : lanes_) each.callbacks.store(0);
@@ -265,7 +277,7 @@ class activity_collector {
   /// A count of its own line for a group of threads, since all of them count.
   static constexpr std::size_t lanes = 32;
   struct alignas(64) lane {
-    std::atomic<std::uint64_t> callbacks{0};
+    detail::atomic<std::uint64_t> callbacks{0};
   };
   lane& lane_of(detail::thread_recorder const& own) noexcept {
     return lanes_[(reinterpret_cast<std::uintptr_t>(&own) >> 6) * 0x9e3779b97f4a7c15u >> 59];
@@ -430,13 +442,13 @@ class activity_collector {
   STRATA_DETAIL_HOT_CODE
   static void on_callback(void* user, detail::cupti::domain where, std::uint32_t id,
                           void const* data) noexcept {
-    instance().handler_.load(std::memory_order_relaxed)(user, where, id, data);
+    instance().handler_.load(detail::memory_order_relaxed)(user, where, id, data);
   }
 
   static void handle(void*, detail::cupti::domain where, std::uint32_t id,
                      void const* data) noexcept {
     activity_collector& self = instance();
-    if (STRATA_DETAIL_UNLIKELY(self.hold_.load(std::memory_order_relaxed) >= hold::leaving))
+    if (STRATA_DETAIL_UNLIKELY(self.hold_.load(detail::memory_order_relaxed) >= hold::leaving))
       return self.leave_at(where, data);
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.calls_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
@@ -464,32 +476,35 @@ class activity_collector {
                              : *static_cast<detail::driver::result const*>(call.return_value);
     if (STRATA_DETAIL_UNLIKELY(!is_for_windows(kind))) return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
-    if (kind == api_kind::graph_launch) saw_graphs_.store(true, std::memory_order_relaxed);
-    if (STRATA_DETAIL_UNLIKELY(watched_.load(std::memory_order_acquire))) {
+    if (kind == api_kind::graph_launch) {
+      saw_graphs_.store(true, detail::memory_order_relaxed);
+      graph_threads_.saw_launch();
+    }
+    if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
       detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
     }
-    if (!window_open_.load(std::memory_order_acquire)) return;
+    if (!window_open_.load(detail::memory_order_acquire)) return;
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
     detail::capture_guard::saw(call.context);
-    std::uint32_t const session = session_.load(std::memory_order_relaxed);
+    std::uint32_t const session = session_.load(detail::memory_order_relaxed);
     if (is_work(kind)) detail::thread_contexts::saw(call.context, session);
     launch_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
     // A call that was under way when the callbacks began: its begin was not noted in this session.
-    if (launch.begin < window_begin_.load(std::memory_order_relaxed) || launch.begin > end)
+    if (launch.begin < window_begin_.load(detail::memory_order_relaxed) || launch.begin > end)
       launch.begin = end;
     launch.end = end;
     launch.correlation = buffers_.id_of(call.correlation_id);
     launch.kind = kind;
     launch.flags = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
-    std::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
+    detail::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only
     if (!recorder.recording())
       launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
-    if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, std::memory_order_relaxed);
-    lane_of(*own).callbacks.fetch_add(2, std::memory_order_relaxed);
+    if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, detail::memory_order_relaxed);
+    lane_of(*own).callbacks.fetch_add(2, detail::memory_order_relaxed);
   }
 
   STRATA_DETAIL_COLD static void graph_call_begins(api_kind kind,
@@ -533,8 +548,8 @@ class activity_collector {
       detail::capture_guard::forget_stream(data.stream);
       return;
     }
-    saw_graphs_.store(true, std::memory_order_relaxed);
-    made_graphs_.store(true, std::memory_order_relaxed);
+    saw_graphs_.store(true, detail::memory_order_relaxed);
+    made_graphs_.store(true, detail::memory_order_relaxed);
     if (data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     std::uint64_t const node = library_->graph_node_id(graph.node);
@@ -552,28 +567,30 @@ class activity_collector {
   detail::cupti_library* library_ = nullptr;
   detail::cupti::subscriber_handle subscriber_ = nullptr;
   detail::cupti::api_list calls_;
-  std::atomic<detail::cupti::callback_function*> handler_{nullptr};
-  std::atomic<hold> hold_{hold::none};
-  std::atomic<bool> ends_{false};  // the process
+  detail::atomic<detail::cupti::callback_function*> handler_{nullptr};
+  detail::atomic<hold> hold_{hold::none};
+  detail::atomic<bool> ends_{false};  // the process
   bool guards_graphs_ = false;
   bool keeps_cupti_ = false;
   unsigned long process_ = 0;  // that subscribed
-  std::atomic<std::uint32_t> session_{0};
-  std::atomic<bool> window_open_{false};
-  std::atomic<std::int64_t> window_begin_{0};  // in ticks
+  detail::atomic<std::uint32_t> session_{0};
+  detail::atomic<bool> window_open_{false};
+  detail::atomic<std::int64_t> window_begin_{0};  // in ticks
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
   traced_kinds chosen_;
   bool has_traced_ = false;  // in this session
   bool reported_ = false;    // what is not traced
   detail::graph_captures& captures_ = buffers_.captures();
-  std::atomic<bool> saw_graphs_{false};
-  std::atomic<bool> made_graphs_{false};  // or changed, while CUPTI was there
-  std::atomic<bool> watched_{false};
+  detail::atomic<bool> saw_graphs_{false};
+  detail::atomic<bool> made_graphs_{false};  // or changed, while CUPTI was there
+  detail::graph_threads graph_threads_;
+  bool looked_at_graphs_ = false;
+  detail::atomic<bool> watched_{false};
   detail::system_mutex watch_mutex_;
   launch_watcher* watcher_ = nullptr;
   void* watch_context_ = nullptr;
   lane lanes_[lanes];
-  std::atomic<std::uint64_t> launches_dropped_{0};
+  detail::atomic<std::uint64_t> launches_dropped_{0};
   std::int64_t flush_ticks_ = 0;
 };
 

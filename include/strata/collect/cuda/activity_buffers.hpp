@@ -5,8 +5,8 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -18,7 +18,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,9 +51,7 @@ class buffer_pool {
   }
 
   /// The memory of all buffers, in CUPTI's hands or here.
-  std::uint64_t bytes() const noexcept {
-    return made_.load(std::memory_order_relaxed) * buffer_bytes;
-  }
+  std::uint64_t bytes() const noexcept { return made_.load(memory_order_relaxed) * buffer_bytes; }
 
   /// Frees buffers that lie here until all of them, also those in CUPTI's hands, take no more than
   /// this; what was made beyond an earlier budget counts from now on like the rest.
@@ -63,14 +60,14 @@ class buffer_pool {
     while (!free_.empty() && bytes() > bytes_left) {
       ::operator delete (free_.back(), std::align_val_t{alignment});
       free_.pop_back();
-      made_.fetch_sub(1, std::memory_order_relaxed);
+      made_.fetch_sub(1, memory_order_relaxed);
     }
-    beyond_.store(0, std::memory_order_relaxed);
+    beyond_.store(0, memory_order_relaxed);
   }
 
   /// The memory of buffers that were made although the budget was used up.
   std::uint64_t bytes_beyond_budget() const noexcept {
-    return beyond_.load(std::memory_order_relaxed) * buffer_bytes;
+    return beyond_.load(memory_order_relaxed) * buffer_bytes;
   }
 
   /// Buffers that may be made beyond the budget, so that the sums go on when the timeline is full.
@@ -86,8 +83,7 @@ class buffer_pool {
         free_.pop_back();
       }
     }
-    if (taken == nullptr)
-      taken = make(needed || beyond_.load(std::memory_order_relaxed) < most_beyond);
+    if (taken == nullptr) taken = make(needed || beyond_.load(memory_order_relaxed) < most_beyond);
     if (taken == nullptr) return nullptr;
     system_lock lock(mutex_);
     taken_.push_back(taken);
@@ -130,10 +126,10 @@ class buffer_pool {
     bool has_room = false;
     {
       system_lock lock(mutex_);
-      std::size_t const all = static_cast<std::size_t>(made_.load(std::memory_order_relaxed)) + 1;
+      std::size_t const all = static_cast<std::size_t>(made_.load(memory_order_relaxed)) + 1;
       // Each buffer may come to either list without memory.
       has_room = free_.make_room(all - free_.size()) && taken_.make_room(all - taken_.size());
-      if (has_room) made_.fetch_add(1, std::memory_order_relaxed);
+      if (has_room) made_.fetch_add(1, memory_order_relaxed);
     }
     if (!has_room) {
       ::operator delete (made, std::align_val_t{alignment});
@@ -141,13 +137,13 @@ class buffer_pool {
       return nullptr;
     }
     std::memset(made, 0, buffer_bytes);
-    if (!within) beyond_.fetch_add(1, std::memory_order_relaxed);
+    if (!within) beyond_.fetch_add(1, memory_order_relaxed);
     return made;
   }
 
   memory_budget* budget_;
-  std::atomic<std::uint64_t> made_{0};
-  std::atomic<std::uint64_t> beyond_{0};
+  atomic<std::uint64_t> made_{0};
+  atomic<std::uint64_t> beyond_{0};
   system_mutex mutex_;
   vec<std::uint8_t*> free_;
   vec<std::uint8_t*> taken_;  // in CUPTI's hands
@@ -232,7 +228,7 @@ class activity_buffers {
     });
     system_lock lock(store_.mutex());
     bridge_.add(sample);
-    next_sample_.store(monotonic_ns() + 1'000'000'000, std::memory_order_relaxed);
+    next_sample_.store(monotonic_ns() + 1'000'000'000, memory_order_relaxed);
   }
 
   /// Has CUPTI deliver what it holds. No lock is held here: CUPTI calls back from within.
@@ -294,7 +290,7 @@ class activity_buffers {
     std::size_t dropped = 0;
     auto const get = library_->api.get_dropped_records;
     if (get != nullptr && get(nullptr, 0, &dropped) == cupti::result::success)
-      dropped_.fetch_add(dropped, std::memory_order_relaxed);
+      dropped_.fetch_add(dropped, memory_order_relaxed);
   }
 
   static void request(std::uint8_t** buffer, std::size_t* size,
@@ -303,7 +299,7 @@ class activity_buffers {
     *most_records = 0;
     *buffer = self.pool_.take(!self.library_->takes_null_buffers());
     *size = *buffer == nullptr ? 0 : buffer_pool::buffer_bytes;
-    if (*buffer == nullptr) self.refused_.fetch_add(1, std::memory_order_relaxed);
+    if (*buffer == nullptr) self.refused_.fetch_add(1, memory_order_relaxed);
   }
 
   static void complete(void*, std::uint32_t, std::uint8_t* buffer, std::size_t,
@@ -333,26 +329,25 @@ class activity_buffers {
       if (code != cupti::result::max_limit_reached) {
         std::size_t const rest = (valid - offset) / self.record_bytes_;
         self.dropped_.fetch_add(larger(std::size_t{1}, rest - (read != 0 && rest != 0 ? 1 : 0)),
-                                std::memory_order_relaxed);
+                                memory_order_relaxed);
       }
     }
     self.pool_.give_back(buffer, valid);
     self.count_dropped();
     self.sample_clocks_now_and_then();
-    self.ticks_.fetch_add(static_cast<std::uint64_t>(clock.now() - begin),
-                          std::memory_order_relaxed);
+    self.ticks_.fetch_add(static_cast<std::uint64_t>(clock.now() - begin), memory_order_relaxed);
   }
 
   /// The clocks drift apart and may be set: they are compared each second of delivery.
   void sample_clocks_now_and_then() {
-    if (monotonic_ns() >= next_sample_.load(std::memory_order_relaxed))
+    if (monotonic_ns() >= next_sample_.load(memory_order_relaxed))
       (void)if_memory_allows([this] { sample_clocks(); });  // else the next delivery does
   }
 
   cupti_library const* library_ = nullptr;
-  std::atomic<bool> attached_{false};  // CUPTI has the callbacks
-  clock_bridge bridge_;                // guarded by the store's mutex
-  std::atomic<std::int64_t> next_sample_{0};
+  atomic<bool> attached_{false};  // CUPTI has the callbacks
+  clock_bridge bridge_;           // guarded by the store's mutex
+  atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};
   std::uint64_t pool_bytes_before_ = 0;  // buffers that earlier sessions left
@@ -360,9 +355,9 @@ class activity_buffers {
   graph_captures captures_;
   activity_store store_{budget_, captures_};
   status problem_;
-  std::atomic<std::uint64_t> dropped_{0};
-  std::atomic<std::uint64_t> refused_{0};
-  std::atomic<std::uint64_t> ticks_{0};
+  atomic<std::uint64_t> dropped_{0};
+  atomic<std::uint64_t> refused_{0};
+  atomic<std::uint64_t> ticks_{0};
 };
 
 }  // namespace detail

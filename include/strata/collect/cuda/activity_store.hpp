@@ -5,7 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
@@ -17,7 +17,6 @@
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -106,11 +105,11 @@ class activity_store {
 
   /// The number of a call in a session that CUPTI left and came back to: its ids begin anew then.
   std::uint32_t id_of(std::uint32_t correlation) const noexcept {
-    return first_id_.load(std::memory_order_relaxed) + correlation;
+    return first_id_.load(memory_order_relaxed) + correlation;
   }
   /// CUPTI has left; its newest id was this one. Requires: all that it recorded has arrived.
   void continue_ids(std::uint32_t newest) noexcept {
-    first_id_.fetch_add(newest, std::memory_order_relaxed);
+    first_id_.fetch_add(newest, memory_order_relaxed);
   }
 
   /// Excludes clear, settle and take while a whole buffer is added.
@@ -187,7 +186,7 @@ class activity_store {
     return kernels_.size() + copies_.size() + memory_.size() + waits_.size();
   }
   static void lose(std::size_t records = 1) noexcept {
-    recorder::instance().state().unrecorded.fetch_add(records, std::memory_order_relaxed);
+    recorder::instance().state().unrecorded.fetch_add(records, memory_order_relaxed);
   }
   /// Memory is short: what waits is in no sum, and would wait for ever.
   void forget_waiting() noexcept {
@@ -551,7 +550,7 @@ class activity_store {
   bool lacks_sums_ = false;  // for want of memory
   bool described_ = false;
   bool is_full_ = false;
-  std::atomic<std::uint32_t> first_id_{0};
+  atomic<std::uint32_t> first_id_{0};
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
   std::size_t room_ = 0;       // bytes taken from the budget and not used

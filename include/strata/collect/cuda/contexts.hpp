@@ -5,10 +5,9 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -150,7 +149,7 @@ class capture_guard {
 
   STRATA_DETAIL_HOT_CODE
   /// Whether a capture was seen to begin and has not ended. Cost: one load.
-  static bool capturing() noexcept { return state().open.load(std::memory_order_relaxed); }
+  static bool capturing() noexcept { return state().open.load(memory_order_relaxed); }
   /// Whether the calling thread began it.
   static bool capturing_here() noexcept {
     if (!capturing()) return false;
@@ -180,11 +179,11 @@ class capture_guard {
   STRATA_DETAIL_HOT_CODE
   /// Remembers a context that work was launched in.
   static void saw(driver::context_handle context) noexcept {
-    std::atomic<driver::context_handle>& last = state().last_seen;
-    if (context == nullptr || last.load(std::memory_order_relaxed) == context) return;
-    last.store(context, std::memory_order_relaxed);
+    atomic<driver::context_handle>& last = state().last_seen;
+    if (context == nullptr || last.load(memory_order_relaxed) == context) return;
+    last.store(context, memory_order_relaxed);
     if (lives(context)) return;
-    for (std::atomic<driver::context_handle>& slot : state().contexts) {
+    for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle seen = slot.load();
       bool const free = seen == nullptr || seen == forgotten();
       if (free && slot.compare_exchange_strong(seen, context)) seen = context;
@@ -194,7 +193,7 @@ class capture_guard {
 
   /// Whether a context was seen, and not to be destroyed since.
   static bool lives(driver::context_handle context) noexcept {
-    for (std::atomic<driver::context_handle>& slot : state().contexts) {
+    for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle const seen = slot.load();
       if (seen == context) return true;
       if (seen == nullptr) break;
@@ -206,11 +205,11 @@ class capture_guard {
 
   /// The context goes, and the captures in it.
   static void forget(driver::context_handle context) noexcept {
-    for (std::atomic<driver::context_handle>& slot : state().contexts) {
+    for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle seen = context;
       (void)slot.compare_exchange_strong(seen, forgotten());
     }
-    state().last_seen.store(nullptr, std::memory_order_relaxed);
+    state().last_seen.store(nullptr, memory_order_relaxed);
     system_lock const lock(state().mutex);
     while (take_out([&](entry const& e) { return e.captures && e.context == context; })) {
     }
@@ -218,8 +217,8 @@ class capture_guard {
 
   /// The contexts, captures and graph calls of this process are not followed any more.
   static void forget_all() noexcept {
-    for (std::atomic<driver::context_handle>& slot : state().contexts) slot.store(nullptr);
-    state().last_seen.store(nullptr, std::memory_order_relaxed);
+    for (atomic<driver::context_handle>& slot : state().contexts) slot.store(nullptr);
+    state().last_seen.store(nullptr, memory_order_relaxed);
     system_lock const lock(state().mutex);
     state().known = state().unknown = 0;
     update();
@@ -266,15 +265,15 @@ class capture_guard {
 
   struct process_state {
     system_mutex mutex;  // of what is not atomic
-    std::atomic<bool> open{false};
+    atomic<bool> open{false};
     std::size_t known = 0;
     std::size_t unknown = 0;  // captures beyond the room
     entry entries[most_entries] = {};
     std::uintptr_t inside = 0;  // the thread that has an exclusive scope
     std::size_t depth = 0;      // how many
     std::size_t waiting = 0;    // threads that wait for one
-    std::atomic<driver::context_handle> last_seen{nullptr};
-    std::atomic<driver::context_handle> contexts[most_contexts] = {};
+    atomic<driver::context_handle> last_seen{nullptr};
+    atomic<driver::context_handle> contexts[most_contexts] = {};
   };
   STRATA_DETAIL_HOT_CODE
   static process_state& state() noexcept {
@@ -384,7 +383,7 @@ class capture_guard {
   /// Calls `action` in each context that was seen but one, until it returns false.
   template <class Action>
   static bool each_context(Action action, driver::context_handle but = nullptr) noexcept {
-    for (std::atomic<driver::context_handle>& slot : state().contexts) {
+    for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle const context = slot.load();
       if (context == nullptr) break;
       if (context == forgotten() || context == but) continue;

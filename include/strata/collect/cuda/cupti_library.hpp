@@ -5,12 +5,12 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -326,10 +326,10 @@ struct cupti_library : cupti_file {
 
 struct cupti_library::early_subscription {
   cupti_library library;
-  std::atomic<cupti::subscriber_handle> handle{nullptr};  // null: none, or taken over
+  atomic<cupti::subscriber_handle> handle{nullptr};  // null: none, or taken over
   void (*first_context)() = nullptr;
   void* user = nullptr;  // the session's
-  std::atomic<cupti::callback_function*> session{nullptr};
+  atomic<cupti::callback_function*> session{nullptr};
 
   static early_subscription& instance() {
     static auto* const only = static_cast<early_subscription*>(shared_object(
@@ -339,7 +339,7 @@ struct cupti_library::early_subscription {
 
   static void on_callback(void*, cupti::domain where, std::uint32_t id, const void* data) {
     early_subscription& early = instance();
-    if (auto* const session = early.session.load(std::memory_order_acquire))
+    if (auto* const session = early.session.load(memory_order_acquire))
       return session(early.user, where, id, data);
     if (where == cupti::domain::resource && id == context_created) early.first_context();
   }
@@ -355,7 +355,7 @@ inline cupti::result cupti_library::subscribe(cupti::subscriber_handle* out,
   if (handle == nullptr) return api.subscribe(out, callback, user);
   *out = handle;
   early.user = user;
-  early.session.store(callback, std::memory_order_release);
+  early.session.store(callback, memory_order_release);
   (void)api.enable_callback(0, handle, cupti::domain::resource, context_created);
   return cupti::result::success;
 }

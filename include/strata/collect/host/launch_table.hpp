@@ -4,13 +4,12 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -51,13 +50,13 @@ class launch_table {
       at = make_page(launch);
     if (at == nullptr) return false;
     slot& to = at->slots[launch.correlation % page_launches];
-    to.begin.store(launch.begin, std::memory_order_relaxed);
-    to.end.store(launch.end, std::memory_order_relaxed);
-    to.place.store(std::uint64_t{launch.step} << 32 | launch.node, std::memory_order_relaxed);
+    to.begin.store(launch.begin, memory_order_relaxed);
+    to.end.store(launch.end, memory_order_relaxed);
+    to.place.store(std::uint64_t{launch.step} << 32 | launch.node, memory_order_relaxed);
     to.id.store(std::uint64_t{launch.correlation} | std::uint64_t{launch.thread} << 32 |
                     static_cast<std::uint64_t>(launch.kind) << 48 |
                     std::uint64_t{launch.flags} << 56,
-                std::memory_order_release);
+                memory_order_release);
     return true;
   }
 
@@ -89,10 +88,10 @@ class launch_table {
   template <class Take>
   void stream(bool all, Take take) {
     overdue_.keep_if([&](overdue const& each) { return !take(each.call, each.arrows); });
-    std::uint64_t i = first_page_.load(std::memory_order_acquire);
-    std::uint64_t last = last_page_.load(std::memory_order_acquire);
+    std::uint64_t i = first_page_.load(memory_order_acquire);
+    std::uint64_t last = last_page_.load(memory_order_acquire);
     if (i > last) return;
-    std::uint64_t const newest = newest_page_.load(std::memory_order_acquire);
+    std::uint64_t const newest = newest_page_.load(memory_order_acquire);
     std::uint64_t const fresh = (newest - stream_page_) % most_pages;
     std::uint64_t const recent = fresh < slack / page_launches ? slack / page_launches : fresh;
     if (!all && (newest < last || i + recent < last)) {  // ids may have begun anew
@@ -133,8 +132,8 @@ class launch_table {
   /// whether it stays for the timeline.
   template <class Sink>
   void for_each(Sink sink) const {
-    std::uint64_t const last = last_page_.load(std::memory_order_acquire);
-    for (std::uint64_t i = first_page_.load(std::memory_order_acquire); i <= last; ++i) {
+    std::uint64_t const last = last_page_.load(memory_order_acquire);
+    for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
       page const* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
       if (first != nullptr) each_by_id(*first, sink);
     }
@@ -143,8 +142,8 @@ class launch_table {
   /// The same at the end of a session: the memory of each page is given back after its calls.
   template <class Sink>
   void drain(Sink sink) {
-    std::uint64_t const last = last_page_.load(std::memory_order_acquire);
-    for (std::uint64_t i = first_page_.load(std::memory_order_acquire); i <= last; ++i) {
+    std::uint64_t const last = last_page_.load(memory_order_acquire);
+    for (std::uint64_t i = first_page_.load(memory_order_acquire); i <= last; ++i) {
       page* const first = page_of(static_cast<std::uint32_t>(i * page_launches));
       if (first == nullptr) continue;
       each_by_id(*first, sink);
@@ -165,8 +164,8 @@ class launch_table {
     for (page* const each : pages_)
       if (each->used) put_away(each);
     beyond_.clear();
-    first_page_.store(most_pages, std::memory_order_release);
-    last_page_.store(0, std::memory_order_release);
+    first_page_.store(most_pages, memory_order_release);
+    last_page_.store(0, memory_order_release);
   }
 
  private:
@@ -187,10 +186,10 @@ class launch_table {
   static constexpr std::size_t most_overdue = 32 * page_launches;
 
   struct slot {
-    std::atomic<std::int64_t> begin;
-    std::atomic<std::int64_t> end;
-    std::atomic<std::uint64_t> place;  // step and node
-    std::atomic<std::uint64_t> id;     // flags, kind, thread and id
+    atomic<std::int64_t> begin;
+    atomic<std::int64_t> end;
+    atomic<std::uint64_t> place;  // step and node
+    atomic<std::uint64_t> id;     // flags, kind, thread and id
   };
   struct page {
     std::int64_t made;    // the begin of its first call
@@ -224,16 +223,16 @@ class launch_table {
   }
 
   page* page_of(std::uint32_t id) const noexcept {
-    std::atomic<page*> const* const all = directory_.load(std::memory_order_acquire);
-    return all == nullptr ? nullptr : all[id / page_launches].load(std::memory_order_acquire);
+    atomic<page*> const* const all = directory_.load(memory_order_acquire);
+    return all == nullptr ? nullptr : all[id / page_launches].load(memory_order_acquire);
   }
 
   static bool read(slot const& from, std::uint32_t id, launch_record& to) noexcept {
-    std::uint64_t const word = from.id.load(std::memory_order_acquire);
+    std::uint64_t const word = from.id.load(memory_order_acquire);
     if (static_cast<std::uint32_t>(word) != id || word >> 48 == 0) return false;
-    std::uint64_t const place = from.place.load(std::memory_order_relaxed);
-    to.begin = from.begin.load(std::memory_order_relaxed);
-    to.end = from.end.load(std::memory_order_relaxed);
+    std::uint64_t const place = from.place.load(memory_order_relaxed);
+    to.begin = from.begin.load(memory_order_relaxed);
+    to.end = from.end.load(memory_order_relaxed);
     to.correlation = id;
     to.node = static_cast<std::uint32_t>(place);
     to.step = static_cast<std::uint32_t>(place >> 32);
@@ -263,17 +262,17 @@ class launch_table {
   static bool is_of_last_turn(page const& at, launch_record const& launch) noexcept {
     if (launch.begin - at.made <= turn_ticks) return false;
     slot const& here = at.slots[launch.correlation % page_launches];
-    return here.id.load(std::memory_order_relaxed) != 0 &&
-           launch.begin - here.begin.load(std::memory_order_relaxed) > turn_ticks;
+    return here.id.load(memory_order_relaxed) != 0 &&
+           launch.begin - here.begin.load(memory_order_relaxed) > turn_ticks;
   }
 
   STRATA_DETAIL_COLD page* make_page(launch_record const& launch) noexcept {
     spin_lock const lock(mutex_);
     std::uint32_t const id = launch.correlation;
-    if (directory_.load(std::memory_order_relaxed) == nullptr) {
+    if (directory_.load(memory_order_relaxed) == nullptr) {
       void* const made = std::calloc(most_pages, sizeof(page*));
       if (made == nullptr) return nullptr;
-      directory_.store(static_cast<std::atomic<page*>*>(made), std::memory_order_release);
+      directory_.store(static_cast<atomic<page*>*>(made), memory_order_release);
     }
     page* const before = page_of(id);
     if (before != nullptr && !is_of_last_turn(*before, launch)) return before;
@@ -296,20 +295,20 @@ class launch_table {
     made->last_turn = before;
     if (before != nullptr) beyond_.keep_if([before](page const* each) { return each != before; });
     if (!kept) beyond_.push_back(made);
-    std::uint64_t const newest = newest_page_.load(std::memory_order_relaxed);
+    std::uint64_t const newest = newest_page_.load(memory_order_relaxed);
     bool const is_late = (newest - index) % most_pages < slack / page_launches;
-    if (!is_late || first_page_.load(std::memory_order_relaxed) == most_pages)
-      newest_page_.store(index, std::memory_order_release);
-    if (index < first_page_.load(std::memory_order_relaxed))
-      first_page_.store(index, std::memory_order_release);
-    if (index > last_page_.load(std::memory_order_relaxed))
-      last_page_.store(index, std::memory_order_release);
+    if (!is_late || first_page_.load(memory_order_relaxed) == most_pages)
+      newest_page_.store(index, memory_order_release);
+    if (index < first_page_.load(memory_order_relaxed))
+      first_page_.store(index, memory_order_release);
+    if (index > last_page_.load(memory_order_relaxed))
+      last_page_.store(index, memory_order_release);
     set_page(index, made);
     return made;
   }
 
   void set_page(std::size_t index, page* at) noexcept {
-    directory_.load(std::memory_order_relaxed)[index].store(at, std::memory_order_release);
+    directory_.load(memory_order_relaxed)[index].store(at, memory_order_release);
   }
 
   page* find_memory() noexcept {
@@ -355,7 +354,7 @@ class launch_table {
   }
 
   void release(page* done) noexcept {
-    for (slot& each : done->slots) each.id.store(0, std::memory_order_relaxed);
+    for (slot& each : done->slots) each.id.store(0, memory_order_relaxed);
     std::memset(done->notes, 0, sizeof done->notes);
     spin_lock const lock(mutex_);
     done->used = false;
@@ -367,15 +366,15 @@ class launch_table {
 #if defined(__linux__)
     if (madvise(&done, sizeof done, MADV_DONTNEED) == 0) return;
 #endif
-    for (slot& each : done.slots) each.id.store(0, std::memory_order_relaxed);
+    for (slot& each : done.slots) each.id.store(0, memory_order_relaxed);
     std::memset(done.notes, 0, sizeof done.notes);
   }
 
   memory_budget* budget_;
-  std::atomic<std::atomic<page*>*> directory_{nullptr};  // by id / page_launches
-  std::atomic<std::uint64_t> first_page_{most_pages};
-  std::atomic<std::uint64_t> last_page_{0};
-  std::atomic<std::uint64_t> newest_page_{0};
+  atomic<atomic<page*>*> directory_{nullptr};  // by id / page_launches
+  atomic<std::uint64_t> first_page_{most_pages};
+  atomic<std::uint64_t> last_page_{0};
+  atomic<std::uint64_t> newest_page_{0};
   spin_mutex mutex_;
   vec<page*> pages_;
   vec<page*> free_;

@@ -4,11 +4,10 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -71,9 +70,9 @@ class node_table {
     nodes_.resize(1);
     nodes_[root_node].indices = 0;
     numbers_.clear_but_room();
-    epoch_.fetch_add(1, std::memory_order_release);
+    epoch_.fetch_add(1, memory_order_release);
   }
-  std::uint32_t epoch() const noexcept { return epoch_.load(std::memory_order_acquire); }
+  std::uint32_t epoch() const noexcept { return epoch_.load(memory_order_acquire); }
 
   /// A node with its epoch, to be kept beyond a session; 0 is the root.
   std::uint32_t handle(std::uint32_t number) const noexcept {
@@ -170,7 +169,7 @@ class node_table {
   static constexpr std::uint32_t node_bits = 18;
   static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
 
-  std::atomic<std::uint32_t> epoch_{0};
+  atomic<std::uint32_t> epoch_{0};
   mutable system_mutex mutex_;
   bool was_full_ = false;  // in this epoch
   std::uint32_t deeper_name_;

@@ -5,14 +5,13 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,36 +33,36 @@ class memory_budget {
   /// Begins anew: what was taken before is no longer counted, and not to be given back.
   void set(std::int64_t limit) noexcept {
     limit_ = limit;
-    left_.store(limit, std::memory_order_relaxed);
-    ended_.store(false, std::memory_order_relaxed);
-    term_.fetch_add(1, std::memory_order_relaxed);
+    left_.store(limit, memory_order_relaxed);
+    ended_.store(false, memory_order_relaxed);
+    term_.fetch_add(1, memory_order_relaxed);
   }
   /// Which `set` counts now.
-  std::uint32_t term() const noexcept { return term_.load(std::memory_order_relaxed); }
+  std::uint32_t term() const noexcept { return term_.load(memory_order_relaxed); }
   bool take(std::size_t bytes) noexcept {
     if (ended()) return false;
     auto const wanted = static_cast<std::int64_t>(bytes);
-    if (left_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) return true;
-    left_.fetch_add(wanted, std::memory_order_relaxed);
+    if (left_.fetch_sub(wanted, memory_order_relaxed) >= wanted) return true;
+    left_.fetch_add(wanted, memory_order_relaxed);
     return false;
   }
   void give(std::size_t bytes) noexcept {
-    left_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
+    left_.fetch_add(static_cast<std::int64_t>(bytes), memory_order_relaxed);
   }
   /// Memory has ended before the budget: until `set` nothing more is taken, since to ask for memory
   /// that is not there takes long.
-  void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
-  bool ended() const noexcept { return ended_.load(std::memory_order_relaxed); }
+  void end() noexcept { ended_.store(true, memory_order_relaxed); }
+  bool ended() const noexcept { return ended_.load(memory_order_relaxed); }
   bool exhausted() const noexcept {
-    return ended() || left_.load(std::memory_order_relaxed) < (std::int64_t{64} << 10);
+    return ended() || left_.load(memory_order_relaxed) < (std::int64_t{64} << 10);
   }
-  std::int64_t used() const noexcept { return limit_ - left_.load(std::memory_order_relaxed); }
+  std::int64_t used() const noexcept { return limit_ - left_.load(memory_order_relaxed); }
 
  private:
   std::int64_t limit_ = 0;
-  std::atomic<std::int64_t> left_{0};
-  std::atomic<bool> ended_{false};
-  std::atomic<std::uint32_t> term_{0};
+  atomic<std::int64_t> left_{0};
+  atomic<bool> ended_{false};
+  atomic<std::uint32_t> term_{0};
 };
 
 /// Gives the whole pages of memory that is about to be freed back to the system at once: the C
@@ -88,9 +87,9 @@ class record_log {
   static_assert(std::is_trivially_copyable<Record>::value, "records are plain data");
 
   struct block {
-    std::atomic<block*> next{nullptr};
+    atomic<block*> next{nullptr};
     std::uint64_t first = 0;  // position of the first record
-    std::atomic<std::uint32_t> count{0};
+    atomic<std::uint32_t> count{0};
     std::uint32_t capacity = 0;
     std::uint32_t term = 0;  // of the budget
     std::uint32_t bytes = 0;
@@ -117,13 +116,13 @@ class record_log {
   /// nor in the budget. `keep` makes it one of the log's records.
   STRATA_DETAIL_ALWAYS_INLINE Record* place() noexcept {
     if (STRATA_DETAIL_UNLIKELY(last_ == nullptr ||
-                               last_->count.load(std::memory_order_relaxed) == last_->capacity) &&
+                               last_->count.load(memory_order_relaxed) == last_->capacity) &&
         !grow())
       return nullptr;
-    return last_->records() + last_->count.load(std::memory_order_relaxed);
+    return last_->records() + last_->count.load(memory_order_relaxed);
   }
   STRATA_DETAIL_ALWAYS_INLINE void keep() noexcept {
-    last_->count.store(last_->count.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    last_->count.store(last_->count.load(memory_order_relaxed) + 1, memory_order_release);
   }
 
   /// False when there is no room.
@@ -137,7 +136,7 @@ class record_log {
 
   /// How many records were ever pushed; the position of the next one.
   std::uint64_t pushed() const noexcept {
-    return last_ == nullptr ? 0 : last_->first + last_->count.load(std::memory_order_relaxed);
+    return last_ == nullptr ? 0 : last_->first + last_->count.load(memory_order_relaxed);
   }
 
   /// Hands the records of the last block to `sink` and empties it: room for new ones when the
@@ -145,9 +144,9 @@ class record_log {
   template <class Sink>
   bool drop_last(Sink&& sink) {
     if (last_ == nullptr) return false;
-    std::uint32_t const count = last_->count.load(std::memory_order_relaxed);
+    std::uint32_t const count = last_->count.load(memory_order_relaxed);
     for (std::uint32_t i = 0; i < count; ++i) sink(last_->records()[i]);
-    last_->count.store(0, std::memory_order_release);
+    last_->count.store(0, memory_order_release);
     return true;
   }
 
@@ -159,15 +158,14 @@ class record_log {
   };
   Record const* find(std::uint64_t position, cursor& from) const noexcept {
     auto const* b = static_cast<block const*>(from.block);
-    if (b == nullptr || position < b->first) b = first_.load(std::memory_order_acquire);
+    if (b == nullptr || position < b->first) b = first_.load(memory_order_acquire);
     while (b != nullptr && position - b->first >= b->capacity) {
-      auto const* const next = b->next.load(std::memory_order_acquire);
+      auto const* const next = b->next.load(memory_order_acquire);
       if (next == nullptr) break;
       b = next;
     }
     from.block = b;
-    if (b == nullptr || position - b->first >= b->count.load(std::memory_order_acquire))
-      return nullptr;
+    if (b == nullptr || position - b->first >= b->count.load(memory_order_acquire)) return nullptr;
     return b->records() + (position - b->first);
   }
   /// Threads: the owner. The position of the first record that drop_last would take.
@@ -175,11 +173,11 @@ class record_log {
 
   template <class Sink>
   void for_each(Sink&& sink) const {
-    block const* b = first_.load(std::memory_order_acquire);
+    block const* b = first_.load(memory_order_acquire);
     while (b != nullptr) {
       // In this order: a block that has a next one is full, so that nothing is left out in between.
-      block const* const next = b->next.load(std::memory_order_acquire);
-      std::uint32_t const count = b->count.load(std::memory_order_acquire);
+      block const* const next = b->next.load(memory_order_acquire);
+      std::uint32_t const count = b->count.load(memory_order_acquire);
       for (std::uint32_t i = 0; i < count; ++i) sink(b->records()[i]);
       b = next;
     }
@@ -189,22 +187,22 @@ class record_log {
   /// Threads: any, one at a time; the owner may push meanwhile.
   template <class Sink>
   void drain(Sink&& sink) {
-    block* b = first_.load(std::memory_order_acquire);
+    block* b = first_.load(memory_order_acquire);
     while (b != nullptr) {
-      block* const next = b->next.load(std::memory_order_acquire);
-      std::uint32_t const count = b->count.load(std::memory_order_acquire);
+      block* const next = b->next.load(memory_order_acquire);
+      std::uint32_t const count = b->count.load(memory_order_acquire);
       for (std::uint32_t i = 0; i < count; ++i) sink(b->records()[i]);
       if (next == nullptr) return;  // the owner's
-      first_.store(next, std::memory_order_release);
+      first_.store(next, memory_order_release);
       free_block(b);
       b = next;
     }
   }
 
   void clear() noexcept {
-    block* b = first_.exchange(nullptr, std::memory_order_acq_rel);
+    block* b = first_.exchange(nullptr, memory_order_acq_rel);
     while (b != nullptr) {
-      block* const next = b->next.load(std::memory_order_relaxed);
+      block* const next = b->next.load(memory_order_relaxed);
       free_block(b);
       b = next;
     }
@@ -236,16 +234,16 @@ class record_log {
     made->bytes = bytes;
     made->term = budget_->term();
     if (last_ == nullptr) {
-      first_.store(made, std::memory_order_release);
+      first_.store(made, memory_order_release);
     } else {
-      last_->next.store(made, std::memory_order_release);
+      last_->next.store(made, memory_order_release);
     }
     last_ = made;
     return true;
   }
 
   memory_budget* budget_;
-  std::atomic<block*> first_{nullptr};
+  atomic<block*> first_{nullptr};
   block* last_ = nullptr;
 };
 
@@ -347,8 +345,7 @@ class span_log {
 
   /// Records while `session` is not 0.
   span_log(tick_source const& clock, name_table& names, memory_budget& budget,
-           std::atomic<std::uint32_t> const& session,
-           std::atomic<std::uint32_t> const& step) noexcept
+           atomic<std::uint32_t> const& session, atomic<std::uint32_t> const& step) noexcept
       : clock_(&clock), names_(&names), session_(&session), step_(&step), ended_(budget) {}
 
   /// A session begins: what the last one left is forgotten.
@@ -361,7 +358,7 @@ class span_log {
 
   void start(std::uint64_t id, std::string_view name, std::string_view domain,
              std::uint32_t thread) noexcept {
-    if (session_->load(std::memory_order_acquire) == 0) return;
+    if (session_->load(memory_order_acquire) == 0) return;
     span_record const begun = begin(name, domain, thread, span_kind::range);
     system_lock lock(mutex_);
     if (open_.size() < most_open && open_.make_room(1)) {
@@ -388,7 +385,7 @@ class span_log {
   }
 
   void mark(std::string_view name, std::string_view domain, std::uint32_t thread) noexcept {
-    if (session_->load(std::memory_order_acquire) == 0) return;
+    if (session_->load(memory_order_acquire) == 0) return;
     span_record const made = begin(name, domain, thread, span_kind::mark);
     system_lock lock(mutex_);
     add(made);
@@ -416,7 +413,7 @@ class span_log {
     made.name = names_->intern(name, other_names);
     if (!domain.empty()) made.domain = names_->intern(domain, other_names);
     made.thread = made.end_thread = thread;
-    made.step = step_->load(std::memory_order_relaxed);
+    made.step = step_->load(memory_order_relaxed);
     made.kind = kind;
     made.begin = made.end = clock_->now();
     return made;
@@ -428,8 +425,8 @@ class span_log {
 
   tick_source const* clock_;
   name_table* names_;
-  std::atomic<std::uint32_t> const* session_;
-  std::atomic<std::uint32_t> const* step_;
+  atomic<std::uint32_t> const* session_;
+  atomic<std::uint32_t> const* step_;
   system_mutex mutex_;
   record_log<span_record> ended_;
   vec<open_span> open_;

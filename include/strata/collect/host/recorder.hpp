@@ -5,15 +5,14 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -61,9 +60,9 @@ class recorder {
   /// `record(true)` holds. Threads: sessions begin and end in one thread at a time.
   std::uint32_t begin_session(std::int64_t log_bytes) noexcept {
     own_lock const lock(mutex_);
-    steps_begun_.store(0, std::memory_order_relaxed);
-    steps_elsewhere_.store(0, std::memory_order_relaxed);
-    state_.step.store(no_step, std::memory_order_relaxed);
+    steps_begun_.store(0, memory_order_relaxed);
+    steps_elsewhere_.store(0, memory_order_relaxed);
+    state_.step.store(no_step, memory_order_relaxed);
     return forget_records(log_bytes);
   }
 
@@ -101,13 +100,13 @@ class recorder {
     if (on && !periods_.begin(state_.clock.now())) return lose();
     recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
     if (!on) periods_.end(state_.clock.now());
-    state_.session.store(on ? session() : 0, std::memory_order_release);
+    state_.session.store(on ? session() : 0, memory_order_release);
   }
 
   STRATA_DETAIL_END_CODE
 
-  bool recording() const noexcept { return state_.session.load(std::memory_order_relaxed) != 0; }
-  std::uint32_t session() const noexcept { return session_.load(std::memory_order_relaxed); }
+  bool recording() const noexcept { return state_.session.load(memory_order_relaxed) != 0; }
+  std::uint32_t session() const noexcept { return session_.load(memory_order_relaxed); }
   /// When this session recorded. Requires: it does not now.
   recorded_periods const& periods() const noexcept { return periods_; }
   /// For how long this session has recorded. Requires: it does not now.
@@ -134,8 +133,8 @@ class recorder {
   void set_streaming(bool on) noexcept {
     own_lock const lock(mutex_);
     state_.stream_budget.set(on ? most_overdue_bytes : 0);
-    state_.stream_dropped.store(0, std::memory_order_relaxed);
-    state_.streaming.store(on, std::memory_order_relaxed);
+    state_.stream_dropped.store(0, memory_order_relaxed);
+    state_.streaming.store(on, memory_order_relaxed);
     fresh_steps_ = {};
   }
   /// Threads: one, while the program goes on. Offers what was recorded until then and not taken
@@ -158,7 +157,7 @@ class recorder {
   }
 
   /// Whether a session has this recorder; sessions take it by turns.
-  std::atomic<bool>& owned() noexcept { return owned_; }
+  atomic<bool>& owned() noexcept { return owned_; }
 
   /// When the session ended (or now), in ns since it began.
   std::int64_t ended_ns(tick_converter const& ticks) const noexcept {
@@ -172,7 +171,7 @@ class recorder {
       system_lock lock(step_mutex_);  // no hook runs any more
       hooks_ = {};
       stepping_ = false;
-      step_thread_.store(0, std::memory_order_relaxed);
+      step_thread_.store(0, memory_order_relaxed);
     }
     thread_recorder* const own = thread_recorder::current();
     std::uint64_t const own_open = own == nullptr ? 0 : own->cut();
@@ -233,13 +232,13 @@ class recorder {
     to.losses.nodes_refused = refused.nodes - nodes_refused_before_.nodes;
     to.losses.indices_refused = refused.indices - nodes_refused_before_.indices;
     to.losses.ranges_too_deep = refused.depth - nodes_refused_before_.depth +
-                                state_.too_many_open.load(std::memory_order_relaxed);
+                                state_.too_many_open.load(memory_order_relaxed);
     to.losses.names_refused = state_.names.refused() - names_refused_before_;
     to.losses.ranges_left_open = left_open_;
-    to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(std::memory_order_relaxed);
-    to.losses.pops_without_push = state_.pops_without_push.load(std::memory_order_relaxed);
+    to.losses.ranges_ended_elsewhere = state_.ended_elsewhere.load(memory_order_relaxed);
+    to.losses.pops_without_push = state_.pops_without_push.load(memory_order_relaxed);
     to.losses.threads_merged = threads_merged_;
-    to.losses.unrecorded = state_.unrecorded.load(std::memory_order_relaxed);
+    to.losses.unrecorded = state_.unrecorded.load(memory_order_relaxed);
   }
 
   /// From ticks to ns since the session began; exact to the rate between its begin and now (or its
@@ -265,19 +264,19 @@ class recorder {
   bool begin_step() noexcept {
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
-    if (!step_thread_.compare_exchange_strong(nobody, self, std::memory_order_acq_rel)) {
-      if (nobody != self) steps_elsewhere_.fetch_add(1, std::memory_order_relaxed);
+    if (!step_thread_.compare_exchange_strong(nobody, self, memory_order_acq_rel)) {
+      if (nobody != self) steps_elsewhere_.fetch_add(1, memory_order_relaxed);
       return false;
     }
     system_lock lock(step_mutex_);
     if (!stepping_) {
       std::uint64_t expected = self;
-      step_thread_.compare_exchange_strong(expected, 0, std::memory_order_acq_rel);
+      step_thread_.compare_exchange_strong(expected, 0, memory_order_acq_rel);
       return false;
     }
-    std::uint32_t const step = steps_begun_.fetch_add(1, std::memory_order_relaxed);
+    std::uint32_t const step = steps_begun_.fetch_add(1, memory_order_relaxed);
     if (hooks_.begin != nullptr) hooks_.begin(hooks_.context, step);
-    state_.step.store(step, std::memory_order_relaxed);
+    state_.step.store(step, memory_order_relaxed);
     step_begin_ = state_.clock.now();
     return true;
   }
@@ -285,11 +284,11 @@ class recorder {
   /// Ends the step of this thread; a step that its session did not outlive is no more.
   void end_step() noexcept {
     std::int64_t const now = state_.clock.now();
-    if (step_thread_.load(std::memory_order_relaxed) != thread_id()) return;
+    if (step_thread_.load(memory_order_relaxed) != thread_id()) return;
     thread_recorder const* const own = of_this_thread();
     system_lock lock(step_mutex_);
     if (!stepping_) return;
-    std::uint32_t const step = state_.step.exchange(no_step, std::memory_order_relaxed);
+    std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
       step_record const ended{step_begin_, now, step, own == nullptr ? 0 : own->ordinal()};
@@ -302,33 +301,31 @@ class recorder {
       }
       if (steps_.size() < most_kept_steps_ && folded_steps_.count() != 0)
         most_kept_steps_ = steps_.size();  // no memory: it is not asked for again
-      if (state_.streaming.load(std::memory_order_relaxed)) {
+      if (state_.streaming.load(memory_order_relaxed)) {
         if (fresh_steps_.size() < most_threads && fresh_steps_.make_room(1)) {
           fresh_steps_.push_back(ended);
         } else {
-          state_.stream_dropped.fetch_add(1, std::memory_order_relaxed);
+          state_.stream_dropped.fetch_add(1, memory_order_relaxed);
         }
       }
     }
     if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
-    step_thread_.store(0, std::memory_order_release);
+    step_thread_.store(0, memory_order_release);
   }
 
   STRATA_DETAIL_END_CODE
 
   /// Steps that were not counted, since a step of another thread was open; since the last call.
   std::uint64_t take_steps_elsewhere() noexcept {
-    return steps_elsewhere_.exchange(0, std::memory_order_relaxed);
+    return steps_elsewhere_.exchange(0, memory_order_relaxed);
   }
-  std::uint32_t steps_begun() const noexcept {
-    return steps_begun_.load(std::memory_order_relaxed);
-  }
+  std::uint32_t steps_begun() const noexcept { return steps_begun_.load(memory_order_relaxed); }
 
   static std::uint64_t thread_id() noexcept {
 #if defined(__linux__)
     return static_cast<std::uint64_t>(syscall(SYS_gettid));
 #else
-    static std::atomic<std::uint64_t> next{1};
+    static atomic<std::uint64_t> next{1};
     static thread_local std::uint64_t const id = next.fetch_add(1);
     return id;
 #endif
@@ -368,16 +365,16 @@ class recorder {
   std::uint32_t forget_records(std::int64_t log_bytes) noexcept {
     state_.budget.set(log_bytes);
     std::uint32_t const number = session_.fetch_add(1) + 1;
-    state_.forgotten.store(number - 1, std::memory_order_relaxed);
+    state_.forgotten.store(number - 1, memory_order_relaxed);
     steps_.clear();
     most_kept_steps_ = most_steps;
     periods_.clear();
     state_.launches.clear();
     folded_steps_ = {};
-    state_.ended_elsewhere.store(0, std::memory_order_relaxed);
-    state_.pops_without_push.store(0, std::memory_order_relaxed);
-    state_.too_many_open.store(0, std::memory_order_relaxed);
-    state_.unrecorded.store(0, std::memory_order_relaxed);
+    state_.ended_elsewhere.store(0, memory_order_relaxed);
+    state_.pops_without_push.store(0, memory_order_relaxed);
+    state_.too_many_open.store(0, memory_order_relaxed);
+    state_.unrecorded.store(0, memory_order_relaxed);
     state_.nodes.begin_session();
     names_refused_before_ = state_.names.refused();
     nodes_refused_before_ = state_.nodes.refused();
@@ -479,7 +476,7 @@ class recorder {
 
   STRATA_DETAIL_COLD thread_recorder* adopt_thread() noexcept {
     if (own_lock::locks()) {
-      block().interrupting_ranges.fetch_add(1, std::memory_order_relaxed);
+      block().interrupting_ranges.fetch_add(1, memory_order_relaxed);
       return nullptr;
     }
     own_lock const lock(mutex_);
@@ -505,7 +502,7 @@ class recorder {
     return own;
   }
 
-  void lose() noexcept { state_.unrecorded.fetch_add(1, std::memory_order_relaxed); }
+  void lose() noexcept { state_.unrecorded.fetch_add(1, memory_order_relaxed); }
 
   STRATA_DETAIL_END_CODE
 
@@ -543,9 +540,9 @@ class recorder {
   static bool on_listens() noexcept {
     recorder_state const& state = instance().state_;
     thread_recorder const* const own = thread_recorder::current();
-    return state.session.load(std::memory_order_relaxed) != 0 ||
-           state.warming.load(std::memory_order_relaxed) ||
-           state.forward_begin.load(std::memory_order_relaxed) != nullptr ||
+    return state.session.load(memory_order_relaxed) != 0 ||
+           state.warming.load(memory_order_relaxed) ||
+           state.forward_begin.load(memory_order_relaxed) != nullptr ||
            (own != nullptr && own->is_observed());
   }
 
@@ -562,14 +559,14 @@ class recorder {
   std::size_t most_kept_steps_ = most_steps;
   vec<step_record> fresh_steps_;      // not streamed yet
   duration_statistics folded_steps_;  // beyond most_steps
-  std::atomic<bool> owned_{false};
-  std::atomic<std::uint32_t> session_{0};
+  atomic<bool> owned_{false};
+  atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_;  // held while hooks run; taken before mutex_
   step_hooks hooks_;
   bool stepping_ = false;
-  std::atomic<std::uint32_t> steps_begun_{0};
-  std::atomic<std::uint64_t> step_thread_{0};
-  std::atomic<std::uint64_t> steps_elsewhere_{0};
+  atomic<std::uint32_t> steps_begun_{0};
+  atomic<std::uint64_t> step_thread_{0};
+  atomic<std::uint64_t> steps_elsewhere_{0};
   std::int64_t step_begin_ = 0;
   clock_sample first_;
   clock_sample last_;

@@ -7,7 +7,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -15,7 +15,6 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -33,22 +32,21 @@ struct recorder_state {
   std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
   memory_budget budget;
   launch_table launches{budget};
-  std::atomic<std::uint32_t> session{0};    // that records now, 0 while none does
-  std::atomic<std::uint32_t> forgotten{0};  // whose records nobody needs any more
-  std::atomic<std::uint32_t> step{no_step};
-  std::atomic<bool> warming{false};  // calls into the driver are followed but not reported
-  std::atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
-  std::atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{
-      nullptr};  // NVTX
-  std::atomic<void (*)() noexcept> forward_end{nullptr};
-  std::atomic<std::uint64_t> ended_elsewhere{0};
-  std::atomic<std::uint64_t> pops_without_push{0};
-  std::atomic<std::uint64_t> too_many_open{0};
-  std::atomic<std::uint64_t> unrecorded{0};  // for want of memory
+  atomic<std::uint32_t> session{0};    // that records now, 0 while none does
+  atomic<std::uint32_t> forgotten{0};  // whose records nobody needs any more
+  atomic<std::uint32_t> step{no_step};
+  atomic<bool> warming{false};  // calls into the driver are followed but not reported
+  atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
+  atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{nullptr};  // NVTX
+  atomic<void (*)() noexcept> forward_end{nullptr};
+  atomic<std::uint64_t> ended_elsewhere{0};
+  atomic<std::uint64_t> pops_without_push{0};
+  atomic<std::uint64_t> too_many_open{0};
+  atomic<std::uint64_t> unrecorded{0};  // for want of memory
   // Ranges that leave a full log before they are streamed to a file.
-  std::atomic<bool> streaming{false};
+  atomic<bool> streaming{false};
   memory_budget stream_budget;
-  std::atomic<std::uint64_t> stream_dropped{0};
+  atomic<std::uint64_t> stream_dropped{0};
 
   span_log spans{clock, names, budget, session, step};
 };
@@ -77,17 +75,17 @@ class thread_recorder : public range_owner {
     range_owner::end = &thread_recorder::end_range;  // of the copy of Strata that adopts
     ordinal_ = ordinal;
     os_id_ = os_id;
-    owned_.store(true, std::memory_order_relaxed);
+    owned_.store(true, memory_order_relaxed);
   }
   void leave() noexcept {
     {
       spin_lock const lock(observing_);
       for (observer& each : observers_) each = {};
-      observed_.store(0, std::memory_order_relaxed);
+      observed_.store(0, memory_order_relaxed);
     }
-    owned_.store(false, std::memory_order_relaxed);
+    owned_.store(false, memory_order_relaxed);
   }
-  bool owned() const noexcept { return owned_.load(std::memory_order_relaxed); }
+  bool owned() const noexcept { return owned_.load(memory_order_relaxed); }
 
   /// Threads: one, while no thread owns this recorder. What the former owner left is forgotten.
   void forget() noexcept { renew(0); }
@@ -101,11 +99,11 @@ class thread_recorder : public range_owner {
                                                 bool pushed) noexcept {
     if (STRATA_DETAIL_UNLIKELY(within_)) return leave_out();
     within const guard(within_);
-    std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
+    std::uint32_t const depth = depth_.load(memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
-    std::uint32_t const session = shared_->session.load(std::memory_order_acquire);
+    std::uint32_t const session = shared_->session.load(memory_order_acquire);
     if (STRATA_DETAIL_UNLIKELY(session != session_) &&
-        (session != 0 || session_ == shared_->forgotten.load(std::memory_order_relaxed)))
+        (session != 0 || session_ == shared_->forgotten.load(memory_order_relaxed)))
       renew(session);
     if (STRATA_DETAIL_UNLIKELY(epoch_ != shared_->nodes.epoch())) renew_nodes();
     std::uint32_t number = known_number(name, cached);
@@ -121,9 +119,9 @@ class thread_recorder : public range_owner {
     f.forwarded = false;
     if (STRATA_DETAIL_UNLIKELY(attributes != nullptr) && session != 0)
       f.attribute = log(*attributes, f.node);
-    depth_.store(depth + 1, std::memory_order_relaxed);
+    depth_.store(depth + 1, memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(is_observed() ||
-                               shared_->forward_begin.load(std::memory_order_relaxed) != nullptr)) {
+                               shared_->forward_begin.load(memory_order_relaxed) != nullptr)) {
       after_begin(name, f);
     }
     range_token const token{this, depth + 1, f.serial};
@@ -135,36 +133,36 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD range_token inherit(std::uint32_t node) noexcept {
     if (within_) return leave_out();
     within const guard(within_);
-    std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
+    std::uint32_t const depth = depth_.load(memory_order_relaxed);
     if (epoch_ != shared_->nodes.epoch()) renew_nodes();
     if (node == root_node || node == this->node()) return {};
     if (depth == capacity_ && !grow()) return refuse(false);
     frames_[depth] = {0, no_index, node, 0, base_, ++serial_, 0, false, false};
     base_ = depth + 1;
-    bases_.fetch_add(1, std::memory_order_relaxed);
-    depth_.store(depth + 1, std::memory_order_relaxed);
+    bases_.fetch_add(1, memory_order_relaxed);
+    depth_.store(depth + 1, memory_order_relaxed);
     report_place();
     return {this, depth + 1, serial_};
   }
 
   /// Ends the range at this depth and whatever is still open within it.
   STRATA_DETAIL_COLD void end(std::uint32_t depth) noexcept {
-    if (auto* const wait = shared_->before_end.load(std::memory_order_relaxed)) wait();
+    if (auto* const wait = shared_->before_end.load(memory_order_relaxed)) wait();
     std::int64_t const now = shared_->clock.now();
-    while (depth_.load(std::memory_order_relaxed) >= depth) close_top(now);
-    if (pushes_refused_.load(std::memory_order_relaxed) != 0)
-      pushes_refused_.store(0, std::memory_order_relaxed);
+    while (depth_.load(memory_order_relaxed) >= depth) close_top(now);
+    if (pushes_refused_.load(memory_order_relaxed) != 0)
+      pushes_refused_.store(0, memory_order_relaxed);
   }
 
   /// Records the ranges that are still open as if they ended now; they stay open for the program.
   /// Returns: how many.
   std::uint32_t cut() noexcept {
-    std::uint32_t const session = shared_->session.load(std::memory_order_relaxed);
+    std::uint32_t const session = shared_->session.load(memory_order_relaxed);
     std::int64_t const now = shared_->clock.now();
-    std::uint32_t count = pushes_refused_.load(std::memory_order_relaxed);
+    std::uint32_t count = pushes_refused_.load(memory_order_relaxed);
     if (session == 0) return count;
     std::uint32_t base = base_;
-    for (std::uint32_t depth = depth_.load(std::memory_order_relaxed); depth != 0; --depth) {
+    for (std::uint32_t depth = depth_.load(memory_order_relaxed); depth != 0; --depth) {
       frame& f = frames_[depth - 1];
       if (depth == base) base = f.attribute;
       if (f.session != session) continue;
@@ -179,8 +177,8 @@ class thread_recorder : public range_owner {
   /// The thread ends: so do its ranges.
   void abandon() noexcept {
     std::int64_t const now = shared_->clock.now();
-    while (depth_.load(std::memory_order_relaxed) != 0) close_top(now);
-    pushes_refused_.store(0, std::memory_order_relaxed);
+    while (depth_.load(memory_order_relaxed) != 0) close_top(now);
+    pushes_refused_.store(0, memory_order_relaxed);
   }
 
   /// Ends the innermost range if `push` began it. Within Strata, in a signal handler, its push was
@@ -188,24 +186,24 @@ class thread_recorder : public range_owner {
   void pop() noexcept {
     if (within_) return;
     within const guard(within_);
-    if (std::uint32_t const refused = pushes_refused_.load(std::memory_order_relaxed))
-      return pushes_refused_.store(refused - 1, std::memory_order_relaxed);
-    std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
+    if (std::uint32_t const refused = pushes_refused_.load(memory_order_relaxed))
+      return pushes_refused_.store(refused - 1, memory_order_relaxed);
+    std::uint32_t const depth = depth_.load(memory_order_relaxed);
     if (depth == 0 || !frames_[depth - 1].pushed)
-      return (void)shared_->pops_without_push.fetch_add(1, std::memory_order_relaxed);
+      return (void)shared_->pops_without_push.fetch_add(1, memory_order_relaxed);
     end(depth);
   }
 
   /// The range that the thread is in.
   std::uint32_t node() const noexcept {
-    std::uint32_t const depth = depth_.load(std::memory_order_relaxed);
+    std::uint32_t const depth = depth_.load(memory_order_relaxed);
     bool const has_node = depth != 0 && epoch_ == shared_->nodes.epoch();
     return has_node ? frames_[depth - 1].node : root_node;
   }
 
   using place_changed = void(void* context, std::uint32_t node) noexcept;
 
-  bool is_observed() const noexcept { return observed_.load(std::memory_order_relaxed) != 0; }
+  bool is_observed() const noexcept { return observed_.load(memory_order_relaxed) != 0; }
 
   /// Hands the range that the thread is in to `changed` whenever that changes. False where there
   /// are too many observers.
@@ -214,7 +212,7 @@ class thread_recorder : public range_owner {
     for (observer& each : observers_) {
       if (each.changed != nullptr) continue;
       each = {changed, context};
-      observed_.fetch_add(1, std::memory_order_relaxed);
+      observed_.fetch_add(1, memory_order_relaxed);
       return true;
     }
     return false;
@@ -227,12 +225,12 @@ class thread_recorder : public range_owner {
     for (observer& each : observers_) {
       if (each.changed == nullptr || each.context != context) continue;
       each = {};
-      observed_.fetch_sub(1, std::memory_order_relaxed);
+      observed_.fetch_sub(1, memory_order_relaxed);
     }
     if (!inside) observing_.unlock();
   }
   /// In a forked child, whose lock may have no owner: this thread is not observed any more.
-  void forget_observers() noexcept { observed_.store(0, std::memory_order_relaxed); }
+  void forget_observers() noexcept { observed_.store(0, memory_order_relaxed); }
   /// Gives the observers the range that the thread is in.
   STRATA_DETAIL_COLD void report_place() noexcept {
     if (!is_observed() || reporting_) return;
@@ -274,15 +272,15 @@ class thread_recorder : public range_owner {
   /// Keeps one call into the driver; the range and the step are filled in here.
   bool add_launch(launch_record launch) noexcept {
     launch.node = node();
-    launch.step = shared_->step.load(std::memory_order_relaxed);
+    launch.step = shared_->step.load(memory_order_relaxed);
     launch.thread = static_cast<std::uint16_t>(ordinal_ < 0xffff ? ordinal_ : 0xffff);
     return shared_->launches.add(launch);
   }
 
   /// Threads: any. How many ranges are open now.
   std::uint32_t depth() const noexcept {
-    return depth_.load(std::memory_order_relaxed) - bases_.load(std::memory_order_relaxed) +
-           pushes_refused_.load(std::memory_order_relaxed);
+    return depth_.load(memory_order_relaxed) - bases_.load(memory_order_relaxed) +
+           pushes_refused_.load(memory_order_relaxed);
   }
   /// Threads: any.
   std::uint32_t ordinal() const noexcept { return ordinal_; }
@@ -333,11 +331,10 @@ class thread_recorder : public range_owner {
   static void end_range(range_token range) noexcept {
     auto& recorder = static_cast<thread_recorder&>(*range.owner);
     if (STRATA_DETAIL_UNLIKELY(current_ != &recorder ||
-                               recorder.depth_.load(std::memory_order_relaxed) != range.depth ||
+                               recorder.depth_.load(memory_order_relaxed) != range.depth ||
                                recorder.frames_[range.depth - 1].serial != range.serial ||
-                               recorder.shared_->before_end.load(std::memory_order_relaxed) !=
-                                   nullptr ||
-                               recorder.pushes_refused_.load(std::memory_order_relaxed) != 0)) {
+                               recorder.shared_->before_end.load(memory_order_relaxed) != nullptr ||
+                               recorder.pushes_refused_.load(memory_order_relaxed) != 0)) {
       return recorder.end_unusual(range);
     }
     within const guard(recorder.within_);
@@ -348,30 +345,30 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD void end_unusual(range_token range) noexcept {
     if (current_ != this) {
       if (!owned()) return;  // it has ended with its thread
-      shared_->ended_elsewhere.fetch_add(1, std::memory_order_relaxed);
+      shared_->ended_elsewhere.fetch_add(1, memory_order_relaxed);
       return;
     }
     within const guard(within_);
     // A range that ended with an outer one is not there any more.
-    if (depth_.load(std::memory_order_relaxed) >= range.depth &&
+    if (depth_.load(memory_order_relaxed) >= range.depth &&
         frames_[range.depth - 1].serial == range.serial)
       end(range.depth);
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void close_top(std::int64_t now) noexcept {
-    std::uint32_t const depth = depth_.load(std::memory_order_relaxed) - 1;
+    std::uint32_t const depth = depth_.load(memory_order_relaxed) - 1;
     frame const& f = frames_[depth];
-    depth_.store(depth, std::memory_order_relaxed);
+    depth_.store(depth, memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(f.forwarded || is_observed())) after_end(f);
     if (STRATA_DETAIL_UNLIKELY(depth + 1 == base_)) return leave_inherited(f);
-    if (f.session == 0 || f.session != shared_->session.load(std::memory_order_relaxed)) return;
+    if (f.session == 0 || f.session != shared_->session.load(memory_order_relaxed)) return;
     record(f, now, is_contained(depth, base_));
     if (STRATA_DETAIL_UNLIKELY(depth == base_)) add_inherited(f, base_, now);
   }
 
   STRATA_DETAIL_COLD void leave_inherited(frame const& f) noexcept {
     base_ = f.attribute;
-    bases_.fetch_sub(1, std::memory_order_relaxed);
+    bases_.fetch_sub(1, memory_order_relaxed);
   }
 
   /// Keeps account of a range directly below an inherited place, and of the own range around it.
@@ -385,7 +382,7 @@ class thread_recorder : public range_owner {
   }
 
   STRATA_DETAIL_COLD void after_begin(std::string_view name, frame& f) noexcept {
-    auto* const forward = shared_->forward_begin.load(std::memory_order_relaxed);
+    auto* const forward = shared_->forward_begin.load(memory_order_relaxed);
     f.forwarded = forward != nullptr;
     if (f.forwarded) forward(name.data(), name.size());
     report_place();
@@ -393,7 +390,7 @@ class thread_recorder : public range_owner {
 
   STRATA_DETAIL_COLD void after_end(frame const& f) noexcept {
     if (f.forwarded) {
-      if (auto* const forward = shared_->forward_end.load(std::memory_order_relaxed)) forward();
+      if (auto* const forward = shared_->forward_end.load(memory_order_relaxed)) forward();
     }
     report_place();
   }
@@ -420,7 +417,7 @@ class thread_recorder : public range_owner {
     to.end = now;
     to.node = f.node;
     to.attribute = f.attribute;
-    to.step = shared_->step.load(std::memory_order_relaxed);
+    to.step = shared_->step.load(memory_order_relaxed);
     to.thread = ordinal_;
   }
 
@@ -431,15 +428,14 @@ class thread_recorder : public range_owner {
   /// The number that the name's place in the source remembers; 0 where it does not know this text.
   static std::uint32_t known_number(std::string_view name, name_cache const* cached) noexcept {
     if (cached == nullptr) return 0;
-    std::uint64_t const known = cached->load(std::memory_order_relaxed);
+    std::uint64_t const known = cached->load(memory_order_relaxed);
     return (known ^ tag_of(name)) >> 32 == 0 ? static_cast<std::uint32_t>(known) : 0;
   }
 
   std::uint32_t number_of(std::string_view name, name_cache* cached) noexcept {
     bool refused = false;
     std::uint32_t const number = names_.number(name, other_names, &refused);
-    if (cached != nullptr && !refused)
-      cached->store(tag_of(name) | number, std::memory_order_relaxed);
+    if (cached != nullptr && !refused) cached->store(tag_of(name) | number, memory_order_relaxed);
     return number;
   }
 
@@ -455,16 +451,16 @@ class thread_recorder : public range_owner {
   };
 
   STRATA_DETAIL_COLD static range_token leave_out() noexcept {
-    block().interrupting_ranges.fetch_add(1, std::memory_order_relaxed);
+    block().interrupting_ranges.fetch_add(1, memory_order_relaxed);
     return {};
   }
 
   /// There is no room for one more open range.
   STRATA_DETAIL_COLD range_token refuse(bool pushed) noexcept {
     if (pushed) {
-      pushes_refused_.fetch_add(1, std::memory_order_relaxed);
+      pushes_refused_.fetch_add(1, memory_order_relaxed);
     } else {
-      shared_->too_many_open.fetch_add(1, std::memory_order_relaxed);
+      shared_->too_many_open.fetch_add(1, memory_order_relaxed);
     }
     return {};
   }
@@ -499,7 +495,7 @@ class thread_recorder : public range_owner {
     epoch_ = shared_->nodes.epoch();
     children_.clear();
     std::uint32_t parent = root_node;
-    for (std::uint32_t i = 0; i < depth_.load(std::memory_order_relaxed); ++i) {
+    for (std::uint32_t i = 0; i < depth_.load(memory_order_relaxed); ++i) {
       frame& f = frames_[i];
       parent = f.node = f.name == 0 ? root_node : children_.find({parent, f.name, f.index});
     }
@@ -509,14 +505,15 @@ class thread_recorder : public range_owner {
                                        std::uint32_t node) noexcept {
     attribute_record record = attributes.record;
     record.node = node;
-    if (!attributes.note.empty()) record.note = names_.number(attributes.note, other_names);
+    if (text_span const note = attributes.note; note.size != 0)
+      record.note = names_.number({note.data, note.size}, other_names);
     if (attributes_.push(record)) return static_cast<std::uint32_t>(attributes_.pushed());
     system_lock lock(mutex_);
     if (!sums_.add(record)) lose();
     return no_reference;
   }
 
-  void lose() noexcept { shared_->unrecorded.fetch_add(1, std::memory_order_relaxed); }
+  void lose() noexcept { shared_->unrecorded.fetch_add(1, memory_order_relaxed); }
 
   /// The log is full: its newest block, or where there is none the record alone, lives on in sums.
   STRATA_DETAIL_COLD void fold(frame const& f, std::int64_t now) noexcept {
@@ -548,10 +545,10 @@ class thread_recorder : public range_owner {
 
   /// Requires: the lock.
   void keep_for_stream(range_record const& range) noexcept {
-    if (!shared_->streaming.load(std::memory_order_relaxed)) return;
+    if (!shared_->streaming.load(memory_order_relaxed)) return;
     if (overdue_.make_room(1) && shared_->stream_budget.take(sizeof range))
       return overdue_.push_back(range);
-    shared_->stream_dropped.fetch_add(1, std::memory_order_relaxed);
+    shared_->stream_dropped.fetch_add(1, memory_order_relaxed);
   }
 
   STRATA_DETAIL_EXPORT static inline thread_local thread_recorder* current_ = nullptr;
@@ -561,23 +558,23 @@ class thread_recorder : public range_owner {
     void* context = nullptr;
   };
 
-  std::atomic<std::uint32_t> observed_{0};  // how many
+  atomic<std::uint32_t> observed_{0};  // how many
   observer observers_[4];
   spin_mutex observing_;
   bool reporting_ = false;
   recorder_state* shared_;
   bool volatile within_ = false;
-  std::atomic<std::uint32_t> depth_{0};
-  std::atomic<std::uint32_t> pushes_refused_{0};
-  std::atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
-  std::uint32_t base_ = no_base;         // depth of the innermost inherited place
+  atomic<std::uint32_t> depth_{0};
+  atomic<std::uint32_t> pushes_refused_{0};
+  atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
+  std::uint32_t base_ = no_base;    // depth of the innermost inherited place
   std::uint32_t serial_ = 0;
   std::uint32_t capacity_ = 0;
   frame* frames_ = nullptr;
   std::uint32_t session_ = 0;
   std::uint32_t epoch_ = 0;  // of the nodes
   std::uint32_t ordinal_ = 0;
-  std::atomic<bool> owned_{false};
+  atomic<bool> owned_{false};
   std::uint64_t os_id_ = 0;
   name_memo names_;
   child_memo children_;

@@ -5,7 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
 
 #include <cstddef>

@@ -5,12 +5,11 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/mutex.hpp>
+#include <strata/base/threads.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile/records.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -378,8 +377,8 @@ class nvtx_ranges {
 
   /// A number for a range to start, where nobody else gives one.
   static nvtx::range_id next_id() noexcept {
-    static std::atomic<nvtx::range_id> next{1};
-    return next.fetch_add(1, std::memory_order_relaxed);
+    static atomic<nvtx::range_id> next{1};
+    return next.fetch_add(1, memory_order_relaxed);
   }
 
   STRATA_DETAIL_COLD static void start(nvtx_name const& name, nvtx::range_id id) noexcept {
@@ -402,19 +401,19 @@ class nvtx_ranges {
   }
 
   /// Whether the program made an NVTX call since this was called last.
-  static bool heard() noexcept { return heard_.exchange(false, std::memory_order_relaxed); }
+  static bool heard() noexcept { return heard_.exchange(false, memory_order_relaxed); }
 
  private:
   /// The listener of ranges; the first range starts the session that STRATA asks for.
   static listener const* listening() noexcept {
     static process_block const& ours = block();
-    if (!heard_.load(std::memory_order_relaxed)) heard_.store(true, std::memory_order_relaxed);
+    if (!heard_.load(memory_order_relaxed)) heard_.store(true, memory_order_relaxed);
     listener const* to = active_listener();
     if (STRATA_DETAIL_UNLIKELY(to == &bootstrap_listener)) to = decide_listener();
-    return ours.nvtx_ignored.load(std::memory_order_relaxed) ? nullptr : to;
+    return ours.nvtx_ignored.load(memory_order_relaxed) ? nullptr : to;
   }
 
-  static inline std::atomic<bool> heard_{false};
+  static inline atomic<bool> heard_{false};
 };
 
 }  // namespace detail

@@ -1,5 +1,6 @@
 // One program that can end, and begin, in many ways: the first argument chooses.
 #include <strata/profile.hpp>
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <sys/resource.h>

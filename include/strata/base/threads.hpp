@@ -1,0 +1,185 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_THREADS_HPP
+#define STRATA_BASE_THREADS_HPP
+
+// What threads share: std::atomic without <atomic>, which is a tenth of what a source file with
+// ranges would include and ten functions for each type at -O0, and mutexes.
+
+#include <strata/base/macros.hpp>
+
+#if !defined(__GNUC__)
+#include <atomic>
+#endif
+#if defined(__linux__) || defined(__APPLE__)
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#else
+#include <mutex>
+#endif
+
+STRATA_BEGIN
+
+namespace detail {
+
+#if defined(__GNUC__)
+
+enum memory_order : int {
+  memory_order_relaxed = __ATOMIC_RELAXED,
+  memory_order_acquire = __ATOMIC_ACQUIRE,
+  memory_order_release = __ATOMIC_RELEASE,
+  memory_order_acq_rel = __ATOMIC_ACQ_REL,
+  memory_order_seq_cst = __ATOMIC_SEQ_CST
+};
+
+/// A number, a pointer, a bool or an enumerator that threads share, with the part of std::atomic's
+/// interface that the library needs.
+template <class Value>
+class atomic {
+  static_assert(__is_trivially_copyable(Value) && sizeof(Value) <= 8, "the processor has it");
+
+ public:
+  constexpr atomic() noexcept = default;
+  constexpr atomic(Value value) noexcept : value_(value) {}
+  atomic(atomic const&) = delete;
+  atomic& operator=(atomic const&) = delete;
+
+  STRATA_DETAIL_ALWAYS_INLINE Value load(memory_order order = memory_order_seq_cst) const noexcept {
+    Value now;
+    __atomic_load(&value_, &now, order);
+    return now;
+  }
+  STRATA_DETAIL_ALWAYS_INLINE operator Value() const noexcept { return load(); }
+
+  STRATA_DETAIL_ALWAYS_INLINE void store(Value value,
+                                         memory_order order = memory_order_seq_cst) noexcept {
+    __atomic_store(&value_, &value, order);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value operator=(Value value) noexcept {
+    store(value);
+    return value;
+  }
+
+  STRATA_DETAIL_ALWAYS_INLINE Value exchange(Value value,
+                                             memory_order order = memory_order_seq_cst) noexcept {
+    Value former;
+    __atomic_exchange(&value_, &value, &former, order);
+    return former;
+  }
+
+  /// Puts `next` in the place of `expected`; where another value is, it becomes `expected`.
+  STRATA_DETAIL_ALWAYS_INLINE bool compare_exchange_strong(
+      Value& expected, Value next, memory_order order = memory_order_seq_cst) noexcept {
+    return __atomic_compare_exchange(&value_, &expected, &next, false, order,
+                                     order == memory_order_acq_rel   ? memory_order_acquire
+                                     : order == memory_order_release ? memory_order_relaxed
+                                                                     : order);
+  }
+
+  STRATA_DETAIL_ALWAYS_INLINE Value fetch_add(Value more,
+                                              memory_order order = memory_order_seq_cst) noexcept {
+    return __atomic_fetch_add(&value_, more, order);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value fetch_sub(Value less,
+                                              memory_order order = memory_order_seq_cst) noexcept {
+    return __atomic_fetch_sub(&value_, less, order);
+  }
+  STRATA_DETAIL_ALWAYS_INLINE Value operator++() noexcept { return fetch_add(1) + 1; }
+  STRATA_DETAIL_ALWAYS_INLINE Value operator--() noexcept { return fetch_sub(1) - 1; }
+
+ private:
+  alignas(sizeof(Value)) Value value_{};
+};
+
+#else
+
+using std::atomic;
+using std::memory_order_acq_rel;
+using std::memory_order_acquire;
+using std::memory_order_relaxed;
+using std::memory_order_release;
+using std::memory_order_seq_cst;
+
+#endif
+
+/// Lets another thread have the CPU.
+inline void yield_thread() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+  sched_yield();
+#endif
+}
+
+/// Lets other threads have the CPU: for a moment, and from the 64th turn of a wait on for 0.2 ms.
+inline void wait_a_turn(unsigned turn) noexcept {
+  if (turn < 64) return yield_thread();
+#if defined(__linux__) || defined(__APPLE__)
+  timespec const moment{0, 200'000};
+  nanosleep(&moment, nullptr);
+#endif
+}
+
+/// A mutex for what happens a few times in a process. A thread that waits long, for the start of a
+/// session say, sleeps. Threads: any.
+class spin_mutex {
+ public:
+  void lock() noexcept {
+    for (unsigned turn = 0; taken_.exchange(true, memory_order_acquire); ++turn) wait_a_turn(turn);
+  }
+  void unlock() noexcept { taken_.store(false, memory_order_release); }
+
+ private:
+  atomic<bool> taken_{false};
+};
+
+#if defined(__linux__) || defined(__APPLE__)
+/// The system's mutex, for what is held longer or often. It is std::mutex without <mutex>, which
+/// takes a compiler as long as <string>. Threads: any.
+class system_mutex {
+ public:
+  constexpr system_mutex() noexcept = default;
+  system_mutex(system_mutex const&) = delete;
+  system_mutex& operator=(system_mutex const&) = delete;
+
+  void lock() noexcept { pthread_mutex_lock(&mutex_); }
+  bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
+  void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+
+ private:
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+#else
+using system_mutex = std::mutex;
+#endif
+
+/// How many mutexes the calling thread holds, or waits for.
+inline int& locks_of_this_thread() noexcept {
+  static thread_local int count = 0;
+  return count;
+}
+
+/// Holds a mutex while it lives.
+template <class Mutex>
+class lock_of {
+ public:
+  explicit lock_of(Mutex& which) noexcept : which_(&which) {
+    ++locks_of_this_thread();
+    which_->lock();
+  }
+  ~lock_of() {
+    which_->unlock();
+    --locks_of_this_thread();
+  }
+  lock_of(lock_of const&) = delete;
+  lock_of& operator=(lock_of const&) = delete;
+
+ private:
+  Mutex* which_;
+};
+using spin_lock = lock_of<spin_mutex>;
+using system_lock = lock_of<system_mutex>;
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_BASE_THREADS_HPP
