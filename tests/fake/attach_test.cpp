@@ -61,6 +61,18 @@ void window(attached const& s, std::string const& file, int number, Step step) {
   usleep(20'000);
 }
 
+/// Made when CUPTI was not there; it stays after a session that saw graphs.
+fake_graph_t graph_from_before() {
+  static fake_graph_t const made = [] {
+    REQUIRE(fake_subscribed() == 0);
+    fake_graph_t const graph = fake_graph_create();
+    fake_kernel kernel;
+    (void)fake_graph_create_node(graph, &kernel);
+    return fake_graph_clone(graph);
+  }();
+  return made;
+}
+
 bool nothing_of_cupti() {
   std::size_t const before = fake_callbacks_made();
   for (int i = 0; i < 100; ++i) launch();
@@ -121,26 +133,6 @@ TEST_CASE("a timeline that is written meanwhile asks nothing of CUPTI while it i
   CHECK(fs::file_size(s / "out/trace.perfetto-trace") > 0);
 }
 
-TEST_CASE("a graph from before is launched in a window and after it") {
-  fake_graph_t const graph = fake_graph_create();
-  fake_kernel kernel;
-  (void)fake_graph_create_node(graph, &kernel);
-  fake_graph_t const executable = fake_graph_clone(graph);
-  attached s("every=10,active=1");
-  for (int step = 0; step < 30; ++step) {
-    CHECK(nothing_of_cupti());
-    STRATA_STEP();
-    STRATA_RANGE("work");
-    (void)fake_graph_launch(executable, 7);
-  }
-  strata::profile const& p = s.profile();
-  fake::nothing_lost(p);
-  CHECK(fake::row(p, "work").self.kernels == 3);
-  (void)fake_graph_launch(executable, 7);
-  CHECK(nothing_of_cupti());
-  CHECK(fake_misuse_count() == 0);
-}
-
 TEST_CASE("a session that ends before its first window needs no CUPTI") {
   attached s("skip=10,active=1");
   for (int i = 0; i < 5; ++i) s.step();
@@ -191,6 +183,40 @@ TEST_CASE("windows come and go beside threads that launch") {
   CHECK(fake_misuse_count() == 0);
 }
 
+TEST_CASE("a graph from before is launched in windows and between them") {
+  fake_graph_t const executable = graph_from_before();
+  attached s("every=300,active=1");
+  for (int step = 0; step < 900; ++step) {
+    CAPTURE(step);
+    // After the first window, at step 299, who launches graphs is looked at for 200 steps.
+    CHECK((fake_subscribed() == 0) == (step < 300 || step >= 500));
+    STRATA_STEP();
+    STRATA_RANGE("work");
+    (void)fake_graph_launch(executable, 7);
+  }
+  strata::profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(fake::row(p, "work").self.kernels == 3);
+  (void)fake_graph_launch(executable, 7);
+  CHECK(fake_misuse_count() == 0);
+}
+
+// CUPTI does not go any more from here on, since a graph that is launched meanwhile fails.
+TEST_CASE("where two threads launch graphs, CUPTI stays") {
+  fake_graph_t const executable = graph_from_before();
+  attached s("every=50,active=1");  // looked at from step 50 to 100
+  std::size_t const before = fake_calls("cuptiFinalize");
+  for (int step = 0; step < 600; ++step) {
+    STRATA_STEP();
+    (void)fake_graph_launch(executable, 7);
+    if (step == 70) std::thread([&] { (void)fake_graph_launch(executable, 8); }).join();
+  }
+  CHECK(fake_calls("cuptiFinalize") == before);
+  CHECK(fake_subscribed() == 1);
+  s.stop();
+  CHECK(fake_calls("cuptiFinalize") == before);
+}
+
 TEST_CASE("where there is no window to wait for, a sentence says so and CUPTI comes at once") {
   for (std::string const more : {"", "active=1,nvtx=in"}) {
     CAPTURE(more);
@@ -205,7 +231,6 @@ TEST_CASE("where there is no window to wait for, a sentence says so and CUPTI co
   }
 }
 
-// CUPTI stays from here on.
 TEST_CASE("counters are read in windows that CUPTI came with") {
   work_folder const files;
   attached s(attached::on_touch(files) + ",counters=" + hbm_read);

@@ -51,6 +51,7 @@ class activity_collector {
 
   /// A session begins, with CUPTI in the process. Errors: those of `attach`.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
+    looked_at_graphs_ = false;
     status const attached = attach(chosen);
     return attached.ok() ? reset(memory_limit_bytes) : attached;
   }
