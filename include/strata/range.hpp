@@ -33,7 +33,7 @@ struct name_place {
   range_site& site;
 };
 
-inline constexpr text_span unnamed{"[unnamed]", 9};
+inline constexpr text_span unnamed_range{"[unnamed]", 9};
 
 /// The name that is behind STRATA_RANGE(.
 template <class Name>
@@ -98,7 +98,7 @@ class scoped_range {
   [[nodiscard]] explicit scoped_range(detail::given_text name, Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed), false, details...);
+      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed_range), false, details...);
   }
 
   /// For STRATA_RANGE: the number of a literal is looked up once for each place in the source.
@@ -107,9 +107,9 @@ class scoped_range {
                              Details const&... details) noexcept {
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr)) {
-      token_ = detail::begin_with(to, &place.site.name,
-                                  Size == 1 ? detail::unnamed : detail::text_span{name, Size - 1},
-                                  false, details...);
+      token_ = detail::begin_with(
+          to, &place.site.name,
+          Size == 1 ? detail::unnamed_range : detail::text_span{name, Size - 1}, false, details...);
     }
   }
   template <bool IsLiteral, class Name, class... Details>
@@ -146,7 +146,7 @@ class phases {
     end();
     detail::listener const* to = detail::active_listener();
     if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed), false, details...);
+      token_ = detail::begin_with(to, nullptr, name.span(detail::unnamed_range), false, details...);
   }
   /// Ends the current phase, if any.
   void end() noexcept {
@@ -169,7 +169,7 @@ template <class... Details>
 void push(detail::given_text name, Details const&... details) noexcept {
   detail::listener const* to = detail::active_listener();
   if (STRATA_DETAIL_UNLIKELY(to != nullptr))
-    (void)detail::begin_with(to, nullptr, name.span(detail::unnamed), true, details...);
+    (void)detail::begin_with(to, nullptr, name.span(detail::unnamed_range), true, details...);
 }
 
 /// Ends the range that the last `push` of this thread began.
