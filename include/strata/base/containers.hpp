@@ -302,11 +302,11 @@ class key_numbers {
   }
   /// The same, and there is room for some keys without memory, as there was before.
   void clear_but_room() noexcept {
-    auto* const small = static_cast<entry*>(std::calloc(least, sizeof(entry)));
-    if (small == nullptr) {
+    auto* const smallest = static_cast<entry*>(std::calloc(least, sizeof(entry)));
+    if (smallest == nullptr) {
       std::memset(static_cast<void*>(entries_), 0, size() * sizeof(entry));
     } else {
-      std::free(std::exchange(entries_, small));
+      std::free(std::exchange(entries_, smallest));
       mask_ = least - 1;
     }
     count_ = 0;
