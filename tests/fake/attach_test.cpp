@@ -59,6 +59,7 @@ void window(attached const& s, std::string const& file, int number, Step step) {
   }
   REQUIRE(fs::exists(last));
   usleep(20'000);
+  for (int i = 0; i < 200; ++i) step();  // looked at: who launches graphs
 }
 
 /// Made when CUPTI was not there; it stays after a session that saw graphs.
@@ -105,9 +106,10 @@ TEST_CASE("windows that are reported together: CUPTI comes and goes, and all of 
   attached s("every=10,active=2");
   for (int step = 0; step < 40; ++step) {
     CAPTURE(step);
-    CHECK(nothing_of_cupti() == (step % 10 != 9));
+    // After the first window, who launches graphs is looked at, at most until the next one ends.
+    CHECK(nothing_of_cupti() == (step < 9 || (step >= 20 && step % 10 != 9)));
     s.step(3);
-    if (step % 10 != 8) fake::check_tracing(false);
+    if (step % 10 != 8 && (step < 9 || step > 18)) fake::check_tracing(false);
   }
   strata::profile const& p = s.profile();
   fake::nothing_lost(p);

@@ -352,8 +352,8 @@ class session_core {
     self.attempt([&] { self.begin_step(step); });
   }
   void begin_step(std::uint32_t step) {
-    if (steps_to_look_ != 0 && --steps_to_look_ == 0 && !window_open_ && !window_pending_)
-      let_cupti_go();
+    bool const over = steps_to_look_ != 0 && !windows_.reporting() && --steps_to_look_ == 0;
+    if (over && !window_open_ && !window_pending_) let_cupti_go();
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
       if (!windows_.in_window()) return;
@@ -484,7 +484,7 @@ class session_core {
     waits_to_attach_ = true;
   }
 
-  /// Where the program launches graphs, this takes some steps of looking at them.
+  /// For the first time, this takes some steps of looking at who launches graphs.
   void let_cupti_go() {
     steps_to_look_ = !tracing_ || detail_activity().step_aside() ? 0 : steps_of_looking;
   }

@@ -82,9 +82,9 @@ class activity_collector {
   bool step_aside() {
     if (!is_subscribed()) return true;
     bring_in();
-    if (!saw_graphs()) return let_go(), true;
     if (!std::exchange(looked_at_graphs_, true))
       return (void)set_callbacks(1, [](api_kind k) { return k == api_kind::graph_launch; }), false;
+    if (!saw_graphs()) return let_go(), true;
     if (!graph_threads_.is_only_this()) return true;
     {
       detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
@@ -370,12 +370,10 @@ class activity_collector {
     if (call.site != detail::cupti::api_site::exit) return;
     hold leaving = hold::leaving;
     if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
+    buffers_.set_attached(false);
     bool const gone = library_->api.finalize() == detail::cupti::result::success;
-    if (gone) {
-      buffers_.detach(call.correlation_id);
-    } else {
-      follow_graphs(1);
-    }
+    buffers_.set_attached(!gone);
+    gone ? buffers_.detach(call.correlation_id) : follow_graphs(1);
     hold_.store(gone ? hold::none : hold::subscribed);
   }
 

@@ -188,10 +188,14 @@ class activity_buffers {
     return {};
   }
 
+  /// Before CUPTI goes: from now on its clock is not read.
+  void set_attached(bool on) noexcept {
+    system_lock const lock(asking_);
+    attached_ = on;
+  }
   /// CUPTI is gone from the process, where its newest correlation id was this one: the next window
   /// attaches again.
   void detach(std::uint32_t newest) noexcept {
-    attached_ = false;
     pool_.take_all_back();
     store_.continue_ids(newest);
   }
@@ -219,6 +223,8 @@ class activity_buffers {
 
   /// Compares CUPTI's clock with ours. Source: cuptiGetTimestamp.
   void sample_clocks() {
+    system_lock const asking(asking_);
+    if (!attached_) return;
     auto const get = library_->api.get_timestamp;
     clock_sample const sample = sample_clock(recorder::instance().clock(), [get] {
       std::uint64_t now = 0;
@@ -347,6 +353,7 @@ class activity_buffers {
   cupti_library const* library_ = nullptr;
   atomic<bool> attached_{false};  // CUPTI has the callbacks
   clock_bridge bridge_;           // guarded by the store's mutex
+  system_mutex asking_;           // held while CUPTI's clock is read; taken before the store's
   atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};

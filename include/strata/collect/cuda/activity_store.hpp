@@ -157,6 +157,7 @@ class activity_store {
     to.losses.launches_folded += made_.losses.launches_folded;
     to.losses.activity_folded += made_.losses.activity_folded;
     to.losses.activity_dropped += made_.losses.activity_dropped;
+    to.losses.launches_dropped += made_.losses.launches_dropped;
     to.losses.uncorrelated += made_.losses.uncorrelated;
     to.losses.timestamps_lost += made_.losses.timestamps_lost;
   }

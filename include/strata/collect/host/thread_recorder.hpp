@@ -292,8 +292,8 @@ class thread_recorder : public range_owner {
     if (session_ != session) return;
     typename record_log<attribute_record>::cursor at;
     ranges_.drain([&](range_record const& r) { add_to_sums(r, at); });
-    ranges_.clear();
-    attributes_.clear();
+    attributes_.drain([](attribute_record const&) {});
+    folded_ = true;  // their last blocks are the owner's, which may be writing a record
   }
 
   /// Threads: any. Adds what was recorded in this session; times stay in ticks. `last`: the memory
@@ -307,8 +307,8 @@ class thread_recorder : public range_owner {
       to.ranges.push_back(r);
     };
     auto const add_attribute = [&](attribute_record const& a) { to.attributes.push_back(a); };
-    last ? ranges_.drain(add_range) : ranges_.for_each(add_range);
-    last ? attributes_.drain(add_attribute) : attributes_.for_each(add_attribute);
+    if (!folded_) last ? ranges_.drain(add_range) : ranges_.for_each(add_range);
+    if (!folded_) last ? attributes_.drain(add_attribute) : attributes_.for_each(add_attribute);
     for (overflow_sums const& f : sums_.all()) {
       to.folded.push_back(f);
       to.losses.ranges_folded += f.durations.count();
@@ -485,6 +485,7 @@ class thread_recorder : public range_owner {
     overdue_ = {};
     streamed_ = 0;
     streamed_near_ = {};
+    folded_ = false;
     session_ = session;
     if (epoch_ != shared_->nodes.epoch()) renew_nodes();
   }
@@ -520,6 +521,7 @@ class thread_recorder : public range_owner {
     range_record record;
     write(record, f, now);
     system_lock lock(mutex_);
+    if (folded_) return lose();
     typename record_log<attribute_record>::cursor at;
     std::uint64_t position = ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
@@ -583,6 +585,7 @@ class thread_recorder : public range_owner {
   system_mutex mutex_;  // excludes readers while records are taken out of the logs
   overflow_log sums_;   // of what the logs had no room for
   inherited_sums inherited_;
+  bool folded_ = false;         // all that the logs have is in the sums
   vec<range_record> overdue_;   // left the log before they were streamed
   std::uint64_t streamed_ = 0;  // position of the next range to stream
   typename record_log<range_record>::cursor streamed_near_;
