@@ -463,6 +463,7 @@ FAKE_EXPORT result cuptiGetResultString(result code, const char** text) {
 FAKE_EXPORT result cuptiGetTimestamp(std::uint64_t* time_ns) {
   FAKE_FUNCTION(anywhere);
   if (s.finalized) fake::misuse(s, "cuptiGetTimestamp after cuptiFinalize");
+  if (s.detaching) fake::misuse(s, "cuptiGetTimestamp within cuptiFinalize");
   *time_ns = fake::now_ns(s);
   return result::success;
 }
@@ -584,6 +585,7 @@ FAKE_EXPORT result cuptiActivityFlushAll(cupti::flush_flag flag) {
     FAKE_FUNCTION(not_in_buffer_callback);
     if (s.complete == nullptr) return result::invalid_operation;
     if (fake::in_resource_callback != 0) fake::misuse(s, "FlushAll in a resource callback");
+    if (s.detaching) fake::misuse(s, "FlushAll within cuptiFinalize");
     delivery = s.delivery;
   }
   const bool forced = flag == cupti::flush_flag::forced;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -534,4 +535,25 @@ TEST_CASE("a report without a start: a status, and nothing is written") {
     REQUIRE(s.start().ok());
   }
   CHECK_FALSE(std::filesystem::exists(folder / "out"));  // nor by the destructor
+}
+
+TEST_CASE("memory that has ended: logs are folded while their threads go on") {
+  std::atomic<bool> go_on{true};
+  std::vector<std::thread> all;
+  for (int t = 0; t < 8; ++t) {
+    all.emplace_back([&] {
+      while (go_on.load(std::memory_order_relaxed)) work(1);
+    });
+  }
+  for (int round = 0; round < 8; ++round) {
+    session s(quiet());
+    REQUIRE(s.start().ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    strata::detail::recorder::instance().state().budget.end();  // as where an allocation failed
+    s.stop();
+    CHECK(s.profile().ranges.empty());
+    CHECK(s.profile().losses.ranges_folded > 0);
+  }
+  go_on.store(false);
+  for (std::thread& each : all) each.join();
 }
