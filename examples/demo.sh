@@ -94,5 +94,5 @@ if [[ ${implementations[*]} == cpu ]]; then
     echo "  $build/examples/report examples/report/gpt2-$name.strata formats=table+html,out=strata-out/h200-$name"
   done
   echo "Eager against fused, 20 steps of each on an H200:"
-  echo "  $build/examples/compare --html compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
+  echo "  $build/examples/compare --html build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
 fi

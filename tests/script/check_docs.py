@@ -155,7 +155,8 @@ for path in [*speaking, root / "examples/inject/inject.cpp"]:
 # Each message of the page is one that the headers have; `…` stands for what differs.
 everything = plain("\0".join(all_texts))
 other_words = {"undefined reference to 'dlopen'", "undefined reference to strata::…::session",  # the linker's
-               "strata::…::session … has incomplete type"}  # the compiler's
+               "strata::…::session … has incomplete type", "… has initializer but incomplete type",
+               "variable has incomplete type 'strata::session'", "'status' is not a member of 'strata'"}  # the compiler's
 messages = [("troubleshooting.md", title) for title in re.findall(r"^## (.+)$", pages["troubleshooting.md"], re.M)]
 for name, title in messages + [("counters.md", "Notes")]:
     for row in section(name, title).splitlines():

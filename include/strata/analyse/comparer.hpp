@@ -332,7 +332,7 @@ class comparer {
 
   /// A change is found beside what all ranges have in common, which needs that many deviations; of
   /// several runs also alone, beside how it differs between them.
-  /// Returns: the least change that would be found, as a logarithm.
+  /// Returns: the least change that noise would not hide, as a logarithm.
   double judge(judged_time& time, common_change const& common, double beside_needs,
                double alone_needs) const {
     double const change = time.change.value, beside = change - common.value;
@@ -353,7 +353,7 @@ class comparer {
     // code: how their ranges differ from each other is no noise.
     bool const alike = runs_known() || std::abs(common.value) <= limit;
     if (!alike) time.noise = std::sqrt(larger(time.within, time.of_runs));
-    if (!(change > limit && told > limit)) return least;
+    if (!(change > limit && told > limit)) return alike ? least : 0;
     bool const beyond = alike && told > needed * time.noise;
     // Code makes most calls slower; of two runs alone nothing distinguishes a few that a busy
     // machine interrupted for milliseconds from a few that are slower.
@@ -369,7 +369,7 @@ class comparer {
       double const steps = bearable > 0 ? steps_a_run_ * time.within / bearable : 1e9;
       if (steps < 1e5) time.steps_to_decide = static_cast<std::size_t>(std::ceil(steps)) + 1;
     }
-    return least;
+    return alike ? least : 0;
   }
 
   void judge_step() {
@@ -438,6 +438,9 @@ class comparer {
 
   void note_differences(comparability& circumstances) {
     to_.notes = std::move(circumstances.notes);
+    if (!runs_known() && std::abs(std::log1p(to_.common)) > std::log1p(options_.limit))
+      to_.notes.push_back("All ranges together take " + fixed_string(1 + to_.common, 3) +
+                          " times as long, so that none is judged by itself.");
     if (options_.anyway)
       for (std::string const& each : circumstances.obstacles)
         to_.notes.push_back("Compared all the same: " + each + ".");
