@@ -46,8 +46,8 @@ struct options {
   std::uint32_t keep = 0;
   /// `attach=window`: CUPTI is in the process during windows only: it comes when one begins and
   /// goes when it ends, where it can. Requires: no other thread makes or destroys CUDA graphs when
-  /// it comes, as at the start of a session, and none launches one when it goes; it stays where such
-  /// a thread was seen.
+  /// it comes, as at the start of a session, and none launches one when it goes; it stays where
+  /// such a thread was seen.
   bool attach_in_window = false;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
