@@ -14,6 +14,15 @@
 #include <string_view>
 #include <vector>
 
+/// The handle of the library, as a program without Strata finds it; null where there is none.
+inline void* open_libcupti() {
+  void* found = nullptr;
+  for (char const* path : {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/lib64/libcupti.so",
+                           "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"})
+    if (found == nullptr) found = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return found;
+}
+
 class bare_client {
  public:
   static bare_client& instance() {
@@ -89,11 +98,7 @@ class bare_client {
   }
 
   void load() {
-    for (char const* path :
-         {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/lib64/libcupti.so",
-          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"}) {
-      if (library_ == nullptr) library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
+    library_ = open_libcupti();
     if (library_ == nullptr) {
       std::fprintf(stderr, "bare client: no libcupti is found\n");
       std::exit(1);

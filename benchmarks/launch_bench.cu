@@ -26,6 +26,7 @@
 #include <string_view>
 
 #include "bare_client.hpp"
+#include "memory.hpp"
 
 __global__ void empty() {}
 
@@ -85,15 +86,7 @@ double window(shape which, int launches, cudaStream_t stream) {
   return seconds * 1e9 / done;
 }
 
-double resident_mb() {
-  std::FILE* const file = std::fopen("/proc/self/status", "r");
-  char line[256];
-  double kb = 0.0;
-  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
-    if (std::strncmp(line, "VmRSS:", 6) == 0) kb = std::atof(line + 6);
-  if (file != nullptr) std::fclose(file);
-  return kb / 1024.0;
-}
+double resident_mb() { return memory_kib("VmRSS") / 1024.0; }
 
 strata::options trace_only(bool with_files, std::string const& out) {
   strata::options how;

@@ -39,6 +39,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bare_client.hpp"
+#include "memory.hpp"
+
 __global__ void work(float* out, int n) {
   int const i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < n) out[i] += 1.0f;
@@ -72,15 +75,7 @@ void tell(std::string_view what, double us) {
   std::printf(",\"%.*s\":%.3f", static_cast<int>(what.size()), what.data(), us);
 }
 
-double resident_mb() {
-  std::FILE* const file = std::fopen("/proc/self/status", "r");
-  char line[256];
-  double kb = 0.0;
-  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
-    if (std::strncmp(line, "VmRSS:", 6) == 0) kb = std::atof(line + 6);
-  if (file != nullptr) std::fclose(file);
-  return kb / 1024.0;
-}
+double resident_mb() { return memory_kib("VmRSS") / 1024.0; }
 
 // ---- CUPTI ----
 
@@ -160,10 +155,7 @@ class client {
   }
   void load() {
     if (library_ != nullptr) return;
-    for (char const* path :
-         {"libcupti.so.13", "libcupti.so.12", "/usr/local/cuda/lib64/libcupti.so",
-          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"})
-      if (library_ == nullptr) library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    library_ = open_libcupti();
     if (library_ == nullptr) std::exit(2);
     bind(subscribe_, "cuptiSubscribe");
     bind(unsubscribe_, "cuptiUnsubscribe");

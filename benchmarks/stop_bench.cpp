@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "memory.hpp"
+
 namespace {
 
 using strata::detail::activity_store;
@@ -29,17 +31,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 /// MB that the process has in memory: now (`VmRSS`), or at most since `forget_peak` (`VmHWM`).
-double memory_mb(char const* what) {
-  char line[128];
-  long kilobytes = 0;
-  if (std::FILE* const file = std::fopen("/proc/self/status", "r")) {
-    while (std::fgets(line, sizeof line, file) != nullptr)
-      if (std::strncmp(line, what, std::strlen(what)) == 0)
-        kilobytes = std::strtol(line + std::strlen(what) + 1, nullptr, 10);
-    std::fclose(file);
-  }
-  return static_cast<double>(kilobytes) * 1024.0 / 1e6;
-}
+double memory_mb(char const* what) { return memory_kib(what) * 1024.0 / 1e6; }
 double resident_mb() { return memory_mb("VmRSS"); }
 void forget_peak() {
   if (std::FILE* const file = std::fopen("/proc/self/clear_refs", "w")) {

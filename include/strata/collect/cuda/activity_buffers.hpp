@@ -274,8 +274,7 @@ class activity_buffers {
       system_lock lock(store_.mutex());
       arrived = store_.queue().size() != 0;
     }
-    if (arrived && attached_)
-      sample_clocks();  // so that the times of these records lie between two samples
+    if (arrived) sample_clocks();  // so that the times of these records lie between two samples
     system_lock lock(store_.mutex());
     take(store_.queue(), store_.names(), bridge_);
   }
