@@ -59,6 +59,26 @@ TEST_CASE("contexts that go while nobody follows them are not waited for") {
   fake::nothing_lost(s.profile());
 }
 
+TEST_CASE("a call under way while CUPTI goes and comes is no later call's") {
+  static traced* first = nullptr;
+  static traced* second = nullptr;
+  first = new traced;
+  launch_in_range(50);
+  fake_set_call_hook([] {
+    delete first;
+    second = new traced;
+    launch_in_range(100);  // one of them has the number that the call under way had
+  });
+  launch();
+  second->stop();
+  profile const& p = second->profile();
+  CHECK(p.launches.size() == 100);
+  CHECK(row(p, "work").self.kernels == 100);
+  CHECK(p.losses.uncorrelated == 0);
+  delete second;
+  check_gone();
+}
+
 TEST_CASE("a call that comes first takes CUPTI along where the session's own does not call back") {
   fake_hide_clients_calls(1);
   std::size_t const before = fake_calls("cuptiFinalize");

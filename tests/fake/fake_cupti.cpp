@@ -122,19 +122,21 @@ void call_back(cupti::domain where, std::uint32_t id, const void* data) {
   state& s = the_state();
   cupti::callback_function* callback = nullptr;
   void* user = nullptr;
+  const bool api = where == cupti::domain::driver_api || where == cupti::domain::runtime_api;
+  const bool at_exit =
+      api && static_cast<const cupti::api_data*>(data)->site == cupti::api_site::exit;
+  const bool begins = api && !at_exit;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
     if (!s.subscribed || s.detaching || s.callbacks.count({static_cast<int>(where), id}) == 0)
       return;
+    if (begins && call_began_in != s.stays) return;
     callback = s.callback;
     user = s.user;
     ++s.callbacks_under_way;
     ++s.callbacks_made;
   }
   const int resource = where == cupti::domain::resource ? 1 : 0;
-  const bool api = where == cupti::domain::driver_api || where == cupti::domain::runtime_api;
-  const bool at_exit =
-      api && static_cast<const cupti::api_data*>(data)->site == cupti::api_site::exit;
   if (auto* const hook = callback_hook.exchange(nullptr)) hook();
   in_resource_callback += resource;
   ++in_callback;
@@ -261,7 +263,11 @@ void queue_record(const void* prefix, std::size_t size) {
   state& s = the_state();
   const cupti::activity_kind kind = static_cast<const cupti::record*>(prefix)->kind;
   std::unique_lock<std::mutex> lock(s.mutex);
-  if (s.kinds.count(static_cast<std::uint32_t>(kind)) == 0) return;
+  auto const recorded = [&] {
+    return (call_began_in == 0 || call_began_in == s.stays) &&
+           s.kinds.count(static_cast<std::uint32_t>(kind)) != 0;
+  };
+  if (!recorded()) return;
   pending_record record;
   record.bytes.assign(stride_of(kind, s.version), std::uint8_t{0xA5});  // what is appended is noise
   std::memcpy(record.bytes.data(), prefix, std::min(size, record.bytes.size()));
@@ -271,7 +277,7 @@ void queue_record(const void* prefix, std::size_t size) {
     lock.unlock();
     const bool granted = request_buffer();
     lock.lock();
-    if (s.kinds.count(static_cast<std::uint32_t>(kind)) == 0) return;  // switched off meanwhile
+    if (!recorded()) return;  // switched off meanwhile
     if (!granted) {
       ++s.dropped;
       return;

@@ -22,16 +22,20 @@ struct api_call {
   std::uint32_t context = 1;
 };
 
+std::atomic<void (*)()> call_hook{nullptr};
+
 // Calls back around `body`, as CUPTI does, and hands it the correlation id unless the call fails.
 template <class Body>
 std::uint32_t perform(const api_call& call, Body body) {
   state& s = the_state();
+  std::uint64_t const outer = call_began_in;
   std::uint32_t correlation = 0;
   bool runtime = false;
   int status = 0;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
     correlation = ++s.correlation;
+    call_began_in = s.stays;
     ++s.calls_under_way;
     runtime = s.runtime_api && call.runtime != nullptr;
     std::swap(status, s.next_call_result);
@@ -56,11 +60,13 @@ std::uint32_t perform(const api_call& call, Body body) {
   };
   if (runtime) tell(domain::runtime_api, cupti::api_site::enter);
   tell(domain::driver_api, cupti::api_site::enter);
+  if (auto* const hook = call_hook.exchange(nullptr)) hook();
   if (status == 0) status = body(correlation);
   tell(domain::driver_api, cupti::api_site::exit);
   if (runtime) tell(domain::runtime_api, cupti::api_site::exit);
   const std::lock_guard<std::mutex> lock(s.mutex);
   --s.calls_under_way;
+  call_began_in = outer;
   return correlation;
 }
 
@@ -241,6 +247,8 @@ using fake::the_state;
 using fake::with_state;
 
 extern "C" {
+
+FAKE_EXPORT void fake_set_call_hook(void (*hook)()) { fake::call_hook.store(hook); }
 
 // ---- conditions ----
 

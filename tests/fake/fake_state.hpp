@@ -115,6 +115,10 @@ struct state : settings {
 
 state& the_state();
 
+/// The stay of CUPTI in which this thread's call began, 0 outside of calls: what it leaves in a
+/// later one is not recorded, but it ends there.
+inline thread_local std::uint64_t call_began_in = 0;
+
 // With the mutex held.
 void misuse(state& s, const char* what);
 const char* intern(state& s, const char* name);

@@ -492,9 +492,11 @@ class activity_collector {
     launch_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
-    // A call that was under way when the callbacks began: its begin was not noted in this session.
-    if (launch.begin < window_begin_.load(detail::memory_order_relaxed) || launch.begin > end)
+    // The call was under way when the callbacks began; its number may be of CUPTI's stay before.
+    if (launch.begin < window_begin_.load(detail::memory_order_relaxed) || launch.begin > end) {
+      if (buffers_.continues_ids()) return;
       launch.begin = end;
+    }
     launch.end = end;
     launch.correlation = buffers_.id_of(call.correlation_id);
     launch.kind = kind;

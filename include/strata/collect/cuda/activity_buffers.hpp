@@ -203,6 +203,7 @@ class activity_buffers {
   std::uint32_t id_of(std::uint32_t correlation) const noexcept {
     return store_.id_of(correlation);
   }
+  bool continues_ids() const noexcept { return store_.continues_ids(); }
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {

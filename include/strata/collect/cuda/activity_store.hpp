@@ -111,6 +111,8 @@ class activity_store {
   void continue_ids(std::uint32_t newest) noexcept {
     first_id_.fetch_add(newest, memory_order_relaxed);
   }
+  /// Whether CUPTI left in a session before: a call that began then bears a number of that time.
+  bool continues_ids() const noexcept { return first_id_.load(memory_order_relaxed) != 0; }
 
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
