@@ -557,3 +557,24 @@ TEST_CASE("memory that has ended: logs are folded while their threads go on") {
   go_on.store(false);
   for (std::thread& each : all) each.join();
 }
+
+TEST_CASE("memory that has ended: a log gives back what it holds, and no call is missing") {
+  session s(quiet());
+  REQUIRE(s.start().ok());
+  strata::detail::memory_budget& budget = strata::detail::recorder::instance().state().budget;
+  auto const some = [] {
+    for (int i = 0; i < 50'000; ++i) {
+      STRATA_RANGE("some", i % 4);
+    }
+  };
+  some();
+  CHECK(budget.used() > 1'000'000);
+  budget.end();
+  some();
+  CHECK(budget.used() <= 64 * 1024);  // the last block
+  s.stop();
+  CHECK(s.profile().losses.unrecorded == 0);
+  std::uint64_t calls = s.profile().ranges.size();
+  for (strata::overflow_sums const& each : s.profile().folded) calls += each.durations.count();
+  CHECK(calls == 100'000);
+}

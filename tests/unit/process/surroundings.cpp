@@ -67,11 +67,18 @@ TEST_CASE("a program that has little memory works on, and the report is there or
   char const* const missed = "since memory is short: free some, or lower log= and buffers=";
   outcome const little("memory", "formats=csv+json+trace,log=1024");
   CHECK(has(little.with.err, "strata: wrote") != has(little.with.err, missed));
-  // Its log takes what memory there is, and gives it back for the report.
-  process_test::call_counts const calls = calls_in(little.folder / "out");
-  for (auto const& each : calls) {
-    CAPTURE(each.first);
-    CHECK((each.second == 99'999 || each.second == 100'003));
+  // Its log takes what memory there is, and gives it back for the report: no call is missing that
+  // is not counted as lost.
+  fs::path const reported = little.folder / "out/profile.json";
+  if (fs::exists(reported)) {
+    std::uint64_t calls = 0;
+    for (auto const& each : calls_in(little.folder / "out")) calls += each.second;
+    std::string const text = content(reported);
+    std::string const key = "\"unrecorded\":";
+    std::uint64_t const lost = std::stoull(text.substr(text.find(key) + key.size()));
+    CHECK(calls <= 600'002);
+    CHECK(calls + lost >= 600'002);
+    CHECK(lost < 100);
   }
   outcome const none("no-memory", "formats=csv+json+trace,log=1024");
   CHECK(has(none.with.err, "strata: wrote") != has(none.with.err, missed));

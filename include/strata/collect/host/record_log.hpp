@@ -168,7 +168,10 @@ class record_log {
     if (b == nullptr || position - b->first >= b->count.load(memory_order_acquire)) return nullptr;
     return b->records() + (position - b->first);
   }
-  /// Threads: the owner. The position of the first record that drop_last would take.
+  /// Threads: the owner. The position of the first record, and of the first of the last block.
+  std::uint64_t begin() const noexcept {
+    return last_ == nullptr ? 0 : first_.load(memory_order_relaxed)->first;
+  }
   std::uint64_t last_block_begin() const noexcept { return last_ == nullptr ? 0 : last_->first; }
 
   template <class Sink>
@@ -183,13 +186,14 @@ class record_log {
     }
   }
 
-  /// Hands every record to `sink`, and frees each block that is full after its records.
-  /// Threads: any, one at a time; the owner may push meanwhile.
+  /// Hands every record to `sink`, those of the last block if `whole`, and frees each block before
+  /// the last one after its records. Threads: any, one at a time; the owner may push meanwhile.
   template <class Sink>
-  void drain(Sink&& sink) {
+  void drain(Sink&& sink, bool whole = true) {
     block* b = first_.load(memory_order_acquire);
     while (b != nullptr) {
       block* const next = b->next.load(memory_order_acquire);
+      if (next == nullptr && !whole) return;
       std::uint32_t const count = b->count.load(memory_order_acquire);
       for (std::uint32_t i = 0; i < count; ++i) sink(b->records()[i]);
       if (next == nullptr) return;  // the owner's

@@ -516,20 +516,22 @@ class thread_recorder : public range_owner {
 
   void lose() noexcept { shared_->unrecorded.fetch_add(1, memory_order_relaxed); }
 
-  /// The log is full: its newest block, or where there is none the record alone, lives on in sums.
+  /// The log is full: its newest block, or all of it where memory has ended, lives on in sums.
   STRATA_DETAIL_COLD void fold(frame const& f, std::int64_t now) noexcept {
     range_record record;
     write(record, f, now);
     system_lock lock(mutex_);
     if (folded_) return lose();
     typename record_log<attribute_record>::cursor at;
-    std::uint64_t position = ranges_.last_block_begin();
+    bool const all = shared_->budget.ended();
+    std::uint64_t position = all ? ranges_.begin() : ranges_.last_block_begin();
     auto const add = [&](range_record const& r) {
       if (position++ >= streamed_) keep_for_stream(r);
       add_to_sums(r, at);
     };
+    if (all) ranges_.drain(add, false), streamed_near_ = {};
     if (ranges_.drop_last(add)) {
-      if (streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
+      if (all || streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
       (void)ranges_.push(record);
     } else {
       add(record);
