@@ -1,4 +1,4 @@
-// A folder of its own for a test, and what is in its files.
+// A folder of its own for a test, what is in its files, and the threads that write them.
 #ifndef STRATA_TESTS_WORK_FOLDER_HPP
 #define STRATA_TESTS_WORK_FOLDER_HPP
 
@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 namespace test {
 
@@ -44,6 +45,22 @@ inline void touch(std::string const& path) {
   std::ofstream(path).put('x');
   (void)utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
 }
+
+/// The threads that were there when it was made.
+class threads_of_before {
+ public:
+  /// Returns when there are no others: a report that a thread writes is whole, and the next window
+  /// may begin.
+  void await_others() const {
+    while (now() > before_) std::this_thread::yield();
+  }
+
+ private:
+  static std::ptrdiff_t now() {
+    return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+  }
+  std::ptrdiff_t const before_ = now();
+};
 
 }  // namespace test
 

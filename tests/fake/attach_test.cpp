@@ -51,6 +51,7 @@ void window(attached const& s, std::string const& file, int number, Step step) {
     step();
     usleep(1000);
   }
+  test::threads_of_before const threads;
   test::touch(file);
   fs::path const last = s / ("out/00" + std::to_string(number) + "/memory.csv");
   for (int i = 0; i < 10'000 && !fs::exists(last); ++i) {
@@ -58,7 +59,7 @@ void window(attached const& s, std::string const& file, int number, Step step) {
     usleep(1000);
   }
   REQUIRE(fs::exists(last));
-  usleep(20'000);
+  threads.await_others();
   for (int i = 0; i < 200; ++i) step();  // looked at: who launches graphs
 }
 

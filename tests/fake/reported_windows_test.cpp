@@ -49,6 +49,7 @@ struct triggered : work_folder, strata::session {
       usleep(1000);
     }
   }
+  test::threads_of_before threads;
   void touch() const { test::touch(*this / "now"); }
   std::string file(int window, char const* name) const {
     return *this / "out/00" + std::to_string(window) + "/" + name;
@@ -138,7 +139,7 @@ TEST_CASE("every=N,keep=K: each window has its work and its counters, and none c
     for (; steps < 100 * number + 1; ++steps) s.step(number);  // the pass
     for (int i = 0; i < 5'000 && !fs::exists(s.file(number, "counters_wide.csv")); ++i)
       usleep(1000);
-    usleep(20'000);
+    s.threads.await_others();
     std::string const ranges = content(s.file(number, "ranges.csv"));
     CHECK(cell(ranges, "calls") == "2");
     CHECK(cell(ranges, "kernels") == std::to_string(2 * number));

@@ -545,11 +545,12 @@ TEST_CASE("memory that has ended: logs are folded while their threads go on") {
       while (go_on.load(std::memory_order_relaxed)) work(1);
     });
   }
+  strata::detail::memory_budget& budget = strata::detail::recorder::instance().state().budget;
   for (int round = 0; round < 8; ++round) {
     session s(quiet());
     REQUIRE(s.start().ok());
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    strata::detail::recorder::instance().state().budget.end();  // as where an allocation failed
+    while (budget.used() < 1'000'000) std::this_thread::yield();
+    budget.end();  // as where an allocation failed
     s.stop();
     CHECK(s.profile().ranges.empty());
     CHECK(s.profile().losses.ranges_folded > 0);

@@ -59,16 +59,7 @@ struct server {
     REQUIRE(session.start().ok());
   }
   std::string report(char const* number) const { return out + "/" + number; }
-  /// The thread that writes a report has ended: the next window may begin.
-  void await_writer() const {
-    while (threads() != threads_) std::this_thread::sleep_for(1ms);
-  }
-
- private:
-  static std::ptrdiff_t threads() {
-    return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
-  }
-  std::ptrdiff_t const threads_ = threads();
+  test::threads_of_before threads;
 };
 
 }  // namespace
@@ -211,7 +202,7 @@ TEST_CASE("the memory of a window is given back before the next one") {
     most = (std::max)(most, used());
   }
   CHECK(calls_in(s.report("001")) == call_counts{{"many", 200'000}});
-  s.await_writer();
+  s.threads.await_others();
   serve_many();
   CHECK(most - before > std::int64_t{6} << 20);
   CHECK(used() - before < std::int64_t{1} << 20);
@@ -371,7 +362,7 @@ struct periodic : server {
     std::snprintf(name, sizeof name, "%03d", number);
     for (int i = 0; i < 5'000 && !fs::exists(report(name) + "/memory.csv"); ++i)
       std::this_thread::sleep_for(1ms);
-    await_writer();
+    threads.await_others();
   }
 };
 
