@@ -115,7 +115,7 @@ inline ending run(texts command, texts more_environment = {},
     dup2(err[1], 2);
     for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGABRT, SIGSEGV, SIGPIPE})
       std::signal(signal, SIG_DFL);
-    alarm(20);
+    alarm(60);
     execve(arguments[0], arguments.data(), variables.data());
     _exit(127);
   }
