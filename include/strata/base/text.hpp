@@ -168,6 +168,26 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
+// What is added to a temporary text goes into that text. The standard library's own + makes another
+// string, and code to destroy it, at each step. The result is the temporary itself: no reference
+// keeps it alive.
+
+inline std::string&& operator+(std::string&& text, char const* more) {
+  return std::move(text.append(more));
+}
+inline std::string&& operator+(std::string&& text, std::string const& more) {
+  return std::move(text.append(more));
+}
+inline std::string&& operator+(std::string&& text, std::string&& more) {
+  return std::move(text.append(more));
+}
+inline std::string&& operator+(std::string&& text, char more) {
+  return std::move(text.append(1, more));
+}
+inline std::string&& operator+(char const* before, std::string&& text) {
+  return std::move(text.insert(0, before));
+}
+
 /// A number as people read it; the unit apart, so that a column can align both.
 struct quantity {
   std::string number;
