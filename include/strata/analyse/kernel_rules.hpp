@@ -89,8 +89,7 @@ class kernel_rules : protected finding_context {
 
   /// Calls `look(row, time)` for each range whose own kernels are worth it. False where `key` has
   /// no value in any.
-  template <class Look>
-  bool each_counted(std::string_view key, Look look) {
+  bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
