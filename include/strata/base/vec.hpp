@@ -63,6 +63,19 @@ class vec_base {
   using copier = void (*)(void* to, void const* from);
 
   STRATA_DETAIL_ALWAYS_INLINE vec_base() noexcept = default;
+  /// Copies, as add_copies makes them.
+  STRATA_DETAIL_COLD vec_base(vec_type const& type, copier copy, void const* from, std::size_t step,
+                              std::size_t count) {
+    unfinished undo{this, type};
+    add_copies(type, copy, from, step, count);
+    undo.of = nullptr;
+  }
+  /// Elements as resize_to makes them.
+  STRATA_DETAIL_COLD vec_base(vec_type const& type, std::size_t count, void (*make)(void* to)) {
+    unfinished undo{this, type};
+    resize_to(type, count, make);
+    undo.of = nullptr;
+  }
   vec_base(vec_base const&) = delete;
   vec_base& operator=(vec_base const&) = delete;
   STRATA_DETAIL_ALWAYS_INLINE ~vec_base() = default;
@@ -167,16 +180,35 @@ class vec_base {
     for (; size_ < count; ++size_) make(place(type, size_));
   }
 
+  /// Cuts off elements, or appends copies of one.
+  STRATA_DETAIL_COLD void resize_to(vec_type const& type, std::size_t count, copier copy,
+                                    void const* value) {
+    if (count <= size_) return shrink(type, count);
+    add_copies(type, copy, value, 0, count - size_);
+  }
+
   STRATA_DETAIL_COLD void shrink(vec_type const& type, std::size_t size) noexcept {
     relocate(type, nullptr, place(type, size), size_ - size);
     size_ = size;
   }
 
-  STRATA_DETAIL_COLD void remove(vec_type const& type, std::size_t at, std::size_t count) noexcept {
-    if (count == 0) return;
-    relocate(type, nullptr, place(type, at), count);
-    relocate(type, place(type, at), place(type, at + count), size_ - at - count);
-    size_ -= count;
+  STRATA_DETAIL_COLD void* remove(vec_type const& type, void const* first,
+                                  void const* last) noexcept {
+    std::size_t const at = index_of(type, first);
+    std::size_t const count = index_of(type, last) - at;
+    if (count > 0) {
+      relocate(type, nullptr, place(type, at), count);
+      relocate(type, place(type, at), place(type, at + count), size_ - at - count);
+      size_ -= count;
+    }
+    return place(type, at);
+  }
+
+  /// Puts what `value` is moved out of before an element.
+  STRATA_DETAIL_COLD void* insert_moved(vec_type const& type, void const* before, void* value) {
+    std::size_t const at = index_of(type, before);
+    type.move == nullptr ? add_plain(type, value) : add_moved(type, value);
+    return bring_last(type, at, 1);
   }
 
   /// Moves the last `count` elements to before `at`.
@@ -203,6 +235,13 @@ class vec_base {
     former.take(*this);
     take(from);
     former.free_all(type);
+  }
+
+  STRATA_DETAIL_COLD void copy_from(vec_type const& type, copier copy, vec_base const& from) {
+    if (this == &from) return;
+    vec_base made(type, copy, from.data_, 1, from.size_);
+    swap_with(made);
+    made.free_all(type);
   }
 
   /// Whether `a` belongs before `b`; the context is the comparison's own.
@@ -236,6 +275,14 @@ class vec_base {
   std::size_t capacity_ = 0;
 
  private:
+  /// Frees all of a vec whose construction throws.
+  struct unfinished {
+    vec_base* of;
+    vec_type const& type;
+    ~unfinished() {
+      if (of != nullptr) of->free_all(type);
+    }
+  };
   /// Destroys the copies that were made when the next one throws.
   struct unmade {
     vec_base& of;
@@ -244,6 +291,12 @@ class vec_base {
     ~unmade() { of.shrink(type, to); }
   };
 
+  std::size_t index_of(vec_type const& type, void const* element) const noexcept {
+    if (element == data_) return 0;
+    auto const offset =
+        static_cast<unsigned char const*>(element) - static_cast<unsigned char const*>(data_);
+    return static_cast<std::size_t>(offset) / type.size;
+  }
   void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
     return data_ == nullptr ? nullptr
                             : static_cast<unsigned char*>(data_) + at * type.size + offset;
@@ -355,19 +408,20 @@ class vec : public detail::vec_base {
   using difference_type = std::ptrdiff_t;
 
   STRATA_DETAIL_ALWAYS_INLINE vec() noexcept = default;
-  explicit vec(std::size_t count) : vec() { resize(count); }
-  vec(std::size_t count, Value const& value) : vec() { resize(count, value); }
-  vec(std::initializer_list<Value> values) : vec() { append(values.begin(), 1, values.size()); }
+  STRATA_DETAIL_ALWAYS_INLINE explicit vec(std::size_t count) : vec_base(type(), count, maker()) {}
+  STRATA_DETAIL_ALWAYS_INLINE vec(std::size_t count, Value const& value)
+      : vec_base(type(), copying(), &value, 0, count) {}
+  vec(std::initializer_list<Value> values)
+      : vec_base(type(), copying(), values.begin(), 1, values.size()) {}
   template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
   vec(Iterator first, Iterator last) : vec() {
     add_range(first, last);
   }
-  STRATA_DETAIL_ALWAYS_INLINE vec(vec const& other) : vec() {
-    append(other.data(), 1, other.size_);
-  }
+  STRATA_DETAIL_ALWAYS_INLINE vec(vec const& other)
+      : vec_base(type(), copying(), other.data_, 1, other.size_) {}
   STRATA_DETAIL_ALWAYS_INLINE vec(vec&& other) noexcept { take(other); }
-  vec& operator=(vec const& other) {
-    if (this != &other) vec(other).swap(*this);
+  STRATA_DETAIL_ALWAYS_INLINE vec& operator=(vec const& other) {
+    copy_from(type(), copying(), other);
     return *this;
   }
   STRATA_DETAIL_ALWAYS_INLINE vec& operator=(vec&& other) noexcept {
@@ -426,7 +480,7 @@ class vec : public detail::vec_base {
     if constexpr (detail::is_plain<Value>) {
       add_plain(type(), &value);
     } else {
-      append(&value, 0, 1);
+      add_copies(type(), copying(), &value, 0, 1);
     }
   }
   STRATA_DETAIL_ALWAYS_INLINE void push_back(movable&& value) { add_moved(type(), &value); }
@@ -438,45 +492,32 @@ class vec : public detail::vec_base {
   STRATA_DETAIL_ALWAYS_INLINE void pop_back() noexcept { cut(size_ - 1); }
 
   STRATA_DETAIL_ALWAYS_INLINE void clear() noexcept { cut(0); }
-  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count) {
-    // Zero is no null of a pointer to a member.
-    if constexpr (!std::is_class<Value>::value && !std::is_member_pointer<Value>::value) {
-      resize_to(type(), count, nullptr);
-    } else {
-      resize_to(type(), count, &detail::make_element<Value>);
-    }
-  }
-  void resize(std::size_t count, Value const& value) {
-    if (count <= size_) return cut(count);
-    append(&value, 0, count - size_);
+  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count) { resize_to(type(), count, maker()); }
+  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count, Value const& value) {
+    resize_to(type(), count, copying(), &value);
   }
   /// The value may not be an element.
-  void assign(std::size_t count, Value const& value) {
+  STRATA_DETAIL_ALWAYS_INLINE void assign(std::size_t count, Value const& value) {
     cut(0);
-    append(&value, 0, count);
+    resize(count, value);
   }
   template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
   void assign(Iterator first, Iterator last) {
     vec(first, last).swap(*this);
   }
 
-  Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
-  Value* erase(Value const* first, Value const* last) noexcept {
-    Value* const at = begin() + (first - begin());
-    remove(type(), static_cast<std::size_t>(first - begin()),
-           static_cast<std::size_t>(last - first));
-    return at;
+  STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
+  STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* first, Value const* last) noexcept {
+    return static_cast<Value*>(remove(type(), first, last));
   }
 
   Value* insert(Value const* at, Value const& value) { return insert(at, 1, value); }
-  Value* insert(Value const* at, Value&& value) {
-    std::size_t const place = index_at(at);
-    push_back(static_cast<Value&&>(value));
-    return bring(place, 1);
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value&& value) {
+    return static_cast<Value*>(insert_moved(type(), at, &value));
   }
   Value* insert(Value const* at, std::size_t count, Value const& value) {
     std::size_t const place = index_at(at);
-    append(&value, 0, count);
+    add_copies(type(), copying(), &value, 0, count);
     return bring(place, count);
   }
   template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
@@ -549,11 +590,19 @@ class vec : public detail::vec_base {
     return detail::vec_type_of<Value>;
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE void append(Value const* from, std::size_t step, std::size_t count) {
+  STRATA_DETAIL_ALWAYS_INLINE static constexpr copier copying() noexcept {
     if constexpr (detail::is_plain<Value>) {
-      add_copies(type(), nullptr, from, step, count);
+      return nullptr;
     } else {
-      add_copies(type(), &detail::copy_element<Value>, from, step, count);
+      return &detail::copy_element<Value>;
+    }
+  }
+  /// Zeros without one; but zero is no null of a pointer to a member.
+  STRATA_DETAIL_ALWAYS_INLINE static constexpr auto maker() noexcept -> void (*)(void*) {
+    if constexpr (!std::is_class<Value>::value && !std::is_member_pointer<Value>::value) {
+      return nullptr;
+    } else {
+      return &detail::make_element<Value>;
     }
   }
 
@@ -568,7 +617,7 @@ class vec : public detail::vec_base {
   void add_range(Iterator first, Iterator last) {
     if constexpr (std::is_same<Iterator, Value*>::value ||
                   std::is_same<Iterator, Value const*>::value) {
-      append(first, 1, static_cast<std::size_t>(last - first));
+      add_copies(type(), copying(), first, 1, static_cast<std::size_t>(last - first));
     } else {
       for (; first != last; ++first) emplace_back(*first);
     }
