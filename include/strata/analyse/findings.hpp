@@ -193,7 +193,7 @@ class finding_context {
   double roof_bytes_ns(double bytes, std::string_view level) const noexcept {
     return bytes / in_.roofline.rate_of(level) * 1e9;
   }
-  static std::string time(double ns) { return human_time(ns).text(); }
+  static std::string time(double ns) { return time_text(ns); }
   static std::string percent(double fraction) {
     constexpr double most = 1e4;  // what is above it has a wrong unit, or no end
     if (!known(fraction) && !(fraction > most)) return "an unknown part";

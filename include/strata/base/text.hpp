@@ -270,6 +270,10 @@ inline quantity human_count(std::uint64_t count) {
   return {in_groups(count), {}};
 }
 
+inline std::string time_text(double ns) { return human_time(ns).text(); }
+inline std::string bytes_text(double bytes) { return human_bytes(bytes).text(); }
+inline std::string count_text(std::uint64_t count) { return human_count(count).text(); }
+
 /// A share of a whole in percent with one decimal; nothing without a whole.
 inline std::string human_percent(double part, double whole) {
   if (!(whole > 0.0) || !is_finite(part)) return {};

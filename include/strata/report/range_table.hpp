@@ -460,7 +460,7 @@ class counter_view {
   }
 
   static std::string count_of(std::uint64_t count, char const* what) {
-    return human_count(count).text() + ' ' + what + (count == 1 ? "" : "s");
+    return count_text(count) + ' ' + what + (count == 1 ? "" : "s");
   }
 
   /// Adds a row, if it has values.
