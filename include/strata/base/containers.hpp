@@ -20,29 +20,6 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Something to call, for the time of a call that takes it: one body serves all that it is called
-/// with, where a template is compiled for each. For what is cold.
-template <class Signature>
-class callback;
-template <class Result, class... Given>
-class callback<Result(Given...)> {
- public:
-  template <class Body>
-  STRATA_DETAIL_ALWAYS_INLINE callback(Body const& body) noexcept
-      : body_(&body), run_(&run<Body>) {}
-
-  Result operator()(Given... given) const { return run_(body_, given...); }
-
- private:
-  template <class Body>
-  static Result run(void const* body, Given... given) {
-    return (*static_cast<Body const*>(body))(given...);
-  }
-
-  void const* body_;
-  Result (*run_)(void const*, Given...);
-};
-
 /// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
 template <class First, class Second>
 struct pair {

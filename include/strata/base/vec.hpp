@@ -17,10 +17,32 @@ STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
+/// Something to call, for the time of a call that takes it: one body serves all that it is called
+/// with, where a template is compiled for each. For what is cold.
+template <class Signature>
+class callback;
+template <class Result, class... Given>
+class callback<Result(Given...)> {
+ public:
+  template <class Body>
+  STRATA_DETAIL_ALWAYS_INLINE callback(Body const& body) noexcept
+      : body_(&body), run_(&run<Body>) {}
+
+  Result operator()(Given... given) const { return run_(body_, given...); }
+
+ private:
+  template <class Body>
+  static Result run(void const* body, Given... given) {
+    return (*static_cast<Body const*>(body))(given...);
+  }
+
+  void const* body_;
+  Result (*run_)(void const*, Given...);
+};
+
 /// Runs a body. Returns: false where it ended for want of memory; without exceptions the program
 /// ends then.
-template <class Body>
-bool if_memory_allows(Body&& body) noexcept {
+inline bool if_memory_allows(callback<void()> body) noexcept {
 #if defined(__cpp_exceptions)
   try {
     return static_cast<void>(body()), true;

@@ -294,8 +294,7 @@ class session_core {
   }
 
   /// Does a part of what a session does, or leaves it out for want of memory.
-  template <class Body>
-  void attempt(Body&& body) noexcept {
+  void attempt(callback<void()> body) noexcept {
     guest const as_guest;
     if (!if_memory_allows(body)) (void)short_of_memory(left_out);
   }
