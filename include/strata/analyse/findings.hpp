@@ -157,6 +157,10 @@ class finding_context {
   static void prove(finding& of, char const* column, double value, char const* unit) {
     prove(of, std::string_view(column), value, std::string_view(unit));
   }
+  /// By a counted value of the range's own kernels.
+  void prove_own(finding& of, std::size_t row, char const* key, char const* unit) const {
+    prove(of, key, own(row, key), unit);
+  }
 
   bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".

@@ -188,6 +188,13 @@ inline std::string&& operator+(char const* before, std::string&& text) {
   return std::move(text.insert(0, before));
 }
 
+/// Appends to a list in a text, as in `a, b`. What is empty is no part.
+inline void add_part(std::string& list, std::string_view part, char const* between = ", ") {
+  if (part.empty()) return;
+  if (!list.empty()) list.append(between);
+  list.append(part);
+}
+
 /// A number as people read it; the unit apart, so that a column can align both.
 struct quantity {
   std::string number;

@@ -196,7 +196,7 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
 inline std::string device_text(report_input const& input) {
   steps_summary const& steps = input.steps;
   std::string text;
-  auto const add = [&text](std::string const& part) { text += (text.empty() ? "" : " | ") + part; };
+  auto const add = [&text](std::string_view part) { add_part(text, part, " | "); };
   if (!input.source.traced) {
     add("host times only");
   } else {
@@ -252,8 +252,10 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   if (table.findings.size() > 1)
     more = std::to_string(table.findings.size() - 1) + " more in findings.json";
   if (std::size_t const open = table.undecided.size(); open > 0)
-    more += (more.empty() ? "" : "; ") + std::string("counters=findings would decide ") +
-            std::to_string(open) + (open == 1 ? " rule" : " rules") + " more";
+    add_part(more,
+             "counters=findings would decide " + std::to_string(open) +
+                 (open == 1 ? " rule" : " rules") + " more",
+             "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }
 

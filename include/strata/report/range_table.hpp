@@ -464,7 +464,7 @@ class counter_view {
   }
 
   /// Adds a row, if it has values.
-  void add(std::string const& label, std::size_t level, std::size_t row, counter_scope scope) {
+  void add(std::string_view label, std::size_t level, std::size_t row, counter_scope scope) {
     if (!counters_.has_value(row, scope)) return;
     vec<double> values;
     for (std::size_t i = 0; i < at_.size(); ++i) {
@@ -485,7 +485,7 @@ class counter_view {
   }
 
   /// Names the first ranges whose own work differed between the counting steps.
-  void add_differing(std::string const& label, std::size_t row) {
+  void add_differing(std::string_view label, std::size_t row) {
     constexpr int most = 3;
     if (row >= counters_.work.size() || counters_.work[row] == 0 || differing_count_ > most) return;
     differing_ += differing_count_ == 0 ? "" : ", ";

@@ -157,19 +157,14 @@ inline std::size_t usable_width(table_options const& options) noexcept {
   return options.width < 40 ? 40 : static_cast<std::size_t>(options.width);
 }
 
-inline void append_part(std::string& line, std::string const& part) {
-  if (part.empty()) return;
-  if (!line.empty()) line += " | ";
-  line += part;
-}
-
 /// `train | node7 | rank 1 | 2 x NVIDIA H200 (132 SMs)`
 inline std::string where_text(profile_environment const& e) {
   std::string line = "Strata " + version_text();
+  auto const add = [&line](std::string_view part) { add_part(line, part, " | "); };
   std::string const program = e.command.substr(0, e.command.find(' '));
-  append_part(line, console_text(program.substr(program.rfind('/') + 1)));
-  append_part(line, console_text(e.host));
-  if (e.rank >= 0) append_part(line, "rank " + std::to_string(e.rank));
+  add(console_text(program.substr(program.rfind('/') + 1)));
+  add(console_text(e.host));
+  if (e.rank >= 0) add("rank " + std::to_string(e.rank));
   for (profile_device const& device : e.devices) {
     std::size_t same = 0;  // devices of one kind are named once
     profile_device const* first = nullptr;
@@ -179,10 +174,10 @@ inline std::string where_text(profile_environment const& e) {
       ++same;
     }
     if (first != &device) continue;
-    append_part(line, (same > 1 ? std::to_string(same) + " x " : "") + console_text(device.name) +
-                          " (" + std::to_string(device.multiprocessors) + " SMs)");
+    add((same > 1 ? std::to_string(same) + " x " : "") + console_text(device.name) + " (" +
+        std::to_string(device.multiprocessors) + " SMs)");
   }
-  if (e.devices.empty()) append_part(line, console_text(e.cpu));
+  if (e.devices.empty()) add(console_text(e.cpu));
   return line;
 }
 

@@ -243,16 +243,18 @@ class options_reader {
     std::string all;
     for (key_row const& each : keys) {
       nearest.consider(each.key);
-      all += (all.empty() ? "" : ", ") + std::string(each.key);
+      add_part(all, each.key);
     }
     return "STRATA: there is no key \"" + quoted(key) + '"' + meant(nearest, "") +
            "; the keys are " + all + '.';
   }
 
   void wrong(std::string_view key, std::string_view value, std::string_view wanted,
-             std::string const& hint = ":") {
-    problems_->push_back("STRATA: \"" + std::string(key) + "=" + quoted(value) + "\" is ignored" +
-                         hint + ' ' + std::string(key) + " takes " + std::string(wanted) + ".");
+             std::string_view hint = ":") {
+    std::string text = "STRATA: \"";
+    text.append(key).append("=").append(quoted(value)).append("\" is ignored").append(hint);
+    text.append(" ").append(key).append(" takes ").append(wanted).append(".");
+    problems_->push_back(std::move(text));
   }
 
   void number(std::string_view key, std::string_view value, std::uint32_t& to,
@@ -340,7 +342,7 @@ class options_reader {
     for (std::string_view item; take(value, item);) {
       bool const of_cpu = item == "cpu" || item.substr(0, 4) == "cpu_";
       std::string& list = of_cpu ? to_->cpu_counters : to_->counters;
-      list.append(list.empty() ? "" : "+").append(item);
+      add_part(list, item, "+");
     }
     if (!to_->counters.empty()) to_->trace = true;  // the CPU's need none
   }

@@ -239,7 +239,7 @@ class report_files {
   void say_written() const {
     if (written_.empty()) return;
     std::string names;
-    for (std::string const& each : written_) names += (names.empty() ? "" : ",") + each;
+    for (std::string const& each : written_) add_part(names, each, ",");
     bool const several = written_.size() > 1;  // a shell expands {a,b}, not {a}
     std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
                  directory_.path().c_str(), names.c_str());
