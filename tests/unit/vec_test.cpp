@@ -275,9 +275,6 @@ TEST_CASE("a vec is made from what a std::vector holds") {
   char const text[] = "text";
   CHECK(vec<char>(text, text + 4).size() == 4);
   CHECK(vec<std::uint32_t>(3, 1).size() == 3);
-  vec<std::string> names{"c"};
-  names.assign(from.begin(), from.end());
-  CHECK(names == made);
 }
 
 TEST_CASE("elements are aligned as malloc aligns") {

@@ -17,43 +17,6 @@ STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
-/// Something to call, for the time of a call that takes it: one body serves all that it is called
-/// with, where a template is compiled for each. For what is cold.
-template <class Signature>
-class callback;
-template <class Result, class... Given>
-class callback<Result(Given...)> {
- public:
-  template <class Body>
-  STRATA_DETAIL_ALWAYS_INLINE callback(Body const& body) noexcept
-      : body_(&body), run_(&run<Body>) {}
-
-  Result operator()(Given... given) const { return run_(body_, given...); }
-
- private:
-  template <class Body>
-  static Result run(void const* body, Given... given) {
-    return (*static_cast<Body const*>(body))(given...);
-  }
-
-  void const* body_;
-  Result (*run_)(void const*, Given...);
-};
-
-/// Runs a body. Returns: false where it ended for want of memory; without exceptions the program
-/// ends then.
-inline bool if_memory_allows(callback<void()> body) noexcept {
-#if defined(__cpp_exceptions)
-  try {
-    return static_cast<void>(body()), true;
-  } catch (std::bad_alloc const&) {
-    return false;
-  }
-#else
-  return static_cast<void>(body()), true;
-#endif
-}
-
 /// Memory is short: throws std::bad_alloc. Without exceptions the program ends, and it is said why.
 [[noreturn]] STRATA_DETAIL_COLD inline void out_of_memory() {
 #if defined(__cpp_exceptions)
@@ -81,22 +44,14 @@ class vec_base {
   std::size_t capacity() const noexcept { return capacity_; }
 
  protected:
-  /// Makes a copy where nothing lives. Null: memcpy does.
+  /// Makes a copy where nothing lives, or a value of its own. Null: memcpy does, or zeros.
   using copier = void (*)(void* to, void const* from);
 
   STRATA_DETAIL_ALWAYS_INLINE vec_base() noexcept = default;
   /// Copies, as add_copies makes them.
   STRATA_DETAIL_COLD vec_base(vec_type const& type, copier copy, void const* from, std::size_t step,
                               std::size_t count) {
-    unfinished undo{this, type};
     add_copies(type, copy, from, step, count);
-    undo.of = nullptr;
-  }
-  /// Elements as resize_to makes them.
-  STRATA_DETAIL_COLD vec_base(vec_type const& type, std::size_t count, void (*make)(void* to)) {
-    unfinished undo{this, type};
-    resize_to(type, count, make);
-    undo.of = nullptr;
   }
   vec_base(vec_base const&) = delete;
   vec_base& operator=(vec_base const&) = delete;
@@ -161,7 +116,7 @@ class vec_base {
   }
 
   /// Appends copies; the values may be elements. Step 1 takes consecutive values, step 0 the same
-  /// one.
+  /// one; where `from` is null new values are made.
   STRATA_DETAIL_COLD void add_copies(vec_type const& type, copier copy, void const* from,
                                      std::size_t step, std::size_t count) {
     if (count == 0) return;
@@ -172,34 +127,20 @@ class vec_base {
       grow(type, size_ + count);
       if (own) from = place(type, 0, offset);
     }
-    if (copy == nullptr && step == 1) {
-      std::memcpy(place(type, size_), from, count * type.size);
+    if (copy == nullptr && (step == 1 || from == nullptr)) {
+      from == nullptr ? std::memset(place(type, size_), 0, count * type.size)
+                      : std::memcpy(place(type, size_), from, count * type.size);
       size_ += count;
       return;
     }
     unmade undo{*this, type, size_};
     for (; count > 0; --count) {
-      if (copy == nullptr) {
-        std::memcpy(place(type, size_), from, type.size);
-      } else {
-        copy(place(type, size_), from);
-      }
+      copy == nullptr ? static_cast<void>(std::memcpy(place(type, size_), from, type.size))
+                      : copy(place(type, size_), from);
       ++size_;
       from = static_cast<unsigned char const*>(from) + step * type.size;
     }
     undo.to = size_;
-  }
-
-  /// Makes elements where there are fewer; zeros without `make`.
-  STRATA_DETAIL_COLD void resize_to(vec_type const& type, std::size_t count,
-                                    void (*make)(void* to)) {
-    if (count <= size_) return shrink(type, count);
-    grow(type, count);
-    if (make == nullptr) {
-      std::memset(place(type, size_), 0, (count - size_) * type.size);
-      size_ = count;
-    }
-    for (; size_ < count; ++size_) make(place(type, size_));
   }
 
   /// Cuts off elements, or appends copies of one.
@@ -231,6 +172,14 @@ class vec_base {
     std::size_t const at = index_of(type, before);
     type.move == nullptr ? add_plain(type, value) : add_moved(type, value);
     return bring_last(type, at, 1);
+  }
+
+  /// Puts copies, as add_copies makes them, before an element.
+  STRATA_DETAIL_COLD void* insert_copies(vec_type const& type, void const* before, copier copy,
+                                         void const* from, std::size_t step, std::size_t count) {
+    std::size_t const at = index_of(type, before);
+    add_copies(type, copy, from, step, count);
+    return bring_last(type, at, count);
   }
 
   /// Moves the last `count` elements to before `at`.
@@ -297,26 +246,23 @@ class vec_base {
   std::size_t capacity_ = 0;
 
  private:
-  /// Frees all of a vec whose construction throws.
-  struct unfinished {
-    vec_base* of;
-    vec_type const& type;
-    ~unfinished() {
-      if (of != nullptr) of->free_all(type);
-    }
-  };
-  /// Destroys the copies that were made when the next one throws.
+  /// Destroys the copies that were made when the next one throws, and frees what has no elements:
+  /// it may be under construction.
   struct unmade {
     vec_base& of;
     vec_type const& type;
     std::size_t to;
-    ~unmade() { of.shrink(type, to); }
+    ~unmade() {
+      of.shrink(type, to);
+      if (to > 0) return;
+      vec_base none;
+      std::free(of.data_), of.take(none);
+    }
   };
 
   std::size_t index_of(vec_type const& type, void const* element) const noexcept {
-    if (element == data_) return 0;
     auto const offset =
-        static_cast<unsigned char const*>(element) - static_cast<unsigned char const*>(data_);
+        reinterpret_cast<std::uintptr_t>(element) - reinterpret_cast<std::uintptr_t>(data_);
     return static_cast<std::size_t>(offset) / type.size;
   }
   void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
@@ -376,7 +322,7 @@ STRATA_DETAIL_COLD void move_element(void* to, void* from, bool goes) noexcept {
 }
 
 template <class Value>
-STRATA_DETAIL_COLD void make_element(void* to) {
+STRATA_DETAIL_COLD void make_element(void* to, void const*) {
   ::new (to) Value();
 }
 
@@ -430,7 +376,8 @@ class vec : public detail::vec_base {
   using difference_type = std::ptrdiff_t;
 
   STRATA_DETAIL_ALWAYS_INLINE vec() noexcept = default;
-  STRATA_DETAIL_ALWAYS_INLINE explicit vec(std::size_t count) : vec_base(type(), count, maker()) {}
+  STRATA_DETAIL_ALWAYS_INLINE explicit vec(std::size_t count)
+      : vec_base(type(), maker(), nullptr, 0, count) {}
   STRATA_DETAIL_ALWAYS_INLINE vec(std::size_t count, Value const& value)
       : vec_base(type(), copying(), &value, 0, count) {}
   vec(std::initializer_list<Value> values)
@@ -514,7 +461,9 @@ class vec : public detail::vec_base {
   STRATA_DETAIL_ALWAYS_INLINE void pop_back() noexcept { cut(size_ - 1); }
 
   STRATA_DETAIL_ALWAYS_INLINE void clear() noexcept { cut(0); }
-  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count) { resize_to(type(), count, maker()); }
+  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count) {
+    resize_to(type(), count, maker(), nullptr);
+  }
   STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count, Value const& value) {
     resize_to(type(), count, copying(), &value);
   }
@@ -523,31 +472,22 @@ class vec : public detail::vec_base {
     cut(0);
     resize(count, value);
   }
-  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
-  void assign(Iterator first, Iterator last) {
-    vec(first, last).swap(*this);
-  }
 
   STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
   STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* first, Value const* last) noexcept {
     return static_cast<Value*>(remove(type(), first, last));
   }
 
-  Value* insert(Value const* at, Value const& value) { return insert(at, 1, value); }
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value const& value) {
+    return static_cast<Value*>(insert_copies(type(), at, copying(), &value, 0, 1));
+  }
   STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value&& value) {
     return static_cast<Value*>(insert_moved(type(), at, &value));
   }
-  Value* insert(Value const* at, std::size_t count, Value const& value) {
-    std::size_t const place = index_at(at);
-    add_copies(type(), copying(), &value, 0, count);
-    return bring(place, count);
-  }
-  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
-  Value* insert(Value const* at, Iterator first, Iterator last) {
-    std::size_t const place = index_at(at);
-    std::size_t const former = size_;
-    add_range(first, last);
-    return bring(place, size_ - former);
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value const* first,
+                                            Value const* last) {
+    auto const count = static_cast<std::size_t>(last - first);
+    return static_cast<Value*>(insert_copies(type(), at, copying(), first, 1, count));
   }
   template <class... From>
   Value* emplace(Value const* at, From&&... from) {
@@ -620,7 +560,7 @@ class vec : public detail::vec_base {
     }
   }
   /// Zeros without one; but zero is no null of a pointer to a member.
-  STRATA_DETAIL_ALWAYS_INLINE static constexpr auto maker() noexcept -> void (*)(void*) {
+  STRATA_DETAIL_ALWAYS_INLINE static constexpr copier maker() noexcept {
     if constexpr (!std::is_class<Value>::value && !std::is_member_pointer<Value>::value) {
       return nullptr;
     } else {
@@ -651,13 +591,6 @@ class vec : public detail::vec_base {
     } else {
       shrink(type(), size);
     }
-  }
-
-  STRATA_DETAIL_ALWAYS_INLINE std::size_t index_at(Value const* at) const noexcept {
-    return static_cast<std::size_t>(at - begin());
-  }
-  STRATA_DETAIL_ALWAYS_INLINE Value* bring(std::size_t at, std::size_t count) {
-    return static_cast<Value*>(bring_last(type(), at, count));
   }
 };
 
