@@ -260,8 +260,8 @@ class report_files {
       broken_ = broken_ || !done.ok();
       if (outcome.ok()) outcome = done;
     };
-    auto const report = [&](char const* name, void (*write)(text_writer&, report_input const&)) {
-      file(name, [&](text_writer& out) { write(out, input); });
+    auto const report = [&](char const* name, void (*fill)(text_writer&, report_input const&)) {
+      file(name, [&](text_writer& out) { fill(out, input); });
     };
     if (options_->csv) {
       report("ranges.csv", &write_ranges_csv);
