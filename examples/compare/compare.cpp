@@ -203,7 +203,7 @@ std::string factor(double before, double after) {
 
 /// Times and bytes with their unit, counts with all digits.
 std::string value_text(strata::compared_column const& column, double value) {
-  if (column.unit == "ns") return strata::detail::human_time(value).text();
+  if (column.unit == "ns") return strata::detail::time_text(value);
   bool const whole = value >= 0 && value < 1e18 && std::floor(value) == value;
   std::string const number = whole ? strata::detail::in_groups(static_cast<std::uint64_t>(value))
                                    : strata::detail::significant(value);

@@ -235,7 +235,7 @@ class benchmarks {
       if (each.by_events) each.ns = std::move(event_ns_[i]);
       detail::summarise(each);
       std::string& names = each.by_events ? by_events : by_host;
-      if (!each.by_device) names += (names.empty() ? "" : ", ") + detail::name_of(each);
+      if (!each.by_device) detail::add_part(names, detail::name_of(each));
     }
     if (!by_events.empty())
       std::fprintf(stderr, "strata: timed by events, with launches and a wait: %s (%s)\n",

@@ -82,10 +82,10 @@ inline std::string ledger_text(byte_ledger const& of) {
   for (ledger_row const& each : of.rows)
     width = detail::larger(width, detail::display_width(detail::console_text(each.path)));
   auto const cell = [](double bytes) {
-    return detail::aligned(detail::is_nan(bytes) ? "-" : detail::human_bytes(bytes).text(), 12);
+    return detail::aligned(detail::is_nan(bytes) ? "-" : detail::bytes_text(bytes), 12);
   };
   auto const signed_text = [](double bytes) {
-    return (bytes > 0.0 ? "+" : "") + detail::human_bytes(bytes).text();
+    return (bytes > 0.0 ? "+" : "") + detail::bytes_text(bytes);
   };
   std::string text = detail::aligned("range", width, true);
   text += "        need    declared         HBM          L2          L1  HBM beside the need\n";

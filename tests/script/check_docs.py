@@ -139,8 +139,8 @@ def parts(text):
 all_texts = []
 reader = read("session/options_reader.hpp")
 rows_of = {name: set(re.findall(r'\{"([a-z-]+)",', rows))  # the rows of a table of the reader
-           for name, rows in re.findall(r"constexpr (?:number|flag)_row (\w+)\[\] = \{(.*?)\n  \};", reader, re.S)}
-known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["numbers"] | rows_of["flags"]
+           for name, rows in re.findall(r"constexpr (?:number|flag|text)_row (\w+)\[\] = \{(.*?)\n  \};", reader, re.S)}
+known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["numbers"] | rows_of["flags"] | rows_of["texts"]
 speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
 for path in [*speaking, root / "examples/inject/inject.cpp"]:
     name = path.relative_to(root).as_posix()

@@ -76,7 +76,7 @@ class comparability {
       std::string_view key = item.substr(0, item.find_first_of("=:"));
       while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
       if (item.empty() || key == "out" || key == "formats") continue;
-      kept += (kept.empty() ? "" : ",") + std::string(item);
+      add_part(kept, item, ",");
     }
     return kept;
   }

@@ -306,8 +306,10 @@ class pass_agreement {
                std::to_string(launches_min) + " to " + std::to_string(launches_max) + " launches";
       }
       if (foreign != 0) {
-        said += (said.empty() ? "" : "; ") + std::to_string(foreign) +
-                (foreign == 1 ? " launch" : " launches") + " of other threads counted with it";
+        add_part(said,
+                 std::to_string(foreign) + (foreign == 1 ? " launch" : " launches") +
+                     " of other threads counted with it",
+                 "; ");
       }
       return said;
     }

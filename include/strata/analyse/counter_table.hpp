@@ -256,10 +256,8 @@ class counter_table_builder {
       return "scaled: the hardware counted " + human_percent(share, 1.0) + " % of the time";
     }
     std::string text;
-    auto const add = [&text](std::string const& more) {
-      text += (text.empty() ? "" : "; ") + more;
-    };
-    if (std::string const known = work.text(); !known.empty()) add(known);
+    auto const add = [&text](std::string_view more) { add_part(text, more, "; "); };
+    add(work.text());
     if (metric.stand_in) add("stand-in: " + metric.formula);
     if (metric.key == "flop_per_hbm_byte") {
       if (formulas_.set().find("flop") == nullptr) add("operations of tensor cores only");

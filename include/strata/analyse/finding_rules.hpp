@@ -102,7 +102,7 @@ class finding_rules : private kernel_rules {
       if (!is_dear(cost) || found++ == most_of_a_rule) continue;
       finding& made =
           add(by, each.row, cost,
-              "the host copies " + human_bytes(each.bytes).text() +
+              "the host copies " + bytes_text(each.bytes) +
                   (each.to_device ? " to the GPU in " : " from the GPU in ") + count(each.count) +
                   (by.apart ? " copies a step through pageable memory" : " copies a step") +
                   ", with no kernel at the same time for " + time(each.alone_ns));

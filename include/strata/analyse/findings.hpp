@@ -157,6 +157,10 @@ class finding_context {
   static void prove(finding& of, char const* column, double value, char const* unit) {
     prove(of, std::string_view(column), value, std::string_view(unit));
   }
+  /// By a counted value of the range's own kernels.
+  void prove_own(finding& of, std::size_t row, char const* key, char const* unit) const {
+    prove(of, key, own(row, key), unit);
+  }
 
   bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
@@ -193,7 +197,7 @@ class finding_context {
   double roof_bytes_ns(double bytes, std::string_view level) const noexcept {
     return bytes / in_.roofline.rate_of(level) * 1e9;
   }
-  static std::string time(double ns) { return human_time(ns).text(); }
+  static std::string time(double ns) { return time_text(ns); }
   static std::string percent(double fraction) {
     constexpr double most = 1e4;  // what is above it has a wrong unit, or no end
     if (!known(fraction) && !(fraction > most)) return "an unknown part";

@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_HOST_TIMELINE_HPP
 #define STRATA_ANALYSE_HOST_TIMELINE_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -68,9 +69,8 @@ class host_timeline {
 
   /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
   /// first. The call `last` began the work at the end; null where no work follows.
-  template <class Sink>
   void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
-             Sink sink) const {
+             callback<void(std::uint32_t, idle_cause, std::int64_t)> sink) const {
     std::size_t at = calls_.count_first([&](std::uint32_t each) {
       launch_record const& call = source_.launches[each];
       return call.thread != thread ? call.thread < thread : call.begin < end;
@@ -133,9 +133,8 @@ class host_timeline {
 
   /// Tells `sink(node, ns)` the innermost ranges that were open from `begin` to `end`; `otherwise`
   /// where none is known.
-  template <class Sink>
   void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
-                 std::uint32_t otherwise, Sink sink) const {
+                 std::uint32_t otherwise, callback<void(std::uint32_t, std::int64_t)> sink) const {
     std::size_t at = ranges_.count_first([&](std::uint32_t each) {
       range_record const& range = source_.ranges[each];
       return range.thread != thread ? range.thread < thread : range.begin < begin;

@@ -89,8 +89,7 @@ class kernel_rules : protected finding_context {
 
   /// Calls `look(row, time)` for each range whose own kernels are worth it. False where `key` has
   /// no value in any.
-  template <class Look>
-  bool each_counted(std::string_view key, Look look) {
+  bool each_counted(std::string_view key, callback<void(std::size_t, double)> look) {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
@@ -118,10 +117,10 @@ class kernel_rules : protected finding_context {
       finding& made = add_kernels(
           by, row, cost,
           "of the bytes that global loads and stores move, the kernels use " + percent(used));
-      prove(made, "l1_global_load_sectors", own(row, "l1_global_load_sectors"), "sectors");
-      prove(made, "global_load_bytes", own(row, "global_load_bytes"), "B");
-      prove(made, "l1_global_store_sectors", own(row, "l1_global_store_sectors"), "sectors");
-      prove(made, "global_store_bytes", own(row, "global_store_bytes"), "B");
+      prove_own(made, row, "l1_global_load_sectors", "sectors");
+      prove_own(made, row, "global_load_bytes", "B");
+      prove_own(made, row, "l1_global_store_sectors", "sectors");
+      prove_own(made, row, "global_store_bytes", "B");
     });
   }
 
@@ -134,9 +133,9 @@ class kernel_rules : protected finding_context {
                                   percent(share) +
                                       " of L1's sectors are local memory: spilled registers, or "
                                       "arrays with a variable index");
-      prove(made, "l1_local_load_sectors", own(row, "l1_local_load_sectors"), "sectors");
-      prove(made, "l1_local_store_sectors", own(row, "l1_local_store_sectors"), "sectors");
-      prove(made, "l1_sectors", own(row, "l1_sectors"), "sectors");
+      prove_own(made, row, "l1_local_load_sectors", "sectors");
+      prove_own(made, row, "l1_local_store_sectors", "sectors");
+      prove_own(made, row, "l1_sectors", "sectors");
     });
   }
 
@@ -154,9 +153,9 @@ class kernel_rules : protected finding_context {
                       "shared memory takes " + count(wavefronts / (wavefronts - more)) +
                           " times as many wavefronts as it would without bank conflicts");
       prove(made, "shared_wavefronts", wavefronts, "wavefronts");
-      prove(made, "shared_bank_conflicts", own(row, "shared_bank_conflicts"), "conflicts");
-      prove(made, "shared_load_bytes", own(row, "shared_load_bytes"), "B");
-      prove(made, "shared_store_bytes", own(row, "shared_store_bytes"), "B");
+      prove_own(made, row, "shared_bank_conflicts", "conflicts");
+      prove_own(made, row, "shared_load_bytes", "B");
+      prove_own(made, row, "shared_store_bytes", "B");
     });
   }
 
@@ -167,8 +166,8 @@ class kernel_rules : protected finding_context {
       if (!(share > 0.08) || load(row).fraction() > 0.5 || !is_dear(cost)) return;
       finding& made = add_kernels(
           by, row, cost, percent(share) + " of L2's sectors are atomics, far below the roofs");
-      prove(made, "l2_atomic_sectors", own(row, "l2_atomic_sectors"), "sectors");
-      prove(made, "l2_sectors", own(row, "l2_sectors"), "sectors");
+      prove_own(made, row, "l2_atomic_sectors", "sectors");
+      prove_own(made, row, "l2_sectors", "sectors");
     });
   }
 
@@ -191,7 +190,7 @@ class kernel_rules : protected finding_context {
                                   "multiply-adds in FP32 at " + percent(fp32_ns / ns) +
                                       " of its roof while the tensor cores are idle");
       prove(made, "flop_fp32", flops, "FLOP");
-      prove(made, "ffma", own(row, "ffma"), "instructions");
+      prove_own(made, row, "ffma", "instructions");
       prove(made, "tensor_flop", tensor, "FLOP");
     });
   }
@@ -224,7 +223,7 @@ class kernel_rules : protected finding_context {
                                       percent(limit.fraction()) + " of its roof");
       prove(made, "time_at_roof_ns", limit.roof_ns, "ns");
       prove(made, "gpu_kernel_self_ns", ns, "ns");
-      prove(made, "hbm_bytes", own(row, "hbm_bytes"), "B");
+      prove_own(made, row, "hbm_bytes", "B");
     });
   }
 
@@ -269,7 +268,7 @@ class kernel_rules : protected finding_context {
           by, row, cost,
           kernel->short_name + " fills " + percent(fits.occupancy) +
               " of an SM's warps at most: its blocks take too much of the " + std::string(fits.by));
-      prove(made, "achieved_occupancy", own(row, "achieved_occupancy"), "%");
+      prove_own(made, row, "achieved_occupancy", "%");
       prove(made, "registers_per_thread", kernel->registers_per_thread, "");
       prove(made, "shared_bytes",
             static_cast<double>(kernel->static_shared_bytes + kernel->dynamic_shared_bytes), "B");
@@ -300,8 +299,8 @@ class kernel_rules : protected finding_context {
                                   "its kernels wait: " + percent(load(row).fraction()) +
                                       " of the nearest roof, an instruction in " +
                                       percent(own(row, "issue_rate") / 100.0) + " of the cycles");
-      prove(made, "issue_rate", own(row, "issue_rate"), "%");
-      prove(made, "achieved_occupancy", own(row, "achieved_occupancy"), "%");
+      prove_own(made, row, "issue_rate", "%");
+      prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
       for (metric const& each : metric_list()) {
         if (each.key.substr(0, 6) != "stall_" || !ends_with(each.key, "_share")) continue;

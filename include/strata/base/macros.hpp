@@ -63,7 +63,8 @@
 // What runs once, at the start or for a report, is compiled for a quick build and few bytes where
 // the compiler lets a header say so: for size, without the passes that take more time than they
 // save. Within it, what runs for every launch stays at the level of the command line. Standard
-// headers come before cold code, or they would be cold for the whole unit.
+// headers come before cold code, or they would be cold for the whole unit. The passes are one text:
+// g++ keeps a list of texts for each declaration.
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && defined(__OPTIMIZE__)
 #define STRATA_DETAIL_PRAGMA(text) _Pragma(#text)
 // clang-format off
@@ -75,15 +76,14 @@
 #define STRATA_DETAIL_COLD_CODE \
   STRATA_DETAIL_PUSH_CODE \
   STRATA_DETAIL_PRAGMA(GCC optimize( \
-      "Os", "no-omit-frame-pointer", "no-var-tracking", "no-var-tracking-assignments", \
-      "no-tree-bit-ccp", "no-tree-ch", "no-tree-copy-prop", "no-tree-dominator-opts", "no-tree-dse", \
-      "no-tree-fre", "no-tree-loop-optimize", "no-tree-pre", "no-tree-pta", "no-tree-sink", \
-      "no-tree-slp-vectorize", "no-tree-slsr", "no-tree-ter", "no-tree-vrp", "no-code-hoisting", \
-      "no-store-merging", "no-thread-jumps", "no-ipa-cp", "no-ipa-icf", "no-ipa-ra", "no-ipa-sra", \
-      "no-cprop-registers", "no-crossjumping", "no-cse-follow-jumps", "no-dce", "no-dse", \
-      "no-expensive-optimizations", "no-forward-propagate", "no-gcse", "no-if-conversion", \
-      "no-if-conversion2", "no-ipa-bit-cp", "no-ipa-modref", "no-ipa-profile", "no-ipa-pure-const", \
-      "no-ipa-reference", "no-ipa-vrp", "no-rerun-cse-after-loop", "no-schedule-insns2"))
+      "Os,no-omit-frame-pointer,no-var-tracking,no-var-tracking-assignments,no-tree-bit-ccp,no-tree-ch," \
+      "no-tree-copy-prop,no-tree-dominator-opts,no-tree-dse,no-tree-fre,no-tree-loop-optimize," \
+      "no-tree-pre,no-tree-pta,no-tree-sink,no-tree-slsr,no-tree-ter,no-tree-vrp," \
+      "no-code-hoisting,no-store-merging,no-thread-jumps,no-ipa-cp,no-ipa-icf,no-ipa-ra,no-ipa-sra," \
+      "no-cprop-registers,no-crossjumping,no-cse-follow-jumps,no-dce,no-dse,no-expensive-optimizations," \
+      "no-forward-propagate,no-gcse,no-if-conversion,no-if-conversion2,no-ipa-modref," \
+      "no-ipa-profile,no-ipa-pure-const,no-ipa-reference,no-rerun-cse-after-loop," \
+      "no-schedule-insns2"))
 #define STRATA_DETAIL_HOT_CODE STRATA_DETAIL_PUSH_CODE _Pragma("GCC reset_options")
 #define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 // clang-format on

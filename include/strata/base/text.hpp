@@ -168,6 +168,33 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
+// What is added to a temporary text goes into that text. The standard library's own + makes another
+// string, and code to destroy it, at each step. The result is the temporary itself: no reference
+// keeps it alive.
+
+inline std::string&& operator+(std::string&& text, char const* more) {
+  return std::move(text.append(more));
+}
+inline std::string&& operator+(std::string&& text, std::string const& more) {
+  return std::move(text.append(more));
+}
+inline std::string&& operator+(std::string&& text, std::string&& more) {
+  return std::move(text.append(more));
+}
+inline std::string&& operator+(std::string&& text, char more) {
+  return std::move(text.append(1, more));
+}
+inline std::string&& operator+(char const* before, std::string&& text) {
+  return std::move(text.insert(0, before));
+}
+
+/// Appends to a list in a text, as in `a, b`. What is empty is no part.
+inline void add_part(std::string& list, std::string_view part, char const* between = ", ") {
+  if (part.empty()) return;
+  if (!list.empty()) list.append(between);
+  list.append(part);
+}
+
 /// A number as people read it; the unit apart, so that a column can align both.
 struct quantity {
   std::string number;
@@ -249,6 +276,10 @@ inline quantity human_count(std::uint64_t count) {
   }
   return {in_groups(count), {}};
 }
+
+inline std::string time_text(double ns) { return human_time(ns).text(); }
+inline std::string bytes_text(double bytes) { return human_bytes(bytes).text(); }
+inline std::string count_text(std::uint64_t count) { return human_count(count).text(); }
 
 /// A share of a whole in percent with one decimal; nothing without a whole.
 inline std::string human_percent(double part, double whole) {

@@ -17,21 +17,6 @@ STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
 
-/// Runs a body. Returns: false where it ended for want of memory; without exceptions the program
-/// ends then.
-template <class Body>
-bool if_memory_allows(Body&& body) noexcept {
-#if defined(__cpp_exceptions)
-  try {
-    return static_cast<void>(body()), true;
-  } catch (std::bad_alloc const&) {
-    return false;
-  }
-#else
-  return static_cast<void>(body()), true;
-#endif
-}
-
 /// Memory is short: throws std::bad_alloc. Without exceptions the program ends, and it is said why.
 [[noreturn]] STRATA_DETAIL_COLD inline void out_of_memory() {
 #if defined(__cpp_exceptions)
@@ -59,10 +44,15 @@ class vec_base {
   std::size_t capacity() const noexcept { return capacity_; }
 
  protected:
-  /// Makes a copy where nothing lives. Null: memcpy does.
+  /// Makes a copy where nothing lives, or a value of its own. Null: memcpy does, or zeros.
   using copier = void (*)(void* to, void const* from);
 
   STRATA_DETAIL_ALWAYS_INLINE vec_base() noexcept = default;
+  /// Copies, as add_copies makes them.
+  STRATA_DETAIL_COLD vec_base(vec_type const& type, copier copy, void const* from, std::size_t step,
+                              std::size_t count) {
+    add_copies(type, copy, from, step, count);
+  }
   vec_base(vec_base const&) = delete;
   vec_base& operator=(vec_base const&) = delete;
   STRATA_DETAIL_ALWAYS_INLINE ~vec_base() = default;
@@ -126,7 +116,7 @@ class vec_base {
   }
 
   /// Appends copies; the values may be elements. Step 1 takes consecutive values, step 0 the same
-  /// one.
+  /// one; where `from` is null new values are made.
   STRATA_DETAIL_COLD void add_copies(vec_type const& type, copier copy, void const* from,
                                      std::size_t step, std::size_t count) {
     if (count == 0) return;
@@ -137,34 +127,27 @@ class vec_base {
       grow(type, size_ + count);
       if (own) from = place(type, 0, offset);
     }
-    if (copy == nullptr && step == 1) {
-      std::memcpy(place(type, size_), from, count * type.size);
+    if (copy == nullptr && (step == 1 || from == nullptr)) {
+      from == nullptr ? std::memset(place(type, size_), 0, count * type.size)
+                      : std::memcpy(place(type, size_), from, count * type.size);
       size_ += count;
       return;
     }
     unmade undo{*this, type, size_};
     for (; count > 0; --count) {
-      if (copy == nullptr) {
-        std::memcpy(place(type, size_), from, type.size);
-      } else {
-        copy(place(type, size_), from);
-      }
+      copy == nullptr ? static_cast<void>(std::memcpy(place(type, size_), from, type.size))
+                      : copy(place(type, size_), from);
       ++size_;
       from = static_cast<unsigned char const*>(from) + step * type.size;
     }
     undo.to = size_;
   }
 
-  /// Makes elements where there are fewer; zeros without `make`.
-  STRATA_DETAIL_COLD void resize_to(vec_type const& type, std::size_t count,
-                                    void (*make)(void* to)) {
+  /// Cuts off elements, or appends copies of one.
+  STRATA_DETAIL_COLD void resize_to(vec_type const& type, std::size_t count, copier copy,
+                                    void const* value) {
     if (count <= size_) return shrink(type, count);
-    grow(type, count);
-    if (make == nullptr) {
-      std::memset(place(type, size_), 0, (count - size_) * type.size);
-      size_ = count;
-    }
-    for (; size_ < count; ++size_) make(place(type, size_));
+    add_copies(type, copy, value, 0, count - size_);
   }
 
   STRATA_DETAIL_COLD void shrink(vec_type const& type, std::size_t size) noexcept {
@@ -172,11 +155,31 @@ class vec_base {
     size_ = size;
   }
 
-  STRATA_DETAIL_COLD void remove(vec_type const& type, std::size_t at, std::size_t count) noexcept {
-    if (count == 0) return;
-    relocate(type, nullptr, place(type, at), count);
-    relocate(type, place(type, at), place(type, at + count), size_ - at - count);
-    size_ -= count;
+  STRATA_DETAIL_COLD void* remove(vec_type const& type, void const* first,
+                                  void const* last) noexcept {
+    std::size_t const at = index_of(type, first);
+    std::size_t const count = index_of(type, last) - at;
+    if (count > 0) {
+      relocate(type, nullptr, place(type, at), count);
+      relocate(type, place(type, at), place(type, at + count), size_ - at - count);
+      size_ -= count;
+    }
+    return place(type, at);
+  }
+
+  /// Puts what `value` is moved out of before an element.
+  STRATA_DETAIL_COLD void* insert_moved(vec_type const& type, void const* before, void* value) {
+    std::size_t const at = index_of(type, before);
+    type.move == nullptr ? add_plain(type, value) : add_moved(type, value);
+    return bring_last(type, at, 1);
+  }
+
+  /// Puts copies, as add_copies makes them, before an element.
+  STRATA_DETAIL_COLD void* insert_copies(vec_type const& type, void const* before, copier copy,
+                                         void const* from, std::size_t step, std::size_t count) {
+    std::size_t const at = index_of(type, before);
+    add_copies(type, copy, from, step, count);
+    return bring_last(type, at, count);
   }
 
   /// Moves the last `count` elements to before `at`.
@@ -203,6 +206,13 @@ class vec_base {
     former.take(*this);
     take(from);
     former.free_all(type);
+  }
+
+  STRATA_DETAIL_COLD void copy_from(vec_type const& type, copier copy, vec_base const& from) {
+    if (this == &from) return;
+    vec_base made(type, copy, from.data_, 1, from.size_);
+    swap_with(made);
+    made.free_all(type);
   }
 
   /// Whether `a` belongs before `b`; the context is the comparison's own.
@@ -236,14 +246,25 @@ class vec_base {
   std::size_t capacity_ = 0;
 
  private:
-  /// Destroys the copies that were made when the next one throws.
+  /// Destroys the copies that were made when the next one throws, and frees what has no elements:
+  /// it may be under construction.
   struct unmade {
     vec_base& of;
     vec_type const& type;
     std::size_t to;
-    ~unmade() { of.shrink(type, to); }
+    ~unmade() {
+      of.shrink(type, to);
+      if (to > 0) return;
+      vec_base none;
+      std::free(of.data_), of.take(none);
+    }
   };
 
+  std::size_t index_of(vec_type const& type, void const* element) const noexcept {
+    auto const offset =
+        reinterpret_cast<std::uintptr_t>(element) - reinterpret_cast<std::uintptr_t>(data_);
+    return static_cast<std::size_t>(offset) / type.size;
+  }
   void* place(vec_type const& type, std::size_t at, std::size_t offset = 0) const noexcept {
     return data_ == nullptr ? nullptr
                             : static_cast<unsigned char*>(data_) + at * type.size + offset;
@@ -301,7 +322,7 @@ STRATA_DETAIL_COLD void move_element(void* to, void* from, bool goes) noexcept {
 }
 
 template <class Value>
-STRATA_DETAIL_COLD void make_element(void* to) {
+STRATA_DETAIL_COLD void make_element(void* to, void const*) {
   ::new (to) Value();
 }
 
@@ -355,19 +376,21 @@ class vec : public detail::vec_base {
   using difference_type = std::ptrdiff_t;
 
   STRATA_DETAIL_ALWAYS_INLINE vec() noexcept = default;
-  explicit vec(std::size_t count) : vec() { resize(count); }
-  vec(std::size_t count, Value const& value) : vec() { resize(count, value); }
-  vec(std::initializer_list<Value> values) : vec() { append(values.begin(), 1, values.size()); }
+  STRATA_DETAIL_ALWAYS_INLINE explicit vec(std::size_t count)
+      : vec_base(type(), maker(), nullptr, 0, count) {}
+  STRATA_DETAIL_ALWAYS_INLINE vec(std::size_t count, Value const& value)
+      : vec_base(type(), copying(), &value, 0, count) {}
+  vec(std::initializer_list<Value> values)
+      : vec_base(type(), copying(), values.begin(), 1, values.size()) {}
   template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
   vec(Iterator first, Iterator last) : vec() {
     add_range(first, last);
   }
-  STRATA_DETAIL_ALWAYS_INLINE vec(vec const& other) : vec() {
-    append(other.data(), 1, other.size_);
-  }
+  STRATA_DETAIL_ALWAYS_INLINE vec(vec const& other)
+      : vec_base(type(), copying(), other.data_, 1, other.size_) {}
   STRATA_DETAIL_ALWAYS_INLINE vec(vec&& other) noexcept { take(other); }
-  vec& operator=(vec const& other) {
-    if (this != &other) vec(other).swap(*this);
+  STRATA_DETAIL_ALWAYS_INLINE vec& operator=(vec const& other) {
+    copy_from(type(), copying(), other);
     return *this;
   }
   STRATA_DETAIL_ALWAYS_INLINE vec& operator=(vec&& other) noexcept {
@@ -426,7 +449,7 @@ class vec : public detail::vec_base {
     if constexpr (detail::is_plain<Value>) {
       add_plain(type(), &value);
     } else {
-      append(&value, 0, 1);
+      add_copies(type(), copying(), &value, 0, 1);
     }
   }
   STRATA_DETAIL_ALWAYS_INLINE void push_back(movable&& value) { add_moved(type(), &value); }
@@ -439,52 +462,32 @@ class vec : public detail::vec_base {
 
   STRATA_DETAIL_ALWAYS_INLINE void clear() noexcept { cut(0); }
   STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count) {
-    // Zero is no null of a pointer to a member.
-    if constexpr (!std::is_class<Value>::value && !std::is_member_pointer<Value>::value) {
-      resize_to(type(), count, nullptr);
-    } else {
-      resize_to(type(), count, &detail::make_element<Value>);
-    }
+    resize_to(type(), count, maker(), nullptr);
   }
-  void resize(std::size_t count, Value const& value) {
-    if (count <= size_) return cut(count);
-    append(&value, 0, count - size_);
+  STRATA_DETAIL_ALWAYS_INLINE void resize(std::size_t count, Value const& value) {
+    resize_to(type(), count, copying(), &value);
   }
   /// The value may not be an element.
-  void assign(std::size_t count, Value const& value) {
+  STRATA_DETAIL_ALWAYS_INLINE void assign(std::size_t count, Value const& value) {
     cut(0);
-    append(&value, 0, count);
-  }
-  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
-  void assign(Iterator first, Iterator last) {
-    vec(first, last).swap(*this);
+    resize(count, value);
   }
 
-  Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
-  Value* erase(Value const* first, Value const* last) noexcept {
-    Value* const at = begin() + (first - begin());
-    remove(type(), static_cast<std::size_t>(first - begin()),
-           static_cast<std::size_t>(last - first));
-    return at;
+  STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* at) noexcept { return erase(at, at + 1); }
+  STRATA_DETAIL_ALWAYS_INLINE Value* erase(Value const* first, Value const* last) noexcept {
+    return static_cast<Value*>(remove(type(), first, last));
   }
 
-  Value* insert(Value const* at, Value const& value) { return insert(at, 1, value); }
-  Value* insert(Value const* at, Value&& value) {
-    std::size_t const place = index_at(at);
-    push_back(static_cast<Value&&>(value));
-    return bring(place, 1);
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value const& value) {
+    return static_cast<Value*>(insert_copies(type(), at, copying(), &value, 0, 1));
   }
-  Value* insert(Value const* at, std::size_t count, Value const& value) {
-    std::size_t const place = index_at(at);
-    append(&value, 0, count);
-    return bring(place, count);
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value&& value) {
+    return static_cast<Value*>(insert_moved(type(), at, &value));
   }
-  template <class Iterator, class = std::enable_if_t<!std::is_integral<Iterator>::value>>
-  Value* insert(Value const* at, Iterator first, Iterator last) {
-    std::size_t const place = index_at(at);
-    std::size_t const former = size_;
-    add_range(first, last);
-    return bring(place, size_ - former);
+  STRATA_DETAIL_ALWAYS_INLINE Value* insert(Value const* at, Value const* first,
+                                            Value const* last) {
+    auto const count = static_cast<std::size_t>(last - first);
+    return static_cast<Value*>(insert_copies(type(), at, copying(), first, 1, count));
   }
   template <class... From>
   Value* emplace(Value const* at, From&&... from) {
@@ -549,11 +552,19 @@ class vec : public detail::vec_base {
     return detail::vec_type_of<Value>;
   }
 
-  STRATA_DETAIL_ALWAYS_INLINE void append(Value const* from, std::size_t step, std::size_t count) {
+  STRATA_DETAIL_ALWAYS_INLINE static constexpr copier copying() noexcept {
     if constexpr (detail::is_plain<Value>) {
-      add_copies(type(), nullptr, from, step, count);
+      return nullptr;
     } else {
-      add_copies(type(), &detail::copy_element<Value>, from, step, count);
+      return &detail::copy_element<Value>;
+    }
+  }
+  /// Zeros without one; but zero is no null of a pointer to a member.
+  STRATA_DETAIL_ALWAYS_INLINE static constexpr copier maker() noexcept {
+    if constexpr (!std::is_class<Value>::value && !std::is_member_pointer<Value>::value) {
+      return nullptr;
+    } else {
+      return &detail::make_element<Value>;
     }
   }
 
@@ -568,7 +579,7 @@ class vec : public detail::vec_base {
   void add_range(Iterator first, Iterator last) {
     if constexpr (std::is_same<Iterator, Value*>::value ||
                   std::is_same<Iterator, Value const*>::value) {
-      append(first, 1, static_cast<std::size_t>(last - first));
+      add_copies(type(), copying(), first, 1, static_cast<std::size_t>(last - first));
     } else {
       for (; first != last; ++first) emplace_back(*first);
     }
@@ -580,13 +591,6 @@ class vec : public detail::vec_base {
     } else {
       shrink(type(), size);
     }
-  }
-
-  STRATA_DETAIL_ALWAYS_INLINE std::size_t index_at(Value const* at) const noexcept {
-    return static_cast<std::size_t>(at - begin());
-  }
-  STRATA_DETAIL_ALWAYS_INLINE Value* bring(std::size_t at, std::size_t count) {
-    return static_cast<Value*>(bring_last(type(), at, count));
   }
 };
 

@@ -42,7 +42,7 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
                      "  trials     median         p5        p95     MAD  outliers    GFLOP/s"
                      "       GB/s  ceiling  clock\n";
   for (benchmark_result const& each : results) {
-    auto const time = [](double ns) { return detail::human_time(ns).text(); };
+    auto const time = [](double ns) { return detail::time_text(ns); };
     auto const rate = [](double per_s) {
       return detail::is_finite(per_s) ? detail::fixed_string(per_s / 1e9, 2) : std::string("-");
     };

@@ -181,14 +181,14 @@ class answer_json {
 inline std::string step_text(steps_summary const& steps, bool has_steps) {
   std::string text;
   if (!steps.from_steps)
-    return "whole run " + human_time(steps.mean_ns).text() +
+    return "whole run " + time_text(steps.mean_ns) +
            (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
-  text = "step " + human_time(steps.mean_ns).text();
+  text = "step " + time_text(steps.mean_ns);
   if (steps.period_of_gpu) text += " on the GPU";
-  text += " (mean of " + human_count(steps.count).text();
+  text += " (mean of " + count_text(steps.count);
   if (steps.count > 1)
-    text += ", median " + human_time(steps.p50_ns).text() + ", p95 " +
-            human_time(steps.p95_ns).text() + ", first " + human_time(steps.first_ns).text();
+    text += ", median " + time_text(steps.p50_ns) + ", p95 " + time_text(steps.p95_ns) +
+            ", first " + time_text(steps.first_ns);
   return text + ")";
 }
 
@@ -196,23 +196,21 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
 inline std::string device_text(report_input const& input) {
   steps_summary const& steps = input.steps;
   std::string text;
-  auto const add = [&text](std::string const& part) { text += (text.empty() ? "" : " | ") + part; };
+  auto const add = [&text](std::string_view part) { add_part(text, part, " | "); };
   if (!input.source.traced) {
     add("host times only");
   } else {
     std::string const share = human_percent(steps.gpu_busy_ns, steps.mean_ns);
-    add("GPU busy " + human_time(steps.gpu_busy_ns).text() +
-        (share.empty() ? share : " (" + share + " %)") + ", idle " +
-        human_time(steps.gpu_idle_ns).text());
+    add("GPU busy " + time_text(steps.gpu_busy_ns) +
+        (share.empty() ? share : " (" + share + " %)") + ", idle " + time_text(steps.gpu_idle_ns));
   }
   if (!input.roofline.measured_at.empty())
     add("roofs measured on this device " + input.roofline.measured_at.substr(0, 10));
   if (steps.tokens_per_s > 0.0)
     add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
   if (steps.from_steps && steps.outside_ns > 0.0)
-    add("outside of steps " + human_time(steps.outside_ns).text() +
-        (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + human_time(steps.outside_gpu_ns).text()
-                                    : ""));
+    add("outside of steps " + time_text(steps.outside_ns) +
+        (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
   return text;
 }
 
@@ -222,7 +220,7 @@ inline std::string prediction_text(finding const& of, double step_ns) {
   if (!is_finite(gain)) return {};
   if (gain < 0.01 * step_ns)
     return "; alone it does not shorten the step, which waits for something else";
-  return "; the step -> about " + human_time(of.predicted_step_ns).text();
+  return "; the step -> about " + time_text(of.predicted_step_ns);
 }
 
 /// The first finding in a sentence with its range, its cost and what the step becomes without it.
@@ -233,7 +231,7 @@ inline std::string finding_text(finding const& of, steps_summary const& steps) {
   text += console_text(of.title);
   std::string const share = human_percent(of.cost_ns_per_step, step_ns);
   if (of.cost_ns_per_step > 0.0 && !share.empty())
-    text += " (at most " + human_time(of.cost_ns_per_step).text() + ", " + share + " % of the " +
+    text += " (at most " + time_text(of.cost_ns_per_step) + ", " + share + " % of the " +
             (steps.from_steps ? "step)" : "run)");
   return text + prediction_text(of, step_ns);
 }
@@ -254,8 +252,10 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   if (table.findings.size() > 1)
     more = std::to_string(table.findings.size() - 1) + " more in findings.json";
   if (std::size_t const open = table.undecided.size(); open > 0)
-    more += (more.empty() ? "" : "; ") + std::string("counters=findings would decide ") +
-            std::to_string(open) + (open == 1 ? " rule" : " rules") + " more";
+    add_part(more,
+             "counters=findings would decide " + std::to_string(open) +
+                 (open == 1 ? " rule" : " rules") + " more",
+             "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }
 

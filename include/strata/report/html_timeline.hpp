@@ -183,8 +183,8 @@ class page_timeline {
   }
 
   /// Calls visit(place, bar) for each record that has a part in the window.
-  template <class Visit>
-  void each(window const& of, Visit visit) const {
+  void each(window const& of,
+            callback<void(page_track::place const&, page_track::bar const&)> visit) const {
     profile const& source = input_.source;
     auto const show = [&](page_track::place const& at, auto const& record, std::uint32_t label) {
       if (record.begin == lost_time || record.end < of.begin || record.begin > of.end) return;

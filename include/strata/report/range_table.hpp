@@ -106,37 +106,43 @@ class range_table {
     return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
   }
 
+  using form = console_form;
+  static constexpr console_table::column all_columns[] = {
+      {"range", 1000, form::text, 24},
+      {"limiter", 92, form::text, 0,
+       "limiter: the roof that a range reaches by half or more, else launch (the GPU waits for "
+       "the host), copies, or latency (kernels wait for their own results). "},
+      {"roof %", 93, form::percent, 0, "roof %: how near to the nearest roof, by time. "},
+      {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
+      {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
+      {"", 30, form::bar},
+      {"in graphs", 78, form::time, 0,
+       "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
+       "that launched the graph. "},
+      {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each. "},
+      {"kernels", 80, form::count},
+      {"calls", 70, form::count},
+      {"host total", 100, form::time},
+      {"host %", 40, form::percent, 0, "host %: of the time in ranges. "},
+      {"", 31, form::bar},
+      {"host self", 60, form::time},
+      {"median", 65, form::time},
+      {"max", 28, form::time},
+      {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
+      {"copied", 45, form::bytes},
+      {"allocated", 20, form::bytes},
+      {"peak", 25, form::bytes},
+      {"GFLOP/s", 50, form::rate},
+      {"GB/s", 48, form::rate},
+      {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer. "}};
+  static constexpr std::size_t host_share_column = 11;
+
   static vec<console_table::column> columns(bool gpu) {
-    using form = console_form;
-    return {
-        {"range", 1000, form::text, 24},
-        {"limiter", 92, form::text, 0,
-         "limiter: the roof that a range reaches by half or more, else launch (the GPU waits for "
-         "the host), copies, or latency (kernels wait for their own results). "},
-        {"roof %", 93, form::percent, 0, "roof %: how near to the nearest roof, by time. "},
-        {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
-        {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
-        {"", 30, form::bar},
-        {"in graphs", 78, form::time, 0,
-         "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
-         "that launched the graph. "},
-        {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each. "},
-        {"kernels", 80, form::count},
-        {"calls", 70, form::count},
-        {"host total", 100, form::time},
-        {"host %", gpu ? 40 : 75, form::percent, 0, "host %: of the time in ranges. "},
-        {"", 31, form::bar},
-        {"host self", 60, form::time},
-        {"median", 65, form::time},
-        {"max", 28, form::time},
-        {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
-        {"copied", 45, form::bytes},
-        {"allocated", 20, form::bytes},
-        {"peak", 25, form::bytes},
-        {"GFLOP/s", 50, form::rate},
-        {"GB/s", 48, form::rate},
-        {"tokens/s", 46, form::rate, 0,
-         gpu ? "tokens/s: by host or GPU busy time, the longer. " : ""}};
+    vec<console_table::column> made(all_columns, all_columns + std::size(all_columns));
+    if (gpu) return made;
+    made[host_share_column].priority = 75;
+    made.back().legend = {};
+    return made;
   }
 
   template <class Integer>
@@ -454,11 +460,11 @@ class counter_view {
   }
 
   static std::string count_of(std::uint64_t count, char const* what) {
-    return human_count(count).text() + ' ' + what + (count == 1 ? "" : "s");
+    return count_text(count) + ' ' + what + (count == 1 ? "" : "s");
   }
 
   /// Adds a row, if it has values.
-  void add(std::string const& label, std::size_t level, std::size_t row, counter_scope scope) {
+  void add(std::string_view label, std::size_t level, std::size_t row, counter_scope scope) {
     if (!counters_.has_value(row, scope)) return;
     vec<double> values;
     for (std::size_t i = 0; i < at_.size(); ++i) {
@@ -479,7 +485,7 @@ class counter_view {
   }
 
   /// Names the first ranges whose own work differed between the counting steps.
-  void add_differing(std::string const& label, std::size_t row) {
+  void add_differing(std::string_view label, std::size_t row) {
     constexpr int most = 3;
     if (row >= counters_.work.size() || counters_.work[row] == 0 || differing_count_ > most) return;
     differing_ += differing_count_ == 0 ? "" : ", ";

@@ -53,7 +53,7 @@ inline vec<std::string> loss_advice(profile const& source) {
   for (loss_kind const& each : loss_kinds) {
     if (l.*each.count == 0) continue;
     std::string text(each.what);
-    text += ": " + human_count(l.*each.count).text() + ". ";
+    text += ": " + count_text(l.*each.count) + ". ";
     text += each.advice;
     replace(text, "{log}", "log=" + proposed_megabytes(source.cost.log_bytes + unlogged) + " (MB)");
     replace(text, "{buffers}",
@@ -67,20 +67,20 @@ inline vec<std::string> loss_advice(profile const& source) {
 inline std::string cost_text(profile const& source) {
   profile_cost const& c = source.cost;
   auto const times = [](std::uint64_t count, double ns) {
-    return human_count(count).text() + " x " + human_time(ns).text();
+    return count_text(count) + " x " + time_text(ns);
   };
   std::string text = times(c.ranges, c.range_ns) + " in ranges";
   if (c.callbacks > 0) text += ", " + times(c.callbacks, c.callback_ns) + " in launch callbacks";
   if (c.counter_reads > 0)
     text += ", " + times(c.counter_reads, c.counter_read_ns) + " in readings of CPU counters";
-  text += " = " + human_time(c.ns()).text();
+  text += " = " + time_text(c.ns());
   std::string const share = human_percent(c.ns(), c.seconds_in_window * 1e9);
   if (!share.empty()) text += " (" + share + " % of the recorded time)";
-  if (c.flush_seconds > 0.0) text += "; flush " + human_time(c.flush_seconds * 1e9).text();
-  if (c.start_seconds > 0.0) text += "; start " + human_time(c.start_seconds * 1e9).text();
+  if (c.flush_seconds > 0.0) text += "; flush " + time_text(c.flush_seconds * 1e9);
+  if (c.start_seconds > 0.0) text += "; start " + time_text(c.start_seconds * 1e9);
   if (c.activity_seconds > 0.0)
-    text += "; " + human_time(c.activity_seconds * 1e9).text() + " in CUPTI's threads";
-  text += "; memory " + human_bytes(static_cast<double>(c.log_bytes + c.activity_bytes)).text();
+    text += "; " + time_text(c.activity_seconds * 1e9) + " in CUPTI's threads";
+  text += "; memory " + bytes_text(static_cast<double>(c.log_bytes + c.activity_bytes));
   return text;
 }
 
@@ -157,19 +157,14 @@ inline std::size_t usable_width(table_options const& options) noexcept {
   return options.width < 40 ? 40 : static_cast<std::size_t>(options.width);
 }
 
-inline void append_part(std::string& line, std::string const& part) {
-  if (part.empty()) return;
-  if (!line.empty()) line += " | ";
-  line += part;
-}
-
 /// `train | node7 | rank 1 | 2 x NVIDIA H200 (132 SMs)`
 inline std::string where_text(profile_environment const& e) {
   std::string line = "Strata " + version_text();
+  auto const add = [&line](std::string_view part) { add_part(line, part, " | "); };
   std::string const program = e.command.substr(0, e.command.find(' '));
-  append_part(line, console_text(program.substr(program.rfind('/') + 1)));
-  append_part(line, console_text(e.host));
-  if (e.rank >= 0) append_part(line, "rank " + std::to_string(e.rank));
+  add(console_text(program.substr(program.rfind('/') + 1)));
+  add(console_text(e.host));
+  if (e.rank >= 0) add("rank " + std::to_string(e.rank));
   for (profile_device const& device : e.devices) {
     std::size_t same = 0;  // devices of one kind are named once
     profile_device const* first = nullptr;
@@ -179,10 +174,10 @@ inline std::string where_text(profile_environment const& e) {
       ++same;
     }
     if (first != &device) continue;
-    append_part(line, (same > 1 ? std::to_string(same) + " x " : "") + console_text(device.name) +
-                          " (" + std::to_string(device.multiprocessors) + " SMs)");
+    add((same > 1 ? std::to_string(same) + " x " : "") + console_text(device.name) + " (" +
+        std::to_string(device.multiprocessors) + " SMs)");
   }
-  if (e.devices.empty()) append_part(line, console_text(e.cpu));
+  if (e.devices.empty()) add(console_text(e.cpu));
   return line;
 }
 
@@ -208,14 +203,14 @@ inline void write_ranges(text_writer& out, report_input const& input,
   if (ranges.hidden() > 0)
     write_paragraph(
         out, {},
-        human_count(ranges.hidden()).text() +
+        count_text(ranges.hidden()) +
             (ranges.hidden() == 1 ? " smaller range: ranges.csv" : " smaller ranges: ranges.csv"),
         usable_width(options), {}, false);
   std::string legend;
   if (input.steps.from_steps) legend = "Values are of a mean step; median and max of a call. ";
   if (ranges.outside_steps() > 0)
     legend +=
-        human_count(ranges.outside_steps()).text() +
+        count_text(ranges.outside_steps()) +
         (ranges.outside_steps() == 1 ? " range is in no step: it is in ranges.csv only. "
                                      : " ranges are in no step: they are in ranges.csv only. ");
   legend += ranges.legend();
@@ -268,8 +263,8 @@ inline void write_memory_purposes(text_writer& out, report_input const& input,
   table.write(out, options.color);
   write_paragraph(out, {},
                   "Device memory by the purpose it was allocated for. At the peak, " +
-                      human_time(static_cast<double>(memory.peak_at)).text() +
-                      " after the begin, " + human_bytes(peak).text() + " were in use." +
+                      time_text(static_cast<double>(memory.peak_at)) + " after the begin, " +
+                      bytes_text(peak) + " were in use." +
                       (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
                   usable_width(options), {}, false);
 }
@@ -309,8 +304,8 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   std::string text;
   if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
   if (kernels.size() > shown)
-    text += human_count(kernels.size() - shown).text() + " more take " +
-            human_percent(rest_ns, all_ns) + " %: kernels.csv. ";
+    text += count_text(kernels.size() - shown) + " more take " + human_percent(rest_ns, all_ns) +
+            " %: kernels.csv. ";
   text += table.legend();
   if (!text.empty()) text.pop_back();
   if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);

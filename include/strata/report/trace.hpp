@@ -481,9 +481,9 @@ inline trace_summary write_events(trace_sink& sink, report_input const& input,
   summary.left_out = plan.left_out();
   summary.without_time = plan.without_time();
   if (summary.left_out > 0)
-    summary.problem = "The trace ends early: " + human_count(summary.left_out).text() +
+    summary.problem = "The trace ends early: " + count_text(summary.left_out) +
                       " later records are left out, because it is limited to " +
-                      human_count(options.max_events).text() +
+                      count_text(options.max_events) +
                       " events; trace fewer steps (active=) or ranges (only=) to see them.";
   std::uint32_t const host = trace_process(source, 0);
   sink.process(host, trace_process_name(source, 0));

@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/kernel_table.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
@@ -281,11 +282,12 @@ class trace_plan {
       : input_(input), labels_(labels), arrows_(input.source.launches.size()) {
     limit(max_events);
     launch_index const launches(input.source);
-    each([&](trace_slice slice, std::uint64_t) {
-      if (slice.begin >= cutoff_) {
+    each([&](trace_slice const& each, std::uint64_t) {
+      if (each.begin >= cutoff_) {
         ++left_out_;
         return;
       }
+      trace_slice slice = each;
       connect(slice, launches);
       track_of(slice).push_back(slice);
     });
@@ -307,8 +309,7 @@ class trace_plan {
 
  private:
   /// Calls visit(slice, events) for each record that has times; events: the most that it becomes.
-  template <class Visit>
-  void each(Visit visit) {
+  void each(callback<void(trace_slice const&, std::uint64_t)> visit) {
     profile const& source = input_.source;
     without_time_ = 0;
     auto const records = [&](auto const& all, slice_kind kind, std::uint64_t events, auto order) {
@@ -339,8 +340,7 @@ class trace_plan {
     records(source.synchronizations, slice_kind::synchronization, 1, same);
   }
 
-  template <class Visit>
-  void each_time(Visit visit) {
+  void each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
     each([&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
     for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
     for (span_record const& span : input_.source.spans) visit(span.begin, 2);

@@ -143,16 +143,26 @@ class options_reader {
       {"waits", &options::trace_waits},
   };
 
-  /// Sets the field of a row by its name; false where no row has it.
-  template <std::size_t Rows>
-  static bool choose(flag_row const (&rows)[Rows], std::string_view name, options& chosen) {
-    bool known = false;
-    for (flag_row const& row : rows) {
-      if (row.key != name) continue;
-      chosen.*row.field = true;
-      known = true;
-    }
-    return known;
+  struct text_row {
+    std::string_view key;
+    std::string options::*field;
+    std::string_view wanted;  // where nothing is given; empty: that is fine
+  };
+  static constexpr text_row texts[] = {
+      {"out", &options::out, "a directory, as in out=run1"},
+      {"trigger", &options::trigger, "a file, as in trigger=/tmp/profile-now"},
+      {"ceilings", &options::ceilings, "a file, or off"},
+      {"chip", &options::chip, {}},
+  };
+
+  /// The bit of the row with this name; 0 where there is none.
+  static std::uint32_t bit_of(flag_row const* rows, std::size_t count, std::string_view name) {
+    for (std::size_t i = 0; i < count; ++i)
+      if (rows[i].key == name) return 1u << i;
+    return 0;
+  }
+  void set_flags(flag_row const* rows, std::size_t count, std::uint32_t chosen) {
+    for (std::size_t i = 0; i < count; ++i) to_->*rows[i].field = (chosen >> i & 1u) != 0;
   }
 
   /// What was given, fit for one line of a message.
@@ -197,35 +207,21 @@ class options_reader {
   void set(std::string_view key, std::string_view value, bool has_value) {
     ++known_;
     if (set_whether(key, value, has_value)) return;
-    if (key == "out") {
-      if (value.empty()) return wrong(key, value, "a directory, as in out=run1");
-      to_->out = std::string(value);
-      return;
-    }
-    if (key == "trigger") {
-      if (value.empty()) return wrong(key, value, "a file, as in trigger=/tmp/profile-now");
-      to_->trigger = std::string(value);
-      return;
-    }
     if (key == "attach") {
       if (value != "start" && value != "window") return wrong(key, value, "start or window");
       to_->attach_in_window = value == "window";
       return;
     }
     if (key == "counters") return counters(value);
-    if (key == "ceilings") {
-      if (value.empty()) return wrong(key, value, "a file, or off");
-      to_->ceilings = std::string(value);
-      return;
-    }
-    if (key == "chip") {
-      to_->chip = std::string(value);
-      return;
-    }
     if (key == "formats") return formats(value);
     if (key == "sort") return sort(value);
     if (key == "only") return patterns(key, value, to_->only);
     if (key == "kernels") return patterns(key, value, to_->kernels);
+    for (text_row const& each : texts) {
+      if (key != each.key) continue;
+      if (value.empty() && !each.wanted.empty()) return wrong(key, value, each.wanted);
+      return (void)(to_->*each.field).assign(value);
+    }
     for (number_row const& each : numbers)
       if (key == each.key) return number(key, value, to_->*each.field, each.least);
     for (flag_row const& each : flags)
@@ -247,16 +243,18 @@ class options_reader {
     std::string all;
     for (key_row const& each : keys) {
       nearest.consider(each.key);
-      all += (all.empty() ? "" : ", ") + std::string(each.key);
+      add_part(all, each.key);
     }
     return "STRATA: there is no key \"" + quoted(key) + '"' + meant(nearest, "") +
            "; the keys are " + all + '.';
   }
 
   void wrong(std::string_view key, std::string_view value, std::string_view wanted,
-             std::string const& hint = ":") {
-    problems_->push_back("STRATA: \"" + std::string(key) + "=" + quoted(value) + "\" is ignored" +
-                         hint + ' ' + std::string(key) + " takes " + std::string(wanted) + ".");
+             std::string_view hint = ":") {
+    std::string text = "STRATA: \"";
+    text.append(key).append("=").append(quoted(value)).append("\" is ignored").append(hint);
+    text.append(" ").append(key).append(" takes ").append(wanted).append(".");
+    problems_->push_back(std::move(text));
   }
 
   void number(std::string_view key, std::string_view value, std::uint32_t& to,
@@ -283,29 +281,31 @@ class options_reader {
     return true;
   }
 
-  template <class Sink>
-  static void each(std::string_view list, Sink sink) {
-    while (!list.empty()) {
+  /// Takes the next item off a list joined by +; false at its end.
+  static bool take(std::string_view& list, std::string_view& item) {
+    for (item = {}; item.empty() && !list.empty();) {
       std::size_t const plus = list.find('+');
-      std::string_view const item = trimmed(list.substr(0, plus));
-      if (!item.empty()) sink(item);
+      item = trimmed(list.substr(0, plus));
       list = plus == std::string_view::npos ? std::string_view{} : list.substr(plus + 1);
     }
+    return !item.empty();
   }
 
   void formats(std::string_view value) {
-    options chosen = *to_;
-    for (flag_row const& row : all_formats) chosen.*row.field = false;
+    std::uint32_t chosen = 0;
     bool any_known = false;
+    std::string_view left = value;
     constexpr std::string_view wanted =
         "table, csv, json, trace, perfetto, html and recording joined by +, or none";
-    each(value, [&](std::string_view format) {
-      bool const known = format == "none" || choose(all_formats, format, chosen);
+    for (std::string_view format; take(left, format);) {
+      std::uint32_t const bit = bit_of(all_formats, std::size(all_formats), format);
+      bool const known = bit != 0 || format == "none";
       if (!known) wrong("formats", format, wanted);
       any_known = any_known || known;
-    });
+      chosen |= bit;
+    }
     if (any_known) {
-      *to_ = chosen;
+      set_flags(all_formats, std::size(all_formats), chosen);
     } else if (trimmed(value).find_first_not_of("+ \t") == value.npos) {
       wrong("formats", value, wanted);
     }
@@ -322,13 +322,15 @@ class options_reader {
   }
 
   void device_kinds(std::string_view value) {
-    options chosen = *to_;
-    for (flag_row const& row : all_kinds) chosen.*row.field = false;
-    bool known = true;
-    each(value, [&](std::string_view kind) { known = choose(all_kinds, kind, chosen) && known; });
-    if (!known)
-      return wrong("trace", value, "1, 0, or kernels, copies, memory and waits joined by +");
-    *to_ = chosen;
+    std::uint32_t chosen = 0;
+    std::string_view left = value;
+    for (std::string_view kind; take(left, kind);) {
+      std::uint32_t const bit = bit_of(all_kinds, std::size(all_kinds), kind);
+      if (bit == 0)
+        return wrong("trace", value, "1, 0, or kernels, copies, memory and waits joined by +");
+      chosen |= bit;
+    }
+    set_flags(all_kinds, std::size(all_kinds), chosen);
     to_->trace = to_->enabled = true;
   }
 
@@ -337,17 +339,18 @@ class options_reader {
       return wrong("counters", value, "presets or metrics joined by +, as in counters=hbm+l1+cpu");
     to_->counters.clear();
     to_->cpu_counters.clear();
-    each(value, [&](std::string_view item) {
+    for (std::string_view item; take(value, item);) {
       bool const of_cpu = item == "cpu" || item.substr(0, 4) == "cpu_";
       std::string& list = of_cpu ? to_->cpu_counters : to_->counters;
-      list.append(list.empty() ? "" : "+").append(item);
-    });
+      add_part(list, item, "+");
+    }
     if (!to_->counters.empty()) to_->trace = true;  // the CPU's need none
   }
 
   void patterns(std::string_view key, std::string_view value, vec<std::string>& to) {
     vec<std::string> read;
-    each(value, [&](std::string_view pattern) { read.emplace_back(pattern); });
+    std::string_view left = value;
+    for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
     if (read.empty()) {
       return wrong(key, value,
                    "names of ranges joined by +, as in " + std::string(key) + "=attention+mlp");
@@ -361,7 +364,8 @@ class options_reader {
     bool out = false;
     bool off = false;
     bool known = true;
-    each(value, [&](std::string_view way) {
+    std::string_view left = value;
+    for (std::string_view way; take(left, way);) {
       if (way == "in") {
         in = true;
       } else if (way == "out" || way == "1" || way == "on") {
@@ -371,7 +375,7 @@ class options_reader {
       } else {
         known = false;
       }
-    });
+    }
     if (!known || off == (in || out)) return wrong("nvtx", value, "in, out, in+out, or off");
     to_->nvtx = off ? mode::off : !out ? mode::in : in ? mode::in_and_out : mode::out;
   }

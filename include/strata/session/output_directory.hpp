@@ -3,6 +3,7 @@
 #define STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 
 #include <strata/base/clock.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
@@ -31,19 +32,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// What a file is filled with: refers to a function of a text_writer.
-class file_content {
- public:
-  template <class Fill>
-  file_content(Fill const& fill) noexcept
-      : fill_(&fill),
-        run_([](void const* of, text_writer& out) { (*static_cast<Fill const*>(of))(out); }) {}
-
-  void write(text_writer& out) const { run_(fill_, out); }
-
- private:
-  void const* fill_;
-  void (*run_)(void const*, text_writer&);
-};
+using file_content = callback<void(text_writer&)>;
 
 /// A directory of its own for the files of one run.
 class output_directory {
@@ -155,7 +144,7 @@ class output_directory {
     int error = 0;
     {
       text_writer out(file);
-      bool const whole = if_memory_allows([&] { content.write(out); });
+      bool const whole = if_memory_allows([&] { content(out); });
       if (!out.flush()) error = out.error();
       if (!whole) error = ENOMEM;
     }

@@ -130,17 +130,18 @@ class report_files {
                         surroundings const& around = look_around())
       : options_(&wanted), trace_options_(trace), around_(around) {}
 
-  /// Whether the files of a run can go where they should. Where they cannot, `wanted.out` becomes
+  /// Whether the files of a run can go to `out`, where they should. Where they cannot, it becomes
   /// `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
-  static status find_place(options& wanted, int rank, std::string const& spare) {
+  static status find_place(options const& wanted, std::string& out, int rank,
+                           std::string const& spare) {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
-    if (numbered) wanted.out = machine::absolute(wanted.out);
-    status const asked = output_directory::probe(place(wanted.out, rank), numbered);
+    if (numbered) out = machine::absolute(out);
+    status const asked = output_directory::probe(place(out, rank), numbered);
     if (asked.ok()) return {};
     if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
-    wanted.out = spare;
+    out = spare;
     return {asked.code(), asked.message() + "; the files of this run go to " + spare +
                               (numbered ? "" : ", or the first free of -2, -3, ... of it")};
   }
@@ -152,9 +153,9 @@ class report_files {
     int const from = wanted.reports_windows() ? number : 0;
     outcome = made.make(place(wanted.out, rank), from);
     if (outcome.ok()) return true;
-    options elsewhere = wanted;
-    outcome = find_place(elsewhere, rank, spare);
-    return made.make(place(elsewhere.out, rank), from).ok();
+    std::string elsewhere = wanted.out;
+    outcome = find_place(wanted, elsewhere, rank, spare);
+    return made.make(place(elsewhere, rank), from).ok();
   }
 
   /// The files have all problems of the profile; the first `said` of them are not printed again.
@@ -238,7 +239,7 @@ class report_files {
   void say_written() const {
     if (written_.empty()) return;
     std::string names;
-    for (std::string const& each : written_) names += (names.empty() ? "" : ",") + each;
+    for (std::string const& each : written_) add_part(names, each, ",");
     bool const several = written_.size() > 1;  // a shell expands {a,b}, not {a}
     std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
                  directory_.path().c_str(), names.c_str());
@@ -253,28 +254,31 @@ class report_files {
                                outcome, number_)) {
       return outcome;
     }
-    auto const file = [&](std::string const& name, file_content const& content) {
-      status const done = directory_.write(name.c_str(), content);
-      if (done.ok()) written_.push_back(name);
+    auto const file = [&](char const* name, file_content const& content) {
+      status const done = directory_.write(name, content);
+      if (done.ok()) written_.emplace_back(name);
       broken_ = broken_ || !done.ok();
       if (outcome.ok()) outcome = done;
     };
+    auto const report = [&](char const* name, void (*fill)(text_writer&, report_input const&)) {
+      file(name, [&](text_writer& out) { fill(out, input); });
+    };
     if (options_->csv) {
-      file("ranges.csv", [&](text_writer& out) { write_ranges_csv(out, input); });
-      file("kernels.csv", [&](text_writer& out) { write_kernels_csv(out, input); });
-      file("memory.csv", [&](text_writer& out) { write_memory_csv(out, input); });
-      if (!input.source.spans.empty())
-        file("spans.csv", [&](text_writer& out) { write_spans_csv(out, input); });
+      report("ranges.csv", &write_ranges_csv);
+      report("kernels.csv", &write_kernels_csv);
+      report("memory.csv", &write_memory_csv);
+      if (!input.source.spans.empty()) report("spans.csv", &write_spans_csv);
       for (counter_tables const& each : input.counters) {
         counter_table const& table = each.ranges;
-        file(table.name + ".csv", [&](text_writer& out) { write_counters_csv(out, input, table); });
-        file(table.name + "_wide.csv",
+        file((table.name + ".csv").c_str(),
+             [&](text_writer& out) { write_counters_csv(out, input, table); });
+        file((table.name + "_wide.csv").c_str(),
              [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
       }
     }
     if (options_->json) {
-      file("findings.json", [&](text_writer& out) { write_findings(out, input); });
-      file("profile.json", [&](text_writer& out) { write_json(out, input); });
+      report("findings.json", &write_findings);
+      report("profile.json", &write_json);
     }
     if (options_->chrome_trace)
       file("trace.json", [&](text_writer& out) {

@@ -47,8 +47,8 @@ inline status child_is_silent() {
 /// and makes the profile of what they collected.
 class session_core {
  public:
-  explicit session_core(strata::options wanted)
-      : options_(std::move(wanted)),
+  explicit session_core(strata::options const& wanted)
+      : options_(wanted),
         asks_for_steps_(options_.active != 0),
         asks_for_warmup_(options_.warmup != 0) {
     counting_.emplace(options_, problems_, trace_of_counting());
@@ -187,7 +187,7 @@ class session_core {
     counting_.emplace(options_, problems_, trace_of_counting());
     look_at_wishes();
     around_ = report_files::look_around();
-    say_now(report_files::find_place(options_, machine::rank(), around_.spare));
+    say_now(report_files::find_place(options_, options_.out, machine::rank(), around_.spare));
     say_now(windows_.open(options_));
     if (windows_.used()) machine::describe(environment_);
     open_collectors(recorder);
@@ -294,8 +294,7 @@ class session_core {
   }
 
   /// Does a part of what a session does, or leaves it out for want of memory.
-  template <class Body>
-  void attempt(Body&& body) noexcept {
+  void attempt(callback<void()> body) noexcept {
     guest const as_guest;
     if (!if_memory_allows(body)) (void)short_of_memory(left_out);
   }

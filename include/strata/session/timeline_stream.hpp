@@ -121,7 +121,7 @@ class timeline_stream final : public running_trace {
   bool complete(report_input const& input, std::string& remark) override {
     if (!has_file()) return false;
     if (left_out_ > 0)
-      remark = "The timeline leaves out " + human_count(left_out_).text() +
+      remark = "The timeline leaves out " + count_text(left_out_) +
                " events that came faster than they could be written; trace fewer kinds (trace=) or "
                "fewer steps (active=) to see them.";
     trace_events events(*sink_, input.source, labels_, arrows_);

@@ -123,7 +123,7 @@ class chip_metrics {
     std::string refused;
     for (std::string const& each : names) {
       metric_config alone;
-      if (!build({each}, alone)) refused += (refused.empty() ? "" : ", ") + each;
+      if (!build({each}, alone)) add_part(refused, each);
     }
     return {done.code(), done.message() + (refused.empty() ? " (these counters do not go together)"
                                                            : " (refused: " + refused + ")")};

@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
@@ -190,8 +191,7 @@ class device_profilers {
   /// As range_profiler::read: the values of one device after those of another, and none where one
   /// device fails. A device on which a
   /// range had no work is not in it; a range of which a device lost a part is left out.
-  template <class Sink>
-  status read(metric_config& config, Sink sink) {
+  status read(metric_config& config, counted_sink sink) {
     if (!several()) return members_[0].profiler.read(config, sink);
     struct counted {
       std::uint32_t range;
@@ -306,8 +306,7 @@ class device_profilers {
     return first;
   }
 
-  template <class Action>
-  status on(member& each, Action action) {
+  status on(member& each, callback<status(member&)> action) {
     if (is_gone(each)) {
       return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
                                      " was destroyed while it was counted"};
@@ -318,8 +317,7 @@ class device_profilers {
                                    " cannot be made current"};
   }
 
-  template <class Action>
-  status on_all(Action action) {
+  status on_all(callback<status(member&)> action) {
     for (member& each : members_) {
       status done = on(each, action);
       if (!done) return done;

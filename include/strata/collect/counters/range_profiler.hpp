@@ -2,6 +2,7 @@
 #ifndef STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 #define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -22,6 +23,9 @@
 STRATA_BEGIN
 
 namespace detail {
+
+/// Takes the values of a counted range.
+using counted_sink = callback<void(std::uint32_t range, vec<double> const& values)>;
 
 /// CUPTI's Range Profiler on one context, in user ranges and user replay: the program's own steps
 /// are the passes. Ranges are named by numbers; equal numbers add up in the image. Threads: the one
@@ -220,8 +224,7 @@ class range_profiler {
   /// Hands the values of every counted range to `sink(range, values)`, in the order of the
   /// configuration's names; kernels are numbered as they were launched. A range of which a part may
   /// be missing is left out.
-  template <class Sink>
-  status read(metric_config& config, Sink sink) {
+  status read(metric_config& config, counted_sink sink) {
     cupti::profiler::decode_params decode;
     decode.object = object_;
     status done = outcome("cuptiRangeProfilerDecodeData", call(library_->api.decode, decode));

@@ -425,7 +425,7 @@ class cpu_counter_collector {
       for (absent_metric const& each : set_.absent) {
         bool const derived =
             find_metric(each.key, metric_source::perf)->combine == metric_combine::ratio;
-        if (each.reason == reason && !derived) keys += (keys.empty() ? "" : ", ") + each.key;
+        if (each.reason == reason && !derived) detail::add_part(keys, each.key);
       }
       problems.emplace_back(wish.refused.code,
                             "counters: " + keys + " cannot be counted: " + reason);
@@ -467,7 +467,7 @@ class cpu_counter_collector {
       if (each.counters.size() != 3) continue;  // itself, and the times that scale it
       auto const sum = [&](std::string const& name) { return sums[data.names.index_of(name)]; };
       if (sum(each.counters[1]) > 0.0 && sum(each.counters[2]) <= 0.0)
-        keys += (keys.empty() ? "" : ", ") + each.key;
+        detail::add_part(keys, each.key);
     }
     if (keys.empty()) return {};
     return {errc::busy,

@@ -120,13 +120,13 @@ class activity_collector {
         window_open_.store(false);
         return {failure, "no device activity; " + library_->describe("cuptiActivityEnable", code)};
       }
-      refused += (refused.empty() ? "" : ", ") + std::string(each.name);
+      detail::add_part(refused, each.name);
       why = code;
     }
     has_traced_ = true;
     if (!refused.empty()) {
-      problem += (problem.empty() ? "" : "; ") + std::string("not traced: ") + refused + "; " +
-                 library_->describe("cuptiActivityEnable", why);
+      detail::add_part(problem, "not traced: " + refused, "; ");
+      detail::add_part(problem, library_->describe("cuptiActivityEnable", why), "; ");
     }
     if (problem.empty() || std::exchange(reported_, true)) return {};
     return {errc::not_supported, problem};

@@ -202,8 +202,7 @@ class activity_store {
 
   /// Does something with a record that no longer waits. A record that memory is too short for is
   /// in no sum.
-  template <class Body>
-  void try_one(Body&& body) noexcept {
+  void try_one(callback<void()> body) noexcept {
     if (!if_memory_allows(body)) lose();
   }
 
