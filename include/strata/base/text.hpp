@@ -168,26 +168,6 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
-// What is added to a temporary text goes into that text. The standard library's own + makes another
-// string, and code to destroy it, at each step. The result is the temporary itself: no reference
-// keeps it alive.
-
-inline std::string&& operator+(std::string&& text, char const* more) {
-  return std::move(text.append(more));
-}
-inline std::string&& operator+(std::string&& text, std::string const& more) {
-  return std::move(text.append(more));
-}
-inline std::string&& operator+(std::string&& text, std::string&& more) {
-  return std::move(text.append(more));
-}
-inline std::string&& operator+(std::string&& text, char more) {
-  return std::move(text.append(1, more));
-}
-inline std::string&& operator+(char const* before, std::string&& text) {
-  return std::move(text.insert(0, before));
-}
-
 /// Appends to a list in a text, as in `a, b`. What is empty is no part.
 inline void add_part(std::string& list, std::string_view part, char const* between = ", ") {
   if (part.empty()) return;

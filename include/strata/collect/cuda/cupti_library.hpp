@@ -5,7 +5,6 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>

@@ -6,7 +6,6 @@
 #include <strata/base/macros.hpp>
 
 #include <strata/base/dynamic_library.hpp>
-#include <strata/base/text.hpp>
 
 #include <cstddef>
 #include <string>
