@@ -54,6 +54,13 @@ inline bool select(profile& of, std::size_t number, vec<std::string> const& patt
     node.selected = node.selected || matches(of.names[node.name], pattern);
   return node.selected;
 }
+/// Does so with all nodes. Returns: whether a range is wanted.
+inline bool select_all(profile& of, vec<std::string> const& patterns) noexcept {
+  bool any = false;
+  for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;
+  of.nodes[root_node].selected = false;
+  return any;
+}
 
 /// Writes trace.perfetto-trace while the program runs: what has ended goes to the file within a
 /// second, by a thread of its own, and what was written survives any end of the process. The file
