@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "fake.hpp"
@@ -67,6 +68,27 @@ void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
 void* __wrap_mmap(void* at, std::size_t bytes, int access, int flags, int file, off_t offset) {
   return fails() ? MAP_FAILED : __real_mmap(at, bytes, access, flags, file, offset);
 }
+
+// A sanitizer has these by itself, and not by malloc: WRAPS_NEW.
+void* __real__Znwm(std::size_t bytes);
+void* __real__Znam(std::size_t bytes);
+void* __real__ZnwmRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how);
+void* __real__ZnamRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how);
+
+#if WRAPS_NEW
+void* __wrap__Znwm(std::size_t bytes) {
+  return fails() ? throw std::bad_alloc() : __real__Znwm(bytes);
+}
+void* __wrap__Znam(std::size_t bytes) {
+  return fails() ? throw std::bad_alloc() : __real__Znam(bytes);
+}
+void* __wrap__ZnwmRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how) {
+  return fails() ? nullptr : __real__ZnwmRKSt9nothrow_t(bytes, how);
+}
+void* __wrap__ZnamRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how) {
+  return fails() ? nullptr : __real__ZnamRKSt9nothrow_t(bytes, how);
+}
+#endif
 }
 
 namespace {
