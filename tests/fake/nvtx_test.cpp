@@ -198,7 +198,7 @@ TEST_CASE("each way to give a text") {
   CHECK(strata::call_tree(p).rows().size() == 14);
 }
 
-TEST_CASE("a text that is too long to be put behind its domain is cut between characters") {
+TEST_CASE("a text that is too long is cut between characters, behind its domain too") {
   no_tool const none;
   traced s("nvtx=in");
   std::string text;
@@ -210,8 +210,8 @@ TEST_CASE("a text that is too long to be put behind its domain is cut between ch
   program().pop();
   profile const& p = s.profile();
   REQUIRE(p.ranges.size() == 2);
-  CHECK(name_of(p, p.nodes[p.ranges[0].node].name) == "d:" + text.substr(0, 332 * 3));
-  CHECK(name_of(p, p.nodes[p.ranges[1].node].name) == text);
+  CHECK(name_of(p, p.nodes[p.ranges[0].node].name) == "d:" + text.substr(0, 331 * 3) + "\u2026");
+  CHECK(name_of(p, p.nodes[p.ranges[1].node].name) == text.substr(0, 332 * 3) + "\u2026");
 }
 
 TEST_CASE("ranges that Strata itself sends to NVTX are not counted twice") {

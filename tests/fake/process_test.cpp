@@ -23,6 +23,16 @@ TEST_CASE("STRATA=trace traces a program that has no session") {
   CHECK(count_of(fake::text_of("traced/trace.json"), "gemm") >= 3);
 }
 
+TEST_CASE("a thread's first range waits asleep for the session that another's begins") {
+  REQUIRE(std::system("rm -rf first-ranges") == 0);
+  child_process const p({"two-first-ranges"}, {{"STRATA", "trace,formats=csv,out=first-ranges"}});
+  INFO(p.err);
+  CHECK(p.number("waits asleep") == 1);
+  std::string const ranges = fake::text_of("first-ranges/ranges.csv");
+  CHECK(count_of(ranges, "first,") > 0);
+  CHECK(count_of(ranges, "second,") > 0);
+}
+
 TEST_CASE("its table has the problems and the losses") {
   REQUIRE(std::system("rm -rf problems losses") == 0);
   child_process const problems({"fail=cuptiSubscribe:35", "work=3"},

@@ -1,8 +1,10 @@
 // A program whose memory ends: `short_memory_program FOLDER WHAT OPTIONS FIRST:COUNT...` forks once
 // for each FIRST:COUNT. There COUNT allocations of this program fail from the FIRST one on that its
-// first range causes, 0: all of them. Strata's are all that it makes by then, and the stand-ins'
-// are not counted: the linker wraps the functions of the program alone, into which the C++ library
-// is linked. It prints `FIRST:COUNT CODE SIGNAL FAILED` for each.
+// first range causes, 0: all of them, -COUNT: each COUNT-th of them. Strata's are all that it makes
+// by then, and the stand-ins' are not counted: the linker wraps the functions of the program alone,
+// into which the C++ library is linked. It prints `FIRST:COUNT CODE SIGNAL MADE FAILED RECORDS` for
+// each: RECORDS says whether its ranges were listened to at its end.
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <dlfcn.h>
@@ -17,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "fake.hpp"
@@ -26,14 +29,18 @@ namespace {
 std::atomic<bool> armed{false};
 std::atomic<long> made{0};
 std::atomic<long> failed{0};
+std::atomic<pid_t> thread{0};  // whose allocations fail; 0: those of all threads
+bool listened_to = false;
 long first = 0;
 long count = 0;
 
 /// Whether this allocation is one that fails.
 bool fails() noexcept {
   if (!armed.load(std::memory_order_relaxed)) return false;
+  if (thread.load() != 0 && thread.load() != gettid()) return false;
   long const number = made.fetch_add(1) + 1;
-  if (number < first || (count != 0 && number >= first + count)) return false;
+  if (number < first || (count > 0 && number >= first + count)) return false;
+  if (count < 0 && (number - first) % -count != 0) return false;
   failed.fetch_add(1);
   errno = ENOMEM;
   return true;
@@ -61,6 +68,27 @@ void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes) {
 void* __wrap_mmap(void* at, std::size_t bytes, int access, int flags, int file, off_t offset) {
   return fails() ? MAP_FAILED : __real_mmap(at, bytes, access, flags, file, offset);
 }
+
+// A sanitizer has these by itself, and not by malloc: WRAPS_NEW.
+void* __real__Znwm(std::size_t bytes);
+void* __real__Znam(std::size_t bytes);
+void* __real__ZnwmRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how);
+void* __real__ZnamRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how);
+
+#if WRAPS_NEW
+void* __wrap__Znwm(std::size_t bytes) {
+  return fails() ? throw std::bad_alloc() : __real__Znwm(bytes);
+}
+void* __wrap__Znam(std::size_t bytes) {
+  return fails() ? throw std::bad_alloc() : __real__Znam(bytes);
+}
+void* __wrap__ZnwmRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how) {
+  return fails() ? nullptr : __real__ZnwmRKSt9nothrow_t(bytes, how);
+}
+void* __wrap__ZnamRKSt9nothrow_t(std::size_t bytes, std::nothrow_t const& how) {
+  return fails() ? nullptr : __real__ZnamRKSt9nothrow_t(bytes, how);
+}
+#endif
 }
 
 namespace {
@@ -148,21 +176,76 @@ void fill_batch() {
   }
 }
 
+/// Passes that the program drives itself: each body runs, whatever is counted.
+void count_by_hand(char const* settings) {
+  strata::vec<std::string> problems;
+  strata::options const wanted = strata::options::parse(settings, problems);
+  strata::session run(wanted);
+  armed.store(true);
+  (void)run.start();
+  work(2);
+  int bodies = 0;
+  for (auto const& pass : run.counters("hbm+flops")) {
+    (void)pass;
+    ++bodies;
+    work(1);
+  }
+  (void)run.counters("hbm+flops").replay([&] { ++bodies, work(1); });
+  (void)run.counters("l1").replay([&] { ++bodies, work(1); }, strata::repeatable);
+  if (bodies < 3) std::_Exit(7);
+  run.stop();
+  (void)run.profile();
+  (void)run.report();
+}
+
+/// In every window the step that is counted has no memory, and the window's report has all.
+void starve_windows(std::string const& folder) {
+  thread.store(gettid());
+  for (int i = 0; i < 18; ++i) {
+    armed.store(i % 6 == 0 && i != 0);
+    work(1);
+    armed.store(false);
+    std::string const report = folder + "/00" + std::to_string(i / 6) + "/profile.json";
+    for (int wait = 0; i % 6 == 0 && i != 0 && wait < 500 && access(report.c_str(), R_OK) != 0;
+         ++wait)
+      usleep(10'000);
+  }
+}
+
 [[noreturn]] void be_child(std::string const& folder, std::string const& what,
                            char const* options) {
   std::string const settings = std::string(options) + ",out=" + folder;
   (void)setenv("STRATA", settings.c_str(), 1);
   (void)!std::freopen((folder + ".err").c_str(), "w", stderr);
   (void)alarm(20);
-  has_device = what != "fold";
+  has_device = what != "fold" && what != "start";
   if (has_device) {
     CONTROL(fake_set_auto_delivery)(what == "batch" ? 4000 : 50);
     CONTROL(fake_set_records_per_buffer)(what == "batch" ? 0 : 20);
     launch("before", 7);  // the stand-in is there
   }
+  if (what == "by-hand") {
+    (void)unsetenv("STRATA");
+    count_by_hand(settings.c_str());
+    std::exit(6);
+  }
+  if (what == "windows") {
+    starve_windows(folder);
+    std::exit(6);
+  }
+  std::string const touched = settings.substr(settings.find("trigger=") + 1);
+  std::string const file = touched.substr(7, touched.find(',') - 7);
   armed.store(true);
   if (what == "fold") fold(60'000);
-  what == "batch" ? fill_batch() : work(16);
+  if (what == "touch") {
+    for (int i = 0; i < 2; ++i) {
+      usleep(110'000);  // the file is looked at ten times a second
+      (void)std::fclose(std::fopen(file.c_str(), "we"));
+      work(4);
+    }
+  }
+  what == "batch" ? fill_batch() : work(what == "start" ? 1 : 16);
+  listened_to = strata::detail::active_listener() != nullptr;
   std::exit(6);
 }
 
@@ -177,13 +260,15 @@ int main(int words, char** word) {
     pid_t const child = fork();
     if (child == 0) {
       static std::atomic<long>* const to = counts;
-      std::atexit([] { to[0].store(made.load()), to[1].store(failed.load()); });
+      std::atexit(
+          [] { to[0].store(made.load()), to[1].store(failed.load()), to[2].store(listened_to); });
       be_child(folder + "/" + word[i], word[2], word[3]);
     }
     int status = 0;
     (void)waitpid(child, &status, 0);
-    std::printf("%s %d %d %ld %ld\n", word[i], WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-                WIFSIGNALED(status) ? WTERMSIG(status) : 0, counts[0].load(), counts[1].load());
+    std::printf("%s %d %d %ld %ld %ld\n", word[i], WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                WIFSIGNALED(status) ? WTERMSIG(status) : 0, counts[0].load(), counts[1].load(),
+                counts[2].load());
     (void)std::fflush(stdout);
   }
   return 0;

@@ -37,13 +37,14 @@ account account_of(std::string const& folder) {
   return made;
 }
 
-/// One of the program's runs: `1:1 6 0 3300 1`.
+/// One of the program's runs: `1:1 6 0 3300 1 1`.
 struct trial {
   std::string which;
   int code = -1;
   int signal = -1;
   long allocations = 0;
   long failed = 0;
+  long listened_to = 0;
 };
 
 std::vector<trial> run_all(std::string const& folder, texts const& what, texts const& which) {
@@ -56,7 +57,8 @@ std::vector<trial> run_all(std::string const& folder, texts const& what, texts c
                     "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"});
   std::vector<trial> all;
   std::istringstream in(ended.out);
-  for (trial each; in >> each.which >> each.code >> each.signal >> each.allocations >> each.failed;)
+  for (trial each; in >> each.which >> each.code >> each.signal >> each.allocations >>
+                   each.failed >> each.listened_to;)
     all.push_back(each);
   REQUIRE(all.size() == which.size());
   return all;
@@ -132,17 +134,66 @@ TEST_CASE("memory ends while a batch is summed up: each kernel is in the sums on
   CHECK(lost > 3);
 }
 
-TEST_CASE("memory ends while windows are reported") {
+TEST_CASE("memory ends while windows are reported, and while the program drives passes") {
   work_folder const folder;
   fs::create_directories(folder / "");
-  for (int const count : {1, 0})
-    for (long at = 1; at < 1000; at += 97)
-      for (trial const& each :
-           run_all(folder / "", {"device", "trace,formats=csv+json,every=4,keep=2"},
-                   {std::to_string(at) + ":" + std::to_string(count)})) {
-        CAPTURE(each.which);
-        CAPTURE(content(folder / (each.which + ".err")));
-        CHECK(each.signal == 0);
-        CHECK(each.code == 6);
+  bool const full = std::getenv("STRATA_TEST_FULL") != nullptr;
+  std::string const touched = "trace,formats=json,keep=2,trigger=" + folder / "touched";
+  for (texts const& each :
+       {texts{"device", "trace,formats=csv+json,every=4,keep=2"},
+        texts{"device", "trace,formats=perfetto,every=4,keep=2,attach=window,nonsense=1"},
+        texts{"device", "trace,formats=json+html,every=6,keep=1,active=1,counters=hbm"},
+        texts{"device", "trace,formats=perfetto+json,skip=2,active=2,repeat=0,attach=window"},
+        texts{"touch", touched}, texts{"by-hand", "trace,formats=json"}}) {
+    trial const whole = run_all(folder / "", each, {"0:1"})[0];
+    for (int const count : {1, 0, -40}) {
+      texts which;
+      for (long at = 1 + count * count % 7; at <= whole.allocations;
+           at += full ? 1 : whole.allocations / 6 + 1)
+        which.push_back(std::to_string(at) + ":" + std::to_string(count));
+      for (trial const& one : run_all(folder / "", each, which)) {
+        CAPTURE(each[1]);
+        CAPTURE(one.which);
+        CAPTURE(content(folder / (one.which + ".err")));
+        CHECK(one.signal == 0);
+        CHECK(one.code == 6);
       }
+    }
+  }
+}
+
+TEST_CASE("memory ends in a step of every window: each report says so once, of itself") {
+  work_folder const folder;
+  fs::create_directories(folder / "");
+  texts const program{"windows", "trace,formats=json,every=6,keep=9,active=1,counters=hbm"};
+  trial const all = run_all(folder / "", program, {"1:0"})[0];
+  CAPTURE(content(folder / "1:0.err"));
+  CHECK(all.signal == 0);
+  CHECK(all.code == 6);
+  std::string const sentence = "a part of this run is left out, since memory is short";
+  CHECK(count_of(content(folder / "1:0.err"), sentence) == 2);
+  CHECK(count_of(content(folder / "1:0/001/profile.json"), sentence) == 1);
+  CHECK(count_of(content(folder / "1:0/002/profile.json"), sentence) == 1);
+}
+
+TEST_CASE("memory ends while a session begins: it records, or nothing does and it is said") {
+  work_folder const folder;
+  fs::create_directories(folder / "");
+  texts const program{"start", "host,formats=json,nonsense=1,trace=2"};
+  trial const whole = run_all(folder / "", program, {"0:1"})[0];
+  CHECK(whole.listened_to == 1);
+  texts which;
+  for (long at = 1; at <= whole.allocations; ++at) which.push_back(std::to_string(at) + ":1");
+  int refused = 0;
+  for (trial const& each : run_all(folder / "", program, which)) {
+    std::string const err = content(folder / (each.which + ".err"));
+    CAPTURE(each.which);
+    CAPTURE(err);
+    CHECK(each.code == 6);
+    bool const nothing = has(err, "this program is not recorded") ||
+                         has(err, "this session did not begin") || has(err, "STRATA is not read");
+    CHECK(each.listened_to == !nothing);
+    refused += nothing;
+  }
+  CHECK(refused > 5);
 }

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <strata/collect/cuda/activity.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -84,7 +88,59 @@ void check_joined(profile const& p) {
   CHECK(fake_capture_broken() == 0);
 }
 
+/// The lines of memory of the collector that differ from what they were.
+class changed_lines {
+ public:
+  std::set<std::size_t> since_last() {
+    auto const* const now =
+        reinterpret_cast<unsigned char const*>(&strata::activity_collector::instance());
+    std::set<std::size_t> changed;
+    for (std::size_t i = 0; i < sizeof(strata::activity_collector); ++i) {
+      if (now[i] != former_[i]) changed.insert((reinterpret_cast<std::uintptr_t>(now) + i) / 64);
+      former_[i] = now[i];
+    }
+    return changed;
+  }
+
+ private:
+  std::vector<unsigned char> former_ =
+      std::vector<unsigned char>(sizeof(strata::activity_collector));
+};
+
 }  // namespace
+
+TEST_CASE("threads that launch have no line of memory that all of them write") {
+  fake::traced run;
+  launch("first");
+  changed_lines lines;
+  (void)lines.since_last();
+  std::atomic<int> turn{0};
+  std::vector<std::thread> all;
+  for (int t = 0; t < 16; ++t)
+    all.emplace_back([&turn, t] {
+      while (turn.load() != 2 * t) std::this_thread::yield();
+      STRATA_RANGE("launches");
+      fake_kernel kernel;
+      kernel.name = "work";
+      kernel.context = 1 + static_cast<std::uint32_t>(t % 2);
+      (void)fake_launch(&kernel);
+      turn.fetch_add(1);
+      while (turn.load() != 32) std::this_thread::yield();
+    });
+  std::set<std::size_t> common;
+  for (int t = 0; t < 16; ++t) {
+    while (turn.load() != 2 * t + 1) std::this_thread::yield();
+    std::set<std::size_t> const own = lines.since_last();
+    CHECK_FALSE(own.empty());
+    std::set<std::size_t> both;
+    for (std::size_t const line : own)
+      if (t == 0 || common.count(line) != 0) both.insert(line);
+    common = both;
+    turn.fetch_add(1);
+  }
+  for (std::thread& each : all) each.join();
+  CHECK(common.empty());
+}
 
 TEST_CASE("sessions start and stop while threads launch") {
   fake::unscript();

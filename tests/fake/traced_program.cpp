@@ -10,10 +10,12 @@
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
 //   inits=WHEN            tells how often cuInit was called: `cuInit WHEN: number`
+//   two-first-ranges      a thread's first range begins while the session of another's does
 //   leave-running         leaves the session to the end of the process
 //   tell=FUNCTION         tells how often the client called it
 // AROUND_MAIN: a static object works before and after. Last comes how often CUPTI was finalized.
 // Without start= the ranges begin the session that STRATA asks for. It ends with exit code 5.
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +25,7 @@
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
 #include <string>
+#include <thread>
 
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -73,6 +76,31 @@ class around_main {
   void* cupti_ = nullptr;
   strata::phases phase_;
 } const around;
+
+/// The driver is asked for its version while the session begins: meanwhile a second thread comes to
+/// its first range, and waits for the session there.
+struct two_first_ranges {
+  static inline std::atomic<int> thread{0};
+  static inline char state = '?';
+  static inline std::thread second;
+
+  static void within_start() {
+    if (second.joinable()) return;
+    second = std::thread([] {
+      thread.store(static_cast<int>(gettid()));
+      STRATA_RANGE("second");
+    });
+    while (thread.load() == 0) std::this_thread::yield();
+    std::string const path = "/proc/self/task/" + std::to_string(thread.load()) + "/stat";
+    for (int i = 0; i < 5'000 && state != 'S'; ++i) {
+      std::FILE* const file = std::fopen(path.c_str(), "r");
+      if (file == nullptr) break;
+      if (std::fscanf(file, "%*d (%*[^)]) %c", &state) != 1) state = '?';
+      (void)std::fclose(file);
+      usleep(100);
+    }
+  }
+};
 
 /// Says what became of CUPTI, after all else.
 struct last_words {
@@ -213,6 +241,12 @@ struct program {
     }
     if (key == "inits")
       std::printf("cuInit %s: %zu\n", value.c_str(), CONTROL(cuda, fake_init_count)());
+    if (key == "two-first-ranges") {
+      CONTROL(cuda, fake_set_version_hook)(&two_first_ranges::within_start);
+      { STRATA_RANGE("first"); }
+      two_first_ranges::second.join();
+      std::printf("waits asleep: %d\n", two_first_ranges::state == 'S');
+    }
     if (key == "leave-running") left_running = std::move(session);
     if (key == "tell")
       std::printf("%s: %zu\n", value.c_str(), CONTROL(cupti, fake_calls)(value.c_str()));

@@ -64,6 +64,7 @@ struct scripted_kernel {
   int failing_reads = 0;
   int read_error = EIO;
   bool short_reads = false;
+  bool closed_by_program = false;
 
   std::vector<opened_event> events;  // the descriptor is 100 + position
   std::map<event_id, std::uint64_t> values;
@@ -118,11 +119,14 @@ long fake_read(int leader, void* to, std::size_t size) noexcept {
 void fake_close(int descriptor) noexcept {
   kernel.events[static_cast<std::size_t>(descriptor - 100)].open = false;
 }
+std::uint64_t fake_number(int descriptor) noexcept {
+  return kernel.closed_by_program ? 0 : static_cast<std::uint64_t>(descriptor);
+}
 int fake_paranoid() noexcept { return kernel.paranoid; }
 vec<int> fake_threads() { return kernel.threads; }
 
-constexpr detail::perf_system fake{&fake_open,  &fake_enable,   &fake_read,
-                                   &fake_close, &fake_paranoid, &fake_threads};
+constexpr detail::perf_system fake{&fake_open,   &fake_enable,   &fake_read,   &fake_close,
+                                   &fake_number, &fake_paranoid, &fake_threads};
 
 constexpr event_id cycles{0, 0}, instructions{0, 1}, references{0, 2}, misses{0, 3}, branches{0, 4},
     branch_misses{0, 5}, clock_time{1, 1}, faults{1, 2}, switches{1, 3}, loads{3, 0},
@@ -428,6 +432,30 @@ TEST_CASE_FIXTURE(fixture, "a reading that fails gives nothing to the wrong rang
   CHECK(made.note("a/c", "cpu_instructions") != "");
   CHECK(made.value("", "cpu_instructions", counter_scope::total) == 1);
   CHECK(says("counters: 2 of 8 readings of the CPU's counters failed"));
+}
+
+TEST_CASE_FIXTURE(fixture, "descriptors that the program closed are neither read nor closed") {
+  recording_test::recording all;
+  cpu_counter_collector counters(fake);
+  REQUIRE(counters.open("cpu", problems).ok());
+  CHECK(counters.begin().ok());
+  pass(1000, {{faults, 3}});
+  { STRATA_RANGE("counted"); }
+  std::size_t const reads = kernel.reads;
+  std::size_t const open = kernel.open_now();
+  kernel.closed_by_program = true;
+  { STRATA_RANGE("not counted"); }
+  kernel.closed_by_program = false;  // once is enough
+  { STRATA_RANGE("not counted"); }
+  kernel.closed_by_program = true;
+  counters.end();
+  counters.close();
+  CHECK(kernel.reads == reads);
+  CHECK(kernel.open_now() == open);
+  profile data = all.profile();
+  counters.copy_to(data, problems);
+  CHECK(says("the program closed the descriptors of the CPU's counters, as closefrom() and"));
+  CHECK_FALSE(says("readings of the CPU's counters failed"));
 }
 
 TEST_CASE_FIXTURE(fixture, "a forbidden call names the setting and the cure") {

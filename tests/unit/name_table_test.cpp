@@ -51,6 +51,27 @@ TEST_CASE("a full table refuses by count") {
   CHECK(t->texts().size() == name_table::most_names + 1);
 }
 
+TEST_CASE("a long text is cut, and is one with those that begin alike") {
+  name_table t(true);
+  name_memo memo(t);
+  std::string const most(name_table::longest, 'x');
+  std::string const longer(1'000'000, 'x');
+  std::uint32_t const whole = t.intern(most, "");
+  std::uint32_t const cut = t.intern(longer, "");
+  CHECK(t.text(whole) == most);
+  CHECK(t.text(cut) == std::string(name_table::longest - 3, 'x') + "\u2026");
+  CHECK(t.intern(longer + "y", "") == cut);
+  CHECK(memo.number(longer + "z", "") == cut);
+  CHECK(memo.number(most, "") == whole);
+  CHECK(t.text(t.intern("y" + longer, "")).size() == name_table::longest);
+  std::string character = std::string(name_table::longest - 4, 'x') + "\U0001F600";
+  CHECK(t.text(t.intern(character + longer, "")) ==
+        std::string(name_table::longest - 4, 'x') + "\u2026");
+  std::string const no_utf8(2'000, '\x80');
+  CHECK(t.text(t.intern(no_utf8, "")).size() > name_table::longest - 8);
+  CHECK(name_table().is_cut(longer) == false);
+}
+
 TEST_CASE("a full table refuses by bytes") {
   name_table t;
   std::string large(std::size_t{20} << 20, 'x');

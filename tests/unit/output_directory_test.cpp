@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -53,6 +55,38 @@ TEST_CASE("a directory is made with its parents, and never taken twice") {
   output_directory fourth;
   REQUIRE(fourth.make(wanted).ok());
   CHECK(fourth.path() == wanted + "-2");  // the first that is free
+}
+
+TEST_CASE("a program that closes all files while one is written keeps its own to itself") {
+  work_folder const here;
+  output_directory made;
+  REQUIRE(made.make(here / "run").ok());
+  std::vector<int> own;
+  auto const open_own = [&] {
+    struct stat file {};
+    struct stat each {};
+    REQUIRE(stat((here / "run/ranges.csv.part").c_str(), &file) == 0);
+    for (int i = 3; i < 64; ++i) {
+      bool const is_it = fstat(i, &each) == 0 && each.st_ino == file.st_ino;
+      if (!is_it) continue;
+      close(i);
+      own.push_back(open((here / "own").c_str(), O_RDWR | O_CREAT | O_APPEND, 0600));
+      CHECK(own.back() == i);
+    }
+  };
+  std::string const text(1 << 20, 'x');
+  status const outcome = made.write("ranges.csv", [&](text_writer& out) {
+    out.write(text);
+    open_own();
+    out.write(text);
+  });
+  REQUIRE(own.size() == 1);
+  CHECK(fcntl(own[0], F_GETFD) >= 0);
+  CHECK(fs::file_size(here / "own") == 0);
+  close(own[0]);
+  CHECK(outcome.code() == errc::input_output);
+  CHECK(has(outcome.message(), "ranges.csv: the program closed its file, as closefrom() does"));
+  CHECK(fs::is_empty(here / "run"));
 }
 
 TEST_CASE("a directory that is wanted where a file is goes beside it") {

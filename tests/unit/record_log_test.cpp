@@ -149,6 +149,66 @@ TEST_CASE("memory of a former term is not given back to the next") {
   CHECK(budget.used() == 0);
 }
 
+namespace {
+
+/// Spans of a session, and the threads in which those that ended began and ended.
+struct spans {
+  tick_source clock;
+  name_table names;
+  memory_budget budget;
+  atomic<std::uint32_t> session{1};
+  atomic<std::uint32_t> step{0};
+  span_log log{clock, names, budget, session, step};
+
+  spans() { budget.set(8 << 20); }
+  strata::profile ended() {
+    strata::profile made;
+    log.copy_to(made, true);
+    return made;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("spans end in any order, of the same number the youngest first") {
+  spans of;
+  for (std::uint32_t t = 1; t <= 3; ++t) of.log.start(7, "same", {}, t);
+  for (std::uint64_t const id : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{7} << 40})
+    of.log.start(id, "other", {}, 9);
+  of.log.end(7, 13);
+  of.log.start(8, "in its place", {}, 4);
+  of.log.end(7, 12);
+  of.log.end(1, 99);
+  of.log.end(8, 14);
+  of.log.end(7, 11);
+  of.log.end(7, 99);
+  of.log.end(std::uint64_t{7} << 40, 19);
+  strata::profile const made = of.ended();
+  CHECK(made.losses.spans_left_open == 2);
+  CHECK(made.spans.size() == 5);
+  for (strata::span_record const& each : made.spans) {
+    CHECK(each.end_thread == each.thread + 10);
+    CHECK(each.end >= each.begin);
+  }
+  of.log.clear();
+  of.log.end(~std::uint64_t{0}, 1);
+  CHECK(of.ended().spans.empty());
+}
+
+TEST_CASE("as many open spans as there may be, the oldest ends first") {
+  spans of;
+  for (int round = 0; round < 3; ++round) {
+    for (std::uint32_t i = 0; i <= span_log::most_open; ++i) of.log.start(i + 1, "a", {}, i);
+    for (std::uint32_t i = 0; i <= span_log::most_open; ++i) of.log.end(i + 1, i);
+  }
+  strata::profile const made = of.ended();
+  CHECK(made.spans.size() == 3 * span_log::most_open);
+  CHECK(made.losses.spans_dropped == 3);
+  CHECK(made.losses.spans_left_open == 0);
+  for (strata::span_record const& each : made.spans)
+    if (each.thread != each.end_thread) FAIL_CHECK("another span's end");
+}
+
 TEST_CASE("one thread writes and others read") {
   memory_budget budget;
   budget.set(64 << 20);

@@ -71,6 +71,20 @@ double sum_of(profile const& p, double attribute_record::*field, double overflow
 
 }  // namespace
 
+TEST_CASE("names and notes of a megabyte are cut") {
+  recording all;
+  REQUIRE(all.started());
+  std::string const text(1'000'000, 'x');
+  for (char const* end : {"a", "b"}) {
+    STRATA_RANGE(text + end, note(text + end));
+  }
+  profile const& p = all.profile();
+  REQUIRE(p.ranges.size() == 2);
+  CHECK(p.ranges[0].node == p.ranges[1].node);
+  for (std::string const& name : p.names) CHECK(name.size() <= 1'000);
+  CHECK(p.losses.names_refused == 0);
+}
+
 TEST_CASE("no session: nothing is recorded, and a session starts with nothing") {
   work(10);
   recording all;

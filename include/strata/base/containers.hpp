@@ -403,14 +403,16 @@ struct text_key {
   }
 };
 
-/// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes.
-/// Threads: any.
+/// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes;
+/// where `cuts`, a text beyond `longest` bytes is the same as others that begin alike. Threads:
+/// any.
 class name_table {
  public:
   static constexpr std::size_t most_names = 65'536;
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;
+  static constexpr std::size_t longest = 1'000;
 
-  name_table() { texts_.emplace_back(); }
+  explicit name_table(bool cuts = false) : cuts_(cuts) { texts_.emplace_back(); }
   name_table(name_table const&) = delete;
   name_table& operator=(name_table const&) = delete;
   ~name_table() {
@@ -420,6 +422,8 @@ class name_table {
   /// The number of a text; `fallback`'s number, and a counted refusal, where the table is full.
   std::uint32_t intern(std::string_view text, std::string_view fallback,
                        bool* refused = nullptr) noexcept {
+    char cut[longest];
+    if (is_cut(text)) text = cut_text(text, cut);
     system_lock lock(mutex_);
     ++asked_;
     if (std::uint32_t const known = numbers_.find({text})) return known;
@@ -431,6 +435,8 @@ class name_table {
     if (std::uint32_t const known = numbers_.find({fallback})) return known;
     return add(fallback);
   }
+
+  bool is_cut(std::string_view text) const noexcept { return text.size() > longest && cuts_; }
 
   /// The text of a number, in memory that does not move as long as the table lives.
   std::string_view text(std::uint32_t number) const noexcept {
@@ -460,6 +466,18 @@ class name_table {
   }
 
  private:
+  /// The begin of a long text, up to a whole character, and an ellipsis.
+  STRATA_DETAIL_COLD static std::string_view cut_text(std::string_view text,
+                                                      char (&to)[longest]) noexcept {
+    constexpr std::string_view ellipsis = "\xE2\x80\xA6";
+    std::size_t const room = longest - ellipsis.size();
+    std::size_t kept = room;
+    while (kept > room - 4 && (static_cast<unsigned char>(text[kept]) & 0xC0) == 0x80) --kept;
+    text.copy(to, kept);
+    ellipsis.copy(to + kept, ellipsis.size());
+    return {to, kept + ellipsis.size()};
+  }
+
   /// 0 where there is no memory.
   std::uint32_t add(std::string_view text) noexcept {
     if (!texts_.make_room(1)) return 0;
@@ -476,6 +494,7 @@ class name_table {
     return number;
   }
 
+  bool cuts_;
   mutable system_mutex mutex_;
   key_numbers<text_key> numbers_;
   vec<std::string_view> texts_;
@@ -493,6 +512,8 @@ class name_memo {
   /// As name_table::intern. A refused call is counted each time.
   std::uint32_t number(std::string_view text, std::string_view fallback,
                        bool* refused = nullptr) noexcept {
+    if (STRATA_DETAIL_UNLIKELY(names_->is_cut(text)))
+      return names_->intern(text, fallback, refused);
     std::uint32_t const known = known_.find({text});
     return STRATA_DETAIL_UNLIKELY(known == 0) ? ask(text, fallback, refused) : known;
   }

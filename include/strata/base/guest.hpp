@@ -6,11 +6,16 @@
 
 #include <cerrno>
 #include <cfenv>
+#include <cstdint>
+#include <cstdio>
 
 #if defined(__linux__)
 #include <pthread.h>
 #include <signal.h>
 #include <time.h>
+#endif
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/stat.h>
 #endif
 
 STRATA_BEGIN
@@ -93,6 +98,32 @@ class quiet_writes {
   quiet_writes() noexcept {}
   ~quiet_writes() {}
 #endif
+};
+
+/// What a file is that Strata opened. A program that closes every descriptor, as daemons do, may
+/// get the file's number for another one, which is neither written nor closed.
+class file_identity {
+ public:
+  file_identity() = default;
+  explicit file_identity([[maybe_unused]] std::FILE* file) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    struct stat found {};
+    known_ = ::fstat(::fileno(file), &found) == 0;
+    device_ = static_cast<std::uint64_t>(found.st_dev);
+    number_ = static_cast<std::uint64_t>(found.st_ino);
+#endif
+  }
+
+  /// False where it is known to be another file now, or none.
+  bool is_still(std::FILE* file) const noexcept {
+    file_identity const now(file);
+    return !known_ || (now.known_ && now.device_ == device_ && now.number_ == number_);
+  }
+
+ private:
+  bool known_ = false;
+  std::uint64_t device_ = 0;
+  std::uint64_t number_ = 0;
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #define STRATA_REPORT_TEXT_WRITER_HPP
 
 #include <strata/base/containers.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -270,7 +271,10 @@ STRATA_DETAIL_END_CODE
 /// The first error is remembered, after it nothing is written. Complete after flush().
 class text_writer {
  public:
-  explicit text_writer(std::FILE* file) noexcept : file_(file) {}
+  /// The error where the program closed the file: what its number is now is left alone.
+  static constexpr int file_lost = -1;
+
+  explicit text_writer(std::FILE* file) noexcept : file_(file), begun_(file) {}
   explicit text_writer(std::string& text) noexcept : text_(&text) {}
   /// Without memory for the rest of a string it throws, as `write` does.
   ~text_writer() noexcept(false) {
@@ -333,6 +337,8 @@ class text_writer {
   void fail(int error) noexcept { error_ = error; }
   /// errno of the first failure, 0 without one.
   int error() const noexcept { return error_; }
+  /// Whether the file is still the one that was given.
+  bool has_file() const noexcept { return begun_.is_still(file_); }
   /// Bytes that were written, or would have been without an error.
   std::uint64_t bytes() const noexcept { return drained_ + used_; }
 
@@ -374,6 +380,8 @@ class text_writer {
     if (text.empty() || error_ != 0) return;
     if (text_ != nullptr) {
       text_->append(text);
+    } else if (!has_file()) {
+      error_ = file_lost;
     } else if (errno = 0; std::fwrite(text.data(), 1, text.size(), file_) != text.size()) {
       remember();
     }
@@ -383,6 +391,7 @@ class text_writer {
 
   std::FILE* file_ = nullptr;
   std::string* text_ = nullptr;
+  file_identity begun_;
   char* large_ = nullptr;
   char first_[512];
   char* buffer_ = first_;

@@ -168,7 +168,10 @@ class exit_hooks {
   /// Returns: the exit code that replaces the program's, 0 for none.
   using finisher = int(ending how);
 
-  static void install(finisher* finish) {
+  /// What `install` needs memory for.
+  static void make_ready() { (void)instance(); }
+
+  static void install(finisher* finish) noexcept {
     hooks& all = instance();
     if (all.finish.exchange(finish) != nullptr) return;
     share_account();
@@ -434,13 +437,14 @@ class environment_session {
     if (!wanted.enabled) return false;
     auto* const made = new session_core(wanted);
     current() = made;
+    exit_hooks::make_ready();
     status const outcome = made->start();
-    for (std::string& problem : problems) made->add_said_problem(std::move(problem));
     if (!outcome.ok()) {
       if (!made->said_short()) say(outcome.message().c_str());
       return false;
     }
-    exit_hooks::install(&finish);
+    exit_hooks::install(&finish);  // from here on nothing that fails leaves a session unreported
+    made->add_said_problems(problems);
     return true;
   }
 

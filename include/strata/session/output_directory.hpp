@@ -94,18 +94,6 @@ class output_directory {
     return is;
   }
 
-  /// What a file is that was begun. A program that closes every descriptor, as daemons do, may get
-  /// the file's number for another one.
-  static identity which([[maybe_unused]] std::FILE* file) noexcept {
-    identity is;
-#if defined(__linux__) || defined(__APPLE__)
-    struct stat found {};
-    is.known = ::fstat(::fileno(file), &found) == 0;
-    if (is.known) is = identity_of(found);
-#endif
-    return is;
-  }
-
   /// Removes these files, and the directory if nothing else is in it: neither where it is
   /// another directory than it was, nor files that were written since. Not on Windows.
   static void remove(std::string const& path, vec<std::string> const& files, identity const& made) {
@@ -147,6 +135,7 @@ class output_directory {
       bool const whole = if_memory_allows([&] { content(out); });
       if (!out.flush()) error = out.error();
       if (!whole) error = ENOMEM;
+      if (!out.has_file()) error = text_writer::file_lost;
     }
     return end(name, file, error);
   }
@@ -190,7 +179,7 @@ class output_directory {
   /// Gives the part its name, or removes it where there was an error. Returns: the first one.
   static int close_part(std::string const& part, std::string const& whole, std::FILE* file,
                         int error) noexcept {
-    if (std::fclose(file) != 0 && error == 0) error = errno;
+    if (error != text_writer::file_lost && std::fclose(file) != 0 && error == 0) error = errno;
     if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
     if (error != 0) (void)std::remove(part.c_str());
     return error;
@@ -248,6 +237,10 @@ class output_directory {
   }
 
   static status failure(std::string const& path, int error) {
+    if (error == text_writer::file_lost)
+      return {errc::input_output, "cannot write " + path +
+                                      ": the program closed its file, as closefrom() does; close "
+                                      "files before the first range"};
     return {errc::input_output, "cannot write " + path + ": " + std::strerror(error) +
                                     "; choose another place with STRATA=...,out=DIRECTORY"};
   }

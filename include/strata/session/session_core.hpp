@@ -109,8 +109,13 @@ class session_core {
   /// says what went wrong. Requires: a CUDA context in this thread. Threads: the one whose ranges
   /// are counted.
   counter_collector& counters(std::string_view request) {
-    if (windows_.used()) return no_passes_by_program();
-    return running_ && !in_forked_child() ? counting_->by_program(request) : counting_->ranges();
+    if (!windows_.used()) {
+      if (running_ && !in_forked_child()) attempt([&] { counting_->by_program(request); });
+      return counting_->ranges();
+    }
+    if (!refused_passes_) refused_passes_.emplace(options_, unreported_, trace_of_counting());
+    attempt([this] { refuse_passes(); });
+    return refused_passes_->ranges();
   }
 
   /// Everything that the last run produced; stops it first.
@@ -143,10 +148,11 @@ class session_core {
     return outcome;
   }
 
-  /// For a session that reads STRATA: a sentence that was already said.
-  void add_said_problem(std::string message) {
-    problems_.emplace(problems_.begin() + static_cast<std::ptrdiff_t>(said_++), errc::bad_argument,
-                      std::move(message));
+  /// For a session that reads STRATA: sentences that were already said.
+  void add_said_problems(vec<std::string> const& all) noexcept {
+    attempt([&] {
+      for (std::string const& each : all) add_said_problem(each);
+    });
   }
 
  private:
@@ -310,6 +316,11 @@ class session_core {
     add_said_problem(outcome.message());
   }
 
+  void add_said_problem(std::string const& message) {
+    problems_.emplace(problems_.begin() + said_, errc::bad_argument, message);
+    ++said_;
+  }
+
   bool keep(status const& outcome) {
     if (!outcome.ok()) problems_.push_back(outcome);
     return outcome.ok();
@@ -383,6 +394,7 @@ class session_core {
   void begin_reported(std::uint32_t step) {
     windows_.begin(step, [this] {
       problems_at_start_ = problems_.size();
+      said_at_start_ = said_;
       started_at_ = realtime_ns();
       detail::recorder::instance().begin_clock();
       if (windows_.had_window() && !options_.counters.empty()) {
@@ -397,8 +409,7 @@ class session_core {
 
   /// A step of such a window is over. What follows may be long: the program does not wait for it.
   void end_reported(std::uint32_t steps) {
-    bool const over = steps >= schedule_.steps_before_counting() && counting_->done();
-    if (!over || window_pending_) return;
+    if (window_pending_ || steps < schedule_.steps_before_counting() || !counting_->done()) return;
     counting_->close();
     cpu_counters_->close();
     windows_.report([](void* self) noexcept { static_cast<session_core*>(self)->report_window(); },
@@ -407,33 +418,32 @@ class session_core {
 
   /// Reports a window and forgets it. Threads: that of the report, while no window is open.
   void report_window() noexcept {
-    detail::recorder& recorder = detail::recorder::instance();
     bool whole = false;
     if (!if_memory_allows([&] {
           if (tracing_) detail_activity().bring_in();
-          recorder.end_clock();
+          detail::recorder::instance().end_clock();
           take();
-          whole =
-              report_files(options_, {}, around_).write(profile_, said_, nullptr, &reports_).ok();
+          report_files files(options_, {}, around_);
+          whole = files.write(profile_, said_, nullptr, &reports_).ok();
         }))
       (void)short_of_memory("a window has no report");
     said_short_ = false;  // of this window
     had_problems_ = !whole || had_problems();
     start_ns_ = 0;  // the first window's report has it
     profile_ = {};
+    problems_.erase(problems_.begin() + said_at_start_, problems_.begin() + said_);
     problems_.resize(problems_at_start_);
-    recorder.begin_anew(log_bytes());
+    said_ = said_at_start_;
+    detail::recorder::instance().begin_anew(log_bytes());
     if (tracing_)
       attempt([this] { detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20); });
   }
 
-  counter_collector& no_passes_by_program() {
-    if (!refused_passes_) refused_passes_.emplace(options_, unreported_, trace_of_counting());
+  void refuse_passes() {
     refused_passes_->ranges().refuse(
         {errc::bad_argument,
          "passes of the program's own cannot be combined with windows that are reported one by one "
          "(trigger=, keep=): name the counters in counters="});
-    return refused_passes_->ranges();
   }
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
@@ -496,21 +506,11 @@ class session_core {
         r.end = ticks.to_ns(r.end);
       }
     };
-    convert(profile_.ranges);
-    convert(profile_.launches);
-    convert(profile_.steps);
-    convert(profile_.spans);
+    convert(profile_.ranges), convert(profile_.launches);
+    convert(profile_.steps), convert(profile_.spans);
     profile_.folded_steps.scale(ticks.ns_per_tick());
     for (overflow_sums& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
-  }
-
-  /// With only=: marks the ranges that are wanted. Returns: whether there is one.
-  static bool select_ranges(strata::profile& of, vec<std::string> const& patterns) {
-    bool any = false;
-    for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;
-    of.nodes[root_node].selected = false;
-    return any;
   }
 
   /// Makes the profile of what was collected.
@@ -543,7 +543,7 @@ class session_core {
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
     counting_->copy_to(profile_);
     cpu_counters_->copy_to(profile_, problems_);
-    if (!options_.only.empty() && !select_ranges(profile_, options_.only))
+    if (!options_.only.empty() && !select_all(profile_, options_.only))
       problems_.emplace_back(errc::bad_argument,
                              "only= matches no range of this program: it is compared with names, "
                              "without index and path");
@@ -577,8 +577,8 @@ class session_core {
   maybe<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
-  std::size_t problems_at_start_ = 0;  // those of the session, not of a window
-  atomic<bool> had_problems_{false};   // in windows that were reported
+  std::size_t problems_at_start_ = 0, said_at_start_ = 0;  // those of the session, not of a window
+  atomic<bool> had_problems_{false};                       // in windows that were reported
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
   atomic<bool> said_short_{false};  // of memory

@@ -54,6 +54,13 @@ inline bool select(profile& of, std::size_t number, vec<std::string> const& patt
     node.selected = node.selected || matches(of.names[node.name], pattern);
   return node.selected;
 }
+/// Does so with all nodes. Returns: whether a range is wanted.
+inline bool select_all(profile& of, vec<std::string> const& patterns) noexcept {
+  bool any = false;
+  for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;
+  of.nodes[root_node].selected = false;
+  return any;
+}
 
 /// Writes trace.perfetto-trace while the program runs: what has ended goes to the file within a
 /// second, by a thread of its own, and what was written survives any end of the process. The file
@@ -79,7 +86,6 @@ class timeline_stream final : public running_trace {
       return outcome;
     status const begun = directory_.begin(name, file_);
     if (!begun.ok()) return begun;
-    begun_ = output_directory::which(file_);
     out_.emplace(file_);
     sink_.emplace(*out_, labels_.texts(), 0, true);
     set_streaming(true);
@@ -170,23 +176,23 @@ class timeline_stream final : public running_trace {
 
   /// False also where its number is now that of a file of the program: neither written nor closed.
   bool has_file() {
-    if (file_ != nullptr && !output_directory::which(file_).same_as(begun_)) fail(0);
+    if (file_ != nullptr && !out_->has_file()) fail(text_writer::file_lost);
     return file_ != nullptr;
   }
 
   /// The disk is full, say: what was written stays, under the name that says that it is not whole.
-  /// `error`: 0 where the file is not there any more.
   void fail(int error) {
-    if (error == 0) out_->fail(-1);
+    bool const there = error != text_writer::file_lost && out_->has_file();
+    if (!there) out_->fail(text_writer::file_lost);
     sink_.reset(), out_.reset();
     std::FILE* const file = std::exchange(file_, nullptr);
-    if (error != 0 && std::ftell(file) < 4096) {  // nothing of it can be read
+    if (there && std::ftell(file) < 4096) {  // nothing of it can be read
       problem_ = directory_.end(name, file, error);
     } else {
-      if (error != 0) (void)std::fclose(file);
+      if (there) (void)std::fclose(file);
       problem_ = {errc::input_output,
-                  "cannot go on with " + directory_.path() + "/" + name + ".part: " +
-                      (error == 0 ? "the program closed its file" : std::strerror(error)) +
+                  "cannot go on with " + directory_.path() + "/" + name +
+                      ".part: " + (there ? std::strerror(error) : "the program closed its file") +
                       "; the timeline ends there, and recording goes on"};
     }
     say(problem_.message().c_str());
@@ -195,8 +201,9 @@ class timeline_stream final : public running_trace {
 
   /// Memory is short: what was written stays.
   void end_early() noexcept {
+    bool const there = file_ != nullptr && out_ && out_->has_file();
     sink_.reset(), out_.reset();
-    if (file_ != nullptr && output_directory::which(file_).same_as(begun_)) std::fclose(file_);
+    if (there) std::fclose(file_);
     file_ = nullptr;
     say("the timeline ends early, since memory is short: free some, or lower log= and buffers=; "
         "recording goes on");
@@ -482,7 +489,6 @@ class timeline_stream final : public running_trace {
   bool tracing_;
   output_directory directory_;
   std::FILE* file_ = nullptr;
-  output_directory::identity begun_;
   maybe<text_writer> out_;
   trace_labels labels_;
   maybe<perfetto_writer> sink_;

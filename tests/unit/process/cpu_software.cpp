@@ -10,6 +10,7 @@
 #if defined(__linux__)
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -55,18 +56,24 @@ bool within(double value, double of, double share) {
 #endif
 }
 
-/// Descriptors of perf events, and whether each is closed on exec.
-std::vector<bool> perf_descriptors() {
-  std::vector<bool> found;
+/// Descriptors of perf events.
+std::vector<int> perf_numbers() {
+  std::vector<int> found;
   DIR* const all = opendir("/proc/self/fd");
   while (dirent const* const each = readdir(all)) {
     char target[128] = {};
     std::string const path = std::string("/proc/self/fd/") + each->d_name;
     if (readlink(path.c_str(), target, sizeof target - 1) <= 0) continue;
     if (std::string(target).find("perf_event") == std::string::npos) continue;
-    found.push_back((fcntl(std::atoi(each->d_name), F_GETFD) & FD_CLOEXEC) != 0);
+    found.push_back(std::atoi(each->d_name));
   }
   closedir(all);
+  return found;
+}
+/// Whether each of them is closed on exec.
+std::vector<bool> perf_descriptors() {
+  std::vector<bool> found;
+  for (int const each : perf_numbers()) found.push_back((fcntl(each, F_GETFD) & FD_CLOEXEC) != 0);
   return found;
 }
 
@@ -207,6 +214,46 @@ TEST_CASE("descriptors are closed on exec, and when the session ends") {
     for (bool const closes : open) CHECK(closes);
   });
   CHECK(perf_descriptors().empty());
+}
+
+TEST_CASE("a program that closes all descriptors keeps its own files to itself") {
+  options how = recording_test::quiet();
+  how.cpu_counters = "cpu";
+  recording_test::recording all(how);
+  REQUIRE(all.started());
+  {
+    STRATA_RANGE("before");
+    touch(1000);
+  }
+  std::vector<int> const numbers = perf_numbers();
+  REQUIRE(numbers.size() > 1);
+  for (int const each : numbers) close(each);
+  // Another event, and files of which a reading takes something away.
+  detail::perf_attributes what;
+  what.type = 1;
+  what.flags = detail::perf_attributes::disabled | detail::perf_attributes::exclude_kernel;
+  what.read_format = 11;
+  int const event = detail::perf_system::real().open(what, 0, -1);
+  REQUIRE(event >= 0);
+  int const counter = eventfd(7, EFD_CLOEXEC | EFD_NONBLOCK);
+  for (int const each : numbers)
+    if (each != event && each != counter) REQUIRE(dup2(counter, each) == each);
+  for (int i = 0; i < 10; ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("after");
+  }
+  profile const& data = all.profile();
+  for (int const each : numbers) CHECK(fcntl(each, F_GETFD) >= 0);
+  std::uint64_t left = 0;
+  CHECK(read(counter, &left, sizeof left) == sizeof left);
+  CHECK(left == 7);
+  close(event);
+  close(counter);
+  for (int const each : numbers) close(each);
+  std::size_t told = 0;
+  for (std::string const& each : data.problems)
+    told += each.find("the program closed the descriptors") != std::string::npos;
+  CHECK(told == 1);
 }
 
 TEST_CASE("a schedule of steps counts the active ones") {

@@ -98,28 +98,23 @@ class counter_collector : public detail::pass_driver {
   status replay_once(void (*run)(void* body), void* body) {
     if (!refusal_.ok() || (!done() && passes() > 1)) {
       run(body);
-      if (!refusal_.ok()) return refusal_;
-      return give_notice(
-          {errc::bad_argument,
-           "counters: this set takes " + std::to_string(passes()) +
-               " passes, and replay may run its body once only: say "
-               "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
+      return as_memory_allows([this] { return refusal_.ok() ? refuse_passes() : refusal_; });
     }
     std::size_t const before = problems_.size();
     run_pass(run, body);
     bool const counted = stage_ == stage::stopped && !attempt_.dropped;
     (void)accept_pass();
-    if (!done() && counted) {
-      (void)give_up(
+    return as_memory_allows([&] {
+      if (done()) return since(before);
+      if (!counted)
+        return give_up({errc::busy,
+                        "counters: a stream was capturing a graph, so the body ran uncounted: "
+                        "replay outside of captures"});
+      return give_up(
           {errc::limit,
            "counters: the body had more ranges than CUPTI had room for; those that have no "
            "values need another run: replay(body, strata::repeatable)"});
-    } else if (!done()) {
-      (void)give_up({errc::busy,
-                     "counters: a stream was capturing a graph, so the body ran uncounted: replay "
-                     "outside of captures"});
-    }
-    return problems_.size() == before ? status{} : problems_.back();
+    });
   }
   /// Runs a body once for each pass, at least once. Errors: as replay_once; busy: the body left a
   /// capture open.
@@ -128,15 +123,15 @@ class counter_collector : public detail::pass_driver {
     do {
       run_pass(run, body);
       (void)accept_pass();
-      if (!done() && detail::capture_guard::capturing_here()) {
-        (void)give_up(
-            {errc::busy,
-             "counters: a capture was open when the body ended, so it is not counted: end "
-             "captures within the body"});
-      }
+      if (!done() && detail::capture_guard::capturing_here())
+        (void)as_memory_allows([this] {
+          return give_up(
+              {errc::busy,
+               "counters: a capture was open when the body ended, so it is not counted: end "
+               "captures within the body"});
+        });
     } while (!done());
-    if (!refusal_.ok()) return refusal_;
-    return problems_.size() == before ? status{} : problems_.back();
+    return as_memory_allows([&] { return refusal_.ok() ? since(before) : refusal_; });
   }
 
   /// Resolves the request (presets, keys, CUPTI names, joined by `+`) for the device of the current
@@ -161,22 +156,9 @@ class counter_collector : public detail::pass_driver {
 
   /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
   /// until the pass is stopped.
-  status begin_pass() {
+  status begin_pass() noexcept {
     detail::system_lock const lock(mutex_);
-    end_last();
-    leave_graphs_alone();
-    if (done()) return {};
-    detail::capture_guard::exclusive const alone;
-    status problem;
-    if (!begin([this] { return prepare(); }, static_cast<bool>(alone), problem)) return problem;
-    if (progress_.live())
-      progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
-    detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
-    work_.begin(static_cast<std::uint32_t>(passes_done_), own);
-    enter(own == nullptr ? root_node : own->node());
-    followed_ = step_.watch(&launched, &range_changes, this) && followed_;
-    if (!followed_) plan_.devices.launches_are_unknown();
-    return {};
+    return as_memory_allows([this] { return begin_counting(); });
   }
 
   /// Ends the pass. It counts, unless `discard` says that the step did not run to its end: then the
@@ -196,8 +178,44 @@ class counter_collector : public detail::pass_driver {
   }
 
   /// Takes a stopped pass.
-  status accept_pass() {
+  status accept_pass() noexcept {
     detail::system_lock const lock(mutex_);
+    return as_memory_allows([this] { return take_pass(); });
+  }
+
+  /// Adds what was counted to the profile.
+  void copy_to(profile& to) const {
+    to.losses.counter_ranges_lost += plan_.devices.lost();
+    if (plan_.set.metrics.empty()) return;
+    counter_set& set = to.add_counters(counter_set::gpu);
+    set.metrics = plan_.set;
+    values_.copy_to(set);
+    set.where = plan_.devices.chip();
+    set.devices = plan_.devices.devices();
+    if (followed_) set.work = work_.passes();
+    set.passes = passes_;
+    set.passes_done = passes_done_;
+  }
+
+ private:
+  status begin_counting() {
+    end_last();
+    leave_graphs_alone();
+    if (done()) return {};
+    detail::capture_guard::exclusive const alone;
+    status problem;
+    if (!begin([this] { return prepare(); }, static_cast<bool>(alone), problem)) return problem;
+    if (progress_.live())
+      progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
+    detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
+    work_.begin(static_cast<std::uint32_t>(passes_done_), own);
+    enter(own == nullptr ? root_node : own->node());
+    followed_ = step_.watch(&launched, &range_changes, this) && followed_;
+    if (!followed_) plan_.devices.launches_are_unknown();
+    return {};
+  }
+
+  status take_pass() {
     if (stage_ != stage::stopped) return {};
     detail::capture_guard::exclusive const alone;
     if (attempt_.dropped || !alone) {
@@ -227,21 +245,6 @@ class counter_collector : public detail::pass_driver {
     return {};
   }
 
-  /// Adds what was counted to the profile.
-  void copy_to(profile& to) const {
-    to.losses.counter_ranges_lost += plan_.devices.lost();
-    if (plan_.set.metrics.empty()) return;
-    counter_set& set = to.add_counters(counter_set::gpu);
-    set.metrics = plan_.set;
-    values_.copy_to(set);
-    set.where = plan_.devices.chip();
-    set.devices = plan_.devices.devices();
-    if (followed_) set.work = work_.passes();
-    set.passes = passes_;
-    set.passes_done = passes_done_;
-  }
-
- private:
   status prepare() {
     status ready = start();
     if (!ready.ok() && passes_done_ == 0 && plan_.devices.several()) {
@@ -337,6 +340,20 @@ class counter_collector : public detail::pass_driver {
   void enter(std::uint32_t node) noexcept {
     work_.enter(node);
     if (launching_.may_launch(node)) push(node);
+  }
+
+  status refuse_passes() {
+    return give_notice(
+        {errc::bad_argument,
+         "counters: this set takes " + std::to_string(passes()) +
+             " passes, and replay may run its body once only: say "
+             "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
+  }
+
+  /// The last problem, unless there were so many before.
+  status since(std::size_t before) const {
+    if (ended_short_) return {errc::limit, std::string()};
+    return problems_.size() == before ? status{} : problems_.back();
   }
 
   status give_notice(status what) {

@@ -424,7 +424,8 @@ class pass_driver {
     attempt_.dropped = attempt_.dropped || !alone;
     if (!alone) return held_.reset();
     leave();
-    attempt_.outcome = plan_.devices.stop(attempt_.complete);
+    if (!if_memory_allows([this] { attempt_.outcome = plan_.devices.stop(attempt_.complete); }))
+      attempt_.dropped = true;
     stage_ = stage::stopped;
     if (goes_on) step_.resume();
   }
@@ -462,6 +463,24 @@ class pass_driver {
     held_.reset();
   }
 
+  /// Does a part of a pass. Where memory is short for it, all counting ends, and the pass under way
+  /// does not count. Requires: the mutex.
+  template <class Part>
+  status as_memory_allows(Part part) noexcept {
+    status outcome;
+    if (if_memory_allows([&] { outcome = part(); })) return outcome;
+    attempt_.dropped = true;
+    at_ = plan_.configs.size();
+    if (stage_ == stage::none) step_.resume();
+    constexpr char const* why =
+        "counters: counting ends here, since memory is short: free some, or lower log= and "
+        "buffers=";
+    say(why);
+    outcome = {errc::limit, std::string()};
+    ended_short_ = !if_memory_allows([&] { outcome = give_up({errc::limit, why}); });
+    return outcome;
+  }
+
   /// Ends all counting; the pass under way is stopped as it is.
   status give_up(status why) {
     at_ = plan_.configs.size();
@@ -491,6 +510,7 @@ class pass_driver {
   bool by_hand_ = false;  // the program drives the passes
   stage stage_ = stage::none;
   bool open_ = false;
+  bool ended_short_ = false;  // for want of memory, even for a problem
 
  private:
   /// Of the thread that closes: has the thread of the pass end it. False where that thread is in a

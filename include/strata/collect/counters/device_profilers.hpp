@@ -142,7 +142,7 @@ class device_profilers {
       if (each.context == call.context || peer || kind == api_kind::graph_launch) each.mark(range);
   }
   /// Goes on with the current device alone.
-  void leave_out_others() noexcept {
+  void leave_out_others() {
     while (several()) {
       left_out_.push_back(members_.back().context);
       close(members_.back());

@@ -248,8 +248,25 @@ class kernel_counter_collector : public detail::pass_driver {
 
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
-  status begin_step(vec<counted_work> const& seen) {
+  status begin_step(vec<counted_work> const& seen) noexcept {
     detail::system_lock const lock(mutex_);
+    return as_memory_allows([&] { return begin_counting(seen); });
+  }
+  /// Ends the step and takes what was counted.
+  status end_step() noexcept {
+    detail::system_lock const lock(mutex_);
+    return as_memory_allows([this] { return take_step(); });
+  }
+
+  /// Adds what was counted to a profile that has its kernels.
+  void copy_to(profile& to) const {
+    if (plan_.set.metrics.empty()) return;
+    regions_.copy_to(to);
+    to.add_counters(counter_set::gpu_kernels).metrics = plan_.set;
+  }
+
+ private:
+  status begin_counting(vec<counted_work> const& seen) {
     end_last();
     while (!done() && step_.saw_graphs() && plan_.breaks_graphs(at_)) {
       ++at_;
@@ -276,9 +293,7 @@ class kernel_counter_collector : public detail::pass_driver {
     return {};
   }
 
-  /// Ends the step and takes what was counted.
-  status end_step() {
-    detail::system_lock const lock(mutex_);
+  status take_step() {
     detail::capture_guard::exclusive const alone;
     stop();
     if (stage_ != stage::stopped) return {};
@@ -300,14 +315,6 @@ class kernel_counter_collector : public detail::pass_driver {
     return done;
   }
 
-  /// Adds what was counted to a profile that has its kernels.
-  void copy_to(profile& to) const {
-    if (plan_.set.metrics.empty()) return;
-    regions_.copy_to(to);
-    to.add_counters(counter_set::gpu_kernels).metrics = plan_.set;
-  }
-
- private:
   /// Room costs time: CUPTI takes 0.65 ms for each range (H200, CUDA 13.0).
   std::size_t expected(vec<counted_work> const& seen) {
     std::size_t most = 0;

@@ -255,8 +255,9 @@ class perf_opener {
 /// counts for the range that it is in, what older ones do for the range at the end of a step. One
 /// thread calls, and the end may come from any.
 /// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
-/// ends, and at the ends of steps one of each group of each older thread; `profile::cost` has what
-/// it took. A range's own time is without them, its parent's with.
+/// ends, and at the ends of steps one of each group of each older thread. Before each the kernel is
+/// asked whether the descriptor is ours yet. `profile::cost` has what it took. A range's own time
+/// is without them, its parent's with.
 class cpu_counter_collector {
  public:
   explicit cpu_counter_collector(
@@ -356,9 +357,11 @@ class cpu_counter_collector {
     set.passes = set.passes_done = 1;
     std::uint64_t failures = 0;
     std::int64_t spent_ns = 0;
+    bool gone = false;
     for (detail::owned<counted_thread> const& each : threads_) {
       copy(*each, set);
       failures += each->meter.failures();
+      gone = gone || each->meter.is_gone();
       to.cost.counter_reads += each->meter.reads();
       spent_ns += each->meter.spent_ns();
     }
@@ -367,7 +370,13 @@ class cpu_counter_collector {
           static_cast<double>(spent_ns) / static_cast<double>(to.cost.counter_reads);
     }
     if (status const problem = never_scheduled(set); !problem.ok()) problems.push_back(problem);
-    if (failures != 0) {
+    if (gone) {
+      problems.emplace_back(
+          errc::unavailable,
+          "counters: the program closed the descriptors of the CPU's counters, as closefrom() and "
+          "close_range() do, and nothing was counted from then on: close them before the first "
+          "range");
+    } else if (failures != 0) {
       problems.emplace_back(errc::internal,
                             "counters: " + std::to_string(failures) + " of " +
                                 std::to_string(to.cost.counter_reads) +

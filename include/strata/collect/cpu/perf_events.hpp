@@ -63,6 +63,8 @@ struct perf_system {
   int (*enable)(int leader) noexcept;
   long (*read)(int leader, void* to, std::size_t size) noexcept;
   void (*close)(int descriptor) noexcept;
+  /// The kernel's number of the event behind a descriptor; 0 where it is another file, or none.
+  std::uint64_t (*number)(int descriptor) noexcept;
   /// kernel.perf_event_paranoid, or no_paranoid.
   int (*paranoid)() noexcept;
   /// The other threads of the process.
@@ -89,6 +91,11 @@ struct linux_perf {
     return got < 0 ? -errno : got;
   }
   static void close(int descriptor) noexcept { (void)::close(descriptor); }
+  static std::uint64_t number(int descriptor) noexcept {
+    constexpr unsigned long id_request = 0x80082407;  // other files refuse it
+    std::uint64_t found = 0;
+    return ioctl(descriptor, id_request, &found) < 0 ? 0 : found;
+  }
   STRATA_DETAIL_COLD_CODE
   static int paranoid() noexcept {
     std::FILE* const file = std::fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -120,6 +127,7 @@ struct linux_perf {
   static int enable(int) noexcept { return -ENOSYS; }
   static long read(int, void*, std::size_t) noexcept { return -ENOSYS; }
   static void close(int) noexcept {}
+  static std::uint64_t number(int) noexcept { return 0; }
   static int paranoid() noexcept { return perf_system::no_paranoid; }
   static vec<int> threads() { return {}; }
 };
@@ -127,14 +135,15 @@ struct linux_perf {
 #endif
 
 inline perf_system const& perf_system::real() noexcept {
-  static constexpr perf_system calls{&linux_perf::open,     &linux_perf::enable,
-                                     &linux_perf::read,     &linux_perf::close,
-                                     &linux_perf::paranoid, &linux_perf::threads};
+  static constexpr perf_system calls{
+      &linux_perf::open,   &linux_perf::enable,   &linux_perf::read,   &linux_perf::close,
+      &linux_perf::number, &linux_perf::paranoid, &linux_perf::threads};
   return calls;
 }
 
 /// Events of one thread that the kernel counts at the same time, and one read gives. Its owner
-/// closes it.
+/// closes it. A program that closes all its descriptors may get their numbers for files of its own:
+/// these are neither read nor closed.
 class perf_group {
  public:
   static constexpr std::size_t most = 8;
@@ -164,6 +173,7 @@ class perf_group {
       int const made =
           system.open(attributes(event, less), thread_, size_ == 0 ? -1 : descriptors_[0]);
       if (made >= 0) {
+        numbers_[size_] = system.number(made);
         descriptors_[size_++] = made;
         who = less;
         return 0;
@@ -180,7 +190,12 @@ class perf_group {
 
   STRATA_DETAIL_END_CODE
 
-  bool read(perf_system const& system, reading& to) const noexcept {
+  /// Whether the program has closed it.
+  bool is_gone() const noexcept { return gone_; }
+
+  bool read(perf_system const& system, reading& to) noexcept {
+    gone_ = gone_ || !is_ours(system, 0);
+    if (gone_) return false;
     std::uint64_t words[3 + most];
     std::size_t const bytes = (3 + size_) * sizeof words[0];
     long got = system.read(descriptors_[0], words, bytes);
@@ -197,13 +212,18 @@ class perf_group {
   }
 
   void close(perf_system const& system) noexcept {
-    while (size_ != 0) system.close(descriptors_[--size_]);
+    while (size_ != 0)
+      if (is_ours(system, --size_)) system.close(descriptors_[size_]);
   }
 
   std::size_t size() const noexcept { return size_; }
 
  private:
   static constexpr int most_waits = 1000;
+
+  bool is_ours(perf_system const& system, std::size_t which) const noexcept {
+    return system.number(descriptors_[which]) == numbers_[which];
+  }
 
   STRATA_DETAIL_COLD_CODE
   perf_attributes attributes(perf_event const& event, reach who) const noexcept {
@@ -222,6 +242,8 @@ class perf_group {
 
   int thread_;
   int descriptors_[most] = {};
+  std::uint64_t numbers_[most] = {};  // of the events
+  bool gone_ = false;
   std::size_t size_ = 0;
 };
 
@@ -301,6 +323,12 @@ class perf_meter {
     }
   }
 
+  /// Whether the program has closed the descriptors of counters.
+  bool is_gone() const noexcept {
+    for (part const& each : groups_)
+      if (each.group.is_gone()) return true;
+    return false;
+  }
   std::uint64_t reads() const noexcept { return reads_; }
   std::uint64_t failures() const noexcept { return failures_; }
   std::int64_t spent_ns() const noexcept { return spent_ns_; }

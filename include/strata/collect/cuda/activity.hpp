@@ -476,7 +476,7 @@ class activity_collector {
     if (STRATA_DETAIL_UNLIKELY(!is_for_windows(kind))) return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
     if (kind == api_kind::graph_launch) {
-      saw_graphs_.store(true, detail::memory_order_relaxed);
+      if (!saw_graphs()) saw_graphs_.store(true, detail::memory_order_relaxed);
       graph_threads_.saw_launch();
     }
     if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {

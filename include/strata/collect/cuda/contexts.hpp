@@ -177,12 +177,10 @@ class capture_guard {
   };
 
   STRATA_DETAIL_HOT_CODE
-  /// Remembers a context that work was launched in.
+  /// Remembers a context that work was launched in. Where it is known, nothing that threads share
+  /// is written.
   static void saw(driver::context_handle context) noexcept {
-    atomic<driver::context_handle>& last = state().last_seen;
-    if (context == nullptr || last.load(memory_order_relaxed) == context) return;
-    last.store(context, memory_order_relaxed);
-    if (lives(context)) return;
+    if (context == nullptr || lives(context)) return;
     for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle seen = slot.load();
       bool const free = seen == nullptr || seen == forgotten();
@@ -209,7 +207,6 @@ class capture_guard {
       driver::context_handle seen = context;
       (void)slot.compare_exchange_strong(seen, forgotten());
     }
-    state().last_seen.store(nullptr, memory_order_relaxed);
     system_lock const lock(state().mutex);
     while (take_out([&](entry const& e) { return e.captures && e.context == context; })) {
     }
@@ -218,7 +215,6 @@ class capture_guard {
   /// The contexts, captures and graph calls of this process are not followed any more.
   static void forget_all() noexcept {
     for (atomic<driver::context_handle>& slot : state().contexts) slot.store(nullptr);
-    state().last_seen.store(nullptr, memory_order_relaxed);
     system_lock const lock(state().mutex);
     state().known = state().unknown = 0;
     update();
@@ -272,7 +268,6 @@ class capture_guard {
     std::uintptr_t inside = 0;  // the thread that has an exclusive scope
     std::size_t depth = 0;      // how many
     std::size_t waiting = 0;    // threads that wait for one
-    atomic<driver::context_handle> last_seen{nullptr};
     atomic<driver::context_handle> contexts[most_contexts] = {};
   };
   STRATA_DETAIL_HOT_CODE

@@ -22,7 +22,7 @@ class graph_threads {
  public:
   void saw_launch() noexcept {
     void const* first = first_.load(memory_order_relaxed);
-    if (first == own()) return;
+    if (first == own() || several_.load(memory_order_relaxed)) return;
     if (first != nullptr || !first_.compare_exchange_strong(first, own()))
       several_.store(true, memory_order_relaxed);
   }

@@ -18,6 +18,7 @@
 #include <new>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -341,8 +342,8 @@ class inherited_sums {
 /// The name of ranges whose own is beyond the limit.
 inline constexpr std::string_view other_names = "[other names]";
 
-/// The spans of a process: they begin and end in any thread, in any order. Threads: any. Cost: a
-/// lock; an end is looked for among the open ones, the youngest first.
+/// The spans of a process: they begin and end in any thread, in any order. Of those that bear the
+/// same number the youngest ends first. Threads: any. Cost: a lock, and a look into a map.
 class span_log {
  public:
   static constexpr std::size_t most_open = 16'384;
@@ -357,7 +358,9 @@ class span_log {
     system_lock lock(mutex_);
     ended_.clear();
     open_.clear();
-    dropped_ = 0;
+    youngest_.clear();
+    free_ = 0;
+    open_now_ = dropped_ = 0;
   }
 
   void start(std::uint64_t id, std::string_view name, std::string_view domain,
@@ -365,27 +368,35 @@ class span_log {
     if (session_->load(memory_order_acquire) == 0) return;
     span_record const begun = begin(name, domain, thread, span_kind::range);
     system_lock lock(mutex_);
-    if (open_.size() < most_open && open_.make_room(1)) {
-      open_.push_back({id, begun});
+    bool const has_room =
+        open_now_ < most_open && youngest_.make_room() && (free_ != 0 || open_.make_room(1));
+    if (!has_room) return (void)++dropped_;
+    ++open_now_;
+    std::uint32_t at = free_;
+    if (at == 0) {
+      open_.push_back({});
+      at = static_cast<std::uint32_t>(open_.size());
     } else {
-      ++dropped_;
+      free_ = open_[at - 1].next;
     }
+    open_[at - 1] = {begun, std::exchange(youngest_[key_of(id)], at)};
   }
 
   /// Nothing where no span of this session bears the number.
   void end(std::uint64_t id, std::uint32_t thread) noexcept {
     std::int64_t const now = clock_->now();
     system_lock lock(mutex_);
-    for (std::size_t at = open_.size(); at-- > 0;) {
-      if (open_[at].id != id) continue;
-      span_record ended = open_[at].span;
-      open_[at] = open_.back();
-      open_.pop_back();
-      ended.end = now;
-      ended.end_thread = thread;
-      add(ended);
-      return;
-    }
+    std::uint32_t* const youngest = youngest_.find(key_of(id));
+    if (youngest == nullptr) return;
+    std::uint32_t const at = *youngest;
+    open_span& of = open_[at - 1];
+    span_record ended = of.span;
+    *youngest = std::exchange(of.next, std::exchange(free_, at));
+    if (*youngest == 0) youngest_.erase(key_of(id));
+    --open_now_;
+    ended.end = now;
+    ended.end_thread = thread;
+    add(ended);
   }
 
   void mark(std::string_view name, std::string_view domain, std::uint32_t thread) noexcept {
@@ -402,14 +413,18 @@ class span_log {
     last ? ended_.drain(add) : ended_.for_each(add);
     to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
     to.losses.spans_dropped = dropped_;
-    to.losses.spans_left_open = open_.size();
+    to.losses.spans_left_open = open_now_;
   }
 
  private:
   struct open_span {
-    std::uint64_t id;
     span_record span;
+    std::uint32_t next;  // position + 1: of an older one of the same number, or of a free place
   };
+
+  static std::uint64_t key_of(std::uint64_t id) noexcept {
+    return id == number_map<std::uint32_t>::nothing ? 0 : id;
+  }
 
   span_record begin(std::string_view name, std::string_view domain, std::uint32_t thread,
                     span_kind kind) noexcept {
@@ -434,6 +449,9 @@ class span_log {
   system_mutex mutex_;
   record_log<span_record> ended_;
   vec<open_span> open_;
+  number_map<std::uint32_t> youngest_;  // position + 1, by number
+  std::uint32_t free_ = 0;              // position + 1
+  std::size_t open_now_ = 0;
   std::uint64_t dropped_ = 0;
 };
 

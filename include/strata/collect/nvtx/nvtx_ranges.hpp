@@ -106,7 +106,7 @@ struct nvtx_string {
 };
 
 /// The name of one range, made of what NVTX was given: the text, behind the name of a named domain
-/// as `NCCL:ncclAllReduce`. Texts that have to be put together are cut behind 1,000 bytes.
+/// as `NCCL:ncclAllReduce`. Texts that have to be put together are cut where every name is.
 class nvtx_name {
  public:
   static constexpr std::string_view no_text = "[no text]";
@@ -153,7 +153,7 @@ class nvtx_name {
   bool own() const noexcept { return domain_ != nullptr && domain_->own; }
 
  private:
-  static constexpr std::size_t most = 1'000;
+  static constexpr std::size_t most = name_table::longest + 4;  // so that the cut shows
 
   void read(char const* text) noexcept {
     std::string_view const given = text == nullptr ? no_text : std::string_view(text);
