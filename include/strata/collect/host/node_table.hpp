@@ -70,9 +70,13 @@ class node_table {
     nodes_.resize(1);
     nodes_[root_node].indices = 0;
     numbers_.clear_but_room();
-    epoch_.fetch_add(1, memory_order_release);
+    term_.fetch_add(1, memory_order_release);
   }
-  std::uint32_t epoch() const noexcept { return epoch_.load(memory_order_acquire); }
+  /// Nobody follows the program's ranges from now on, until a session begins.
+  void end_session() noexcept { term_.fetch_add(std::uint64_t{1} << 32, memory_order_release); }
+  std::uint32_t epoch() const noexcept { return static_cast<std::uint32_t>(term()); }
+  /// The epoch, and in the upper half how many sessions have ended.
+  std::uint64_t term() const noexcept { return term_.load(memory_order_acquire); }
 
   /// A node with its epoch, to be kept beyond a session; 0 is the root.
   std::uint32_t handle(std::uint32_t number) const noexcept {
@@ -169,7 +173,7 @@ class node_table {
   static constexpr std::uint32_t node_bits = 18;
   static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
 
-  atomic<std::uint32_t> epoch_{0};
+  atomic<std::uint64_t> term_{0};
   mutable system_mutex mutex_;
   bool was_full_ = false;  // in this epoch
   std::uint32_t deeper_name_;

@@ -78,11 +78,9 @@ class thread_recorder : public range_owner {
     owned_.store(true, memory_order_relaxed);
   }
   void leave() noexcept {
-    {
-      spin_lock const lock(observing_);
-      for (observer& each : observers_) each = {};
-      observed_.store(0, memory_order_relaxed);
-    }
+    spin_lock const lock(observing_);
+    for (observer& each : observers_) each = {};
+    observed_.store(0, memory_order_relaxed);
     owned_.store(false, memory_order_relaxed);
   }
   bool owned() const noexcept { return owned_.load(memory_order_relaxed); }
@@ -99,13 +97,13 @@ class thread_recorder : public range_owner {
                                                 bool pushed) noexcept {
     if (STRATA_DETAIL_UNLIKELY(within_)) return leave_out();
     within const guard(within_);
-    std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
     std::uint32_t const session = shared_->session.load(memory_order_acquire);
     if (STRATA_DETAIL_UNLIKELY(session != session_) &&
         (session != 0 || session_ == shared_->forgotten.load(memory_order_relaxed)))
       renew(session);
-    if (STRATA_DETAIL_UNLIKELY(epoch_ != shared_->nodes.epoch())) renew_nodes();
+    if (STRATA_DETAIL_UNLIKELY(is_of_before())) renew_places();
+    std::uint32_t const depth = depth_.load(memory_order_relaxed);
+    if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
     std::uint32_t number = known_number(name, cached);
     if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
@@ -121,9 +119,8 @@ class thread_recorder : public range_owner {
       f.attribute = log(*attributes, f.node);
     depth_.store(depth + 1, memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(is_observed() ||
-                               shared_->forward_begin.load(memory_order_relaxed) != nullptr)) {
+                               shared_->forward_begin.load(memory_order_relaxed) != nullptr))
       after_begin(name, f);
-    }
     range_token const token{this, depth + 1, f.serial};
     if (session != 0) f.begin = shared_->clock.now();
     return token;
@@ -133,8 +130,8 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD range_token inherit(std::uint32_t node) noexcept {
     if (within_) return leave_out();
     within const guard(within_);
+    if (is_of_before()) renew_places();
     std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    if (epoch_ != shared_->nodes.epoch()) renew_nodes();
     if (node == root_node || node == this->node()) return {};
     if (depth == capacity_ && !grow()) return refuse(false);
     frames_[depth] = {0, no_index, node, 0, base_, ++serial_, 0, false, false};
@@ -150,8 +147,7 @@ class thread_recorder : public range_owner {
     if (auto* const wait = shared_->before_end.load(memory_order_relaxed)) wait();
     std::int64_t const now = shared_->clock.now();
     while (depth_.load(memory_order_relaxed) >= depth) close_top(now);
-    if (pushes_refused_.load(memory_order_relaxed) != 0)
-      pushes_refused_.store(0, memory_order_relaxed);
+    pushes_refused_.store(0, memory_order_relaxed);
   }
 
   /// Records the ranges that are still open as if they ended now; they stay open for the program.
@@ -186,6 +182,7 @@ class thread_recorder : public range_owner {
   void pop() noexcept {
     if (within_) return;
     within const guard(within_);
+    if (is_of_before()) renew_places();
     if (std::uint32_t const refused = pushes_refused_.load(memory_order_relaxed))
       return pushes_refused_.store(refused - 1, memory_order_relaxed);
     std::uint32_t const depth = depth_.load(memory_order_relaxed);
@@ -195,10 +192,13 @@ class thread_recorder : public range_owner {
   }
 
   /// The range that the thread is in.
-  std::uint32_t node() const noexcept {
+  std::uint32_t node() noexcept {
+    if (is_of_before() && !within_) {
+      within const guard(within_);
+      renew_places();
+    }
     std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    bool const has_node = depth != 0 && epoch_ == shared_->nodes.epoch();
-    return has_node ? frames_[depth - 1].node : root_node;
+    return depth == 0 || is_of_before() ? root_node : frames_[depth - 1].node;
   }
 
   using place_changed = void(void* context, std::uint32_t node) noexcept;
@@ -256,8 +256,8 @@ class thread_recorder : public range_owner {
     if (session_ != session) return;
     typename record_log<attribute_record>::cursor from;
     auto const offer = [&](range_record const& r) {
-      return take(r,
-                  r.attribute == no_reference ? nullptr : attributes_.find(r.attribute - 1u, from));
+      bool const bare = r.attribute == no_reference;
+      return take(r, bare ? nullptr : attributes_.find(r.attribute - 1u, from));
     };
     std::size_t done = 0;
     while (done < overdue_.size() && overdue_[done].end <= until && offer(overdue_[done])) ++done;
@@ -277,8 +277,9 @@ class thread_recorder : public range_owner {
     return shared_->launches.add(launch);
   }
 
-  /// Threads: any. How many ranges are open now.
+  /// Threads: any. How many ranges are open now, as far as the thread has come to this session.
   std::uint32_t depth() const noexcept {
+    if (is_of_before()) return 0;
     return depth_.load(memory_order_relaxed) - bases_.load(memory_order_relaxed) +
            pushes_refused_.load(memory_order_relaxed);
   }
@@ -334,18 +335,16 @@ class thread_recorder : public range_owner {
                                recorder.depth_.load(memory_order_relaxed) != range.depth ||
                                recorder.frames_[range.depth - 1].serial != range.serial ||
                                recorder.shared_->before_end.load(memory_order_relaxed) != nullptr ||
-                               recorder.pushes_refused_.load(memory_order_relaxed) != 0)) {
+                               recorder.pushes_refused_.load(memory_order_relaxed) != 0))
       return recorder.end_unusual(range);
-    }
     within const guard(recorder.within_);
     recorder.close_top(recorder.shared_->clock.now());
   }
 
   /// The range may belong to another thread, or be not the innermost one.
   STRATA_DETAIL_COLD void end_unusual(range_token range) noexcept {
-    if (current_ != this) {
-      if (!owned()) return;  // it has ended with its thread
-      shared_->ended_elsewhere.fetch_add(1, memory_order_relaxed);
+    if (current_ != this) {  // where it is not owned, the range has ended with its thread
+      if (owned()) shared_->ended_elsewhere.fetch_add(1, memory_order_relaxed);
       return;
     }
     within const guard(within_);
@@ -457,12 +456,8 @@ class thread_recorder : public range_owner {
 
   /// There is no room for one more open range.
   STRATA_DETAIL_COLD range_token refuse(bool pushed) noexcept {
-    if (pushed) {
-      pushes_refused_.fetch_add(1, memory_order_relaxed);
-    } else {
-      shared_->too_many_open.fetch_add(1, memory_order_relaxed);
-    }
-    return {};
+    if (pushed) return pushes_refused_.fetch_add(1, memory_order_relaxed), range_token{};
+    return shared_->too_many_open.fetch_add(1, memory_order_relaxed), range_token{};
   }
 
   STRATA_DETAIL_COLD bool grow() noexcept {
@@ -487,13 +482,25 @@ class thread_recorder : public range_owner {
     streamed_near_ = {};
     folded_ = false;
     session_ = session;
-    if (epoch_ != shared_->nodes.epoch()) renew_nodes();
   }
 
-  /// The nodes were given up: the open ranges get new ones. Places inherited from other threads are
-  /// not known any more, so that what is below them counts below the root.
-  STRATA_DETAIL_COLD void renew_nodes() noexcept {
-    epoch_ = shared_->nodes.epoch();
+  bool is_of_before() const noexcept {
+    return term_.load(memory_order_relaxed) != shared_->nodes.term();
+  }
+  /// A session has ended: nobody sees the pops of its pushes, so they end now. Or the nodes were
+  /// given up: the open ranges get new ones; what is below an inherited place counts below the
+  /// root.
+  STRATA_DETAIL_COLD void renew_places() noexcept {
+    std::uint64_t const now = shared_->nodes.term();
+    std::uint64_t const changed = now ^ term_.load(memory_order_relaxed);
+    term_.store(now, memory_order_relaxed);
+    if (changed >> 32 != 0) {
+      std::uint32_t first = 0;
+      while (first < depth_.load(memory_order_relaxed) && !frames_[first].pushed) ++first;
+      while (depth_.load(memory_order_relaxed) > first) close_top(0);
+      pushes_refused_.store(0, memory_order_relaxed);
+    }
+    if (static_cast<std::uint32_t>(changed) == 0) return;
     children_.clear();
     std::uint32_t parent = root_node;
     for (std::uint32_t i = 0; i < depth_.load(memory_order_relaxed); ++i) {
@@ -528,12 +535,9 @@ class thread_recorder : public range_owner {
       if (position++ >= streamed_) keep_for_stream(r);
       add_to_sums(r, at);
     };
-    if (ranges_.drop_last(add)) {
-      if (streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
-      (void)ranges_.push(record);
-    } else {
-      add(record);
-    }
+    if (!ranges_.drop_last(add)) return add(record);
+    if (streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
+    (void)ranges_.push(record);
   }
 
   /// Requires: the lock.
@@ -570,12 +574,10 @@ class thread_recorder : public range_owner {
   atomic<std::uint32_t> pushes_refused_{0};
   atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
   std::uint32_t base_ = no_base;    // depth of the innermost inherited place
-  std::uint32_t serial_ = 0;
-  std::uint32_t capacity_ = 0;
+  std::uint32_t serial_ = 0, capacity_ = 0;
   frame* frames_ = nullptr;
-  std::uint32_t session_ = 0;
-  std::uint32_t epoch_ = 0;  // of the nodes
-  std::uint32_t ordinal_ = 0;
+  std::uint32_t session_ = 0, ordinal_ = 0;
+  atomic<std::uint64_t> term_{0};  // of the nodes
   atomic<bool> owned_{false};
   std::uint64_t os_id_ = 0;
   name_memo names_;
