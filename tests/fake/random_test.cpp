@@ -892,7 +892,7 @@ void run_seeds(std::uint32_t usual, shape how) {
 
 }  // namespace
 
-TEST_CASE("random programs of one thread") { run_seeds(100, {}); }
+TEST_CASE("random programs of one thread") { run_seeds(80, {}); }
 
 TEST_CASE("random programs of three threads") {
   shape how;
@@ -903,14 +903,14 @@ TEST_CASE("random programs of three threads") {
 TEST_CASE("random programs whose calls are under way while sessions and windows come and go") {
   shape how;
   how.changes_within_calls = true;
-  run_seeds(50, how);
+  run_seeds(30, how);
 }
 
 // From here on CUPTI stays, since there are graphs.
 TEST_CASE("random programs with graphs") {
   shape how;
   how.graphs = true;
-  run_seeds(120, how);
+  run_seeds(100, how);
 }
 
 TEST_CASE("random programs of three threads with graphs") {
