@@ -220,6 +220,16 @@ TEST_CASE("where two threads launch graphs, CUPTI stays") {
   CHECK(fake_calls("cuptiFinalize") == before);
 }
 
+TEST_CASE("graphs are looked at in windows that do not trace them, and are not in these") {
+  fake_graph_t const executable = graph_from_before();
+  attached s("every=2,active=1,trace=copies");
+  for (int step = 0; step < 6; ++step) {
+    STRATA_STEP();
+    (void)fake_graph_launch(executable, 7);
+  }
+  CHECK(s.profile().launches.empty());
+}
+
 TEST_CASE("where there is no window to wait for, a sentence says so and CUPTI comes at once") {
   for (std::string const more : {"", "active=1,nvtx=in"}) {
     CAPTURE(more);

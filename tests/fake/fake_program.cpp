@@ -598,7 +598,7 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
     bool outlives = false;
     with_state([&](fake::state& s) {
       graph = s.graphs[executable];
-      outlives = graph.beside != 0 && graph.beside != s.stays;
+      outlives = graph.beside != 0 && graph.beside != s.stays && !graph.nodes.empty();
       if (outlives) misuse(s, "a graph that was made beside CUPTI is launched without it");
     });
     if (!graph.executable || outlives) return 1;  // CUDA_ERROR_INVALID_VALUE

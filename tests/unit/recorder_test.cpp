@@ -180,6 +180,33 @@ TEST_CASE("ranges that a session sees only in part") {
   CHECK(q.losses.ranges_left_open == 0);
 }
 
+TEST_CASE("pushes end with their session, since nobody sees a pop between sessions") {
+  session s(quiet());
+  REQUIRE(s.start().ok());
+  push("before");
+  std::atomic<int> turn{0};
+  std::thread other([&] {
+    push("before");
+    turn = 1;
+    while (turn != 2) std::this_thread::yield();
+    pop();
+    turn = 3;
+    while (turn != 4) std::this_thread::yield();
+  });
+  while (turn != 1) std::this_thread::yield();
+  s.stop();
+  pop();
+  turn = 2;
+  while (turn != 3) std::this_thread::yield();
+  REQUIRE(s.start().ok());
+  { scoped_range const r("later"); }
+  profile const& p = s.profile();
+  CHECK(calls_of(p) == call_counts{{"later", 1}});
+  CHECK(p.losses.ranges_left_open == 0);
+  turn = 4;
+  other.join();
+}
+
 TEST_CASE("a range that another thread ends") {
   recording all;
   std::atomic<int> turn{0};

@@ -207,7 +207,7 @@ class counter_collector : public detail::pass_driver {
     if (!begin([this] { return prepare(); }, static_cast<bool>(alone), problem)) return problem;
     if (progress_.live())
       progress_.show(detail::progress_line::of_pass(chip(), passes_done_ + 1, passes_));
-    detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
+    detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
     work_.begin(static_cast<std::uint32_t>(passes_done_), own);
     enter(own == nullptr ? root_node : own->node());
     followed_ = step_.watch(&launched, &range_changes, this) && followed_;

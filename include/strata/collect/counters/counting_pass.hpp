@@ -288,7 +288,7 @@ class counting_step {
     return true;
   }
   /// False where launches cannot be watched; ranges are.
-  bool watch(trace_control::launch_watcher* launched, thread_recorder::place_changed* moved,
+  bool watch(trace_control::launch_watcher* launched, place_observers::place_changed* moved,
              void* context) {
     bool const watched = trace_.watch != nullptr && trace_.watch(launched, context);
     ranges_of_ = recorder::instance().of_this_thread();

@@ -282,7 +282,7 @@ class kernel_counter_collector : public detail::pass_driver {
     if (!begin(start, static_cast<bool>(alone), problem)) return problem;
     if (progress_.live())
       progress_.show(detail::progress_line::of_pass(chip(), taken_ + 1, steps()));
-    detail::thread_recorder const* const own = detail::recorder::instance().of_this_thread();
+    detail::thread_recorder* const own = detail::recorder::instance().of_this_thread();
     regions_.begin(own);
     if (!step_.watch(&launched, &moved, this)) {
       end_last();

@@ -83,7 +83,7 @@ class activity_collector {
     if (!is_subscribed()) return true;
     bring_in();
     if (!std::exchange(looked_at_graphs_, true))
-      return (void)set_callbacks(1, [](api_kind k) { return k == api_kind::graph_launch; }), false;
+      return (void)set_callbacks(1, &launches_graphs), false;
     if (!saw_graphs()) return let_go(), true;
     if (!graph_threads_.is_only_this()) return true;
     {
@@ -108,6 +108,7 @@ class activity_collector {
     // The callbacks come before the records and outlast them: no work without its launch.
     window_begin_.store(clock().now(), detail::memory_order_relaxed);
     window_open_.store(true);
+    if (!chosen_.kernels) (void)set_callbacks(0, &launches_graphs);  // which are looked at
     std::string problem = enable_launch_callbacks();
     std::string refused;
     auto why = detail::cupti::result::success;
@@ -256,6 +257,7 @@ class activity_collector {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
   }
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
+  static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
   static bool is_for_windows(api_kind kind) noexcept {
     return !is_capture(kind) && !changes_graphs(kind);
   }
@@ -410,11 +412,9 @@ class activity_collector {
       if (!wanted(call.kind)) continue;
       auto const outcome = library_->api.enable_callback(
           on, subscriber_, detail::cupti::domain::driver_api, call.id);
-      if (outcome == detail::cupti::result::success) {
-        ++switched;
-      } else if (code != nullptr) {
-        *code = outcome;
-      }
+      bool const done = outcome == detail::cupti::result::success;
+      switched += done ? 1 : 0;
+      if (!done && code != nullptr) *code = outcome;
     }
     return switched;
   }

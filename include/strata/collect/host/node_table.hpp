@@ -70,9 +70,13 @@ class node_table {
     nodes_.resize(1);
     nodes_[root_node].indices = 0;
     numbers_.clear_but_room();
-    epoch_.fetch_add(1, memory_order_release);
+    term_.fetch_add(1, memory_order_release);
   }
-  std::uint32_t epoch() const noexcept { return epoch_.load(memory_order_acquire); }
+  /// Nobody follows the program's ranges from now on, until a session begins.
+  void end_session() noexcept { term_.fetch_add(std::uint64_t{1} << 32, memory_order_release); }
+  std::uint32_t epoch() const noexcept { return static_cast<std::uint32_t>(term()); }
+  /// The epoch, and in the upper half how many sessions have ended.
+  std::uint64_t term() const noexcept { return term_.load(memory_order_acquire); }
 
   /// A node with its epoch, to be kept beyond a session; 0 is the root.
   std::uint32_t handle(std::uint32_t number) const noexcept {
@@ -169,7 +173,7 @@ class node_table {
   static constexpr std::uint32_t node_bits = 18;
   static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
 
-  atomic<std::uint32_t> epoch_{0};
+  atomic<std::uint64_t> term_{0};
   mutable system_mutex mutex_;
   bool was_full_ = false;  // in this epoch
   std::uint32_t deeper_name_;
@@ -203,6 +207,70 @@ class child_memo {
 
   node_table* nodes_;
   key_numbers<node_key> known_{key_numbers<node_key>::most_remembered};
+};
+
+/// Who is given the node that a thread is in, whenever that changes. Threads: the thread itself,
+/// except where a function says otherwise.
+class place_observers {
+ public:
+  using place_changed = void(void* context, std::uint32_t node) noexcept;
+
+  /// Threads: any.
+  bool any() const noexcept { return count_.load(memory_order_relaxed) != 0; }
+
+  /// False where there are too many.
+  bool add(place_changed* changed, void* context) noexcept {
+    spin_lock const lock(mutex_);
+    for (observer& each : all_) {
+      if (each.changed != nullptr) continue;
+      each = {changed, context};
+      count_.fetch_add(1, memory_order_relaxed);
+      return true;
+    }
+    return false;
+  }
+
+  /// Threads: any, which says whether it is the thread itself. No call with this context is under
+  /// way when this returns, unless it comes from one.
+  void remove(void const* context, bool by_thread) noexcept {
+    bool const inside = by_thread && reporting_;
+    if (!inside) mutex_.lock();
+    for (observer& each : all_) {
+      if (each.changed == nullptr || each.context != context) continue;
+      each = {};
+      count_.fetch_sub(1, memory_order_relaxed);
+    }
+    if (!inside) mutex_.unlock();
+  }
+
+  void clear() noexcept {
+    spin_lock const lock(mutex_);
+    for (observer& each : all_) each = {};
+    forget();
+  }
+  /// In a forked child, whose lock may have no owner.
+  void forget() noexcept { count_.store(0, memory_order_relaxed); }
+
+  /// Nothing within a report.
+  void report(std::uint32_t node) noexcept {
+    if (reporting_) return;
+    spin_lock const lock(mutex_);
+    reporting_ = true;
+    for (observer const& each : all_)
+      if (each.changed != nullptr) each.changed(each.context, node);
+    reporting_ = false;
+  }
+
+ private:
+  struct observer {
+    place_changed* changed = nullptr;
+    void* context = nullptr;
+  };
+
+  atomic<std::uint32_t> count_{0};
+  observer all_[4];
+  spin_mutex mutex_;
+  bool reporting_ = false;
 };
 
 }  // namespace detail

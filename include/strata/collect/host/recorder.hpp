@@ -182,6 +182,7 @@ class recorder {
     for (thread_recorder* const t : threads_) {
       if (t != own) left_open_ += t->depth();
     }
+    state_.nodes.end_session();
     last_ = sample_clock(state_.clock, monotonic_ns);
   }
 
@@ -528,7 +529,7 @@ class recorder {
   static bool on_step_begin() noexcept { return instance().begin_step(); }
   static void on_step_end() noexcept { instance().end_step(); }
   static std::uint32_t on_current() noexcept {
-    thread_recorder const* const own = thread_recorder::current();
+    thread_recorder* const own = thread_recorder::current();
     return own == nullptr ? 0 : instance().state_.nodes.handle(own->node());
   }
   static range_token on_inherit(std::uint32_t handle) noexcept {

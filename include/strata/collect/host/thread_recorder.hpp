@@ -78,11 +78,7 @@ class thread_recorder : public range_owner {
     owned_.store(true, memory_order_relaxed);
   }
   void leave() noexcept {
-    {
-      spin_lock const lock(observing_);
-      for (observer& each : observers_) each = {};
-      observed_.store(0, memory_order_relaxed);
-    }
+    observers_.clear();
     owned_.store(false, memory_order_relaxed);
   }
   bool owned() const noexcept { return owned_.load(memory_order_relaxed); }
@@ -99,13 +95,13 @@ class thread_recorder : public range_owner {
                                                 bool pushed) noexcept {
     if (STRATA_DETAIL_UNLIKELY(within_)) return leave_out();
     within const guard(within_);
-    std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
     std::uint32_t const session = shared_->session.load(memory_order_acquire);
     if (STRATA_DETAIL_UNLIKELY(session != session_) &&
         (session != 0 || session_ == shared_->forgotten.load(memory_order_relaxed)))
       renew(session);
-    if (STRATA_DETAIL_UNLIKELY(epoch_ != shared_->nodes.epoch())) renew_nodes();
+    if (STRATA_DETAIL_UNLIKELY(is_of_before())) renew_places();
+    std::uint32_t const depth = depth_.load(memory_order_relaxed);
+    if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
     std::uint32_t number = known_number(name, cached);
     if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
@@ -121,9 +117,8 @@ class thread_recorder : public range_owner {
       f.attribute = log(*attributes, f.node);
     depth_.store(depth + 1, memory_order_relaxed);
     if (STRATA_DETAIL_UNLIKELY(is_observed() ||
-                               shared_->forward_begin.load(memory_order_relaxed) != nullptr)) {
+                               shared_->forward_begin.load(memory_order_relaxed) != nullptr))
       after_begin(name, f);
-    }
     range_token const token{this, depth + 1, f.serial};
     if (session != 0) f.begin = shared_->clock.now();
     return token;
@@ -133,8 +128,8 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD range_token inherit(std::uint32_t node) noexcept {
     if (within_) return leave_out();
     within const guard(within_);
+    if (is_of_before()) renew_places();
     std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    if (epoch_ != shared_->nodes.epoch()) renew_nodes();
     if (node == root_node || node == this->node()) return {};
     if (depth == capacity_ && !grow()) return refuse(false);
     frames_[depth] = {0, no_index, node, 0, base_, ++serial_, 0, false, false};
@@ -150,8 +145,7 @@ class thread_recorder : public range_owner {
     if (auto* const wait = shared_->before_end.load(memory_order_relaxed)) wait();
     std::int64_t const now = shared_->clock.now();
     while (depth_.load(memory_order_relaxed) >= depth) close_top(now);
-    if (pushes_refused_.load(memory_order_relaxed) != 0)
-      pushes_refused_.store(0, memory_order_relaxed);
+    pushes_refused_.store(0, memory_order_relaxed);
   }
 
   /// Records the ranges that are still open as if they ended now; they stay open for the program.
@@ -186,59 +180,40 @@ class thread_recorder : public range_owner {
   void pop() noexcept {
     if (within_) return;
     within const guard(within_);
+    if (is_of_before()) renew_places();
     if (std::uint32_t const refused = pushes_refused_.load(memory_order_relaxed))
       return pushes_refused_.store(refused - 1, memory_order_relaxed);
     std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    if (depth == 0 || !frames_[depth - 1].pushed)
-      return (void)shared_->pops_without_push.fetch_add(1, memory_order_relaxed);
-    end(depth);
+    if (depth != 0 && frames_[depth - 1].pushed) return end(depth);
+    shared_->pops_without_push.fetch_add(1, memory_order_relaxed);
   }
 
   /// The range that the thread is in.
-  std::uint32_t node() const noexcept {
+  std::uint32_t node() noexcept {
+    if (is_of_before() && !within_) {
+      within const guard(within_);
+      renew_places();
+    }
     std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    bool const has_node = depth != 0 && epoch_ == shared_->nodes.epoch();
-    return has_node ? frames_[depth - 1].node : root_node;
+    return depth == 0 || is_of_before() ? root_node : frames_[depth - 1].node;
   }
 
-  using place_changed = void(void* context, std::uint32_t node) noexcept;
-
-  bool is_observed() const noexcept { return observed_.load(memory_order_relaxed) != 0; }
-
+  bool is_observed() const noexcept { return observers_.any(); }
   /// Hands the range that the thread is in to `changed` whenever that changes. False where there
   /// are too many observers.
-  bool observe(place_changed* changed, void* context) noexcept {
-    spin_lock const lock(observing_);
-    for (observer& each : observers_) {
-      if (each.changed != nullptr) continue;
-      each = {changed, context};
-      observed_.fetch_add(1, memory_order_relaxed);
-      return true;
-    }
-    return false;
+  bool observe(place_observers::place_changed* changed, void* context) noexcept {
+    return observers_.add(changed, context);
   }
   /// Threads: any. Ends what `observe` began with this context; no call to it is under way when
   /// this returns, unless it comes from one.
   void stop_observing(void const* context) noexcept {
-    bool const inside = current_ == this && reporting_;
-    if (!inside) observing_.lock();
-    for (observer& each : observers_) {
-      if (each.changed == nullptr || each.context != context) continue;
-      each = {};
-      observed_.fetch_sub(1, memory_order_relaxed);
-    }
-    if (!inside) observing_.unlock();
+    observers_.remove(context, current_ == this);
   }
   /// In a forked child, whose lock may have no owner: this thread is not observed any more.
-  void forget_observers() noexcept { observed_.store(0, memory_order_relaxed); }
+  void forget_observers() noexcept { observers_.forget(); }
   /// Gives the observers the range that the thread is in.
   STRATA_DETAIL_COLD void report_place() noexcept {
-    if (!is_observed() || reporting_) return;
-    spin_lock const lock(observing_);
-    reporting_ = true;
-    for (observer const& each : observers_)
-      if (each.changed != nullptr) each.changed(each.context, node());
-    reporting_ = false;
+    if (observers_.any()) observers_.report(node());
   }
 
   /// Threads: any. Hands every range of this session to `sink`.
@@ -256,8 +231,8 @@ class thread_recorder : public range_owner {
     if (session_ != session) return;
     typename record_log<attribute_record>::cursor from;
     auto const offer = [&](range_record const& r) {
-      return take(r,
-                  r.attribute == no_reference ? nullptr : attributes_.find(r.attribute - 1u, from));
+      bool const bare = r.attribute == no_reference;
+      return take(r, bare ? nullptr : attributes_.find(r.attribute - 1u, from));
     };
     std::size_t done = 0;
     while (done < overdue_.size() && overdue_[done].end <= until && offer(overdue_[done])) ++done;
@@ -277,8 +252,9 @@ class thread_recorder : public range_owner {
     return shared_->launches.add(launch);
   }
 
-  /// Threads: any. How many ranges are open now.
+  /// Threads: any. How many ranges are open now, as far as the thread has come to this session.
   std::uint32_t depth() const noexcept {
+    if (is_of_before()) return 0;
     return depth_.load(memory_order_relaxed) - bases_.load(memory_order_relaxed) +
            pushes_refused_.load(memory_order_relaxed);
   }
@@ -334,9 +310,8 @@ class thread_recorder : public range_owner {
                                recorder.depth_.load(memory_order_relaxed) != range.depth ||
                                recorder.frames_[range.depth - 1].serial != range.serial ||
                                recorder.shared_->before_end.load(memory_order_relaxed) != nullptr ||
-                               recorder.pushes_refused_.load(memory_order_relaxed) != 0)) {
+                               recorder.pushes_refused_.load(memory_order_relaxed) != 0))
       return recorder.end_unusual(range);
-    }
     within const guard(recorder.within_);
     recorder.close_top(recorder.shared_->clock.now());
   }
@@ -487,13 +462,25 @@ class thread_recorder : public range_owner {
     streamed_near_ = {};
     folded_ = false;
     session_ = session;
-    if (epoch_ != shared_->nodes.epoch()) renew_nodes();
   }
 
-  /// The nodes were given up: the open ranges get new ones. Places inherited from other threads are
-  /// not known any more, so that what is below them counts below the root.
-  STRATA_DETAIL_COLD void renew_nodes() noexcept {
-    epoch_ = shared_->nodes.epoch();
+  bool is_of_before() const noexcept {
+    return term_.load(memory_order_relaxed) != shared_->nodes.term();
+  }
+  /// A session has ended: nobody sees the pops of its pushes, so they end now. Or the nodes were
+  /// given up: the open ranges get new ones; what is below an inherited place counts below the
+  /// root.
+  STRATA_DETAIL_COLD void renew_places() noexcept {
+    std::uint64_t const now = shared_->nodes.term();
+    std::uint64_t const changed = now ^ term_.load(memory_order_relaxed);
+    term_.store(now, memory_order_relaxed);
+    if (changed >> 32 != 0) {
+      std::uint32_t first = 0;
+      while (first < depth_.load(memory_order_relaxed) && !frames_[first].pushed) ++first;
+      while (depth_.load(memory_order_relaxed) > first) close_top(0);
+      pushes_refused_.store(0, memory_order_relaxed);
+    }
+    if (static_cast<std::uint32_t>(changed) == 0) return;
     children_.clear();
     std::uint32_t parent = root_node;
     for (std::uint32_t i = 0; i < depth_.load(memory_order_relaxed); ++i) {
@@ -530,12 +517,9 @@ class thread_recorder : public range_owner {
       add_to_sums(r, at);
     };
     if (all) ranges_.drain(add, false), streamed_near_ = {};
-    if (ranges_.drop_last(add)) {
-      if (all || streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
-      (void)ranges_.push(record);
-    } else {
-      add(record);
-    }
+    if (!ranges_.drop_last(add)) return add(record);
+    if (all || streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
+    (void)ranges_.push(record);
   }
 
   /// Requires: the lock.
@@ -557,15 +541,7 @@ class thread_recorder : public range_owner {
 
   STRATA_DETAIL_EXPORT static inline thread_local thread_recorder* current_ = nullptr;
 
-  struct observer {
-    place_changed* changed = nullptr;
-    void* context = nullptr;
-  };
-
-  atomic<std::uint32_t> observed_{0};  // how many
-  observer observers_[4];
-  spin_mutex observing_;
-  bool reporting_ = false;
+  place_observers observers_;
   recorder_state* shared_;
   bool volatile within_ = false;
   atomic<std::uint32_t> depth_{0};
@@ -576,8 +552,8 @@ class thread_recorder : public range_owner {
   std::uint32_t capacity_ = 0;
   frame* frames_ = nullptr;
   std::uint32_t session_ = 0;
-  std::uint32_t epoch_ = 0;  // of the nodes
   std::uint32_t ordinal_ = 0;
+  atomic<std::uint64_t> term_{0};  // of the nodes
   atomic<bool> owned_{false};
   std::uint64_t os_id_ = 0;
   name_memo names_;
