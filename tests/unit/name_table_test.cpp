@@ -52,7 +52,7 @@ TEST_CASE("a full table refuses by count") {
 }
 
 TEST_CASE("a long text is cut, and is one with those that begin alike") {
-  name_table t(true);
+  name_table t(name_table::long_texts::cut);
   name_memo memo(t);
   std::string const most(name_table::longest, 'x');
   std::string const longer(1'000'000, 'x');

@@ -403,16 +403,19 @@ struct text_key {
   }
 };
 
-/// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes;
-/// where `cuts`, a text beyond `longest` bytes is the same as others that begin alike. Threads:
-/// any.
+/// Numbers for texts: equal texts have one number, counted from one. Bounded in count and in bytes.
+/// Where long texts are cut, those beyond `longest` bytes that begin alike are equal. Threads: any.
 class name_table {
  public:
   static constexpr std::size_t most_names = 65'536;
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;
   static constexpr std::size_t longest = 1'000;
 
-  explicit name_table(bool cuts = false) : cuts_(cuts) { texts_.emplace_back(); }
+  enum class long_texts { kept, cut };
+
+  explicit name_table(long_texts are = long_texts::kept) : cuts_(are == long_texts::cut) {
+    texts_.emplace_back();
+  }
   name_table(name_table const&) = delete;
   name_table& operator=(name_table const&) = delete;
   ~name_table() {
@@ -466,7 +469,7 @@ class name_table {
   }
 
  private:
-  /// The begin of a long text, up to a whole character, and an ellipsis.
+  /// The beginning of a long text, up to a whole character, and an ellipsis.
   STRATA_DETAIL_COLD static std::string_view cut_text(std::string_view text,
                                                       char (&to)[longest]) noexcept {
     constexpr std::string_view ellipsis = "\xE2\x80\xA6";

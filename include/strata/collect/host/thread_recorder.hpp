@@ -27,7 +27,7 @@ namespace detail {
 /// What the threads' recorders have in common.
 struct recorder_state {
   tick_source clock;
-  name_table names{true};
+  name_table names{name_table::long_texts::cut};
   node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
   std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
   memory_budget budget;
