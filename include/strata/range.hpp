@@ -164,7 +164,8 @@ class phases {
   detail::range_token token_;
 };
 
-/// Begins a range that the next `pop` of this thread ends; for callbacks, where no scope fits.
+/// Begins a range that the next `pop` of this thread ends, or the end of the session; for
+/// callbacks, where no scope fits.
 template <class... Details>
 void push(detail::given_text name, Details const&... details) noexcept {
   detail::listener const* to = detail::active_listener();

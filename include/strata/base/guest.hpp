@@ -100,8 +100,8 @@ class quiet_writes {
 #endif
 };
 
-/// What a file is that Strata opened. A program that closes every descriptor, as daemons do, may
-/// get the file's number for another one, which is neither written nor closed.
+/// Tells a file that Strata opened from others. A program that closes every descriptor, as daemons
+/// do, may get the file's number for a file of its own, which is neither written nor closed.
 class file_identity {
  public:
   file_identity() = default;

@@ -257,6 +257,7 @@ inline quantity human_count(std::uint64_t count) {
   return {in_groups(count), {}};
 }
 
+/// The same as one text: `1.23 ms`, `1.50 KiB`, `12.3 M`.
 inline std::string time_text(double ns) { return human_time(ns).text(); }
 inline std::string bytes_text(double bytes) { return human_bytes(bytes).text(); }
 inline std::string count_text(std::uint64_t count) { return human_count(count).text(); }

@@ -167,7 +167,7 @@ class vec_base {
     return place(type, at);
   }
 
-  /// Puts what `value` is moved out of before an element.
+  /// Moves a value to before an element.
   STRATA_DETAIL_COLD void* insert_moved(vec_type const& type, void const* before, void* value) {
     std::size_t const at = index_of(type, before);
     type.move == nullptr ? add_plain(type, value) : add_moved(type, value);

@@ -282,12 +282,12 @@ class trace_plan {
       : input_(input), labels_(labels), arrows_(input.source.launches.size()) {
     limit(max_events);
     launch_index const launches(input.source);
-    each([&](trace_slice const& each, std::uint64_t) {
-      if (each.begin >= cutoff_) {
+    each([&](trace_slice const& found, std::uint64_t) {
+      if (found.begin >= cutoff_) {
         ++left_out_;
         return;
       }
-      trace_slice slice = each;
+      trace_slice slice = found;
       connect(slice, launches);
       track_of(slice).push_back(slice);
     });

@@ -130,8 +130,7 @@ class report_files {
                         surroundings const& around = look_around())
       : options_(&wanted), trace_options_(trace), around_(around) {}
 
-  /// Whether the files of a run can go to `out`, where they should. Where they cannot, it becomes
-  /// `spare`.
+  /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
   static status find_place(options const& wanted, std::string& out, int rank,
                            std::string const& spare) {

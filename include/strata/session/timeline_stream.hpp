@@ -54,7 +54,8 @@ inline bool select(profile& of, std::size_t number, vec<std::string> const& patt
     node.selected = node.selected || matches(of.names[node.name], pattern);
   return node.selected;
 }
-/// Does so with all nodes. Returns: whether a range is wanted.
+
+/// With only=: marks all nodes. Returns: whether one is wanted.
 inline bool select_all(profile& of, vec<std::string> const& patterns) noexcept {
   bool any = false;
   for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;

@@ -350,7 +350,7 @@ class counter_collector : public detail::pass_driver {
              "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
   }
 
-  /// The last problem, unless there were so many before.
+  /// The last problem where there are more than before, as a pass or a replay returns it.
   status since(std::size_t before) const {
     if (ended_short_) return {errc::limit, std::string()};
     return problems_.size() == before ? status{} : problems_.back();

@@ -464,7 +464,7 @@ class pass_driver {
   }
 
   /// Does a part of a pass. Where memory is short for it, all counting ends, and the pass under way
-  /// does not count. Requires: the mutex.
+  /// does not count. Requires: the mutex, or that no pass is under way.
   template <class Part>
   status as_memory_allows(Part part) noexcept {
     status outcome;

@@ -189,8 +189,8 @@ class device_profilers {
   }
 
   /// As range_profiler::read: the values of one device after those of another, and none where one
-  /// device fails. A device on which a
-  /// range had no work is not in it; a range of which a device lost a part is left out.
+  /// device fails. A device on which a range had no work is not in it; a range of which a device
+  /// lost a part is left out.
   status read(metric_config& config, counted_sink sink) {
     if (!several()) return members_[0].profiler.read(config, sink);
     struct counted {

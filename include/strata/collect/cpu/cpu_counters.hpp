@@ -256,7 +256,7 @@ class perf_opener {
 /// thread calls, and the end may come from any.
 /// Cost: a read of each group of events (cores, caches, software) where a range begins and where it
 /// ends, and at the ends of steps one of each group of each older thread. Before each the kernel is
-/// asked whether the descriptor is ours yet. `profile::cost` has what it took. A range's own time
+/// asked whether the descriptor is still ours. `profile::cost` has what it took. A range's own time
 /// is without them, its parent's with.
 class cpu_counter_collector {
  public:

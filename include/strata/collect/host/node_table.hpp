@@ -248,10 +248,10 @@ class place_observers {
     for (observer& each : all_) each = {};
     forget();
   }
-  /// In a forked child, whose lock may have no owner.
+  /// In a forked child, whose lock may have no owner: nobody is told any more.
   void forget() noexcept { count_.store(0, memory_order_relaxed); }
 
-  /// Nothing within a report.
+  /// Tells all of them. Nothing where one of them calls it meanwhile.
   void report(std::uint32_t node) noexcept {
     if (reporting_) return;
     spin_lock const lock(mutex_);

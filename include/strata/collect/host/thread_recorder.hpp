@@ -231,8 +231,9 @@ class thread_recorder : public range_owner {
     if (session_ != session) return;
     typename record_log<attribute_record>::cursor from;
     auto const offer = [&](range_record const& r) {
-      bool const bare = r.attribute == no_reference;
-      return take(r, bare ? nullptr : attributes_.find(r.attribute - 1u, from));
+      attribute_record const* given = nullptr;
+      if (r.attribute != no_reference) given = attributes_.find(r.attribute - 1u, from);
+      return take(r, given);
     };
     std::size_t done = 0;
     while (done < overdue_.size() && overdue_[done].end <= until && offer(overdue_[done])) ++done;
@@ -464,12 +465,13 @@ class thread_recorder : public range_owner {
     session_ = session;
   }
 
+  /// Whether a session has ended, or the nodes were given up, since the thread's last call.
   bool is_of_before() const noexcept {
     return term_.load(memory_order_relaxed) != shared_->nodes.term();
   }
-  /// A session has ended: nobody sees the pops of its pushes, so they end now. Or the nodes were
-  /// given up: the open ranges get new ones; what is below an inherited place counts below the
-  /// root.
+  /// Where a session has ended, nobody saw the pops of its pushes: they end now, and so does what
+  /// is within them. Where the nodes were given up, the open ranges get new ones; what is below an
+  /// inherited place counts below the root.
   STRATA_DETAIL_COLD void renew_places() noexcept {
     std::uint64_t const now = shared_->nodes.term();
     std::uint64_t const changed = now ^ term_.load(memory_order_relaxed);
@@ -516,7 +518,10 @@ class thread_recorder : public range_owner {
       if (position++ >= streamed_) keep_for_stream(r);
       add_to_sums(r, at);
     };
-    if (all) ranges_.drain(add, false), streamed_near_ = {};
+    if (all) {
+      ranges_.drain(add, false);
+      streamed_near_ = {};
+    }
     if (!ranges_.drop_last(add)) return add(record);
     if (all || streamed_ > ranges_.last_block_begin()) streamed_ = ranges_.last_block_begin();
     (void)ranges_.push(record);
