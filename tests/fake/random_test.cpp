@@ -3,12 +3,14 @@
 // beginning of a program that fails is printed.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -53,6 +55,7 @@ enum field : unsigned {
   graph_kernel_ns,
   fields
 };
+static_assert(std::size(field_names) == fields, "each field has its name");
 using values = std::array<std::uint64_t, fields>;
 
 values shown_by(strata::range_row const& row) {
@@ -186,7 +189,7 @@ class actor {
   /// The session ends in this thread, or in another one.
   void cut();
   void count_open();
-  /// Nobody sees a pop until the next one.
+  /// A session has ended: nobody sees a pop until the next one.
   void forget_pushes();
 
  private:
@@ -449,7 +452,7 @@ void actor::call() {
   }
 }
 
-/// So many, which have numbers of other calls where CUPTI came back.
+/// Where CUPTI went and came back, they have the numbers of earlier calls.
 void actor::calls_elsewhere(std::uint32_t count) {
   STRATA_RANGE("meanwhile");
   in_model const beside(*this, "meanwhile");
