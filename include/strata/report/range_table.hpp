@@ -136,12 +136,13 @@ class range_table {
       {"GB/s", 48, form::rate},
       {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer. "}};
   static constexpr std::size_t host_share_column = 11;
+  static_assert(all_columns[host_share_column].header == "host %", "where columns() looks for it");
 
   static vec<console_table::column> columns(bool gpu) {
     vec<console_table::column> made(all_columns, all_columns + std::size(all_columns));
     if (gpu) return made;
     made[host_share_column].priority = 75;
-    made.back().legend = {};
+    made.back().legend = {};  // there is no GPU busy time
     return made;
   }
 
