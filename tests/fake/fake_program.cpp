@@ -248,9 +248,9 @@ using fake::with_state;
 
 extern "C" {
 
-FAKE_EXPORT void fake_set_call_hook(void (*hook)()) { fake::call_hook.store(hook); }
-
 // ---- conditions ----
+
+void fake_set_call_hook(void (*hook)()) { fake::call_hook.store(hook); }
 
 void fake_reset() {
   fake::state& s = the_state();

@@ -682,6 +682,7 @@ void program::meet(unsigned thread) {
   met_.notify_all();
 }
 
+/// Half of the changes are steps. Within a call there are steps and sessions alone.
 void program::change(actor& by, bool within_call) {
   std::uint32_t const what = below(within_call ? 11 : 16);
   if (what < (within_call ? 4 : 8)) return begin_or_end_step();

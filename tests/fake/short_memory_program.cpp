@@ -202,14 +202,23 @@ void count_by_hand(char const* settings) {
 void starve_windows(std::string const& folder) {
   thread.store(gettid());
   for (int i = 0; i < 18; ++i) {
-    armed.store(i % 6 == 0 && i != 0);
+    bool const counted = i % 6 == 0 && i != 0;
+    armed.store(counted);
     work(1);
     armed.store(false);
+    if (!counted) continue;
     std::string const report = folder + "/00" + std::to_string(i / 6) + "/profile.json";
-    for (int wait = 0; i % 6 == 0 && i != 0 && wait < 500 && access(report.c_str(), R_OK) != 0;
-         ++wait)
-      usleep(10'000);
+    for (int wait = 0; wait < 500 && access(report.c_str(), R_OK) != 0; ++wait) usleep(10'000);
   }
+}
+
+/// The file of trigger=; empty without one.
+std::string trigger_of(std::string const& settings) {
+  std::string const key = "trigger=";
+  std::size_t const at = settings.find(key);
+  if (at == settings.npos) return {};
+  std::size_t const begin = at + key.size();
+  return settings.substr(begin, settings.find(',', begin) - begin);
 }
 
 [[noreturn]] void be_child(std::string const& folder, std::string const& what,
@@ -233,8 +242,7 @@ void starve_windows(std::string const& folder) {
     starve_windows(folder);
     std::exit(6);
   }
-  std::string const touched = settings.substr(settings.find("trigger=") + 1);
-  std::string const file = touched.substr(7, touched.find(',') - 7);
+  std::string const file = trigger_of(settings);
   armed.store(true);
   if (what == "fold") fold(60'000);
   if (what == "touch") {
