@@ -23,6 +23,7 @@
 #include <string>
 
 #include "fake.hpp"
+#include "fake_profiler.hpp"
 
 namespace {
 
@@ -194,6 +195,7 @@ void count_by_hand(char const* settings) {
   (void)run.counters("l1").replay([&] { ++bodies, work(1); }, strata::repeatable);
   if (bodies < 3) std::_Exit(7);
   run.stop();
+  if (CONTROL(fake_profiler_enabled)() != 0 || CONTROL(fake_misuse_count)() != 0) std::_Exit(8);
   (void)run.profile();
   (void)run.report();
 }

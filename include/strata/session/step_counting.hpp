@@ -45,6 +45,8 @@ class step_counting {
   counter_collector& by_program(std::string_view request) {
     if (requested_.empty() && options_.counters.empty()) {
       requested_ = request;
+      refusal_ = {errc::limit, std::string()};  // should memory end meanwhile
+      ranges_.refuse(refusal_);
       refusal_ = ranges_.open(request, problems_);
       (void)keep(refusal_);
     }

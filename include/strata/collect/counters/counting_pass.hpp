@@ -378,8 +378,11 @@ class pass_driver {
     if (!alone)
       return {errc::busy,
               "counters: a stream captures a graph: ask for counters outside of captures"};
-    status const planned = plan_.open(request, counted, recorder::instance().session(), problems);
+    status planned;
+    bool const whole = if_memory_allows(
+        [&] { planned = plan_.open(request, counted, recorder::instance().session(), problems); });
     open_ = plan_.devices.is_open();
+    if (!whole) plan_.configs.clear(), out_of_memory();
     return planned;
   }
 

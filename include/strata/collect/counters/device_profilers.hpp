@@ -87,20 +87,19 @@ class device_profilers {
   /// values of one device: those of another's SMs are NaN (H200, CUDA 13.0). `problems` takes a
   /// sentence for each device that cannot count so: it is left out.
   void adapt(vec<metric_config> const& configs, vec<status>& problems) {
-    std::string const chip_name = chip();
-    vec<member> able;
-    for (member& each : members_) {
-      status const done = able.empty() ? status() : adapt(configs, chip_name, each);
+    for (std::size_t i = 1; i < members_.size();) {
+      member& each = members_[i];
+      status const done = adapt(configs, chip(), each);
       if (done.ok()) {
-        able.push_back(std::move(each));
+        ++i;
         continue;
       }
       problems.emplace_back(done.code(), "counters: device " + std::to_string(each.device) +
                                              " is not counted: " + done.message());
       left_out_.push_back(each.context);
       close(each);
+      members_.erase(&each);
     }
-    members_ = std::move(able);
   }
 
   /// As range_profiler::configure, on each.
@@ -340,6 +339,7 @@ class device_profilers {
                                 "the thread that drives the steps, if it is of this device");
       return false;
     }
+    members_.reserve(members_.size() + 1);  // what is open stays known, however short memory is
     member made(context, device);
     status const done = made.profiler.open(library, context, device);
     if (!done) {
@@ -347,10 +347,10 @@ class device_profilers {
       return false;
     }
     if (made.profiler.chip() != chip()) {
+      made.profiler.close();
       problems.emplace_back(errc::not_supported, name + " is not counted: it is a " +
                                                      made.profiler.chip() + ", the first one a " +
                                                      chip() + "; run on devices of one kind");
-      made.profiler.close();
       return false;
     }
     members_.push_back(std::move(made));
