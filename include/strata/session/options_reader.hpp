@@ -108,6 +108,7 @@ class options_reader {
   // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.
   using number_field = std::uint32_t options::*;
   using flag_field = bool options::*;
+  using text_field = std::string options::*;
 
   struct number_row {
     std::string_view key;
@@ -145,7 +146,7 @@ class options_reader {
 
   struct text_row {
     std::string_view key;
-    std::string options::*field;
+    text_field field;
     std::string_view wanted;  // where nothing is given; empty: that is fine
   };
   static constexpr text_row texts[] = {
