@@ -2,8 +2,10 @@
 // ten thousand, graphs that are captured anew in each step.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
+#include <strata/collect/cuda/activity_buffers.hpp>
 #include <string>
 #include <thread>
 
@@ -134,4 +136,27 @@ TEST_CASE("1,500 re-captures, or 300: every kernel is of the range that captured
     CAPTURE(std::string(path));
     CHECK(row(p, path).self.graph_kernels == times / 3 * kernels);
   }
+}
+
+TEST_CASE("graphs captured anew between windows leave nothing behind") {
+  constexpr std::uint32_t stream = 9;
+  strata::detail::graph_captures const& known =
+      strata::detail::activity_buffers::instance().captures();
+  traced s("every=10,active=1,keep=1");
+  std::size_t const before = known.size();
+  std::size_t most = 0;
+  for (int step = 0; step < 1'000; ++step) {
+    STRATA_STEP();
+    STRATA_RANGE("decode");
+    (void)fake_begin_capture(stream);
+    for (int k = 0; k < 100; ++k) launch("node", stream, 1);
+    fake_graph_t const captured = fake_end_capture(stream);
+    fake_graph_t const executable = fake_graph_clone(captured);
+    (void)fake_graph_launch(executable, stream);
+    fake_graph_destroy(executable);
+    fake_graph_destroy(captured);
+    most = std::max(most, known.size() - before);
+  }
+  CHECK(most == 200);  // those of the open window's step
+  CHECK(known.size() == before);
 }

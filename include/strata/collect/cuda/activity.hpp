@@ -108,6 +108,7 @@ class activity_collector {
     // The callbacks come before the records and outlast them: no work without its launch.
     window_begin_.store(clock().now(), detail::memory_order_relaxed);
     window_open_.store(true);
+    captures_.await_records(true);
     if (!chosen_.kernels) (void)set_callbacks(0, &launches_graphs);  // which are looked at
     std::string problem = enable_launch_callbacks();
     std::string refused;
@@ -143,6 +144,7 @@ class activity_collector {
     detail::capture_guard::all_contexts();
     buffers_.flush(detail::cupti::flush_flag::complete_only);
     disable();
+    captures_.await_records(false);
     flush_ticks_ += clock().now() - begin;
     return true;
   }
@@ -196,7 +198,9 @@ class activity_collector {
 
   /// Has CUPTI deliver all that it holds. Requires: no window is open. Threads: any.
   void bring_in() {
-    if (is_subscribed()) buffers_.flush(detail::cupti::flush_flag::forced);
+    if (!is_subscribed()) return;
+    buffers_.flush(detail::cupti::flush_flag::forced);
+    captures_.await_records(false);
   }
   /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
   /// is open.
@@ -349,9 +353,9 @@ class activity_collector {
   }
 
   /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
-  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where later windows
-  /// and sessions need what it knows: the nodes of graphs that were made beside it, the modules
-  /// whose NVTX it serves, its profiler. Source: cuptiFinalize.
+  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where graphs
+  /// were made or changed beside it, which may fail when they are launched without it, in modules
+  /// whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
   void let_go() {
     if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
     {

@@ -71,15 +71,25 @@ class graph_captures {
     }
   }
 
-  /// The node is destroyed. Records of its launches may still come, so the last ones stay known.
+  /// The node is destroyed. It stays known while records of its launches may come.
   void destroy(std::uint64_t graph_node) noexcept {
     system_lock lock(mutex_);
+    if (!awaits_records_) return nodes_.erase(graph_node);
     if (nodes_.find(graph_node) == nullptr) return;
     if (!destroyed_.make_room(1)) return;  // it stays
     destroyed_.push_back(graph_node);
     if (destroyed_.size() < 2 * kept_destroyed) return;
     for (std::size_t i = 0; i < kept_destroyed; ++i) nodes_.erase(destroyed_[i]);
     destroyed_.erase(destroyed_.begin(), destroyed_.begin() + kept_destroyed);
+  }
+
+  /// Whether records of launches may come: the last nodes that were destroyed stay known meanwhile.
+  void await_records(bool on) noexcept {
+    system_lock lock(mutex_);
+    awaits_records_ = on;
+    if (on) return;
+    for (std::uint64_t const each : destroyed_) nodes_.erase(each);
+    destroyed_.clear();
   }
 
   /// Forgets what updated nodes stood for before the last call of this.
@@ -195,6 +205,7 @@ class graph_captures {
   std::uint64_t formers_forgotten_ = 0;
   std::size_t forgettable_formers_ = 0;
   vec<std::uint64_t> destroyed_;  // the last ones
+  bool awaits_records_ = false;
   std::uint64_t refused_ = 0;
 };
 
