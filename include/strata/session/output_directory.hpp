@@ -3,8 +3,8 @@
 #define STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/session/machine.hpp>

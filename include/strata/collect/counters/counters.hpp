@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
