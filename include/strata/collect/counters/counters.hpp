@@ -158,7 +158,6 @@ class counter_collector : public detail::pass_driver {
   /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
   /// until the pass is stopped.
   status begin_pass() noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([this] { return begin_counting(); });
   }
 
@@ -180,7 +179,6 @@ class counter_collector : public detail::pass_driver {
 
   /// Takes a stopped pass.
   status accept_pass() noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([this] { return take_pass(); });
   }
 

@@ -250,12 +250,10 @@ class kernel_counter_collector : public detail::pass_driver {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([&] { return begin_counting(seen); });
   }
   /// Ends the step and takes what was counted.
   status end_step() noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([this] { return take_step(); });
   }
 
