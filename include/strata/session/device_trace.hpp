@@ -27,7 +27,9 @@ class device_trace {
   status begin() {
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
-    return options_.trace && !waits_to_attach_ ? attach() : status{};
+    status outcome;
+    if (options_.trace && !waits_to_attach_) outcome = attach();
+    return outcome;
   }
 
   /// CUPTI has come, in this session.
@@ -44,15 +46,16 @@ class device_trace {
   /// A window begins. Requires: none is open. Errors: those of `begin` and of
   /// activity_collector::begin_window.
   status begin_window() {
+    status outcome;
     if (waits_to_attach_) {
-      status const attached = attach();
-      if (!attached.ok()) return attached;
-      waits_to_attach_ = false;
+      outcome = attach();
+      waits_to_attach_ = !outcome.ok();
     }
-    if (!tracing_) return {};
-    status const begun = activity().begin_window();
-    if (!begun.ok() && begun.code() != errc::not_supported) tracing_ = false;
-    return begun;
+    if (tracing_ && !waits_to_attach_) {
+      outcome = activity().begin_window();
+      if (!outcome.ok() && outcome.code() != errc::not_supported) tracing_ = false;
+    }
+    return outcome;
   }
 
   /// A window ends. Returns: false while a stream captures a graph, where it stays open.
@@ -86,7 +89,7 @@ class device_trace {
     if (tracing_) activity().close();
   }
   /// Hands what was traced to the profile. Errors: why it is incomplete. Requires: tracing().
-  status take(profile& to, tick_converter const& ticks) {
+  status const& take(profile& to, tick_converter const& ticks) {
     activity().take(to, ticks);
     return activity().problem();
   }
@@ -118,12 +121,12 @@ class device_trace {
   status attach() {
     activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
                                                   options_.trace_memory, options_.trace_waits};
-    status const attached =
-        tracing_ ? activity().attach(chosen) : activity().open(buffer_bytes(), chosen);
-    if (!attached.ok()) return attached;
-    if (guards_graphs_) activity().guard_graphs();
-    tracing_ = true;
-    return {};
+    status outcome = tracing_ ? activity().attach(chosen) : activity().open(buffer_bytes(), chosen);
+    if (outcome.ok()) {
+      if (guards_graphs_) activity().guard_graphs();
+      tracing_ = true;
+    }
+    return outcome;
   }
 
   /// For the first time, this takes some steps of looking at who launches graphs.

@@ -469,8 +469,7 @@ class pass_driver {
 
   /// Does a part of a pass. Where memory is short for it, all counting ends, and the pass under way
   /// does not count. Requires: the caller does not hold the mutex.
-  template <class Part>
-  status as_memory_allows(Part part) noexcept {
+  status as_memory_allows(callback<status()> part) noexcept {
     system_lock const lock(mutex_);
     status outcome;
     if (if_memory_allows([&] { outcome = part(); })) return outcome;

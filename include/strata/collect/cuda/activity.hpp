@@ -52,10 +52,9 @@ class activity_collector {
   /// A session begins, with CUPTI in the process. Errors: those of `attach`.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
     cupti_.begin_session();
-    status const attached = attach(chosen);
-    if (!attached.ok()) return attached;
-    reset(memory_limit_bytes);
-    return {};
+    status outcome = attach(chosen);
+    if (outcome.ok()) reset(memory_limit_bytes);
+    return outcome;
   }
 
   /// As cupti_client::attach; what the session has recorded stays.

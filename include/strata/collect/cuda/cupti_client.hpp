@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -61,13 +62,12 @@ class cupti_client {
       return {errc::unavailable,
               "a forked child cannot trace the device: CUDA works in the parent only"};
     }
-    if (!still_subscribed()) {
-      status const subscribed = subscribe();
-      if (!subscribed.ok()) return subscribed;
-    }
+    status outcome;
+    if (!still_subscribed()) outcome = subscribe();
+    if (!outcome.ok()) return outcome;
     capture_guard::forget_graph_calls();
     follow_graphs(1);
-    return {};
+    return outcome;
   }
 
   bool is_subscribed() const noexcept {
@@ -90,8 +90,8 @@ class cupti_client {
 
   /// Switches the callbacks of the calls that are `wanted`.
   /// Returns: how many; `code` is the last failure's.
-  template <class Wanted>
-  std::size_t set_callbacks(std::uint32_t on, Wanted wanted, cupti::result* code = nullptr) const {
+  std::size_t set_callbacks(std::uint32_t on, callback<bool(api_kind)> wanted,
+                            cupti::result* code = nullptr) const {
     std::size_t switched = 0;
     for (cupti::api_call const& call : calls_.calls()) {
       if (!wanted(call.kind)) continue;
