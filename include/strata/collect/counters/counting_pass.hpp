@@ -383,7 +383,10 @@ class pass_driver {
     bool const whole = if_memory_allows(
         [&] { planned = plan_.open(request, counted, recorder::instance().session(), problems); });
     open_ = plan_.devices.is_open();
-    if (!whole) plan_.configs.clear(), out_of_memory();
+    if (!whole) {
+      plan_.configs.clear();
+      out_of_memory();
+    }
     return planned;
   }
 

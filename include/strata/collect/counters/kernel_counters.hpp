@@ -350,7 +350,11 @@ class kernel_counter_collector : public detail::pass_driver {
     attempt_.dropped = inside && !*held_;
     if (attempt_.dropped) return held_.reset();
     regions_.enter(node, inside);
-    inside ? push(0) : leave();
+    if (inside) {
+      push(0);
+    } else {
+      leave();
+    }
   }
 
   detail::kernel_regions regions_;
