@@ -6,7 +6,7 @@
 // take the results for their roofs once write_ceilings() has kept them. Needs neither a toolkit nor
 // a session.
 
-#include <strata/analyse/device_peaks.hpp>
+#include <strata/analyse/roofline.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>

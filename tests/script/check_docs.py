@@ -80,7 +80,6 @@ ELSEWHERE = {
     "compare.hpp": "compare.md",
     "recording.hpp": "reading-the-report.md",
     "benchmark.hpp": "benchmark.md",
-    "report/benchmark_text.hpp": "benchmark.md",
     "analyse/roofline.hpp": "findings.md",
     "ceilings.hpp": "counters.md",
     "session/ceilings_file.hpp": "counters.md",

@@ -3,6 +3,7 @@
 #define STRATA_BASE_CONTAINERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 
@@ -19,47 +20,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-STRATA_DETAIL_COLD_CODE
-
-/// Something to call, for the time of a call that takes it: one body serves all that it is called
-/// with, where a template is compiled for each. For what is cold.
-template <class Signature>
-class callback;
-template <class Result, class... Given>
-class callback<Result(Given...)> {
- public:
-  template <class Body>
-  STRATA_DETAIL_ALWAYS_INLINE callback(Body const& body) noexcept
-      : body_(&body), run_(&run<Body>) {}
-
-  Result operator()(Given... given) const { return run_(body_, given...); }
-
- private:
-  template <class Body>
-  static Result run(void const* body, Given... given) {
-    return (*static_cast<Body const*>(body))(given...);
-  }
-
-  void const* body_;
-  Result (*run_)(void const*, Given...);
-};
-
-/// Runs a body. Returns: false where it ended for want of memory; without exceptions the program
-/// ends then.
-inline bool if_memory_allows(callback<void()> body) noexcept {
-#if defined(__cpp_exceptions)
-  try {
-    return static_cast<void>(body()), true;
-  } catch (std::bad_alloc const&) {
-    return false;
-  }
-#else
-  return static_cast<void>(body()), true;
-#endif
-}
-
-STRATA_DETAIL_END_CODE
 
 /// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
 template <class First, class Second>

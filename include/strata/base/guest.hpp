@@ -100,30 +100,46 @@ class quiet_writes {
 #endif
 };
 
-/// Tells a file that Strata opened from others. A program that closes every descriptor, as daemons
-/// do, may get the file's number for a file of its own, which is neither written nor closed.
-class file_identity {
- public:
+/// What a file or a directory is, whatever its name or number: a link may take its place, another
+/// process make one of the same name, and a program that closes every descriptor, as daemons do,
+/// may get the number of Strata's file for one of its own.
+struct file_identity {
+  bool known = false;
+  std::uint64_t device = 0;
+  std::uint64_t file = 0;
+  std::int64_t modified = 0;  ///< ns; of a directory: when it got or lost a file
+
   file_identity() = default;
-  explicit file_identity([[maybe_unused]] std::FILE* file) noexcept {
+  /// Of an open file.
+  explicit file_identity([[maybe_unused]] std::FILE* stream) noexcept {
 #if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
-    known_ = ::fstat(::fileno(file), &found) == 0;
-    device_ = static_cast<std::uint64_t>(found.st_dev);
-    number_ = static_cast<std::uint64_t>(found.st_ino);
+    if (::fstat(::fileno(stream), &found) == 0) *this = file_identity(found);
 #endif
   }
+#if defined(__linux__) || defined(__APPLE__)
+  explicit file_identity(struct stat const& found) noexcept
+      : known(true),
+        device(static_cast<std::uint64_t>(found.st_dev)),
+        file(static_cast<std::uint64_t>(found.st_ino)) {
+#if defined(__APPLE__)
+    timespec const& time = found.st_mtimespec;
+#else
+    timespec const& time = found.st_mtim;
+#endif
+    modified = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  }
+#endif
 
-  /// False where it is known to be another file now, or none.
-  bool is_still(std::FILE* file) const noexcept {
-    file_identity const now(file);
-    return !known_ || (now.known_ && now.device_ == device_ && now.number_ == number_);
+  /// Not whether it was modified.
+  bool same_as(file_identity const& other) const noexcept {
+    return known && other.known && device == other.device && file == other.file;
   }
 
- private:
-  bool known_ = false;
-  std::uint64_t device_ = 0;
-  std::uint64_t number_ = 0;
+  /// False where a stream is known to be another than this, or none.
+  bool is_still(std::FILE* stream) const noexcept {
+    return !known || same_as(file_identity(stream));
+  }
 };
 
 }  // namespace detail

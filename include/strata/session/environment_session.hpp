@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>

@@ -54,18 +54,6 @@ class machine {
     return path;
   }
 
-#if defined(__linux__) || defined(__APPLE__)
-  /// When a file was modified, or a directory got or lost a file. Units: ns.
-  static std::int64_t modified(struct stat const& file) noexcept {
-#if defined(__APPLE__)
-    timespec const& time = file.st_mtimespec;
-#else
-    timespec const& time = file.st_mtim;
-#endif
-    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-  }
-#endif
-
   /// The visible devices, with their ceilings as `ceilings=` asks for them. Cost: starts the driver
   /// if it is not running; for a session that traces.
   static status describe_devices(profile_environment& to, std::string const& ceilings) {

@@ -3,18 +3,17 @@
 #define STRATA_SESSION_OUTPUT_DIRECTORY_HPP
 
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
-#include <strata/session/machine.hpp>
 #include <strata/status.hpp>
 
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -72,41 +71,28 @@ class output_directory {
   /// That of a numbered directory.
   int number() const noexcept { return number_; }
 
-  /// What a directory is, whatever its name: a link may take its place, or another process make one
-  /// of the same name.
-  struct identity {
-    bool known = false;
-    std::uint64_t device = 0;
-    std::uint64_t file = 0;
-    std::int64_t modified = 0;
-
-    bool same_as(identity const& other) const noexcept {
-      return known && other.known && device == other.device && file == other.file;
-    }
-  };
-  identity which() const noexcept {
-    identity is;
+  file_identity which() const noexcept {
 #if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
-    is.known = ::lstat(path_.c_str(), &found) == 0;
-    if (is.known) is = identity_of(found);
+    if (::lstat(path_.c_str(), &found) == 0) return file_identity(found);
 #endif
-    return is;
+    return {};
   }
 
   /// Removes these files, and the directory if nothing else is in it: neither where it is
   /// another directory than it was, nor files that were written since. Not on Windows.
-  static void remove(std::string const& path, vec<std::string> const& files, identity const& made) {
+  static void remove(std::string const& path, vec<std::string> const& files,
+                     file_identity const& made) {
 #if defined(__linux__) || defined(__APPLE__)
     int const folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0) return;
     struct stat now {};
-    bool const same = ::fstat(folder, &now) == 0 && identity_of(now).same_as(made);
+    bool const same = ::fstat(folder, &now) == 0 && file_identity(now).same_as(made);
     for (std::string const& name : files) {
       if (!same) break;
       // The last change of the directory was the rename of the report's last file.
       if (::fstatat(folder, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
-          machine::modified(now) <= made.modified)
+          file_identity(now).modified <= made.modified)
         (void)::unlinkat(folder, name.c_str(), 0);
     }
     ::close(folder);
@@ -189,13 +175,6 @@ class output_directory {
     std::string const text = std::to_string(number);
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
   }
-
-#if defined(__linux__) || defined(__APPLE__)
-  static identity identity_of(struct stat const& found) noexcept {
-    return {true, static_cast<std::uint64_t>(found.st_dev),
-            static_cast<std::uint64_t>(found.st_ino), machine::modified(found)};
-  }
-#endif
 
 #if defined(__linux__) || defined(__APPLE__)
   /// A file under another number than those of the program's input and output, which a program may

@@ -7,6 +7,7 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
 #include <strata/annotate/process.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
@@ -17,7 +18,7 @@
 #include <strata/report/html.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/recording_writer.hpp>
+#include <strata/report/recorded_fields.hpp>
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
@@ -79,7 +80,7 @@ class kept_reports {
   struct report {
     std::string directory;
     vec<std::string> files;
-    output_directory::identity made;
+    file_identity made;
   };
 
   static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }

@@ -142,7 +142,7 @@ class reported_windows {
     (void)differs();
     struct stat folder {};
     std::size_t const slash = path_.rfind('/') + 1;
-    if (reason_ == 0 && !seen_.exists && stat(path_.substr(0, slash).c_str(), &folder) != 0)
+    if (reason_ == 0 && !seen_.known && stat(path_.substr(0, slash).c_str(), &folder) != 0)
       reason_ = errno;
     return problem();
 #else
@@ -241,27 +241,17 @@ class reported_windows {
  private:
   enum class state : unsigned char { idle, window, reporting };
 
-  struct version {
-    bool exists = false;
-    std::uint64_t file = 0;
-    std::int64_t modified = 0;
-  };
-
   /// Looks at the file: whether it is there and another than it was, or of another time.
   bool differs() noexcept {
-    version now;
+    file_identity now;
 #if defined(__linux__) || defined(__APPLE__)
     struct stat found {};
-    now.exists = stat(path_.c_str(), &found) == 0;
-    reason_ = now.exists || errno == ENOENT ? 0 : errno;
-    if (now.exists) {
-      now.file = static_cast<std::uint64_t>(found.st_ino);
-      now.modified = machine::modified(found);
-    }
+    bool const exists = stat(path_.c_str(), &found) == 0;
+    reason_ = exists || errno == ENOENT ? 0 : errno;
+    if (exists) now = file_identity(found);
 #endif
-    version const before = std::exchange(seen_, now);
-    return now.exists &&
-           (!before.exists || now.file != before.file || now.modified != before.modified);
+    file_identity const before = std::exchange(seen_, now);
+    return now.known && !(now.same_as(before) && now.modified == before.modified);
   }
 
   status problem() const {
@@ -301,7 +291,7 @@ class reported_windows {
   std::uint32_t first_ = 0;
   std::uint32_t windows_ = 0;
   std::int64_t next_look_ = 0;
-  version seen_;
+  file_identity seen_;
   int reason_ = 0;  // why the file cannot be looked at
   work* write_ = nullptr;
   void* context_ = nullptr;

@@ -5,15 +5,18 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
-#include <strata/collect/cuda/activity.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/device_trace.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
@@ -51,7 +54,7 @@ class session_core {
       : options_(wanted),
         asks_for_steps_(options_.active != 0),
         asks_for_warmup_(options_.warmup != 0) {
-    counting_.emplace(options_, problems_, trace_of_counting());
+    counting_.emplace(options_, problems_, device_trace::control());
     cpu_counters_.emplace();
   }
   session_core(session_core const&) = delete;
@@ -64,7 +67,8 @@ class session_core {
   status start() {
     if (running_) return {};
     guest const as_guest;
-    said_short_ = had_problems_ = false;
+    said_short_ = false;
+    had_problems_ = false;
     status outcome;
     if (if_memory_allows([&] { outcome = begin(); })) return outcome;
     stop();
@@ -89,14 +93,14 @@ class session_core {
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     attempt([this] { cpu_counters_->close(); });
     attempt([this] { counting_->close(); });
-    if (tracing_) attempt([] { detail_activity().close(); });
+    attempt([this] { trace_.close(); });
     attempt([this] { close_stream(); });
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
     if (wanted && !taken) refusal_ = short_of_memory("this run has no report");
     running_ = false;
-    tracing_ = false;
+    trace_.end();
     owner().store(false);
   }
 
@@ -113,7 +117,7 @@ class session_core {
       if (running_ && !in_forked_child()) attempt([&] { counting_->by_program(request); });
       return counting_->ranges();
     }
-    if (!refused_passes_) refused_passes_.emplace(options_, unreported_, trace_of_counting());
+    if (!refused_passes_) refused_passes_.emplace(options_, unreported_, device_trace::control());
     attempt([this] { refuse_passes(); });
     return refused_passes_->ranges();
   }
@@ -157,7 +161,6 @@ class session_core {
 
  private:
   using phase = detail::schedule::phase;
-  static constexpr std::uint32_t steps_of_looking = 200;
 
   /// The rest of `report`.
   status write_report() {
@@ -189,8 +192,9 @@ class session_core {
     std::int64_t const begin = monotonic_ns();
     started_at_ = realtime_ns();
     cost_ = instrumentation_cost::measure(recorder.clock());
-    window_open_ = window_pending_ = false;
-    counting_.emplace(options_, problems_, trace_of_counting());
+    window_open_ = false;
+    window_pending_ = false;
+    counting_.emplace(options_, problems_, device_trace::control());
     look_at_wishes();
     around_ = report_files::look_around();
     say_now(report_files::find_place(options_, options_.out, machine::rank(), around_.spare));
@@ -205,7 +209,6 @@ class session_core {
   }
 
   static atomic<bool>& owner() { return detail::recorder::instance().owned(); }
-  static activity_collector& detail_activity() { return activity_collector::instance(); }
 
   /// Errors: those of `start`.
   static status take_ownership(strata::options const& wanted) {
@@ -236,36 +239,20 @@ class session_core {
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_));
-    waits_to_attach_ = options_.attaches_in_windows();
-    guards_graphs_ = false;
-    if (options_.trace && !waits_to_attach_) (void)attach();
+    keep(trace_.begin());
     plan_steps();
     if (options_.synchronize) {
       recorder.state().before_end.store(&capture_guard::current_context);
     }
-    keep(nvtx_input_.open(options_, tracing_));
+    keep(nvtx_input_.open(options_, trace_.tracing()));
     keep(send_to_nvtx(options_));
     open_stream();
   }
 
   void say_started() const {
     say("recording host times by " + std::string(detail::recorder::instance().clock().name()) +
-        (tracing_ ? ", device activity by " + cupti_library::get().path : std::string()) +
+        (trace_.tracing() ? ", device activity by " + cupti_library::get().path : std::string()) +
         "; started in " + std::to_string(start_ns_ / 1000) + " us");
-  }
-
-  /// What the counters control of the device activity.
-  static trace_control trace_of_counting() noexcept {
-    trace_control made;
-    made.tracing = [] { return detail_activity().tracing(); };
-    made.suspend = [] { return detail_activity().end_window(); };
-    made.resume = [] { (void)detail_activity().begin_window(); };
-    made.watch = [](trace_control::launch_watcher* watcher, void* context) {
-      return detail_activity().watch_launches(watcher, context);
-    };
-    made.saw_graphs = [] { return detail_activity().saw_graphs(); };
-    made.guard_graphs = [] { detail_activity().guard_graphs(); };
-    return made;
   }
 
   /// From now on a forked child records nothing, and a range that is open in both ends without a
@@ -330,8 +317,7 @@ class session_core {
   void plan_steps() {
     bool const counts =
         !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
-    guards_graphs_ = counts;
-    if (counts) detail_activity().guard_graphs();
+    if (counts) trace_.guard_graphs();
     if (!asks_for_steps_ && !windows_.used()) {
       options_.active = counts ? timed_steps : 0;
       if (!asks_for_warmup_) options_.warmup = counts ? 1 : 0;
@@ -344,7 +330,7 @@ class session_core {
   void open_stream() {
     stream_.reset();
     if (!options_.perfetto || windows_.used()) return;
-    stream_.emplace(options_, tracing_ || waits_to_attach_);
+    stream_.emplace(options_, trace_.may_trace());
     status const opened = stream_->open();
     if (opened.ok()) return;
     stream_.reset();
@@ -362,8 +348,8 @@ class session_core {
     self.attempt([&] { self.begin_step(step); });
   }
   void begin_step(std::uint32_t step) {
-    bool const over = steps_to_look_ != 0 && !windows_.reporting() && --steps_to_look_ == 0;
-    if (over && !window_open_ && !window_pending_) let_cupti_go();
+    if (trace_.counts_steps() && !windows_.reporting())
+      trace_.step_begins(window_open_ || window_pending_);
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
       if (!windows_.in_window()) return;
@@ -398,7 +384,7 @@ class session_core {
       started_at_ = realtime_ns();
       detail::recorder::instance().begin_clock();
       if (windows_.had_window() && !options_.counters.empty()) {
-        counting_.emplace(options_, problems_, trace_of_counting());
+        counting_.emplace(options_, problems_, device_trace::control());
         (void)counting_->may_count(cupti_library::get().ok());
       }
       cpu_counters_.emplace();
@@ -420,7 +406,7 @@ class session_core {
   void report_window() noexcept {
     bool whole = false;
     if (!if_memory_allows([&] {
-          if (tracing_) detail_activity().bring_in();
+          trace_.bring_in();
           detail::recorder::instance().end_clock();
           take();
           report_files files(options_, {}, around_);
@@ -435,8 +421,7 @@ class session_core {
     problems_.resize(problems_at_start_);
     said_ = said_at_start_;
     detail::recorder::instance().begin_anew(log_bytes());
-    if (tracing_)
-      attempt([this] { detail_activity().begin_anew(std::int64_t{options_.buffers_mb} << 20); });
+    attempt([this] { trace_.begin_anew(); });
   }
 
   void refuse_passes() {
@@ -448,27 +433,11 @@ class session_core {
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
 
-  /// CUPTI comes into the process, for the first time in this session or once more.
-  bool attach() {
-    activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
-                                                  options_.trace_memory, options_.trace_waits};
-    if (!keep(tracing_ ? detail_activity().attach(chosen)
-                       : detail_activity().open(std::int64_t{options_.buffers_mb} << 20, chosen)))
-      return false;
-    if (guards_graphs_) detail_activity().guard_graphs();
-    return tracing_ = true;
-  }
-
   void open_window(phase now) {
     if (now == phase::skip) return;
     detail::recorder& recorder = detail::recorder::instance();
     window_pending_ = false;
-    if (waits_to_attach_ && !window_open_) waits_to_attach_ = !attach();
-    if (tracing_ && !waits_to_attach_ && !window_open_) {
-      status const opened = detail_activity().begin_window();
-      keep(opened);
-      if (!opened.ok() && opened.code() != errc::not_supported) tracing_ = false;
-    }
+    if (!window_open_) keep(trace_.begin_window());
     if (options_.verbose && !window_open_ && options_.has_schedule())
       say("a window of steps begins");
     window_open_ = true;
@@ -487,15 +456,7 @@ class session_core {
     detail::recorder::instance().record(false);
     if (options_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
-    window_pending_ = tracing_ && !detail_activity().end_window();
-    if (window_pending_ || !options_.attaches_in_windows()) return;
-    let_cupti_go();
-    waits_to_attach_ = true;
-  }
-
-  /// For the first time, this takes some steps of looking at who launches graphs.
-  void let_cupti_go() {
-    steps_to_look_ = !tracing_ || detail_activity().step_aside() ? 0 : steps_of_looking;
+    window_pending_ = !trace_.end_window();
   }
 
   /// From ticks to ns.
@@ -506,8 +467,10 @@ class session_core {
         r.end = ticks.to_ns(r.end);
       }
     };
-    convert(profile_.ranges), convert(profile_.launches);
-    convert(profile_.steps), convert(profile_.spans);
+    convert(profile_.ranges);
+    convert(profile_.launches);
+    convert(profile_.steps);
+    convert(profile_.spans);
     profile_.folded_steps.scale(ticks.ns_per_tick());
     for (overflow_sums& f : profile_.folded) f.durations.scale(ticks.ns_per_tick());
     for (inherited_time& i : profile_.inherited) i.total = ticks.duration_ns(i.total);
@@ -524,9 +487,8 @@ class session_core {
     } else {
       machine::describe(profile_.environment);
     }
-    if (tracing_) {  // before the calls are moved, since it joins device work to them
-      detail_activity().take(profile_, ticks);
-      keep(detail_activity().problem());
+    if (trace_.tracing()) {  // before the calls are moved, since it joins device work to them
+      keep(trace_.take(profile_, ticks));
       keep(machine::describe_devices(profile_.environment, options_.ceilings));
     }
     recorder.copy_to(profile_, true);
@@ -562,6 +524,7 @@ class session_core {
   strata::options options_;
   bool asks_for_steps_;
   bool asks_for_warmup_;
+  device_trace trace_{options_};
   detail::nvtx_input nvtx_input_;
   maybe<step_counting> counting_;
   maybe<cpu_counter_collector> cpu_counters_;
@@ -577,17 +540,14 @@ class session_core {
   maybe<step_counting> refused_passes_;  // beside such windows
   vec<status> unreported_;
   status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
-  std::size_t problems_at_start_ = 0, said_at_start_ = 0;  // those of the session, not of a window
-  atomic<bool> had_problems_{false};                       // in windows that were reported
+  std::size_t problems_at_start_ = 0;                             // of the session, not of a window
+  std::size_t said_at_start_ = 0;                                 // of these
+  atomic<bool> had_problems_{false};                              // in windows that were reported
   std::int64_t started_at_ = 0;
   std::int64_t start_ns_ = 0;
   atomic<bool> said_short_{false};  // of memory
   std::size_t said_ = 0;            // how many of the problems, the first ones, were printed before
   bool running_ = false;
-  bool tracing_ = false;
-  bool waits_to_attach_ = false;  // until a window begins
-  std::uint32_t steps_to_look_ = 0;
-  bool guards_graphs_ = false;  // since steps are counted
   bool window_open_ = false;
   bool window_pending_ = false;
 };

@@ -6,6 +6,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -170,7 +171,8 @@ class timeline_stream final : public running_trace {
   bool close() {
     if (!has_file()) return false;
     if (sink_ && !sink_->flush()) return fail(out_->error()), false;
-    sink_.reset(), out_.reset();
+    sink_.reset();
+    out_.reset();
     problem_ = directory_.end(name, std::exchange(file_, nullptr), 0);
     return problem_.ok();
   }
@@ -185,7 +187,8 @@ class timeline_stream final : public running_trace {
   void fail(int error) {
     bool const there = error != text_writer::file_lost && out_->has_file();
     if (!there) out_->fail(text_writer::file_lost);
-    sink_.reset(), out_.reset();
+    sink_.reset();
+    out_.reset();
     std::FILE* const file = std::exchange(file_, nullptr);
     if (there && std::ftell(file) < 4096) {  // nothing of it can be read
       problem_ = directory_.end(name, file, error);
@@ -203,7 +206,8 @@ class timeline_stream final : public running_trace {
   /// Memory is short: what was written stays.
   void end_early() noexcept {
     bool const there = file_ != nullptr && out_ && out_->has_file();
-    sink_.reset(), out_.reset();
+    sink_.reset();
+    out_.reset();
     if (there) std::fclose(file_);
     file_ = nullptr;
     say("the timeline ends early, since memory is short: free some, or lower log= and buffers=; "
@@ -380,8 +384,13 @@ class timeline_stream final : public running_trace {
       write_fresh();
     }
     if (!sink_->flush()) return fail(out_->error());
-    made_.steps.clear(), made_.ranges.clear(), made_.attributes.clear(), made_.launches.clear();
-    made_.kernels.clear(), made_.copies.clear(), made_.synchronizations.clear();
+    made_.steps.clear();
+    made_.ranges.clear();
+    made_.attributes.clear();
+    made_.launches.clear();
+    made_.kernels.clear();
+    made_.copies.clear();
+    made_.synchronizations.clear();
     work_ = {};
     arrows_.clear();
     calls_ = 0;

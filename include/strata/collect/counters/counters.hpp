@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_COUNTERS_COUNTERS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -157,7 +158,6 @@ class counter_collector : public detail::pass_driver {
   /// Begins to count the ranges of this thread. Neither ranges nor device activity are recorded
   /// until the pass is stopped.
   status begin_pass() noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([this] { return begin_counting(); });
   }
 
@@ -179,7 +179,6 @@ class counter_collector : public detail::pass_driver {
 
   /// Takes a stopped pass.
   status accept_pass() noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([this] { return take_pass(); });
   }
 

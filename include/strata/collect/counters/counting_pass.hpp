@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -382,7 +383,10 @@ class pass_driver {
     bool const whole = if_memory_allows(
         [&] { planned = plan_.open(request, counted, recorder::instance().session(), problems); });
     open_ = plan_.devices.is_open();
-    if (!whole) plan_.configs.clear(), out_of_memory();
+    if (!whole) {
+      plan_.configs.clear();
+      out_of_memory();
+    }
     return planned;
   }
 
@@ -467,9 +471,9 @@ class pass_driver {
   }
 
   /// Does a part of a pass. Where memory is short for it, all counting ends, and the pass under way
-  /// does not count. Requires: the mutex, or that no pass is under way.
-  template <class Part>
-  status as_memory_allows(Part part) noexcept {
+  /// does not count. Requires: the caller does not hold the mutex.
+  status as_memory_allows(callback<status()> part) noexcept {
+    system_lock const lock(mutex_);
     status outcome;
     if (if_memory_allows([&] { outcome = part(); })) return outcome;
     attempt_.dropped = true;

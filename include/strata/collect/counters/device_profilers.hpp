@@ -2,8 +2,8 @@
 #ifndef STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>

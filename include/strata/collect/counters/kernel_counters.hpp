@@ -4,6 +4,7 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
@@ -249,12 +250,10 @@ class kernel_counter_collector : public detail::pass_driver {
   /// Begins to count the kernels of this thread's chosen ranges, with room for those that earlier
   /// counting steps saw. Neither times nor device activity are recorded meanwhile.
   status begin_step(vec<counted_work> const& seen) noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([&] { return begin_counting(seen); });
   }
   /// Ends the step and takes what was counted.
   status end_step() noexcept {
-    detail::system_lock const lock(mutex_);
     return as_memory_allows([this] { return take_step(); });
   }
 
@@ -351,7 +350,11 @@ class kernel_counter_collector : public detail::pass_driver {
     attempt_.dropped = inside && !*held_;
     if (attempt_.dropped) return held_.reset();
     regions_.enter(node, inside);
-    inside ? push(0) : leave();
+    if (inside) {
+      push(0);
+    } else {
+      leave();
+    }
   }
 
   detail::kernel_regions regions_;

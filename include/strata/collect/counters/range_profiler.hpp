@@ -2,8 +2,8 @@
 #ifndef STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 #define STRATA_COLLECT_COUNTERS_RANGE_PROFILER_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>

@@ -11,6 +11,7 @@
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/cupti_client.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
@@ -22,7 +23,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -51,76 +51,53 @@ class activity_collector {
 
   /// A session begins, with CUPTI in the process. Errors: those of `attach`.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
-    looked_at_graphs_ = false;
-    status const attached = attach(chosen);
-    return attached.ok() ? reset(memory_limit_bytes) : attached;
+    cupti_.begin_session();
+    status outcome = attach(chosen);
+    if (outcome.ok()) reset(memory_limit_bytes);
+    return outcome;
   }
 
-  /// Finds the driver and CUPTI, becomes CUPTI's subscriber and begins to follow graph nodes; what
-  /// the session has recorded stays. Errors: unavailable (no driver, device, libcupti), busy
-  /// (another subscriber), internal. Source: cuptiSubscribe, cuptiEnableCallback.
+  /// As cupti_client::attach; what the session has recorded stays.
   status attach(traced_kinds const& chosen) {
     chosen_ = chosen;
-    handler_.store(&handle);  // its thread_local objects are those of this session's module
-    if (process_ != 0 && !in_own_process()) {
-      return {errc::unavailable,
-              "a forked child cannot trace the device: CUDA works in the parent only"};
-    }
-    if (!still_subscribed()) {
-      status const subscribed = subscribe();
-      if (!subscribed.ok()) return subscribed;
-    }
-    detail::capture_guard::forget_graph_calls();
-    follow_graphs(1);
-    return {};
+    return cupti_.attach(&handle);
   }
 
-  /// Between windows: CUPTI goes where it may. A graph that another thread launches meanwhile
-  /// fails, and with it the context (13.0): so who launches graphs is looked at from the first call
-  /// to the second, and CUPTI stays if another thread does. Requires: no window is open.
-  /// Returns: false where it is to be called again, some steps later. Threads: that of the steps.
+  /// Between windows: CUPTI goes where it may, as cupti_client::step_aside. Requires: no window is
+  /// open. Returns: false where it is to be called again, some steps later. Threads: that of the
+  /// steps.
   bool step_aside() {
-    if (!is_subscribed()) return true;
+    if (!cupti_.is_subscribed()) return true;
     bring_in();
-    if (!std::exchange(looked_at_graphs_, true))
-      return (void)set_callbacks(1, &launches_graphs), false;
-    if (!saw_graphs()) return let_go(), true;
-    if (!graph_threads_.is_only_this()) return true;
-    {
-      detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
-      if (!alone) return false;
-      detail::capture_guard::all_contexts();
-    }
-    let_go();
-    return true;
+    return cupti_.step_aside();
   }
 
   /// Enables the records and the launch callbacks; what the program launches from now on is traced.
   /// Source: cuptiActivityEnable.
   status begin_window() {
-    if (!is_subscribed()) return {errc::unavailable, "device activity is not open"};
+    if (!cupti_.is_subscribed()) return {errc::unavailable, "device activity is not open"};
     if (window_open_.load()) return {};
     errc const failure = !has_traced_ ? errc::unavailable : errc::not_supported;
-    detail::cupti::table const& api = library_->api;
-    status const registered = buffers_.attach(*library_);
+    detail::cupti_library const& library = *cupti_.library();
+    status const registered = buffers_.attach(library);
     if (!registered.ok()) return registered;
     buffers_.sample_clocks();
     // The callbacks come before the records and outlast them: no work without its launch.
     window_begin_.store(clock().now(), detail::memory_order_relaxed);
     window_open_.store(true);
     captures_.await_records(true);
-    if (!chosen_.kernels) (void)set_callbacks(0, &launches_graphs);  // which are looked at
+    if (!chosen_.kernels) (void)cupti_.set_callbacks(0, &client::launches_graphs);  // looked at
     std::string problem = enable_launch_callbacks();
     std::string refused;
     auto why = detail::cupti::result::success;
     for (traced_kind const& each : kinds) {
       if (!(chosen_.*each.chosen)) continue;
-      auto const code = api.activity_enable(each.kind);
+      auto const code = library.api.activity_enable(each.kind);
       if (code == detail::cupti::result::success) continue;
       if (each.kind == detail::cupti::activity_kind::concurrent_kernel) {
         set_launch_callbacks(0);
         window_open_.store(false);
-        return {failure, "no device activity; " + library_->describe("cuptiActivityEnable", code)};
+        return {failure, "no device activity; " + library.describe("cuptiActivityEnable", code)};
       }
       detail::add_part(refused, each.name);
       why = code;
@@ -128,7 +105,7 @@ class activity_collector {
     has_traced_ = true;
     if (!refused.empty()) {
       detail::add_part(problem, "not traced: " + refused, "; ");
-      detail::add_part(problem, library_->describe("cuptiActivityEnable", why), "; ");
+      detail::add_part(problem, library.describe("cuptiActivityEnable", why), "; ");
     }
     if (problem.empty() || std::exchange(reported_, true)) return {};
     return {errc::not_supported, problem};
@@ -137,7 +114,7 @@ class activity_collector {
   /// Ends the tracing and brings in what is under way. While a stream captures a graph nothing is
   /// synchronised: the window stays open, and false says so.
   bool end_window() {
-    if (!window_open_.load() || !in_own_process()) return true;
+    if (!window_open_.load() || !cupti_.in_own_process()) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
     if (!alone) return false;
     std::int64_t const begin = clock().now();
@@ -155,40 +132,38 @@ class activity_collector {
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
   /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
   status receive_nvtx(std::string& library) {
-    if (!is_subscribed()) return {errc::unavailable, "nvtx=in: device activity is not open"};
-    library = library_->path;
-    keeps_cupti_ = true;
+    if (!cupti_.is_subscribed()) return {errc::unavailable, "nvtx=in: device activity is not open"};
+    library = cupti_.library()->path;
+    cupti_.keep();
     for (detail::nvtx_entry const& entry : detail::nvtx_calls::entries) {
-      auto const code = library_->api.enable_callback(1, subscriber_, detail::cupti::domain::nvtx,
-                                                      static_cast<std::uint32_t>(entry.id));
-      if (code != detail::cupti::result::success)
-        return {errc::not_supported, "nvtx=in: " + library_->describe("cuptiEnableCallback", code)};
+      auto const code =
+          cupti_.set_callback(1, detail::cupti::domain::nvtx, static_cast<std::uint32_t>(entry.id));
+      if (code != detail::cupti::result::success) {
+        return {errc::not_supported,
+                "nvtx=in: " + cupti_.library()->describe("cuptiEnableCallback", code)};
+      }
     }
     return {};
   }
 
-  /// From now on until `close`, what instantiates, updates or destroys graphs waits for exclusive
-  /// scopes of the capture_guard, as what begins captures always does.
-  void guard_graphs() {
-    if (!is_subscribed() || std::exchange(guards_graphs_, true)) return;
-    keeps_cupti_ = true;
-    detail::capture_guard::forget_graph_calls();
-    (void)set_callbacks(1, &changes_graphs);
-  }
+  /// As cupti_client::guard_graphs, until `close`.
+  void guard_graphs() { cupti_.guard_graphs(); }
 
-  /// Whether the program was seen to make or launch CUDA graphs, in any session.
-  bool saw_graphs() const noexcept { return saw_graphs_.load(detail::memory_order_relaxed); }
+  /// As cupti_client::saw_graphs.
+  bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
 
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
   /// and no call is under way any more when it returns. False where nothing can be followed.
   bool watch_launches(launch_watcher* watcher, void* context) noexcept {
-    if (!is_subscribed()) return false;
-    if (watcher != nullptr && set_launch_callbacks(1, nullptr, true) == 0) return false;
-    keeps_cupti_ = true;
-    if (watcher == nullptr) set_launch_callbacks(0, nullptr, true);
-    if (watcher == nullptr && window_open_.load()) set_launch_callbacks(1);
+    if (!cupti_.is_subscribed()) return false;
+    if (watcher != nullptr && cupti_.set_callbacks(1, &client::is_for_windows) == 0) return false;
+    cupti_.keep();
+    if (watcher == nullptr) {
+      (void)cupti_.set_callbacks(0, &client::is_for_windows);
+      if (window_open_.load()) set_launch_callbacks(1);
+    }
     detail::system_lock lock(watch_mutex_);
     watch_context_ = context;
     watcher_ = watcher;
@@ -198,42 +173,46 @@ class activity_collector {
 
   /// Has CUPTI deliver all that it holds. Requires: no window is open. Threads: any.
   void bring_in() {
-    if (!is_subscribed()) return;
+    if (!cupti_.is_subscribed()) return;
     buffers_.flush(detail::cupti::flush_flag::forced);
     captures_.await_records(false);
   }
+
   /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
   /// is open.
   void begin_anew(std::int64_t memory_limit_bytes) {
-    if (library_ != nullptr && in_own_process()) (void)reset(memory_limit_bytes);
+    if (cupti_.library() != nullptr && cupti_.in_own_process()) reset(memory_limit_bytes);
   }
 
   /// The last flush of a session, at any moment, also while a stream captures (then without waiting
   /// for the device). Where CUPTI keeps nothing for later sessions, it is let go.
   void close() {
-    if (!is_subscribed()) return;
+    if (!cupti_.is_subscribed()) return;
     if (!end_window()) disable();
-    if (std::exchange(guards_graphs_, false)) (void)set_callbacks(0, &changes_graphs);
+    cupti_.unguard_graphs();
     bring_in();
-    if (is_subscribed() && !saw_graphs()) let_go();
+    if (cupti_.is_subscribed() && !saw_graphs()) cupti_.let_go();
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
   void take(profile& to, detail::tick_converter const& ticks) {
-    if (library_ == nullptr) return;
+    detail::cupti_library const* const library = cupti_.library();
+    if (library == nullptr) return;
     to.traced = true;
-    to.environment.cupti_path = library_->path;
-    to.environment.cupti_version = library_->version;
+    to.environment.cupti_path = library->path;
+    to.environment.cupti_version = library->version;
     buffers_.take(to, ticks);
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
     for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_) * ticks.ns_per_tick() * 1e-9;
   }
+
   /// Why the activity is incomplete, if it is.
   status const& problem() const noexcept { return buffers_.problem(); }
 
  private:
+  using client = detail::cupti_client;
   using resource_id = detail::cupti::resource_id;
 
   using chosen_kind = bool traced_kinds::*;
@@ -257,16 +236,7 @@ class activity_collector {
     return detail::recorder::instance().clock();
   }
 
-  static bool is_capture(api_kind kind) noexcept {
-    return kind == api_kind::begin_capture || kind == api_kind::end_capture;
-  }
-  static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
-  static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
-  static bool is_for_windows(api_kind kind) noexcept {
-    return !is_capture(kind) && !changes_graphs(kind);
-  }
-
-  status reset(std::int64_t memory_limit_bytes) {
+  void reset(std::int64_t memory_limit_bytes) {
     buffers_.reset(memory_limit_bytes);
     session_.store(detail::recorder::instance().session(), detail::memory_order_relaxed);
     reported_ = false;
@@ -274,12 +244,7 @@ class activity_collector {
     for (lane& each : lanes_) each.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_ = 0;
-    return {};
   }
-
-  /// How CUPTI is held. It goes in the exit callback of a driver call, as NVIDIA recommends: calls
-  /// may be under way in other threads.
-  enum class hold : unsigned char { none, subscribed, leaving, going };
 
   /// A count of its own line for a group of threads, since all of them count.
   static constexpr std::size_t lanes = 32;
@@ -289,102 +254,6 @@ class activity_collector {
   lane& lane_of(detail::thread_recorder const& own) noexcept {
     return lanes_[(reinterpret_cast<std::uintptr_t>(&own) >> 6) * 0x9e3779b97f4a7c15u >> 59];
   }
-
-  bool is_subscribed() const noexcept {
-    return hold_.load() == hold::subscribed && in_own_process();
-  }
-
-  /// Takes the subscription back that is about to be let go, or waits until it is.
-  bool still_subscribed() {
-    hold leaving = hold::leaving;
-    if (hold_.compare_exchange_strong(leaving, hold::subscribed)) {
-      (void)switch_version(0);
-      (void)set_launch_callbacks(0, nullptr, true);
-      detail::capture_guard::forget_all();
-    }
-    while (hold_.load() == hold::going) detail::capture_guard::rest();
-    return hold_.load() == hold::subscribed;
-  }
-
-  status subscribe() {
-    library_ = &detail::cupti_library::get();
-    if (!library_->ok()) return {errc::unavailable, library_->problem};
-    detail::cupti::result const code = library_->subscribe(&subscriber_, &on_callback, nullptr);
-    if (code == detail::cupti::result::multiple_subscribers_not_supported) {
-      std::string const other = library_->other_client();
-      return {errc::busy, library_->describe("cuptiSubscribe", code) +
-                              (other.empty() ? "" : " [" + other + "]")};
-    }
-    if (code != detail::cupti::result::success) {
-      return {code == detail::cupti::result::insufficient_privileges ? errc::not_permitted
-                                                                     : errc::unavailable,
-              library_->describe("cuptiSubscribe", code)};
-    }
-    if (process_ == 0) (void)std::atexit([] { instance().ends_.store(true); });
-    process_ = detail::process_id();
-    detail::capture_guard::forget_all();
-    if (calls_.empty()) calls_ = detail::cupti::api_list::read(library_->api);
-    hold_.store(hold::subscribed);
-    return {};
-  }
-
-  /// Switches the callbacks that say how graphs, captures, contexts and streams come and go.
-  void follow_graphs(std::uint32_t on) {
-    for (auto const id :
-         {resource_id::graph_node_created, resource_id::graph_node_cloned,
-          resource_id::graph_node_updated, resource_id::graph_node_destroy_starting,
-          resource_id::context_destroy_starting, resource_id::stream_destroy_starting}) {
-      (void)library_->api.enable_callback(on, subscriber_, detail::cupti::domain::resource,
-                                          static_cast<std::uint32_t>(id));
-    }
-    (void)set_callbacks(on, &is_capture);
-  }
-
-  bool switch_version(std::uint32_t on) {
-    return calls_.version_id() != 0 &&
-           library_->api.enable_callback(on, subscriber_, detail::cupti::domain::driver_api,
-                                         calls_.version_id()) == detail::cupti::result::success;
-  }
-
-  /// Whether the process still runs: at its end the driver may be gone before CUPTI.
-  bool may_let_go() const noexcept {
-    return !ends_.load() && in_own_process() &&
-           detail::block().phase.load() == detail::process_phase::running;
-  }
-
-  /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
-  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where graphs
-  /// were made or changed beside it, which may fail when they are launched without it, in modules
-  /// whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
-  void let_go() {
-    if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
-    {
-      detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
-      if (!alone) return;
-      follow_graphs(0);
-    }
-    hold_.store(hold::leaving);
-    int version = 0;
-    if (switch_version(1)) (void)detail::driver_library::get().api.driver_version(&version);
-    // Without that callback, the program's next call is the one.
-    if (hold_.load() == hold::leaving) set_launch_callbacks(1, nullptr, true);
-  }
-
-  STRATA_DETAIL_COLD void leave_at(detail::cupti::domain where, void const* data) noexcept {
-    if (where != detail::cupti::domain::driver_api) return;
-    detail::cupti::api_data const call = *static_cast<detail::cupti::api_data const*>(data);
-    if (call.site != detail::cupti::api_site::exit) return;
-    hold leaving = hold::leaving;
-    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
-    buffers_.set_attached(false);
-    bool const gone = library_->api.finalize() == detail::cupti::result::success;
-    buffers_.set_attached(!gone);
-    gone ? buffers_.detach(call.correlation_id) : follow_graphs(1);
-    hold_.store(gone ? hold::none : hold::subscribed);
-  }
-
-  /// A forked child has this object, but neither CUDA nor CUPTI.
-  bool in_own_process() const noexcept { return process_ == detail::process_id(); }
 
   bool is_chosen(api_kind kind) const noexcept {
     switch (kind) {
@@ -401,26 +270,12 @@ class activity_collector {
     }
   }
 
-  /// Switches the callbacks of what is traced, or of all calls.
+  /// Switches the callbacks of what is traced.
   /// Returns: how many; `code` is the last failure's.
-  std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr,
-                                   bool all = false) {
-    return set_callbacks(
-        on, [&](api_kind kind) { return is_for_windows(kind) && (all || is_chosen(kind)); }, code);
-  }
-  template <class Wanted>
-  std::size_t set_callbacks(std::uint32_t on, Wanted wanted,
-                            detail::cupti::result* code = nullptr) {
-    std::size_t switched = 0;
-    for (detail::cupti::api_call const& call : calls_.calls()) {
-      if (!wanted(call.kind)) continue;
-      auto const outcome = library_->api.enable_callback(
-          on, subscriber_, detail::cupti::domain::driver_api, call.id);
-      bool const done = outcome == detail::cupti::result::success;
-      switched += done ? 1 : 0;
-      if (!done && code != nullptr) *code = outcome;
-    }
-    return switched;
+  std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr) {
+    return cupti_.set_callbacks(
+        on, [this](api_kind kind) { return client::is_for_windows(kind) && is_chosen(kind); },
+        code);
   }
 
   /// Why device work cannot be joined to ranges; empty when it can.
@@ -429,32 +284,26 @@ class activity_collector {
     if (set_launch_callbacks(1, &code) != 0) return {};
     std::string const then = "device work is not joined to ranges; ";
     if (code != detail::cupti::result::success)
-      return then + library_->describe("cuptiEnableCallback", code);
+      return then + cupti_.library()->describe("cuptiEnableCallback", code);
     return then + "cuptiGetCallbackName names no driver function that launches";
   }
 
   void disable() {
     for (traced_kind const& each : kinds)
-      if (chosen_.*each.chosen) (void)library_->api.activity_disable(each.kind);
+      if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
     set_launch_callbacks(0);
     window_open_.store(false);
     buffers_.sample_clocks();
   }
 
-  /// CUPTI's callback, of the module that subscribed: calls the module of the last session.
   STRATA_DETAIL_HOT_CODE
-  static void on_callback(void* user, detail::cupti::domain where, std::uint32_t id,
-                          void const* data) noexcept {
-    instance().handler_.load(detail::memory_order_relaxed)(user, where, id, data);
-  }
 
   static void handle(void*, detail::cupti::domain where, std::uint32_t id,
                      void const* data) noexcept {
     activity_collector& self = instance();
-    if (STRATA_DETAIL_UNLIKELY(self.hold_.load(detail::memory_order_relaxed) >= hold::leaving))
-      return self.leave_at(where, data);
+    if (STRATA_DETAIL_UNLIKELY(self.cupti_.is_leaving())) return self.cupti_.leave_at(where, data);
     if (where == detail::cupti::domain::driver_api) {
-      self.on_api(self.calls_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
+      self.on_api(self.cupti_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {
       self.on_resource(static_cast<resource_id>(id),
                        *static_cast<detail::cupti::resource_data const*>(data));
@@ -470,19 +319,17 @@ class activity_collector {
       if (call.correlation_data != nullptr) {
         *call.correlation_data = static_cast<std::uint64_t>(recorder.clock().now());
       }
-      if (STRATA_DETAIL_UNLIKELY(!is_for_windows(kind))) graph_call_begins(kind, call);
+      if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind))) graph_call_begins(kind, call);
       return;
     }
     std::int64_t const end = recorder.clock().now();
     auto const outcome = call.return_value == nullptr
                              ? detail::driver::result::success
                              : *static_cast<detail::driver::result const*>(call.return_value);
-    if (STRATA_DETAIL_UNLIKELY(!is_for_windows(kind))) return graph_call_ended(kind, call, outcome);
+    if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind)))
+      return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
-    if (kind == api_kind::graph_launch) {
-      if (!saw_graphs()) saw_graphs_.store(true, detail::memory_order_relaxed);
-      graph_threads_.saw_launch();
-    }
+    if (kind == api_kind::graph_launch) cupti_.saw_graph_launch();
     if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
       detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
@@ -553,31 +400,23 @@ class activity_collector {
       detail::capture_guard::forget_stream(data.stream);
       return;
     }
-    saw_graphs_.store(true, detail::memory_order_relaxed);
-    made_graphs_.store(true, detail::memory_order_relaxed);
+    cupti_.saw_graph_change();
     if (data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
-    std::uint64_t const node = library_->graph_node_id(graph.node);
+    detail::cupti_library const& library = *cupti_.library();
+    std::uint64_t const node = library.graph_node_id(graph.node);
     if (id == resource_id::graph_node_destroy_starting) {
       captures_.destroy(node);
     } else if (id == resource_id::graph_node_cloned) {
-      captures_.copy(library_->graph_node_id(graph.original_node), node);
+      captures_.copy(library.graph_node_id(graph.original_node), node);
     } else if (id == resource_id::graph_node_updated) {
-      captures_.update(node, library_->graph_node_id(graph.original_node), clock().now());
+      captures_.update(node, library.graph_node_id(graph.original_node), clock().now());
     } else if (detail::thread_recorder* const own = detail::thread_recorder::current()) {
       captures_.add(node, detail::recorder::instance().state().nodes.handle(own->node()));
     }
   }
 
-  detail::cupti_library* library_ = nullptr;
-  detail::cupti::subscriber_handle subscriber_ = nullptr;
-  detail::cupti::api_list calls_;
-  detail::atomic<detail::cupti::callback_function*> handler_{nullptr};
-  detail::atomic<hold> hold_{hold::none};
-  detail::atomic<bool> ends_{false};  // the process
-  bool guards_graphs_ = false;
-  bool keeps_cupti_ = false;
-  unsigned long process_ = 0;  // that subscribed
+  detail::cupti_client cupti_;
   detail::atomic<std::uint32_t> session_{0};
   detail::atomic<bool> window_open_{false};
   detail::atomic<std::int64_t> window_begin_{0};  // in ticks
@@ -586,10 +425,6 @@ class activity_collector {
   bool has_traced_ = false;  // in this session
   bool reported_ = false;    // what is not traced
   detail::graph_captures& captures_ = buffers_.captures();
-  detail::atomic<bool> saw_graphs_{false};
-  detail::atomic<bool> made_graphs_{false};  // or changed, while CUPTI was there
-  detail::graph_threads graph_threads_;
-  bool looked_at_graphs_ = false;
   detail::atomic<bool> watched_{false};
   detail::system_mutex watch_mutex_;
   launch_watcher* watcher_ = nullptr;

@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti.hpp>

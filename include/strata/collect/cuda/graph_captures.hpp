@@ -17,25 +17,6 @@ STRATA_BEGIN
 
 namespace detail {
 
-/// Which threads launch graphs. Threads: any.
-class graph_threads {
- public:
-  void saw_launch() noexcept {
-    void const* first = first_.load(memory_order_relaxed);
-    if (first == own() || several_.load(memory_order_relaxed)) return;
-    if (first != nullptr || !first_.compare_exchange_strong(first, own()))
-      several_.store(true, memory_order_relaxed);
-  }
-  bool is_only_this() const noexcept { return !several_.load() && first_.load() == own(); }
-
- private:
-  /// An address that no other thread has.
-  static void const* own() noexcept { return &locks_of_this_thread(); }
-
-  atomic<void const*> first_{nullptr};
-  atomic<bool> several_{false};
-};
-
 /// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
 /// followed, and counted. Threads: any.
 class graph_captures {

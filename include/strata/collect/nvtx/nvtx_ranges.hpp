@@ -5,6 +5,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>

@@ -1,0 +1,300 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
+#define STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/collect/cuda/activity_buffers.hpp>
+#include <strata/collect/cuda/contexts.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Whether one thread alone launches graphs. Threads: any. Cost: a load or two a graph launch.
+class graph_threads {
+ public:
+  void saw_launch() noexcept {
+    void const* first = first_.load(memory_order_relaxed);
+    if (first == own() || several_.load(memory_order_relaxed)) return;
+    if (first != nullptr || !first_.compare_exchange_strong(first, own()))
+      several_.store(true, memory_order_relaxed);
+  }
+  bool is_only_this() const noexcept { return !several_.load() && first_.load() == own(); }
+
+ private:
+  /// An address that no other thread has.
+  static void const* own() noexcept { return &locks_of_this_thread(); }
+
+  atomic<void const*> first_{nullptr};
+  atomic<bool> several_{false};
+};
+
+/// CUPTI's one subscriber in the process: subscribes, switches callbacks on and off, and lets CUPTI
+/// go where it may. It lives as long as the process. Threads: one thread attaches, switches and
+/// lets go; callbacks come in any.
+class cupti_client {
+ public:
+  /// What windows and watchers see: all but what begins, ends or changes graphs.
+  static bool is_for_windows(api_kind kind) noexcept {
+    return !is_capture(kind) && !changes_graphs(kind);
+  }
+  static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
+
+  /// Becomes CUPTI's subscriber, unless it is, and begins to follow graph nodes; callbacks go to
+  /// `handler`. Errors: unavailable (no driver, device, libcupti), busy (another subscriber).
+  /// Source: cuptiSubscribe, cuptiEnableCallback.
+  status attach(cupti::callback_function* handler) {
+    handler_.store(handler);  // its thread_local objects are those of this session's module
+    if (process_ != 0 && !in_own_process()) {
+      return {errc::unavailable,
+              "a forked child cannot trace the device: CUDA works in the parent only"};
+    }
+    status outcome;
+    if (!still_subscribed()) outcome = subscribe();
+    if (!outcome.ok()) return outcome;
+    capture_guard::forget_graph_calls();
+    follow_graphs(1);
+    return outcome;
+  }
+
+  bool is_subscribed() const noexcept {
+    return hold_.load() == hold::subscribed && in_own_process();
+  }
+
+  /// A forked child has this object, but neither CUDA nor CUPTI.
+  bool in_own_process() const noexcept { return process_ == process_id(); }
+
+  /// Null before the first `attach`.
+  cupti_library const* library() const noexcept { return library_; }
+
+  STRATA_DETAIL_ALWAYS_INLINE api_kind kind_of(std::uint32_t id) const noexcept {
+    return calls_.kind_of(id);
+  }
+
+  cupti::result set_callback(std::uint32_t on, cupti::domain where, std::uint32_t id) const {
+    return library_->api.enable_callback(on, subscriber_, where, id);
+  }
+
+  /// Switches the callbacks of the calls that are `wanted`.
+  /// Returns: how many; `code` is the last failure's.
+  std::size_t set_callbacks(std::uint32_t on, callback<bool(api_kind)> wanted,
+                            cupti::result* code = nullptr) const {
+    std::size_t switched = 0;
+    for (cupti::api_call const& call : calls_.calls()) {
+      if (!wanted(call.kind)) continue;
+      auto const outcome = set_callback(on, cupti::domain::driver_api, call.id);
+      bool const done = outcome == cupti::result::success;
+      switched += done ? 1 : 0;
+      if (!done && code != nullptr) *code = outcome;
+    }
+    return switched;
+  }
+
+  /// CUPTI stays in the process from now on.
+  void keep() noexcept { keeps_cupti_ = true; }
+
+  /// What instantiates, updates or destroys graphs waits for exclusive scopes of the capture_guard
+  /// until `unguard_graphs`, as what begins captures always does. CUPTI stays.
+  void guard_graphs() {
+    if (!is_subscribed() || std::exchange(guards_graphs_, true)) return;
+    keep();
+    capture_guard::forget_graph_calls();
+    (void)set_callbacks(1, &changes_graphs);
+  }
+  void unguard_graphs() {
+    if (std::exchange(guards_graphs_, false)) (void)set_callbacks(0, &changes_graphs);
+  }
+
+  /// Whether the program was seen to make or launch CUDA graphs, in any session.
+  bool saw_graphs() const noexcept { return saw_graphs_.load(memory_order_relaxed); }
+
+  /// A graph was launched by this thread. Threads: any.
+  STRATA_DETAIL_ALWAYS_INLINE void saw_graph_launch() noexcept {
+    if (!saw_graphs()) saw_graphs_.store(true, memory_order_relaxed);
+    graph_threads_.saw_launch();
+  }
+
+  /// A graph was made or changed. Threads: any.
+  void saw_graph_change() noexcept {
+    saw_graphs_.store(true, memory_order_relaxed);
+    made_graphs_.store(true, memory_order_relaxed);
+  }
+
+  /// The next call of `step_aside` is the first again.
+  void begin_session() noexcept { looked_at_graphs_ = false; }
+
+  /// Lets CUPTI go where it may. A graph that another thread launches meanwhile fails, and with it
+  /// the context (13.0): so who launches graphs is looked at from the first call to the second, and
+  /// CUPTI stays if another thread does. Requires: is_subscribed().
+  /// Returns: false where it is to be called again, some steps later. Threads: that of the steps.
+  bool step_aside() {
+    if (!std::exchange(looked_at_graphs_, true)) {
+      (void)set_callbacks(1, &launches_graphs);
+      return false;
+    }
+    if (!saw_graphs()) {
+      let_go();
+      return true;
+    }
+    if (!graph_threads_.is_only_this()) return true;
+    {
+      capture_guard::exclusive const alone(capture_guard::patience / 10);
+      if (!alone) return false;
+      capture_guard::all_contexts();
+    }
+    let_go();
+    return true;
+  }
+
+  /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
+  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where graphs
+  /// were made or changed beside it, which may fail when they are launched without it, in modules
+  /// whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
+  void let_go() {
+    if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
+    {
+      capture_guard::exclusive const alone(capture_guard::patience / 10);
+      if (!alone) return;
+      follow_graphs(0);
+    }
+    hold_.store(hold::leaving);
+    int version = 0;
+    if (switch_version(1)) (void)driver_library::get().api.driver_version(&version);
+    // Without that callback, the program's next call is the one.
+    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_for_windows);
+  }
+
+  /// Whether the next callback is for `leave_at`. Threads: any.
+  STRATA_DETAIL_ALWAYS_INLINE bool is_leaving() const noexcept {
+    return hold_.load(memory_order_relaxed) >= hold::leaving;
+  }
+
+  /// Lets CUPTI go if this callback is the exit of a driver call. Threads: any.
+  STRATA_DETAIL_COLD void leave_at(cupti::domain where, void const* data) noexcept {
+    if (where != cupti::domain::driver_api) return;
+    cupti::api_data const call = *static_cast<cupti::api_data const*>(data);
+    if (call.site != cupti::api_site::exit) return;
+    hold leaving = hold::leaving;
+    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
+    buffers_.set_attached(false);
+    bool const gone = library_->api.finalize() == cupti::result::success;
+    buffers_.set_attached(!gone);
+    if (gone) {
+      buffers_.detach(call.correlation_id);
+    } else {
+      follow_graphs(1);
+    }
+    hold_.store(gone ? hold::none : hold::subscribed);
+  }
+
+ private:
+  using resource_id = cupti::resource_id;
+
+  /// How CUPTI is held. It goes in the exit callback of a driver call, as NVIDIA recommends: calls
+  /// may be under way in other threads.
+  enum class hold : unsigned char { none, subscribed, leaving, going };
+
+  static bool is_capture(api_kind kind) noexcept {
+    return kind == api_kind::begin_capture || kind == api_kind::end_capture;
+  }
+  static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
+
+  /// Takes the subscription back that is about to be let go, or waits until it is.
+  bool still_subscribed() {
+    hold leaving = hold::leaving;
+    if (hold_.compare_exchange_strong(leaving, hold::subscribed)) {
+      (void)switch_version(0);
+      (void)set_callbacks(0, &is_for_windows);
+      capture_guard::forget_all();
+    }
+    while (hold_.load() == hold::going) capture_guard::rest();
+    return hold_.load() == hold::subscribed;
+  }
+
+  status subscribe() {
+    library_ = &cupti_library::get();
+    if (!library_->ok()) return {errc::unavailable, library_->problem};
+    cupti::result const code = library_->subscribe(&subscriber_, &on_callback, this);
+    if (code == cupti::result::multiple_subscribers_not_supported) {
+      std::string const other = library_->other_client();
+      return {errc::busy, library_->describe("cuptiSubscribe", code) +
+                              (other.empty() ? "" : " [" + other + "]")};
+    }
+    if (code != cupti::result::success) {
+      return {
+          code == cupti::result::insufficient_privileges ? errc::not_permitted : errc::unavailable,
+          library_->describe("cuptiSubscribe", code)};
+    }
+    if (process_ == 0) {
+      static cupti_client* const subscriber = this;
+      (void)std::atexit([] { subscriber->ends_.store(true); });
+    }
+    process_ = process_id();
+    capture_guard::forget_all();
+    if (calls_.empty()) calls_ = cupti::api_list::read(library_->api);
+    hold_.store(hold::subscribed);
+    return {};
+  }
+
+  /// Switches the callbacks that say how graphs, captures, contexts and streams come and go.
+  void follow_graphs(std::uint32_t on) {
+    for (auto const id :
+         {resource_id::graph_node_created, resource_id::graph_node_cloned,
+          resource_id::graph_node_updated, resource_id::graph_node_destroy_starting,
+          resource_id::context_destroy_starting, resource_id::stream_destroy_starting}) {
+      (void)set_callback(on, cupti::domain::resource, static_cast<std::uint32_t>(id));
+    }
+    (void)set_callbacks(on, &is_capture);
+  }
+
+  bool switch_version(std::uint32_t on) {
+    return calls_.version_id() != 0 && set_callback(on, cupti::domain::driver_api,
+                                                    calls_.version_id()) == cupti::result::success;
+  }
+
+  /// Whether the process still runs: at its end the driver may be gone before CUPTI.
+  bool may_let_go() const noexcept {
+    return !ends_.load() && in_own_process() && block().phase.load() == process_phase::running;
+  }
+
+  STRATA_DETAIL_HOT_CODE
+  /// CUPTI's callback, of the module that subscribed: calls the module of the last session.
+  static void on_callback(void* user, cupti::domain where, std::uint32_t id,
+                          void const* data) noexcept {
+    static_cast<cupti_client*>(user)->handler_.load(memory_order_relaxed)(user, where, id, data);
+  }
+  STRATA_DETAIL_END_CODE
+
+  cupti_library* library_ = nullptr;
+  cupti::subscriber_handle subscriber_ = nullptr;
+  cupti::api_list calls_;
+  atomic<cupti::callback_function*> handler_{nullptr};
+  atomic<hold> hold_{hold::none};
+  atomic<bool> ends_{false};   // the process
+  unsigned long process_ = 0;  // that subscribed
+  bool keeps_cupti_ = false;
+  bool guards_graphs_ = false;
+  bool looked_at_graphs_ = false;
+  atomic<bool> saw_graphs_{false};
+  atomic<bool> made_graphs_{false};  // or changed, while CUPTI was there
+  graph_threads graph_threads_;
+  activity_buffers& buffers_ = activity_buffers::instance();
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
