@@ -3,7 +3,7 @@
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without the examples: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and unit and fake again under ASan+UBSan and under TSan
+#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan
 #   tests/run.sh --full        and the long parts
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #
@@ -123,8 +123,9 @@ configure() {
   planned+=("$name")
 }
 
-# build NAME: builds and runs what was configured. $runner goes before ctest.
+# build NAME: builds and runs what was configured. $runner goes before ctest, which runs $at_once tests at a time.
 runner=()
+at_once=$((jobs + 1))  # a browser waits half of its time
 build() {
   local name=$1
   local out=$logs/$name
@@ -138,7 +139,7 @@ build() {
   fi
   builds+=("$name")
   python3 -B tests/progress.py run testing "$name" "$jobs" "$out.ctest" \
-    "${runner[@]}" ctest --test-dir "build/$name" -j "$jobs" --output-on-failure --no-tests=error \
+    "${runner[@]}" ctest --test-dir "build/$name" -j "$at_once" --output-on-failure --no-tests=error \
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 --output-junit "$out.xml" ||
     problems+=("$name: ctest failed")
 }
@@ -225,6 +226,7 @@ for name in "${planned[@]}"; do
       export ASAN_OPTIONS=$ASAN_OPTIONS:intercept_tls_get_addr=0 ;;
     tsan)
       export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+      at_once=$((jobs * 2))  # a program that ends beside other threads sleeps for a second, to see their races
       # Some kernels randomise addresses further than TSan can follow.
       echo 'int main() {}' >"$logs/probe.cpp"
       if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
@@ -246,7 +248,9 @@ failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in 
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
 optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.llama_cpp",
-            "unit.process.cpu_hardware", "fake.nvtx_header_test"}
+            "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
+if "quick" in builds:  # it installs no browser, and nothing of PyPI
+    optional |= {"unit.script.check_page", "unit.script.check_perfetto"}
 
 
 def read(build):

@@ -27,7 +27,7 @@ BARS = [
 ]
 MARGIN = 1.15  # above the bar by more than this is a failure
 ATTEMPTS, HOPELESS = 3, 1.3  # a light unit above this many times the bar is compiled once; it is no noise
-ROUNDS, ROUNDS_OF_HEAVY, MOST_ROUNDS_OF_HEAVY = 5, 2, 5
+ROUNDS, MOST_ROUNDS_OF_HEAVY = 5, 5
 
 UNITS = {
     "nothing": "int unit;\n",
@@ -94,18 +94,18 @@ def median(results, column=0):
 
 
 def beside_heavy(mine, beside, limit, folder):
-    """The least ratio of some rounds, and the results of both sides in it: each time is compared with those of the unit
-    beside it just before and just after. None if one did not compile."""
+    """The least ratio of the rounds until one is within the margin, and the results of both sides in it: each time is
+    compared with those of the unit beside it just before and just after. None if one did not compile."""
     best, before = None, compile_once(*beside, folder)
-    for done in range(MOST_ROUNDS_OF_HEAVY):
-        if best and done >= ROUNDS_OF_HEAVY and best[0] <= MARGIN * limit:
-            break
+    for _ in range(MOST_ROUNDS_OF_HEAVY):
         own, after = compile_once(*mine, folder), compile_once(*beside, folder)
         if not (before[0] and own[0] and after[0]):
             return None
         ratio = 2 * own[0] / (before[0] + after[0])
         if best is None or ratio < best[0]:
             best = ratio, [own], [before, after]
+        if ratio <= MARGIN * limit:  # more rounds could not change the verdict
+            break
         before = after
     return best
 

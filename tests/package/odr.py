@@ -41,12 +41,25 @@ def behaves(checks, what, program, modes):
                 f"{traced.stdout}{traced.stderr}")
 
 
+def implementations(checks):
+    """The bodies by compiler and visibility, once for all programs but those of link-time optimisation."""
+    kinds = [kind for kind in (("g++", "default"), ("g++", "hidden"), ("clang++", "hidden")) if kind[0] in compilers()]
+    made = {kind: pathlib.Path("bodies-" + "-".join(kind) + ".o").absolute() for kind in kinds}
+    checks.all_succeed([(path.name, [kind[0], "-O0", "-fPIC", f"-fvisibility={kind[1]}", "-std=c++17", f"-I{INCLUDE}",
+                                     MODES["on"], "-c", IMPLEMENTATION, "-o", path], None) for kind, path in made.items()])
+    return made
+
+
+def visibility(flags):
+    return "hidden" if "-fvisibility=hidden" in flags else "default"
+
+
 # How the parts are compiled, and what the linker is given.
 SEVERAL = [(["g++", "-O0"], []), (["g++", "-O0"], ["-static-libstdc++", "-static-libgcc"]), (["g++", "-O0", "-fvisibility=hidden"], []),
            (["g++", "-O1", "-flto", "-fvisibility=hidden"], []), (["clang++", "-O0", "-fvisibility=hidden"], [])]
 
 
-def several_implementations(checks):
+def several_implementations(checks, implementation):
     """Two implementations: in one program, in two shared objects, in a program and in a module that it loads by itself."""
     compiled = {}
     for flags, linked in SEVERAL:
@@ -58,11 +71,14 @@ def several_implementations(checks):
         if not folder.exists() or not linked:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            built = checks.all_succeed([(f"{key}: {name}.o", [*base, *define, SOURCE / source if source else IMPLEMENTATION,
-                                                              "-o", folder / f"{name}.o"], None)
-                                        for name, source, define in (("bodies", None, []), ("main", "main.cpp", []),
-                                                                     ("first", "unit.cpp", ["-DUNIT=first", "-DUMBRELLA"]),
-                                                                     ("second", "unit.cpp", ["-DUNIT=second"]))])
+            units = [("main", SOURCE / "main.cpp", []), ("first", SOURCE / "unit.cpp", ["-DUNIT=first", "-DUMBRELLA"]),
+                     ("second", SOURCE / "unit.cpp", ["-DUNIT=second"])]
+            if "-flto" in flags:
+                units.append(("bodies", IMPLEMENTATION, []))
+            else:
+                shutil.copy(implementation[flags[0], visibility(flags)], folder / "bodies.o")
+            built = checks.all_succeed([(f"{key}: {name}.o", [*base, *define, source, "-o", folder / f"{name}.o"], None)
+                                        for name, source, define in units])
             if any(each.returncode for each in built):
                 continue
             shutil.copy(folder / "bodies.o", folder / "again.o")
@@ -89,6 +105,7 @@ def main():
         "g++": [["g++", "-O0", "-fPIC", "-fvisibility=default"], ["g++", "-O2", "-fPIC", "-fvisibility=hidden"]],
         "clang++": [["clang++", "-O1", "-fPIC", "-fvisibility=hidden"]],
     }
+    implementation = implementations(checks)
     for number, variant in enumerate(v for c in compilers() for v in variants[c]):
         compiler = variant[0]
         folder = pathlib.Path(f"variant-{number}").absolute()
@@ -102,8 +119,8 @@ def main():
 
         # The first unit has the umbrella too, the second only what it needs; the second exists in both modes. The
         # program has the implementation, and in one variant the first shared object has its own copy too.
+        shutil.copy(implementation[compiler, visibility(variant)], folder / "bodies.o")
         checks.all_succeed([
-            compile_unit("bodies.o", "on", IMPLEMENTATION, "-O0"),
             compile_unit("main.o", "on", "main.cpp"),
             compile_unit("first.o", "on", "unit.cpp", "-DUNIT=first", *["-DUMBRELLA"] * (number == 0)),
             compile_unit("second_on.o", "on", "unit.cpp", "-DUNIT=second"),
@@ -131,7 +148,7 @@ def main():
                     behaves(checks, f"{folder.name} {kind}, second {second}", program,
                             {"main": "on", "first": "on", "second": second})
 
-    several_implementations(checks)
+    several_implementations(checks, implementation)
 
     # A session never crosses modes in silence.
     for mode, flags in (("on", []), ("off", ["-DODR_TAKE"])):

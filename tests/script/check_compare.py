@@ -11,7 +11,7 @@ import sys
 root = pathlib.Path(__file__).resolve().parents[2]
 program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""), "examples", "compare")
 if not program.exists():
-    print("the example compare was not built")
+    print("SKIPPED: the example compare was not built")
     sys.exit(77)
 failures = []
 

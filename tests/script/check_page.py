@@ -28,7 +28,7 @@ IN_FIREFOX = ("gpt2.html", "hostile.html")
 
 
 def skip(why):
-    print("skipped:", why)
+    print("SKIPPED:", why)
     sys.exit(77)
 
 

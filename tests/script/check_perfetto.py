@@ -20,7 +20,7 @@ try:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
     from google.protobuf import unknown_fields
 except ImportError as error:
-    print(f"skipped: Perfetto's definitions are not here ({error}): "
+    print(f"SKIPPED: Perfetto's definitions are not here ({error}): "
           "python3 -m pip install --target build/perfetto perfetto")
     sys.exit(77)
 

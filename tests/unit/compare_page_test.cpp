@@ -14,24 +14,24 @@ using strata::comparison;
 
 namespace {
 
-constexpr char const* hostile = "</script><script>document.title='broken'</script>";
+constexpr char const* hostile_text = "</script><script>document.title='broken'</script>";
 
 /// Two ranges, the first with two columns, and one on one side only.
 comparison small() {
   comparison c;
   c.verdict = strata::comparison_verdict::regression;
-  c.reason = hostile;
-  c.notes.push_back(hostile);
+  c.reason = hostile_text;
+  c.notes.push_back(hostile_text);
   c.before_runs = c.after_runs = 1;
   c.before_steps = c.after_steps = 2000;
   c.before_ms = 4;
   c.after_ms = 5;
   c.change = 0.25;
   c.runs.push_back({false, "./x", "trace", "host", "CPU", "GPU;", "now", {}});
-  c.runs.push_back({true, hostile, "trace", "host", "CPU", "GPU;", "now", {}});
+  c.runs.push_back({true, hostile_text, "trace", "host", "CPU", "GPU;", "now", {}});
   for (int i = 0; i < 2000; ++i) c.runs[1].steps_ms.push_back(i);
   compared_range range;
-  range.path = hostile;
+  range.path = hostile_text;
   range.verdict = strata::range_verdict::slower;
   range.slower = range.judged_gpu = true;
   range.judged_before_ms = 1;
@@ -44,12 +44,12 @@ comparison small() {
   range.path = "b";
   range.columns.push_back({"hbm_bytes", "B", 7, 0});
   c.ranges.push_back(range);
-  c.only_after.push_back(hostile);
+  c.only_after.push_back(hostile_text);
   return c;
 }
 
 template <class Write>
-std::string text_of(Write const& write, comparison const& c) {
+std::string written(Write const& write, comparison const& c) {
   std::string text;
   {
     detail::text_writer out(text);
@@ -57,9 +57,9 @@ std::string text_of(Write const& write, comparison const& c) {
   }
   return text;
 }
-std::string page_of(comparison const& c) { return text_of(strata::write_comparison_html, c); }
-json json_of(comparison const& c) { return json::parse(text_of(strata::write_comparison_json, c)); }
-std::string data_of(std::string const& page) {
+std::string page_of(comparison const& c) { return written(strata::write_comparison_html, c); }
+json json_of(comparison const& c) { return json::parse(written(strata::write_comparison_json, c)); }
+std::string data_in(std::string const& page) {
   std::string const begin = "id=\"data\">";
   std::size_t const from = page.find(begin) + begin.size();
   return page.substr(from, page.find("</script>", from) - from);
@@ -85,12 +85,12 @@ TEST_CASE("the JSON of a comparison has each column once") {
 
 TEST_CASE("the page of a comparison has the data of its JSON, and asks for nothing else") {
   std::string const page = page_of(small());
-  CHECK(json::parse(data_of(page)) == json_of(small()));
+  CHECK(json::parse(data_in(page)) == json_of(small()));
   CHECK(page.find("default-src 'none'") != page.npos);
   for (char const* const outside : {"src=", "@import", "url("})
     CHECK(page.find(outside) == page.npos);
-  CHECK(page.find(hostile) == page.npos);
-  CHECK(page.size() - data_of(page).size() < 60 * 1024);
+  CHECK(page.find(hostile_text) == page.npos);
+  CHECK(page.size() - data_in(page).size() < 60 * 1024);
   CHECK(page.substr(page.size() - 8) == "</html>\n");
 }
 
@@ -108,7 +108,7 @@ TEST_CASE("the page of many ranges is bounded, and has all that are slower") {
   }
   std::string const page = page_of(c);
   CHECK(page.size() < 2000000);
-  json const data = json::parse(data_of(page));
+  json const data = json::parse(data_in(page));
   CHECK(data["ranges"].size() == 301);
   CHECK(data["ranges"][300]["path"] == "range 4999");
   CHECK(data["totals"]["ranges"] == 5002);

@@ -15,8 +15,6 @@ using namespace counter_test;
 
 namespace {
 
-double const no_value = std::numeric_limits<double>::quiet_NaN();
-
 /// A table with the tree that its rows belong to.
 struct looked_up {
   call_tree tree;
@@ -46,7 +44,9 @@ struct looked_up {
   }
 };
 
-bool has(std::string const& text, char const* part) { return text.find(part) != std::string::npos; }
+bool mentions(std::string const& text, char const* part) {
+  return text.find(part) != std::string::npos;
+}
 
 }  // namespace
 
@@ -115,7 +115,7 @@ TEST_CASE("rates: counts of a counted step by the time of a timed one") {
   CHECK(t.table.metrics[t.table.find("flop_per_hbm_byte")].method == counter_method::derived);
   // The busy time of a range without those below it is not known.
   CHECK(std::isnan(t.self("step", "hbm_bytes_per_second")));
-  CHECK(has(t.note("step", "hbm_bytes_per_second", counter_scope::self), "ranges below"));
+  CHECK(mentions(t.note("step", "hbm_bytes_per_second", counter_scope::self), "ranges below"));
   // No roof of L1 was asked for, and no bytes of L1.
   CHECK(t.table.find("l1_of_peak") == counter_table::none);
   CHECK(t.table.find("tensor_flop_per_second") == counter_table::none);
@@ -127,7 +127,7 @@ TEST_CASE("a step or none: at least one timed step") {
   looked_up const none(s.made);
   CHECK(none.table.timed_steps == 1);
   CHECK(none.total("step/block[0]/attention", "timed_gpu_seconds") == doctest::Approx(2000e-9));
-  CHECK(has(none.note("step", "timed_gpu_seconds"), "one timed step"));
+  CHECK(mentions(none.note("step", "timed_gpu_seconds"), "one timed step"));
 }
 
 TEST_CASE("calls that differ from step to step are told") {
@@ -144,8 +144,8 @@ TEST_CASE("more than the peak is neither clamped nor silent") {
   s.set(s.attention0, "dram__bytes_read.sum", 7500);
   looked_up const t(s.made);
   CHECK(t.total("step/block[0]/attention", "hbm_of_peak") == doctest::Approx(200));
-  CHECK(has(t.note("step/block[0]/attention", "hbm_of_peak"), "above 100"));
-  CHECK_FALSE(has(t.note("step/block[1]/attention", "hbm_of_peak"), "above 100"));
+  CHECK(mentions(t.note("step/block[0]/attention", "hbm_of_peak"), "above 100"));
+  CHECK_FALSE(mentions(t.note("step/block[1]/attention", "hbm_of_peak"), "above 100"));
 }
 
 TEST_CASE("ranges that launch nothing have no values") {
@@ -161,7 +161,7 @@ TEST_CASE("work in the timed steps, but no count") {
   counter_sample s;
   for (std::string const& name : s.counted().names) s.forget(s.mlp1, name);
   looked_up const t(s.made);
-  CHECK(has(t.note("step/block[1]/mlp", "hbm_bytes"), "not counted"));
+  CHECK(mentions(t.note("step/block[1]/mlp", "hbm_bytes"), "not counted"));
   CHECK(t.total("step/block[1]", "hbm_bytes") == 3500);
 }
 
@@ -192,7 +192,8 @@ TEST_CASE("a pass that was not reached: no value, not even for optional inputs")
   CHECK(std::isnan(t.total("step", "flop_per_hbm_byte")));
   s.counted().passes = 2;
   looked_up const refused(s.made);
-  CHECK(has(refused.note("step", "tensor_bf16"), "CUPTI did not count sm__ops_path_tensor_src_bf"));
+  CHECK(mentions(refused.note("step", "tensor_bf16"),
+                 "CUPTI did not count sm__ops_path_tensor_src_bf"));
 }
 
 TEST_CASE("optional inputs that the chip lacks count as nothing") {
@@ -210,9 +211,9 @@ TEST_CASE("optional inputs that the chip lacks count as nothing") {
 
 TEST_CASE("what CUPTI gave no value for is unknown in every sum") {
   counter_sample s;
-  s.set(s.mlp0, "dram__bytes_read.sum", no_value);
+  s.set(s.mlp0, "dram__bytes_read.sum", sample::not_given);
   s.set(s.mlp1, "dram__bytes_write.sum", std::numeric_limits<double>::infinity());
-  s.set(s.mlp0, "dram__bytes.sum.peak_sustained", no_value);
+  s.set(s.mlp0, "dram__bytes.sum.peak_sustained", sample::not_given);
   looked_up const t(s.made);
   CHECK(std::isnan(t.total("step/block[0]", "hbm_bytes")));
   CHECK(t.note("step/block[0]", "hbm_bytes") == "CUPTI gave no value for dram__bytes_read.sum");
@@ -256,7 +257,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
   std::string const varying =
       "varying: the counting steps ran the same kernels with other grids, 100 to 120 threads";
   CHECK(all.note("step/block[0]/attention", "hbm_bytes") == varying);
-  CHECK(has(all.note("step/block[0]", "hbm_bytes"), "varying"));
+  CHECK(mentions(all.note("step/block[0]", "hbm_bytes"), "varying"));
   CHECK(std::isnan(all.total("step/block[1]/attention", "hbm_bytes")));
   CHECK(all.note("step/block[1]/attention", "hbm_bytes") ==
         "inconsistent: the counting steps ran other kernels, 2 to 2 launches");
@@ -271,8 +272,8 @@ TEST_CASE("counting steps with other work are told from those with the same") {
 
   std::uint64_t const timed = all.tree.rows()[1].total.launches;  // of the step
   CHECK(timed != 2 * 6);
-  CHECK(has(all.note("step/block[0]", "hbm_bytes_per_second"),
-            "the counted step launched 4, 2 timed ones"));
+  CHECK(mentions(all.note("step/block[0]", "hbm_bytes_per_second"),
+                 "the counted step launched 4, 2 timed ones"));
 
   // A metric of one step alone belongs to one work, whatever the others did.
   s.counted().origins.assign(s.counted().names.size(), {2, 1});
@@ -294,7 +295,7 @@ TEST_CASE("a range that launched in some of the counting steps only is inconsist
                       {s.attention0, 1, 1, 0, 5, 6, 100},
                       {s.attention0, 2, 1, 0, 5, 6, 100}};
   looked_up const t(s.made);
-  CHECK(has(t.note("step/block[0]/mlp", "hbm_bytes"), "0 to 1 launches"));
+  CHECK(mentions(t.note("step/block[0]/mlp", "hbm_bytes"), "0 to 1 launches"));
 }
 
 TEST_CASE("passes that saw other ranges") {
@@ -302,9 +303,11 @@ TEST_CASE("passes that saw other ranges") {
   s.forget(s.mlp0, "dram__bytes_write.sum");
   looked_up const t(s.made);
   CHECK(std::isnan(t.total("step/block[0]/mlp", "hbm_bytes")));
-  CHECK(has(t.note("step/block[0]/mlp", "hbm_bytes"), "launched nothing in the step that counted"));
+  CHECK(mentions(t.note("step/block[0]/mlp", "hbm_bytes"),
+                 "launched nothing in the step that counted"));
   CHECK(t.total("step/block[0]", "hbm_bytes") == 1700);
-  CHECK(has(t.note("step/block[0]", "hbm_bytes"), "the counted steps differ: 1 of its ranges"));
+  CHECK(
+      mentions(t.note("step/block[0]", "hbm_bytes"), "the counted steps differ: 1 of its ranges"));
   CHECK(t.note("step/block[0]", "hbm_read_bytes").empty());
 }
 

@@ -16,15 +16,14 @@ using strata::detail::kernel_regions;
 namespace {
 
 char const* const mark = kernel_regions::mark;
-double const no_value = std::numeric_limits<double>::quiet_NaN();
 
 /// A thread in ranges that launches kernels by name.
-struct fixture {
+struct choice {
   kernel_regions regions;
   detail::recorder& recorder = detail::recorder::instance();
   detail::thread_recorder* own = recorder.of_this_thread();
 
-  explicit fixture(vec<std::string> const& patterns) { regions.choose(patterns); }
+  explicit choice(vec<std::string> const& patterns) { regions.choose(patterns); }
 
   void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch,
               std::uint32_t warps = 1) {
@@ -51,7 +50,7 @@ std::uint32_t node_of(char const* outer, char const* inner) {
 TEST_CASE("kernels belong to regions that match, or lie below one") {
   std::uint32_t const inner = node_of("attention", "softmax");
   std::uint32_t const other = node_of("mlp", "gelu");
-  fixture f({"att*"});
+  choice f({"att*"});
   CHECK(f.regions.contains(inner));
   CHECK_FALSE(f.regions.contains(other));
   CHECK_FALSE(f.regions.contains(root_node));
@@ -66,7 +65,7 @@ TEST_CASE("kernels belong to regions that match, or lie below one") {
 
 TEST_CASE("sums by range and kernel, the largest of maxima") {
   std::uint32_t const inner = node_of("attention", "softmax");
-  fixture f({"softmax"});
+  choice f({"softmax"});
   f.regions.begin(f.own);
   for (char const* kernel : {"a", "b", "a"}) f.launch(inner, kernel);
   f.regions.end();
@@ -97,7 +96,7 @@ TEST_CASE("sums by range and kernel, the largest of maxima") {
 TEST_CASE("CUPTI's own kernels are told by their size") {
   std::uint32_t const inner = node_of("attention", "softmax");
   for (std::size_t own : {0u, 1u, 2u}) {
-    fixture f({"softmax"});
+    choice f({"softmax"});
     f.regions.begin(f.own);
     f.launch(inner, "a", api_kind::launch, 64);
     f.launch(inner, "b", api_kind::launch, 8);
@@ -115,7 +114,7 @@ TEST_CASE("CUPTI's own kernels are told by their size") {
 TEST_CASE("what was launched outside of the regions may be counted too, and is left out") {
   std::uint32_t const inner = node_of("attention", "softmax");
   std::uint32_t const other = node_of("mlp", "gelu");
-  fixture f({"softmax"});
+  choice f({"softmax"});
   f.regions.begin(f.own);
   f.launch(other, "x", api_kind::launch, 8);
   f.launch(inner, "a", api_kind::launch, 8);
@@ -128,7 +127,7 @@ TEST_CASE("what was launched outside of the regions may be counted too, and is l
 
 TEST_CASE("what cannot be joined is refused and said") {
   std::uint32_t const inner = node_of("attention", "softmax");
-  fixture f({"softmax"});
+  choice f({"softmax"});
   f.regions.begin(f.own);
   f.launch(inner, "a");
   status const uncertain = f.regions.take({"dram__bytes.sum", mark}, {{1, 1}, {2, 1}});
@@ -173,7 +172,7 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
     for (std::size_t i = 0; i < from.metrics.size(); ++i)
       if (from.metrics[i].key == key) return from.at(at, i);
     FAIL("no metric " << key);
-    return no_value;
+    return sample::not_given;
   };
   CHECK(value(table, "hbm_bytes") == 1000);
   // Two launches of 100 ns each.

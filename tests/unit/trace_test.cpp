@@ -15,8 +15,8 @@ using nlohmann::json;
 
 namespace {
 
-std::string text(report_sample const& s, trace_options const& options = {},
-                 trace_summary* summary = nullptr) {
+std::string trace_text(report_sample const& s, trace_options const& options = {},
+                       trace_summary* summary = nullptr) {
   return text_of([&](detail::text_writer& out) {
     trace_summary const made = write_trace(out, s.input(), options);
     if (summary != nullptr) *summary = made;
@@ -25,7 +25,7 @@ std::string text(report_sample const& s, trace_options const& options = {},
 
 json events(report_sample const& s, trace_options const& options = {},
             trace_summary* summary = nullptr) {
-  return json::parse(text(s, options, summary))["traceEvents"];
+  return json::parse(trace_text(s, options, summary))["traceEvents"];
 }
 
 std::int64_t ns(json const& time) { return std::llround(time.get<double>() * 1000.0); }
@@ -96,8 +96,8 @@ std::size_t count(json const& all, char const* key, char const* value) {
 
 TEST_CASE("the trace is as it was") {
   report_sample const s = gpu_sample();
-  CHECK(text(s) == golden("trace_gpu.json", text(s)));
-  CHECK(text(cpu_sample()) == golden("trace_cpu.json", text(cpu_sample())));
+  CHECK(trace_text(s) == golden("trace_gpu.json", trace_text(s)));
+  CHECK(trace_text(cpu_sample()) == golden("trace_cpu.json", trace_text(cpu_sample())));
 }
 
 TEST_CASE("slices nest, times do not go back, arrows have both ends") {
@@ -172,7 +172,7 @@ TEST_CASE("arguments") {
   CHECK(graph["captured_range"] == "forward/block[1]/attention");
   trace_options mangled;
   mangled.mangled_names = true;
-  CHECK(text(gpu_sample(), mangled).find("_ZN3llm16layernorm") != std::string::npos);
+  CHECK(trace_text(gpu_sample(), mangled).find("_ZN3llm16layernorm") != std::string::npos);
 }
 
 TEST_CASE("clocks that disagree by a little do not break arrows") {
@@ -203,11 +203,11 @@ TEST_CASE("ranges that do not nest go to a track of their own") {
 
 TEST_CASE("records in any order give the same trace") {
   report_sample s = gpu_sample();
-  std::string const before = text(s);
+  std::string const before = trace_text(s);
   std::reverse(s.source.ranges.begin(), s.source.ranges.end());
   std::reverse(s.source.launches.begin(), s.source.launches.end());
   std::reverse(s.source.copies.begin(), s.source.copies.end());
-  CHECK(text(s) == before);
+  CHECK(trace_text(s) == before);
 }
 
 TEST_CASE(
@@ -230,7 +230,7 @@ TEST_CASE("a limit keeps the first part and says so") {
     trace_options options;
     options.max_events = limit;
     trace_summary summary;
-    json const document = json::parse(text(s, options, &summary));
+    json const document = json::parse(trace_text(s, options, &summary));
     json const& all = document["traceEvents"];
     check_rules(all);
     REQUIRE(limit < whole);
