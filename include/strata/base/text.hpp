@@ -168,6 +168,35 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   return text;
 }
 
+/// A text of parts, as in `sentence("pass ") + pass + " of " + passes`. What is added goes into the
+/// same text: the standard library's + makes one more at each step, and code to destroy it.
+class sentence {
+ public:
+  sentence() = default;
+  explicit sentence(std::string&& begin) noexcept : text_(std::move(begin)) {}
+  explicit sentence(std::string_view begin) : text_(begin) {}
+  explicit sentence(char const* begin) : text_(begin) {}
+  sentence(sentence const&) = delete;
+  sentence& operator=(sentence const&) = delete;
+
+  sentence& operator+(char const* part) { return text_.append(part), *this; }
+  sentence& operator+(std::string const& part) { return text_.append(part), *this; }
+  sentence& operator+(std::string_view part) { return text_.append(part), *this; }
+  sentence& operator+(char part) { return text_.push_back(part), *this; }
+  template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
+  sentence& operator+(Integer number) {
+    char digits[longest_number];
+    text_.append(digits, integer_text(digits, number));
+    return *this;
+  }
+
+  operator std::string() noexcept { return std::move(text_); }
+  operator std::string_view() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
+
 /// Appends to a list in a text, as in `a, b`. What is empty is no part.
 inline void add_part(std::string& list, std::string_view part, char const* between = ", ") {
   if (part.empty()) return;

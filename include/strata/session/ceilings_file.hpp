@@ -42,24 +42,24 @@ class ceilings_file {
   }
   static std::string path_of(profile_device const& device) {
     std::string const where = device.uuid.empty() ? std::string() : folder();
-    return where.empty() ? where : where + '/' + device.uuid + ".txt";
+    return where.empty() ? where : sentence(where) + '/' + device.uuid + ".txt";
   }
 
   /// The lines of a file about this device.
   static std::string text_of(profile_device const& device, std::uint32_t driver_version) {
-    std::string text = std::string(schema) + "\nuuid " + device.uuid + "\ndevice " + device.name +
-                       "\ndriver " + std::to_string(driver_version) + "\nclock_khz " +
-                       std::to_string(device.clock_khz) + "\nmemory_clock_khz " +
-                       std::to_string(device.memory_clock_khz) + "\ndate " + device.measured_at +
+    std::string text = sentence(schema) + "\nuuid " + device.uuid + "\ndevice " + device.name +
+                       "\ndriver " + driver_version + "\nclock_khz " + device.clock_khz +
+                       "\nmemory_clock_khz " + device.memory_clock_khz + "\ndate " +
+                       device.measured_at +
                        "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
     for (device_ceiling const& each : device.ceilings) {
       if (!each.refused.empty()) {
-        text += "refused " + each.name + ": " + each.refused + "\n";
+        text += sentence("refused ") + each.name + ": " + each.refused + "\n";
         continue;
       }
-      text += "ceiling " + number(each.rate) + (each.memory ? " B/s " : " op/s ") +
+      text += sentence("ceiling ") + number(each.rate) + (each.memory ? " B/s " : " op/s ") +
               number(each.theory) + ' ' + number(each.spread) + ' ' + number(each.clock_hertz) +
-              ' ' + std::to_string(each.samples) + ' ' + each.name + '\n';
+              ' ' + each.samples + ' ' + each.name + '\n';
     }
     return text + "end\n";
   }
@@ -109,7 +109,7 @@ class ceilings_file {
       taken = taken || read_it.ok();
       if (wanted.empty() && read_it.code() == errc::not_supported) continue;
       if (!read_it.ok())
-        outcome = status(read_it.code(), path + ' ' + read_it.message() +
+        outcome = status(read_it.code(), sentence(path) + ' ' + read_it.message() +
                                              ": measure the ceilings of this device again");
     }
     return taken || wanted == "off" ? status() : outcome;

@@ -58,8 +58,8 @@ struct metric_lines {
     return out;
   }
   static std::string heading() {
-    return padded("metric", key_width) + padded("unit", unit_width) + padded("level", level_width) +
-           "what\n";
+    return sentence(padded("metric", key_width)) + padded("unit", unit_width) +
+           padded("level", level_width) + "what\n";
   }
   static std::string of(metric const& entry) {
     return padded(entry.key, key_width) + padded(entry.unit, unit_width) +
@@ -74,9 +74,9 @@ class metric_lister : metric_lines {
 
   std::string run(std::string_view chip) {
     status const opened = host_.open(library_, std::string(chip));
-    if (!opened) return "No metrics can be listed: " + opened.message() + ".\n";
+    if (!opened) return sentence("No metrics can be listed: ") + opened.message() + ".\n";
     text_ =
-        "Metrics of " + std::string(chip) + ", by " + library_.path +
+        sentence("Metrics of ") + chip + ", by " + library_.path +
         ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
         "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
     text_ += padded("preset", name_width) + "passes  apart  what\n";
@@ -101,14 +101,14 @@ class metric_lister : metric_lines {
 
   void add_preset(metric_preset const& preset) {
     metric_set const set = host_.resolve(expand_metrics(preset.name));
-    text_ += padded(preset.name, name_width) + padded(passes(set, pass_layout::fewest_passes), 8) +
-             padded(passes(set, pass_layout::cheap_ranges_apart), 7) + std::string(preset.meaning) +
-             '\n';
+    text_ += sentence(padded(preset.name, name_width)) +
+             padded(passes(set, pass_layout::fewest_passes), 8) +
+             padded(passes(set, pass_layout::cheap_ranges_apart), 7) + preset.meaning + '\n';
     for (absent_metric const& each : set.absent) {
-      text_ += "    without " + each.key + ": " + each.reason + '\n';
+      text_ += sentence("    without ") + each.key + ": " + each.reason + '\n';
     }
     for (resolved_metric const& each : set.metrics) {
-      if (each.stand_in) text_ += "    " + each.key + " by " + each.formula + '\n';
+      if (each.stand_in) text_ += sentence("    ") + each.key + " by " + each.formula + '\n';
     }
   }
 
@@ -118,7 +118,7 @@ class metric_lister : metric_lines {
     if (resolved_metric const* found = set.find(entry.key)) {
       text_ += " = " + found->formula;
     } else if (!set.absent.empty()) {
-      text_ += " (" + set.absent.front().reason + ')';
+      text_ += sentence(" (") + set.absent.front().reason + ')';
     }
     text_ += '\n';
   }

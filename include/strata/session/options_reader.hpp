@@ -236,7 +236,8 @@ class options_reader {
   /// `, did you mean NAME?`, or `otherwise` where no name is near.
   static std::string meant(nearest_names& nearest, char const* otherwise = ":") {
     vec<std::string> const best = nearest.best(1);
-    return best.empty() ? otherwise : ", did you mean " + best.front() + '?';
+    if (best.empty()) return otherwise;
+    return sentence(", did you mean ") + best.front() + '?';
   }
 
   static std::string no_key(std::string_view key) {
@@ -246,7 +247,7 @@ class options_reader {
       nearest.consider(each.key);
       add_part(all, each.key);
     }
-    return "STRATA: there is no key \"" + quoted(key) + '"' + meant(nearest, "") +
+    return sentence("STRATA: there is no key \"") + quoted(key) + '"' + meant(nearest, "") +
            "; the keys are " + all + '.';
   }
 
@@ -354,7 +355,7 @@ class options_reader {
     for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
     if (read.empty()) {
       return wrong(key, value,
-                   "names of ranges joined by +, as in " + std::string(key) + "=attention+mlp");
+                   sentence("names of ranges joined by +, as in ") + key + "=attention+mlp");
     }
     to = std::move(read);
   }

@@ -141,7 +141,7 @@ class report_files {
     if (asked.ok()) return {};
     if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
     out = spare;
-    return {asked.code(), asked.message() + "; the files of this run go to " + spare +
+    return {asked.code(), sentence(asked.message()) + "; the files of this run go to " + spare +
                               (numbered ? "" : ", or the first free of -2, -3, ... of it")};
   }
 
@@ -212,7 +212,7 @@ class report_files {
   }
 
   static std::string place(std::string const& out, int rank) {
-    return rank < 0 ? out : out + "/rank" + std::to_string(rank);
+    return rank < 0 ? out : sentence(out) + "/rank" + rank;
   }
 
   void print(profile& source, report_input const& input, std::size_t said,

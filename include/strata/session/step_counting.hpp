@@ -54,7 +54,7 @@ class step_counting {
     ranges_.refuse(refusal_);
     if (requested_ != request) {
       ranges_.refuse({errc::bad_argument,
-                      "counters \"" + std::string(request) + "\" are not counted: this run has \"" +
+                      sentence("counters \"") + request + "\" are not counted: this run has \"" +
                           (requested_.empty() ? options_.counters : requested_) +
                           "\"; name all in one request, joined by +"});
       problems_.push_back(ranges_.refusal());
@@ -169,8 +169,7 @@ class step_counting {
   void add_missing(char const* what, std::size_t done, std::size_t of) {
     problems_.emplace_back(
         errc::limit,
-        std::string(what) + ": the program ended after " + std::to_string(done) + " of " +
-            std::to_string(of) +
+        sentence(what) + ": the program ended after " + done + " of " + of +
             " counting steps; what needs the others is missing. Run more steps, or ask "
             "for fewer counters");
   }

@@ -345,7 +345,7 @@ class counter_collector : public detail::pass_driver {
   status refuse_passes() {
     return give_notice(
         {errc::bad_argument,
-         "counters: this set takes " + std::to_string(passes()) +
+         detail::sentence("counters: this set takes ") + passes() +
              " passes, and replay may run its body once only: say "
              "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
   }

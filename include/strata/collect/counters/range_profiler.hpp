@@ -211,13 +211,12 @@ class range_profiler {
   status problem() const {
     if (unfit_ != 0) {
       return {errc::limit,
-              "counters: CUPTI dropped " + std::to_string(unfit_) +
-                  " ranges of a pass, with room for " + std::to_string(room_) +
-                  ": they have no values; use fewer different range names and indices"};
+              sentence("counters: CUPTI dropped ") + unfit_ + " ranges of a pass, with room for " +
+                  room_ + ": they have no values; use fewer different range names and indices"};
     }
     if (refused_ == 0) return {};
     status const why = outcome("cuptiRangeProfilerPushRange", refusal_);
-    return {why.code(), "counters: " + std::to_string(refused_) +
+    return {why.code(), sentence("counters: ") + refused_ +
                             " ranges have no values, since CUPTI refused them: " + why.message()};
   }
 
@@ -347,8 +346,8 @@ class range_profiler {
     int const major = driver.attribute(device_, driver::attribute::compute_capability_major, 99);
     int const minor = driver.attribute(device_, driver::attribute::compute_capability_minor);
     if (major > 7 || (major == 7 && minor >= 5)) return {};
-    return "counters need a GPU of compute capability 7.5 or later; this one has " +
-           std::to_string(major) + '.' + std::to_string(minor);
+    return sentence("counters need a GPU of compute capability 7.5 or later; this one has ") +
+           major + '.' + minor;
   }
 
   static std::string why_not(cupti::profiler::device_supported_params const& p) {
