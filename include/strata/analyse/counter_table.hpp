@@ -10,7 +10,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 
 #include <cstddef>
@@ -113,7 +113,7 @@ class counter_table_builder {
       resolved_metric const& each = set.metrics[i];
       inputs const& from = formulas_.inputs_of(i);
       counter_metric made{each, method_of(each, from), {}, passes_of(from), {}};
-      if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning;
+      if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning();
       if (from.time && !each.derived) made.formula.clear();
       table_.metrics.push_back(std::move(made));
     }
@@ -121,9 +121,9 @@ class counter_table_builder {
       counter_metric made;
       made.key = each.key;
       if (metric const* const entry = find_entry(each.key)) {
-        made.unit = entry->unit;
+        made.unit = entry->unit();
         made.level = entry->level;
-        made.meaning = entry->meaning;
+        made.meaning = entry->meaning();
         if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
       }
       if (while_running()) made.passes = {0};

@@ -12,7 +12,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
 #include <string>
@@ -228,7 +228,7 @@ class finding_rules : private kernel_rules {
   }
   /// Keys live in the catalogue, which outlives the counter table.
   static void metric_entry_evidence(finding& of, std::string_view key, double value) {
-    if (metric const* const entry = find_entry(key)) prove(of, entry->key, value, "%");
+    if (metric const* const entry = find_entry(key)) prove(of, entry->key(), value, "%");
   }
 
   bool untrusted(finding_rule const& by) {

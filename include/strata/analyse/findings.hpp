@@ -12,7 +12,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
 
 #include <cstddef>
 #include <cstdint>

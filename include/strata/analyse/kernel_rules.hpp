@@ -9,7 +9,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
 #include <string>
@@ -303,9 +303,9 @@ class kernel_rules : protected finding_context {
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
       for (metric const& each : metric_list()) {
-        if (each.key.substr(0, 6) != "stall_" || !ends_with(each.key, "_share")) continue;
-        double const share = own(row, each.key);
-        if (share > 20.0) prove(made, each.key, share, "%");
+        if (each.key().substr(0, 6) != "stall_" || !ends_with(each.key(), "_share")) continue;
+        double const share = own(row, each.key());
+        if (share > 20.0) prove(made, each.key(), share, "%");
         if (share == share) made.needs = {};
       }
     });

@@ -11,6 +11,7 @@
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/options_reader.hpp>
@@ -62,8 +63,8 @@ struct metric_lines {
            padded("level", level_width) + "what\n";
   }
   static std::string of(metric const& entry) {
-    return padded(entry.key, key_width) + padded(entry.unit, unit_width) +
-           padded(to_string(entry.level), level_width) + std::string(entry.meaning);
+    return padded(entry.key(), key_width) + padded(entry.unit(), unit_width) +
+           padded(to_string(entry.level), level_width) + std::string(entry.meaning());
   }
 };
 
@@ -113,9 +114,9 @@ class metric_lister : metric_lines {
   }
 
   void add_metric(metric const& entry) {
-    metric_set const set = host_.resolve({std::string(entry.key)});
+    metric_set const set = host_.resolve({std::string(entry.key())});
     text_ += of(entry);
-    if (resolved_metric const* found = set.find(entry.key)) {
+    if (resolved_metric const* found = set.find(entry.key())) {
       text_ += " = " + found->formula;
     } else if (!set.absent.empty()) {
       text_ += sentence(" (") + set.absent.front().reason + ')';
@@ -148,8 +149,8 @@ inline std::string list_cpu_metrics() {
       lines::heading();
   for (metric const& each : metric_list{metric_source::perf}) {
     text += lines::of(each);
-    bool const counted = detail::find_perf_event(each.formula) != nullptr;
-    if (!counted) text += " = " + std::string(each.formula);
+    bool const counted = detail::find_perf_event(each.formula()) != nullptr;
+    if (!counted) text += " = " + std::string(each.formula());
     text += '\n';
   }
   return text;

@@ -7,7 +7,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>

@@ -14,7 +14,7 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>

@@ -149,15 +149,15 @@ class perf_request {
 
  private:
   void want(metric const& entry) {
-    if (wanted_.contains(entry.key)) return;
-    if (perf_event const* const event = find_perf_event(entry.formula)) {
+    if (wanted_.contains(entry.key())) return;
+    if (perf_event const* const event = find_perf_event(entry.formula())) {
       wishes_.push_back({event});
     } else {
-      for_each_name(entry.formula, [&](std::string_view key, bool) {
+      for_each_name(entry.formula(), [&](std::string_view key, bool) {
         if (metric const* const input = find_metric(key, metric_source::perf)) want(*input);
       });
     }
-    wanted_.emplace_back(entry.key);
+    wanted_.emplace_back(entry.key());
   }
 
   /// Requires: a counter of a metric that is wanted.
