@@ -202,15 +202,15 @@ class counter_table_builder {
     if (from.time && self) return "GPU busy time is known only with the ranges below";
     if (!from.uncounted.empty()) {
       if (counted_.passes_done < counted_.passes) {
-        return sentence("not reached: the program ended after ") + counted_.passes_done + " of " +
-               counted_.passes + " counting steps";
+        return sentence("not reached: the program ended after ")
+               << counted_.passes_done << " of " << counted_.passes << " counting steps";
       }
       return "CUPTI did not count " + from.uncounted;
     }
     for (std::size_t const counter : from.counters) {
       if (sums_.ranges(row, counter, scope) == 0) {
-        return sentence("launched nothing in the step that counted ") + sums_.name(counter) +
-               ", or CUPTI dropped it";
+        return sentence("launched nothing in the step that counted ")
+               << sums_.name(counter) << ", or CUPTI dropped it";
       }
       if (is_nan(sums_.value(row, counter, scope))) {
         return "CUPTI gave no value for " + sums_.name(counter);
@@ -253,8 +253,8 @@ class counter_table_builder {
     if (while_running()) {
       double const share = scheduled_share(row, from, scope);
       if (share >= 0.9995) return {};
-      return sentence("scaled: the hardware counted ") + human_percent(share, 1.0) +
-             " % of the time";
+      return sentence("scaled: the hardware counted ")
+             << human_percent(share, 1.0) << " % of the time";
     }
     std::string text;
     auto const add = [&text](std::string_view more) { add_part(text, more, "; "); };
@@ -270,18 +270,18 @@ class counter_table_builder {
       std::uint32_t const counted = sums_.counted(row, scope);
       if (counted > ranges) missing = larger(missing, counted - ranges);
       if (sums_.combine(counter) == metric_combine::mean && ranges > 1)
-        add(sentence("plain mean of ") + ranges + " ranges: CUPTI gives only the ratio");
+        add(sentence("plain mean of ") << ranges << " ranges: CUPTI gives only the ratio");
     }
     if (missing > 0) {
-      add(sentence("the counted steps differ: ") + missing +
-          " of its ranges have no value in one of them");
+      add(sentence("the counted steps differ: ")
+          << missing << " of its ranges have no value in one of them");
     }
     if (from.time && work.what != pass_agreement::kind::unknown) {
       std::uint64_t const timed = rows_[row].total.launches;
       if (timed != work.launches_min * table_.timed_steps ||
           timed != work.launches_max * table_.timed_steps) {
-        add(sentence("the counted step launched ") + work.launches_max + ", " + table_.timed_steps +
-            " timed ones " + timed);
+        add(sentence("the counted step launched ")
+            << work.launches_max << ", " << table_.timed_steps << " timed ones " << timed);
       }
     }
     if (from.time) add(time_remark(rows_[row].host.count(), metric.method));
@@ -297,11 +297,11 @@ class counter_table_builder {
     if (steps == 1) {
       text += "GPU time of one timed step";
     } else {
-      text += sentence("mean GPU time of ") + steps + " timed steps";
+      text += sentence("mean GPU time of ") << steps << " timed steps";
     }
     if (calls % steps != 0) {
-      text +=
-          sentence("; calls differ from step to step: ") + calls + " in " + steps + " timed steps";
+      text += sentence("; calls differ from step to step: ")
+              << calls << " in " << steps << " timed steps";
     }
     return text;
   }

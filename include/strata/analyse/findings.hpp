@@ -166,7 +166,7 @@ class finding_context {
   std::string gpus() const {
     std::size_t const worked = in_.roofline.devices;
     if (worked == 1) return "the GPU";
-    return sentence("the ") + worked + " GPUs";
+    return sentence("the ") << worked << " GPUs";
   }
   bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
   double per_step(std::size_t row, double total) const noexcept {

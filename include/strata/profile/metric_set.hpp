@@ -325,7 +325,7 @@ struct unknown_metric {
 
   /// "unknown metric 'l1_hit': did you mean l1_hit_rate?"
   std::string message() const {
-    std::string text = detail::sentence("unknown metric '") + name + '\'';
+    std::string text = detail::sentence("unknown metric '") << name << '\'';
     for (std::size_t i = 0; i < suggestions.size(); ++i) {
       text += (i == 0 ? ": did you mean " : i + 1 == suggestions.size() ? " or " : ", ");
       text += suggestions[i];

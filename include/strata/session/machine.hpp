@@ -50,7 +50,7 @@ class machine {
 #if defined(__linux__) || defined(__APPLE__)
     char here[4096];
     if (!path.empty() && path.front() != '/' && getcwd(here, sizeof here) != nullptr)
-      return sentence(here) + '/' + path;
+      return sentence(here) << '/' << path;
 #endif
     return path;
   }

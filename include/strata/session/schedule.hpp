@@ -198,9 +198,10 @@ class reported_windows {
     std::uint64_t const late = late_.exchange(0, memory_order_relaxed);
     if (late == 0) return {};
     return {errc::limit,
-            sentence("every=: ") + late + (late == 1 ? " window" : " windows") +
-                " left out since the report before: due while another one was counted or its "
-                "report was written; raise every="};
+            sentence("every=: ")
+                << late << (late == 1 ? " window" : " windows")
+                << " left out since the report before: due while another one was counted or its "
+                   "report was written; raise every="};
   }
 
   /// A session that ends without an open window: why it has no report; empty where earlier ones
@@ -213,10 +214,10 @@ class reported_windows {
                           : "nothing is reported: trigger= is looked at at the ends of "
                             "STRATA_STEP(), and the program has none";
     if (period_ != 0)
-      return sentence("nothing is reported: the program ended before step ") + due_ +
-             " (counted from 0), where the first window of every= begins";
-    return sentence("nothing is reported: nobody touched ") + path_ +
-           ", the file of trigger=, while the program ran its steps";
+      return sentence("nothing is reported: the program ended before step ")
+             << due_ << " (counted from 0), where the first window of every= begins";
+    return sentence("nothing is reported: nobody touched ")
+           << path_ << ", the file of trigger=, while the program ran its steps";
   }
 
   /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
@@ -266,9 +267,9 @@ class reported_windows {
 
   status problem() const {
     if (reason_ == 0) return {};
-    return {errc::input_output, sentence("trigger=") + path_ +
-                                    " cannot be looked at: " + std::strerror(reason_) +
-                                    "; no window begins until it can: make its directory, or name "
+    return {errc::input_output,
+            sentence("trigger=") << path_ << " cannot be looked at: " << std::strerror(reason_)
+                                 << "; no window begins until it can: make its directory, or name "
                                     "a file in another one"};
   }
 
@@ -321,15 +322,16 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
                             "STRATA_STEP(): nothing was recorded"};
   }
   if (wanted.has_schedule() && made.steps.empty()) {
-    return {errc::bad_argument, sentence("the schedule left no step: the program had ") + steps +
-                                    ", and the first one to keep is step " + plan.first_kept() +
-                                    " (counted from 0): lower skip, warmup or every"};
+    return {errc::bad_argument, sentence("the schedule left no step: the program had ")
+                                    << steps << ", and the first one to keep is step "
+                                    << plan.first_kept()
+                                    << " (counted from 0): lower skip, warmup or every"};
   }
   if (!never_counted) return {};
   return {errc::limit,
-          sentence("counters: the program ended before the first counting step, which is step ") +
-              plan.steps_before_counting() + (windows ? " of the window" : "") +
-              ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
+          sentence("counters: the program ended before the first counting step, which is step ")
+              << plan.steps_before_counting() << (windows ? " of the window" : "")
+              << ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
 }
 
 /// Calls of the program that are left out. `steps`: those that began in a thread while a step of
@@ -338,20 +340,23 @@ inline void explain_refused_calls(vec<status>& problems, std::uint64_t steps) {
   if (steps != 0) {
     problems.emplace_back(
         errc::bad_argument,
-        sentence() + steps + (steps == 1 ? " step" : " steps") +
-            " not counted: begun while another thread was within a step; put STRATA_STEP() into "
-            "one thread, and STRATA_RANGE() alone into the others");
+        sentence()
+            << steps << (steps == 1 ? " step" : " steps")
+            << " not counted: begun while another thread was within a step; put STRATA_STEP() into "
+               "one thread, and STRATA_RANGE() alone into the others");
   }
   if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {
     problems.emplace_back(errc::limit,
-                          sentence() + ranges +
-                              " range calls are left out: a signal handler made them while its "
-                              "thread was within Strata");
+                          sentence()
+                              << ranges
+                              << " range calls are left out: a signal handler made them while its "
+                                 "thread was within Strata");
   }
   if (std::uint64_t const values = block().values_refused.exchange(0)) {
     problems.emplace_back(errc::bad_argument,
-                          sentence("flops, bytes or tokens of ") + values +
-                              " range calls are left out: they were negative or not a number");
+                          sentence("flops, bytes or tokens of ")
+                              << values
+                              << " range calls are left out: they were negative or not a number");
   }
 }
 
