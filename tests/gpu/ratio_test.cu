@@ -5,7 +5,7 @@
 #include <set>
 #include <strata/analyse/counter_table.hpp>
 #include <strata/collect/cuda/ceiling_kernels.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/range.hpp>
 #include <string>
 
@@ -180,9 +180,9 @@ TEST_CASE("each ratio has a kernel") {
   for (bounds const& each : table) told.insert(each.metric);
   for (auto const source : {strata::metric_source::cupti, strata::metric_source::rates})
     for (strata::metric const& each : strata::metric_list{source})
-      if (each.unit == "%") {
-        INFO(each.key);
-        CHECK(told.count(std::string(each.key)) == 1);
+      if (each.unit() == "%") {
+        INFO(each.key());
+        CHECK(told.count(std::string(each.key())) == 1);
       }
 }
 

@@ -1,6 +1,6 @@
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/session/environment_session.hpp>
 
@@ -132,10 +132,10 @@ TEST_CASE("every metric of the catalogue can be configured alone, or is absent")
     CAPTURE(chip);
     chip_metrics host = open(chip);
     for (auto const& each : strata::metric_list()) {
-      CAPTURE(each.key);
-      metric_set const set = host.resolve({std::string(each.key)});
-      bool const there = set.find(each.key) != nullptr;
-      somewhere[std::string(each.key)] = somewhere[std::string(each.key)] || there;
+      CAPTURE(each.key());
+      metric_set const set = host.resolve({std::string(each.key())});
+      bool const there = set.find(each.key()) != nullptr;
+      somewhere[std::string(each.key())] = somewhere[std::string(each.key())] || there;
       CHECK(there != (set.absent.size() == 1));
       if (there) CHECK(passes_of(host, set, pass_layout::fewest_passes) >= 1);
     }
@@ -289,7 +289,7 @@ TEST_CASE("the list names every preset and metric") {
     CHECK(text.find('\n' + std::string(each.name) + ' ') != std::string::npos);
   }
   for (auto const& each : strata::metric_list()) {
-    CHECK(text.find('\n' + std::string(each.key) + ' ') != std::string::npos);
+    CHECK(text.find('\n' + std::string(each.key()) + ' ') != std::string::npos);
   }
   CHECK(text.find("without tensor_fp8: this chip lacks") != std::string::npos);
   CHECK(text.find('?') == text.find("?tensor_fp16"));  // all pass counts are known

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 #include <strata/analyse/counter_table.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -371,12 +371,12 @@ TEST_CASE("damaged and empty profiles") {
 TEST_CASE("rates are well made") {
   std::set<std::string_view> keys;
   for (metric const& each : metric_list{metric_source::rates}) {
-    CAPTURE(each.key);
-    CHECK(keys.insert(each.key).second);
-    CHECK(find_metric(each.key) == nullptr);
-    CHECK(find_preset(each.key) == nullptr);
-    CHECK_FALSE(each.meaning.empty());
-    std::string_view rest = each.formula;
+    CAPTURE(each.key());
+    CHECK(keys.insert(each.key()).second);
+    CHECK(find_metric(each.key()) == nullptr);
+    CHECK(find_preset(each.key()) == nullptr);
+    CHECK_FALSE(each.meaning().empty());
+    std::string_view rest = each.formula();
     while (!rest.empty()) {
       std::string_view const one = detail::take_until(rest, "|");
       detail::for_each_name(one, [&](std::string_view name, bool) {

@@ -1,5 +1,4 @@
 #include <doctest/doctest.h>
-#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/report/csv.hpp>
 #include <strata/report/json.hpp>

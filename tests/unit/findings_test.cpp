@@ -5,7 +5,7 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/html.hpp>

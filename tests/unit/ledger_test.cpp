@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/ledger.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 #include <strata/analyse/counter_sums.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/session/environment_session.hpp>
 
@@ -82,14 +82,14 @@ TEST_CASE("formulas") {
 TEST_CASE("every entry of the catalogue is well made") {
   std::set<std::string_view> keys;
   for (strata::metric const& each : strata::metric_list()) {
-    CAPTURE(each.key);
-    CHECK(keys.insert(each.key).second);
-    CHECK_FALSE(strata::detail::is_cupti_name(each.key));
-    CHECK(strata::find_preset(each.key) == nullptr);
-    CHECK_FALSE(each.unit.empty());
-    CHECK_FALSE(each.meaning.empty());
+    CAPTURE(each.key());
+    CHECK(keys.insert(each.key()).second);
+    CHECK_FALSE(strata::detail::is_cupti_name(each.key()));
+    CHECK(strata::find_preset(each.key()) == nullptr);
+    CHECK_FALSE(each.unit().empty());
+    CHECK_FALSE(each.meaning().empty());
     bool divided = false;
-    std::string_view rest = each.formula;
+    std::string_view rest = each.formula();
     while (!rest.empty()) {
       std::string_view const one = strata::detail::take_until(rest, "|");
       divided = divided || one.find('/') != std::string_view::npos;
@@ -349,7 +349,7 @@ TEST_CASE(
     "the list of the CPU's metrics has every key, and formulas of those that are not counted") {
   std::string const text = strata::list_cpu_metrics();
   for (auto const& each : strata::metric_list{strata::metric_source::perf})
-    CHECK(text.find('\n' + std::string(each.key) + ' ') != std::string::npos);
+    CHECK(text.find('\n' + std::string(each.key()) + ' ') != std::string::npos);
   CHECK(text.find("cpu_ipc                           instructions/cycle  cpu     instructions in a "
                   "cycle = cpu_instructions / cpu_cycles\n") != std::string::npos);
   CHECK(text.find("perf__") == std::string::npos);

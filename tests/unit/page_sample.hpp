@@ -6,7 +6,7 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/report/html.hpp>
 

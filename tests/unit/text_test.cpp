@@ -36,6 +36,31 @@ std::string fixed(double value, int decimals) {
 
 }  // namespace
 
+TEST_CASE("a sentence takes texts, letters and numbers of every width in turn") {
+  std::string const long_name(100, 'n');
+  std::string const text = sentence("a ")
+                           << std::uint8_t{200} << ' ' << long_name << ' '
+                           << std::numeric_limits<std::int64_t>::min() << ' '
+                           << std::numeric_limits<std::uint64_t>::max() << std::string_view("!");
+  CHECK(text == "a 200 " + long_name + " -9223372036854775808 18446744073709551615!");
+  sentence named;
+  named << "one" << ',';
+  CHECK(std::string_view(named << 2) == "one,2");
+  CHECK(std::string(sentence(std::string("moved")) << '.') == "moved.");
+}
+
+TEST_CASE("a whole number is all of its text, and has 32 bits at most") {
+  std::uint32_t read = 7;
+  for (std::string_view const none : {"", " 1", "1 ", "-1", "+1", "1x", "0x1", "4294967296",
+                                      "18446744073709551617", "100000000000000000000000"}) {
+    CAPTURE(none);
+    CHECK_FALSE(read_number(none, read));
+    CHECK(read == 7);
+  }
+  CHECK((read_number("4294967295", read) && read == 4294967295u));
+  CHECK((read_number("0010", read) && read == 10));
+}
+
 TEST_CASE("a writer puts numbers as they are") {
   CHECK(text_of([](text_writer& out) {
           out.integer((std::numeric_limits<std::int64_t>::min)());

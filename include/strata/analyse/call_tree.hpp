@@ -386,7 +386,7 @@ class call_tree_builder {
       if (row.index == any_index)
         row.path += "[*]";
       else if (row.index != no_index)
-        row.path += '[' + std::to_string(row.index) + ']';
+        row.path += sentence("[") << row.index << ']';
     }
   }
 

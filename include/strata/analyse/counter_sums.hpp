@@ -299,16 +299,17 @@ class pass_agreement {
     std::string text() const {
       std::string said;
       if (what == kind::varying) {
-        said = "varying: the counting steps ran the same kernels with other grids, " +
-               fixed_string(threads_min, 0) + " to " + fixed_string(threads_max, 0) + " threads";
+        said = sentence("varying: the counting steps ran the same kernels with other grids, ")
+               << fixed_string(threads_min, 0) << " to " << fixed_string(threads_max, 0)
+               << " threads";
       } else if (what == kind::inconsistent) {
-        said = "inconsistent: the counting steps ran other kernels, " +
-               std::to_string(launches_min) + " to " + std::to_string(launches_max) + " launches";
+        said = sentence("inconsistent: the counting steps ran other kernels, ")
+               << launches_min << " to " << launches_max << " launches";
       }
       if (foreign != 0) {
         add_part(said,
-                 std::to_string(foreign) + (foreign == 1 ? " launch" : " launches") +
-                     " of other threads counted with it",
+                 sentence() << foreign << (foreign == 1 ? " launch" : " launches")
+                            << " of other threads counted with it",
                  "; ");
       }
       return said;

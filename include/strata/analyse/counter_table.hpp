@@ -10,7 +10,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 
 #include <cstddef>
@@ -113,7 +113,7 @@ class counter_table_builder {
       resolved_metric const& each = set.metrics[i];
       inputs const& from = formulas_.inputs_of(i);
       counter_metric made{each, method_of(each, from), {}, passes_of(from), {}};
-      if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning;
+      if (metric const* const entry = find_entry(each.key)) made.meaning = entry->meaning();
       if (from.time && !each.derived) made.formula.clear();
       table_.metrics.push_back(std::move(made));
     }
@@ -121,9 +121,9 @@ class counter_table_builder {
       counter_metric made;
       made.key = each.key;
       if (metric const* const entry = find_entry(each.key)) {
-        made.unit = entry->unit;
+        made.unit = entry->unit();
         made.level = entry->level;
-        made.meaning = entry->meaning;
+        made.meaning = entry->meaning();
         if (entry->combine == metric_combine::ratio) made.method = counter_method::derived;
       }
       if (while_running()) made.passes = {0};
@@ -202,15 +202,15 @@ class counter_table_builder {
     if (from.time && self) return "GPU busy time is known only with the ranges below";
     if (!from.uncounted.empty()) {
       if (counted_.passes_done < counted_.passes) {
-        return "not reached: the program ended after " + std::to_string(counted_.passes_done) +
-               " of " + std::to_string(counted_.passes) + " counting steps";
+        return sentence("not reached: the program ended after ")
+               << counted_.passes_done << " of " << counted_.passes << " counting steps";
       }
       return "CUPTI did not count " + from.uncounted;
     }
     for (std::size_t const counter : from.counters) {
       if (sums_.ranges(row, counter, scope) == 0) {
-        return "launched nothing in the step that counted " + sums_.name(counter) +
-               ", or CUPTI dropped it";
+        return sentence("launched nothing in the step that counted ")
+               << sums_.name(counter) << ", or CUPTI dropped it";
       }
       if (is_nan(sums_.value(row, counter, scope))) {
         return "CUPTI gave no value for " + sums_.name(counter);
@@ -253,7 +253,8 @@ class counter_table_builder {
     if (while_running()) {
       double const share = scheduled_share(row, from, scope);
       if (share >= 0.9995) return {};
-      return "scaled: the hardware counted " + human_percent(share, 1.0) + " % of the time";
+      return sentence("scaled: the hardware counted ")
+             << human_percent(share, 1.0) << " % of the time";
     }
     std::string text;
     auto const add = [&text](std::string_view more) { add_part(text, more, "; "); };
@@ -269,18 +270,18 @@ class counter_table_builder {
       std::uint32_t const counted = sums_.counted(row, scope);
       if (counted > ranges) missing = larger(missing, counted - ranges);
       if (sums_.combine(counter) == metric_combine::mean && ranges > 1)
-        add("plain mean of " + std::to_string(ranges) + " ranges: CUPTI gives only the ratio");
+        add(sentence("plain mean of ") << ranges << " ranges: CUPTI gives only the ratio");
     }
     if (missing > 0) {
-      add("the counted steps differ: " + std::to_string(missing) +
-          " of its ranges have no value in one of them");
+      add(sentence("the counted steps differ: ")
+          << missing << " of its ranges have no value in one of them");
     }
     if (from.time && work.what != pass_agreement::kind::unknown) {
       std::uint64_t const timed = rows_[row].total.launches;
       if (timed != work.launches_min * table_.timed_steps ||
           timed != work.launches_max * table_.timed_steps) {
-        add("the counted step launched " + std::to_string(work.launches_max) + ", " +
-            std::to_string(table_.timed_steps) + " timed ones " + std::to_string(timed));
+        add(sentence("the counted step launched ")
+            << work.launches_max << ", " << table_.timed_steps << " timed ones " << timed);
       }
     }
     if (from.time) add(time_remark(rows_[row].host.count(), metric.method));
@@ -293,11 +294,14 @@ class counter_table_builder {
   std::string time_remark(std::uint64_t calls, counter_method method) const {
     std::uint64_t const steps = table_.timed_steps;
     std::string text = method == counter_method::timed ? "" : "counted in one step, ";
-    text += steps == 1 ? "GPU time of one timed step"
-                       : "mean GPU time of " + std::to_string(steps) + " timed steps";
+    if (steps == 1) {
+      text += "GPU time of one timed step";
+    } else {
+      text += sentence("mean GPU time of ") << steps << " timed steps";
+    }
     if (calls % steps != 0) {
-      text += "; calls differ from step to step: " + std::to_string(calls) + " in " +
-              std::to_string(steps) + " timed steps";
+      text += sentence("; calls differ from step to step: ")
+              << calls << " in " << steps << " timed steps";
     }
     return text;
   }

@@ -12,7 +12,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
 #include <string>
@@ -68,19 +68,20 @@ class finding_rules : private kernel_rules {
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
   std::string idle_title(idle_time const& each, range_row const& row) const {
-    std::string const idle = "the GPU is idle for " + time(each.ns) + " of a step while ";
+    std::string const idle = sentence("the GPU is idle for ")
+                             << time(each.ns) << " of a step while ";
     double const kernels = per_step(each.row, row.self.kernels);
     switch (each.cause) {
       case idle_cause::launch:
         if (!(kernels > 0.0)) return idle + "the host launches";
-        return idle + "the host launches " + count(kernels) + " kernels of " +
-               time(per_step(each.row, row.self.kernel_ns) / kernels);
+        return sentence(idle) << "the host launches " << count(kernels) << " kernels of "
+                              << time(per_step(each.row, row.self.kernel_ns) / kernels);
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
         if (row.self.allocations == 0) return idle + "the host frees memory";
-        return idle + "the host allocates and frees memory, " +
-               count(per_step(each.row, row.self.allocations)) + " times a step";
+        return sentence(idle) << "the host allocates and frees memory, "
+                              << count(per_step(each.row, row.self.allocations)) << " times a step";
       case idle_cause::host_work:
         return idle + "the program computes on the CPU";
       default:
@@ -102,10 +103,11 @@ class finding_rules : private kernel_rules {
       if (!is_dear(cost) || found++ == most_of_a_rule) continue;
       finding& made =
           add(by, each.row, cost,
-              "the host copies " + bytes_text(each.bytes) +
-                  (each.to_device ? " to the GPU in " : " from the GPU in ") + count(each.count) +
-                  (by.apart ? " copies a step through pageable memory" : " copies a step") +
-                  ", with no kernel at the same time for " + time(each.alone_ns));
+              sentence("the host copies ")
+                  << bytes_text(each.bytes)
+                  << (each.to_device ? " to the GPU in " : " from the GPU in ") << count(each.count)
+                  << (by.apart ? " copies a step through pageable memory" : " copies a step")
+                  << ", with no kernel at the same time for " << time(each.alone_ns));
       prove(made, each.to_device ? "h2d_bytes" : "d2h_bytes", each.bytes, "B");
       prove(made, "gpu_copy_self_ns", each.ns, "ns");
       prove(made, "copies_self", each.count, "");
@@ -138,8 +140,8 @@ class finding_rules : private kernel_rules {
     }
     finding& made =
         add(by, dearest, cost,
-            "kernels of " + std::to_string(streams) + " streams run one after the other, each on " +
-                percent(filled / all) + " of the SMs");
+            sentence("kernels of ") << streams << " streams run one after the other, each on "
+                                    << percent(filled / all) << " of the SMs");
     prove(made, "streams", static_cast<double>(streams), "");
     prove(made, "gpu_kernel_ns", all, "ns");
     prove(made, "overlap_ns", steps.overlap_ns, "ns");
@@ -161,9 +163,10 @@ class finding_rules : private kernel_rules {
       double const ns = in_.roofline.limits[row].time_ns;
       if (!is_dear(ns) || (counted < 1.25 * declared && counted > 0.8 * declared)) continue;
       bool const more = counted > declared;
-      finding& made = add(by, row, more ? ns * (1.0 - declared / counted) : 0.0,
-                          "the range counts " + fixed_string(counted / declared, 2) +
-                              " times the operations that it declares");
+      finding& made =
+          add(by, row, more ? ns * (1.0 - declared / counted) : 0.0,
+              sentence("the range counts ") << fixed_string(counted / declared, 2)
+                                            << " times the operations that it declares");
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
     }
@@ -196,13 +199,13 @@ class finding_rules : private kernel_rules {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
       roofline_point const& each = *above[i];
-      std::string title = "the range is above its roof, " +
-                          percent(each.time_at_roof_ns / each.time_ns) + " of " +
-                          std::string(each.level) + "'s or of its operations', from " +
-                          std::string(to_string(each.evidence)) + " work: this is no result";
+      std::string title = sentence("the range is above its roof, ")
+                          << percent(each.time_at_roof_ns / each.time_ns) << " of " << each.level
+                          << "'s or of its operations', from " << to_string(each.evidence)
+                          << " work: this is no result";
       if (each.level == "HBM") title += cleared_by_driver(each.row);
       if (above.size() > most_of_a_rule)
-        title += ", the longest of ranges above their roofs: " + std::to_string(above.size());
+        title += sentence(", the longest of ranges above their roofs: ") << above.size();
       finding& made = add(by, each.row, 0.0, std::move(title));
       prove(made, "time_at_roof_ns", each.time_at_roof_ns, "ns");
       prove(made, "gpu_busy_ns", each.time_ns, "ns");
@@ -215,7 +218,8 @@ class finding_rules : private kernel_rules {
       for (std::size_t row = 0; row < in_.counters->rows && row < rows_.size(); ++row) {
         double const value = in_.counters->at(row, i, counter_scope::total).value;
         if (!(value > 105.0) || !is_dear(in_.roofline.limits[row].time_ns)) continue;
-        std::string title = metric.key + " is " + fixed_string(value, 0) + " %: this is no result";
+        std::string title = sentence(metric.key)
+                            << " is " << fixed_string(value, 0) << " %: this is no result";
         if (metric.key == "hbm_of_peak") title += cleared_by_driver(row);
         finding& made = add(by, row, 0.0, std::move(title));
         metric_entry_evidence(made, metric.key, value);
@@ -227,7 +231,7 @@ class finding_rules : private kernel_rules {
   }
   /// Keys live in the catalogue, which outlives the counter table.
   static void metric_entry_evidence(finding& of, std::string_view key, double value) {
-    if (metric const* const entry = find_entry(key)) prove(of, entry->key, value, "%");
+    if (metric const* const entry = find_entry(key)) prove(of, entry->key(), value, "%");
   }
 
   bool untrusted(finding_rule const& by) {
@@ -256,8 +260,8 @@ class finding_rules : private kernel_rules {
     double cost_of_step = in_.steps.per_step(ns) / threads;
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     finding& made = add(by, 0, cost_of_step,
-                        "the recording itself takes " + percent(ns / window) +
-                            " of the recorded time of its threads");
+                        sentence("the recording itself takes ")
+                            << percent(ns / window) << " of the recorded time of its threads");
     prove(made, "own_ns", in_.steps.per_step(ns), "ns");
     return true;
   }
@@ -266,8 +270,8 @@ class finding_rules : private kernel_rules {
     steps_summary const& steps = in_.steps;
     if (!steps.from_steps || steps.count < 3 || steps.first_ns < 3.0 * steps.p50_ns) return true;
     finding& made = add(by, 0, 0.0,
-                        "the first recorded step takes " + time(steps.first_ns) +
-                            ", the median one " + time(steps.p50_ns));
+                        sentence("the first recorded step takes ")
+                            << time(steps.first_ns) << ", the median one " << time(steps.p50_ns));
     prove(made, "first_ns", steps.first_ns, "ns");
     prove(made, "p50_ns", steps.p50_ns, "ns");
     return true;
@@ -329,10 +333,10 @@ class finding_rules : private kernel_rules {
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));
       auto const p95 = static_cast<double>(worst.host.quantile(0.95));
       bool const one = worst.path == rows_[row].path;
-      finding& made =
-          add(by, row, cost,
-              "calls of " + (one ? "one range" : worst.path) + " differ: the median takes " +
-                  time(p50) + ", one of twenty more than " + time(p95));
+      finding& made = add(by, row, cost,
+                          sentence("calls of ")
+                              << (one ? "one range" : worst.path) << " differ: the median takes "
+                              << time(p50) << ", one of twenty more than " << time(p95));
       prove(made, "host_p50_ns", p50, "ns");
       prove(made, "host_p95_ns", p95, "ns");
       prove(made, "host_mean_ns", worst.host.mean(), "ns");
@@ -350,19 +354,22 @@ class finding_rules : private kernel_rules {
     std::string const whole = steps.from_steps ? "step" : "run";
     if (busy >= 0.7) return bound_by_kernels(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
-      return gpus() + (in_.roofline.devices > 1 ? " are" : " is") + " busy for " + percent(busy) +
-             " of the " + whole + ": why idle otherwise is not known, raise buffers= or log=";
+      return sentence(gpus()) << (in_.roofline.devices > 1 ? " are" : " is") << " busy for "
+                              << percent(busy) << " of the " << whole
+                              << ": why idle otherwise is not known, raise buffers= or log=";
     return bound_by_host(whole, busy) + rest_of_run();
   }
   std::string longest_on_host() const {
     std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
-    std::string const first =
-        in_.steps.without_first
-            ? "; the first step, " + time(in_.steps.first_ns) + ", is in it: warmup=1 leaves it out"
-            : "";
+    std::string first;
+    if (in_.steps.without_first)
+      first = sentence("; the first step, ")
+              << time(in_.steps.first_ns) << ", is in it: warmup=1 leaves it out";
     double const mean = in_.steps.mean_ns;
     auto const part = [&](double ns) {
-      return time(ns) + whole + (ns <= mean ? " (" + percent(ns / mean) + ")" : "");
+      std::string text = time(ns) + whole;
+      if (ns <= mean) text += sentence(" (") << percent(ns / mean) << ")";
+      return text;
     };
     std::size_t longest = 0;
     double most = 0.0;
@@ -377,10 +384,10 @@ class finding_rules : private kernel_rules {
     if (longest == 0) return {};
     double const rest = mean - marked;
     if (rest > most && rest > 0.1 * mean)
-      return "host times only: " + part(rest) +
-             " is in no range: mark what the program does there" + first;
-    return "host times only: " + rows_[longest].path + " takes the longest by itself, " +
-           part(most) + first;
+      return sentence("host times only: ")
+             << part(rest) << " is in no range: mark what the program does there" << first;
+    return sentence("host times only: ")
+           << rows_[longest].path << " takes the longest by itself, " << part(most) << first;
   }
   /// What the sentence leaves out: a dear first step; without steps what is before the first work
   /// on the device, and after the last.
@@ -388,7 +395,8 @@ class finding_rules : private kernel_rules {
     double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
     if (in_.steps.from_steps) return in_.steps.without_first ? "; without the first step" : "";
     if (!(rest > 0.1)) return {};
-    return "; before its first work and after its last " + percent(rest) + " of the run";
+    return sentence("; before its first work and after its last ")
+           << percent(rest) << " of the run";
   }
   std::string bound_by_kernels(std::string const& whole, double busy) const {
     std::size_t dearest = 0;
@@ -398,12 +406,13 @@ class finding_rules : private kernel_rules {
     for (std::size_t i = 1; i < rows_.size(); ++i)
       if (busy_in(i) > busy_in(dearest)) dearest = i;
     bool const many = in_.roofline.devices > 1;
-    std::string text = gpus() + (many ? " bound the " : " bounds the ") + whole + ": " +
-                       (many ? "at least one" : "it") + " is busy for " + percent(busy) + " of it";
+    std::string text = sentence(gpus()) << (many ? " bound the " : " bounds the ") << whole << ": "
+                                        << (many ? "at least one" : "it") << " is busy for "
+                                        << percent(busy) << " of it";
     if (dearest == 0) return text;
     text += ", the longest in " + rows_[dearest].path;
     std::string const& limit = in_.roofline.limits[dearest].text;
-    return limit.empty() ? text : text + " (" + limit + ")";
+    return limit.empty() ? text : sentence(text) << " (" << limit << ")";
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
   std::string bound_by_host(std::string const& whole, double busy) const {
@@ -413,13 +422,13 @@ class finding_rules : private kernel_rules {
                                          "allocations",
                                          "copies",
                                          "gaps between queued work"};
-    std::string const share = gpus() + (in_.roofline.devices > 1 ? " are" : " is") + " idle for " +
-                              percent(1.0 - busy) + " of ";
+    std::string const share = sentence(gpus()) << (in_.roofline.devices > 1 ? " are" : " is")
+                                               << " idle for " << percent(1.0 - busy) << " of ";
     for (std::size_t i = 0; i < 6; ++i)
       if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * active_idle_ns())
-        return std::string(what[i]) + " bound the " + whole + ": " + share +
-               "it, most of that for them";
-    return share + "the " + whole + ", for several causes";
+        return sentence(what[i]) << " bound the " << whole << ": " << share
+                                 << "it, most of that for them";
+    return sentence(share) << "the " << whole << ", for several causes";
   }
 };
 

@@ -12,7 +12,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -166,7 +165,8 @@ class finding_context {
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
   std::string gpus() const {
     std::size_t const worked = in_.roofline.devices;
-    return worked > 1 ? "the " + std::to_string(worked) + " GPUs" : "the GPU";
+    if (worked == 1) return "the GPU";
+    return sentence("the ") << worked << " GPUs";
   }
   bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
   double per_step(std::size_t row, double total) const noexcept {

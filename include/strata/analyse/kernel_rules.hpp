@@ -9,7 +9,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
 #include <string>
@@ -76,8 +76,9 @@ class kernel_rules : protected finding_context {
       double const cost = alone * (1.0 - each.blocks_mean / multiprocessors_);
       if (!is_dear(cost) || explained_[row] > 0.3 * ns || has_overlap(row)) continue;
       finding& made = add_kernels(by, row, cost,
-                                  each.short_name + " has " + count(each.blocks_mean) +
-                                      " blocks for " + count(multiprocessors_) + " SMs");
+                                  sentence(each.short_name)
+                                      << " has " << count(each.blocks_mean) << " blocks for "
+                                      << count(multiprocessors_) << " SMs");
       prove(made, "blocks_mean", each.blocks_mean, "");
       prove(made, "multiprocessors", multiprocessors_, "");
       prove(made, "total_ns", ns, "ns");
@@ -150,8 +151,9 @@ class kernel_rules : protected finding_context {
       if (!(more > 0.3 * wavefronts) || !is_dear(cost)) return;
       finding& made =
           add_kernels(by, row, cost,
-                      "shared memory takes " + count(wavefronts / (wavefronts - more)) +
-                          " times as many wavefronts as it would without bank conflicts");
+                      sentence("shared memory takes ")
+                          << count(wavefronts / (wavefronts - more))
+                          << " times as many wavefronts as it would without bank conflicts");
       prove(made, "shared_wavefronts", wavefronts, "wavefronts");
       prove_own(made, row, "shared_bank_conflicts", "conflicts");
       prove_own(made, row, "shared_load_bytes", "B");
@@ -187,8 +189,9 @@ class kernel_rules : protected finding_context {
       double const best = larger(flops / in_.roofline.rate_of("TF32 tensor") * 1e9, hbm_ns);
       if (!is_dear(ns - best)) return;
       finding& made = add_kernels(by, row, ns - best,
-                                  "multiply-adds in FP32 at " + percent(fp32_ns / ns) +
-                                      " of its roof while the tensor cores are idle");
+                                  sentence("multiply-adds in FP32 at ")
+                                      << percent(fp32_ns / ns)
+                                      << " of its roof while the tensor cores are idle");
       prove(made, "flop_fp32", flops, "FLOP");
       prove_own(made, row, "ffma", "instructions");
       prove(made, "tensor_flop", tensor, "FLOP");
@@ -204,8 +207,9 @@ class kernel_rules : protected finding_context {
       if (!leaf || !(declared > 0.0) || !(counted > 1.5 * declared) || !is_dear(cost)) return;
       if (!(cost > 0.2 * ns)) return;
       finding& made = add_kernels(by, row, cost,
-                                  "device memory moves " + count(counted / declared) +
-                                      " times the bytes that the range declares");
+                                  sentence("device memory moves ")
+                                      << count(counted / declared)
+                                      << " times the bytes that the range declares");
       prove(made, "hbm_bytes", counted, "B");
       prove(made, "bytes", declared, "B");
     });
@@ -218,9 +222,10 @@ class kernel_rules : protected finding_context {
       if (nearest == nullptr || !nearest->memory || limit.above_roof) return;
       double const cost = ns * (1.0 - limit.fraction() / reachable(limit));
       if (limit.fraction() < 0.5 || !is_dear(cost) || explained_[row] > 0.3 * ns) return;
-      finding& made = add_kernels(by, row, cost,
-                                  "its kernels are bound by " + std::string(limit.roof) + ", at " +
-                                      percent(limit.fraction()) + " of its roof");
+      finding& made =
+          add_kernels(by, row, cost,
+                      sentence("its kernels are bound by ")
+                          << limit.roof << ", at " << percent(limit.fraction()) << " of its roof");
       prove(made, "time_at_roof_ns", limit.roof_ns, "ns");
       prove(made, "gpu_kernel_self_ns", ns, "ns");
       prove_own(made, row, "hbm_bytes", "B");
@@ -266,8 +271,9 @@ class kernel_rules : protected finding_context {
       if (!is_dear(cost)) return;
       finding& made = add_kernels(
           by, row, cost,
-          kernel->short_name + " fills " + percent(fits.occupancy) +
-              " of an SM's warps at most: its blocks take too much of the " + std::string(fits.by));
+          sentence(kernel->short_name)
+              << " fills " << percent(fits.occupancy)
+              << " of an SM's warps at most: its blocks take too much of the " << fits.by);
       prove_own(made, row, "achieved_occupancy", "%");
       prove(made, "registers_per_thread", kernel->registers_per_thread, "");
       prove(made, "shared_bytes",
@@ -284,8 +290,9 @@ class kernel_rules : protected finding_context {
       if (!(waves > 1.0) || waves > 3.0 || cost < 0.25 * ns || explained_[row] > 0.3 * ns) return;
       if (!is_dear(cost)) return;
       finding& made = add_kernels(by, row, cost,
-                                  kernel->short_name + " has " + fixed_string(waves, 2) +
-                                      " waves of blocks: the last one leaves most SMs idle");
+                                  sentence(kernel->short_name)
+                                      << " has " << fixed_string(waves, 2)
+                                      << " waves of blocks: the last one leaves most SMs idle");
       prove(made, "blocks_mean", kernel->blocks_mean, "");
       prove(made, "blocks_at_a_time", kernel->blocks_mean / waves, "");
     });
@@ -295,17 +302,18 @@ class kernel_rules : protected finding_context {
     return each_counted("issue_rate", [&](std::size_t row, double ns) {
       double const cost = ns * (1.0 - load(row).fraction() / reachable(load(row)));
       if (!is_slow(row, ns) || !is_dear(cost)) return;
-      finding& made = add_kernels(by, row, cost,
-                                  "its kernels wait: " + percent(load(row).fraction()) +
-                                      " of the nearest roof, an instruction in " +
-                                      percent(own(row, "issue_rate") / 100.0) + " of the cycles");
+      finding& made = add_kernels(
+          by, row, cost,
+          sentence("its kernels wait: ")
+              << percent(load(row).fraction()) << " of the nearest roof, an instruction in "
+              << percent(own(row, "issue_rate") / 100.0) << " of the cycles");
       prove_own(made, row, "issue_rate", "%");
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
       for (metric const& each : metric_list()) {
-        if (each.key.substr(0, 6) != "stall_" || !ends_with(each.key, "_share")) continue;
-        double const share = own(row, each.key);
-        if (share > 20.0) prove(made, each.key, share, "%");
+        if (each.key().substr(0, 6) != "stall_" || !ends_with(each.key(), "_share")) continue;
+        double const share = own(row, each.key());
+        if (share > 20.0) prove(made, each.key(), share, "%");
         if (share == share) made.needs = {};
       }
     });

@@ -109,10 +109,10 @@ class row_details {
   }
 
   static std::string shape_text(attribute_record const& attribute) {
-    std::string text;
+    sentence text;
     for (std::uint32_t i = 0; i < rank_of(attribute); ++i) {
-      if (i != 0) text += 'x';
-      text += std::to_string(attribute.dimensions[i]);
+      if (i != 0) text << 'x';
+      text << attribute.dimensions[i];
     }
     return text;
   }

@@ -411,7 +411,7 @@ class roofline_builder {
     } else if (copies > time / 2) {
       limit.text = "copies";
     } else if (limit.fraction() >= close) {
-      limit.text = std::string(limit.roof) + ' ' + fixed_string(100.0 * limit.fraction(), 0) + " %";
+      limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
     } else if (host > 2.0 * time && row.total.kernels > 0 &&
                row.total.kernel_ns < 20'000 * static_cast<std::int64_t>(row.total.kernels)) {
       limit.text = "launch";

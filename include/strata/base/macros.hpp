@@ -76,14 +76,13 @@
 #define STRATA_DETAIL_COLD_CODE \
   STRATA_DETAIL_PUSH_CODE \
   STRATA_DETAIL_PRAGMA(GCC optimize( \
-      "Os,no-omit-frame-pointer,no-var-tracking,no-var-tracking-assignments,no-tree-bit-ccp,no-tree-ch," \
-      "no-tree-copy-prop,no-tree-dominator-opts,no-tree-dse,no-tree-fre,no-tree-loop-optimize," \
-      "no-tree-pre,no-tree-pta,no-tree-sink,no-tree-slsr,no-tree-ter,no-tree-vrp," \
-      "no-code-hoisting,no-store-merging,no-thread-jumps,no-ipa-cp,no-ipa-icf,no-ipa-ra,no-ipa-sra," \
-      "no-cprop-registers,no-crossjumping,no-cse-follow-jumps,no-dce,no-dse,no-expensive-optimizations," \
-      "no-forward-propagate,no-gcse,no-if-conversion,no-if-conversion2,no-ipa-modref," \
-      "no-ipa-profile,no-ipa-pure-const,no-ipa-reference,no-rerun-cse-after-loop," \
-      "no-schedule-insns2"))
+      "Os,no-omit-frame-pointer,no-var-tracking,no-var-tracking-assignments,no-tree-bit-ccp," \
+      "no-tree-ch,no-tree-copy-prop,no-tree-dominator-opts,no-tree-dse,no-tree-fre," \
+      "no-tree-loop-optimize,no-tree-pre,no-tree-pta,no-tree-sink,no-tree-slsr,no-tree-vrp," \
+      "no-code-hoisting,no-thread-jumps,no-ipa-cp,no-ipa-icf,no-ipa-ra,no-ipa-sra," \
+      "no-cse-follow-jumps,no-dce,no-dse,no-expensive-optimizations,no-forward-propagate," \
+      "no-gcse,no-if-conversion,no-if-conversion2,no-ipa-modref,no-ipa-profile," \
+      "no-ipa-pure-const,no-ipa-reference,no-rerun-cse-after-loop,no-schedule-insns2"))
 #define STRATA_DETAIL_HOT_CODE STRATA_DETAIL_PUSH_CODE _Pragma("GCC reset_options")
 #define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 // clang-format on

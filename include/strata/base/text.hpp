@@ -93,6 +93,19 @@ inline bool read_double(std::string_view text, double& to) {
 #endif
 }
 
+/// The whole number that all of a text is; false where it is none, or has more than 32 bits.
+inline bool read_number(std::string_view text, std::uint32_t& to) noexcept {
+  constexpr std::uint64_t most = 0xffffffff;
+  std::uint64_t value = 0;
+  for (char const c : text) {
+    if (c < '0' || c > '9' || value > most) return false;
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  if (text.empty() || value > most) return false;
+  to = static_cast<std::uint32_t>(value);
+  return true;
+}
+
 /// What the C library printed, with a point where the locale has something else.
 inline char* without_locale(char* first, char* last) noexcept {
   char* to = first;
@@ -167,6 +180,35 @@ inline std::string_view trimmed(std::string_view text) noexcept {
   while (!text.empty() && blanks.find(text.back()) != blanks.npos) text.remove_suffix(1);
   return text;
 }
+
+/// A text of parts, as in `sentence("pass ") << pass << " of " << passes`. What is added goes into
+/// the same text: the standard library's + makes one more at each step, and code to destroy it.
+class sentence {
+ public:
+  sentence() = default;
+  explicit sentence(std::string&& begin) noexcept : text_(std::move(begin)) {}
+  explicit sentence(std::string_view begin) : text_(begin) {}
+  explicit sentence(char const* begin) : text_(begin) {}
+  sentence(sentence const&) = delete;
+  sentence& operator=(sentence const&) = delete;
+
+  sentence& operator<<(char const* part) { return text_.append(part), *this; }
+  sentence& operator<<(std::string const& part) { return text_.append(part), *this; }
+  sentence& operator<<(std::string_view part) { return text_.append(part), *this; }
+  sentence& operator<<(char part) { return text_.push_back(part), *this; }
+  template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
+  sentence& operator<<(Integer number) {
+    char digits[longest_number];
+    text_.append(digits, integer_text(digits, number));
+    return *this;
+  }
+
+  operator std::string() noexcept { return std::move(text_); }
+  operator std::string_view() const noexcept { return text_; }
+
+ private:
+  std::string text_;
+};
 
 /// Appends to a list in a text, as in `a, b`. What is empty is no part.
 inline void add_part(std::string& list, std::string_view part, char const* between = ", ") {

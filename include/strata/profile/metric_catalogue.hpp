@@ -3,11 +3,9 @@
 #define STRATA_PROFILE_METRIC_CATALOGUE_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 STRATA_DETAIL_COLD_CODE
@@ -42,252 +40,318 @@ struct metric_catalogue {
   static const metric rates[];
 };
 
-#define STRATA_DETAIL_STALL(NAME, MEANING)                                                         \
-  {"stall_" NAME,        "warp cycles", lv::sm, by::sum, "smsp__warps_issue_stalled_" NAME ".sum", \
-   "warps that " MEANING},                                                                         \
-  {                                                                                                \
-    "stall_" NAME "_share", "%", lv::sm, by::ratio, "100 * stall_" NAME " / scheduler_warps",      \
-        "share of warps that " MEANING                                                             \
+#define STRATA_DETAIL_STALL(NAME, MEANING)                                                       \
+  {"stall_" NAME " [warp cycles] = smsp__warps_issue_stalled_" NAME ".sum: warps that " MEANING, \
+   lv::sm, by::sum},                                                                             \
+  {                                                                                              \
+    "stall_" NAME "_share [%] = 100 * stall_" NAME                                               \
+    " / scheduler_warps: share of warps that " MEANING,                                          \
+        lv::sm, by::ratio                                                                        \
   }
 
 inline constexpr metric metric_catalogue::entries[] = {
-    {"time_ns", "ns", lv::device, by::sum, "gpu__time_duration.sum",
-     "GPU time of the counted range; counting makes it longer than it is in a timed step"},
-    {"sm_cycles", "cycles", lv::sm, by::sum, "gpc__cycles_elapsed.avg | sm__cycles_elapsed.avg",
-     "cycles of the SM clock while the range ran; read beside the SMs, so it is cheap"},
+    {"time_ns [ns] = gpu__time_duration.sum: GPU time of the counted range; counting makes it "
+     "longer than it is in a timed step",
+     lv::device, by::sum},
+    {"sm_cycles [cycles] = gpc__cycles_elapsed.avg | sm__cycles_elapsed.avg: cycles of the SM "
+     "clock while the range ran; read beside the SMs, so it is cheap",
+     lv::sm, by::sum},
 
-    {"hbm_read_bytes", "B", lv::hbm, by::sum,
-     "dram__bytes_read.sum | dram__bytes_op_read.sum | fbpa__dram_read_bytes.sum | "
-     "32 * lts__t_sectors_aperture_sysmem_op_read.sum",
-     "bytes read from device memory"},
-    {"hbm_write_bytes", "B", lv::hbm, by::sum,
-     "dram__bytes_write.sum | dram__bytes_op_write.sum | fbpa__dram_write_bytes.sum | "
-     "32 * lts__t_sectors_aperture_sysmem_op_write.sum",
-     "bytes written to device memory"},
-    {"hbm_bytes", "B", lv::hbm, by::sum, "hbm_read_bytes + hbm_write_bytes",
-     "bytes moved to and from device memory"},
-    {"hbm_cycles", "cycles", lv::hbm, by::sum, "dram__cycles_elapsed.avg",
-     "cycles of the memory clock while the range ran"},
-    {"hbm_peak_bytes_per_cycle", "B/cycle", lv::hbm, by::maximum, "dram__bytes.sum.peak_sustained",
-     "what device memory can move in a cycle"},
-    {"hbm_peak_bytes_per_second", "B/s", lv::hbm, by::ratio,
-     "1e9 * hbm_cycles / time_ns * hbm_peak_bytes_per_cycle", "roof of device memory"},
+    {"hbm_read_bytes [B] = dram__bytes_read.sum | dram__bytes_op_read.sum | "
+     "fbpa__dram_read_bytes.sum | 32 * lts__t_sectors_aperture_sysmem_op_read.sum: bytes read from "
+     "device memory",
+     lv::hbm, by::sum},
+    {"hbm_write_bytes [B] = dram__bytes_write.sum | dram__bytes_op_write.sum | "
+     "fbpa__dram_write_bytes.sum | 32 * lts__t_sectors_aperture_sysmem_op_write.sum: bytes written "
+     "to device memory",
+     lv::hbm, by::sum},
+    {"hbm_bytes [B] = hbm_read_bytes + hbm_write_bytes: bytes moved to and from device memory",
+     lv::hbm, by::sum},
+    {"hbm_cycles [cycles] = dram__cycles_elapsed.avg: cycles of the memory clock while the range "
+     "ran",
+     lv::hbm, by::sum},
+    {"hbm_peak_bytes_per_cycle [B/cycle] = dram__bytes.sum.peak_sustained: what device memory can "
+     "move in a cycle",
+     lv::hbm, by::maximum},
+    {"hbm_peak_bytes_per_second [B/s] = 1e9 * hbm_cycles / time_ns * hbm_peak_bytes_per_cycle: "
+     "roof of device memory",
+     lv::hbm, by::ratio},
 
-    {"l2_bytes", "B", lv::l2, by::sum, "lts__t_bytes.sum", "bytes requested from L2 by all units"},
-    {"l2_sectors", "sectors", lv::l2, by::sum, "lts__t_sectors.sum",
-     "sectors of 32 B requested from L2"},
-    {"l2_read_sectors", "sectors", lv::l2, by::sum, "lts__t_sectors_op_read.sum",
-     "sectors read from L2"},
-    {"l2_write_sectors", "sectors", lv::l2, by::sum, "lts__t_sectors_op_write.sum",
-     "sectors written to L2"},
-    {"l2_atomic_sectors", "sectors", lv::l2, by::sum,
-     "lts__t_sectors_op_atom.sum + lts__t_sectors_op_red.sum",
-     "sectors of atomics and reductions in L2"},
-    {"l2_from_sm_sectors", "sectors", lv::l2, by::sum, "lts__t_sectors_srcunit_tex.sum",
-     "sectors that the SMs requested from L2"},
-    {"l2_sector_hits", "sectors", lv::l2, by::sum, "lts__t_sectors_lookup_hit.sum",
-     "sectors found in L2"},
-    {"l2_sector_misses", "sectors", lv::l2, by::sum, "lts__t_sectors_lookup_miss.sum",
-     "sectors not found in L2; no pass counts them together with the hits"},
-    {"l2_hit_rate", "%", lv::l2, by::ratio,
-     "100 * l2_sector_hits / (l2_sector_hits + l2_sector_misses)", "hit rate of L2 by sectors"},
-    {"l2_request_hits", "requests", lv::l2, by::sum, "lts__t_requests_lookup_hit.sum",
-     "requests found in L2"},
-    {"l2_request_misses", "requests", lv::l2, by::sum, "lts__t_requests_lookup_miss.sum",
-     "requests not found in L2"},
-    {"l2_request_hit_rate", "%", lv::l2, by::ratio,
-     "100 * l2_request_hits / (l2_request_hits + l2_request_misses)",
-     "hit rate of L2 by requests: coarser than by sectors, but in one pass"},
-    {"l2_cycles", "cycles", lv::l2, by::sum, "lts__cycles_elapsed.avg",
-     "cycles of the L2 clock while the range ran"},
-    {"l2_peak_bytes_per_cycle", "B/cycle", lv::l2, by::maximum, "lts__t_bytes.sum.peak_sustained",
-     "what L2 can move in a cycle"},
-    {"l2_peak_bytes_per_second", "B/s", lv::l2, by::ratio,
-     "1e9 * l2_cycles / time_ns * l2_peak_bytes_per_cycle", "roof of L2"},
+    {"l2_bytes [B] = lts__t_bytes.sum: bytes requested from L2 by all units", lv::l2, by::sum},
+    {"l2_sectors [sectors] = lts__t_sectors.sum: sectors of 32 B requested from L2", lv::l2,
+     by::sum},
+    {"l2_read_sectors [sectors] = lts__t_sectors_op_read.sum: sectors read from L2", lv::l2,
+     by::sum},
+    {"l2_write_sectors [sectors] = lts__t_sectors_op_write.sum: sectors written to L2", lv::l2,
+     by::sum},
+    {"l2_atomic_sectors [sectors] = lts__t_sectors_op_atom.sum + lts__t_sectors_op_red.sum: "
+     "sectors of atomics and reductions in L2",
+     lv::l2, by::sum},
+    {"l2_from_sm_sectors [sectors] = lts__t_sectors_srcunit_tex.sum: sectors that the SMs "
+     "requested from L2",
+     lv::l2, by::sum},
+    {"l2_sector_hits [sectors] = lts__t_sectors_lookup_hit.sum: sectors found in L2", lv::l2,
+     by::sum},
+    {"l2_sector_misses [sectors] = lts__t_sectors_lookup_miss.sum: sectors not found in L2; no "
+     "pass counts them together with the hits",
+     lv::l2, by::sum},
+    {"l2_hit_rate [%] = 100 * l2_sector_hits / (l2_sector_hits + l2_sector_misses): hit rate of L2 "
+     "by sectors",
+     lv::l2, by::ratio},
+    {"l2_request_hits [requests] = lts__t_requests_lookup_hit.sum: requests found in L2", lv::l2,
+     by::sum},
+    {"l2_request_misses [requests] = lts__t_requests_lookup_miss.sum: requests not found in L2",
+     lv::l2, by::sum},
+    {"l2_request_hit_rate [%] = 100 * l2_request_hits / (l2_request_hits + l2_request_misses): hit "
+     "rate of L2 by requests: coarser than by sectors, but in one pass",
+     lv::l2, by::ratio},
+    {"l2_cycles [cycles] = lts__cycles_elapsed.avg: cycles of the L2 clock while the range ran",
+     lv::l2, by::sum},
+    {"l2_peak_bytes_per_cycle [B/cycle] = lts__t_bytes.sum.peak_sustained: what L2 can move in a "
+     "cycle",
+     lv::l2, by::maximum},
+    {"l2_peak_bytes_per_second [B/s] = 1e9 * l2_cycles / time_ns * l2_peak_bytes_per_cycle: roof "
+     "of L2",
+     lv::l2, by::ratio},
 
-    {"l1_bytes", "B", lv::l1, by::sum, "l1tex__t_bytes.sum", "bytes requested from L1"},
-    {"l1_sectors", "sectors", lv::l1, by::sum, "l1tex__t_sectors.sum",
-     "sectors of 32 B requested from L1; TMA copies pass it by"},
-    {"l1_hit_sectors", "sectors", lv::l1, by::sum, "l1tex__t_sectors_lookup_hit.sum",
-     "sectors found in L1"},
-    {"l1_hit_rate", "%", lv::l1, by::ratio, "100 * l1_hit_sectors / l1_sectors",
-     "hit rate of L1 by sectors"},
-    {"l1_global_load_sectors", "sectors", lv::l1, by::sum,
-     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sectors of global loads"},
-    {"l1_global_store_sectors", "sectors", lv::l1, by::sum,
-     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "sectors of global stores"},
-    {"l1_global_load_requests", "requests", lv::l1, by::sum,
-     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "warp-wide global loads"},
-    {"l1_global_store_requests", "requests", lv::l1, by::sum,
-     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "warp-wide global stores"},
-    {"l1_sectors_per_load", "sectors", lv::l1, by::ratio,
-     "l1_global_load_sectors / l1_global_load_requests",
-     "sectors a global load touches: 4 for coalesced 4-byte loads"},
-    {"l1_sectors_per_store", "sectors", lv::l1, by::ratio,
-     "l1_global_store_sectors / l1_global_store_requests",
-     "sectors a global store touches: 4 for coalesced 4-byte stores"},
-    {"l1_local_load_sectors", "sectors", lv::l1, by::sum,
-     "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", "sectors of local loads: spilled registers"},
-    {"l1_local_store_sectors", "sectors", lv::l1, by::sum,
-     "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", "sectors of local stores: spilled registers"},
-    {"l1_from_l2_bytes", "B", lv::l1, by::sum, "l1tex__m_xbar2l1tex_read_bytes.sum",
-     "bytes that L1 received from L2"},
-    {"shared_wavefronts", "wavefronts", lv::l1, by::sum,
-     "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "wavefronts of shared-memory accesses"},
-    {"shared_bank_conflicts", "conflicts", lv::l1, by::sum,
-     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "bank conflicts in shared memory"},
-    {"l1_data_bytes", "B", lv::l1, by::sum,
-     "128 * l1tex__data_pipe_lsu_wavefronts_mem_lg.sum | "
-     "128 * l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum",
-     "what L1 moved for global and local memory, in turns of 128 B that strides leave part empty"},
-    {"l1_peak_bytes_per_cycle", "B/cycle", lv::l1, by::maximum,
-     "128 * l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained",
-     "what all L1s can move in a cycle"},
-    {"l1_peak_bytes_per_second", "B/s", lv::l1, by::ratio,
-     "1e9 * sm_cycles / time_ns * l1_peak_bytes_per_cycle", "roof of L1"},
+    {"l1_bytes [B] = l1tex__t_bytes.sum: bytes requested from L1", lv::l1, by::sum},
+    {"l1_sectors [sectors] = l1tex__t_sectors.sum: sectors of 32 B requested from L1; TMA copies "
+     "pass it by",
+     lv::l1, by::sum},
+    {"l1_hit_sectors [sectors] = l1tex__t_sectors_lookup_hit.sum: sectors found in L1", lv::l1,
+     by::sum},
+    {"l1_hit_rate [%] = 100 * l1_hit_sectors / l1_sectors: hit rate of L1 by sectors", lv::l1,
+     by::ratio},
+    {"l1_global_load_sectors [sectors] = l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum: sectors "
+     "of global loads",
+     lv::l1, by::sum},
+    {"l1_global_store_sectors [sectors] = l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum: sectors "
+     "of global stores",
+     lv::l1, by::sum},
+    {"l1_global_load_requests [requests] = l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum: "
+     "warp-wide global loads",
+     lv::l1, by::sum},
+    {"l1_global_store_requests [requests] = l1tex__t_requests_pipe_lsu_mem_global_op_st.sum: "
+     "warp-wide global stores",
+     lv::l1, by::sum},
+    {"l1_sectors_per_load [sectors] = l1_global_load_sectors / l1_global_load_requests: sectors a "
+     "global load touches: 4 for coalesced 4-byte loads",
+     lv::l1, by::ratio},
+    {"l1_sectors_per_store [sectors] = l1_global_store_sectors / l1_global_store_requests: sectors "
+     "a global store touches: 4 for coalesced 4-byte stores",
+     lv::l1, by::ratio},
+    {"l1_local_load_sectors [sectors] = l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum: sectors of "
+     "local loads: spilled registers",
+     lv::l1, by::sum},
+    {"l1_local_store_sectors [sectors] = l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum: sectors of "
+     "local stores: spilled registers",
+     lv::l1, by::sum},
+    {"l1_from_l2_bytes [B] = l1tex__m_xbar2l1tex_read_bytes.sum: bytes that L1 received from L2",
+     lv::l1, by::sum},
+    {"shared_wavefronts [wavefronts] = l1tex__data_pipe_lsu_wavefronts_mem_shared.sum: wavefronts "
+     "of shared-memory accesses",
+     lv::l1, by::sum},
+    {"shared_bank_conflicts [conflicts] = l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum: bank "
+     "conflicts in shared memory",
+     lv::l1, by::sum},
+    {"l1_data_bytes [B] = 128 * l1tex__data_pipe_lsu_wavefronts_mem_lg.sum | 128 * "
+     "l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum: what L1 moved for global and local memory, in "
+     "turns of 128 B that strides leave part empty",
+     lv::l1, by::sum},
+    {"l1_peak_bytes_per_cycle [B/cycle] = 128 * "
+     "l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained: what all L1s can move in a cycle",
+     lv::l1, by::maximum},
+    {"l1_peak_bytes_per_second [B/s] = 1e9 * sm_cycles / time_ns * l1_peak_bytes_per_cycle: roof "
+     "of L1",
+     lv::l1, by::ratio},
 
-    {"sm_active_cycles", "cycles", lv::sm, by::sum, "sm__cycles_active.sum",
-     "cycles with a warp in the SM, all SMs"},
-    {"warps_active", "warp cycles", lv::sm, by::sum, "sm__warps_active.sum",
-     "warps in flight, summed over cycles and SMs"},
-    {"warps_per_sm", "warps", lv::sm, by::maximum, "sm__warps_active.avg.peak_sustained",
-     "warps that fit into an SM"},
-    {"achieved_occupancy", "%", lv::sm, by::ratio,
-     "100 * warps_active / sm_active_cycles / warps_per_sm",
-     "warps in flight in active SMs, of those that fit"},
-    {"warps_eligible", "warp cycles", lv::sm, by::sum, "smsp__warps_eligible.sum",
-     "warps that could issue, summed over cycles and schedulers"},
-    {"scheduler_cycles", "cycles", lv::sm, by::sum, "smsp__cycles_active.sum",
-     "cycles with a warp in the scheduler, all schedulers"},
-    {"issue_cycles", "cycles", lv::sm, by::sum, "smsp__issue_active.sum",
-     "cycles in which a scheduler issued"},
-    {"issue_rate", "%", lv::sm, by::ratio, "100 * issue_cycles / scheduler_cycles",
-     "active scheduler cycles with an instruction issued"},
-    {"eligible_warps", "warps", lv::sm, by::ratio, "warps_eligible / scheduler_cycles",
-     "warps that could issue, in an active scheduler cycle"},
-    {"instructions_executed", "instructions", lv::sm, by::sum, "smsp__inst_executed.sum",
-     "warp instructions"},
-    {"instructions_per_cycle", "instructions", lv::sm, by::ratio,
-     "instructions_executed / sm_active_cycles", "warp instructions in an active SM cycle"},
-    {"alu_instructions", "instructions", lv::sm, by::sum, "sm__inst_executed_pipe_alu.sum",
-     "warp instructions of the integer and logic pipe"},
-    {"fma_instructions", "instructions", lv::sm, by::sum, "sm__inst_executed_pipe_fma.sum",
-     "warp instructions of the FP32 pipe"},
-    {"fp64_instructions", "instructions", lv::sm, by::sum, "sm__inst_executed_pipe_fp64.sum",
-     "warp instructions of the FP64 pipe"},
-    {"lsu_instructions", "instructions", lv::sm, by::sum, "sm__inst_executed_pipe_lsu.sum",
-     "warp instructions of the load and store pipe"},
-    {"xu_instructions", "instructions", lv::sm, by::sum, "sm__inst_executed_pipe_xu.sum",
-     "warp instructions of the pipe for exp, sin, conversions"},
-    {"tensor_instructions", "instructions", lv::sm, by::sum, "sm__inst_executed_pipe_tensor.sum",
-     "warp instructions of the tensor cores"},
+    {"sm_active_cycles [cycles] = sm__cycles_active.sum: cycles with a warp in the SM, all SMs",
+     lv::sm, by::sum},
+    {"warps_active [warp cycles] = sm__warps_active.sum: warps in flight, summed over cycles and "
+     "SMs",
+     lv::sm, by::sum},
+    {"warps_per_sm [warps] = sm__warps_active.avg.peak_sustained: warps that fit into an SM",
+     lv::sm, by::maximum},
+    {"achieved_occupancy [%] = 100 * warps_active / sm_active_cycles / warps_per_sm: warps in "
+     "flight in active SMs, of those that fit",
+     lv::sm, by::ratio},
+    {"warps_eligible [warp cycles] = smsp__warps_eligible.sum: warps that could issue, summed over "
+     "cycles and schedulers",
+     lv::sm, by::sum},
+    {"scheduler_cycles [cycles] = smsp__cycles_active.sum: cycles with a warp in the scheduler, "
+     "all schedulers",
+     lv::sm, by::sum},
+    {"issue_cycles [cycles] = smsp__issue_active.sum: cycles in which a scheduler issued", lv::sm,
+     by::sum},
+    {"issue_rate [%] = 100 * issue_cycles / scheduler_cycles: active scheduler cycles with an "
+     "instruction issued",
+     lv::sm, by::ratio},
+    {"eligible_warps [warps] = warps_eligible / scheduler_cycles: warps that could issue, in an "
+     "active scheduler cycle",
+     lv::sm, by::ratio},
+    {"instructions_executed [instructions] = smsp__inst_executed.sum: warp instructions", lv::sm,
+     by::sum},
+    {"instructions_per_cycle [instructions] = instructions_executed / sm_active_cycles: warp "
+     "instructions in an active SM cycle",
+     lv::sm, by::ratio},
+    {"alu_instructions [instructions] = sm__inst_executed_pipe_alu.sum: warp instructions of the "
+     "integer and logic pipe",
+     lv::sm, by::sum},
+    {"fma_instructions [instructions] = sm__inst_executed_pipe_fma.sum: warp instructions of the "
+     "FP32 pipe",
+     lv::sm, by::sum},
+    {"fp64_instructions [instructions] = sm__inst_executed_pipe_fp64.sum: warp instructions of the "
+     "FP64 pipe",
+     lv::sm, by::sum},
+    {"lsu_instructions [instructions] = sm__inst_executed_pipe_lsu.sum: warp instructions of the "
+     "load and store pipe",
+     lv::sm, by::sum},
+    {"xu_instructions [instructions] = sm__inst_executed_pipe_xu.sum: warp instructions of the "
+     "pipe for exp, sin, conversions",
+     lv::sm, by::sum},
+    {"tensor_instructions [instructions] = sm__inst_executed_pipe_tensor.sum: warp instructions of "
+     "the tensor cores",
+     lv::sm, by::sum},
 
-    {"global_load_instructions", "instructions", lv::sm, by::sum,
-     "smsp__sass_inst_executed_op_global_ld.sum", "warp-wide global loads, exact"},
-    {"global_store_instructions", "instructions", lv::sm, by::sum,
-     "smsp__sass_inst_executed_op_global_st.sum", "warp-wide global stores, exact"},
-    {"shared_load_instructions", "instructions", lv::sm, by::sum,
-     "smsp__sass_inst_executed_op_shared_ld.sum", "warp-wide shared loads, exact"},
-    {"shared_store_instructions", "instructions", lv::sm, by::sum,
-     "smsp__sass_inst_executed_op_shared_st.sum", "warp-wide shared stores, exact"},
-    {"local_load_instructions", "instructions", lv::sm, by::sum,
-     "smsp__sass_inst_executed_op_local_ld.sum", "warp-wide local loads, exact"},
-    {"local_store_instructions", "instructions", lv::sm, by::sum,
-     "smsp__sass_inst_executed_op_local_st.sum", "warp-wide local stores, exact"},
-    {"global_load_bytes", "B", lv::sm, by::sum,
-     "smsp__sass_data_bytes_mem_global_op_ld.sum + "
-     "smsp__sass_data_bytes_mem_global_op_ldgsts.sum | "
-     "smsp__sass_data_bytes_mem_global_op_ld.sum",
-     "bytes that threads asked global loads for, copies to shared memory (cp.async) among them"},
-    {"global_store_bytes", "B", lv::sm, by::sum, "smsp__sass_data_bytes_mem_global_op_st.sum",
-     "bytes that threads gave to global stores"},
-    {"shared_load_bytes", "B", lv::sm, by::sum, "smsp__sass_data_bytes_mem_shared_op_ld.sum",
-     "bytes that threads asked shared loads for"},
-    {"shared_store_bytes", "B", lv::sm, by::sum, "smsp__sass_data_bytes_mem_shared_op_st.sum",
-     "bytes that threads gave to shared stores"},
+    {"global_load_instructions [instructions] = smsp__sass_inst_executed_op_global_ld.sum: "
+     "warp-wide global loads, exact",
+     lv::sm, by::sum},
+    {"global_store_instructions [instructions] = smsp__sass_inst_executed_op_global_st.sum: "
+     "warp-wide global stores, exact",
+     lv::sm, by::sum},
+    {"shared_load_instructions [instructions] = smsp__sass_inst_executed_op_shared_ld.sum: "
+     "warp-wide shared loads, exact",
+     lv::sm, by::sum},
+    {"shared_store_instructions [instructions] = smsp__sass_inst_executed_op_shared_st.sum: "
+     "warp-wide shared stores, exact",
+     lv::sm, by::sum},
+    {"local_load_instructions [instructions] = smsp__sass_inst_executed_op_local_ld.sum: warp-wide "
+     "local loads, exact",
+     lv::sm, by::sum},
+    {"local_store_instructions [instructions] = smsp__sass_inst_executed_op_local_st.sum: "
+     "warp-wide local stores, exact",
+     lv::sm, by::sum},
+    {"global_load_bytes [B] = smsp__sass_data_bytes_mem_global_op_ld.sum + "
+     "smsp__sass_data_bytes_mem_global_op_ldgsts.sum | smsp__sass_data_bytes_mem_global_op_ld.sum: "
+     "bytes that threads asked global loads for, copies to shared memory (cp.async) among them",
+     lv::sm, by::sum},
+    {"global_store_bytes [B] = smsp__sass_data_bytes_mem_global_op_st.sum: bytes that threads gave "
+     "to global stores",
+     lv::sm, by::sum},
+    {"shared_load_bytes [B] = smsp__sass_data_bytes_mem_shared_op_ld.sum: bytes that threads asked "
+     "shared loads for",
+     lv::sm, by::sum},
+    {"shared_store_bytes [B] = smsp__sass_data_bytes_mem_shared_op_st.sum: bytes that threads gave "
+     "to shared stores",
+     lv::sm, by::sum},
 
-    {"fadd", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum",
-     "FP32 additions of threads"},
-    {"fmul", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum",
-     "FP32 multiplications of threads"},
-    {"ffma", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum",
-     "FP32 fused multiply-adds of threads"},
-    {"dadd", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum",
-     "FP64 additions of threads"},
-    {"dmul", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum",
-     "FP64 multiplications of threads"},
-    {"dfma", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum",
-     "FP64 fused multiply-adds of threads"},
-    {"hadd", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_hadd_pred_on.sum",
-     "packed half additions of threads"},
-    {"hmul", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_hmul_pred_on.sum",
-     "packed half multiplications"},
-    {"hfma", "instructions", lv::sm, by::sum, "smsp__sass_thread_inst_executed_op_hfma_pred_on.sum",
-     "packed half fused multiply-adds"},
-    {"flop_fp32", "FLOP", lv::sm, by::sum, "fadd + fmul + 2 * ffma", "FP32, without tensor cores"},
-    {"flop_fp64", "FLOP", lv::sm, by::sum, "dadd + dmul + 2 * dfma", "FP64, without tensor cores"},
-    {"flop_fp16", "FLOP", lv::sm, by::sum, "2 * hadd + 2 * hmul + 4 * hfma",
-     "half precision, without tensor cores; an instruction works on two values"},
-    {"flop", "FLOP", lv::sm, by::sum, "flop_fp32 + flop_fp64 + flop_fp16",
-     "floating-point operations without tensor cores"},
+    {"fadd [instructions] = smsp__sass_thread_inst_executed_op_fadd_pred_on.sum: FP32 additions of "
+     "threads",
+     lv::sm, by::sum},
+    {"fmul [instructions] = smsp__sass_thread_inst_executed_op_fmul_pred_on.sum: FP32 "
+     "multiplications of threads",
+     lv::sm, by::sum},
+    {"ffma [instructions] = smsp__sass_thread_inst_executed_op_ffma_pred_on.sum: FP32 fused "
+     "multiply-adds of threads",
+     lv::sm, by::sum},
+    {"dadd [instructions] = smsp__sass_thread_inst_executed_op_dadd_pred_on.sum: FP64 additions of "
+     "threads",
+     lv::sm, by::sum},
+    {"dmul [instructions] = smsp__sass_thread_inst_executed_op_dmul_pred_on.sum: FP64 "
+     "multiplications of threads",
+     lv::sm, by::sum},
+    {"dfma [instructions] = smsp__sass_thread_inst_executed_op_dfma_pred_on.sum: FP64 fused "
+     "multiply-adds of threads",
+     lv::sm, by::sum},
+    {"hadd [instructions] = smsp__sass_thread_inst_executed_op_hadd_pred_on.sum: packed half "
+     "additions of threads",
+     lv::sm, by::sum},
+    {"hmul [instructions] = smsp__sass_thread_inst_executed_op_hmul_pred_on.sum: packed half "
+     "multiplications",
+     lv::sm, by::sum},
+    {"hfma [instructions] = smsp__sass_thread_inst_executed_op_hfma_pred_on.sum: packed half fused "
+     "multiply-adds",
+     lv::sm, by::sum},
+    {"flop_fp32 [FLOP] = fadd + fmul + 2 * ffma: FP32, without tensor cores", lv::sm, by::sum},
+    {"flop_fp64 [FLOP] = dadd + dmul + 2 * dfma: FP64, without tensor cores", lv::sm, by::sum},
+    {"flop_fp16 [FLOP] = 2 * hadd + 2 * hmul + 4 * hfma: half precision, without tensor cores; an "
+     "instruction works on two values",
+     lv::sm, by::sum},
+    {"flop [FLOP] = flop_fp32 + flop_fp64 + flop_fp16: floating-point operations without tensor "
+     "cores",
+     lv::sm, by::sum},
 
-    {"tensor_active_cycles", "cycles", lv::sm, by::sum, "sm__pipe_tensor_cycles_active.sum",
-     "cycles in which tensor cores worked, all that CUPTI counts apart in all SMs"},
-    {"tensor_cycles_per_sm", "cycles/cycle", lv::sm, by::maximum,
-     "sm__pipe_tensor_cycles_active.avg.peak_sustained",
-     "the most of tensor_active_cycles that an SM counts in a cycle"},
-    {"tensor_active_rate", "%", lv::sm, by::ratio,
-     "100 * tensor_active_cycles / sm_active_cycles / tensor_cycles_per_sm",
-     "active SM cycles in which tensor cores worked, of all their cycles"},
-    {"tensor_fp16", "FLOP", lv::sm, by::sum,
-     "sm__ops_path_tensor_src_fp16.sum | sm__ops_path_tensor_src_fp16_dst_fp16.sum + "
-     "sm__ops_path_tensor_src_fp16_dst_fp32.sum | sm__ops_path_tensor_src_fp16_dst_fp16.sum + "
-     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum",
-     "tensor-core operations on FP16"},
-    {"tensor_bf16", "FLOP", lv::sm, by::sum, "sm__ops_path_tensor_src_bf16_dst_fp32.sum",
-     "tensor-core operations on BF16"},
-    {"tensor_tf32", "FLOP", lv::sm, by::sum, "sm__ops_path_tensor_src_tf32_dst_fp32.sum",
-     "tensor-core operations on TF32"},
-    {"tensor_fp8", "FLOP", lv::sm, by::sum,
-     "sm__ops_path_tensor_src_fp8.sum | sm__ops_path_tensor_src_fp8_dst_fp16.sum + "
-     "sm__ops_path_tensor_src_fp8_dst_fp32.sum | sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16.sum "
-     "+ sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum",
-     "tensor-core operations on FP8; on GB100 also FP6 and FP4 that share its path"},
-    {"tensor_fp4", "FLOP", lv::sm, by::sum,
-     "sm__ops_path_tensor_src_fp4_dst_fp32.sum + ?sm__ops_path_tensor_src_fp4_fp6_dst_fp16.sum + "
-     "?sm__ops_path_tensor_src_fp4_fp6_dst_fp32.sum",
-     "tensor-core operations on FP4; on GB202 also FP6"},
-    {"tensor_fp64", "FLOP", lv::sm, by::sum, "sm__ops_path_tensor_src_fp64.sum",
-     "tensor-core operations on FP64"},
-    {"tensor_int8", "OP", lv::sm, by::sum, "sm__ops_path_tensor_src_int8.sum",
-     "tensor-core operations on INT8"},
-    {"tensor_flop", "FLOP", lv::sm, by::sum,
-     "?tensor_fp16 + ?tensor_bf16 + ?tensor_tf32 + ?tensor_fp8 + ?tensor_fp4",
-     "tensor-core operations on the formats of language models"},
+    {"tensor_active_cycles [cycles] = sm__pipe_tensor_cycles_active.sum: cycles in which tensor "
+     "cores worked, all that CUPTI counts apart in all SMs",
+     lv::sm, by::sum},
+    {"tensor_cycles_per_sm [cycles/cycle] = sm__pipe_tensor_cycles_active.avg.peak_sustained: the "
+     "most of tensor_active_cycles that an SM counts in a cycle",
+     lv::sm, by::maximum},
+    {"tensor_active_rate [%] = 100 * tensor_active_cycles / sm_active_cycles / "
+     "tensor_cycles_per_sm: active SM cycles in which tensor cores worked, of all their cycles",
+     lv::sm, by::ratio},
+    {"tensor_fp16 [FLOP] = sm__ops_path_tensor_src_fp16.sum | "
+     "sm__ops_path_tensor_src_fp16_dst_fp16.sum + sm__ops_path_tensor_src_fp16_dst_fp32.sum | "
+     "sm__ops_path_tensor_src_fp16_dst_fp16.sum + "
+     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum: tensor-core operations on FP16",
+     lv::sm, by::sum},
+    {"tensor_bf16 [FLOP] = sm__ops_path_tensor_src_bf16_dst_fp32.sum: tensor-core operations on "
+     "BF16",
+     lv::sm, by::sum},
+    {"tensor_tf32 [FLOP] = sm__ops_path_tensor_src_tf32_dst_fp32.sum: tensor-core operations on "
+     "TF32",
+     lv::sm, by::sum},
+    {"tensor_fp8 [FLOP] = sm__ops_path_tensor_src_fp8.sum | "
+     "sm__ops_path_tensor_src_fp8_dst_fp16.sum + sm__ops_path_tensor_src_fp8_dst_fp32.sum | "
+     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp16.sum + "
+     "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum: tensor-core operations on FP8; on GB100 "
+     "also FP6 and FP4 that share its path",
+     lv::sm, by::sum},
+    {"tensor_fp4 [FLOP] = sm__ops_path_tensor_src_fp4_dst_fp32.sum + "
+     "?sm__ops_path_tensor_src_fp4_fp6_dst_fp16.sum + "
+     "?sm__ops_path_tensor_src_fp4_fp6_dst_fp32.sum: tensor-core operations on FP4; on GB202 also "
+     "FP6",
+     lv::sm, by::sum},
+    {"tensor_fp64 [FLOP] = sm__ops_path_tensor_src_fp64.sum: tensor-core operations on FP64",
+     lv::sm, by::sum},
+    {"tensor_int8 [OP] = sm__ops_path_tensor_src_int8.sum: tensor-core operations on INT8", lv::sm,
+     by::sum},
+    {"tensor_flop [FLOP] = ?tensor_fp16 + ?tensor_bf16 + ?tensor_tf32 + ?tensor_fp8 + ?tensor_fp4: "
+     "tensor-core operations on the formats of language models",
+     lv::sm, by::sum},
 
-    {"fp32_peak_per_cycle", "FLOP/cycle", lv::sm, by::maximum,
-     "2 * sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", "FP32 in a cycle"},
-    {"fp32_peak_per_second", "FLOP/s", lv::sm, by::ratio,
-     "1e9 * sm_cycles / time_ns * fp32_peak_per_cycle", "roof of FP32 without tensor cores"},
-    {"fp64_peak_per_cycle", "FLOP/cycle", lv::sm, by::maximum,
-     "2 * sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained", "FP64 in a cycle"},
-    {"fp64_peak_per_second", "FLOP/s", lv::sm, by::ratio,
-     "1e9 * sm_cycles / time_ns * fp64_peak_per_cycle", "roof of FP64 without tensor cores"},
-    {"fp16_peak_per_cycle", "FLOP/cycle", lv::sm, by::maximum,
-     "4 * sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", "FP16 in a cycle"},
-    {"fp16_peak_per_second", "FLOP/s", lv::sm, by::ratio,
-     "1e9 * sm_cycles / time_ns * fp16_peak_per_cycle", "roof of FP16 without tensor cores"},
-    {"tensor_peak_per_cycle", "FLOP/cycle", lv::sm, by::maximum,
+    {"fp32_peak_per_cycle [FLOP/cycle] = 2 * "
+     "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained: FP32 in a cycle",
+     lv::sm, by::maximum},
+    {"fp32_peak_per_second [FLOP/s] = 1e9 * sm_cycles / time_ns * fp32_peak_per_cycle: roof of "
+     "FP32 without tensor cores",
+     lv::sm, by::ratio},
+    {"fp64_peak_per_cycle [FLOP/cycle] = 2 * "
+     "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained: FP64 in a cycle",
+     lv::sm, by::maximum},
+    {"fp64_peak_per_second [FLOP/s] = 1e9 * sm_cycles / time_ns * fp64_peak_per_cycle: roof of "
+     "FP64 without tensor cores",
+     lv::sm, by::ratio},
+    {"fp16_peak_per_cycle [FLOP/cycle] = 4 * "
+     "sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained: FP16 in a cycle",
+     lv::sm, by::maximum},
+    {"fp16_peak_per_second [FLOP/s] = 1e9 * sm_cycles / time_ns * fp16_peak_per_cycle: roof of "
+     "FP16 without tensor cores",
+     lv::sm, by::ratio},
+    {"tensor_peak_per_cycle [FLOP/cycle] = "
      "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained | "
      "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained | "
      "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained | "
-     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained",
-     "dense BF16 (TU102: FP16) of the tensor cores in a cycle"},
-    {"tensor_peak_per_second", "FLOP/s", lv::sm, by::ratio,
-     "1e9 * sm_cycles / time_ns * tensor_peak_per_cycle", "roof of dense BF16 in tensor cores"},
+     "sm__ops_path_tensor_src_fp16_bf16_tf32_dst_fp32.sum.peak_sustained: dense BF16 (TU102: FP16) "
+     "of the tensor cores in a cycle",
+     lv::sm, by::maximum},
+    {"tensor_peak_per_second [FLOP/s] = 1e9 * sm_cycles / time_ns * tensor_peak_per_cycle: roof of "
+     "dense BF16 in tensor cores",
+     lv::sm, by::ratio},
 
-    {"scheduler_warps", "warp cycles", lv::sm, by::sum, "smsp__warps_active.sum",
-     "warps in flight, summed over cycles and schedulers"},
+    {"scheduler_warps [warp cycles] = smsp__warps_active.sum: warps in flight, summed over cycles "
+     "and schedulers",
+     lv::sm, by::sum},
     STRATA_DETAIL_STALL("long_scoreboard", "wait for L1, L2 or device memory"),
     STRATA_DETAIL_STALL("short_scoreboard", "wait for shared memory or the special-function pipe"),
     STRATA_DETAIL_STALL("barrier", "wait at a block barrier"),
@@ -303,16 +367,13 @@ inline constexpr metric metric_catalogue::entries[] = {
     STRATA_DETAIL_STALL("not_selected", "could issue, but another was chosen"),
     STRATA_DETAIL_STALL("selected", "issue"),
 
-    {"pcie_read_bytes", "B", lv::link, by::sum, "pcie__read_bytes.sum", "bytes read over PCIe"},
-    {"pcie_write_bytes", "B", lv::link, by::sum, "pcie__write_bytes.sum",
-     "bytes written over PCIe"},
-    {"nvlink_receive_bytes", "B", lv::link, by::sum, "nvlrx__bytes.sum",
-     "bytes received over NVLink"},
-    {"nvlink_transmit_bytes", "B", lv::link, by::sum, "nvltx__bytes.sum", "bytes sent over NVLink"},
-    {"c2c_receive_bytes", "B", lv::link, by::sum, "ctc__rx_bytes.sum",
-     "bytes received over NVLink-C2C"},
-    {"c2c_transmit_bytes", "B", lv::link, by::sum, "ctc__tx_bytes.sum",
-     "bytes sent over NVLink-C2C"},
+    {"pcie_read_bytes [B] = pcie__read_bytes.sum: bytes read over PCIe", lv::link, by::sum},
+    {"pcie_write_bytes [B] = pcie__write_bytes.sum: bytes written over PCIe", lv::link, by::sum},
+    {"nvlink_receive_bytes [B] = nvlrx__bytes.sum: bytes received over NVLink", lv::link, by::sum},
+    {"nvlink_transmit_bytes [B] = nvltx__bytes.sum: bytes sent over NVLink", lv::link, by::sum},
+    {"c2c_receive_bytes [B] = ctc__rx_bytes.sum: bytes received over NVLink-C2C", lv::link,
+     by::sum},
+    {"c2c_transmit_bytes [B] = ctc__tx_bytes.sum: bytes sent over NVLink-C2C", lv::link, by::sum},
 };
 
 #undef STRATA_DETAIL_STALL
@@ -379,35 +440,42 @@ inline constexpr perf_event metric_catalogue::events[] = {
 };
 
 inline constexpr metric metric_catalogue::cpu[] = {
-    {"cpu_cycles", "cycles", lv::cpu, by::sum, "perf__cycles.sum", "cycles of the CPU"},
-    {"cpu_instructions", "instructions", lv::cpu, by::sum, "perf__instructions.sum",
-     "instructions retired"},
-    {"cpu_ipc", "instructions/cycle", lv::cpu, by::ratio, "cpu_instructions / cpu_cycles",
-     "instructions in a cycle"},
-    {"cpu_branches", "branches", lv::cpu, by::sum, "perf__branches.sum", "branches retired"},
-    {"cpu_branch_misses", "misses", lv::cpu, by::sum, "perf__branch_misses.sum",
-     "branches mispredicted"},
-    {"cpu_branch_miss_rate", "%", lv::cpu, by::ratio, "100 * cpu_branch_misses / cpu_branches",
-     "share of branches mispredicted"},
-    {"cpu_l1d_loads", "loads", lv::cpu, by::sum, "perf__l1d_loads.sum",
-     "loads from the L1 data cache"},
-    {"cpu_l1d_load_misses", "misses", lv::cpu, by::sum, "perf__l1d_load_misses.sum",
-     "loads that the L1 data cache did not have; some CPUs count the fills"},
-    {"cpu_l1d_miss_rate", "%", lv::cpu, by::ratio, "100 * cpu_l1d_load_misses / cpu_l1d_loads",
-     "share of loads that the L1 data cache did not have"},
-    {"cpu_llc_references", "references", lv::cpu, by::sum, "perf__cache_references.sum",
-     "accesses that the kernel calls cache-references: the last level on Intel, another on some "
-     "CPUs"},
-    {"cpu_llc_misses", "misses", lv::cpu, by::sum, "perf__cache_misses.sum",
-     "accesses that the kernel calls cache-misses, of the same level"},
-    {"cpu_llc_miss_rate", "%", lv::cpu, by::ratio, "100 * cpu_llc_misses / cpu_llc_references",
-     "share of these accesses that missed"},
-    {"cpu_task_clock_ns", "ns", lv::cpu, by::sum, "perf__task_clock.sum",
-     "time on a CPU, of all threads, in the kernel too"},
-    {"cpu_page_faults", "faults", lv::cpu, by::sum, "perf__page_faults.sum",
-     "page faults of user code, also those that need no disk"},
-    {"cpu_context_switches", "switches", lv::cpu, by::sum, "perf__context_switches.sum",
-     "times that a thread was taken from its CPU"},
+    {"cpu_cycles [cycles] = perf__cycles.sum: cycles of the CPU", lv::cpu, by::sum},
+    {"cpu_instructions [instructions] = perf__instructions.sum: instructions retired", lv::cpu,
+     by::sum},
+    {"cpu_ipc [instructions/cycle] = cpu_instructions / cpu_cycles: instructions in a cycle",
+     lv::cpu, by::ratio},
+    {"cpu_branches [branches] = perf__branches.sum: branches retired", lv::cpu, by::sum},
+    {"cpu_branch_misses [misses] = perf__branch_misses.sum: branches mispredicted", lv::cpu,
+     by::sum},
+    {"cpu_branch_miss_rate [%] = 100 * cpu_branch_misses / cpu_branches: share of branches "
+     "mispredicted",
+     lv::cpu, by::ratio},
+    {"cpu_l1d_loads [loads] = perf__l1d_loads.sum: loads from the L1 data cache", lv::cpu, by::sum},
+    {"cpu_l1d_load_misses [misses] = perf__l1d_load_misses.sum: loads that the L1 data cache did "
+     "not have; some CPUs count the fills",
+     lv::cpu, by::sum},
+    {"cpu_l1d_miss_rate [%] = 100 * cpu_l1d_load_misses / cpu_l1d_loads: share of loads that the "
+     "L1 data cache did not have",
+     lv::cpu, by::ratio},
+    {"cpu_llc_references [references] = perf__cache_references.sum: accesses that the kernel calls "
+     "cache-references: the last level on Intel, another on some CPUs",
+     lv::cpu, by::sum},
+    {"cpu_llc_misses [misses] = perf__cache_misses.sum: accesses that the kernel calls "
+     "cache-misses, of the same level",
+     lv::cpu, by::sum},
+    {"cpu_llc_miss_rate [%] = 100 * cpu_llc_misses / cpu_llc_references: share of these accesses "
+     "that missed",
+     lv::cpu, by::ratio},
+    {"cpu_task_clock_ns [ns] = perf__task_clock.sum: time on a CPU, of all threads, in the kernel "
+     "too",
+     lv::cpu, by::sum},
+    {"cpu_page_faults [faults] = perf__page_faults.sum: page faults of user code, also those that "
+     "need no disk",
+     lv::cpu, by::sum},
+    {"cpu_context_switches [switches] = perf__context_switches.sum: times that a thread was taken "
+     "from its CPU",
+     lv::cpu, by::sum},
 };
 
 /// The event with this name, or null where the formula is one over keys.
@@ -425,132 +493,55 @@ inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
 // What follows from counts and times, as entries of the metric catalogue. A counted step is slow,
 // so its own time is never used: rates divide its counts by the time of the timed steps.
 inline constexpr metric metric_catalogue::rates[] = {
-    {"timed_gpu_seconds", "s", lv::device, by::sum, timed_input,
-     "GPU busy time in a timed step, without counting: the mean over the timed steps, added up "
-     "over devices"},
+    {"timed_gpu_seconds [s] = strata__timed_gpu_seconds: GPU busy time in a timed step, without "
+     "counting: the mean over the timed steps, added up over devices",
+     lv::device, by::sum},
 
-    {"hbm_bytes_per_second", "B/s", lv::hbm, by::ratio, "hbm_bytes / timed_gpu_seconds",
-     "counted bytes of device memory by timed GPU busy time"},
-    {"hbm_of_peak", "%", lv::hbm, by::ratio,
-     "100 * hbm_bytes_per_second / hbm_peak_bytes_per_second", "of the roof of device memory"},
-    {"l2_bytes_per_second", "B/s", lv::l2, by::ratio, "l2_bytes / timed_gpu_seconds",
-     "counted bytes of L2 by timed GPU busy time"},
-    {"l2_of_peak", "%", lv::l2, by::ratio, "100 * l2_bytes_per_second / l2_peak_bytes_per_second",
-     "of the roof of L2"},
-    {"l1_bytes_per_second", "B/s", lv::l1, by::ratio, "l1_bytes / timed_gpu_seconds",
-     "counted bytes of L1 by timed GPU busy time"},
-    {"l1_of_peak", "%", lv::l1, by::ratio,
-     "100 * l1_data_bytes / timed_gpu_seconds / l1_peak_bytes_per_second", "of the roof of L1"},
+    {"hbm_bytes_per_second [B/s] = hbm_bytes / timed_gpu_seconds: counted bytes of device memory "
+     "by timed GPU busy time",
+     lv::hbm, by::ratio},
+    {"hbm_of_peak [%] = 100 * hbm_bytes_per_second / hbm_peak_bytes_per_second: of the roof of "
+     "device memory",
+     lv::hbm, by::ratio},
+    {"l2_bytes_per_second [B/s] = l2_bytes / timed_gpu_seconds: counted bytes of L2 by timed GPU "
+     "busy time",
+     lv::l2, by::ratio},
+    {"l2_of_peak [%] = 100 * l2_bytes_per_second / l2_peak_bytes_per_second: of the roof of L2",
+     lv::l2, by::ratio},
+    {"l1_bytes_per_second [B/s] = l1_bytes / timed_gpu_seconds: counted bytes of L1 by timed GPU "
+     "busy time",
+     lv::l1, by::ratio},
+    {"l1_of_peak [%] = 100 * l1_data_bytes / timed_gpu_seconds / l1_peak_bytes_per_second: of the "
+     "roof of L1",
+     lv::l1, by::ratio},
 
-    {"flop_per_second", "FLOP/s", lv::sm, by::ratio, "flop / timed_gpu_seconds",
-     "counted operations without tensor cores by timed GPU busy time"},
-    {"fp32_of_peak", "%", lv::sm, by::ratio,
-     "100 * flop_fp32 / timed_gpu_seconds / fp32_peak_per_second", "of the roof of FP32"},
-    {"fp64_of_peak", "%", lv::sm, by::ratio,
-     "100 * flop_fp64 / timed_gpu_seconds / fp64_peak_per_second", "of the roof of FP64"},
-    {"fp16_of_peak", "%", lv::sm, by::ratio,
-     "100 * flop_fp16 / timed_gpu_seconds / fp16_peak_per_second",
-     "of the roof of FP16 without tensor cores"},
-    {"tensor_flop_per_second", "FLOP/s", lv::sm, by::ratio, "tensor_flop / timed_gpu_seconds",
-     "counted operations of tensor cores by timed GPU busy time"},
-    {"tensor_of_peak", "%", lv::sm, by::ratio,
-     "100 * (0 * tensor_flop + 4 * ?tensor_fp16 + 4 * ?tensor_bf16 + 8 * ?tensor_tf32 + "
-     "2 * ?tensor_fp8 + ?tensor_fp4) / 4 / timed_gpu_seconds / tensor_peak_per_second",
-     "of the roofs of the formats: TF32 has half of BF16's, FP8 two and FP4 four times as much"},
+    {"flop_per_second [FLOP/s] = flop / timed_gpu_seconds: counted operations without tensor cores "
+     "by timed GPU busy time",
+     lv::sm, by::ratio},
+    {"fp32_of_peak [%] = 100 * flop_fp32 / timed_gpu_seconds / fp32_peak_per_second: of the roof "
+     "of FP32",
+     lv::sm, by::ratio},
+    {"fp64_of_peak [%] = 100 * flop_fp64 / timed_gpu_seconds / fp64_peak_per_second: of the roof "
+     "of FP64",
+     lv::sm, by::ratio},
+    {"fp16_of_peak [%] = 100 * flop_fp16 / timed_gpu_seconds / fp16_peak_per_second: of the roof "
+     "of FP16 without tensor cores",
+     lv::sm, by::ratio},
+    {"tensor_flop_per_second [FLOP/s] = tensor_flop / timed_gpu_seconds: counted operations of "
+     "tensor cores by timed GPU busy time",
+     lv::sm, by::ratio},
+    {"tensor_of_peak [%] = 100 * (0 * tensor_flop + 4 * ?tensor_fp16 + 4 * ?tensor_bf16 + 8 * "
+     "?tensor_tf32 + 2 * ?tensor_fp8 + ?tensor_fp4) / 4 / timed_gpu_seconds / "
+     "tensor_peak_per_second: of the roofs of the formats: TF32 has half of BF16's, FP8 two and "
+     "FP4 four times as much",
+     lv::sm, by::ratio},
 
-    {"flop_per_hbm_byte", "FLOP/B", lv::hbm, by::ratio,
-     "(flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes",
-     "arithmetic intensity: counted operations per byte of device memory"},
+    {"flop_per_hbm_byte [FLOP/B] = (flop + ?tensor_flop) / hbm_bytes | tensor_flop / hbm_bytes: "
+     "arithmetic intensity: counted operations per byte of device memory",
+     lv::hbm, by::ratio},
 };
 
 }  // namespace detail
-
-/// What the metrics of a part of the catalogue are made from.
-enum class metric_source : std::uint8_t {
-  cupti,  ///< counters of the GPU
-  perf,   ///< counters of the CPU
-  rates   ///< metrics of `cupti` and the time of timed steps
-};
-
-/// All metrics of one source.
-struct metric_list {
-  metric_source source = metric_source::cupti;
-
-  metric const* begin() const noexcept {
-    using all = detail::metric_catalogue;
-    return source == metric_source::cupti  ? std::begin(all::entries)
-           : source == metric_source::perf ? std::begin(all::cpu)
-                                           : std::begin(all::rates);
-  }
-  metric const* end() const noexcept {
-    using all = detail::metric_catalogue;
-    return source == metric_source::cupti  ? std::end(all::entries)
-           : source == metric_source::perf ? std::end(all::cpu)
-                                           : std::end(all::rates);
-  }
-};
-
-/// All presets.
-struct preset_list {
-  metric_preset const* begin() const noexcept {
-    return std::begin(detail::metric_catalogue::presets);
-  }
-  metric_preset const* end() const noexcept { return std::end(detail::metric_catalogue::presets); }
-};
-
-/// The metric with this key, or null.
-inline metric const* find_metric(std::string_view key,
-                                 metric_source source = metric_source::cupti) noexcept {
-  for (metric const& each : metric_list{source}) {
-    if (each.key == key) return &each;
-  }
-  return nullptr;
-}
-
-namespace detail {
-
-/// The metric with this key, of whichever source, or null.
-inline metric const* find_entry(std::string_view key) noexcept {
-  for (metric_source const source :
-       {metric_source::cupti, metric_source::perf, metric_source::rates}) {
-    if (metric const* const entry = find_metric(key, source)) return entry;
-  }
-  return nullptr;
-}
-
-}  // namespace detail
-
-/// The preset with this name, or null.
-inline metric_preset const* find_preset(std::string_view name) noexcept {
-  for (metric_preset const& each : preset_list()) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
-}
-
-namespace detail {
-
-inline void expand_into(std::string_view request, vec<std::string>& names) {
-  while (!request.empty()) {
-    std::string_view const item = take_until(request, "+, \t");
-    if (item.empty()) continue;
-    if (metric_preset const* preset = find_preset(item)) {
-      expand_into(preset->items, names);
-    } else if (!names.contains(item)) {
-      names.emplace_back(item);
-    }
-  }
-}
-
-}  // namespace detail
-
-/// The names in a request such as `hbm+l1_hit_rate+dram__bytes.sum`: presets become their metrics,
-/// in order, each once; whatever else stays as it is.
-inline vec<std::string> expand_metrics(std::string_view request) {
-  vec<std::string> names;
-  detail::expand_into(request, names);
-  return names;
-}
 
 STRATA_END
 STRATA_DETAIL_END_CODE

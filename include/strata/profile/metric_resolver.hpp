@@ -9,11 +9,100 @@
 #include <strata/profile/metric_set.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 
 STRATA_BEGIN
+
+/// What the metrics of a part of the catalogue are made from.
+enum class metric_source : std::uint8_t {
+  cupti,  ///< counters of the GPU
+  perf,   ///< counters of the CPU
+  rates   ///< metrics of `cupti` and the time of timed steps
+};
+
+/// All metrics of one source.
+struct metric_list {
+  metric_source source = metric_source::cupti;
+
+  metric const* begin() const noexcept {
+    using all = detail::metric_catalogue;
+    return source == metric_source::cupti  ? std::begin(all::entries)
+           : source == metric_source::perf ? std::begin(all::cpu)
+                                           : std::begin(all::rates);
+  }
+  metric const* end() const noexcept {
+    using all = detail::metric_catalogue;
+    return source == metric_source::cupti  ? std::end(all::entries)
+           : source == metric_source::perf ? std::end(all::cpu)
+                                           : std::end(all::rates);
+  }
+};
+
+/// All presets.
+struct preset_list {
+  metric_preset const* begin() const noexcept {
+    return std::begin(detail::metric_catalogue::presets);
+  }
+  metric_preset const* end() const noexcept { return std::end(detail::metric_catalogue::presets); }
+};
+
+/// The metric with this key, or null.
+inline metric const* find_metric(std::string_view key,
+                                 metric_source source = metric_source::cupti) noexcept {
+  for (metric const& each : metric_list{source}) {
+    if (each.key() == key) return &each;
+  }
+  return nullptr;
+}
+
+namespace detail {
+
+/// The metric with this key, of whichever source, or null.
+inline metric const* find_entry(std::string_view key) noexcept {
+  for (metric_source const source :
+       {metric_source::cupti, metric_source::perf, metric_source::rates}) {
+    if (metric const* const entry = find_metric(key, source)) return entry;
+  }
+  return nullptr;
+}
+
+}  // namespace detail
+
+/// The preset with this name, or null.
+inline metric_preset const* find_preset(std::string_view name) noexcept {
+  for (metric_preset const& each : preset_list()) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
+namespace detail {
+
+inline void expand_into(std::string_view request, vec<std::string>& names) {
+  while (!request.empty()) {
+    std::string_view const item = take_until(request, "+, \t");
+    if (item.empty()) continue;
+    if (metric_preset const* preset = find_preset(item)) {
+      expand_into(preset->items, names);
+    } else if (!names.contains(item)) {
+      names.emplace_back(item);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The names in a request such as `hbm+l1_hit_rate+dram__bytes.sum`: presets become their metrics,
+/// in order, each once; whatever else stays as it is.
+inline vec<std::string> expand_metrics(std::string_view request) {
+  vec<std::string> names;
+  detail::expand_into(request, names);
+  return names;
+}
+
 namespace detail {
 
 /// Turns wanted names into a metric_set.
@@ -71,7 +160,7 @@ class metric_resolver {
   /// The first of the alternatives whose names all exist; empty where there is none. One in which
   /// everything is optional needs at least one name.
   std::string_view choice(metric const& entry) const {
-    std::string_view rest = entry.formula;
+    std::string_view rest = entry.formula();
     while (!rest.empty()) {
       std::string_view const alternative = trimmed(take_until(rest, "|"));
       bool complete = true;
@@ -98,13 +187,13 @@ class metric_resolver {
       reason += reason.empty() ? "this chip lacks " : ", ";
       reason += name;
     }
-    bool const choices = entry.formula.find('|') != std::string_view::npos;
+    bool const choices = entry.formula().find('|') != std::string_view::npos;
     return reason + (choices ? " and what could stand in" : "");
   }
 
   /// The CUPTI names that the first alternative lacks, in itself or in what it is derived from.
   void list_missing(metric const& entry, vec<std::string_view>& missing) const {
-    std::string_view rest = entry.formula;
+    std::string_view rest = entry.formula();
     for_each_name(take_until(rest, "|"), [&](std::string_view name, bool) {
       if (available(name)) return;
       if (metric const* input = find_metric(name, source_)) {
@@ -116,14 +205,14 @@ class metric_resolver {
   }
 
   void add(metric const& entry) {
-    if (set_.find(entry.key) != nullptr) return;
+    if (set_.find(entry.key()) != nullptr) return;
     std::string_view const formula = choice(entry);
     resolved_metric made;
-    made.key = entry.key;
-    made.unit = entry.unit;
+    made.key = entry.key();
+    made.unit = entry.unit();
     made.level = entry.level;
     made.combine = entry.combine;
-    made.stand_in = source_ == metric_source::cupti && !begins_with(entry.formula, formula);
+    made.stand_in = source_ == metric_source::cupti && !begins_with(entry.formula(), formula);
     made.formula = formula;
     for_each_name(formula, [&](std::string_view name, bool) {
       if (!available(name)) return;
@@ -161,7 +250,7 @@ class metric_resolver {
       return;
     }
     nearest_names nearest(name);
-    for (metric const& each : metric_list{source_}) nearest.consider(each.key);
+    for (metric const& each : metric_list{source_}) nearest.consider(each.key());
     if (source_ == metric_source::cupti)
       for (metric_preset const& each : preset_list()) nearest.consider(each.name);
     set_.unknown.push_back({name, nearest.best()});

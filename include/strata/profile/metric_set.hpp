@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -27,16 +28,25 @@ enum class metric_combine : std::uint8_t {
   mean      ///< a ratio that CUPTI made itself: only a mean is possible, which is not exact
 };
 
-/// An entry of the catalogue.
+/// An entry of the catalogue: a text such as `l2_bytes [B] = lts__t_bytes.sum: bytes from L2`. The
+/// program relocates one pointer of it as it starts, and not one for each part.
 struct metric {
-  std::string_view key;
-  std::string_view unit;
+  char const* text;
   metric_level level;
   metric_combine combine;
+
+  std::string_view key() const noexcept { return {text, std::strcspn(text, " ")}; }
+  std::string_view unit() const noexcept { return between('[', 1, "]"); }
   /// Formulas over CUPTI names (they contain `__`) or over keys, separated by `|`: the first whose
   /// names all exist on the chip holds. `?name` counts as 0 where it does not exist.
-  std::string_view formula;
-  std::string_view meaning;
+  std::string_view formula() const noexcept { return between('=', 2, ":"); }
+  std::string_view meaning() const noexcept { return between(':', 2, ""); }
+
+ private:
+  std::string_view between(char mark, int width, char const* end) const noexcept {
+    char const* const begin = std::strchr(text, mark) + width;
+    return {begin, std::strcspn(begin, end)};
+  }
 };
 
 /// A named set of metrics.
@@ -315,7 +325,7 @@ struct unknown_metric {
 
   /// "unknown metric 'l1_hit': did you mean l1_hit_rate?"
   std::string message() const {
-    std::string text = "unknown metric '" + name + '\'';
+    std::string text = detail::sentence("unknown metric '") << name << '\'';
     for (std::size_t i = 0; i < suggestions.size(); ++i) {
       text += (i == 0 ? ": did you mean " : i + 1 == suggestions.size() ? " or " : ", ");
       text += suggestions[i];

@@ -155,7 +155,7 @@ inline std::string metric_column(counter_metric const& metric) {
       found = take_until(key, "_") == word;
     said = said && found;
   }
-  return said ? metric.key : metric.key + '_' + unit;
+  return said ? metric.key : sentence(metric.key) << '_' << unit;
 }
 
 /// What was counted of the kernel of a row; nothing where no kernels were counted.

@@ -181,14 +181,14 @@ class answer_json {
 inline std::string step_text(steps_summary const& steps, bool has_steps) {
   std::string text;
   if (!steps.from_steps)
-    return "whole run " + time_text(steps.mean_ns) +
-           (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
+    return sentence("whole run ") << time_text(steps.mean_ns)
+                                  << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
   text = "step " + time_text(steps.mean_ns);
   if (steps.period_of_gpu) text += " on the GPU";
   text += " (mean of " + count_text(steps.count);
   if (steps.count > 1)
-    text += ", median " + time_text(steps.p50_ns) + ", p95 " + time_text(steps.p95_ns) +
-            ", first " + time_text(steps.first_ns);
+    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns)
+                                  << ", first " << time_text(steps.first_ns);
   return text + ")";
 }
 
@@ -201,16 +201,18 @@ inline std::string device_text(report_input const& input) {
     add("host times only");
   } else {
     std::string const share = human_percent(steps.gpu_busy_ns, steps.mean_ns);
-    add("GPU busy " + time_text(steps.gpu_busy_ns) +
-        (share.empty() ? share : " (" + share + " %)") + ", idle " + time_text(steps.gpu_idle_ns));
+    add(sentence("GPU busy ") << time_text(steps.gpu_busy_ns)
+                              << (share.empty() ? share : sentence(" (") << share << " %)")
+                              << ", idle " << time_text(steps.gpu_idle_ns));
   }
   if (!input.roofline.measured_at.empty())
     add("roofs measured on this device " + input.roofline.measured_at.substr(0, 10));
   if (steps.tokens_per_s > 0.0)
     add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
   if (steps.from_steps && steps.outside_ns > 0.0)
-    add("outside of steps " + time_text(steps.outside_ns) +
-        (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
+    add(sentence("outside of steps ")
+        << time_text(steps.outside_ns)
+        << (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
   return text;
 }
 
@@ -231,8 +233,8 @@ inline std::string finding_text(finding const& of, steps_summary const& steps) {
   text += console_text(of.title);
   std::string const share = human_percent(of.cost_ns_per_step, step_ns);
   if (of.cost_ns_per_step > 0.0 && !share.empty())
-    text += " (at most " + time_text(of.cost_ns_per_step) + ", " + share + " % of the " +
-            (steps.from_steps ? "step)" : "run)");
+    text += sentence(" (at most ") << time_text(of.cost_ns_per_step) << ", " << share
+                                   << " % of the " << (steps.from_steps ? "step)" : "run)");
   return text + prediction_text(of, step_ns);
 }
 
@@ -250,11 +252,11 @@ inline void write_answer(text_writer& out, report_input const& input, std::size_
   }
   std::string more;
   if (table.findings.size() > 1)
-    more = std::to_string(table.findings.size() - 1) + " more in findings.json";
+    more = sentence() << (table.findings.size() - 1) << " more in findings.json";
   if (std::size_t const open = table.undecided.size(); open > 0)
     add_part(more,
-             "counters=findings would decide " + std::to_string(open) +
-                 (open == 1 ? " rule" : " rules") + " more",
+             sentence("counters=findings would decide ")
+                 << open << (open == 1 ? " rule" : " rules") << " more",
              "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }

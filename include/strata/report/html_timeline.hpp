@@ -243,14 +243,13 @@ class page_timeline {
   }
 
   std::string track_name(page_track::place const& at) const {
-    if (at.process != 0)
-      return "GPU " + std::to_string(at.process - 1) + ", stream " + std::to_string(at.lane);
+    if (at.process != 0) return sentence("GPU ") << (at.process - 1) << ", stream " << at.lane;
     if (at.lane == page_track::waits) return "waits for the GPU";
-    std::string name = "thread " + std::to_string(at.group);
+    std::string name = sentence("thread ") << at.group;
     for (profile_thread const& thread : input_.source.threads) {
       if (thread.ordinal != at.group) continue;
       if (!thread.name.empty()) name = thread.name;
-      if (thread.os_id != 0) name += " (" + std::to_string(thread.os_id) + ")";
+      if (thread.os_id != 0) name += sentence(" (") << thread.os_id << ")";
     }
     return at.lane == page_track::calls ? name + ", driver calls" : name;
   }

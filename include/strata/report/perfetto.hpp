@@ -436,9 +436,8 @@ class perfetto_writer final : public trace_sink {
     return !before;
   }
   static std::string joined(std::uint32_t const* sizes, std::uint32_t count) {
-    std::string text;
-    for (std::uint32_t i = 0; i < count; ++i)
-      text.append(i == 0 ? "" : "x").append(std::to_string(sizes[i]));
+    sentence text;
+    for (std::uint32_t i = 0; i < count; ++i) text << (i == 0 ? "" : "x") << sizes[i];
     return text;
   }
 

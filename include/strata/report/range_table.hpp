@@ -368,7 +368,8 @@ class counter_view {
       text += ": counted in one step, by GPU busy time of a timed step";
       text += counters_.devices.size() > 1 ? ", each device's added up. " : ". ";
     }
-    if (!differing_.empty()) text += "Other work in other counting steps: " + differing_ + ". ";
+    if (!differing_.empty())
+      text += sentence("Other work in other counting steps: ") << differing_ << ". ";
     if (above_peak_) text += "Above 100 %: the counted step differs from the timed ones. ";
     text += table_.legend();
     if (has_outside_) text += "(outside ranges): counted while no range was open. ";
@@ -446,22 +447,23 @@ class counter_view {
 
   /// In which steps the values were counted.
   std::string passes_text() const {
-    std::string const timed = std::to_string(counters_.timed_steps);
+    std::string const timed = sentence() << counters_.timed_steps;
     std::string text = "Counted";
     if (!counters_.chip.empty()) text += " on " + place();
-    text += " in " + count_of(counters_.passes_done, "step") + ", a pass each, after the " +
-            (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones") +
-            "; values are of one step, with the ranges below. ";
+    text += sentence(" in ") << count_of(counters_.passes_done, "step")
+                             << ", a pass each, after the "
+                             << (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones")
+                             << "; values are of one step, with the ranges below. ";
     if (counters_.passes_done < counters_.passes) {
-      text += "The program ended before the other " +
-              count_of(counters_.passes - counters_.passes_done, "step") +
-              " of the counting: what needs them is missing. ";
+      text += sentence("The program ended before the other ")
+              << count_of(counters_.passes - counters_.passes_done, "step")
+              << " of the counting: what needs them is missing. ";
     }
     return text;
   }
 
   static std::string count_of(std::uint64_t count, char const* what) {
-    return count_text(count) + ' ' + what + (count == 1 ? "" : "s");
+    return sentence(count_text(count)) << ' ' << what << (count == 1 ? "" : "s");
   }
 
   /// Adds a row, if it has values.
@@ -500,7 +502,7 @@ class counter_view {
     std::string text = console_text(counters_.chip);
     if (counters_.devices.size() < 2) return text;
     text += " (devices ";
-    for (std::uint32_t const device : counters_.devices) text += std::to_string(device) + ", ";
+    for (std::uint32_t const device : counters_.devices) text += sentence() << device << ", ";
     text.replace(text.size() - 2, 2, ")");
     return text;
   }

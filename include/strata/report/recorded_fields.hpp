@@ -275,8 +275,7 @@ class recording_writer {
 
   void write(profile const& source) {
     write_bytes(recording_magic);
-    write_bytes(std::to_string(recording_version));
-    write_bytes("\n");
+    write_bytes(sentence() << recording_version << '\n');
     write_value<profile>(*this, const_cast<profile*>(&source));  // it is only read
     std::uint64_t const hash = hash_.value();
     char bytes[sizeof hash];

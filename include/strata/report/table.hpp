@@ -36,7 +36,7 @@ namespace detail {
 inline std::string proposed_megabytes(std::uint64_t bytes) {
   std::uint64_t megabytes = 512;
   while (megabytes < 65536 && megabytes << 20 < 2 * bytes) megabytes *= 2;
-  return std::to_string(megabytes);
+  return sentence() << megabytes;
 }
 
 inline void replace(std::string& text, std::string_view what, std::string const& by) {
@@ -53,11 +53,13 @@ inline vec<std::string> loss_advice(profile const& source) {
   for (loss_kind const& each : loss_kinds) {
     if (l.*each.count == 0) continue;
     std::string text(each.what);
-    text += ": " + count_text(l.*each.count) + ". ";
+    text += sentence(": ") << count_text(l.*each.count) << ". ";
     text += each.advice;
-    replace(text, "{log}", "log=" + proposed_megabytes(source.cost.log_bytes + unlogged) + " (MB)");
+    replace(text, "{log}",
+            sentence("log=") << proposed_megabytes(source.cost.log_bytes + unlogged) << " (MB)");
     replace(text, "{buffers}",
-            "buffers=" + proposed_megabytes(source.cost.activity_bytes + refused) + " (MB)");
+            sentence("buffers=") << proposed_megabytes(source.cost.activity_bytes + refused)
+                                 << " (MB)");
     advice.push_back(std::move(text));
   }
   return advice;
@@ -66,20 +68,22 @@ inline vec<std::string> loss_advice(profile const& source) {
 /// What Strata itself cost the program, in one sentence.
 inline std::string cost_text(profile const& source) {
   profile_cost const& c = source.cost;
-  auto const times = [](std::uint64_t count, double ns) {
-    return count_text(count) + " x " + time_text(ns);
+  auto const times = [](std::uint64_t count, double ns) -> std::string {
+    return sentence(count_text(count)) << " x " << time_text(ns);
   };
   std::string text = times(c.ranges, c.range_ns) + " in ranges";
-  if (c.callbacks > 0) text += ", " + times(c.callbacks, c.callback_ns) + " in launch callbacks";
+  if (c.callbacks > 0)
+    text += sentence(", ") << times(c.callbacks, c.callback_ns) << " in launch callbacks";
   if (c.counter_reads > 0)
-    text += ", " + times(c.counter_reads, c.counter_read_ns) + " in readings of CPU counters";
+    text += sentence(", ") << times(c.counter_reads, c.counter_read_ns)
+                           << " in readings of CPU counters";
   text += " = " + time_text(c.ns());
   std::string const share = human_percent(c.ns(), c.seconds_in_window * 1e9);
-  if (!share.empty()) text += " (" + share + " % of the recorded time)";
+  if (!share.empty()) text += sentence(" (") << share << " % of the recorded time)";
   if (c.flush_seconds > 0.0) text += "; flush " + time_text(c.flush_seconds * 1e9);
   if (c.start_seconds > 0.0) text += "; start " + time_text(c.start_seconds * 1e9);
   if (c.activity_seconds > 0.0)
-    text += "; " + time_text(c.activity_seconds * 1e9) + " in CUPTI's threads";
+    text += sentence("; ") << time_text(c.activity_seconds * 1e9) << " in CUPTI's threads";
   text += "; memory " + bytes_text(static_cast<double>(c.log_bytes + c.activity_bytes));
   return text;
 }
@@ -164,7 +168,7 @@ inline std::string where_text(profile_environment const& e) {
   std::string const program = e.command.substr(0, e.command.find(' '));
   add(console_text(program.substr(program.rfind('/') + 1)));
   add(console_text(e.host));
-  if (e.rank >= 0) add("rank " + std::to_string(e.rank));
+  if (e.rank >= 0) add(sentence("rank ") << e.rank);
   for (profile_device const& device : e.devices) {
     std::size_t same = 0;  // devices of one kind are named once
     profile_device const* first = nullptr;
@@ -174,8 +178,9 @@ inline std::string where_text(profile_environment const& e) {
       ++same;
     }
     if (first != &device) continue;
-    add((same > 1 ? std::to_string(same) + " x " : "") + console_text(device.name) + " (" +
-        std::to_string(device.multiprocessors) + " SMs)");
+    sentence text;
+    if (same > 1) text << same << " x ";
+    add(text << console_text(device.name) << " (" << device.multiprocessors << " SMs)");
   }
   if (e.devices.empty()) add(console_text(e.cpu));
   return line;
@@ -186,7 +191,8 @@ inline void write_heading(text_writer& out, report_input const& input,
   std::size_t const width = usable_width(options);
   write_paragraph(out, {}, where_text(input.source.environment), width, {}, false);
   write_paragraph(out, {},
-                  step_text(input.steps, input.source.has_steps) + " | " + device_text(input),
+                  sentence(step_text(input.steps, input.source.has_steps))
+                      << " | " << device_text(input),
                   width, {}, false);
   write_answer(out, input, width, options.color);
   out.put('\n');
@@ -262,10 +268,10 @@ inline void write_memory_purposes(text_writer& out, report_input const& input,
   table.fit(usable_width(options));
   table.write(out, options.color);
   write_paragraph(out, {},
-                  "Device memory by the purpose it was allocated for. At the peak, " +
-                      time_text(static_cast<double>(memory.peak_at)) + " after the begin, " +
-                      bytes_text(peak) + " were in use." +
-                      (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
+                  sentence("Device memory by the purpose it was allocated for. At the peak, ")
+                      << time_text(static_cast<double>(memory.peak_at)) << " after the begin, "
+                      << bytes_text(peak) << " were in use."
+                      << (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
                   usable_width(options), {}, false);
 }
 
@@ -304,8 +310,8 @@ inline void write_top_kernels(text_writer& out, report_input const& input,
   std::string text;
   if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
   if (kernels.size() > shown)
-    text += count_text(kernels.size() - shown) + " more take " + human_percent(rest_ns, all_ns) +
-            " %: kernels.csv. ";
+    text += sentence(count_text(kernels.size() - shown))
+            << " more take " << human_percent(rest_ns, all_ns) << " %: kernels.csv. ";
   text += table.legend();
   if (!text.empty()) text.pop_back();
   if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);

@@ -75,7 +75,7 @@ class trace_events {
   }
 
   void step(step_record const& record) {
-    sink_.begin("step " + std::to_string(record.step), trace_categories::step);
+    sink_.begin(sentence("step ") << record.step, trace_categories::step);
     sink_.integer(trace_keys::step, record.step);
   }
 
@@ -295,7 +295,7 @@ class trace_json final : public trace_sink {
 
  private:
   void place(std::uint32_t process, std::uint32_t thread) {
-    place_ = ",\"pid\":" + std::to_string(process) + ",\"tid\":" + std::to_string(thread);
+    place_ = sentence(",\"pid\":") << process << ",\"tid\":" << thread;
   }
 
   void separate() {
@@ -383,7 +383,7 @@ inline std::string trace_process_name(profile const& source, std::uint32_t proce
   profile_environment const& e = source.environment;
   std::string name;
   if (process > 0) {
-    name = "GPU " + std::to_string(process - 1);
+    name = sentence("GPU ") << (process - 1);
     for (profile_device const& device : e.devices)
       if (device.ordinal == process - 1) name += ": " + device.name;
     return name;
@@ -392,9 +392,9 @@ inline std::string trace_process_name(profile const& source, std::uint32_t proce
   name = name.substr(name.rfind('/') + 1);
   if (name.empty()) name = "host";
   if (e.process_id != 0 || e.rank >= 0) name += " (";
-  if (e.process_id != 0) name += "pid " + std::to_string(e.process_id);
+  if (e.process_id != 0) name += sentence("pid ") << e.process_id;
   if (e.process_id != 0 && e.rank >= 0) name += ", ";
-  if (e.rank >= 0) name += "rank " + std::to_string(e.rank);
+  if (e.rank >= 0) name += sentence("rank ") << e.rank;
   if (e.process_id != 0 || e.rank >= 0) name += ")";
   return name;
 }
@@ -402,15 +402,15 @@ inline std::string trace_process_name(profile const& source, std::uint32_t proce
 inline std::string trace_track_name(profile const& source, trace_track::position const& at,
                                     bool one_context) {
   if (at.process > 0) {
-    std::string const stream = "stream " + std::to_string(at.stream);
-    return one_context ? stream : "context " + std::to_string(at.context) + ", " + stream;
+    std::string const stream = sentence("stream ") << at.stream;
+    return one_context ? stream : sentence("context ") << at.context << ", " << stream;
   }
   if (at.context == trace_plan::synchronization_context) return "waits for the device";
-  std::string name = "thread " + std::to_string(at.stream);
+  std::string name = sentence("thread ") << at.stream;
   for (profile_thread const& thread : source.threads) {
     if (thread.ordinal != at.stream) continue;
     if (!thread.name.empty()) name = thread.name;
-    if (thread.os_id != 0) name += " (" + std::to_string(thread.os_id) + ")";
+    if (thread.os_id != 0) name += sentence(" (") << thread.os_id << ")";
   }
   return name;
 }
@@ -418,7 +418,8 @@ inline std::string trace_track_name(profile const& source, trace_track::position
 /// The name of a lane of a track: the first one has that of the track.
 inline std::string lane_name(std::string const& track, std::size_t lane) {
   if (lane == 0) return track;
-  return track + (lane == 1 ? " (overlap)" : " (overlap " + std::to_string(lane) + ")");
+  if (lane == 1) return track + " (overlap)";
+  return sentence(track) << " (overlap " << lane << ")";
 }
 
 inline void write_tracks(trace_sink& sink, trace_events& events, profile const& source,
@@ -481,10 +482,11 @@ inline trace_summary write_events(trace_sink& sink, report_input const& input,
   summary.left_out = plan.left_out();
   summary.without_time = plan.without_time();
   if (summary.left_out > 0)
-    summary.problem = "The trace ends early: " + count_text(summary.left_out) +
-                      " later records are left out, because it is limited to " +
-                      count_text(options.max_events) +
-                      " events; trace fewer steps (active=) or ranges (only=) to see them.";
+    summary.problem = sentence("The trace ends early: ")
+                      << count_text(summary.left_out)
+                      << " later records are left out, because it is limited to "
+                      << count_text(options.max_events)
+                      << " events; trace fewer steps (active=) or ranges (only=) to see them.";
   std::uint32_t const host = trace_process(source, 0);
   sink.process(host, trace_process_name(source, 0));
   sink.track(trace_track_kind::process, host, 0, {});

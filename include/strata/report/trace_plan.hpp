@@ -133,7 +133,7 @@ class trace_labels {
 
   static std::string name_of(std::string name, std::int64_t index) {
     if (index == any_index) return name + "[*]";
-    return index == no_index ? name : name + "[" + std::to_string(index) + "]";
+    return index == no_index ? name : sentence(name) << "[" << index << "]";
   }
 
   /// The label of a node, and of those above it that have none.
@@ -145,7 +145,7 @@ class trace_labels {
     if (of.index != any_index) made.index = of.index;
     std::string name = name_of(source.names[of.name], of.index);
     std::uint32_t const above = ranges_[nodes_[of.parent].row].path;
-    made.path = number(above == 0 ? name : texts_[above] + "/" + name);
+    made.path = number(above == 0 ? name : sentence(texts_[above]) << "/" << name);
     made.name = above == 0 ? made.path : number(std::move(name));
     nodes_[node] = {static_cast<std::uint32_t>(ranges_.size()), true};
     ranges_.push_back(made);

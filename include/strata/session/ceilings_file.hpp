@@ -42,24 +42,26 @@ class ceilings_file {
   }
   static std::string path_of(profile_device const& device) {
     std::string const where = device.uuid.empty() ? std::string() : folder();
-    return where.empty() ? where : where + '/' + device.uuid + ".txt";
+    return where.empty() ? where : sentence(where) << '/' << device.uuid << ".txt";
   }
 
   /// The lines of a file about this device.
   static std::string text_of(profile_device const& device, std::uint32_t driver_version) {
-    std::string text = std::string(schema) + "\nuuid " + device.uuid + "\ndevice " + device.name +
-                       "\ndriver " + std::to_string(driver_version) + "\nclock_khz " +
-                       std::to_string(device.clock_khz) + "\nmemory_clock_khz " +
-                       std::to_string(device.memory_clock_khz) + "\ndate " + device.measured_at +
-                       "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
+    std::string text = sentence(schema)
+                       << "\nuuid " << device.uuid << "\ndevice " << device.name << "\ndriver "
+                       << driver_version << "\nclock_khz " << device.clock_khz
+                       << "\nmemory_clock_khz " << device.memory_clock_khz << "\ndate "
+                       << device.measured_at
+                       << "\n# ceiling: rate unit theory spread clock_Hz samples name\n";
     for (device_ceiling const& each : device.ceilings) {
       if (!each.refused.empty()) {
-        text += "refused " + each.name + ": " + each.refused + "\n";
+        text += sentence("refused ") << each.name << ": " << each.refused << "\n";
         continue;
       }
-      text += "ceiling " + number(each.rate) + (each.memory ? " B/s " : " op/s ") +
-              number(each.theory) + ' ' + number(each.spread) + ' ' + number(each.clock_hertz) +
-              ' ' + std::to_string(each.samples) + ' ' + each.name + '\n';
+      text += sentence("ceiling ")
+              << number(each.rate) << (each.memory ? " B/s " : " op/s ") << number(each.theory)
+              << ' ' << number(each.spread) << ' ' << number(each.clock_hertz) << ' '
+              << each.samples << ' ' << each.name << '\n';
     }
     return text + "end\n";
   }
@@ -78,12 +80,20 @@ class ceilings_file {
         to.measured_at = std::move(date);
         return {};
       }
-      std::string const mine = key == "uuid"               ? to.uuid
-                               : key == "driver"           ? std::to_string(driver_version)
-                               : key == "clock_khz"        ? std::to_string(to.clock_khz)
-                               : key == "memory_clock_khz" ? std::to_string(to.memory_clock_khz)
-                                                           : std::string(line);
-      if (line != mine) return {errc::not_supported, "is of another " + std::string(key)};
+      sentence mine;
+      if (key == "uuid") {
+        mine << to.uuid;
+      } else if (key == "driver") {
+        mine << driver_version;
+      } else if (key == "clock_khz") {
+        mine << to.clock_khz;
+      } else if (key == "memory_clock_khz") {
+        mine << to.memory_clock_khz;
+      } else {
+        mine << line;
+      }
+      if (line != std::string_view(mine))
+        return {errc::not_supported, "is of another " + std::string(key)};
       if (key == "date" && line.size() == 20 && is_printable(line)) date = std::string(line);
       if (key != "ceiling") continue;
       device_ceiling made;
@@ -109,8 +119,9 @@ class ceilings_file {
       taken = taken || read_it.ok();
       if (wanted.empty() && read_it.code() == errc::not_supported) continue;
       if (!read_it.ok())
-        outcome = status(read_it.code(), path + ' ' + read_it.message() +
-                                             ": measure the ceilings of this device again");
+        outcome =
+            status(read_it.code(), sentence(path) << ' ' << read_it.message()
+                                                  << ": measure the ceilings of this device again");
     }
     return taken || wanted == "off" ? status() : outcome;
   }

@@ -12,6 +12,7 @@
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/options.hpp>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/options_reader.hpp>
@@ -59,12 +60,12 @@ struct metric_lines {
     return out;
   }
   static std::string heading() {
-    return padded("metric", key_width) + padded("unit", unit_width) + padded("level", level_width) +
-           "what\n";
+    return sentence(padded("metric", key_width))
+           << padded("unit", unit_width) << padded("level", level_width) << "what\n";
   }
   static std::string of(metric const& entry) {
-    return padded(entry.key, key_width) + padded(entry.unit, unit_width) +
-           padded(to_string(entry.level), level_width) + std::string(entry.meaning);
+    return padded(entry.key(), key_width) + padded(entry.unit(), unit_width) +
+           padded(to_string(entry.level), level_width) + std::string(entry.meaning());
   }
 };
 
@@ -75,11 +76,12 @@ class metric_lister : metric_lines {
 
   std::string run(std::string_view chip) {
     status const opened = host_.open(library_, std::string(chip));
-    if (!opened) return "No metrics can be listed: " + opened.message() + ".\n";
+    if (!opened) return sentence("No metrics can be listed: ") << opened.message() << ".\n";
     text_ =
-        "Metrics of " + std::string(chip) + ", by " + library_.path +
-        ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
-        "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
+        sentence("Metrics of ")
+        << chip << ", by " << library_.path
+        << ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
+           "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
     text_ += padded("preset", name_width) + "passes  apart  what\n";
     for (metric_preset const& each : preset_list()) add_preset(each);
     text_ += '\n' + heading();
@@ -97,29 +99,30 @@ class metric_lister : metric_lines {
     if (!done) return "?";
     std::size_t sum = 0;
     for (metric_config const& each : configs) sum += each.passes();
-    return sum == 0 ? "-" : std::to_string(sum);
+    if (sum == 0) return "-";
+    return sentence() << sum;
   }
 
   void add_preset(metric_preset const& preset) {
     metric_set const set = host_.resolve(expand_metrics(preset.name));
-    text_ += padded(preset.name, name_width) + padded(passes(set, pass_layout::fewest_passes), 8) +
-             padded(passes(set, pass_layout::cheap_ranges_apart), 7) + std::string(preset.meaning) +
-             '\n';
+    text_ += sentence(padded(preset.name, name_width))
+             << padded(passes(set, pass_layout::fewest_passes), 8)
+             << padded(passes(set, pass_layout::cheap_ranges_apart), 7) << preset.meaning << '\n';
     for (absent_metric const& each : set.absent) {
-      text_ += "    without " + each.key + ": " + each.reason + '\n';
+      text_ += sentence("    without ") << each.key << ": " << each.reason << '\n';
     }
     for (resolved_metric const& each : set.metrics) {
-      if (each.stand_in) text_ += "    " + each.key + " by " + each.formula + '\n';
+      if (each.stand_in) text_ += sentence("    ") << each.key << " by " << each.formula << '\n';
     }
   }
 
   void add_metric(metric const& entry) {
-    metric_set const set = host_.resolve({std::string(entry.key)});
+    metric_set const set = host_.resolve({std::string(entry.key())});
     text_ += of(entry);
-    if (resolved_metric const* found = set.find(entry.key)) {
+    if (resolved_metric const* found = set.find(entry.key())) {
       text_ += " = " + found->formula;
     } else if (!set.absent.empty()) {
-      text_ += " (" + set.absent.front().reason + ')';
+      text_ += sentence(" (") << set.absent.front().reason << ')';
     }
     text_ += '\n';
   }
@@ -149,8 +152,8 @@ inline std::string list_cpu_metrics() {
       lines::heading();
   for (metric const& each : metric_list{metric_source::perf}) {
     text += lines::of(each);
-    bool const counted = detail::find_perf_event(each.formula) != nullptr;
-    if (!counted) text += " = " + std::string(each.formula);
+    bool const counted = detail::find_perf_event(each.formula()) != nullptr;
+    if (!counted) text += " = " + std::string(each.formula());
     text += '\n';
   }
   return text;

@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
@@ -49,7 +50,7 @@ class machine {
 #if defined(__linux__) || defined(__APPLE__)
     char here[4096];
     if (!path.empty() && path.front() != '/' && getcwd(here, sizeof here) != nullptr)
-      return std::string(here) + '/' + path;
+      return sentence(here) << '/' << path;
 #endif
     return path;
   }

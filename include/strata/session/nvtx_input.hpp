@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/nvtx_ranges.hpp>
@@ -84,8 +85,9 @@ class nvtx_input {
   status close() {
     // The tool may be another copy of Strata, which NVTX loads at the program's first call.
     if (!other_tool_.empty() && !is_named(other_tool_, "libstrata_inject") && !is_the_tool()) {
-      return {errc::busy, "nvtx=in: NVTX calls go to " + other_tool_ +
-                              ", which NVTX_INJECTION64_PATH names: unset it to see them here"};
+      return {errc::busy, sentence("nvtx=in: NVTX calls go to ")
+                              << other_tool_
+                              << ", which NVTX_INJECTION64_PATH names: unset it to see them here"};
     }
     if (!waits_ || nvtx_ranges::heard()) return {};
     return {

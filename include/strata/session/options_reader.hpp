@@ -9,7 +9,6 @@
 #include <strata/options.hpp>
 #include <strata/report/report_input.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -236,7 +235,8 @@ class options_reader {
   /// `, did you mean NAME?`, or `otherwise` where no name is near.
   static std::string meant(nearest_names& nearest, char const* otherwise = ":") {
     vec<std::string> const best = nearest.best(1);
-    return best.empty() ? otherwise : ", did you mean " + best.front() + '?';
+    if (best.empty()) return otherwise;
+    return sentence(", did you mean ") << best.front() << '?';
   }
 
   static std::string no_key(std::string_view key) {
@@ -246,8 +246,8 @@ class options_reader {
       nearest.consider(each.key);
       add_part(all, each.key);
     }
-    return "STRATA: there is no key \"" + quoted(key) + '"' + meant(nearest, "") +
-           "; the keys are " + all + '.';
+    return sentence("STRATA: there is no key \"")
+           << quoted(key) << "\"" << meant(nearest, "") << "; the keys are " << all << '.';
   }
 
   void wrong(std::string_view key, std::string_view value, std::string_view wanted,
@@ -261,13 +261,12 @@ class options_reader {
   void number(std::string_view key, std::string_view value, std::uint32_t& to,
               std::uint32_t least) {
     std::uint32_t read = 0;
-    auto const end = value.data() + value.size();
-    auto const result = std::from_chars(value.data(), end, read);
-    if (result.ec != std::errc{} || result.ptr != end || read < least) {
-      return wrong(key, value,
-                   least == 0 ? "a whole number" : "a whole number from " + std::to_string(least));
+    if (read_number(value, read) && read >= least) {
+      to = read;
+      return;
     }
-    to = read;
+    if (least == 0) return wrong(key, value, "a whole number");
+    wrong(key, value, sentence("a whole number from ") << least);
   }
 
   bool flag(std::string_view key, std::string_view value, bool& to) {
@@ -354,7 +353,7 @@ class options_reader {
     for (std::string_view pattern; take(left, pattern);) read.emplace_back(pattern);
     if (read.empty()) {
       return wrong(key, value,
-                   "names of ranges joined by +, as in " + std::string(key) + "=attention+mlp");
+                   sentence("names of ranges joined by +, as in ") << key << "=attention+mlp");
     }
     to = std::move(read);
   }

@@ -51,7 +51,7 @@ class output_directory {
       number_ = number;
       path_ = path + (numbered      ? three_digits(number)
                       : number == 1 ? std::string()
-                                    : "-" + std::to_string(number));
+                                    : sentence("-") << number);
       int const error = make_one(path_);
       if (error == 0) return {};
       if (error != EEXIST || is_special(path_)) return failure(path_, error);
@@ -128,21 +128,21 @@ class output_directory {
 
   /// Begins a file under its temporary name, with `.part` behind it.
   status begin(char const* name, std::FILE*& file) const {
-    std::string const part = path_ + "/" + name + ".part";
+    std::string const part = sentence(path_) << "/" << name << ".part";
     file = open_part(part);
     return file != nullptr ? status() : failure(part, errno);
   }
 
   /// Ends it: gives it its name, or removes it where there was an error.
   status end(char const* name, std::FILE* file, int error) const {
-    std::string const whole = path_ + "/" + name;
+    std::string const whole = sentence(path_) << "/" << name;
     error = close_part(whole + ".part", whole, file, error);
     return error == 0 ? status() : failure(whole, error);
   }
 
   /// Replaces a file at once: a reader sees the old one or the new one, and so does another writer.
   static bool replace(std::string const& path, std::string const& text) {
-    std::string const part = path + "." + std::to_string(monotonic_ns()) + ".part";
+    std::string const part = sentence(path) << "." << monotonic_ns() << ".part";
     std::FILE* const file = open_part(part);
     if (file == nullptr) return false;
     bool const whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -172,7 +172,7 @@ class output_directory {
   }
 
   static std::string three_digits(int number) {
-    std::string const text = std::to_string(number);
+    std::string const text = sentence() << number;
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
   }
 
@@ -217,11 +217,14 @@ class output_directory {
 
   static status failure(std::string const& path, int error) {
     if (error == text_writer::file_lost)
-      return {errc::input_output, "cannot write " + path +
-                                      ": the program closed its file, as closefrom() does; close "
-                                      "files before the first range"};
-    return {errc::input_output, "cannot write " + path + ": " + std::strerror(error) +
-                                    "; choose another place with STRATA=...,out=DIRECTORY"};
+      return {errc::input_output,
+              sentence("cannot write ")
+                  << path
+                  << ": the program closed its file, as closefrom() does; close "
+                     "files before the first range"};
+    return {errc::input_output, sentence("cannot write ")
+                                    << path << ": " << std::strerror(error)
+                                    << "; choose another place with STRATA=...,out=DIRECTORY"};
   }
 
   std::string path_;

@@ -142,8 +142,9 @@ class report_files {
     if (asked.ok()) return {};
     if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
     out = spare;
-    return {asked.code(), asked.message() + "; the files of this run go to " + spare +
-                              (numbered ? "" : ", or the first free of -2, -3, ... of it")};
+    return {asked.code(), sentence(asked.message())
+                              << "; the files of this run go to " << spare
+                              << (numbered ? "" : ", or the first free of -2, -3, ... of it")};
   }
 
   /// Makes the directory for the files of this process, where `find_place` would have them if the
@@ -213,7 +214,7 @@ class report_files {
   }
 
   static std::string place(std::string const& out, int rank) {
-    return rank < 0 ? out : out + "/rank" + std::to_string(rank);
+    return rank < 0 ? out : sentence(out) << "/rank" << rank;
   }
 
   void print(profile& source, report_input const& input, std::size_t said,

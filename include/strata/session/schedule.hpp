@@ -198,25 +198,26 @@ class reported_windows {
     std::uint64_t const late = late_.exchange(0, memory_order_relaxed);
     if (late == 0) return {};
     return {errc::limit,
-            "every=: " + std::to_string(late) + (late == 1 ? " window" : " windows") +
-                " left out since the report before: due while another one was counted or its "
-                "report was written; raise every="};
+            sentence("every=: ")
+                << late << (late == 1 ? " window" : " windows")
+                << " left out since the report before: due while another one was counted or its "
+                   "report was written; raise every="};
   }
 
   /// A session that ends without an open window: why it has no report; empty where earlier ones
   /// were written.
   std::string no_report(bool has_steps) const {
     if (windows_ != 0) return {};
+    if (!has_steps)
+      return period_ != 0 ? "nothing is reported: every= counts steps, and the program has no "
+                            "STRATA_STEP()"
+                          : "nothing is reported: trigger= is looked at at the ends of "
+                            "STRATA_STEP(), and the program has none";
     if (period_ != 0)
-      return has_steps
-                 ? "nothing is reported: the program ended before step " + std::to_string(due_) +
-                       " (counted from 0), where the first window of every= begins"
-                 : "nothing is reported: every= counts steps, and the program has no "
-                   "STRATA_STEP()";
-    return has_steps ? "nothing is reported: nobody touched " + path_ +
-                           ", the file of trigger=, while the program ran its steps"
-                     : "nothing is reported: trigger= is looked at at the ends of STRATA_STEP(), "
-                       "and the program has none";
+      return sentence("nothing is reported: the program ended before step ")
+             << due_ << " (counted from 0), where the first window of every= begins";
+    return sentence("nothing is reported: nobody touched ")
+           << path_ << ", the file of trigger=, while the program ran its steps";
   }
 
   /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
@@ -256,9 +257,9 @@ class reported_windows {
 
   status problem() const {
     if (reason_ == 0) return {};
-    return {errc::input_output, "trigger=" + path_ +
-                                    " cannot be looked at: " + std::strerror(reason_) +
-                                    "; no window begins until it can: make its directory, or name "
+    return {errc::input_output,
+            sentence("trigger=") << path_ << " cannot be looked at: " << std::strerror(reason_)
+                                 << "; no window begins until it can: make its directory, or name "
                                     "a file in another one"};
   }
 
@@ -311,16 +312,16 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
                             "STRATA_STEP(): nothing was recorded"};
   }
   if (wanted.has_schedule() && made.steps.empty()) {
-    return {errc::bad_argument, "the schedule left no step: the program had " +
-                                    std::to_string(steps) + ", and the first one to keep is step " +
-                                    std::to_string(plan.first_kept()) +
-                                    " (counted from 0): lower skip, warmup or every"};
+    return {errc::bad_argument, sentence("the schedule left no step: the program had ")
+                                    << steps << ", and the first one to keep is step "
+                                    << plan.first_kept()
+                                    << " (counted from 0): lower skip, warmup or every"};
   }
   if (!never_counted) return {};
   return {errc::limit,
-          "counters: the program ended before the first counting step, which is step " +
-              std::to_string(plan.steps_before_counting()) + (windows ? " of the window" : "") +
-              ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
+          sentence("counters: the program ended before the first counting step, which is step ")
+              << plan.steps_before_counting() << (windows ? " of the window" : "")
+              << ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
 }
 
 /// Calls of the program that are left out. `steps`: those that began in a thread while a step of
@@ -329,20 +330,23 @@ inline void explain_refused_calls(vec<status>& problems, std::uint64_t steps) {
   if (steps != 0) {
     problems.emplace_back(
         errc::bad_argument,
-        std::to_string(steps) + (steps == 1 ? " step" : " steps") +
-            " not counted: begun while another thread was within a step; put STRATA_STEP() into "
-            "one thread, and STRATA_RANGE() alone into the others");
+        sentence()
+            << steps << (steps == 1 ? " step" : " steps")
+            << " not counted: begun while another thread was within a step; put STRATA_STEP() into "
+               "one thread, and STRATA_RANGE() alone into the others");
   }
   if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {
     problems.emplace_back(errc::limit,
-                          std::to_string(ranges) +
-                              " range calls are left out: a signal handler made them while its "
-                              "thread was within Strata");
+                          sentence()
+                              << ranges
+                              << " range calls are left out: a signal handler made them while its "
+                                 "thread was within Strata");
   }
   if (std::uint64_t const values = block().values_refused.exchange(0)) {
     problems.emplace_back(errc::bad_argument,
-                          "flops, bytes or tokens of " + std::to_string(values) +
-                              " range calls are left out: they were negative or not a number");
+                          sentence("flops, bytes or tokens of ")
+                              << values
+                              << " range calls are left out: they were negative or not a number");
   }
 }
 

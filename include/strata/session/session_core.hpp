@@ -250,9 +250,10 @@ class session_core {
   }
 
   void say_started() const {
-    say("recording host times by " + std::string(detail::recorder::instance().clock().name()) +
-        (trace_.tracing() ? ", device activity by " + cupti_library::get().path : std::string()) +
-        "; started in " + std::to_string(start_ns_ / 1000) + " us");
+    sentence text;
+    text << "recording host times by " << detail::recorder::instance().clock().name();
+    if (trace_.tracing()) text << ", device activity by " << cupti_library::get().path;
+    say(text << "; started in " << start_ns_ / 1000 << " us");
   }
 
   /// From now on a forked child records nothing, and a range that is open in both ends without a

@@ -129,9 +129,11 @@ class timeline_stream final : public running_trace {
   bool complete(report_input const& input, std::string& remark) override {
     if (!has_file()) return false;
     if (left_out_ > 0)
-      remark = "The timeline leaves out " + count_text(left_out_) +
-               " events that came faster than they could be written; trace fewer kinds (trace=) or "
-               "fewer steps (active=) to see them.";
+      remark =
+          sentence("The timeline leaves out ")
+          << count_text(left_out_)
+          << " events that came faster than they could be written; trace fewer kinds (trace=) or "
+             "fewer steps (active=) to see them.";
     trace_events events(*sink_, input.source, labels_, arrows_);
     std::uint32_t const host = trace_process(made_, 0);
     sink_->process(host, trace_process_name(made_, 0));
@@ -195,9 +197,10 @@ class timeline_stream final : public running_trace {
     } else {
       if (there) (void)std::fclose(file);
       problem_ = {errc::input_output,
-                  "cannot go on with " + directory_.path() + "/" + name +
-                      ".part: " + (there ? std::strerror(error) : "the program closed its file") +
-                      "; the timeline ends there, and recording goes on"};
+                  sentence("cannot go on with ")
+                      << directory_.path() << "/" << name
+                      << ".part: " << (there ? std::strerror(error) : "the program closed its file")
+                      << "; the timeline ends there, and recording goes on"};
     }
     say(problem_.message().c_str());
     set_streaming(false);

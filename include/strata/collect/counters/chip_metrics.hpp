@@ -7,7 +7,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
-#include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/status.hpp>
@@ -146,7 +145,7 @@ class chip_metrics {
       if (able.ok()) {
         join(each, groups);
       } else {
-        problems.emplace_back(able.code(), each + " is not counted: " + able.message());
+        problems.emplace_back(able.code(), sentence(each) << " is not counted: " << able.message());
       }
     }
     for (vec<std::string> const& each : groups) {
@@ -202,7 +201,7 @@ class chip_metrics {
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {
     vec<std::string> const known = chips(library);
     if (known.empty() || known.contains(chip)) return failed;
-    std::string text = library.path + " does not know chip '" + chip + "'; it knows";
+    std::string text = sentence(library.path) << " does not know chip '" << chip << "'; it knows";
     for (std::string const& each : known) text += ' ' + each;
     return {errc::bad_argument, std::move(text)};
   }

@@ -344,9 +344,10 @@ class counter_collector : public detail::pass_driver {
   status refuse_passes() {
     return give_notice(
         {errc::bad_argument,
-         "counters: this set takes " + std::to_string(passes()) +
-             " passes, and replay may run its body once only: say "
-             "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
+         detail::sentence("counters: this set takes ")
+             << passes()
+             << " passes, and replay may run its body once only: say "
+                "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
   }
 
   /// The last problem where there are more than before, as a pass or a replay returns it.

@@ -224,9 +224,8 @@ class progress_line {
   static std::string of_pass(std::string const& chip, std::size_t pass, std::size_t passes) {
     std::string const place = chip.empty() ? std::string() : " on " + chip;
     std::size_t const left = pass < passes ? passes - pass : 0;
-    return "strata: counting" + place + ": pass " + std::to_string(pass) + " of " +
-           std::to_string(passes) + ", " + std::to_string(left) +
-           (left == 1 ? " step left" : " steps left");
+    return sentence("strata: counting") << place << ": pass " << pass << " of " << passes << ", "
+                                        << left << (left == 1 ? " step left" : " steps left");
   }
 
  private:
@@ -326,9 +325,11 @@ class pass_driver {
 
   /// After this many steps that were no passes.
   static status captures_in_the_way(std::size_t steps) {
-    return {errc::busy, "counters: streams captured graphs in " + std::to_string(steps) +
-                            " steps in a row, so no pass could begin: end captures within a step, "
-                            "or capture before the steps that count"};
+    return {errc::busy,
+            sentence("counters: streams captured graphs in ")
+                << steps
+                << " steps in a row, so no pass could begin: end captures within a step, "
+                   "or capture before the steps that count"};
   }
 
   /// That captures kept the last steps from being passes; ok where they did not.

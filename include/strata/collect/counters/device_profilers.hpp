@@ -14,7 +14,7 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
@@ -94,8 +94,9 @@ class device_profilers {
         ++i;
         continue;
       }
-      problems.emplace_back(done.code(), "counters: device " + std::to_string(each.device) +
-                                             " is not counted: " + done.message());
+      problems.emplace_back(done.code(), sentence("counters: device ")
+                                             << each.device
+                                             << " is not counted: " << done.message());
       left_out_.push_back(each.context);
       close(each);
       members_.erase(&each);
@@ -307,13 +308,13 @@ class device_profilers {
 
   status on(member& each, callback<status(member&)> action) {
     if (is_gone(each)) {
-      return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
-                                     " was destroyed while it was counted"};
+      return {errc::unavailable, sentence("counters: the context of device ")
+                                     << each.device << " was destroyed while it was counted"};
     }
     context_scope const here(context_of(each));
     if (here) return action(each);
-    return {errc::unavailable, "counters: the context of device " + std::to_string(each.device) +
-                                   " cannot be made current"};
+    return {errc::unavailable, sentence("counters: the context of device ")
+                                   << each.device << " cannot be made current"};
   }
 
   status on_all(callback<status(member&)> action) {
@@ -330,7 +331,7 @@ class device_profilers {
     driver::device_handle device = 0;
     if (!here || driver_library::get().api.context_device(&device) != driver::result::success)
       return false;
-    std::string const name = "counters: device " + std::to_string(device);
+    std::string const name = sentence("counters: device ") << device;
     for (member const& each : members_) {
       if (each.device != device) continue;
       problems.emplace_back(errc::not_supported,
@@ -343,14 +344,15 @@ class device_profilers {
     member made(context, device);
     status const done = made.profiler.open(library, context, device);
     if (!done) {
-      problems.emplace_back(done.code(), name + " is not counted: " + done.message());
+      problems.emplace_back(done.code(), sentence(name) << " is not counted: " << done.message());
       return false;
     }
     if (made.profiler.chip() != chip()) {
       made.profiler.close();
-      problems.emplace_back(errc::not_supported, name + " is not counted: it is a " +
-                                                     made.profiler.chip() + ", the first one a " +
-                                                     chip() + "; run on devices of one kind");
+      problems.emplace_back(errc::not_supported, sentence(name)
+                                                     << " is not counted: it is a "
+                                                     << made.profiler.chip() << ", the first one a "
+                                                     << chip() << "; run on devices of one kind");
       return false;
     }
     members_.push_back(std::move(made));
@@ -399,7 +401,7 @@ struct pass_plan {
   /// for other chips, such as a format of tensor cores, is absent in the files, with the reason.
   static void add_absent(std::string_view request, metric_set const& set, vec<status>& problems) {
     auto const add = [&problems](std::string const& what, absent_metric const& each) {
-      std::string const text = what + " cannot be counted: " + each.reason;
+      std::string const text = sentence(what) << " cannot be counted: " << each.reason;
       for (status const& said : problems)
         if (said.message() == text) return;
       problems.emplace_back(errc::not_supported, text);

@@ -100,10 +100,10 @@ class kernel_regions {
       places = places_of(names, kernels);
     }
     if (places.size() != launches_.size()) {
-      return {errc::not_supported, "kernels=: CUPTI counted " + std::to_string(kernels.size()) +
-                                       " kernels for " + std::to_string(launches_.size()) +
-                                       " launches, which cannot be joined for certain: choose a "
-                                       "range without CUDA graphs"};
+      return {errc::not_supported, sentence("kernels=: CUPTI counted ")
+                                       << kernels.size() << " kernels for " << launches_.size()
+                                       << " launches, which cannot be joined for certain: choose a "
+                                          "range without CUDA graphs"};
     }
     std::size_t const first = names_.size();
     names_.insert(names_.end(), names.begin(), names.end());

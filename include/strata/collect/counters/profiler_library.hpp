@@ -44,8 +44,9 @@ struct profiler_library : cupti_file {
   [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
     cupti::code_meaning const meaning = cupti::meaning_of(code);
     if (code == cupti::result::not_initialized && !host_library)
-      return cupti_file::describe(
-          call, code, "libnvperf_host.so was not found beside " + path + ": install all of CUPTI");
+      return cupti_file::describe(call, code,
+                                  sentence("libnvperf_host.so was not found beside ")
+                                      << path << ": install all of CUPTI");
     return cupti_file::describe(
         call, code, meaning.when_counting != nullptr ? meaning.when_counting : meaning.cure);
   }

@@ -13,11 +13,10 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/status.hpp>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 STRATA_BEGIN
@@ -211,14 +210,15 @@ class range_profiler {
   status problem() const {
     if (unfit_ != 0) {
       return {errc::limit,
-              "counters: CUPTI dropped " + std::to_string(unfit_) +
-                  " ranges of a pass, with room for " + std::to_string(room_) +
-                  ": they have no values; use fewer different range names and indices"};
+              sentence("counters: CUPTI dropped ")
+                  << unfit_ << " ranges of a pass, with room for " << room_
+                  << ": they have no values; use fewer different range names and indices"};
     }
     if (refused_ == 0) return {};
     status const why = outcome("cuptiRangeProfilerPushRange", refusal_);
-    return {why.code(), "counters: " + std::to_string(refused_) +
-                            " ranges have no values, since CUPTI refused them: " + why.message()};
+    return {why.code(), sentence("counters: ")
+                            << refused_ << " ranges have no values, since CUPTI refused them: "
+                            << why.message()};
   }
 
   /// Hands the values of every counted range to `sink(range, values)`, in the order of the
@@ -249,9 +249,8 @@ class range_profiler {
                      call(library_->api.range_info, range));
       if (done) done = config.evaluate(data_, i, values);
       std::uint32_t number = 0;
-      char const* const name = range.name == nullptr ? "" : range.name;
-      bool const named =
-          done && std::from_chars(name, name + std::strlen(name), number).ec == std::errc{};
+      std::string_view const name = range.name == nullptr ? "" : range.name;
+      bool const named = done && read_number(name.substr(0, name.find('/')), number);
       if (by_kernel_) {
         if (done) sink(static_cast<std::uint32_t>(i), values);
       } else if (named && whole(number)) {
@@ -347,8 +346,8 @@ class range_profiler {
     int const major = driver.attribute(device_, driver::attribute::compute_capability_major, 99);
     int const minor = driver.attribute(device_, driver::attribute::compute_capability_minor);
     if (major > 7 || (major == 7 && minor >= 5)) return {};
-    return "counters need a GPU of compute capability 7.5 or later; this one has " +
-           std::to_string(major) + '.' + std::to_string(minor);
+    return sentence("counters need a GPU of compute capability 7.5 or later; this one has ")
+           << major << '.' << minor;
   }
 
   static std::string why_not(cupti::profiler::device_supported_params const& p) {

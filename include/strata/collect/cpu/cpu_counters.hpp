@@ -43,22 +43,27 @@ struct perf_reason {
       case ENXIO:
       case EOPNOTSUPP:
         if (event.set != perf_set::software && !some_hardware) {
-          return {errc::not_supported,
-                  "the kernel has no hardware counters here" + number(error) +
-                      ", as in a virtual machine without a virtual PMU; run on the host, or give "
-                      "the machine one"};
+          return {
+              errc::not_supported,
+              sentence("the kernel has no hardware counters here")
+                  << number(error)
+                  << ", as in a virtual machine without a virtual PMU; run on the host, or give "
+                     "the machine one"};
         }
         return {errc::not_supported, "this CPU or its kernel does not count it" + number(error)};
       case ENOSYS:
         return {errc::unavailable,
-                "there is no perf_event_open" + number(error) +
-                    ": it needs Linux with CONFIG_PERF_EVENTS, and no sandbox that hides it"};
+                sentence("there is no perf_event_open")
+                    << number(error)
+                    << ": it needs Linux with CONFIG_PERF_EVENTS, and no sandbox that hides it"};
       case EMFILE:
       case ENFILE:
-        return {errc::limit, "no file descriptor is left" + number(error) +
-                                 "; a counter needs one: raise the limit (ulimit -n)"};
+        return {errc::limit, sentence("no file descriptor is left")
+                                 << number(error)
+                                 << "; a counter needs one: raise the limit (ulimit -n)"};
       case EBUSY:
-        return {errc::busy, "another profiler holds the counters" + number(error) + "; end it"};
+        return {errc::busy, sentence("another profiler holds the counters")
+                                << number(error) << "; end it"};
       default:
         return {errc::internal, "the kernel refused it" + number(error)};
     }
@@ -75,8 +80,8 @@ struct perf_reason {
                              {ENOSYS, "ENOSYS"}, {EMFILE, "EMFILE"}, {ENFILE, "ENFILE"},
                              {EBUSY, "EBUSY"},   {EINVAL, "EINVAL"}};
     for (known const& each : all)
-      if (each.error == error) return std::string(" (") + each.name + ')';
-    return " (error " + std::to_string(error) + ')';
+      if (each.error == error) return sentence(" (") << each.name << ')';
+    return sentence(" (error ") << error << ')';
   }
 
   static perf_reason not_permitted(int error, perf_event const& event, perf_system const& system) {
@@ -84,22 +89,24 @@ struct perf_reason {
     int const level = system.paranoid();
     std::string const refused = "perf_event_open is forbidden" + number(error);
     if (level > most) {
-      std::string const wanted = std::to_string(most);
-      return {errc::not_permitted, refused + ": /proc/sys/kernel/perf_event_paranoid is " +
-                                       std::to_string(level) + "; set it to " + wanted +
-                                       " (sysctl kernel.perf_event_paranoid=" + wanted +
-                                       "), or give the program CAP_PERFMON"};
+      std::string const wanted = sentence() << most;
+      return {errc::not_permitted, sentence(refused)
+                                       << ": /proc/sys/kernel/perf_event_paranoid is " << level
+                                       << "; set it to " << wanted
+                                       << " (sysctl kernel.perf_event_paranoid=" << wanted
+                                       << "), or give the program CAP_PERFMON"};
     }
     std::string const setting =
         level == perf_system::no_paranoid
             ? std::string(" and /proc/sys/kernel/perf_event_paranoid cannot be read")
-            : " although /proc/sys/kernel/perf_event_paranoid is " + std::to_string(level) +
-                  ", which allows it";
+            : sentence(" although /proc/sys/kernel/perf_event_paranoid is ")
+                  << level << ", which allows it";
     return {errc::not_permitted,
-            refused + setting +
-                ": in a container its seccomp profile forbids it (Docker's does by default: run "
-                "with --cap-add PERFMON, or --security-opt seccomp=unconfined), else SELinux or "
-                "AppArmor"};
+            sentence(refused)
+                << setting
+                << ": in a container its seccomp profile forbids it (Docker's does by default: run "
+                   "with --cap-add PERFMON, or --security-opt seccomp=unconfined), else SELinux or "
+                   "AppArmor"};
   }
 };
 
@@ -139,24 +146,24 @@ class perf_request {
       if (each.derived) continue;
       std::string const group = wish_of(each.formula)->time_names;
       if (group.empty()) continue;
-      each.counters.push_back("perf__" + group + "_enabled.sum");
-      each.counters.push_back("perf__" + group + "_running.sum");
-      each.formula += " * (" + each.counters[1] + " / " + each.counters[2] + ')';
+      each.counters.push_back(sentence("perf__") << group << "_enabled.sum");
+      each.counters.push_back(sentence("perf__") << group << "_running.sum");
+      each.formula += sentence(" * (") << each.counters[1] << " / " << each.counters[2] << ')';
     }
     return set;
   }
 
  private:
   void want(metric const& entry) {
-    if (wanted_.contains(entry.key)) return;
-    if (perf_event const* const event = find_perf_event(entry.formula)) {
+    if (wanted_.contains(entry.key())) return;
+    if (perf_event const* const event = find_perf_event(entry.formula())) {
       wishes_.push_back({event});
     } else {
-      for_each_name(entry.formula, [&](std::string_view key, bool) {
+      for_each_name(entry.formula(), [&](std::string_view key, bool) {
         if (metric const* const input = find_metric(key, metric_source::perf)) want(*input);
       });
     }
-    wanted_.emplace_back(entry.key);
+    wanted_.emplace_back(entry.key());
   }
 
   /// Requires: a counter of a metric that is wanted.
@@ -192,8 +199,8 @@ class perf_opener {
         if (each.event->set == set) members.push_back(&each);
       }
       for (std::size_t number = 1; !members.empty(); ++number) {
-        std::string const name = std::string(time_names[static_cast<std::size_t>(set)]) +
-                                 (number == 1 ? "" : std::to_string(number));
+        sentence name(time_names[static_cast<std::size_t>(set)]);
+        if (number > 1) name << number;
         members = open_group(members, name, made);
       }
     }
@@ -230,8 +237,8 @@ class perf_opener {
       for (perf_wish* const each : joined) each->error = error;
       return waiting;
     }
-    to.columns.push_back("perf__" + name + "_enabled.sum");
-    to.columns.push_back("perf__" + name + "_running.sum");
+    to.columns.push_back(sentence("perf__") << name << "_enabled.sum");
+    to.columns.push_back(sentence("perf__") << name << "_running.sum");
     for (perf_wish* const each : joined) {
       bool const scaled = each->event->set != perf_set::software;
       each->time_names = scaled ? name : std::string();
@@ -377,11 +384,11 @@ class cpu_counter_collector {
           "close_range() do, and nothing was counted from then on: close them before the first "
           "range");
     } else if (failures != 0) {
-      problems.emplace_back(errc::internal,
-                            "counters: " + std::to_string(failures) + " of " +
-                                std::to_string(to.cost.counter_reads) +
-                                " readings of the CPU's counters failed; what was counted around "
-                                "them is in no range");
+      problems.emplace_back(
+          errc::internal, detail::sentence("counters: ")
+                              << failures << " of " << to.cost.counter_reads
+                              << " readings of the CPU's counters failed; what was counted around "
+                                 "them is in no range");
     }
   }
 
@@ -436,8 +443,8 @@ class cpu_counter_collector {
             find_metric(each.key, metric_source::perf)->combine == metric_combine::ratio;
         if (each.reason == reason && !derived) detail::add_part(keys, each.key);
       }
-      problems.emplace_back(wish.refused.code,
-                            "counters: " + keys + " cannot be counted: " + reason);
+      problems.emplace_back(wish.refused.code, detail::sentence("counters: ")
+                                                   << keys << " cannot be counted: " << reason);
     }
     return problems;
   }
@@ -461,10 +468,12 @@ class cpu_counter_collector {
 
   static status missed_threads(counted_thread const& of) {
     if (of.missed == 0) return {};
-    return {errc::limit,
-            "counters: " + std::to_string(of.missed) + (of.missed == 1 ? " thread" : " threads") +
-                " of the program could not be counted: a thread needs a file descriptor for each "
-                "counter, so raise the limit (ulimit -n), or ask for fewer"};
+    return {
+        errc::limit,
+        detail::sentence("counters: ")
+            << of.missed << (of.missed == 1 ? " thread" : " threads")
+            << " of the program could not be counted: a thread needs a file descriptor for each "
+               "counter, so raise the limit (ulimit -n), or ask for fewer"};
   }
 
   /// A sentence that names the metrics with time_running 0; ok where there are none.
@@ -479,10 +488,12 @@ class cpu_counter_collector {
         detail::add_part(keys, each.key);
     }
     if (keys.empty()) return {};
-    return {errc::busy,
-            "counters: the hardware had no counter free for " + keys +
-                ": ask for fewer at once, or end what else counts (sysctl kernel.nmi_watchdog=0, "
-                "other profilers)"};
+    return {
+        errc::busy,
+        detail::sentence("counters: the hardware had no counter free for ")
+            << keys
+            << ": ask for fewer at once, or end what else counts (sysctl kernel.nmi_watchdog=0, "
+               "other profilers)"};
   }
 
   static void copy(counted_thread const& of, counter_set& to) {

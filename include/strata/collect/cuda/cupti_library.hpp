@@ -93,7 +93,7 @@ inline vec<std::string> folders() {
 /// File names for a driver of this major version: its own CUPTI, then older ones, then newer.
 inline vec<std::string> file_names(int driver_major) {
   vec<std::string> list;
-  const auto add = [&](int major) { list.push_back("libcupti.so." + std::to_string(major)); };
+  const auto add = [&](int major) { list.push_back(sentence("libcupti.so.") << major); };
   if (driver_major > 13) add(driver_major);
   if (driver_major != 12) add(13);
   add(12);
@@ -146,8 +146,8 @@ struct cupti_file {
                                      const std::string& cure) const {
     const char* name = nullptr;
     if (result_string_ != nullptr) (void)result_string_(code, &name);
-    return std::string(call) + ": " + (name != nullptr ? name : "CUPTI error") + " (" +
-           std::to_string(static_cast<int>(code)) + "): " + cure;
+    return sentence(call) << ": " << (name != nullptr ? name : "CUPTI error") << " ("
+                          << static_cast<int>(code) << "): " << cure;
   }
 
   /// Binds functions that have to be there. Errors: false, and `problem` names the last one that is
@@ -156,7 +156,8 @@ struct cupti_file {
                 std::size_t count, const char* cure) {
     library.bind("cuptiGetResultString", result_string_);
     for (std::size_t i = 0; i < count; ++i) {
-      if (!library.bind(functions[i])) problem = path + " lacks " + functions[i].name + ": " + cure;
+      if (!library.bind(functions[i]))
+        problem = sentence(path) << " lacks " << functions[i].name << ": " << cure;
     }
     return problem.empty();
   }
@@ -183,7 +184,7 @@ struct cupti_file {
   bool open_chosen(dynamic_library& library, const vec<std::string>& names) {
     const char* chosen = trusted_env("STRATA_CUPTI");
     if (chosen == nullptr) return false;
-    const std::string setting = std::string("STRATA_CUPTI=") + chosen + ": ";
+    const std::string setting = sentence("STRATA_CUPTI=") << chosen << ": ";
     if (!dynamic_library::acceptable(chosen)) {
       problem = setting + "give an absolute path or a bare file name";
       return false;

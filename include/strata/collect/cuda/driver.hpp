@@ -6,6 +6,7 @@
 #include <strata/base/macros.hpp>
 
 #include <strata/base/dynamic_library.hpp>
+#include <strata/base/text.hpp>
 
 #include <cstddef>
 #include <string>
@@ -147,8 +148,8 @@ struct driver_library {
   [[nodiscard]] std::string describe(const char* call, driver::result code) const {
     const char* name = nullptr;
     if (api.error_name != nullptr) (void)api.error_name(code, &name);
-    return std::string(call) + ": " + (name != nullptr ? name : "CUDA error") + " (" +
-           std::to_string(static_cast<int>(code)) + "): " + driver::cure(code);
+    return sentence(call) << ": " << (name != nullptr ? name : "CUDA error") << " ("
+                          << static_cast<int>(code) << "): " << driver::cure(code);
   }
 
   /// Opens libcuda and calls cuInit. Cost: 0.1 to 1 s in a process that has not used CUDA yet.
@@ -188,10 +189,9 @@ struct driver_library {
 #if defined(__linux__)
     if (const char* chosen = trusted_env("STRATA_LIBCUDA")) {
       if (!dynamic_library::acceptable(chosen)) {
-        problem =
-            std::string("STRATA_LIBCUDA=") + chosen + ": give a bare name or an absolute path";
+        problem = sentence("STRATA_LIBCUDA=") << chosen << ": give a bare name or an absolute path";
       } else if (!library.open(chosen)) {
-        problem = std::string("STRATA_LIBCUDA=") + chosen + ": " + dynamic_library::last_error();
+        problem = sentence("STRATA_LIBCUDA=") << chosen << ": " << dynamic_library::last_error();
       }
       return library.is_open();
     }
