@@ -45,9 +45,8 @@ struct options {
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
   /// `attach=window`: CUPTI is in the process during windows only: it comes when one begins and
-  /// goes when it ends, where it can. Requires: no other thread makes or destroys CUDA graphs when
-  /// it comes, as at the start of a session, and none launches one when it goes; it stays where
-  /// such a thread was seen.
+  /// goes when it ends; it stays where it saw CUDA graphs, which may fail without it. Requires: no
+  /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.
   bool attach_in_window = false;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =

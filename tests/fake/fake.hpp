@@ -177,11 +177,11 @@ FAKE_EXPORT std::size_t fake_buffers_outstanding();  // requested and not yet re
 FAKE_EXPORT int fake_kind_enabled(std::uint32_t kind);
 FAKE_EXPORT int fake_subscribed();
 /// Callbacks of all kinds since the start or the last cuptiFinalize. That one takes all of the
-/// client's state with it: correlation ids begin anew, and so do the numbers of graphs' nodes, so
-/// that to launch a graph that was instantiated or updated beside it is a misuse. A call that is
-/// under way then leaves no record; its end is told to a client that came meanwhile. It ends the
-/// process where another thread's callback lasts beside it, or where it is called beside a call of
-/// the program and not in the exit callback of one.
+/// client's state with it, and correlation ids begin anew. To launch a graph later that was
+/// instantiated, updated or launched beside it is a misuse. A call that is under way then leaves no
+/// record; its end is told to a client that came meanwhile. It ends the process where another
+/// thread's callback lasts beside it, or where it is called beside a call of the program and not in
+/// the exit callback of one.
 FAKE_EXPORT std::size_t fake_callbacks_made();
 /// Called once, by the next callback, when it can no more be switched off but has not begun.
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)());

@@ -599,7 +599,10 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
     with_state([&](fake::state& s) {
       graph = s.graphs[executable];
       outlives = graph.beside != 0 && graph.beside != s.stays && !graph.nodes.empty();
-      if (outlives) misuse(s, "a graph that was made beside CUPTI is launched without it");
+      if (outlives)
+        misuse(s, "a graph that was used beside CUPTI is launched without it");
+      else if (s.subscribed)
+        s.graphs[executable].beside = s.stays;
     });
     if (!graph.executable || outlives) return 1;  // CUDA_ERROR_INVALID_VALUE
     for (const fake::node& each : graph.nodes) {

@@ -129,7 +129,7 @@ class device_trace {
     return outcome;
   }
 
-  /// For the first time, this takes some steps of looking at who launches graphs.
+  /// For the first time, this takes some steps of looking at whether graphs are launched.
   void let_cupti_go() {
     bool const is_over = !tracing_ || activity().step_aside();
     steps_to_look_ = is_over ? 0 : steps_of_looking;

@@ -84,9 +84,9 @@ class activity_collector {
     buffers_.sample_clocks();
     // The callbacks come before the records and outlast them: no work without its launch.
     window_begin_.store(clock().now(), detail::memory_order_relaxed);
+    counts_graphs_.store(chosen_.kernels, detail::memory_order_relaxed);
     window_open_.store(true);
     captures_.await_records(true);
-    if (!chosen_.kernels) (void)cupti_.set_callbacks(0, &client::launches_graphs);  // looked at
     std::string problem = enable_launch_callbacks();
     std::string refused;
     auto why = detail::cupti::result::success;
@@ -191,7 +191,7 @@ class activity_collector {
     if (!end_window()) disable();
     cupti_.unguard_graphs();
     bring_in();
-    if (cupti_.is_subscribed() && !saw_graphs()) cupti_.let_go();
+    if (cupti_.is_subscribed()) cupti_.let_go();
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
@@ -292,6 +292,7 @@ class activity_collector {
     for (traced_kind const& each : kinds)
       if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
     set_launch_callbacks(0);
+    cupti_.look_at_graphs();
     window_open_.store(false);
     buffers_.sample_clocks();
   }
@@ -329,12 +330,14 @@ class activity_collector {
     if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind)))
       return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
-    if (kind == api_kind::graph_launch) cupti_.saw_graph_launch();
+    if (kind == api_kind::graph_launch) cupti_.saw_graph();
     if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
       detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
     }
     if (!window_open_.load(detail::memory_order_acquire)) return;
+    if (kind == api_kind::graph_launch && !counts_graphs_.load(detail::memory_order_relaxed))
+      return;
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
     detail::capture_guard::saw(call.context);
@@ -400,7 +403,7 @@ class activity_collector {
       detail::capture_guard::forget_stream(data.stream);
       return;
     }
-    cupti_.saw_graph_change();
+    cupti_.saw_graph();
     if (data.descriptor == nullptr) return;
     auto const& graph = *static_cast<detail::cupti::graph_data const*>(data.descriptor);
     detail::cupti_library const& library = *cupti_.library();
@@ -419,6 +422,7 @@ class activity_collector {
   detail::cupti_client cupti_;
   detail::atomic<std::uint32_t> session_{0};
   detail::atomic<bool> window_open_{false};
+  detail::atomic<bool> counts_graphs_{false};     // else their launches are looked at only
   detail::atomic<std::int64_t> window_begin_{0};  // in ticks
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
   traced_kinds chosen_;

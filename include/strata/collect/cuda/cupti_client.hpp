@@ -23,25 +23,6 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Whether one thread alone launches graphs. Threads: any. Cost: a load or two a graph launch.
-class graph_threads {
- public:
-  void saw_launch() noexcept {
-    void const* first = first_.load(memory_order_relaxed);
-    if (first == own() || several_.load(memory_order_relaxed)) return;
-    if (first != nullptr || !first_.compare_exchange_strong(first, own()))
-      several_.store(true, memory_order_relaxed);
-  }
-  bool is_only_this() const noexcept { return !several_.load() && first_.load() == own(); }
-
- private:
-  /// An address that no other thread has.
-  static void const* own() noexcept { return &locks_of_this_thread(); }
-
-  atomic<void const*> first_{nullptr};
-  atomic<bool> several_{false};
-};
-
 /// CUPTI's one subscriber in the process: subscribes, switches callbacks on and off, and lets CUPTI
 /// go where it may. It lives as long as the process. Threads: one thread attaches, switches and
 /// lets go; callbacks come in any.
@@ -67,6 +48,7 @@ class cupti_client {
     if (!outcome.ok()) return outcome;
     capture_guard::forget_graph_calls();
     follow_graphs(1);
+    look_at_graphs();
     return outcome;
   }
 
@@ -121,50 +103,37 @@ class cupti_client {
   /// Whether the program was seen to make or launch CUDA graphs, in any session.
   bool saw_graphs() const noexcept { return saw_graphs_.load(memory_order_relaxed); }
 
-  /// A graph was launched by this thread. Threads: any.
-  STRATA_DETAIL_ALWAYS_INLINE void saw_graph_launch() noexcept {
+  /// A graph was launched, made or changed. Threads: any.
+  STRATA_DETAIL_ALWAYS_INLINE void saw_graph() noexcept {
     if (!saw_graphs()) saw_graphs_.store(true, memory_order_relaxed);
-    graph_threads_.saw_launch();
-  }
-
-  /// A graph was made or changed. Threads: any.
-  void saw_graph_change() noexcept {
-    saw_graphs_.store(true, memory_order_relaxed);
-    made_graphs_.store(true, memory_order_relaxed);
   }
 
   /// The next call of `step_aside` is the first again.
-  void begin_session() noexcept { looked_at_graphs_ = false; }
+  void begin_session() noexcept { waited_for_graphs_ = false; }
+
+  /// Until one was seen, launches of graphs call back at all times; later in windows only. To be
+  /// called when a window ends.
+  void look_at_graphs() {
+    if (!saw_graphs()) (void)set_callbacks(1, &launches_graphs);
+  }
 
   /// Lets CUPTI go where it may. A graph that another thread launches meanwhile fails, and with it
-  /// the context (13.0): so who launches graphs is looked at from the first call to the second, and
-  /// CUPTI stays if another thread does. Requires: is_subscribed().
-  /// Returns: false where it is to be called again, some steps later. Threads: that of the steps.
+  /// the context (13.0): so from the first call to the second it is seen whether there are any.
+  /// Requires: is_subscribed(). Threads: that of the steps.
+  /// Returns: false where it is to be called again, some steps later.
   bool step_aside() {
-    if (!std::exchange(looked_at_graphs_, true)) {
-      (void)set_callbacks(1, &launches_graphs);
-      return false;
-    }
-    if (!saw_graphs()) {
-      let_go();
-      return true;
-    }
-    if (!graph_threads_.is_only_this()) return true;
-    {
-      capture_guard::exclusive const alone(capture_guard::patience / 10);
-      if (!alone) return false;
-      capture_guard::all_contexts();
-    }
+    if (!std::exchange(waited_for_graphs_, true) && !saw_graphs()) return false;
+    if (saw_graphs()) (void)set_callbacks(0, &launches_graphs);
     let_go();
     return true;
   }
 
   /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
-  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where graphs
-  /// were made or changed beside it, which may fail when they are launched without it, in modules
-  /// whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
+  /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where it
+  /// saw graphs, which may fail when they are launched without it (llama.cpp: "unspecified launch
+  /// failure"), in modules whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
   void let_go() {
-    if (library_->api.finalize == nullptr || keeps_cupti_ || made_graphs_ || !may_let_go()) return;
+    if (library_->api.finalize == nullptr || keeps_cupti_ || saw_graphs() || !may_let_go()) return;
     {
       capture_guard::exclusive const alone(capture_guard::patience / 10);
       if (!alone) return;
@@ -287,10 +256,8 @@ class cupti_client {
   unsigned long process_ = 0;  // that subscribed
   bool keeps_cupti_ = false;
   bool guards_graphs_ = false;
-  bool looked_at_graphs_ = false;
+  bool waited_for_graphs_ = false;
   atomic<bool> saw_graphs_{false};
-  atomic<bool> made_graphs_{false};  // or changed, while CUPTI was there
-  graph_threads graph_threads_;
   activity_buffers& buffers_ = activity_buffers::instance();
 };
 
