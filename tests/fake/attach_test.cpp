@@ -60,7 +60,7 @@ void window(attached const& s, std::string const& file, int number, Step step) {
   }
   REQUIRE(fs::exists(last));
   threads.await_others();
-  for (int i = 0; i < 200; ++i) step();  // looked at: who launches graphs
+  for (int i = 0; i < 200; ++i) step();  // in which graphs are looked for
 }
 
 /// Made when CUPTI was not there; it stays after a session that saw graphs.
@@ -107,7 +107,7 @@ TEST_CASE("windows that are reported together: CUPTI comes and goes, and all of 
   attached s("every=10,active=2");
   for (int step = 0; step < 40; ++step) {
     CAPTURE(step);
-    // After the first window, who launches graphs is looked at, at most until the next one ends.
+    // After the first window graphs are looked for, at most until the next one ends.
     CHECK(nothing_of_cupti() == (step < 9 || (step >= 20 && step % 10 != 9)));
     s.step(3);
     if (step % 10 != 8 && (step < 9 || step > 18)) fake::check_tracing(false);
