@@ -58,6 +58,14 @@ inline metric const* find_metric(std::string_view key,
   return nullptr;
 }
 
+/// The preset with this name, or null.
+inline metric_preset const* find_preset(std::string_view name) noexcept {
+  for (metric_preset const& each : preset_list()) {
+    if (each.name == name) return &each;
+  }
+  return nullptr;
+}
+
 namespace detail {
 
 /// The metric with this key, of whichever source, or null.
@@ -68,18 +76,6 @@ inline metric const* find_entry(std::string_view key) noexcept {
   }
   return nullptr;
 }
-
-}  // namespace detail
-
-/// The preset with this name, or null.
-inline metric_preset const* find_preset(std::string_view name) noexcept {
-  for (metric_preset const& each : preset_list()) {
-    if (each.name == name) return &each;
-  }
-  return nullptr;
-}
-
-namespace detail {
 
 inline void expand_into(std::string_view request, vec<std::string>& names) {
   while (!request.empty()) {

@@ -32,7 +32,6 @@ class cupti_client {
   static bool is_for_windows(api_kind kind) noexcept {
     return !is_capture(kind) && !changes_graphs(kind);
   }
-  static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
 
   /// Becomes CUPTI's subscriber, unless it is, and begins to follow graph nodes; callbacks go to
   /// `handler`. Errors: unavailable (no driver, device, libcupti), busy (another subscriber).
@@ -180,6 +179,7 @@ class cupti_client {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
   }
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
+  static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
 
   /// Takes the subscription back that is about to be let go, or waits until it is.
   bool still_subscribed() {
