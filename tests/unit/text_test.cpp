@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "report_sample.hpp"
 
@@ -36,6 +38,14 @@ std::string fixed(double value, int decimals) {
 
 }  // namespace
 
+template <class Part, class = void>
+constexpr bool is_part = false;
+template <class Part>
+constexpr bool
+    is_part<Part, std::void_t<decltype(std::declval<sentence&>() << std::declval<Part>())>> = true;
+static_assert(is_part<int> && is_part<char> && !is_part<double> && !is_part<float>,
+              "a fraction is no letter");
+
 TEST_CASE("a sentence takes texts, letters and numbers of every width in turn") {
   std::string const long_name(100, 'n');
   std::string const text = sentence("a ")
@@ -46,7 +56,8 @@ TEST_CASE("a sentence takes texts, letters and numbers of every width in turn") 
   sentence named;
   named << "one" << ',';
   CHECK(std::string_view(named << 2) == "one,2");
-  CHECK(std::string(sentence(std::string("moved")) << '.') == "moved.");
+  std::string const moved = sentence(std::string("moved")) << '.';
+  CHECK(moved == "moved.");
 }
 
 TEST_CASE("a whole number is all of its text, and has 32 bits at most") {

@@ -202,7 +202,9 @@ class sentence {
     text_.append(digits, integer_text(digits, number));
     return *this;
   }
+  sentence& operator<<(double number) = delete;  // it would be a letter: say how many digits
 
+  /// Takes the text: a sentence that has a name is not to be read any more.
   operator std::string() noexcept { return std::move(text_); }
   operator std::string_view() const noexcept { return text_; }
 
