@@ -3,7 +3,7 @@
 // What changed between runs of a program, by range. Exit code: 0 no regression, 1 a regression or
 // no way to tell, 2 usage.
 #include <strata/compare.hpp>
-#include <strata/report/comparison_page.hpp>
+#include <strata/report/comparison_files.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -44,9 +44,10 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
-  /// `attach=window`: CUPTI is in the process during windows only: it comes when one begins and
-  /// goes when it ends; it stays where it saw CUDA graphs, which may fail without it. Requires: no
-  /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.
+  /// `attach=window`: CUPTI is in the process during windows only, where it may go: it comes when
+  /// one begins and goes when it ends; it stays where it saw CUDA graphs, which may fail without
+  /// it. Requires: no other thread makes or destroys CUDA graphs when it comes, as at the start of
+  /// a session.
   bool attach_in_window = false;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =

@@ -11,7 +11,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/recorded_fields.hpp>
+#include <strata/report/recording_format.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/status.hpp>
 

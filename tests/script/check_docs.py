@@ -104,7 +104,7 @@ ELSEWHERE = {
     "report/html_shell.hpp": None,  # the page explains itself
     "report/html_sections.hpp": None,
     "report/html_charts.hpp": None,
-    "report/comparison_page.hpp": None,
+    "report/comparison_files.hpp": None,
 }
 
 

@@ -4,7 +4,7 @@
 #define STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 
 #include <strata/report/columns.hpp>
-#include <strata/report/recorded_fields.hpp>
+#include <strata/report/recording_format.hpp>
 #include <strata/report/text_writer.hpp>
 
 #include <cmath>

@@ -18,7 +18,7 @@
 #include <strata/report/html.hpp>
 #include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/recorded_fields.hpp>
+#include <strata/report/recording_format.hpp>
 #include <strata/report/table.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_COMPARISON_PAGE_HPP
-#define STRATA_REPORT_COMPARISON_PAGE_HPP
+#ifndef STRATA_REPORT_COMPARISON_FILES_HPP
+#define STRATA_REPORT_COMPARISON_FILES_HPP
 
 #include <strata/analyse/comparison.hpp>
 #include <strata/base/containers.hpp>
@@ -425,4 +425,4 @@ inline void write_comparison_html(detail::text_writer& out, comparison const& c,
 
 STRATA_END
 
-#endif  // STRATA_REPORT_COMPARISON_PAGE_HPP
+#endif  // STRATA_REPORT_COMPARISON_FILES_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_RECORDED_FIELDS_HPP
-#define STRATA_REPORT_RECORDED_FIELDS_HPP
+#ifndef STRATA_REPORT_RECORDING_FORMAT_HPP
+#define STRATA_REPORT_RECORDING_FORMAT_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -416,4 +416,4 @@ inline void write_recording(detail::text_writer& out, profile const& source) {
 
 STRATA_END
 
-#endif  // STRATA_REPORT_RECORDED_FIELDS_HPP
+#endif  // STRATA_REPORT_RECORDING_FORMAT_HPP
