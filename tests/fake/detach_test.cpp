@@ -187,12 +187,20 @@ TEST_CASE("at the end of the process CUPTI is left as it is") {
   }
 }
 
-TEST_CASE("a graph that is launched where nothing is traced keeps CUPTI") {
+TEST_CASE("a graph that is used where nothing is traced keeps CUPTI") {
   SUBCASE("while it is about to go") {
     fake::child_process const p(
         {"graph", "start=trace,formats=none", "work=3", "leaving-graph", "stop", "launch-graph"});
     CHECK(p.number("kernels") == 3);
     CHECK(p.number("finalized at exit") == 0);
+  }
+  SUBCASE("as the call that would take it along") {
+    for (std::string const call : {"launch-graph", "graph", "capture"}) {
+      CAPTURE(call);
+      fake::child_process const p(
+          {"graph", "hide-calls", "start=trace,formats=none", "stop", call, "work=3"});
+      CHECK(p.number("finalized at exit") == 0);
+    }
   }
   SUBCASE("after a window in which kernels are refused") {
     fake::child_process const p({"graph", "start=trace,formats=none,attach=window,every=3,active=1",

@@ -7,7 +7,8 @@
 //   start=CONFIGURATION   begins a session       work=N       N kernels in the range "work"
 //   steps=N               N steps, a kernel each  hold         work does not end
 //   graph                 makes a graph          launch-graph           launches it
-//   leaving-graph         launches it when the driver is asked for its version next
+//   capture               makes one by a capture   hide-calls           the client's do not call
+//   back leaving-graph         launches it when the driver is asked for its version next
 //   other-device-work     every other kind of work in the range "other"
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
@@ -115,6 +116,12 @@ struct the_graph {
     fake_kernel const kernel;
     (void)CONTROL(cupti, fake_graph_create_node)(graph, &kernel);
     executable = CONTROL(cupti, fake_graph_clone)(graph);
+  }
+  static void capture(void* cupti) {
+    fake_kernel const kernel;
+    (void)CONTROL(cupti, fake_begin_capture)(9);
+    (void)CONTROL(cupti, fake_launch)(&kernel);  // of another stream
+    (void)CONTROL(cupti, fake_end_capture)(9);
   }
   static void launch() { (void)launch_it(executable, 7); }
 };
@@ -252,6 +259,8 @@ struct program {
       }
     }
     if (key == "graph") the_graph::make(cupti);
+    if (key == "capture") the_graph::capture(cupti);
+    if (key == "hide-calls") CONTROL(cupti, fake_hide_clients_calls)(1);
     if (key == "launch-graph") the_graph::launch();
     if (key == "leaving-graph") CONTROL(cuda, fake_set_version_hook)(&the_graph::launch);
     if (key == "other-device-work") other_work();

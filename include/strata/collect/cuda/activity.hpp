@@ -302,8 +302,8 @@ class activity_collector {
   static void handle(void*, detail::cupti::domain where, std::uint32_t id,
                      void const* data) noexcept {
     activity_collector& self = instance();
-    if (STRATA_DETAIL_UNLIKELY(self.cupti_.is_leaving()))
-      return self.cupti_.leave_at(where, id, data);
+    if (STRATA_DETAIL_UNLIKELY(self.cupti_.is_leaving()) && self.cupti_.leave_at(where, id, data))
+      return;
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.cupti_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {

@@ -141,7 +141,7 @@ class cupti_client {
     int version = 0;
     if (switch_version(1)) (void)driver_library::get().api.driver_version(&version);
     // Without that callback, the program's next call is the one.
-    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_place_to_leave);
+    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_any);
   }
 
   /// Whether the next callback is for `leave_at`. Threads: any.
@@ -149,16 +149,17 @@ class cupti_client {
     return hold_.load(memory_order_relaxed) >= hold::leaving;
   }
 
-  /// Lets CUPTI go if this callback is the exit of a driver call, and no graph was seen meanwhile.
-  /// Threads: any.
-  STRATA_DETAIL_COLD void leave_at(cupti::domain where, std::uint32_t id,
+  /// Lets CUPTI go if this callback is the exit of a driver call; at a call that begins to work
+  /// with graphs it stays. Returns: false for a capture that is followed then. Threads: any.
+  STRATA_DETAIL_COLD bool leave_at(cupti::domain where, std::uint32_t id,
                                    void const* data) noexcept {
-    if (where != cupti::domain::driver_api) return;
-    if (launches_graphs(kind_of(id)) || changes_graphs(kind_of(id))) saw_graph();
+    if (where != cupti::domain::driver_api) return true;
+    bool const of_graph = !is_for_windows(kind_of(id)) || launches_graphs(kind_of(id));
+    if (of_graph) saw_graph();
     cupti::api_data const call = *static_cast<cupti::api_data const*>(data);
-    if (call.site != cupti::api_site::exit) return;
+    if (call.site != cupti::api_site::exit && !of_graph) return true;
     hold leaving = hold::leaving;
-    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
+    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return true;
     buffers_.set_attached(false);
     bool const gone = !saw_graphs() && library_->api.finalize() == cupti::result::success;
     buffers_.set_attached(!gone);
@@ -169,6 +170,7 @@ class cupti_client {
       follow_graphs(1);
     }
     hold_.store(gone ? hold::none : hold::subscribed);
+    return !is_capture(kind_of(id));
   }
 
  private:
@@ -182,12 +184,12 @@ class cupti_client {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
   }
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
-  static bool is_place_to_leave(api_kind kind) noexcept { return !is_capture(kind); }
+  static bool is_any(api_kind) noexcept { return true; }
 
   /// CUPTI was about to go, and does not.
   void stay() {
     (void)switch_version(0);
-    (void)set_callbacks(0, &is_place_to_leave);
+    (void)set_callbacks(0, &is_any);
     capture_guard::forget_all();
   }
 
