@@ -187,6 +187,29 @@ TEST_CASE("at the end of the process CUPTI is left as it is") {
   }
 }
 
+TEST_CASE("a graph that is used where nothing is traced keeps CUPTI") {
+  SUBCASE("while it is about to go") {
+    fake::child_process const p(
+        {"graph", "start=trace,formats=none", "work=3", "leaving-graph", "stop", "launch-graph"});
+    CHECK(p.number("kernels") == 3);
+    CHECK(p.number("finalized at exit") == 0);
+  }
+  SUBCASE("as the call that would take it along") {
+    for (std::string const call : {"launch-graph", "graph", "capture"}) {
+      CAPTURE(call);
+      fake::child_process const p(
+          {"graph", "hide-calls", "start=trace,formats=none", "stop", call, "work=3"});
+      CHECK(p.number("finalized at exit") == 0);
+    }
+  }
+  SUBCASE("after a window in which kernels are refused") {
+    fake::child_process const p({"graph", "start=trace,formats=none,attach=window,every=3,active=1",
+                                 "fail=cuptiActivityEnable:999", "steps=3", "launch-graph",
+                                 "heal=cuptiActivityEnable", "steps=6", "stop"});
+    CHECK(p.number("finalized at exit") == 0);
+  }
+}
+
 // The last test of this program: graphs are in it from now on.
 TEST_CASE("CUPTI stays in a program that makes graphs: their nodes are known to it only") {
   std::size_t const before = fake_calls("cuptiFinalize");

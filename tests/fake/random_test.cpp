@@ -856,8 +856,7 @@ std::string program::run() {
   fake::unscript();
   deliver_otherwise();
   fake_set_runtime_api(static_cast<int>(below(2)));
-  // CUPTI then goes at the program's next call, whatever is being captured.
-  fake_hide_clients_calls(!how.graphs && below(6) == 0 ? 1 : 0);
+  fake_hide_clients_calls(below(6) == 0 ? 1 : 0);  // CUPTI then goes at the program's next call
   unsigned const usual = 10 + below(150);
   if (operations == 0) operations = usual;
   between_meetings = 1 + below(8);

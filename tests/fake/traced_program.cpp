@@ -6,6 +6,9 @@
 //   heal=cuptiActivityFlushAll                                        ends a fail=
 //   start=CONFIGURATION   begins a session       work=N       N kernels in the range "work"
 //   steps=N               N steps, a kernel each  hold         work does not end
+//   graph                 makes a graph          launch-graph           launches it
+//   capture               makes one by a capture   hide-calls           the client's do not call
+//   back leaving-graph         launches it when the driver is asked for its version next
 //   other-device-work     every other kind of work in the range "other"
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
@@ -100,6 +103,27 @@ struct two_first_ranges {
       usleep(100);
     }
   }
+};
+
+/// A graph of one kernel.
+struct the_graph {
+  static inline decltype(&fake_graph_launch) launch_it = nullptr;
+  static inline fake_graph_t executable = 0;
+
+  static void make(void* cupti) {
+    launch_it = CONTROL(cupti, fake_graph_launch);
+    fake_graph_t const graph = CONTROL(cupti, fake_graph_create)();
+    fake_kernel const kernel;
+    (void)CONTROL(cupti, fake_graph_create_node)(graph, &kernel);
+    executable = CONTROL(cupti, fake_graph_clone)(graph);
+  }
+  static void capture(void* cupti) {
+    fake_kernel const kernel;
+    (void)CONTROL(cupti, fake_begin_capture)(9);
+    (void)CONTROL(cupti, fake_launch)(&kernel);  // of another stream
+    (void)CONTROL(cupti, fake_end_capture)(9);
+  }
+  static void launch() { (void)launch_it(executable, 7); }
 };
 
 /// Says what became of CUPTI, after all else.
@@ -234,6 +258,11 @@ struct program {
         work(1);
       }
     }
+    if (key == "graph") the_graph::make(cupti);
+    if (key == "capture") the_graph::capture(cupti);
+    if (key == "hide-calls") CONTROL(cupti, fake_hide_clients_calls)(1);
+    if (key == "launch-graph") the_graph::launch();
+    if (key == "leaving-graph") CONTROL(cuda, fake_set_version_hook)(&the_graph::launch);
     if (key == "other-device-work") other_work();
     if (key == "stop") {
       tell();

@@ -29,7 +29,8 @@ enum class metric_combine : std::uint8_t {
 };
 
 /// An entry of the catalogue: a text such as `l2_bytes [B] = lts__t_bytes.sum: bytes from L2`. The
-/// program relocates one pointer of it as it starts, and not one for each part.
+/// program relocates one pointer of it as it starts, and not one for each part. Requires: a key,
+/// ` [`, ` = ` and `: `, in this order.
 struct metric {
   char const* text;
   metric_level level;

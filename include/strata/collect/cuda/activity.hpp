@@ -95,8 +95,7 @@ class activity_collector {
       auto const code = library.api.activity_enable(each.kind);
       if (code == detail::cupti::result::success) continue;
       if (each.kind == detail::cupti::activity_kind::concurrent_kernel) {
-        set_launch_callbacks(0);
-        window_open_.store(false);
+        disable();
         return {failure, "no device activity; " + library.describe("cuptiActivityEnable", code)};
       }
       detail::add_part(refused, each.name);
@@ -162,6 +161,7 @@ class activity_collector {
     cupti_.keep();
     if (watcher == nullptr) {
       (void)cupti_.set_callbacks(0, &client::is_for_windows);
+      cupti_.look_at_graphs();
       if (window_open_.load()) set_launch_callbacks(1);
     }
     detail::system_lock lock(watch_mutex_);
@@ -302,7 +302,8 @@ class activity_collector {
   static void handle(void*, detail::cupti::domain where, std::uint32_t id,
                      void const* data) noexcept {
     activity_collector& self = instance();
-    if (STRATA_DETAIL_UNLIKELY(self.cupti_.is_leaving())) return self.cupti_.leave_at(where, data);
+    if (STRATA_DETAIL_UNLIKELY(self.cupti_.is_leaving()) && self.cupti_.leave_at(where, id, data))
+      return;
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.cupti_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {
@@ -316,6 +317,7 @@ class activity_collector {
 
   void on_api(api_kind kind, detail::cupti::api_data const& call) noexcept {
     detail::recorder& recorder = detail::recorder::instance();
+    if (kind == api_kind::graph_launch) cupti_.saw_graph();
     if (call.site == detail::cupti::api_site::enter) {
       if (call.correlation_data != nullptr) {
         *call.correlation_data = static_cast<std::uint64_t>(recorder.clock().now());
@@ -330,7 +332,6 @@ class activity_collector {
     if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind)))
       return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
-    if (kind == api_kind::graph_launch) cupti_.saw_graph();
     if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
       detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);

@@ -111,10 +111,8 @@ class cupti_client {
   void begin_session() noexcept { waited_for_graphs_ = false; }
 
   /// Until one was seen, launches of graphs call back at all times; later in windows only. To be
-  /// called when a window ends.
-  void look_at_graphs() {
-    if (!saw_graphs()) (void)set_callbacks(1, &launches_graphs);
-  }
+  /// called outside of windows.
+  void look_at_graphs() { (void)set_callbacks(saw_graphs() ? 0 : 1, &launches_graphs); }
 
   /// Lets CUPTI go where it may. A graph that another thread launches meanwhile fails, and with it
   /// the context (13.0): so from the first call to the second it is seen whether there are any.
@@ -122,7 +120,7 @@ class cupti_client {
   /// Returns: false where it is to be called again, some steps later.
   bool step_aside() {
     if (!std::exchange(waited_for_graphs_, true) && !saw_graphs()) return false;
-    if (saw_graphs()) (void)set_callbacks(0, &launches_graphs);
+    look_at_graphs();
     let_go();
     return true;
   }
@@ -142,7 +140,7 @@ class cupti_client {
     int version = 0;
     if (switch_version(1)) (void)driver_library::get().api.driver_version(&version);
     // Without that callback, the program's next call is the one.
-    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_for_windows);
+    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_any);
   }
 
   /// Whether the next callback is for `leave_at`. Threads: any.
@@ -150,22 +148,28 @@ class cupti_client {
     return hold_.load(memory_order_relaxed) >= hold::leaving;
   }
 
-  /// Lets CUPTI go if this callback is the exit of a driver call. Threads: any.
-  STRATA_DETAIL_COLD void leave_at(cupti::domain where, void const* data) noexcept {
-    if (where != cupti::domain::driver_api) return;
+  /// Lets CUPTI go if this callback is the exit of a driver call; at a call that begins to work
+  /// with graphs it stays. Returns: false for a capture that is followed then. Threads: any.
+  STRATA_DETAIL_COLD bool leave_at(cupti::domain where, std::uint32_t id,
+                                   void const* data) noexcept {
+    if (where != cupti::domain::driver_api) return true;
+    bool const of_graph = !is_for_windows(kind_of(id)) || launches_graphs(kind_of(id));
+    if (of_graph) saw_graph();
     cupti::api_data const call = *static_cast<cupti::api_data const*>(data);
-    if (call.site != cupti::api_site::exit) return;
+    if (call.site != cupti::api_site::exit && !of_graph) return true;
     hold leaving = hold::leaving;
-    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return;
+    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return true;
     buffers_.set_attached(false);
-    bool const gone = library_->api.finalize() == cupti::result::success;
+    bool const gone = !saw_graphs() && library_->api.finalize() == cupti::result::success;
     buffers_.set_attached(!gone);
     if (gone) {
       buffers_.detach(call.correlation_id);
     } else {
+      stay();
       follow_graphs(1);
     }
     hold_.store(gone ? hold::none : hold::subscribed);
+    return !is_capture(kind_of(id));
   }
 
  private:
@@ -180,15 +184,19 @@ class cupti_client {
   }
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
   static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
+  static bool is_any(api_kind) noexcept { return true; }
+
+  /// CUPTI was about to go, and does not.
+  void stay() {
+    (void)switch_version(0);
+    (void)set_callbacks(0, &is_any);
+    capture_guard::forget_all();
+  }
 
   /// Takes the subscription back that is about to be let go, or waits until it is.
   bool still_subscribed() {
     hold leaving = hold::leaving;
-    if (hold_.compare_exchange_strong(leaving, hold::subscribed)) {
-      (void)switch_version(0);
-      (void)set_callbacks(0, &is_for_windows);
-      capture_guard::forget_all();
-    }
+    if (hold_.compare_exchange_strong(leaving, hold::subscribed)) stay();
     while (hold_.load() == hold::going) capture_guard::rest();
     return hold_.load() == hold::subscribed;
   }
