@@ -165,8 +165,8 @@ inline constexpr loss_kind loss_kinds[] = {
                        "They are counted in [*]. Use fewer distinct indices."),
     STRATA_DETAIL_LOSS(nodes_refused, "range calls with one place in the tree too many",
                        "They are counted in [other ranges]. Use fewer distinct names and indices."),
-    STRATA_DETAIL_LOSS(pops_without_push, "pops without a push",
-                       "Nothing was ended. Check that each has one."),
+    STRATA_DETAIL_LOSS(pops_without_push, "pops without a push in the session",
+                       "Nothing was ended. Give each a push that came after the session's begin."),
     STRATA_DETAIL_LOSS(launches_folded, "driver calls kept in the sums only",
                        "They are missing in the trace: the log was full. Raise it with {log}, or "
                        "record fewer steps."),

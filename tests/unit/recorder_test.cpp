@@ -13,6 +13,7 @@
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
+#include <strata/report/table.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -184,6 +185,7 @@ TEST_CASE("pushes end with their session, since nobody sees a pop between sessio
   session s(quiet());
   REQUIRE(s.start().ok());
   push("before");
+  push("long");
   std::atomic<int> turn{0};
   std::thread other([&] {
     push("before");
@@ -200,9 +202,13 @@ TEST_CASE("pushes end with their session, since nobody sees a pop between sessio
   while (turn != 3) std::this_thread::yield();
   REQUIRE(s.start().ok());
   { scoped_range const r("later"); }
+  pop();  // of "long"
   profile const& p = s.profile();
   CHECK(calls_of(p) == call_counts{{"later", 1}});
   CHECK(p.losses.ranges_left_open == 0);
+  CHECK(detail::loss_advice(p) ==
+        vec<std::string>{"pops without a push in the session: 1. Nothing was ended. Give each a "
+                         "push that came after the session's begin."});
   turn = 4;
   other.join();
 }
