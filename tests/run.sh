@@ -77,6 +77,8 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
     command -v clang++ >/dev/null 2>&1 || echo clang
     command -v clang-format >/dev/null 2>&1 || echo clang-format
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
+    command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
+    command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
     [ -f /usr/local/cuda/include/cupti.h ] || python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   fi
 }
@@ -203,6 +205,12 @@ if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_pyt
     --root-user-action=ignore --target "$root/build/axe" 'axe-playwright-python==0.1.*'
 fi
 
+# A recent clang that compiles for other systems; without it that part is left out.
+if has_ring package && [ ! -d "$root/build/zig/ziglang" ]; then
+  python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
+    --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
+fi
+
 if [ $quick = 1 ]; then
   configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
     -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF
@@ -247,8 +255,8 @@ builds = sys.argv[7 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
-optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.llama_cpp",
-            "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
+optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.platforms",
+            "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds:  # it installs no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_perfetto"}
 

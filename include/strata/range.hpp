@@ -208,12 +208,32 @@ STRATA_END_SWITCH
 #else
 /// A range until the end of the enclosing scope: STRATA_RANGE("name"[, index][, attributes...]).
 /// Several may be in one line.
-#define STRATA_RANGE(...) STRATA_DETAIL_RANGE(__COUNTER__, (#__VA_ARGS__)[0] == '"', __VA_ARGS__)
+#define STRATA_RANGE(...)                                                 \
+  STRATA_DETAIL_COUNTER_BEGIN                                             \
+  STRATA_DETAIL_RANGE(__COUNTER__, (#__VA_ARGS__)[0] == '"', __VA_ARGS__) \
+  STRATA_DETAIL_COUNTER_END
 /// A range named after the enclosing function.
-#define STRATA_FUNCTION() STRATA_DETAIL_RANGE(__COUNTER__, true, __func__)
+#define STRATA_FUNCTION()                          \
+  STRATA_DETAIL_COUNTER_BEGIN                      \
+  STRATA_DETAIL_RANGE(__COUNTER__, true, __func__) \
+  STRATA_DETAIL_COUNTER_END
 /// A step until the end of the enclosing scope.
-#define STRATA_STEP() \
-  ::strata::scoped_step const STRATA_DETAIL_CAT(strata_step_, __COUNTER__) {}
+#define STRATA_STEP()                                                         \
+  STRATA_DETAIL_COUNTER_BEGIN                                                 \
+  ::strata::scoped_step const STRATA_DETAIL_CAT(strata_step_, __COUNTER__) {} \
+  STRATA_DETAIL_COUNTER_END
+// Clang 22 warns of __COUNTER__ with -Wpedantic, in the program's own lines.
+#if defined(__clang__) && defined(__has_warning)
+#if __has_warning("-Wc2y-extensions")
+#define STRATA_DETAIL_COUNTER_BEGIN \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wc2y-extensions\"")
+#define STRATA_DETAIL_COUNTER_END _Pragma("clang diagnostic pop")
+#endif
+#endif
+#ifndef STRATA_DETAIL_COUNTER_BEGIN
+#define STRATA_DETAIL_COUNTER_BEGIN
+#define STRATA_DETAIL_COUNTER_END
+#endif
 #define STRATA_DETAIL_RANGE(number, is_literal, ...)                                     \
   static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, number);           \
   ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, number) {                \

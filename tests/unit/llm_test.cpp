@@ -413,7 +413,7 @@ TEST_CASE("parts add up to the whole, and a whole moves no more than its parts")
                          llm::softmax(m, p, kind) + llm::values(m, p, kind) +
                          llm::output(m, p, kind);
       cost const attention = llm::attention(m, p, kind);
-      CHECK(attention.flops == parts.flops);
+      CHECK(attention.flops == doctest::Approx(parts.flops).epsilon(1e-12));  // fused on arm64
       CHECK(attention.weight_bytes == doctest::Approx(parts.weight_bytes).epsilon(1e-12));
       CHECK(attention.bytes() <= parts.bytes());
       cost const feed = llm::router(m, p, kind) + llm::up(m, p, kind) +

@@ -20,8 +20,7 @@
 
 #if defined(_WIN32)
 #include <direct.h>
-#endif
-#if defined(__linux__) || defined(__APPLE__)
+#else
 #include <fcntl.h>
 #include <unistd.h>
 #endif

@@ -520,9 +520,9 @@ class timeline_stream final : public running_trace {
   bool has_ticks_ = false;
   std::uint64_t left_out_ = 0;
   status problem_;
-  bool runs_ = false;
   atomic<int> ended_{0};
 #if defined(__linux__)
+  bool runs_ = false;
   pthread_t thread_{};
 #endif
 };

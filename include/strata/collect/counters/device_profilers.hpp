@@ -115,7 +115,7 @@ class device_profilers {
     std::size_t started = 0;
     status const done = on_all([&](member& each) {
       status const its = each.profiler.start();
-      started += its.ok() ? 1 : 0;
+      if (its) ++started;
       return its;
     });
     bool complete = false;
@@ -212,7 +212,7 @@ class device_profilers {
     for (vec<counted> const& own : all) {
       for (counted const& each : own) {
         std::size_t wanted = 0;
-        for (member const& m : members_) wanted += has_work_in(m, each.range) ? 1 : 0;
+        for (member const& m : members_) wanted += has_work_in(m, each.range);
         if (parts[each.range] == wanted) sink(each.range, each.values);
       }
     }

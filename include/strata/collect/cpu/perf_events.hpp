@@ -18,7 +18,6 @@
 
 #if defined(__linux__)
 #include <dirent.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -84,7 +83,7 @@ struct linux_perf {
   }
   static int enable(int leader) noexcept {
     constexpr unsigned long enable_request = 0x2400;
-    return ioctl(leader, enable_request, 0) < 0 ? -errno : 0;
+    return syscall(SYS_ioctl, leader, enable_request, 0) < 0 ? -errno : 0;
   }
   static long read(int leader, void* to, std::size_t size) noexcept {
     long const got = ::read(leader, to, size);
@@ -94,7 +93,7 @@ struct linux_perf {
   static std::uint64_t number(int descriptor) noexcept {
     constexpr unsigned long id_request = 0x80082407;  // other files refuse it
     std::uint64_t found = 0;
-    return ioctl(descriptor, id_request, &found) < 0 ? 0 : found;
+    return syscall(SYS_ioctl, descriptor, id_request, &found) < 0 ? 0 : found;
   }
   STRATA_DETAIL_COLD_CODE
   static int paranoid() noexcept {

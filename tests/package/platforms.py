@@ -1,0 +1,70 @@
+"""Other systems and a newer compiler: the tree compiles for them, and a program for arm64 runs, emulated.
+
+Zig's package on PyPI is a recent clang with the headers of each system, and with clang's own C++ library."""
+import os
+import pathlib
+import shutil
+import sys
+
+from common import (HERE, IMPLEMENTATION, INCLUDE, ROOT, WARNINGS, Checks, clean_environment, left_out, run, skip)
+
+SYSTEMS = {
+    "x86_64-linux-gnu": ["-std=c++26"],
+    "x86_64-linux-musl": ["-std=c++17"],
+    "aarch64-linux-gnu": ["-std=c++17"],
+    "aarch64-macos": ["-std=c++17"],
+    "x86_64-freebsd": ["-std=c++17"],
+}
+ZIG = ROOT / "build" / "zig"  # where tests/run.sh puts it
+CROSS = "aarch64-linux-gnu-g++"
+EMULATOR = "qemu-aarch64"
+
+
+def compiles(checks):
+    cache = pathlib.Path("zig").absolute()
+    env = clean_environment(ZIG_GLOBAL_CACHE_DIR=str(cache), ZIG_LOCAL_CACHE_DIR=str(cache))
+    env["PYTHONPATH"] = os.pathsep.join([str(ZIG), env.get("PYTHONPATH", "")])
+    clang = [sys.executable, "-m", "ziglang", "c++"]
+    version = run(clang + ["--version"], env=env)
+    if version.returncode != 0:
+        left_out("other systems", "no Zig here (python3 -m pip install --target build/zig ziglang)")
+        return False
+    print(version.stdout.splitlines()[0])
+    for system, flags in SYSTEMS.items():
+        for source in (HERE / "parity.cpp", IMPLEMENTATION):
+            made = run(clang + ["-target", system, *flags, f"-I{INCLUDE}", *WARNINGS, "-c", source, "-o", "unit.o"], env=env)
+            checks.that(made.returncode == 0, f"{source.stem} for {system}", made.stderr)
+    return True
+
+
+def runs_on_arm64(checks):
+    """Without STRATA silent; with it, one report by the processor's own clock."""
+    missing = [tool for tool in (CROSS, EMULATOR) if not shutil.which(tool)]
+    if missing:
+        left_out("running on arm64", f"no {' and '.join(missing)} here")
+        return False
+    program = pathlib.Path("minimal").absolute()
+    made = checks.succeeds("minimal for arm64", [CROSS, "-std=c++17", "-O1", "-static", f"-I{INCLUDE}", *WARNINGS,
+                                                 ROOT / "examples/minimal/minimal.cpp", IMPLEMENTATION, "-o", program])
+    if made.returncode != 0:
+        return True
+    here = pathlib.Path("run").absolute()
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir()
+    idle = run([EMULATOR, program], cwd=here)
+    checks.that(idle.returncode == 0 and not idle.stdout + idle.stderr and not os.listdir(here), "arm64: silent",
+                f"  exit code {idle.returncode}\n{idle.stdout}{idle.stderr}")
+    traced = run([EMULATOR, program], cwd=here,
+                 env=clean_environment(STRATA="host,verbose=1,out=out,formats=table+csv+perfetto"))
+    found = here / "out" / "ranges.csv"
+    checks.that(traced.returncode == 0 and "by cntvct" in traced.stderr and found.exists()
+                and "block[0]/attention" in found.read_text(), "arm64: a report",
+                f"  exit code {traced.returncode}\n{traced.stdout}{traced.stderr}")
+    return True
+
+
+def main():
+    checks = Checks()
+    if not any([compiles(checks), runs_on_arm64(checks)]):
+        skip("neither Zig nor a cross compiler for arm64 and its emulator here")
+    return checks.end()
