@@ -256,9 +256,9 @@ class options_reader {
     std::string const text = sentence("STRATA: there is no key \"") << quoted(key) << '"';
     if (key.find_first_of(" \t;|&") != key.npos)
       return text + ": keys are separated by commas, as in STRATA=trace,skip=1.";
-    std::string const near = meant(nearest, "");
-    return text +
-           (near.empty() ? "; the keys are " + all + '.' : near + " STRATA=help prints the keys.");
+    std::string const hint = meant(nearest, "");
+    if (hint.empty()) return text + "; the keys are " + all + '.';
+    return text + hint + " STRATA=help prints the keys.";
   }
 
   void wrong(std::string_view key, std::string_view value, std::string_view wanted,
