@@ -234,11 +234,12 @@ STRATA_END_SWITCH
 #define STRATA_DETAIL_COUNTER_BEGIN
 #define STRATA_DETAIL_COUNTER_END
 #endif
-#define STRATA_DETAIL_RANGE(number, is_literal, ...)                                     \
-  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_site_, number);           \
-  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, number) {                \
-    ::strata::detail::name_place<(is_literal)>{STRATA_DETAIL_CAT(strata_site_, number)}, \
-        __VA_ARGS__                                                                      \
+#define STRATA_DETAIL_RANGE(number, is_literal, ...)                                         \
+  static ::strata::detail::range_site STRATA_DETAIL_CAT(strata_range_needs_braces_, number); \
+  ::strata::scoped_range const STRATA_DETAIL_CAT(strata_range_, number) {                    \
+    ::strata::detail::name_place<(is_literal)>{                                              \
+        STRATA_DETAIL_CAT(strata_range_needs_braces_, number)},                              \
+        __VA_ARGS__                                                                          \
   }
 #endif
 

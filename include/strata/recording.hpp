@@ -414,9 +414,12 @@ inline status read_recording_file(std::string const& path, profile& to) {
     text.append(part, got);
     if (text.compare(0, magic.size(), magic) != 0) break;  // /dev/zero has no end
   }
-  bool const broken = std::ferror(file) != 0;
+  int const error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  if (broken) return {errc::input_output, "It cannot be read."};
+  if (error == EISDIR)
+    return {errc::input_output, "It is a directory: name the profile.strata in it."};
+  if (error != 0)
+    return {errc::input_output, std::string("It cannot be read: ") + std::strerror(error) + '.'};
   if (text.size() > most)
     return {errc::input_output, "It has more than 1 GiB: record fewer steps."};
   return read_recording(text, to);

@@ -166,7 +166,7 @@ class Comparison(check_page.Page):
             wanted = {column["name"]: (before, after) for column, before, after in zip(self.result["columns"], each["columns_before"], each["columns_after"]) if before or after}
             rows = self.run("[...document.querySelectorAll('#range-columns tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
             self.expect([row[0] for row in rows] == list(wanted), f"the columns of {value[:60]}: {[row[0] for row in rows]}")
-            for name, before, after, shown in rows:
+            for name, shown, before, after in rows:
                 self.expect(near(shown, factor(*wanted[name])), f"{name} of {value[:60]}: {shown}")
                 unit = next(column["unit"] for column in self.result["columns"] if column["name"] == name)
                 self.expect([before, after] == self.run(f"{json.dumps(wanted[name])}.map(inUnit({json.dumps(unit)}))"), f"{name} of {value[:60]}: {before}, {after}")

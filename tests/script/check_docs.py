@@ -155,7 +155,8 @@ for path in [*speaking, root / "examples/inject/inject.cpp"]:
 everything = plain("\0".join(all_texts))
 other_words = {"undefined reference to 'dlopen'", "undefined reference to strata::…::session",  # the linker's
                "strata::…::session … has incomplete type", "… has initializer but incomplete type",
-               "variable has incomplete type 'strata::session'", "'status' is not a member of 'strata'"}  # the compiler's
+               "variable has incomplete type 'strata::session'", "'status' is not a member of 'strata'",
+               "'strata_range_needs_braces_…' was not declared"}  # the compiler's
 messages = [("troubleshooting.md", title) for title in re.findall(r"^## (.+)$", pages["troubleshooting.md"], re.M)]
 for name, title in messages + [("counters.md", "Notes")]:
     for row in section(name, title).splitlines():

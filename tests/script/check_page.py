@@ -306,6 +306,8 @@ class Page:
         wanted = ["headline", "findings", "lost", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
         self.expect(order == [each for each in wanted if each in order] and "headline" in order, f"the order of the sections: {order}")
         self.expect(self.run("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))"), "a link to no section")
+        empty = self.run("[...document.querySelectorAll('main > section')].filter(s => s.innerText.trim().split('\\n').length < 2).map(s => s.id)")
+        self.expect(not empty, f"sections with nothing but a heading: {empty}")
 
     def check_table(self):
         rows = "#range-rows tbody tr"

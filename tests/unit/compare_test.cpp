@@ -495,7 +495,8 @@ TEST_CASE("what cannot be told is inconclusive") {
   CHECK(few.reason.find("less than 5 steps") != std::string::npos);
   comparison const other = compared(base, profile_text(ten, ranges, "other GPU"));
   CHECK(other.verdict == comparison_verdict::inconclusive);
-  CHECK(other.reason.find("devices or their clocks differ") != std::string::npos);
+  CHECK(other.reason.find("the devices or their clocks differ (GPU 1 MHz and other GPU 1 MHz)") ==
+        0);
   comparison const noise =
       compared(base, profile_text({0.6, 1.1, 1.5, 0.5, 0.9, 1, 1.2, 0.8, 1.1, 0.9}, ranges));
   CHECK(noise.verdict == comparison_verdict::inconclusive);
@@ -656,6 +657,8 @@ TEST_CASE("what runs had to do is compared first") {
   REQUIRE(d.notes.size() == 2);
   CHECK(d.notes[0] == "The drivers differ: 13.0 and 12.8.");
   CHECK(d.notes[1] == "The versions of CUPTI differ: 13.0 and 12.8.");
+  CHECK(compared(driver(""), driver("\"driver_version\":13000,")).notes[0] ==
+        "The drivers differ: none and 13.0.");
 }
 
 TEST_CASE("ranges that only one run has are counted") {

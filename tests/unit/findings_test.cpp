@@ -371,7 +371,19 @@ TEST_CASE("launch-bound: short kernels that the host launches one by one") {
   answer const a(p.made);
   a.first_is("launch-bound", "attention");
   CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(300 * us).epsilon(0.1));
+  CHECK(a.findings()[0].title.find("the host launches 100 kernels of 2.00 us") !=
+        std::string::npos);
   CHECK(a.input.findings.bound.find("launches bound the step") != std::string::npos);
+  program one;
+  one.run(4, [&] {
+    one.in(one.attention, [&](std::uint32_t at) {
+      one.api(at, 50 * us, api_kind::launch);
+      one.kernel_of(at, 2 * us);
+      one.wait(at);
+    });
+  });
+  answer const b(one.made);
+  CHECK(b.findings()[0].title.find("the host launches 1 kernel of 2.00 us") != std::string::npos);
 }
 
 TEST_CASE("wait-in-step: the host waits and launches only then") {

@@ -185,8 +185,8 @@ TEST_CASE("formats") {
 
 TEST_CASE("an unknown key names the keys, and the rest applies") {
   options chosen;
-  std::string const said = bad("host,tracee=3,out=x", &chosen);
-  CHECK(has(said, "\"tracee\""));
+  std::string const said = bad("host,gpu=3,out=x", &chosen);
+  CHECK(has(said, "\"gpu\"; the keys are "));
   for (char const* key : {"trace", "host", "off", "out", "formats", "skip", "warmup", "active",
                           "repeat", "only", "sync", "nvtx", "verbose", "strict", "log", "buffers"})
     CHECK(has(said, key));
@@ -194,6 +194,10 @@ TEST_CASE("an unknown key names the keys, and the rest applies") {
   CHECK(chosen.out == "x");
   CHECK(has(bad("=3"), "\"\""));
   CHECK(has(bad("Trace"), "\"Trace\""));
+  CHECK(bad("host,skp=1") ==
+        "STRATA: there is no key \"skp\", did you mean skip? STRATA=help prints the keys.");
+  for (char const* const given : {"trace;skip=1", "trace skip=1", "skip=1,trace|host"})
+    CHECK(has(bad(given), "\": keys are separated by commas, as in STRATA=trace,skip=1."));
 }
 
 TEST_CASE("an unknown value names the key and what it takes, and changes nothing") {
@@ -211,8 +215,8 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
                             {"repeat=4294967296", "a whole number"},
                             {"active=0", "a whole number from 1"},
                             {"active=5x", "a whole number from 1"},
-                            {"log=0", "a whole number from 1"},
-                            {"buffers=1", "a whole number from 16"},
+                            {"log=0", "a whole number of MB from 1"},
+                            {"buffers=1", "a whole number of MB from 16"},
                             {"sync=maybe", "1 or 0"},
                             {"strict=2", "1 or 0"},
                             {"verbose=yes please", "1 or 0"},

@@ -47,8 +47,9 @@ class comparability {
   void look_at_machines() {
     auto const devices = [](profile_file const& of) { return of.devices(); };
     if (run_ranges const* const other = differing(devices))
-      obstacles.push_back("the devices or their clocks differ (" + first_->file().devices() +
-                          " and " + other->file().devices() + "), so run both on the same machine");
+      obstacles.push_back("the devices or their clocks differ (" + shown(devices(first_->file())) +
+                          " and " + shown(devices(other->file())) +
+                          "), so run both on the same machine");
     auto const cpu = [](profile_file const& of) { return of.text("environment", "cpu"); };
     if (run_ranges const* const other = differing(cpu))
       obstacles.push_back("the processors differ (" + std::string(cpu(first_->file())) + " and " +
@@ -58,7 +59,12 @@ class comparability {
           "one run was traced and the other was not, so use the same STRATA for both");
   }
 
+  static std::string shown(std::string_view text) {
+    return text.empty() ? std::string("none") : std::string(text);
+  }
+
   static std::string version_of(double number, double major, double minor) {
+    if (!(number > 0)) return {};
     double const whole = std::floor(number / major);
     return fixed_string(whole, 0) + "." +
            fixed_string(std::floor((number - whole * major) / minor), 0);
@@ -84,8 +90,8 @@ class comparability {
   template <class Read>
   void note(char const* what, Read const& read) {
     if (run_ranges const* const other = differing(read))
-      notes.push_back(std::string(what) + " differ: " + std::string(read(first_->file())) +
-                      " and " + std::string(read(other->file())) + ".");
+      notes.push_back(std::string(what) + " differ: " + shown(read(first_->file())) + " and " +
+                      shown(read(other->file())) + ".");
   }
 
   void look_at_environment() {

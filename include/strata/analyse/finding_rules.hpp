@@ -74,14 +74,15 @@ class finding_rules : private kernel_rules {
     switch (each.cause) {
       case idle_cause::launch:
         if (!(kernels > 0.0)) return idle + "the host launches";
-        return sentence(idle) << "the host launches " << count(kernels) << " kernels of "
-                              << time(per_step(each.row, row.self.kernel_ns) / kernels);
+        return sentence(idle) << "the host launches " << count(kernels, "kernel", "kernels")
+                              << " of " << time(per_step(each.row, row.self.kernel_ns) / kernels);
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
         if (row.self.allocations == 0) return idle + "the host frees memory";
         return sentence(idle) << "the host allocates and frees memory, "
-                              << count(per_step(each.row, row.self.allocations)) << " times a step";
+                              << count(per_step(each.row, row.self.allocations), "time", "times")
+                              << " a step";
       case idle_cause::host_work:
         return idle + "the program computes on the CPU";
       default:
@@ -101,13 +102,13 @@ class finding_rules : private kernel_rules {
       idle[each.row] = 0.0;
       if (each.pageable != by.apart) continue;
       if (!is_dear(cost) || found++ == most_of_a_rule) continue;
-      finding& made =
-          add(by, each.row, cost,
-              sentence("the host copies ")
-                  << bytes_text(each.bytes)
-                  << (each.to_device ? " to the GPU in " : " from the GPU in ") << count(each.count)
-                  << (by.apart ? " copies a step through pageable memory" : " copies a step")
-                  << ", with no kernel at the same time for " << time(each.alone_ns));
+      finding& made = add(by, each.row, cost,
+                          sentence("the host copies ")
+                              << bytes_text(each.bytes)
+                              << (each.to_device ? " to the GPU in " : " from the GPU in ")
+                              << count(each.count, "copy", "copies")
+                              << (by.apart ? " a step through pageable memory" : " a step")
+                              << ", with no kernel at the same time for " << time(each.alone_ns));
       prove(made, each.to_device ? "h2d_bytes" : "d2h_bytes", each.bytes, "B");
       prove(made, "gpu_copy_self_ns", each.ns, "ns");
       prove(made, "copies_self", each.count, "");

@@ -211,6 +211,11 @@ class finding_context {
                ? fixed_string(value, 1)
                : in_groups(static_cast<std::uint64_t>(value + 0.5));
   }
+  /// "3 kernels"; `one` and `many` are what one and several are called.
+  static std::string count(double value, char const* one, char const* many) {
+    std::string const number = count(value);
+    return sentence(number) << ' ' << (number == "1" ? one : many);
+  }
   bool was_found(std::string_view id) const noexcept {
     for (finding const& each : made_.findings)
       if (each.rule == id) return true;

@@ -302,11 +302,11 @@ class kernel_rules : protected finding_context {
     return each_counted("issue_rate", [&](std::size_t row, double ns) {
       double const cost = ns * (1.0 - load(row).fraction() / reachable(load(row)));
       if (!is_slow(row, ns) || !is_dear(cost)) return;
-      finding& made = add_kernels(
-          by, row, cost,
-          sentence("its kernels wait: ")
-              << percent(load(row).fraction()) << " of the nearest roof, an instruction in "
-              << percent(own(row, "issue_rate") / 100.0) << " of the cycles");
+      finding& made =
+          add_kernels(by, row, cost,
+                      sentence("its kernels wait: they reach ")
+                          << percent(load(row).fraction()) << " of the nearest roof and issue in "
+                          << percent(own(row, "issue_rate") / 100.0) << " of the cycles");
       prove_own(made, row, "issue_rate", "%");
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";

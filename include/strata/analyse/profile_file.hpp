@@ -62,14 +62,13 @@ class profile_file {
     each("steps", [&](detail::json_node step) { all.push_back(step_ns(step) / 1e6); });
     return all;
   }
-  /// The names of the devices and their greatest clocks in MHz, one after the other.
+  /// The names of the devices and their greatest clocks, as "NVIDIA H200 1980 MHz; ...".
   std::string devices() const {
     std::string all;
     each("devices", [&](detail::json_node device) {
-      all += json_.text(json_.find(device, "name"));
-      all += ' ';
-      all += detail::fixed_string(json_.number(json_.find(device, "clock_khz")) / 1000, 0);
-      all += " MHz;";
+      std::string one(json_.text(json_.find(device, "name")));
+      one += ' ' + detail::fixed_string(json_.number(json_.find(device, "clock_khz")) / 1000, 0);
+      detail::add_part(all, one + " MHz", "; ");
     });
     return all;
   }

@@ -4,9 +4,13 @@
 
 // A file that is not there ends the compilation, with its name as the error. After #error it would
 // go on, to an error for each line that is C++17. <strata/c.h> is for units of any language.
-#if defined(__cplusplus) && __cplusplus < 201703L && !defined(STRATA_C_H)
-#if !defined(_MSVC_LANG) || _MSVC_LANG < 201703L
+#if !defined(STRATA_C_H)
+#if !defined(__cplusplus)
+#define STRATA_DETAIL_LANGUAGE "This header is C++: C sources include strata/c.h"
+#elif __cplusplus < 201703L && (!defined(_MSVC_LANG) || _MSVC_LANG < 201703L)
 #define STRATA_DETAIL_LANGUAGE "Strata needs C++17: compile with -std=c++17"
+#endif
+#ifdef STRATA_DETAIL_LANGUAGE
 #include STRATA_DETAIL_LANGUAGE
 #endif
 #endif

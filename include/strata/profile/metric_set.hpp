@@ -331,7 +331,7 @@ struct unknown_metric {
       text += (i == 0 ? ": did you mean " : i + 1 == suggestions.size() ? " or " : ", ");
       text += suggestions[i];
     }
-    return text + (suggestions.empty() ? "" : "?");
+    return text + (suggestions.empty() ? ": STRATA=list-metrics prints all" : "?");
   }
 };
 

@@ -248,7 +248,7 @@ function headline() {
   document.title = program + " \u2013 two sides compared";
   byId("title").textContent = program + ", before and after";
   const first = sides.map(side => runsOf(side)[0] || {}), both = name => [...new Set(first.map(r => r[name]).filter(Boolean))].join(" / ");
-  byId("where").textContent = [both("command"), both("devices").replace(/;/g, ""), both("host"), both("settings") && "STRATA=" + both("settings")].filter(Boolean).join(" \u00b7 ");
+  byId("where").textContent = [both("command"), both("devices"), both("host"), both("settings") && "STRATA=" + both("settings")].filter(Boolean).join(" \u00b7 ");
   const noisy = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
   const text = hasSteps ? "The step went from " + ms(step.before_ms) + " to " + ms(step.after_ms) + ": it is " + faster(f) + (noisy ? ", which its noise can do" : "") + "." : "There are no steps on both sides: times are of the whole run.";
   const tiles = [], tile = (name, value, note, small) => tiles.push(el("div", { class: "tile" }, el("dt", {}, name), el("dd", { class: small && "small" }, value), note ? el("dd", { class: "note" }, note) : null));
@@ -363,8 +363,8 @@ function drawRange() {
   byId("range-chosen").value = r.path;
   byId("range-time").textContent = "Judged by its " + r.by + " time: " + ms(r.was) + " before, " + ms(r.now) + " after a " + unit + ", factor " + factor(r.factor) + (r.ends ? " (95 % interval " + between(r.ends) + ")" : "") + "; " + r.said + "; " + percent(100 * r.share) + " of a step at most.";
   if (!r.judged) byId("range-time").textContent = "Not judged: it is too small, or has few calls. Its " + r.by + " time: " + ms(r.was) + " before, " + ms(r.now) + " after a " + unit + ".";
-  byId("range-columns").replaceChildren(table("Columns of the range", [{ label: "Column", get: v => v.name, text: true }, { label: "Before", get: v => amount(v, "before") }, { label: "After", get: v => amount(v, "after") },
-    { label: "Factor", get: v => v.before > 0 ? factor(v.after / v.before) : v.after > 0 ? "new" : "" }], r.values.filter(v => v.before !== 0 || v.after !== 0)));
+  byId("range-columns").replaceChildren(table("Columns of the range", [{ label: "Column", get: v => v.name, text: true }, { label: "Factor", get: v => v.before > 0 ? factor(v.after / v.before) : v.after > 0 ? "new" : "" },
+    { label: "Before", get: v => amount(v, "before") }, { label: "After", get: v => amount(v, "after") }], r.values.filter(v => v.before !== 0 || v.after !== 0)));
 }
 function oneRange() {
   if (!ranges.length) return;
@@ -387,8 +387,9 @@ function runs() {
   const figure = most > 0 ? chart((box, width) => {
     const left = Math.max(...data.runs.map((r, i) => textWidth(name(r, i)))) + 14, right = 16, x = v => left + v / most * (width - left - right), bottom = data.runs.length * perRun + 6;
     const drawing = sv("svg", { width, height: bottom + 20, id: "steps-figure", role: "img", "aria-label": "The time of each step in milliseconds, a line for each run. The table below has their medians." });
-    for (let i = 0; i <= 4; i++) drawing.append(sv("line", { x1: x(most * i / 4), x2: x(most * i / 4), y1: 0, y2: bottom, class: "grid" }),
-      sv("text", { x: x(most * i / 4), y: bottom + 14, class: "soft", "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, ms(most * i / 4)));
+    const step = roundStep(most / Math.max(2, (width - left) / 110));
+    for (let v = 0; v <= most; v += step) drawing.append(sv("line", { x1: x(v), x2: x(v), y1: 0, y2: bottom, class: "grid" }),
+      sv("text", { x: Math.min(x(v), width - textWidth(ms(v)) / 2), y: bottom + 14, class: "soft", "text-anchor": v === 0 ? "start" : "middle" }, ms(v)));
     data.runs.forEach((r, i) => {
       const y = i * perRun + perRun / 2 + 3, middle = median(r.steps_ms);
       drawing.append(sv("text", { x: left - 8, y: y + 4, "text-anchor": "end" }, name(r, i)));
@@ -399,7 +400,7 @@ function runs() {
   }) : null;
   section("runs", "Runs and steps", most > 0 ? "Each point is a step, with milliseconds to the right; a stroke is the median. The first step of a run is not judged." : null, figure,
     table("Runs", [{ label: "Run", get: (r, i) => name(r), text: true }, { label: "Steps", get: r => count(r.steps) }, { label: "Median step", get: r => ms(median(r.steps_ms)) }, { label: "Shortest", get: r => r.steps ? ms(Math.min(...r.steps_ms)) : "" }, { label: "Longest", get: r => r.steps ? ms(Math.max(...r.steps_ms)) : "" },
-      { label: "Started at", get: r => r.started_at, text: true }, { label: "Program", get: r => r.command, text: true }, { label: "GPU", get: r => r.devices.replace(/;$/, "") || "none", text: true }, { label: "CPU", get: r => r.cpu, text: true }, { label: "Host", get: r => r.host, text: true }, { label: "STRATA=", get: r => r.settings, text: true }], data.runs));
+      { label: "Started at", get: r => r.started_at, text: true }, { label: "Program", get: r => r.command, text: true }, { label: "GPU", get: r => r.devices || "none", text: true }, { label: "CPU", get: r => r.cpu, text: true }, { label: "Host", get: r => r.host, text: true }, { label: "STRATA=", get: r => r.settings, text: true }], data.runs));
   if (figure) redrawOnTheme.push(() => figure.redraw());
   byId("foot").textContent = "Strata " + data.schema.strata + ". This page needs no network; its numbers are those of compare --json.";
 }

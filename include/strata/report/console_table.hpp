@@ -144,6 +144,7 @@ class console_table {
   /// Chooses columns and widths.
   void fit(std::size_t width) {
     for (std::size_t i = 0; i < columns_.size(); ++i) measure(i);
+    dropped_ = 0;
     while (least_width() > width && drop_one()) {
     }
     grow(width);
@@ -159,6 +160,8 @@ class console_table {
   }
   vec<column>& columns() noexcept { return columns_; }
   bool shows(std::size_t i) const noexcept { return layouts_[i].shown; }
+  /// Columns that have values and no room, bars left out. Requires: fit().
+  std::size_t dropped() const noexcept { return dropped_; }
 
   /// The sentences of the columns that are shown, each followed by a blank.
   std::string legend() const {
@@ -264,6 +267,7 @@ class console_table {
     }
     if (lowest == columns_.size()) return false;
     layouts_[lowest].shown = false;
+    if (!columns_[lowest].header.empty()) ++dropped_;
     return true;
   }
 
@@ -334,6 +338,7 @@ class console_table {
   vec<layout> layouts_;
   vec<vec<cell>> rows_;
   std::size_t totals_ = static_cast<std::size_t>(-1);
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace detail

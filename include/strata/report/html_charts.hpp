@@ -297,7 +297,7 @@ function timeline() {
     c.font = "12px system-ui, sans-serif"; c.textBaseline = "middle";
     const x = t => left + (t - from) / (to - from) * (width - left);
     c.fillStyle = paint("var(--soft)"); c.strokeStyle = paint("var(--grid)");
-    const raw = (to - from) / Math.max(2, (width - left) / 110), base = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map(f => f * base).find(s => s >= raw);
+    const step = roundStep((to - from) / Math.max(2, (width - left) / 110));
     for (let t = Math.ceil(from / step) * step; t <= to && x(t) < width - 44; t += step) { c.fillText(time(Math.round(t)), x(t) + 3, 8); c.beginPath(); c.moveTo(x(t), 0); c.lineTo(x(t), height); c.stroke(); }
     drawnBars = [];
     const cut = (text, room) => { if (c.measureText(text).width <= room) return text; let n = Math.max(0, Math.floor(text.length * room / c.measureText(text).width) - 1); return n > 1 ? text.slice(0, n) + "\u2026" : ""; };

@@ -58,7 +58,11 @@ const colors = new Map();
 function color(place) {
   if (place === 0) return "var(--rest)";
   if (!colors.has(place)) {
-    const parent = folded.rows[folded.rows[place].parent], near = new Set(parent.children.map(row => colors.get(row.place)));
+    const near = new Set();
+    for (let at = place; at !== 0;) {
+      at = folded.rows[at].parent;
+      for (const row of folded.rows[at].children) near.add(colors.get(row.place));
+    }
     let at = colors.size % 14;
     for (let tries = 0; tries < 14 && near.has(at); tries++) at = (at + 1) % 14;
     colors.set(place, at);
@@ -141,7 +145,7 @@ function oneFinding(f) {
 function findings() {
   const list = answer.findings, undecided = answer.undecided, most = 6;
   if (!list.length && !answer.bound && !undecided.length) return;
-  section("findings", "Findings", [list.length ? "What gains most comes first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+  section("findings", "Findings", [list.length ? "What gains most comes first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "No rule found anything wrong in the host times; most rules look at the GPU's.", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
     list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
     list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which gain less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
     undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),

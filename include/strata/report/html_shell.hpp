@@ -91,7 +91,7 @@ p.about { margin: 0 0 .7rem; color: var(--soft); max-width: 75ch; }
 .findings p.evidence { max-width: none; }
 .evidence { color: var(--soft); font-size: .9rem; }
 .controls { display: flex; flex-wrap: wrap; gap: .5rem .8rem; align-items: center; margin: .2rem 0 .7rem; }
-.controls label { max-width: 100%; min-width: 0; display: inline-flex; gap: .4rem; align-items: center; color: var(--soft); font-size: .9rem; }
+.controls label { overflow-wrap: normal; max-width: 100%; min-width: 0; display: inline-flex; gap: .4rem; align-items: center; color: var(--soft); font-size: .9rem; }
 button, select, input[type="search"] { font: inherit; font-size: .9rem; color: var(--text); background: var(--card); border: 1px solid var(--line);
   border-radius: 6px; padding: .25rem .6rem; min-height: 2rem; max-width: 100%; }
 button { cursor: pointer; }
@@ -280,6 +280,8 @@ function section(id, title, about, ...children) {
   byId("sections").append(el("li", {}, el("a", { href: "#" + id }, title)));
   return made;
 }
+/* The distance of an axis' marks: 1, 2 or 5 and noughts. */
+const roundStep = least => { const base = 10 ** Math.floor(Math.log10(least)); return [1, 2, 5, 10].map(f => f * base).find(s => s >= least); };
 /* The last columns of a table that have no room are hidden, and offered. */
 const widened = new Set();
 function fitColumns(box) {

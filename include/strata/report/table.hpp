@@ -213,13 +213,17 @@ inline void write_ranges(text_writer& out, report_input const& input,
             (ranges.hidden() == 1 ? " smaller range: ranges.csv" : " smaller ranges: ranges.csv"),
         usable_width(options), {}, false);
   std::string legend;
-  if (input.steps.from_steps) legend = "Values are of a mean step; median and max of a call. ";
+  if (input.steps.from_steps) legend = "Values are of a mean step. ";
   if (ranges.outside_steps() > 0)
     legend +=
         count_text(ranges.outside_steps()) +
         (ranges.outside_steps() == 1 ? " range is in no step: it is in ranges.csv only. "
                                      : " ranges are in no step: they are in ranges.csv only. ");
   legend += ranges.legend();
+  constexpr std::size_t wide = 240;  // all columns, with names of usual length
+  if (table.dropped() > 0 && usable_width(options) < wide)
+    legend += count_text(table.dropped()) + (table.dropped() == 1 ? " more column: COLUMNS=240. "
+                                                                  : " more columns: COLUMNS=240. ");
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }

@@ -101,7 +101,8 @@ class options_reader {
       {"verbose", "", "says what is opened, and when windows begin and end", ""},
       {"strict", "", "exit code 3 when the program exits by itself and there was any problem", ""},
       {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
-      {"chip", "=NAME", "the chip of list-metrics, such as GH100", "this machine's"},
+      {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
+       "this machine's"},
       {"help", "", "print the keys on stdout; record nothing", ""},
   };
 
@@ -114,12 +115,13 @@ class options_reader {
     std::string_view key;
     number_field field;
     std::uint32_t least;
+    char const* unit;
   };
   static constexpr number_row numbers[] = {
-      {"skip", &options::skip, 0},     {"warmup", &options::warmup, 0},
-      {"active", &options::active, 1}, {"repeat", &options::repeat, 0},
-      {"every", &options::every, 1},   {"keep", &options::keep, 1},
-      {"log", &options::log_mb, 1},    {"buffers", &options::buffers_mb, 16},
+      {"skip", &options::skip, 0, ""},        {"warmup", &options::warmup, 0, ""},
+      {"active", &options::active, 1, ""},    {"repeat", &options::repeat, 0, ""},
+      {"every", &options::every, 1, ""},      {"keep", &options::keep, 1, ""},
+      {"log", &options::log_mb, 1, " of MB"}, {"buffers", &options::buffers_mb, 16, " of MB"},
   };
 
   struct flag_row {
@@ -224,7 +226,7 @@ class options_reader {
       return (void)(to_->*each.field).assign(value);
     }
     for (number_row const& each : numbers)
-      if (key == each.key) return number(key, value, to_->*each.field, each.least);
+      if (key == each.key) return number(value, each);
     for (flag_row const& each : flags)
       if (key == each.key) return (void)flag(key, value, to_->*each.field);
     if (key == "nvtx") return nvtx(value);
@@ -247,8 +249,12 @@ class options_reader {
       nearest.consider(each.key);
       add_part(all, each.key);
     }
-    return sentence("STRATA: there is no key \"")
-           << quoted(key) << "\"" << meant(nearest, "") << "; the keys are " << all << '.';
+    std::string const text = sentence("STRATA: there is no key \"") << quoted(key) << '"';
+    if (key.find_first_of(" \t;|&") != key.npos)
+      return text + ": keys are separated by commas, as in STRATA=trace,skip=1.";
+    std::string const hint = meant(nearest, "");
+    if (hint.empty()) return text + "; the keys are " + all + '.';
+    return text + hint + " STRATA=help prints the keys.";
   }
 
   void wrong(std::string_view key, std::string_view value, std::string_view wanted,
@@ -259,15 +265,15 @@ class options_reader {
     problems_->push_back(std::move(text));
   }
 
-  void number(std::string_view key, std::string_view value, std::uint32_t& to,
-              std::uint32_t least) {
+  void number(std::string_view value, number_row const& row) {
     std::uint32_t read = 0;
-    if (read_number(value, read) && read >= least) {
-      to = read;
+    if (read_number(value, read) && read >= row.least) {
+      to_->*row.field = read;
       return;
     }
-    if (least == 0) return wrong(key, value, "a whole number");
-    wrong(key, value, sentence("a whole number from ") << least);
+    std::string wanted = sentence("a whole number") << row.unit;
+    if (row.least != 0) wanted = sentence(wanted) << " from " << row.least;
+    wrong(row.key, value, wanted);
   }
 
   bool flag(std::string_view key, std::string_view value, bool& to) {

@@ -509,7 +509,7 @@ class session_core {
     if (!options_.only.empty() && !select_all(profile_, options_.only))
       problems_.emplace_back(errc::bad_argument,
                              "only= matches no range of this program: it is compared with names, "
-                             "without index and path");
+                             "without index and path (block, not block[0])");
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
