@@ -624,6 +624,22 @@ TEST_CASE("accepted regressions have a reason, and are missed when they are gone
     CHECK(strata::read_accepted(line, options.accepted) == std::string("Line 1: ") + problem);
 }
 
+TEST_CASE("a step that is shorter beyond limit and noise is said to be") {
+  auto const after = [](double factor) {
+    std::vector<double> before, now;
+    for (int i = 0; i < 20; ++i) {
+      before.push_back(1.0 + 0.001 * (i % 3));
+      now.push_back(before.back() * factor);
+    }
+    return compared(profile_text(before, {{"a", 1e5, 1e3, 20}}),
+                    profile_text(now, {{"a", 1e5, 1e3, 20}}))
+        .reason;
+  };
+  CHECK(after(0.99) == "the steps are within the limit");
+  CHECK(after(0.8) == "the step is 20.0 % shorter");
+  CHECK(after(0.05) == "the step is 20.0 times as fast");
+}
+
 TEST_CASE("what runs had to do is compared first") {
   std::vector<double> const steps(6, 1.0);
   auto const with = [&](std::string const& more, int calls = 6) {

@@ -31,6 +31,12 @@ inline constexpr std::size_t fewest_steps = 5;
 
 inline std::string percent(double share) { return fixed_string(share * 100, 1) + " %"; }
 
+/// A negative change of a time, in words.
+inline std::string shorter(double change) {
+  if (change > -0.5) return percent(-change) + " shorter";
+  return fixed_string(1 / (1 + change), 1) + " times as fast";
+}
+
 /// A time of a range in all runs, as it is judged. Changes are of logarithms.
 struct judged_time {
   compared_range* result = nullptr;
@@ -498,7 +504,8 @@ class comparer {
           "each side";
     } else {
       to_.verdict = verdict::no_regression;
-      to_.reason = "the steps are within the limit";
+      to_.reason = step_.value + hidden < -step_limit_ ? "the step is " + shorter(to_.change)
+                                                       : "the steps are within the limit";
     }
   }
 
