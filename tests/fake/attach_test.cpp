@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <strata/collect/cuda/contexts.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -264,6 +265,30 @@ TEST_CASE("counters are read in windows that CUPTI came with") {
     CHECK(content(file.string()).find(std::string(",work,") + hbm_read + ",64,") !=
           std::string::npos);
   }
+  s.stop();
+  CHECK(fake_misuse_count() == 0);
+}
+
+TEST_CASE("a graph call that is under way when a window begins is waited for before counting") {
+  fake_graph_t const graph = fake_graph_create();
+  attached s(std::string("every=2,active=1,counters=") + hbm_read);
+  for (int i = 0; i < 3; ++i) s.step();
+  static std::atomic<bool> begun, goes_on;
+  begun = goes_on = false;
+  fake_set_call_hook([] {
+    begun = true;
+    while (!goes_on) std::this_thread::yield();
+  });
+  std::thread other([graph] { fake_graph_destroy(graph); });
+  while (!begun) std::this_thread::yield();
+  {
+    STRATA_STEP();
+    CHECK(fake_kind_enabled(fake::kernels) != 0);
+    strata::detail::capture_guard::exclusive const alone(0);
+    CHECK_FALSE(static_cast<bool>(alone));
+  }
+  goes_on = true;
+  other.join();
   s.stop();
   CHECK(fake_misuse_count() == 0);
 }

@@ -45,7 +45,6 @@ class cupti_client {
     status outcome;
     if (!still_subscribed()) outcome = subscribe();
     if (!outcome.ok()) return outcome;
-    capture_guard::forget_graph_calls();
     follow_graphs(1);
     look_at_graphs();
     return outcome;
@@ -107,8 +106,11 @@ class cupti_client {
     if (!saw_graphs()) saw_graphs_.store(true, memory_order_relaxed);
   }
 
-  /// The next call of `step_aside` is the first again.
-  void begin_session() noexcept { waited_for_graphs_ = false; }
+  /// The next call of `step_aside` is the first again, and what changes graphs is not followed yet.
+  void begin_session() noexcept {
+    waited_for_graphs_ = false;
+    capture_guard::forget_graph_calls();
+  }
 
   /// Until one was seen, launches of graphs call back at all times; later in windows only. To be
   /// called outside of windows.
