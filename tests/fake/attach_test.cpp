@@ -149,7 +149,7 @@ TEST_CASE("a session that ends before its first window needs no CUPTI") {
 
 TEST_CASE("what keeps CUPTI from coming is told with the window, and the next one tries again") {
   work_folder const files;
-  attached s(attached::on_touch(files));
+  attached s(attached::on_touch(files) + ",formats=csv+json");
   CHECK(s.problems().empty());
   fake_fail("cuptiSubscribe", 39);
   window(s, files / "now", 1, [&] { s.step(); });
@@ -157,6 +157,14 @@ TEST_CASE("what keeps CUPTI from coming is told with the window, and the next on
   fake_fail("cuptiSubscribe", 0);
   window(s, files / "now", 2, [&] { s.step(2); });
   CHECK(s.has_kernels(2, 2));
+  fake_fail("cuptiSubscribe", 39);
+  window(s, files / "now", 3, [&] { s.step(3); });
+  fake_fail("cuptiSubscribe", 0);
+  for (char const* const number : {"1", "2", "3"}) {
+    CAPTURE(std::string(number));
+    std::string const json = content(s / (std::string("out/00") + number + "/profile.json"));
+    CHECK((json.find("\"traced\":true") != json.npos) == (*number == '2'));
+  }
   s.stop();
   CHECK(nothing_of_cupti());
 }

@@ -309,10 +309,7 @@ class session_core {
     ++said_;
   }
 
-  bool keep(status const& outcome) {
-    if (!outcome.ok()) problems_.push_back(outcome);
-    return outcome.ok();
-  }
+  bool keep(status const& outcome) { return keep_once(problems_, outcome); }
 
   /// Counting comes after timed steps; where it cannot come, all steps are timed.
   void plan_steps() {
@@ -439,6 +436,7 @@ class session_core {
     detail::recorder& recorder = detail::recorder::instance();
     window_pending_ = false;
     if (!window_open_) keep(trace_.begin_window());
+    if (trace_.leaves_window_out()) return;
     if (options_.verbose && !window_open_ && options_.has_schedule())
       say("a window of steps begins");
     window_open_ = true;
