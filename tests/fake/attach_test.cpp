@@ -195,6 +195,45 @@ TEST_CASE("windows come and go beside threads that launch") {
   CHECK(fake_misuse_count() == 0);
 }
 
+TEST_CASE("a call that began within a window takes CUPTI along: no number comes twice") {
+  fake_hide_clients_calls(1);
+  attached s("every=300,active=1");
+  int step = 0;
+  auto const steps = [&](int until, int launches) {
+    for (; step < until; ++step) s.step(launches);
+  };
+  steps(299, 1);
+  static std::atomic<bool> begun, ends;
+  begun = ends = false;
+  fake_set_call_hook([] {
+    begun = true;
+    while (!ends) std::this_thread::yield();
+  });
+  std::thread other;
+  {
+    STRATA_STEP();
+    other = std::thread([] { launch("long"); });
+    while (!begun) std::this_thread::yield();
+    STRATA_RANGE("first");
+    for (int i = 0; i < 50; ++i) launch();
+  }
+  ++step;
+  steps(520, 0);  // CUPTI is about to go since step 500
+  ends = true;
+  other.join();
+  CHECK(fake_subscribed() == 0);
+  steps(599, 0);
+  s.step(20);
+  fake_hide_clients_calls(0);
+  strata::profile const& p = s.profile();
+  CHECK(fake::row(p, "first").self.launches == 50);
+  CHECK(fake::row(p, "first").self.kernels == 50);
+  CHECK(fake::row(p, "work").self.launches == 20);
+  CHECK(fake::row(p, "work").self.kernels == 20);
+  launch();
+  CHECK(nothing_of_cupti());
+}
+
 TEST_CASE("a program that launches no graph beside CUPTI lets it go") {
   fake_graph_t const executable = graph_from_before();
   attached s("every=300,active=1");

@@ -195,8 +195,8 @@ TEST_CASE("a graph that is used where nothing is traced keeps CUPTI") {
     CHECK(p.number("finalized at exit") == 0);
   }
   SUBCASE("made while it is about to go") {
-    fake::child_process const p({"start=trace,formats=none", "work=3", "leaving-make", "stop",
-                                 "work=3", "launch-graph"});
+    fake::child_process const p(
+        {"start=trace,formats=none", "work=3", "leaving-make", "stop", "work=3", "launch-graph"});
     CHECK(p.number("kernels") == 3);
     CHECK(p.number("finalized at exit") == 0);
   }

@@ -194,11 +194,11 @@ class activity_buffers {
     system_lock const lock(asking_);
     attached_ = on;
   }
-  /// CUPTI is gone from the process, where its newest correlation id was this one: the next window
-  /// attaches again.
-  void detach(std::uint32_t newest) noexcept {
+  /// CUPTI is gone from the process, in the call of this correlation id: the next window attaches
+  /// again.
+  void detach(std::uint32_t correlation) noexcept {
     pool_.take_all_back();
-    store_.continue_ids(newest);
+    store_.continue_ids(correlation);
   }
   /// The number of a call by CUPTI's correlation id. Threads: any.
   std::uint32_t id_of(std::uint32_t correlation) const noexcept {

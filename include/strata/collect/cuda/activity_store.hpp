@@ -108,9 +108,10 @@ class activity_store {
   std::uint32_t id_of(std::uint32_t correlation) const noexcept {
     return first_id_.load(memory_order_relaxed) + correlation;
   }
-  /// CUPTI has left; its newest id was this one. Requires: all that it recorded has arrived.
-  void continue_ids(std::uint32_t newest) noexcept {
-    first_id_.fetch_add(newest, memory_order_relaxed);
+  /// CUPTI has left in this call, which may have been under way while others came and went.
+  /// Requires: all that it recorded has arrived.
+  void continue_ids(std::uint32_t correlation) noexcept {
+    first_id_.store(launches().newest_id(id_of(correlation)), memory_order_relaxed);
   }
   /// Whether CUPTI left in a session before: a call that began then bears a number of that time.
   bool continues_ids() const noexcept { return first_id_.load(memory_order_relaxed) != 0; }
