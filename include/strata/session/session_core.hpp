@@ -174,9 +174,10 @@ class session_core {
       say_now(windows_.late());
       return {};
     }
-    status const outcome = report_files(options_).write(
-        profile_, said_, stream_ ? &*stream_ : nullptr, windows_.used() ? &reports_ : nullptr);
-    if (!outcome.ok()) problems_.push_back(outcome);
+    status outcome = report_files(options_).write(profile_, said_, stream_ ? &*stream_ : nullptr,
+                                                  windows_.used() ? &reports_ : nullptr);
+    if (outcome.ok() && stream_) outcome = stream_->problem();
+    keep(outcome);
     return outcome;
   }
 
