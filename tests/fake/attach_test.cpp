@@ -234,6 +234,25 @@ TEST_CASE("a call that began within a window takes CUPTI along: no number comes 
   CHECK(nothing_of_cupti());
 }
 
+TEST_CASE("while CUPTI is about to go it is asked for nothing, beside a call that takes it along") {
+  fake_hide_clients_calls(1);
+  attached s("every=210,active=1,keep=2");
+  test::threads_of_before const threads;
+  for (int step = 0; step < 419; ++step) {
+    s.step(step == 209 ? 1 : 0);
+    if (step == 209) threads.await_others();
+  }
+  std::size_t const before = fake_calls("cuptiActivityFlushAll");
+  s.step(2);
+  threads.await_others();
+  CHECK(s.has_kernels(2, 2));
+  CHECK(fake_subscribed() == 1);
+  CHECK(fake_calls("cuptiActivityFlushAll") == before + 2);  // as the window ended
+  launch();
+  CHECK(nothing_of_cupti());
+  fake_hide_clients_calls(0);
+}
+
 TEST_CASE("a program that launches no graph beside CUPTI lets it go") {
   fake_graph_t const executable = graph_from_before();
   attached s("every=300,active=1");

@@ -208,7 +208,6 @@ class activity_buffers {
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
-    flush(cupti::flush_flag::forced);
     store_.clear();
     {
       system_lock lock(store_.mutex());
