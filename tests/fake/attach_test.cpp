@@ -1,6 +1,7 @@
 // attach=window: CUPTI comes with the first window, and goes after each report where it can.
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -83,6 +84,36 @@ bool nothing_of_cupti() {
 }
 
 }  // namespace
+
+TEST_CASE("passes of the program between windows: CUPTI comes for them, and stays") {
+  pid_t const child = fork();  // a process of its own, since it stays
+  if (child == 0) {
+    fake::session s(fake::configure("trace,attach=window,every=10,active=1,formats=none"));
+    bool right = s.start().ok();
+    auto const step = [] {
+      STRATA_RANGE("work");
+      fake::launch_blocks(2);
+    };
+    auto const steps = [&] { fake::run_steps(250, step); };
+    steps();
+    right = right && fake_subscribed() == 0;
+    std::size_t const before = fake_calls("cuptiFinalize");
+    for (auto const& pass : s.counters(hbm_read)) {
+      (void)pass;
+      right = right && fake_subscribed() == 1 && fake_callback_enabled("cuGraphDestroy") == 1;
+      step();
+    }
+    steps();
+    right = right && fake_subscribed() == 1 && fake_calls("cuptiFinalize") == before;
+    strata::profile const& p = s.profile();
+    right = right && p.problems.empty() && fake::row(p, "work").self.kernels == 50 &&
+            fake::counted(p).total("work", hbm_read) == 64;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
 
 TEST_CASE("a program whose file nobody touched has no CUPTI; after a report it has none again") {
   work_folder const files;

@@ -45,6 +45,13 @@ class device_trace {
     activity().guard_graphs();
   }
 
+  /// The program counts by itself from now on, also outside of windows: CUPTI comes, and stays.
+  /// Errors: those of `begin`.
+  status stay() {
+    guard_graphs();
+    return waits_to_attach_ ? attach() : status();
+  }
+
   /// A window begins. Requires: none is open. Errors: those of `begin` and of
   /// activity_collector::begin_window.
   status begin_window() {

@@ -114,7 +114,12 @@ class session_core {
   /// are counted.
   counter_collector& counters(std::string_view request) {
     if (!windows_.used()) {
-      if (running_ && !in_forked_child()) attempt([&] { counting_->by_program(request); });
+      if (running_ && !in_forked_child()) {
+        attempt([&] {
+          keep(trace_.stay());
+          counting_->by_program(request);
+        });
+      }
       return counting_->ranges();
     }
     if (!refused_passes_) refused_passes_.emplace(options_, unreported_, device_trace::control());
