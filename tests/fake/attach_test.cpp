@@ -1,9 +1,11 @@
 // attach=window: CUPTI comes with the first window, and goes after each report where it can.
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <strata/collect/cuda/contexts.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,6 +85,36 @@ bool nothing_of_cupti() {
 
 }  // namespace
 
+TEST_CASE("passes of the program between windows: CUPTI comes for them, and stays") {
+  pid_t const child = fork();  // a process of its own, since it stays
+  if (child == 0) {
+    fake::session s(fake::configure("trace,attach=window,every=10,active=1,formats=none"));
+    bool right = s.start().ok();
+    auto const step = [] {
+      STRATA_RANGE("work");
+      fake::launch_blocks(2);
+    };
+    auto const steps = [&] { fake::run_steps(250, step); };
+    steps();
+    right = right && fake_subscribed() == 0;
+    std::size_t const before = fake_calls("cuptiFinalize");
+    for (auto const& pass : s.counters(hbm_read)) {
+      (void)pass;
+      right = right && fake_subscribed() == 1 && fake_callback_enabled("cuGraphDestroy") == 1;
+      step();
+    }
+    steps();
+    right = right && fake_subscribed() == 1 && fake_calls("cuptiFinalize") == before;
+    strata::profile const& p = s.profile();
+    right = right && p.problems.empty() && fake::row(p, "work").self.kernels == 50 &&
+            fake::counted(p).total("work", hbm_read) == 64;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
 TEST_CASE("a program whose file nobody touched has no CUPTI; after a report it has none again") {
   work_folder const files;
   std::size_t const before = fake_calls("cuptiSubscribe");
@@ -148,7 +180,7 @@ TEST_CASE("a session that ends before its first window needs no CUPTI") {
 
 TEST_CASE("what keeps CUPTI from coming is told with the window, and the next one tries again") {
   work_folder const files;
-  attached s(attached::on_touch(files));
+  attached s(attached::on_touch(files) + ",formats=csv+json");
   CHECK(s.problems().empty());
   fake_fail("cuptiSubscribe", 39);
   window(s, files / "now", 1, [&] { s.step(); });
@@ -156,6 +188,14 @@ TEST_CASE("what keeps CUPTI from coming is told with the window, and the next on
   fake_fail("cuptiSubscribe", 0);
   window(s, files / "now", 2, [&] { s.step(2); });
   CHECK(s.has_kernels(2, 2));
+  fake_fail("cuptiSubscribe", 39);
+  window(s, files / "now", 3, [&] { s.step(3); });
+  fake_fail("cuptiSubscribe", 0);
+  for (char const* const number : {"1", "2", "3"}) {
+    CAPTURE(std::string(number));
+    std::string const json = content(s / (std::string("out/00") + number + "/profile.json"));
+    CHECK((json.find("\"traced\":true") != json.npos) == (*number == '2'));
+  }
   s.stop();
   CHECK(nothing_of_cupti());
 }
@@ -184,6 +224,64 @@ TEST_CASE("windows come and go beside threads that launch") {
   s.stop();
   CHECK(nothing_of_cupti());
   CHECK(fake_misuse_count() == 0);
+}
+
+TEST_CASE("a call that began within a window takes CUPTI along: no number comes twice") {
+  fake_hide_clients_calls(1);
+  attached s("every=300,active=1");
+  int step = 0;
+  auto const steps = [&](int until, int launches) {
+    for (; step < until; ++step) s.step(launches);
+  };
+  steps(299, 1);
+  static std::atomic<bool> begun, ends;
+  begun = ends = false;
+  fake_set_call_hook([] {
+    begun = true;
+    while (!ends) std::this_thread::yield();
+  });
+  std::thread other;
+  {
+    STRATA_STEP();
+    other = std::thread([] { launch("long"); });
+    while (!begun) std::this_thread::yield();
+    STRATA_RANGE("first");
+    for (int i = 0; i < 50; ++i) launch();
+  }
+  ++step;
+  steps(520, 0);  // CUPTI is about to go since step 500
+  ends = true;
+  other.join();
+  CHECK(fake_subscribed() == 0);
+  steps(599, 0);
+  s.step(20);
+  fake_hide_clients_calls(0);
+  strata::profile const& p = s.profile();
+  CHECK(fake::row(p, "first").self.launches == 50);
+  CHECK(fake::row(p, "first").self.kernels == 50);
+  CHECK(fake::row(p, "work").self.launches == 20);
+  CHECK(fake::row(p, "work").self.kernels == 20);
+  launch();
+  CHECK(nothing_of_cupti());
+}
+
+TEST_CASE("while CUPTI is about to go it is asked for nothing, beside a call that takes it along") {
+  fake_hide_clients_calls(1);
+  attached s("every=210,active=1,keep=2");
+  test::threads_of_before const threads;
+  for (int step = 0; step < 419; ++step) {
+    s.step(step == 209 ? 1 : 0);
+    if (step == 209) threads.await_others();
+  }
+  std::size_t const before = fake_calls("cuptiActivityFlushAll");
+  s.step(2);
+  threads.await_others();
+  CHECK(s.has_kernels(2, 2));
+  CHECK(fake_subscribed() == 1);
+  CHECK(fake_calls("cuptiActivityFlushAll") == before + 2);  // as the window ended
+  launch();
+  CHECK(nothing_of_cupti());
+  fake_hide_clients_calls(0);
 }
 
 TEST_CASE("a program that launches no graph beside CUPTI lets it go") {
@@ -264,6 +362,30 @@ TEST_CASE("counters are read in windows that CUPTI came with") {
     CHECK(content(file.string()).find(std::string(",work,") + hbm_read + ",64,") !=
           std::string::npos);
   }
+  s.stop();
+  CHECK(fake_misuse_count() == 0);
+}
+
+TEST_CASE("a graph call that is under way when a window begins is waited for before counting") {
+  fake_graph_t const graph = fake_graph_create();
+  attached s(std::string("every=2,active=1,counters=") + hbm_read);
+  for (int i = 0; i < 3; ++i) s.step();
+  static std::atomic<bool> begun, goes_on;
+  begun = goes_on = false;
+  fake_set_call_hook([] {
+    begun = true;
+    while (!goes_on) std::this_thread::yield();
+  });
+  std::thread other([graph] { fake_graph_destroy(graph); });
+  while (!begun) std::this_thread::yield();
+  {
+    STRATA_STEP();
+    CHECK(fake_kind_enabled(fake::kernels) != 0);
+    strata::detail::capture_guard::exclusive const alone(0);
+    CHECK_FALSE(static_cast<bool>(alone));
+  }
+  goes_on = true;
+  other.join();
   s.stop();
   CHECK(fake_misuse_count() == 0);
 }

@@ -194,6 +194,12 @@ TEST_CASE("a graph that is used where nothing is traced keeps CUPTI") {
     CHECK(p.number("kernels") == 3);
     CHECK(p.number("finalized at exit") == 0);
   }
+  SUBCASE("made while it is about to go") {
+    fake::child_process const p(
+        {"start=trace,formats=none", "work=3", "leaving-make", "stop", "work=3", "launch-graph"});
+    CHECK(p.number("kernels") == 3);
+    CHECK(p.number("finalized at exit") == 0);
+  }
   SUBCASE("as the call that would take it along") {
     for (std::string const call : {"launch-graph", "graph", "capture"}) {
       CAPTURE(call);

@@ -118,6 +118,7 @@ TEST_CASE("the buffers are not taken, or no kind is") {
     p.check_one_problem({function, "(999)"});
     CHECK(p.number("kernels") == 0);
     CHECK(p.number("traced") == 0);
+    CHECK(p.number("subscribed") == 0);
     CHECK(p.number("misuses") == 0);
     CHECK(p.number("buffers outstanding") == 0);
   }
@@ -145,6 +146,26 @@ TEST_CASE("a flush that fails") {
   child_process const p({"fail=cuptiActivityFlushAll:999", start, "work=3", "stop"});
   p.check_one_problem({"incomplete", "cuptiActivityFlushAll", "(999)"});
   CHECK(p.number("kernels") == 0);
+}
+
+TEST_CASE("windows of one report have the device's work all of them, or none") {
+  std::string const attached = "start=trace,formats=none,attach=window,every=10,active=1";
+  SUBCASE("what is in the way after two windows leaves out those until it is gone") {
+    for (std::string const function : {"cuptiSubscribe", "cuptiActivityEnable"}) {
+      CAPTURE(function);
+      child_process const p({attached, "steps=20", "fail=" + function + ":39", "steps=50",
+                             "heal=" + function, "steps=10", "stop"});
+      p.check_one_problem({"windows are left out", function, "(39)"});
+      CHECK(p.number("kernels") == 3);
+      CHECK(p.number("subscribed") == 0);
+    }
+  }
+  SUBCASE("before the first window: none has it") {
+    child_process const p({attached, "fail=cuptiSubscribe:39", "steps=10", "heal=cuptiSubscribe",
+                           "steps=20", "stop"});
+    p.check_one_problem({"cuptiSubscribe", "(39)"});
+    CHECK(p.number("traced") == 0);
+  }
 }
 
 TEST_CASE("a failure in a schedule is said once") {

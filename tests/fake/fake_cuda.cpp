@@ -12,7 +12,6 @@
 #include <mutex>
 #include <set>
 #include <strata/collect/cuda/driver.hpp>
-#include <vector>
 
 using strata::detail::driver::attribute;
 using strata::detail::driver::capture_status;
@@ -115,7 +114,19 @@ void inject() {
   injecting = false;
 }
 
-thread_local std::vector<std::uint32_t> pushed;
+// The contexts that the thread has pushed. Not a vector: exit handlers run after destructors.
+struct context_stack {
+  std::uint32_t numbers[32];
+  std::size_t count;
+  bool empty() const { return count == 0; }
+  std::uint32_t back() const { return numbers[count - 1]; }
+  void pop_back() { --count; }
+  void push_back(std::uint32_t number) {
+    if (count == sizeof numbers / sizeof *numbers) std::abort();
+    numbers[count++] = number;
+  }
+};
+thread_local context_stack pushed;
 std::atomic<void (*)()> synchronize_hook{nullptr};
 std::atomic<void (*)()> version_hook{nullptr};
 std::atomic<unsigned> call_time{0};

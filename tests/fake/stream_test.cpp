@@ -281,6 +281,27 @@ TEST_CASE("a full disk ends the timeline with a sentence, and recording goes on"
   CHECK(count_of(from.read(bytes_of(t.out(part_name))), "range") > 500);
 }
 
+TEST_CASE("a directory that is removed meanwhile: a sentence says that the timeline is lost") {
+  trial t;
+  t.run([&] {
+    session run(t.options("formats=perfetto,host"));
+    (void)run.start();
+    { STRATA_RANGE("range"); }
+    fs::remove_all(t.out(""));
+    t.shared->launched = run.report().ok() ? 1 : 0;
+    t.shared->folded = run.problems().size();
+  });
+  t.wait();
+  CHECK(t.shared->done);
+  CHECK(t.shared->launched == 0);
+  CHECK(t.shared->folded == 1);
+  std::string const said = t.said();
+  INFO(said);
+  std::size_t const at = said.find("trace.perfetto-trace: No such file or directory; choose");
+  CHECK(at != said.npos);
+  CHECK(said.find("cannot write", at) == said.npos);
+}
+
 TEST_CASE("a session without a report has its timeline, and the next one a directory of its own") {
   trial t;
   t.run([&] {

@@ -9,6 +9,7 @@
 //   graph                 makes a graph          launch-graph           launches it
 //   capture               makes one by a capture   hide-calls           the client's do not call
 //   back leaving-graph         launches it when the driver is asked for its version next
+//   leaving-make          makes it then
 //   other-device-work     every other kind of work in the range "other"
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
@@ -122,6 +123,10 @@ struct the_graph {
     (void)CONTROL(cupti, fake_begin_capture)(9);
     (void)CONTROL(cupti, fake_launch)(&kernel);  // of another stream
     (void)CONTROL(cupti, fake_end_capture)(9);
+  }
+  /// Once, when it is called first.
+  static void make_now() {
+    if (executable == 0) make(open_library("FAKE_CUPTI_FILE"));
   }
   static void launch() { (void)launch_it(executable, 7); }
 };
@@ -263,6 +268,7 @@ struct program {
     if (key == "hide-calls") CONTROL(cupti, fake_hide_clients_calls)(1);
     if (key == "launch-graph") the_graph::launch();
     if (key == "leaving-graph") CONTROL(cuda, fake_set_version_hook)(&the_graph::launch);
+    if (key == "leaving-make") CONTROL(cuda, fake_set_version_hook)(&the_graph::make_now);
     if (key == "other-device-work") other_work();
     if (key == "stop") {
       tell();

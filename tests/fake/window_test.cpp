@@ -1,6 +1,7 @@
 // Steps in windows: what is on when, what is kept, and when the device is waited for.
 #include <doctest/doctest.h>
 
+#include <strata/collect/cuda/cupti_library.hpp>
 #include <string>
 #include <vector>
 
@@ -296,6 +297,29 @@ TEST_CASE("kernel times land on the host's clock whatever CUPTI's clock says") {
   REQUIRE(p.launches.size() == 50);
   for (std::size_t i = 0; i < 50; ++i) {
     // The fake's kernels begin within their launches; 20 us are far beyond the bridge's error.
+    CHECK(p.kernels[i].begin > p.launches[i].begin - 20'000);
+    CHECK(p.kernels[i].begin < p.launches[i].end + 20'000);
+  }
+  fake_skew_clock(0);
+}
+
+TEST_CASE("CUPTI's clock is set back within a session: kernels stay with their launches") {
+  traced s;
+  std::uint32_t stream = 5000;  // as above
+  for (int i = 0; i < 50; ++i) {
+    STRATA_RANGE("work");
+    launch("kernel", ++stream, 10);
+    if (i % 10 != 9) continue;
+    (void)strata::detail::cupti_library::get().api.flush_all(
+        strata::detail::cupti::flush_flag::complete_only);
+    if (i == 19) fake_skew_clock(-3'600'000'000'000);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  REQUIRE(p.kernels.size() == 50);
+  REQUIRE(p.launches.size() == 50);
+  for (std::size_t i = 0; i < 50; ++i) {
+    CHECK(p.kernels[i].correlation == p.launches[i].correlation);
     CHECK(p.kernels[i].begin > p.launches[i].begin - 20'000);
     CHECK(p.kernels[i].begin < p.launches[i].end + 20'000);
   }

@@ -130,6 +130,19 @@ TEST_CASE("a clock that was set between two samples shifts what is near it, and 
   CHECK(bridge.to_ns(3 * second - 7 + jump, ticks) == 3 * second - 7);
 }
 
+TEST_CASE("a clock that is set back goes on, and one that drifts is left as it is") {
+  constexpr std::int64_t second = 1'000'000'000;
+  strata::detail::continued_clock clock;
+  CHECK_FALSE(clock.read(500 * second, second, second + 10));
+  CHECK_FALSE(clock.read(501 * second - 900'000, 2 * second, 2 * second + 10));  // it drifts
+  CHECK_FALSE(clock.read(600 * second, 3 * second, 3 * second + 10));            // it was set
+  CHECK(clock.continued(600 * second) == 600 * second);
+  CHECK(clock.read(100 * second, 4 * second, 4 * second + 10));
+  CHECK(clock.continued(100 * second) == 601 * second - 10);
+  CHECK_FALSE(clock.read(101 * second, 5 * second, 5 * second + 10));
+  CHECK(clock.continued(102 * second) == 603 * second - 10);
+}
+
 TEST_CASE("a bridge over many samples never goes back") {
   tick_converter const ticks({0, 0}, {1000, 1000});
   clock_bridge bridge;

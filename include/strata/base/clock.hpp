@@ -156,6 +156,30 @@ class tick_converter {
   double ns_per_tick_ = 1.0;
 };
 
+/// A clock that goes on where it is set back, which CLOCK_REALTIME may be: so that no two moments
+/// have one time. Units: ns.
+class continued_clock {
+ public:
+  /// It reads `time`, at some moment between two of CLOCK_MONOTONIC. Returns: whether it was set
+  /// back since the last call.
+  bool read(std::int64_t time, std::int64_t after, std::int64_t before) noexcept {
+    std::int64_t const passed = after - last_before_;
+    std::int64_t const least = last_ + passed;
+    bool const was_set = last_before_ != 0 && continued(time) < least - 200'000 - passed / 1000;
+    if (was_set) set_back_ = least - time;
+    last_ = continued(time);
+    last_before_ = before;
+    return was_set;
+  }
+  /// A time that it told since it was read last.
+  std::int64_t continued(std::int64_t time) const noexcept { return time + set_back_; }
+
+ private:
+  std::int64_t last_ = 0;
+  std::int64_t last_before_ = 0;  // 0: it was not read
+  std::int64_t set_back_ = 0;
+};
+
 /// Converts another clock (CUPTI's) to ns since a moment, by samples taken over the run: between
 /// two samples along the line through them, outside along the nearest one. Where the clock was set
 /// between two samples, each half of the time belongs to the nearer one.

@@ -32,8 +32,10 @@ class device_trace {
     return outcome;
   }
 
-  /// CUPTI has come, in this session.
-  bool tracing() const noexcept { return tracing_; }
+  /// CUPTI has come, in this session; where windows have reports of their own, to this window.
+  bool tracing() const noexcept {
+    return tracing_ && !(lacks_window_ && options_.reports_windows());
+  }
   /// It has, or is to come with a window.
   bool may_trace() const noexcept { return tracing_ || waits_to_attach_; }
 
@@ -41,6 +43,13 @@ class device_trace {
   void guard_graphs() {
     guards_graphs_ = true;
     activity().guard_graphs();
+  }
+
+  /// The program counts by itself from now on, also outside of windows: CUPTI comes, and stays.
+  /// Errors: those of `begin`.
+  status stay() {
+    guard_graphs();
+    return waits_to_attach_ ? attach() : status();
   }
 
   /// A window begins. Requires: none is open. Errors: those of `begin` and of
@@ -55,15 +64,23 @@ class device_trace {
       outcome = activity().begin_window();
       if (!outcome.ok() && outcome.code() != errc::not_supported) tracing_ = false;
     }
-    return outcome;
+    lacks_window_ = tracing_ && !activity().tracing();
+    if (!leaves_window_out()) return outcome;
+    return {outcome.code(),
+            "windows are left out, whose device work could not be traced as that of "
+            "others was; " +
+                outcome.message()};
   }
+  /// The device would be idle in this window, beside windows of the same report in which it works.
+  bool leaves_window_out() const noexcept { return lacks_window_ && !options_.reports_windows(); }
 
   /// A window ends. Returns: false while a stream captures a graph, where it stays open.
   bool end_window() {
     if (tracing_ && !activity().end_window()) return false;
     if (options_.attaches_in_windows()) {
       let_cupti_go();
-      waits_to_attach_ = true;
+      // Windows of one report have the device's work all of them, or none.
+      waits_to_attach_ = tracing_ || options_.reports_windows();
     }
     return true;
   }
@@ -86,7 +103,7 @@ class device_trace {
 
   /// The last flush of the session.
   void close() {
-    if (tracing_) activity().close();
+    if (options_.trace) activity().close();
   }
   /// Hands what was traced to the profile. Errors: why it is incomplete. Requires: tracing().
   status const& take(profile& to, tick_converter const& ticks) {
@@ -130,15 +147,13 @@ class device_trace {
   }
 
   /// For the first time, this takes some steps of looking at whether graphs are launched.
-  void let_cupti_go() {
-    bool const is_over = !tracing_ || activity().step_aside();
-    steps_to_look_ = is_over ? 0 : steps_of_looking;
-  }
+  void let_cupti_go() { steps_to_look_ = activity().step_aside() ? 0 : steps_of_looking; }
 
   options const& options_;
   bool tracing_ = false;
   bool waits_to_attach_ = false;  // until a window begins
-  bool guards_graphs_ = false;    // since steps are counted
+  bool lacks_window_ = false;
+  bool guards_graphs_ = false;  // since steps are counted
   std::uint32_t steps_to_look_ = 0;
 };
 

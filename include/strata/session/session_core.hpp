@@ -114,7 +114,12 @@ class session_core {
   /// are counted.
   counter_collector& counters(std::string_view request) {
     if (!windows_.used()) {
-      if (running_ && !in_forked_child()) attempt([&] { counting_->by_program(request); });
+      if (running_ && !in_forked_child()) {
+        attempt([&] {
+          keep(trace_.stay());
+          counting_->by_program(request);
+        });
+      }
       return counting_->ranges();
     }
     if (!refused_passes_) refused_passes_.emplace(options_, unreported_, device_trace::control());
@@ -174,9 +179,10 @@ class session_core {
       say_now(windows_.late());
       return {};
     }
-    status const outcome = report_files(options_).write(
-        profile_, said_, stream_ ? &*stream_ : nullptr, windows_.used() ? &reports_ : nullptr);
-    if (!outcome.ok()) problems_.push_back(outcome);
+    status outcome = report_files(options_).write(profile_, said_, stream_ ? &*stream_ : nullptr,
+                                                  windows_.used() ? &reports_ : nullptr);
+    if (outcome.ok() && stream_) outcome = stream_->problem();
+    keep(outcome);
     return outcome;
   }
 
@@ -309,10 +315,7 @@ class session_core {
     ++said_;
   }
 
-  bool keep(status const& outcome) {
-    if (!outcome.ok()) problems_.push_back(outcome);
-    return outcome.ok();
-  }
+  bool keep(status const& outcome) { return keep_once(problems_, outcome); }
 
   /// Counting comes after timed steps; where it cannot come, all steps are timed.
   void plan_steps() {
@@ -439,6 +442,7 @@ class session_core {
     detail::recorder& recorder = detail::recorder::instance();
     window_pending_ = false;
     if (!window_open_) keep(trace_.begin_window());
+    if (trace_.leaves_window_out()) return;
     if (options_.verbose && !window_open_ && options_.has_schedule())
       say("a window of steps begins");
     window_open_ = true;

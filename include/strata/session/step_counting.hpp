@@ -24,6 +24,16 @@ STRATA_BEGIN
 
 namespace detail {
 
+/// Adds what went wrong to the problems, unless it is there: many windows may have the same one.
+/// Returns: whether nothing went wrong.
+inline bool keep_once(vec<status>& problems, status const& outcome) {
+  if (outcome.ok()) return true;
+  for (status const& known : problems)
+    if (known.message() == outcome.message()) return false;
+  problems.push_back(outcome);
+  return false;
+}
+
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
 /// single kernels; or in passes that the program drives itself. Threads: the one that drives the
 /// steps.
@@ -128,14 +138,7 @@ class step_counting {
  private:
   enum class stage : unsigned char { waiting, ranges, kernels, done };
 
-  /// Once: without a driver, say, tracing has the same problem.
-  bool keep(status const& outcome) {
-    if (outcome.ok()) return true;
-    for (status const& known : problems_)
-      if (known.message() == outcome.message()) return false;
-    problems_.push_back(outcome);
-    return false;
-  }
+  bool keep(status const& outcome) { return keep_once(problems_, outcome); }
 
   void open_ranges() {
     std::size_t const before = problems_.size();

@@ -176,6 +176,7 @@ class timeline_stream final : public running_trace {
     sink_.reset();
     out_.reset();
     problem_ = directory_.end(name, std::exchange(file_, nullptr), 0);
+    if (!problem_.ok()) say(problem_.message().c_str());
     return problem_.ok();
   }
 

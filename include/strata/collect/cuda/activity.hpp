@@ -237,6 +237,7 @@ class activity_collector {
   }
 
   void reset(std::int64_t memory_limit_bytes) {
+    bring_in();
     buffers_.reset(memory_limit_bytes);
     session_.store(detail::recorder::instance().session(), detail::memory_order_relaxed);
     reported_ = false;

@@ -194,11 +194,11 @@ class activity_buffers {
     system_lock const lock(asking_);
     attached_ = on;
   }
-  /// CUPTI is gone from the process, where its newest correlation id was this one: the next window
-  /// attaches again.
-  void detach(std::uint32_t newest) noexcept {
+  /// CUPTI is gone from the process, in the call of this correlation id: the next window attaches
+  /// again.
+  void detach(std::uint32_t correlation) noexcept {
     pool_.take_all_back();
-    store_.continue_ids(newest);
+    store_.continue_ids(correlation);
   }
   /// The number of a call by CUPTI's correlation id. Threads: any.
   std::uint32_t id_of(std::uint32_t correlation) const noexcept {
@@ -208,7 +208,6 @@ class activity_buffers {
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
-    flush(cupti::flush_flag::forced);
     store_.clear();
     {
       system_lock lock(store_.mutex());
@@ -223,20 +222,26 @@ class activity_buffers {
     ticks_.store(0);
   }
 
-  /// Compares CUPTI's clock with ours. Source: cuptiGetTimestamp.
-  void sample_clocks() {
+  /// Compares CUPTI's clock with ours. `needed`: also where it was not set since the last time.
+  /// Source: cuptiGetTimestamp.
+  void sample_clocks(bool needed = true) {
     system_lock const asking(asking_);
     if (!attached_) return;
     auto const get = library_->api.get_timestamp;
-    clock_sample const sample = sample_clock(recorder::instance().clock(), [get] {
+    std::int64_t const after = monotonic_ns();
+    clock_sample sample = sample_clock(recorder::instance().clock(), [get] {
       std::uint64_t now = 0;
       if (get != nullptr && get(&now) == cupti::result::success)
         return static_cast<std::int64_t>(now);
       return realtime_ns();
     });
+    std::int64_t const before = monotonic_ns();
     system_lock lock(store_.mutex());
+    bool const was_set = store_.clock().read(sample.other, after, before);
+    sample.other = store_.clock().continued(sample.other);
+    if (!needed && !was_set) return;
     bridge_.add(sample);
-    next_sample_.store(monotonic_ns() + 1'000'000'000, memory_order_relaxed);
+    next_sample_.store(before + 1'000'000'000, memory_order_relaxed);
   }
 
   /// Has CUPTI deliver what it holds. No lock is held here: CUPTI calls back from within.
@@ -317,6 +322,7 @@ class activity_buffers {
     tick_source const& clock = recorder::instance().clock();
     std::int64_t const begin = clock.now();
     cupti::table const& api = self.library_->api;
+    self.sample_clocks_now_and_then();
     {
       system_lock lock(self.store_.mutex());
       cupti::record* record = nullptr;
@@ -341,14 +347,14 @@ class activity_buffers {
     }
     self.pool_.give_back(buffer, valid);
     self.count_dropped();
-    self.sample_clocks_now_and_then();
     self.ticks_.fetch_add(static_cast<std::uint64_t>(clock.now() - begin), memory_order_relaxed);
   }
 
-  /// The clocks drift apart and may be set: they are compared each second of delivery.
+  /// The clocks drift apart: they are compared each second of delivery. CUPTI's may be set back,
+  /// which is known before what comes is added.
   void sample_clocks_now_and_then() {
-    if (monotonic_ns() >= next_sample_.load(memory_order_relaxed))
-      (void)if_memory_allows([this] { sample_clocks(); });  // else the next delivery does
+    bool const due = monotonic_ns() >= next_sample_.load(memory_order_relaxed);
+    (void)if_memory_allows([this, due] { sample_clocks(due); });  // else the next delivery does
   }
 
   cupti_library const* library_ = nullptr;

@@ -108,15 +108,18 @@ class activity_store {
   std::uint32_t id_of(std::uint32_t correlation) const noexcept {
     return first_id_.load(memory_order_relaxed) + correlation;
   }
-  /// CUPTI has left; its newest id was this one. Requires: all that it recorded has arrived.
-  void continue_ids(std::uint32_t newest) noexcept {
-    first_id_.fetch_add(newest, memory_order_relaxed);
+  /// CUPTI has left in this call, which may have been under way while others came and went.
+  /// Requires: all that it recorded has arrived.
+  void continue_ids(std::uint32_t correlation) noexcept {
+    first_id_.store(launches().newest_id(id_of(correlation)), memory_order_relaxed);
   }
   /// Whether CUPTI left in a session before: a call that began then bears a number of that time.
   bool continues_ids() const noexcept { return first_id_.load(memory_order_relaxed) != 0; }
 
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
+  /// CUPTI's clock. Guarded by the mutex.
+  continued_clock& clock() noexcept { return clock_; }
   /// What came, for a file that is written meanwhile; and the names of its kernels.
   work_queue& queue() noexcept { return queue_; }
   name_table const& names() const noexcept { return names_; }
@@ -381,7 +384,10 @@ class activity_store {
           copy(from, kind_of(static_cast<cupti::copy_kind>(from.copy)), cupti::is_pageable(from)));
   }
 
-  static std::int64_t stamp(std::uint64_t time) noexcept { return static_cast<std::int64_t>(time); }
+  /// 0 is a time that the device lost.
+  std::int64_t stamp(std::uint64_t time) const noexcept {
+    return time == 0 ? 0 : clock_.continued(static_cast<std::int64_t>(time));
+  }
   template <class To, class From>
   static To narrow(From value) noexcept {
     constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
@@ -525,7 +531,7 @@ class activity_store {
     return to;
   }
 
-  static strata::overhead_record overhead(cupti::overhead_record const& from) noexcept {
+  strata::overhead_record overhead(cupti::overhead_record const& from) const noexcept {
     return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
   }
 
@@ -539,6 +545,7 @@ class activity_store {
   memory_budget* budget_;
   graph_captures* captures_;
   system_mutex mutex_;
+  continued_clock clock_;
   // What waits to be joined.
   vec<traced_kernel> kernels_;
   vec<strata::copy_record> copies_;

@@ -45,8 +45,7 @@ class cupti_client {
     status outcome;
     if (!still_subscribed()) outcome = subscribe();
     if (!outcome.ok()) return outcome;
-    capture_guard::forget_graph_calls();
-    follow_graphs(1);
+    follow_graphs();
     look_at_graphs();
     return outcome;
   }
@@ -107,8 +106,11 @@ class cupti_client {
     if (!saw_graphs()) saw_graphs_.store(true, memory_order_relaxed);
   }
 
-  /// The next call of `step_aside` is the first again.
-  void begin_session() noexcept { waited_for_graphs_ = false; }
+  /// The next call of `step_aside` is the first again, and what changes graphs is not followed yet.
+  void begin_session() noexcept {
+    waited_for_graphs_ = false;
+    capture_guard::forget_graph_calls();
+  }
 
   /// Until one was seen, launches of graphs call back at all times; later in windows only. To be
   /// called outside of windows.
@@ -131,16 +133,12 @@ class cupti_client {
   /// failure"), in modules whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
   void let_go() {
     if (library_->api.finalize == nullptr || keeps_cupti_ || saw_graphs() || !may_let_go()) return;
-    {
-      capture_guard::exclusive const alone(capture_guard::patience / 10);
-      if (!alone) return;
-      follow_graphs(0);
-    }
+    if (!capture_guard::exclusive(capture_guard::patience / 10)) return;
     hold_.store(hold::leaving);
     int version = 0;
     if (switch_version(1)) (void)driver_library::get().api.driver_version(&version);
     // Without that callback, the program's next call is the one.
-    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_any);
+    if (hold_.load() == hold::leaving) (void)set_callbacks(1, &is_no_capture);
   }
 
   /// Whether the next callback is for `leave_at`. Threads: any.
@@ -149,27 +147,25 @@ class cupti_client {
   }
 
   /// Lets CUPTI go if this callback is the exit of a driver call; at a call that begins to work
-  /// with graphs it stays. Returns: false for a capture that is followed then. Threads: any.
+  /// with graphs it stays. Returns: false where the callback is followed as ever: graphs, captures
+  /// and contexts are, as long as CUPTI can be asked. Threads: any.
   STRATA_DETAIL_COLD bool leave_at(cupti::domain where, std::uint32_t id,
                                    void const* data) noexcept {
-    if (where != cupti::domain::driver_api) return true;
-    bool const of_graph = !is_for_windows(kind_of(id)) || launches_graphs(kind_of(id));
+    if (where != cupti::domain::driver_api) return hold_.load() == hold::going;
+    api_kind const kind = kind_of(id);
+    bool const of_graph = !is_for_windows(kind) || launches_graphs(kind);
     if (of_graph) saw_graph();
     cupti::api_data const call = *static_cast<cupti::api_data const*>(data);
-    if (call.site != cupti::api_site::exit && !of_graph) return true;
+    bool const is_place = of_graph || call.site == cupti::api_site::exit;
     hold leaving = hold::leaving;
-    if (!may_let_go() || !hold_.compare_exchange_strong(leaving, hold::going)) return true;
-    buffers_.set_attached(false);
-    bool const gone = !saw_graphs() && library_->api.finalize() == cupti::result::success;
-    buffers_.set_attached(!gone);
-    if (gone) {
-      buffers_.detach(call.correlation_id);
-    } else {
-      stay();
-      follow_graphs(1);
+    if (is_place && may_let_go() && hold_.compare_exchange_strong(leaving, hold::going)) {
+      buffers_.set_attached(false);
+      bool const gone = !saw_graphs() && library_->api.finalize() == cupti::result::success;
+      buffers_.set_attached(!gone);
+      gone ? buffers_.detach(call.correlation_id) : stay();
+      hold_.store(gone ? hold::none : hold::subscribed);
     }
-    hold_.store(gone ? hold::none : hold::subscribed);
-    return !is_capture(kind_of(id));
+    return !is_capture(kind);
   }
 
  private:
@@ -184,13 +180,13 @@ class cupti_client {
   }
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
   static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
-  static bool is_any(api_kind) noexcept { return true; }
+  static bool is_no_capture(api_kind kind) noexcept { return !is_capture(kind); }
 
   /// CUPTI was about to go, and does not.
   void stay() {
     (void)switch_version(0);
-    (void)set_callbacks(0, &is_any);
-    capture_guard::forget_all();
+    (void)set_callbacks(0, &is_no_capture);
+    look_at_graphs();
   }
 
   /// Takes the subscription back that is about to be let go, or waits until it is.
@@ -226,15 +222,15 @@ class cupti_client {
     return {};
   }
 
-  /// Switches the callbacks that say how graphs, captures, contexts and streams come and go.
-  void follow_graphs(std::uint32_t on) {
+  /// Switches on the callbacks that say how graphs, captures, contexts and streams come and go.
+  void follow_graphs() {
     for (auto const id :
          {resource_id::graph_node_created, resource_id::graph_node_cloned,
           resource_id::graph_node_updated, resource_id::graph_node_destroy_starting,
           resource_id::context_destroy_starting, resource_id::stream_destroy_starting}) {
-      (void)set_callback(on, cupti::domain::resource, static_cast<std::uint32_t>(id));
+      (void)set_callback(1, cupti::domain::resource, static_cast<std::uint32_t>(id));
     }
-    (void)set_callbacks(on, &is_capture);
+    (void)set_callbacks(1, &is_capture);
   }
 
   bool switch_version(std::uint32_t on) {
