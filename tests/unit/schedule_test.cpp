@@ -90,3 +90,24 @@ TEST_CASE("large numbers do not wrap") {
   how.repeat = most;
   CHECK(detail::schedule(how).steps_before_counting() == most);
 }
+
+TEST_CASE("windows of every= go on after 2^32 steps") {
+  options how;
+  how.every = 1000;
+  how.keep = 1;
+  detail::reported_windows windows;
+  REQUIRE(windows.open(how).ok());
+  std::uint64_t begun = 0;
+  auto const run = [&](std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t step = from; step < to; ++step)
+      if (windows.is_due(static_cast<std::uint32_t>(step))) {
+        CHECK(step % 1000 == 999);
+        ++begun;
+      }
+  };
+  std::uint64_t const all = std::uint64_t{1} << 32;
+  run(0, 2000);
+  run(all / 2, all / 2 + 10);  // in between they are called late
+  run(all - 5000, all + 5000);
+  CHECK(begun == 12);
+}

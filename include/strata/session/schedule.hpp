@@ -130,6 +130,7 @@ class reported_windows {
     path_ = wanted.trigger;
     period_ = path_.empty() && wanted.reports_windows() ? wanted.every : 0;
     due_ = schedule::skipped(wanted);
+    step_ = 0;
     state_.store(state::idle);
     ending_ = false;
     windows_ = 0;
@@ -165,11 +166,14 @@ class reported_windows {
     return touched;
   }
 
-  /// At the begin of a step: whether every= has a window begin with it.
+  /// At the begin of a step: whether every= has a window begin with it. Steps are counted from 0
+  /// again after 2^32 of them.
   bool is_due(std::uint32_t step) noexcept {
-    if (period_ == 0 || step < due_) return false;
-    bool const now = step == due_ && state_.load(memory_order_acquire) == state::idle;
-    std::uint64_t const periods = (step - due_) / period_ + 1;
+    if (period_ == 0) return false;
+    step_ += step - static_cast<std::uint32_t>(step_);
+    if (step_ < due_) return false;
+    bool const now = step_ == due_ && state_.load(memory_order_acquire) == state::idle;
+    std::uint64_t const periods = (step_ - due_) / period_ + 1;
     due_ += periods * period_;
     late_.fetch_add(now ? periods - 1 : periods, memory_order_relaxed);
     return now;
@@ -285,6 +289,7 @@ class reported_windows {
   std::string path_;          // of trigger=
   std::uint64_t period_ = 0;  // of every=, in steps
   std::uint64_t due_ = 0;     // the step that the next window begins with
+  std::uint64_t step_ = 0;    // that began last
   atomic<std::uint64_t> late_{0};
   system_mutex mutex_;  // a window begins, a report begins, or the session ends
   atomic<state> state_{state::idle};
