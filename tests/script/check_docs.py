@@ -109,12 +109,11 @@ ELSEWHERE = {
 
 
 def literals(source):
-    """The texts of a source file. Neighbouring literals are one text; comments, includes and static_assert are none."""
+    """The texts of a source file. Neighbouring literals are one text; comments, includes, pragmas and static_assert are none."""
     token = re.compile(LITERAL + r"|'(?:[^'\\\n]|\\.)+'|//[^\n]*|/\*.*?\*/", re.S)
     source = token.sub(lambda m: "" if m.group().startswith("/") else m.group(), source)
     source = source.replace("\\\n", "\n")  # a macro over several lines
-    source = re.sub(r"^\s*(?:#define STRATA_DETAIL_\w+_CODE\s+)?_Pragma[^\n]*", "", source, flags=re.M)
-    source = re.sub(r"static_assert\(.*?\);|is_one_of\([^()]*\)|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
+    source = re.sub(r"static_assert\(.*?\);|is_one_of\([^()]*\)|_Pragma\([^\n]*|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
     for group in re.findall(rf"{LITERAL}(?:\s*{LITERAL})*", source):
         text = "".join(each[1:-1] for each in re.findall(LITERAL, group))
         yield text.replace('\\"', '"').replace("\\n", " ")
