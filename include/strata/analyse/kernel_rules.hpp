@@ -9,6 +9,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>

@@ -3,12 +3,12 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/analyse/statistics.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -5,6 +5,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>

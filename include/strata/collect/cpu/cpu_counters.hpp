@@ -2,10 +2,10 @@
 #ifndef STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 #define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>

@@ -4,7 +4,6 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
