@@ -414,9 +414,9 @@ class comparer {
   }
   std::string advice() const {
     if (to_.steps_to_decide > 0)
-      return "about " + std::to_string(to_.steps_to_decide) + " steps a run would decide";
+      return sentence("about ") << to_.steps_to_decide << " steps a run would decide";
     if (to_.runs_to_decide > 0)
-      return "about " + std::to_string(to_.runs_to_decide) + " runs of each side would decide";
+      return sentence("about ") << to_.runs_to_decide << " runs of each side would decide";
     return "no number of runs would decide soon, so use a quieter machine or a higher limit";
   }
 
@@ -445,9 +445,9 @@ class comparer {
       for (std::string const& each : circumstances.obstacles)
         to_.notes.push_back("Compared all the same: " + each + ".");
     if (!to_.only_before.empty() || !to_.only_after.empty())
-      to_.notes.push_back(
-          "Ranges that only one side has: " + std::to_string(to_.only_before.size()) + " before, " +
-          std::to_string(to_.only_after.size()) + " after.");
+      to_.notes.push_back(sentence("Ranges that only one side has: ")
+                          << to_.only_before.size() << " before, " << to_.only_after.size()
+                          << " after.");
   }
 
   void decide() {
@@ -472,7 +472,7 @@ class comparer {
       if (slower > 0)
         to_.reason += named(*slowest) + " is " + percent(std::expm1(slowest->change.value)) +
                       " slower, beyond the limit and noise";
-      if (slower > 1) to_.reason += ", as are " + std::to_string(slower - 1) + " more times";
+      if (slower > 1) to_.reason += sentence(", as are ") << slower - 1 << " more times";
     } else if (step_.value > step_limit_ && !to_.runs_known) {
       to_.runs_to_decide = 3;
       to_.reason = "the step is " + percent(to_.change) + " slower and its ranges together " +
