@@ -211,11 +211,6 @@ class finding_context {
                ? fixed_string(value, 1)
                : in_groups(static_cast<std::uint64_t>(value + 0.5));
   }
-  bool was_found(std::string_view id) const noexcept {
-    for (finding const& each : made_.findings)
-      if (each.rule == id) return true;
-    return false;
-  }
 
   findings_input const& in_;
   vec<range_row> const& rows_;

@@ -59,8 +59,6 @@ class chip_metrics {
     return {};
   }
 
-  std::string const& chip() const noexcept { return chip_; }
-
   /// Whether a CUPTI name, with its rollup, can be counted. CUPTI refuses a whole
   /// configuration for one bad name, so each is asked for by itself.
   /// Cost: 10 us the first time (0.5 ms for a rare rollup), then a look-up.

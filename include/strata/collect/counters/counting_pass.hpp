@@ -336,7 +336,6 @@ class pass_driver {
   /// That captures kept the last steps from being passes; ok where they did not.
   status hindrance() const { return skipped_ == 0 ? status{} : captures_in_the_way(skipped_); }
 
-  bool is_open() const noexcept { return open_; }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept { return !open_ || ending_ || at_ >= plan_.configs.size(); }
   std::string const& chip() const noexcept { return plan_.devices.chip(); }

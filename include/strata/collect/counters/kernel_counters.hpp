@@ -73,13 +73,6 @@ class kernel_regions {
   }
   void end() noexcept { counted_ = nullptr; }
 
-  /// Launches within the regions.
-  std::size_t launches() const noexcept {
-    std::size_t count = 0;
-    for (launch const& each : launches_) count += is_inside(each);
-    return count;
-  }
-
   /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
   /// own.
   static constexpr char const* mark = "smsp__warps_launched.sum";

@@ -303,8 +303,6 @@ class cpu_counter_collector {
     return {};
   }
 
-  bool is_open() const noexcept { return !threads_.empty(); }
-
   /// From now on the ranges of this thread are counted. Errors: in another thread than the one that
   /// opened, those of `open`; limit: threads are missing.
   status begin() {

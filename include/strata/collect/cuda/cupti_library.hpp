@@ -32,12 +32,6 @@ inline constexpr std::uint32_t oldest_version = 18;
 /// From this version on a buffer request may be declined with a null buffer; before, CUPTI crashes.
 inline constexpr std::uint32_t null_buffer_version = 27;
 
-/// Major CUDA version of a CUPTI_API_VERSION: 18 to 28 are 12.x, then 130001 is 13.0 update 1.
-constexpr int major_of(std::uint32_t version) noexcept {
-  if (version >= 100000) return static_cast<int>(version / 10000);
-  return version >= oldest_version ? 12 : 11;
-}
-
 #if defined(__linux__)
 /// Folder of a loaded shared object whose file name begins with `prefix`, or an empty string.
 inline std::string folder_of_loaded(const char* prefix) {
@@ -213,8 +207,6 @@ struct cupti_file {
 /// Threads: get() from any; the members are constant afterwards.
 struct cupti_library : cupti_file {
   cupti::table api;
-
-  [[nodiscard]] int major() const noexcept { return cupti::major_of(version); }
 
   /// Whether a buffer request may be answered with a null buffer.
   [[nodiscard]] bool takes_null_buffers() const noexcept {
