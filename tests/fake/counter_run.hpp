@@ -14,7 +14,6 @@
 
 namespace fake {
 
-
 inline constexpr char const* hbm_read = "dram__bytes_read.sum";
 inline constexpr char const* hbm_write = "dram__bytes_write.sum";
 inline constexpr char const* l2_bytes = "lts__t_bytes.sum";

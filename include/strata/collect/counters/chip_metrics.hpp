@@ -77,7 +77,7 @@ class chip_metrics {
     status const done = scratch_.outcome("cuptiProfilerHostGetMetricProperties",
                                          call(library_->api.metric_properties, params));
     if (!done) return done;
-    auto const text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+    auto const text = [](char const* given) { return std::string(given != nullptr ? given : ""); };
     found = {text(params.description), text(params.hardware_unit), text(params.dimension),
              params.type, params.scope};
     return {};
