@@ -11,7 +11,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -521,7 +520,9 @@ class comparer {
     slower.sort();
     double logarithms = 0, counted = 0;
     for (compared_range& each : to_.ranges) {
-      each.slower = std::binary_search(slower.begin(), slower.end(), each.path);
+      std::size_t const at =
+          slower.count_first([&](std::string const& path) { return path < each.path; });
+      each.slower = at < slower.size() && slower[at] == each.path;
       bool const judged = each.verdict != range_verdict::unjudged;
       if (!judged && !(each.before_ms > 0 && each.after_ms > 0)) continue;
       logarithms += judged ? std::log1p(each.change) : std::log(each.after_ms / each.before_ms);

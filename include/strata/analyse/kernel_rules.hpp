@@ -13,7 +13,6 @@
 #include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 STRATA_BEGIN

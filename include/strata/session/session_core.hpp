@@ -30,7 +30,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

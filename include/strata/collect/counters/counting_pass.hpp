@@ -15,7 +15,6 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 

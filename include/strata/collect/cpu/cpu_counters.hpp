@@ -12,7 +12,6 @@
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
 #include <cerrno>

@@ -6,7 +6,6 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
