@@ -281,9 +281,8 @@ std::FILE* open_file() {
 #endif
 }
 
-void write_to_nowhere(benchmark::State& state, write_function write) {
+void write_to(std::FILE* file, benchmark::State& state, write_function write) {
   strata::report_input const input = million_kernels().input();
-  std::FILE* const file = std::fopen("/dev/null", "w");
   std::uint64_t bytes = 0;
   for (auto _ : state) {
     strata::detail::text_writer out(file);
@@ -293,21 +292,15 @@ void write_to_nowhere(benchmark::State& state, write_function write) {
   }
   std::fclose(file);
   state.counters["bytes"] = static_cast<double>(bytes);
+}
+
+void write_to_nowhere(benchmark::State& state, write_function write) {
+  write_to(std::fopen("/dev/null", "w"), state, write);
   state.counters["events"] = static_cast<double>(events);
 }
 
 void write_to_file(benchmark::State& state, write_function write) {
-  strata::report_input const input = million_kernels().input();
-  std::FILE* const file = open_file();
-  std::uint64_t bytes = 0;
-  for (auto _ : state) {
-    strata::detail::text_writer out(file);
-    write(out, input);
-    out.flush();
-    bytes = out.bytes();
-  }
-  std::fclose(file);
-  state.counters["bytes"] = static_cast<double>(bytes);
+  write_to(open_file(), state, write);
 }
 
 void copy_bytes(benchmark::State& state, write_function write) {

@@ -7,7 +7,7 @@
 
 static void attend(int head) {
   STRATA_RANGE("head", head);
-  volatile double sum = 0;
+  double volatile sum = 0;
   for (int i = 0; i < 100000; ++i) sum = sum + i;
 }
 

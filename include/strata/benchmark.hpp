@@ -193,12 +193,12 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
       return part > 0.0 ? detail::fixed_string(100.0 * part, 1) + " %" : std::string("-");
     };
     text += detail::aligned(detail::shown_name(each), width, true);
-    text += detail::aligned(std::to_string(each.ns.size()), 8);
+    text += detail::aligned(detail::sentence() << each.ns.size(), 8);
     text += detail::aligned(time(each.median_ns), 11);
     text += detail::aligned(time(each.p5_ns), 11);
     text += detail::aligned(time(each.p95_ns), 11);
     text += detail::aligned(percent(each.mad_ns / each.median_ns), 8);
-    text += detail::aligned(std::to_string(each.outliers), 10);
+    text += detail::aligned(detail::sentence() << each.outliers, 10);
     text += detail::aligned(rate(each.flops_per_s()), 11);
     text += detail::aligned(rate(each.bytes_per_s()), 11);
     text += detail::aligned(percent(each.of_ceiling()), 9);
@@ -210,7 +210,7 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
             detail::fixed_string(each.exponent, 2);
     if (detail::is_finite(each.expected))
       text += ", expected " + power + detail::fixed_string(each.expected, 2);
-    text += " (" + std::to_string(each.values) + " runs)\n";
+    text += detail::sentence(" (") << each.values << " runs)\n";
   }
   return text;
 }

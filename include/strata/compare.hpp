@@ -11,7 +11,6 @@
 #include <strata/base/vec.hpp>
 
 #include <cstddef>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,10 +52,10 @@ inline bool take_cell(std::string_view& line, std::string_view& cell, bool last)
 
 /// `5%` as 0.05.
 inline bool read_percentage(std::string_view text, double& share) {
-  std::string const number(text);
-  char* end = nullptr;
-  share = std::strtod(number.c_str(), &end) / 100;
-  return end != number.c_str() && std::string_view(end) == "%" && share >= 0 && share < 100;
+  if (text.empty() || text.back() != '%' || !read_double(text.substr(0, text.size() - 1), share))
+    return false;
+  share /= 100;
+  return share >= 0 && share < 100;
 }
 
 }  // namespace detail
@@ -71,7 +70,7 @@ inline std::string read_accepted(std::string_view text, vec<accepted_regression>
     std::string_view line = detail::trimmed(text.substr(0, end));
     text.remove_prefix(detail::smaller(end + 1, text.size()));
     if (line.empty() || line[0] == '#') continue;
-    std::string const where = "Line " + std::to_string(number) + ": ";
+    std::string const where = detail::sentence("Line ") << number << ": ";
     std::string_view path, column, limit, reason;
     if (!detail::take_cell(line, path, false) || !detail::take_cell(line, column, false) ||
         !detail::take_cell(line, limit, false) || !detail::take_cell(line, reason, true))

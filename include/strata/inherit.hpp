@@ -27,13 +27,34 @@
 
 #include <strata/base/macros.hpp>
 
+#include <cstddef>
+
 #if !STRATA_ENABLED
-#include <strata/annotate/off.hpp>
+
+// The same names, no instruction.
+
+STRATA_BEGIN_SWITCH
+
+class range_handle {};
+
+[[nodiscard]] constexpr range_handle current() noexcept { return {}; }
+
+class inherit {
+ public:
+  [[nodiscard]] constexpr explicit inherit(range_handle const&) noexcept {}
+  ~inherit() {}
+  inherit(inherit const&) = delete;
+  inherit& operator=(inherit const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+};
+
+STRATA_END_SWITCH
+
 #else
 
 #include <strata/annotate/process.hpp>
 
-#include <cstddef>
 #include <cstdint>
 
 STRATA_BEGIN_SWITCH

@@ -7,13 +7,55 @@
 #include <strata/base/threads.hpp>
 #include <strata/inherit.hpp>
 
+#include <cstddef>
+
 #if !STRATA_ENABLED
-#include <strata/annotate/off.hpp>
+
+// The same names, no instruction.
+
+STRATA_BEGIN_SWITCH
+
+class scoped_range {
+ public:
+  template <class... Details>
+  [[nodiscard]] constexpr explicit scoped_range(detail::given_text, Details const&...) noexcept {}
+  ~scoped_range() {
+  }  // not defaulted: an unused object of a class with a destructor draws no warning
+  scoped_range(scoped_range const&) = delete;
+  scoped_range& operator=(scoped_range const&) = delete;
+  static void* operator new(std::size_t) = delete;
+  static void* operator new[](std::size_t) = delete;
+};
+
+class phases {
+ public:
+  phases() = default;
+  template <class... Details>
+  constexpr void next(detail::given_text, Details const&...) noexcept {}
+  constexpr void end() noexcept {}
+  ~phases() {}
+  phases(phases const&) = delete;
+  phases& operator=(phases const&) = delete;
+};
+
+template <class... Details>
+constexpr void push(detail::given_text, Details const&...) noexcept {}
+constexpr void pop() noexcept {}
+
+class scoped_step {
+ public:
+  [[nodiscard]] constexpr scoped_step() noexcept {}
+  ~scoped_step() {}
+  scoped_step(scoped_step const&) = delete;
+  scoped_step& operator=(scoped_step const&) = delete;
+};
+
+STRATA_END_SWITCH
+
 #else
 
 #include <strata/annotate/process.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -201,7 +243,9 @@ class scoped_step {
 
 STRATA_END_SWITCH
 
-#if defined(__CUDA_ARCH__)
+#endif  // STRATA_ENABLED
+
+#if !STRATA_ENABLED || defined(__CUDA_ARCH__)
 #define STRATA_RANGE(...) (false ? ::strata::detail::swallow(__VA_ARGS__) : void())
 #define STRATA_FUNCTION() static_cast<void>(0)
 #define STRATA_STEP() static_cast<void>(0)
@@ -242,8 +286,6 @@ STRATA_END_SWITCH
         __VA_ARGS__                                                                          \
   }
 #endif
-
-#endif  // STRATA_ENABLED
 
 /// The purpose of all memory that is allocated until the end of the enclosing scope, a literal:
 /// STRATA_MEMORY("weights"). It is a range of the name `memory:weights`: so is any other range of

@@ -4,9 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
 #include <cstdint>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>
@@ -15,8 +13,6 @@
 #include "fake_session.hpp"
 
 namespace fake {
-
-using strata::counter_scope;
 
 inline constexpr char const* hbm_read = "dram__bytes_read.sum";
 inline constexpr char const* hbm_write = "dram__bytes_write.sum";
@@ -70,38 +66,7 @@ void run_steps(int steps, Body body) {
   }
 }
 
-/// The cells of one profile.
-struct counted {
-  explicit counted(profile const& of) : tree(of), table(strata::make_counter_table(of, tree)) {}
-
-  strata::counter_cell const& cell(std::string const& path, std::string const& metric,
-                                   counter_scope scope) const {
-    CAPTURE(path);
-    CAPTURE(metric);
-    std::size_t const column = table.find(metric);
-    REQUIRE(column != strata::counter_table::none);
-    for (std::size_t i = 0; i < tree.rows().size(); ++i) {
-      if (tree.rows()[i].path == path) return table.at(i, column, scope);
-    }
-    FAIL("no such row");
-    return table.at(0, column, scope);
-  }
-  double self(std::string const& path, std::string const& metric) const {
-    return cell(path, metric, counter_scope::self).value;
-  }
-  double total(std::string const& path, std::string const& metric) const {
-    return cell(path, metric, counter_scope::total).value;
-  }
-  std::string note(std::string const& path, std::string const& metric) const {
-    return table.note(cell(path, metric, counter_scope::total));
-  }
-  bool empty(std::string const& path, std::string const& metric) const {
-    return std::isnan(total(path, metric));
-  }
-
-  strata::call_tree tree;
-  strata::counter_table table;
-};
+using test::counted;
 
 inline bool says(std::string const& text, std::string const& part) {
   return text.find(part) != std::string::npos;

@@ -139,15 +139,10 @@ TEST_CASE("counting steps with other grids or other kernels") {
   fake::no_problem(p);
   counted const c(p);
   CHECK(c.note("same", hbm_read).empty());
-  auto const work = [&](std::string const& path) {
-    for (std::size_t i = 0; i < c.tree.rows().size(); ++i)
-      if (c.tree.rows()[i].path == path) return c.table.notes[c.table.work[i]];
-    return std::string("no row");
-  };
-  CHECK(work("same").empty());
-  CHECK(work("growing") ==
+  CHECK(c.work("same").empty());
+  CHECK(c.work("growing") ==
         "varying: the counting steps ran the same kernels with other grids, 64 to 96 threads");
-  CHECK(work("other") == "inconsistent: the counting steps ran other kernels, 1 to 1 launches");
+  CHECK(c.work("other") == "inconsistent: the counting steps ran other kernels, 1 to 1 launches");
 }
 
 TEST_CASE("replay runs its body once, whatever room it needs") {

@@ -11,7 +11,7 @@
 #define FAKE_EXPORT __attribute__((visibility("default")))
 
 struct fake_kernel {
-  const char* name = "kernel";
+  char const* name = "kernel";
   std::uint32_t stream = 7;  // as CUPTI numbers them; 7 is the default stream
   std::int32_t grid[3] = {1, 1, 1};
   std::int32_t block[3] = {32, 1, 1};
@@ -87,10 +87,10 @@ FAKE_EXPORT void fake_reset();
 FAKE_EXPORT void fake_set_version(std::uint32_t version);
 /// `function` returns `code` from now on and does nothing; 0 ends it. For example
 /// "cuptiSubscribe", 39.
-FAKE_EXPORT void fake_fail(const char* function, int code);
+FAKE_EXPORT void fake_fail(char const* function, int code);
 /// Another client owns CUPTI: subscribing returns 39, and cuptiSubscribe_v2 tells `name`. Null ends
 /// it.
-FAKE_EXPORT void fake_set_other_client(const char* name);
+FAKE_EXPORT void fake_set_other_client(char const* name);
 /// Each driver call happens inside a runtime call with the same correlation id (the default).
 FAKE_EXPORT void fake_set_runtime_api(int on);
 /// Added to every driver callback id, so that only names identify a function.
@@ -106,7 +106,7 @@ FAKE_EXPORT void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_n
 FAKE_EXPORT void fake_set_pageable(int on);
 
 // ---- what the program does; each returns the correlation id ----
-FAKE_EXPORT std::uint32_t fake_launch(const fake_kernel* kernel);
+FAKE_EXPORT std::uint32_t fake_launch(fake_kernel const* kernel);
 /// `kind` is CUPTI's copy kind: 1 host to device, 2 device to host, 8 device to device, 10 peer to
 /// peer.
 FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
@@ -122,7 +122,7 @@ FAKE_EXPORT std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, 
 FAKE_EXPORT std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns);
 FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
 /// A kernel's record that no API call stands behind.
-FAKE_EXPORT void fake_orphan_kernel(const fake_kernel* kernel);
+FAKE_EXPORT void fake_orphan_kernel(fake_kernel const* kernel);
 /// CUPTI tells of a new context.
 FAKE_EXPORT void fake_create_context(std::uint32_t context);
 /// CUPTI tells that the context goes, then it is gone.
@@ -138,10 +138,10 @@ FAKE_EXPORT void fake_end_capture_elsewhere(std::uint32_t stream);
 /// Launches on a capturing stream call back, become nodes and leave no record.
 FAKE_EXPORT fake_graph_t fake_end_capture(std::uint32_t stream);  // 0: the capture was ruined
 FAKE_EXPORT fake_graph_t fake_graph_create();
-FAKE_EXPORT fake_node_t fake_graph_create_node(fake_graph_t graph, const fake_kernel* kernel);
+FAKE_EXPORT fake_node_t fake_graph_create_node(fake_graph_t graph, fake_kernel const* kernel);
 /// A launch of the executable runs the body of a conditional node (while, if) so many times: a
 /// kernel of one node, of which no callback told.
-FAKE_EXPORT void fake_graph_set_body(fake_graph_t executable, const fake_kernel* kernel, int times);
+FAKE_EXPORT void fake_graph_set_body(fake_graph_t executable, fake_kernel const* kernel, int times);
 /// The device launches the executable: records of its kernels that no API call stands behind.
 FAKE_EXPORT void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream);
 /// Instantiates: every node is cloned, and the kernels of a launch bear the clones' ids.
@@ -171,7 +171,7 @@ FAKE_EXPORT void fake_lose_timestamps(int on);
 FAKE_EXPORT void fake_drop(std::size_t count);
 
 // ---- what the client did ----
-FAKE_EXPORT std::size_t fake_calls(const char* function);
+FAKE_EXPORT std::size_t fake_calls(char const* function);
 FAKE_EXPORT std::size_t fake_pending();              // records not yet delivered
 FAKE_EXPORT std::size_t fake_buffers_outstanding();  // requested and not yet returned
 FAKE_EXPORT int fake_kind_enabled(std::uint32_t kind);
@@ -190,10 +190,10 @@ FAKE_EXPORT void fake_set_call_hook(void (*hook)());
 /// The client's own cuDriverGetVersion does not call back.
 FAKE_EXPORT void fake_hide_clients_calls(int on);
 /// Whether the driver function of this name, for example "cuLaunchKernel", calls back.
-FAKE_EXPORT int fake_callback_enabled(const char* driver_function);
+FAKE_EXPORT int fake_callback_enabled(char const* driver_function);
 /// Calls that CUPTI forbids: before cuInit, from a buffer callback, with a misaligned buffer, ...
 FAKE_EXPORT std::size_t fake_misuse_count();
-FAKE_EXPORT const char* fake_last_misuse();  // "" when there was none
+FAKE_EXPORT char const* fake_last_misuse();  // "" when there was none
 
 }  // extern "C"
 

@@ -104,7 +104,7 @@ std::set<std::uint32_t>& gone() {
 thread_local bool injecting = false;
 void inject() {
   static std::atomic<bool> done{false};
-  const char* const file = std::getenv("CUDA_INJECTION64_PATH");
+  char const* const file = std::getenv("CUDA_INJECTION64_PATH");
   if (file == nullptr || *file == '\0' || done.exchange(true)) return;
   void* const library = dlopen(file, RTLD_NOW);
   if (library == nullptr) return;
@@ -340,7 +340,7 @@ FAKE_EXPORT result cuStreamIsCapturing(stream_handle which, capture_status* out)
   });
 }
 
-FAKE_EXPORT result cuGetErrorName(result code, const char** text) {
+FAKE_EXPORT result cuGetErrorName(result code, char const** text) {
   switch (code) {
     case result::success:
       *text = "CUDA_SUCCESS";
@@ -361,7 +361,7 @@ FAKE_EXPORT result cuGetErrorName(result code, const char** text) {
   return result::success;
 }
 
-FAKE_EXPORT result cuGetErrorString(result, const char** text) {
+FAKE_EXPORT result cuGetErrorString(result, char const** text) {
   *text = "an error of the fake driver";
   return result::success;
 }
@@ -371,7 +371,7 @@ FAKE_EXPORT result cuGetErrorString(result, const char** text) {
 void fake_cuda_reset() {
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
-  const bool ready = s.ready;  // a process initialises the driver once
+  bool const ready = s.ready;  // a process initialises the driver once
   s.clear();
   s.ready = ready;
 }

@@ -28,15 +28,15 @@ state& the_state() {
   return s;
 }
 
-void misuse(state& s, const char* what) {
+void misuse(state& s, char const* what) {
   ++s.misuses;
   s.last_misuse = what;
 }
 
-const char* intern(state& s, const char* name) { return s.names.insert(name).first->c_str(); }
+char const* intern(state& s, char const* name) { return s.names.insert(name).first->c_str(); }
 
-std::uint64_t now_ns(const state& s) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
+std::uint64_t now_ns(state const& s) {
+  auto const now = std::chrono::system_clock::now().time_since_epoch();
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() + s.skew_ns);
 }
@@ -44,7 +44,7 @@ std::uint64_t now_ns(const state& s) {
 // ---- callbacks ----
 
 // The ids are not CUPTI's, on purpose.
-const char* const driver_names[] = {"cuInit",
+char const* const driver_names[] = {"cuInit",
                                     "cuLaunchHostFunc",
                                     "cuCtxSynchronize",
                                     "cuStreamSynchronize",
@@ -78,7 +78,7 @@ const char* const driver_names[] = {"cuInit",
                                     "cuGraphExecDestroy",
                                     "cuGraphDestroy",
                                     "cuDriverGetVersion"};
-const char* const runtime_names[] = {"cudaLaunchKernel_v7000",
+char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",
                                      "cudaMalloc_v3020",
@@ -99,17 +99,17 @@ std::uint32_t id_at(std::size_t index, std::uint32_t shift) {
   return static_cast<std::uint32_t>(index) * 3 + 5 + shift;
 }
 
-std::uint32_t callback_id(cupti::domain where, const char* name) {
+std::uint32_t callback_id(cupti::domain where, char const* name) {
   state& s = the_state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   std::size_t index = 0;
   if (where == cupti::domain::driver_api) {
-    for (const char* each : driver_names) {
+    for (char const* each : driver_names) {
       if (std::strcmp(each, name) == 0) return id_at(index, s.id_shift);
       ++index;
     }
   } else {
-    for (const char* each : runtime_names) {
+    for (char const* each : runtime_names) {
       if (std::strcmp(each, name) == 0) return id_at(index, 0);
       ++index;
     }
@@ -118,14 +118,14 @@ std::uint32_t callback_id(cupti::domain where, const char* name) {
   return 0;
 }
 
-void call_back(cupti::domain where, std::uint32_t id, const void* data) {
+void call_back(cupti::domain where, std::uint32_t id, void const* data) {
   state& s = the_state();
   cupti::callback_function* callback = nullptr;
   void* user = nullptr;
-  const bool api = where == cupti::domain::driver_api || where == cupti::domain::runtime_api;
-  const bool at_exit =
-      api && static_cast<const cupti::api_data*>(data)->site == cupti::api_site::exit;
-  const bool begins = api && !at_exit;
+  bool const api = where == cupti::domain::driver_api || where == cupti::domain::runtime_api;
+  bool const at_exit =
+      api && static_cast<cupti::api_data const*>(data)->site == cupti::api_site::exit;
+  bool const begins = api && !at_exit;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
     if (!s.subscribed || s.detaching || s.callbacks.count({static_cast<int>(where), id}) == 0)
@@ -136,7 +136,7 @@ void call_back(cupti::domain where, std::uint32_t id, const void* data) {
     ++s.callbacks_under_way;
     ++s.callbacks_made;
   }
-  const int resource = where == cupti::domain::resource ? 1 : 0;
+  int const resource = where == cupti::domain::resource ? 1 : 0;
   if (auto* const hook = callback_hook.exchange(nullptr)) hook();
   in_resource_callback += resource;
   ++in_callback;
@@ -150,7 +150,7 @@ void call_back(cupti::domain where, std::uint32_t id, const void* data) {
 }
 
 // CUPTI goes: no callback begins any more, and those of other threads have to end.
-[[noreturn]] void crash(const char* why) {
+[[noreturn]] void crash(char const* why) {
   (void)std::fprintf(stderr, "fake CUPTI: %s\n", why);
   std::abort();
 }
@@ -242,26 +242,26 @@ bool request_buffer() {
   return true;
 }
 
-bool fits(const state& s, const buffer& in, std::size_t bytes) {
+bool fits(state const& s, buffer const& in, std::size_t bytes) {
   const std::size_t limit = s.records_per_buffer;
   return in.used + bytes <= in.size && (limit == 0 || in.records < limit) &&
          (in.max_records == 0 || in.records < in.max_records);
 }
 
 // Whether the spare buffers hold one more record, roughly: delivery asks for another if need be.
-bool has_room(const state& s, std::size_t bytes) {
+bool has_room(state const& s, std::size_t bytes) {
   std::size_t size = 0;
   std::size_t records = 0;
-  for (const buffer& each : s.spare) {
+  for (buffer const& each : s.spare) {
     size += each.size;
     records += s.records_per_buffer != 0 ? s.records_per_buffer : each.size;
   }
   return s.pending_bytes + bytes <= size && s.pending.size() < records;
 }
 
-void queue_record(const void* prefix, std::size_t size) {
+void queue_record(void const* prefix, std::size_t size) {
   state& s = the_state();
-  const cupti::activity_kind kind = static_cast<const cupti::record*>(prefix)->kind;
+  const cupti::activity_kind kind = static_cast<cupti::record const*>(prefix)->kind;
   std::unique_lock<std::mutex> lock(s.mutex);
   auto const recorded = [&] {
     return (call_began_in == 0 || call_began_in == s.stays) &&
@@ -275,7 +275,7 @@ void queue_record(const void* prefix, std::size_t size) {
   const std::size_t bytes = record.bytes.size();
   if (!has_room(s, bytes)) {
     lock.unlock();
-    const bool granted = request_buffer();
+    bool const granted = request_buffer();
     lock.lock();
     if (!recorded()) return;  // switched off meanwhile
     if (!granted) {
@@ -313,7 +313,7 @@ void deliver(bool forced) {
   std::vector<pending_record> incomplete;
   std::deque<pending_record> rest;
   for (pending_record& each : s.pending) {
-    const bool running = each.held && each.synchronizations == synchronizations;
+    bool const running = each.held && each.synchronizations == synchronizations;
     if (running && !forced) {
       rest.push_back(std::move(each));
       continue;
@@ -333,7 +333,7 @@ void deliver(bool forced) {
   }
 
   std::vector<buffer> filled;
-  for (const pending_record& each : ready) {
+  for (pending_record const& each : ready) {
     if (filled.empty() || !fits(s, filled.back(), each.bytes.size())) {
       if (s.spare.empty()) {
         lock.unlock();
@@ -359,7 +359,7 @@ void deliver(bool forced) {
   cupti::buffer_complete_function* complete = s.complete;
   s.outstanding -= filled.size();
   lock.unlock();
-  for (const buffer& each : filled) {
+  for (buffer const& each : filled) {
     ++in_buffer_callback;
     complete(nullptr, 0, each.data, each.size, each.used);
     --in_buffer_callback;
@@ -377,8 +377,8 @@ __attribute__((destructor)) void leave() { join_workers(); }
 
 // What every function does first. Returns true, and the code, when that is all it does.
 enum class where_allowed { anywhere, not_in_buffer_callback };
-bool stop(const char* function, where_allowed allowed, cupti::result& code) {
-  const bool ready = fake_cuda_ready() != 0;
+bool stop(char const* function, where_allowed allowed, cupti::result& code) {
+  bool const ready = fake_cuda_ready() != 0;
   state& s = the_state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   ++s.calls[function];
@@ -387,7 +387,7 @@ bool stop(const char* function, where_allowed allowed, cupti::result& code) {
     code = cupti::result::invalid_operation;
     return true;
   }
-  const auto failing = s.failing.find(function);
+  auto const failing = s.failing.find(function);
   if (failing != s.failing.end()) {
     code = static_cast<cupti::result>(failing->second);
     return true;
@@ -437,7 +437,7 @@ FAKE_EXPORT result cuptiGetVersion(std::uint32_t* version) {
   return result::success;
 }
 
-FAKE_EXPORT result cuptiGetResultString(result code, const char** text) {
+FAKE_EXPORT result cuptiGetResultString(result code, char const** text) {
   switch (code) {
     case result::success:
       *text = "CUPTI_SUCCESS";
@@ -518,16 +518,16 @@ FAKE_EXPORT result cuptiEnableDomain(std::uint32_t on, cupti::subscriber_handle 
   return result::success;
 }
 
-FAKE_EXPORT result cuptiGetCallbackName(cupti::domain where, std::uint32_t id, const char** name) {
+FAKE_EXPORT result cuptiGetCallbackName(cupti::domain where, std::uint32_t id, char const** name) {
   FAKE_FUNCTION(anywhere);
   if (id == 0 || id > fake::last_callback_id) return result::invalid_parameter;
   std::size_t index = 0;
   if (where == cupti::domain::driver_api) {
-    for (const char* each : fake::driver_names) {
+    for (char const* each : fake::driver_names) {
       if (fake::id_at(index++, s.id_shift) == id) return *name = each, result::success;
     }
   } else if (where == cupti::domain::runtime_api) {
-    for (const char* each : fake::runtime_names) {
+    for (char const* each : fake::runtime_names) {
       if (fake::id_at(index++, 0) == id) return *name = each, result::success;
     }
   } else {
@@ -594,7 +594,7 @@ FAKE_EXPORT result cuptiActivityFlushAll(cupti::flush_flag flag) {
     if (s.detaching) fake::misuse(s, "FlushAll within cuptiFinalize");
     delivery = s.delivery;
   }
-  const bool forced = flag == cupti::flush_flag::forced;
+  bool const forced = flag == cupti::flush_flag::forced;
   fake::join_workers();
   if (delivery == fake_thread::caller) {
     fake::deliver(forced);
@@ -610,7 +610,7 @@ FAKE_EXPORT result cuptiActivitySetAttribute(cupti::attribute code, std::size_t*
   if (code == cupti::attribute::per_thread_activity_buffer && s.version < 21) {
     return result::invalid_parameter;
   }
-  const auto* bytes = static_cast<const std::uint8_t*>(value);
+  auto const* bytes = static_cast<std::uint8_t const*>(value);
   s.attributes[static_cast<int>(code)].assign(bytes, bytes + *size);
   return result::success;
 }
@@ -618,7 +618,7 @@ FAKE_EXPORT result cuptiActivitySetAttribute(cupti::attribute code, std::size_t*
 FAKE_EXPORT result cuptiActivityGetAttribute(cupti::attribute code, std::size_t* size,
                                              void* value) {
   FAKE_FUNCTION(anywhere);
-  const auto found = s.attributes.find(static_cast<int>(code));
+  auto const found = s.attributes.find(static_cast<int>(code));
   if (found == s.attributes.end()) return result::invalid_parameter;
   if (*size < found->second.size()) return result::size_not_sufficient;
   *size = found->second.size();
@@ -650,13 +650,13 @@ FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
                                      cupti::callback_function* callback, void* user,
                                      cupti::subscriber_params* params) {
   FAKE_FUNCTION(not_in_buffer_callback);
-  const bool known =
+  bool const known =
       params->struct_size == 32 || (params->struct_size == 40 && s.version >= 130200);
   if (!known || s.version < 130000) return result::invalid_parameter;
   const result code = subscribe(s, out, callback, user);
   if (code == result::multiple_subscribers_not_supported &&
       params->old_subscriber_name != nullptr && params->old_subscriber_capacity != 0) {
-    const std::string& name = s.other_client;
+    std::string const& name = s.other_client;
     const std::size_t length = std::min(name.size(), params->old_subscriber_capacity - 1);
     std::memcpy(params->old_subscriber_name, name.c_str(), length);
     params->old_subscriber_name[length] = '\0';

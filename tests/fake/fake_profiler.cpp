@@ -65,7 +65,7 @@ void fake_profiler_reset() {
     static_cast<fake::profiler_settings&>(p) = fake::profiler_settings{};
   });
 }
-void fake_profiler_lack(const char* part) {
+void fake_profiler_lack(char const* part) {
   with_profiler([&](fake::profiler_state& p) { p.lacking.insert(part); });
 }
 void fake_profiler_set_metrics_per_pass(std::size_t count) {
@@ -76,15 +76,15 @@ void fake_profiler_set_metrics_per_pass_of(std::uint32_t context, std::size_t co
     p.metrics_per_pass_of[fake::device_byte(fake::context_handle_of(context))] = count;
   });
 }
-void fake_profiler_set_weight(const char* metric, double weight) {
+void fake_profiler_set_weight(char const* metric, double weight) {
   with_profiler([&](fake::profiler_state& p) { p.weights[metric] = weight; });
 }
-void fake_profiler_lose_value(const char* metric, const char* range) {
+void fake_profiler_lose_value(char const* metric, char const* range) {
   with_profiler([&](fake::profiler_state& p) {
     p.without_value.insert({metric, range == nullptr ? "" : range});
   });
 }
-void fake_profiler_fail(const char* function, std::size_t first, std::size_t count, int code) {
+void fake_profiler_fail(char const* function, std::size_t first, std::size_t count, int code) {
   with_profiler([&](fake::profiler_state& p) { p.failures[function] = {first - 1, count, code}; });
 }
 void fake_profiler_set_full(fake_full how, int count_pushes) {
@@ -96,13 +96,13 @@ void fake_profiler_set_full(fake_full how, int count_pushes) {
 void fake_profiler_count_kernels_anywhere(int on) {
   with_profiler([&](fake::profiler_state& p) { p.kernels_anywhere = on != 0; });
 }
-void fake_profiler_set_chip(std::size_t device, const char* chip) {
+void fake_profiler_set_chip(std::size_t device, char const* chip) {
   with_profiler([&](fake::profiler_state& p) { p.chips[device] = chip; });
 }
 void fake_profiler_drop(std::size_t ranges) {
   with_profiler([&](fake::profiler_state& p) { p.drop = ranges; });
 }
-void fake_profiler_set_unsupported(const char* why) {
+void fake_profiler_set_unsupported(char const* why) {
   with_profiler([&](fake::profiler_state& p) {
     p.supported = false;
     p.unsupported = why;

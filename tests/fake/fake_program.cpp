@@ -15,10 +15,10 @@ using cupti::domain;
 using cupti::resource_id;
 
 struct api_call {
-  const char* driver;
-  const char* runtime;
-  const char* symbol = nullptr;
-  const void* params = nullptr;
+  char const* driver;
+  char const* runtime;
+  char const* symbol = nullptr;
+  void const* params = nullptr;
   std::uint32_t context = 1;
 };
 
@@ -26,7 +26,7 @@ std::atomic<void (*)()> call_hook{nullptr};
 
 // Calls back around `body`, as CUPTI does, and hands it the correlation id unless the call fails.
 template <class Body>
-std::uint32_t perform(const api_call& call, Body body) {
+std::uint32_t perform(api_call const& call, Body body) {
   state& s = the_state();
   std::uint64_t const outer = call_began_in;
   std::uint32_t correlation = 0;
@@ -50,7 +50,7 @@ std::uint32_t perform(const api_call& call, Body body) {
   data.context = context_handle_of(call.context);
   data.context_uid = call.context;
   data.correlation_id = correlation;
-  const auto tell = [&](domain where, cupti::api_site site) {
+  auto const tell = [&](domain where, cupti::api_site site) {
     const bool driver = where == domain::driver_api;
     data.site = site;
     data.function_name = driver ? call.driver : call.runtime;
@@ -80,7 +80,7 @@ void version_called() {
   }
   if (told) (void)perform({"cuDriverGetVersion", nullptr}, [](std::uint32_t) { return 0; });
 }
-[[maybe_unused]] const bool told_of_versions = (fake_set_version_hook(&version_called), true);
+[[maybe_unused]] bool const told_of_versions = (fake_set_version_hook(&version_called), true);
 
 // A call that begins a capture, instantiates, updates or destroys a graph.
 struct graph_call {
@@ -110,14 +110,14 @@ span occupy(std::uint32_t stream, std::uint64_t duration_ns) {
   return {start, free_from};
 }
 
-void queue_kernel(const fake_kernel& kernel, std::uint32_t stream, std::uint32_t correlation,
+void queue_kernel(fake_kernel const& kernel, std::uint32_t stream, std::uint32_t correlation,
                   std::uint64_t node_id, std::uint64_t graph_id) {
   state& s = the_state();
   const span time = occupy(stream, kernel.duration_ns);
   cupti::kernel_record record{};
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
-    const bool concurrent =
+    bool const concurrent =
         s.kinds.count(static_cast<std::uint32_t>(activity_kind::concurrent_kernel)) != 0;
     record.kind = concurrent ? activity_kind::concurrent_kernel : activity_kind::kernel;
     record.name = intern(s, kernel.name);
@@ -149,7 +149,7 @@ std::uint64_t new_handle() {
   return ++s.next_handle;
 }
 
-void tell_resource(resource_id id, const cupti::graph_data& data) {
+void tell_resource(resource_id id, cupti::graph_data const& data) {
   cupti::resource_data resource{};
   resource.context = the_context();
   resource.descriptor = const_cast<cupti::graph_data*>(&data);
@@ -169,7 +169,7 @@ fake_graph_t make_graph() {
   return id;
 }
 
-fake_node_t make_node(fake_graph_t graph_id, const fake_kernel& kernel) {
+fake_node_t make_node(fake_graph_t graph_id, fake_kernel const& kernel) {
   const fake_node_t id = new_handle();
   state& s = the_state();
   cupti::graph_data data{};
@@ -191,7 +191,7 @@ fake_node_t make_node(fake_graph_t graph_id, const fake_kernel& kernel) {
 fake_graph_t capture_of(std::uint32_t stream) {
   state& s = the_state();
   const std::lock_guard<std::mutex> lock(s.mutex);
-  const auto found = s.captures.find(stream);
+  auto const found = s.captures.find(stream);
   return found == s.captures.end() ? 0 : found->second;
 }
 
@@ -221,7 +221,7 @@ void with_state(Change change) {
   change(s);
 }
 
-std::uint32_t memory_call(const api_call& call, cupti::memory_operation operation,
+std::uint32_t memory_call(api_call const& call, cupti::memory_operation operation,
                           std::uint64_t address, std::uint64_t bytes, int kind, int async) {
   return perform(call, [&](std::uint32_t correlation) {
     cupti::memory_record record{};
@@ -256,14 +256,14 @@ void fake_reset() {
   fake::state& s = the_state();
   fake::join_workers();
   const std::lock_guard<std::mutex> lock(s.mutex);
-  for (const auto& capture : s.captures) fake_mark_capture(capture.first, 0);
+  for (auto const& capture : s.captures) fake_mark_capture(capture.first, 0);
   static_cast<fake::settings&>(s) = fake::settings{};
 }
 
 void fake_set_version(std::uint32_t version) {
   with_state([&](fake::state& s) { s.version = version; });
 }
-void fake_fail(const char* function, int code) {
+void fake_fail(char const* function, int code) {
   with_state([&](fake::state& s) {
     if (code == 0) {
       s.failing.erase(function);
@@ -272,7 +272,7 @@ void fake_fail(const char* function, int code) {
     }
   });
 }
-void fake_set_other_client(const char* name) {
+void fake_set_other_client(char const* name) {
   with_state([&](fake::state& s) {
     s.has_other_client = name != nullptr;
     s.other_client = name != nullptr ? name : "";
@@ -300,7 +300,7 @@ void fake_set_next_times(std::uint64_t start_ns, std::uint64_t end_ns) {
 
 // ---- what the program does ----
 
-std::uint32_t fake_launch(const fake_kernel* kernel) {
+std::uint32_t fake_launch(fake_kernel const* kernel) {
   fake::launch_params params{};
   for (int i = 0; i < 3; ++i) {
     params.grid[i] = static_cast<unsigned>(kernel->grid[i]);
@@ -327,7 +327,7 @@ void fake_set_pageable(int on) { host_is_pageable.store(on != 0); }
 
 std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
                         std::uint64_t duration_ns) {
-  const char* name = kind == 1    ? "cuMemcpyHtoDAsync_v2"
+  char const* name = kind == 1    ? "cuMemcpyHtoDAsync_v2"
                      : kind == 2  ? "cuMemcpyDtoHAsync_v2"
                      : kind == 8  ? "cuMemcpyDtoDAsync_v2"
                      : kind == 10 ? "cuMemcpyPeerAsync"
@@ -389,7 +389,7 @@ std::uint32_t fake_memset(std::uint64_t bytes, std::uint32_t stream, std::uint64
 }
 
 std::uint32_t fake_malloc(std::uint64_t address, std::uint64_t bytes, int kind, int async) {
-  const char* name = async != 0  ? "cuMemAllocAsync"
+  char const* name = async != 0  ? "cuMemAllocAsync"
                      : kind == 2 ? "cuMemHostAlloc"
                      : kind == 5 ? "cuMemAllocManaged"
                                  : "cuMemAlloc_v2";
@@ -398,13 +398,13 @@ std::uint32_t fake_malloc(std::uint64_t address, std::uint64_t bytes, int kind, 
 }
 
 std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, int kind, int async) {
-  const char* name = async != 0 ? "cuMemFreeAsync" : kind == 2 ? "cuMemFreeHost" : "cuMemFree_v2";
+  char const* name = async != 0 ? "cuMemFreeAsync" : kind == 2 ? "cuMemFreeHost" : "cuMemFree_v2";
   return fake::memory_call({name, "cudaFree_v3020"}, fake::cupti::memory_operation::release,
                            address, bytes, kind, async);
 }
 
 std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns) {
-  const bool context = type == 4;
+  bool const context = type == 4;
   return fake::perform({context ? "cuCtxSynchronize" : "cuStreamSynchronize",
                         context ? "cudaDeviceSynchronize_v3020" : "cudaStreamSynchronize_v3020"},
                        [&](std::uint32_t correlation) {
@@ -433,7 +433,7 @@ void fake_overhead(int kind, std::uint64_t duration_ns) {
   fake::queue_record(&record, sizeof(record));
 }
 
-void fake_orphan_kernel(const fake_kernel* kernel) {
+void fake_orphan_kernel(fake_kernel const* kernel) {
   std::uint32_t correlation = 0;
   with_state([&](fake::state& s) { correlation = ++s.correlation; });
   fake::queue_kernel(*kernel, kernel->stream, correlation, 0, 0);
@@ -524,7 +524,7 @@ fake_graph_t fake_graph_create() {
   return graph;
 }
 
-fake_node_t fake_graph_create_node(fake_graph_t graph, const fake_kernel* kernel) {
+fake_node_t fake_graph_create_node(fake_graph_t graph, fake_kernel const* kernel) {
   fake_node_t node = 0;
   (void)fake::perform({"cuGraphAddKernelNode_v2", "cudaGraphAddKernelNode_v10000"},
                       [&](std::uint32_t) {
@@ -615,7 +615,7 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
   });
 }
 
-void fake_graph_set_body(fake_graph_t executable, const fake_kernel* kernel, int times) {
+void fake_graph_set_body(fake_graph_t executable, fake_kernel const* kernel, int times) {
   fake::node body{fake::new_handle(), *kernel, times};
   with_state([&](fake::state& s) {
     body.kernel.name = fake::intern(s, kernel->name);
@@ -630,7 +630,7 @@ void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream) {
     graph = s.graphs[executable];
     correlation = ++s.correlation;
   });
-  for (const fake::node& each : graph.nodes)
+  for (fake::node const& each : graph.nodes)
     fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);
 }
 
@@ -705,7 +705,7 @@ void fake_drop(std::size_t count) {
 
 // ---- what the client did ----
 
-std::size_t fake_calls(const char* function) {
+std::size_t fake_calls(char const* function) {
   std::size_t count = 0;
   with_state([&](fake::state& s) {
     const auto found = s.calls.find(function);
@@ -741,7 +741,7 @@ int fake_subscribed() {
   with_state([&](fake::state& s) { subscribed = s.subscribed ? 1 : 0; });
   return subscribed;
 }
-int fake_callback_enabled(const char* driver_function) {
+int fake_callback_enabled(char const* driver_function) {
   const std::uint32_t id = fake::callback_id(fake::domain::driver_api, driver_function);
   int enabled = 0;
   with_state([&](fake::state& s) {
@@ -754,8 +754,8 @@ std::size_t fake_misuse_count() {
   with_state([&](fake::state& s) { count = s.misuses; });
   return count;
 }
-const char* fake_last_misuse() {
-  const char* text = "";
+char const* fake_last_misuse() {
+  char const* text = "";
   with_state([&](fake::state& s) {
     s.misuse_text = s.last_misuse;
     text = s.misuse_text.c_str();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "fake.hpp"
+#include "profile_checks.hpp"
 
 namespace fake {
 
@@ -78,27 +79,11 @@ inline bool about(std::int64_t is, std::int64_t expected) {
   return is > expected - expected / 20 - 20 && is < expected + expected / 20 + 20;
 }
 
-/// The row with this path; fails the test where there is none.
-inline strata::range_row row(profile const& p, std::string const& path) {
-  call_tree const tree(p);
-  for (strata::range_row const& r : tree.rows()) {
-    if (r.path == path) return r;
-  }
-  FAIL("no row " << path);
-  return {};
-}
+using test::row;
 
 inline void nothing_lost(profile const& p) {
-  for (std::string const& problem : p.problems) MESSAGE(problem);
-  CHECK(p.problems.empty());
+  test::nothing_lost(p);
   CHECK(p.traced);
-  CHECK(p.losses.uncorrelated == 0);
-  CHECK(p.losses.timestamps_lost == 0);
-  CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_folded == 0);
-  CHECK(p.losses.buffers_refused == 0);
-  CHECK(p.losses.launches_dropped == 0);
-  CHECK(p.losses.launches_folded == 0);
   INFO(fake_last_misuse());
   CHECK(fake_misuse_count() == 0);
   CHECK(fake_cuda_misuse_count() == 0);

@@ -120,22 +120,22 @@ state& the_state();
 inline thread_local std::uint64_t call_began_in = 0;
 
 // With the mutex held.
-void misuse(state& s, const char* what);
-const char* intern(state& s, const char* name);
-std::uint64_t now_ns(const state& s);
+void misuse(state& s, char const* what);
+char const* intern(state& s, char const* name);
+std::uint64_t now_ns(state const& s);
 
 // Without it.
 void deliver(bool forced);
 void join_workers();
-void queue_record(const void* prefix, std::size_t size);
-std::uint32_t callback_id(cupti::domain where, const char* name);
-void call_back(cupti::domain where, std::uint32_t id, const void* data);
+void queue_record(void const* prefix, std::size_t size);
+std::uint32_t callback_id(cupti::domain where, char const* name);
+void call_back(cupti::domain where, std::uint32_t id, void const* data);
 
 inline void* handle_of(std::uint64_t id) {
   return id == 0 ? nullptr : reinterpret_cast<void*>(static_cast<std::uintptr_t>(id * 16 + 4096));
 }
-inline std::uint64_t id_of(const void* handle) {
-  const auto value = reinterpret_cast<std::uintptr_t>(handle);
+inline std::uint64_t id_of(void const* handle) {
+  auto const value = reinterpret_cast<std::uintptr_t>(handle);
   return value < 4096 ? 0 : (value - 4096) / 16;
 }
 inline void* context_handle_of(std::uint32_t number) {

@@ -38,16 +38,17 @@ TEST_CASE("kernels belong to the range that launched them") {
   call_tree const tree(p);
   for (int layer = 0; layer < 3; ++layer) {
     std::string const block = "block[" + std::to_string(layer) + "]";
-    CHECK(gpu::row(tree, block).total.kernels == 6);
-    CHECK(gpu::row(tree, block).self.kernels == 0);
-    CHECK(gpu::row(tree, block + "/attention").self.kernels == 5);
-    CHECK(gpu::row(tree, block + "/attention").self.launches == 5);
-    CHECK(gpu::row(tree, block + "/attention").self.launch_ns > 0);
-    CHECK(gpu::row(tree, block + "/mlp").self.kernels == 1);
-    CHECK(gpu::row(tree, block + "/mlp").gpu_busy_ns > 0);
-    CHECK(gpu::row(tree, block + "/mlp").span_ns >= gpu::row(tree, block + "/mlp").host_total_ns);
+    CHECK(gpu::row_at(tree, block).total.kernels == 6);
+    CHECK(gpu::row_at(tree, block).self.kernels == 0);
+    CHECK(gpu::row_at(tree, block + "/attention").self.kernels == 5);
+    CHECK(gpu::row_at(tree, block + "/attention").self.launches == 5);
+    CHECK(gpu::row_at(tree, block + "/attention").self.launch_ns > 0);
+    CHECK(gpu::row_at(tree, block + "/mlp").self.kernels == 1);
+    CHECK(gpu::row_at(tree, block + "/mlp").gpu_busy_ns > 0);
+    CHECK(gpu::row_at(tree, block + "/mlp").span_ns >=
+          gpu::row_at(tree, block + "/mlp").host_total_ns);
   }
-  CHECK(gpu::row(tree, "").self.kernels == 1);
+  CHECK(gpu::row_at(tree, "").self.kernels == 1);
   for (strata::kernel_record const& k : p.kernels) {
     if (k.grid_y != 2) continue;
     CHECK(k.grid_x == 4);
@@ -110,17 +111,17 @@ TEST_CASE("copies, fills and allocations are counted in bytes") {
   profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
-  strata::range_row const copy = gpu::row(tree, "copy");
+  strata::range_row const copy = gpu::row_at(tree, "copy");
   CHECK(copy.self.host_to_device_bytes == 1 << 20);
   CHECK(copy.self.device_to_device_bytes == 1 << 19);
   CHECK(copy.self.device_to_host_bytes == 1 << 18);
   CHECK(copy.self.set_bytes == 1 << 17);
   CHECK(copy.self.copies == 4);
-  strata::range_row const allocate = gpu::row(tree, "allocate");
+  strata::range_row const allocate = gpu::row_at(tree, "allocate");
   CHECK(allocate.self.allocations == 2);
   CHECK(allocate.self.allocated_bytes == 4 << 20);
   CHECK(allocate.peak_bytes == 4 << 20);
-  CHECK(gpu::row(tree, "release").self.releases == 2);
+  CHECK(gpu::row_at(tree, "release").self.releases == 2);
 }
 
 TEST_CASE(
@@ -159,12 +160,12 @@ TEST_CASE(
   gpu::nothing_lost(p);
   CHECK(p.kernels.size() == 20);
   call_tree const tree(p);
-  CHECK(gpu::row(tree, "decode").self.kernels == 20);
-  CHECK(gpu::row(tree, "decode").self.launches == 4);
-  CHECK(gpu::row(tree, "capture/attention").self.kernels == 0);
-  CHECK(gpu::row(tree, "capture/attention").self.graph_kernels == 12);
-  CHECK(gpu::row(tree, "capture/mlp").self.graph_kernels == 8);
-  CHECK(gpu::row(tree, "capture/mlp").self.graph_kernel_ns > 0);
+  CHECK(gpu::row_at(tree, "decode").self.kernels == 20);
+  CHECK(gpu::row_at(tree, "decode").self.launches == 4);
+  CHECK(gpu::row_at(tree, "capture/attention").self.kernels == 0);
+  CHECK(gpu::row_at(tree, "capture/attention").self.graph_kernels == 12);
+  CHECK(gpu::row_at(tree, "capture/mlp").self.graph_kernels == 8);
+  CHECK(gpu::row_at(tree, "capture/mlp").self.graph_kernel_ns > 0);
 }
 
 TEST_CASE("an updated executable graph runs what was captured last") {
@@ -210,10 +211,10 @@ TEST_CASE("an updated executable graph runs what was captured last") {
   profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
-  CHECK(gpu::row(tree, "run").self.kernels == 5);
+  CHECK(gpu::row_at(tree, "run").self.kernels == 5);
   bool const told = p.environment.cupti_version >= 130000;  // of updates
-  CHECK(gpu::row(tree, "prefill").self.graph_kernels == (told ? 2 : 5));
-  if (told) CHECK(gpu::row(tree, "decode").self.graph_kernels == 3);
+  CHECK(gpu::row_at(tree, "prefill").self.graph_kernels == (told ? 2 : 5));
+  if (told) CHECK(gpu::row_at(tree, "decode").self.graph_kernels == 3);
 }
 
 TEST_CASE("threads launch in ranges of their own") {
@@ -236,7 +237,7 @@ TEST_CASE("threads launch in ranges of their own") {
   gpu::nothing_lost(p);
   call_tree const tree(p);
   for (int t = 0; t < threads; ++t) {
-    CHECK(gpu::row(tree, "worker[" + std::to_string(t) + "]").self.kernels == launches);
+    CHECK(gpu::row_at(tree, "worker[" + std::to_string(t) + "]").self.kernels == launches);
   }
 }
 
@@ -266,8 +267,8 @@ TEST_CASE("a capture that is under way when a window ends stays valid") {
     profile const& p = s.profile();
     CHECK(p.losses.uncorrelated == 0);
     call_tree const tree(p);
-    CHECK(gpu::row(tree, "work").host.count() == 2);
-    CHECK(gpu::row(tree, "work").self.kernels >= 2);
+    CHECK(gpu::row_at(tree, "work").host.count() == 2);
+    CHECK(gpu::row_at(tree, "work").self.kernels >= 2);
     REQUIRE(s.start().ok());
   }
   s.stop();
@@ -286,8 +287,8 @@ TEST_CASE("only the active steps are traced") {
   gpu::nothing_lost(p);
   call_tree const tree(p);
   // Steps 3, 4, 8 and 9 are active; step n launches n + 1 kernels.
-  CHECK(gpu::row(tree, "work").host.count() == 4);
-  CHECK(gpu::row(tree, "work").self.kernels == 4 + 5 + 9 + 10);
+  CHECK(gpu::row_at(tree, "work").host.count() == 4);
+  CHECK(gpu::row_at(tree, "work").self.kernels == 4 + 5 + 9 + 10);
   CHECK(p.kernels.size() == 28);
   CHECK(p.steps.size() == 4);
 }
@@ -302,7 +303,7 @@ TEST_CASE("sync=1 lets a range last as long as its kernels") {
   profile const& p = s.profile();
   gpu::nothing_lost(p);
   call_tree const tree(p);
-  CHECK(gpu::row(tree, "long").host_total_ns >= gpu::row(tree, "long").self.kernel_ns);
+  CHECK(gpu::row_at(tree, "long").host_total_ns >= gpu::row_at(tree, "long").self.kernel_ns);
 }
 
 TEST_CASE("a session finds nothing of the one before it") {
@@ -339,9 +340,9 @@ TEST_CASE("memory limits are kept and what is beyond is counted") {
   CHECK(p.losses.launches_dropped == 0);
   CHECK(p.losses.uncorrelated == 0);
   call_tree const tree(p);
-  CHECK(gpu::row(tree, "many").host.count() == launches);
-  CHECK(gpu::row(tree, "many").self.launches == launches);
-  CHECK(gpu::row(tree, "many").self.kernels == launches);
+  CHECK(gpu::row_at(tree, "many").host.count() == launches);
+  CHECK(gpu::row_at(tree, "many").self.launches == launches);
+  CHECK(gpu::row_at(tree, "many").self.kernels == launches);
   CHECK(p.cost.activity_bytes <= 32u << 20);
   CHECK(p.cost.log_bytes <= 1u << 20);
 }

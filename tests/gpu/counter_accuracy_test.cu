@@ -51,15 +51,11 @@ struct counted {
   double of(std::string const& path, char const* key) const {
     std::size_t const metric = table.find(key);
     REQUIRE_MESSAGE(metric != strata::counter_table::none, key);
-    for (std::size_t row = 0; row < tree.rows().size(); ++row) {
-      if (tree.rows()[row].path != path) continue;
-      strata::counter_cell const& cell = table.at(row, metric, strata::counter_scope::total);
-      INFO(path, " ", key, ": ", table.note(cell));
-      CHECK(std::isfinite(cell.value));
-      return cell.value;
-    }
-    FAIL("no range " << path);
-    return 0;
+    strata::counter_cell const& cell =
+        table.at(test::place_of(tree.rows(), path), metric, strata::counter_scope::total);
+    INFO(path, " ", key, ": ", table.note(cell));
+    CHECK(std::isfinite(cell.value));
+    return cell.value;
   }
 };
 
@@ -179,9 +175,7 @@ TEST_CASE("steps with other work are told apart") {
   });
   REQUIRE(c.profile.counters().passes_done > 1);
   auto const work = [&](std::string const& path) {
-    for (std::size_t row = 0; row < c.tree.rows().size(); ++row)
-      if (c.tree.rows()[row].path == path) return c.table.notes[c.table.work[row]];
-    return std::string("no row");
+    return c.table.notes[c.table.work[test::place_of(c.tree.rows(), path)]];
   };
   CHECK(work("same") == "");
   CHECK(work("growing").find("varying") == 0);

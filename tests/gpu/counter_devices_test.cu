@@ -92,14 +92,7 @@ struct two_devices {
 };
 
 double value(strata::profile const& p, char const* path, char const* metric) {
-  strata::call_tree const tree(p);
-  strata::counter_table const table = strata::make_counter_table(p, tree);
-  std::size_t const column = table.find(metric);
-  REQUIRE(column != strata::counter_table::none);
-  for (std::size_t i = 0; i < tree.rows().size(); ++i)
-    if (tree.rows()[i].path == path) return table.at(i, column, strata::counter_scope::total).value;
-  FAIL("no row " << path);
-  return 0;
+  return test::counted(p).total(path, metric);
 }
 
 }  // namespace
@@ -140,11 +133,11 @@ TEST_CASE("busy times overlap across devices, and each device's own are added up
   strata::profile const& p = s.profile();
   gpu::nothing_lost(p);
   strata::call_tree const tree(p);
-  strata::range_row const both = gpu::row(tree, "both");
+  strata::range_row const both = gpu::row_at(tree, "both");
   CHECK(both.total.kernels == 3 * 4);
   CHECK(both.device_busy_ns <= both.total.kernel_ns);
   CHECK(both.gpu_busy_ns < both.device_busy_ns);
-  CHECK(gpu::row(tree, "first").gpu_busy_ns == gpu::row(tree, "first").device_busy_ns);
+  CHECK(gpu::row_at(tree, "first").gpu_busy_ns == gpu::row_at(tree, "first").device_busy_ns);
   int devices[2] = {};
   for (strata::kernel_record const& k : p.kernels) ++devices[k.device == 0 ? 0 : 1];
   CHECK(devices[0] == devices[1]);

@@ -9,11 +9,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
 #include <string>
+
+#include "profile_checks.hpp"
 
 namespace gpu {
 
@@ -40,14 +40,7 @@ inline strata::options quiet(char const* text) {
   return how;
 }
 
-/// The row with this path; fails the test where there is none.
-inline strata::range_row row(strata::call_tree const& tree, std::string const& path) {
-  for (strata::range_row const& r : tree.rows()) {
-    if (r.path == path) return r;
-  }
-  FAIL("no row " << path);
-  return {};
-}
+using test::row_at;
 
 /// As a program's loop: each step is one of Strata's.
 template <class Body>
@@ -59,15 +52,7 @@ void run_steps(int steps, Body body) {
 }
 
 inline void nothing_lost(strata::profile const& p) {
-  for (std::string const& problem : p.problems) MESSAGE(problem);
-  CHECK(p.problems.empty());
-  CHECK(p.losses.uncorrelated == 0);
-  CHECK(p.losses.timestamps_lost == 0);
-  CHECK(p.losses.activity_dropped == 0);
-  CHECK(p.losses.activity_folded == 0);
-  CHECK(p.losses.buffers_refused == 0);
-  CHECK(p.losses.launches_dropped == 0);
-  CHECK(p.losses.launches_folded == 0);
+  test::nothing_lost(p);
   CHECK(p.losses.ranges_left_open == 0);
 }
 

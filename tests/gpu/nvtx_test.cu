@@ -84,13 +84,13 @@ TEST_CASE("kernels belong to the NVTX range that they were launched in") {
   gpu::nothing_lost(p);
   CHECK(p.kernels.size() == 22);
   call_tree const tree(p);
-  CHECK(gpu::row(tree, "layer").host.count() == 3);
-  CHECK(gpu::row(tree, "layer").self.kernels == 3);
-  CHECK(gpu::row(tree, "layer").total.kernels == 21);
-  CHECK(gpu::row(tree, "layer/block[1]/plain event").self.kernels == 2);
-  CHECK(gpu::row(tree, "layer/block[1]/NCCL:reduce").self.kernels == 3);
-  CHECK(gpu::row(tree, "layer/block[1]/NCCL:gather").self.kernels == 1);
-  CHECK(gpu::row(tree, "").self.kernels == 1);
+  CHECK(gpu::row_at(tree, "layer").host.count() == 3);
+  CHECK(gpu::row_at(tree, "layer").self.kernels == 3);
+  CHECK(gpu::row_at(tree, "layer").total.kernels == 21);
+  CHECK(gpu::row_at(tree, "layer/block[1]/plain event").self.kernels == 2);
+  CHECK(gpu::row_at(tree, "layer/block[1]/NCCL:reduce").self.kernels == 3);
+  CHECK(gpu::row_at(tree, "layer/block[1]/NCCL:gather").self.kernels == 1);
+  CHECK(gpu::row_at(tree, "").self.kernels == 1);
 }
 
 TEST_CASE("start and end of NVTX become spans") {
@@ -130,8 +130,8 @@ TEST_CASE("ranges that go out to NVTX do not come in again") {
   gpu::nothing_lost(p);
   call_tree const tree(p);
   CHECK(tree.rows().size() == 3);
-  CHECK(gpu::row(tree, "own").host.count() == 5);
-  CHECK(gpu::row(tree, "own/foreign").self.kernels == 5);
+  CHECK(gpu::row_at(tree, "own").host.count() == 5);
+  CHECK(gpu::row_at(tree, "own/foreign").self.kernels == 5);
 }
 
 TEST_CASE("a session that does not ask hears no NVTX") {
@@ -180,5 +180,5 @@ TEST_CASE("what one NVTX range costs") {
   auto const each = static_cast<double>(strata::detail::monotonic_ns() - begin) / times;
   MESSAGE("an NVTX push and pop through CUPTI: ", each, " ns");
   CHECK(each < 5'000);
-  CHECK(gpu::row(call_tree(s.profile()), "range").host.count() == times);
+  CHECK(gpu::row_at(call_tree(s.profile()), "range").host.count() == times);
 }

@@ -49,11 +49,11 @@ std::size_t passes_of(chip_metrics& host, metric_set const& set, pass_layout lay
 }
 
 /// "GH100 hbm: 1 pass, 1 apart; without ...; ... by ...".
-std::string line_of(chip_metrics& host, strata::metric_preset const& preset) {
+std::string line_of(char const* chip, chip_metrics& host, strata::metric_preset const& preset) {
   metric_set const set = host.resolve(expand_metrics(preset.name));
   CHECK(set.unknown.empty());
   std::ostringstream line;
-  line << host.chip() << ' ' << preset.name << ": passes "
+  line << chip << ' ' << preset.name << ": passes "
        << passes_of(host, set, pass_layout::fewest_passes) << ", apart "
        << passes_of(host, set, pass_layout::cheap_ranges_apart);
   for (auto const& each : set.absent) line << "; without " << each.key;
@@ -84,7 +84,7 @@ TEST_CASE("every preset on every chip: passes, what is missing, what stands in")
     }
     chip_metrics host = open(chip);
     for (auto const& preset : strata::preset_list()) {
-      std::string const line = line_of(host, preset);
+      std::string const line = line_of(chip, host, preset);
       all += line + '\n';
       made[line.substr(0, line.find(':'))] = line;
     }

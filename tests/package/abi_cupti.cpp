@@ -150,8 +150,6 @@ SAME_VALUE(CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, overhead_type::command_b
 SAME_VALUE(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, overhead_type::buffer_request);
 #endif
 
-static_assert(ours::major_of(CUPTI_API_VERSION) == (CUPTI_API_VERSION >= 130000 ? 13 : 12));
-
 // ---- records: the prefix is checked against each version of the record that the headers hold ----
 #define KERNEL(T)                                                                                 \
   PREFIX_OF(T, ours::kernel_record);                                                              \

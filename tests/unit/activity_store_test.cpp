@@ -11,7 +11,10 @@
 #include <random>
 #include <vector>
 
+#include "profile_checks.hpp"
+
 using namespace strata;
+using test::row;
 
 namespace {
 
@@ -102,13 +105,6 @@ struct traced_run {
     return made;
   }
 };
-
-range_row row(profile const& p, char const* path) {
-  call_tree const tree(p);
-  for (range_row const& each : tree.rows())
-    if (each.path == path) return each;
-  return {};
-}
 
 }  // namespace
 

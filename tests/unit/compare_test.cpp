@@ -619,6 +619,7 @@ TEST_CASE("accepted regressions have a reason, and are missed when they are gone
         std::pair("a,host,5,x", "the limit is a percentage such as 10%."),
         std::pair("a,host,-5%,x", "the limit is a percentage such as 10%."),
         std::pair("a,host,nan%,x", "the limit is a percentage such as 10%."),
+        std::pair("a,host,0x10%,x", "the limit is a percentage such as 10%."),
         std::pair("\"a,host,5%,x", "path,column,limit,reason was expected."),
         std::pair("a,host,5%, ", "the reason is missing.")})
     CHECK(strata::read_accepted(line, options.accepted) == std::string("Line 1: ") + problem);

@@ -10,39 +10,12 @@
 #include <string_view>
 
 #include "counter_sample.hpp"
+#include "profile_checks.hpp"
 
 using namespace counter_test;
+using test::counted;
 
 namespace {
-
-/// A table with the tree that its rows belong to.
-struct looked_up {
-  call_tree tree;
-  counter_table table;
-
-  explicit looked_up(profile const& source, folding mode = folding::none)
-      : tree(source, mode), table(make_counter_table(source, tree)) {}
-
-  counter_cell const& cell(std::string const& path, std::string const& key,
-                           counter_scope scope = counter_scope::total) const {
-    std::size_t const metric = table.find(key);
-    REQUIRE_MESSAGE(metric != counter_table::none, key);
-    for (std::size_t row = 0; row < tree.rows().size(); ++row)
-      if (tree.rows()[row].path == path) return table.at(row, metric, scope);
-    FAIL("no range " << path);
-    return table.values.front();
-  }
-  double total(std::string const& path, std::string const& key) const {
-    return cell(path, key).value;
-  }
-  double self(std::string const& path, std::string const& key) const {
-    return cell(path, key, counter_scope::self).value;
-  }
-  std::string note(std::string const& path, std::string const& key,
-                   counter_scope scope = counter_scope::total) const {
-    return table.note(cell(path, key, scope));
-  }
-};
 
 bool mentions(std::string const& text, char const* part) {
   return text.find(part) != std::string::npos;
@@ -51,7 +24,7 @@ bool mentions(std::string const& text, char const* part) {
 }  // namespace
 
 TEST_CASE("a range's own count, and with the ranges below it") {
-  looked_up const t(counter_sample().made);
+  counted const t(counter_sample().made);
   CHECK(t.self("step", "hbm_read_bytes") == 100);
   CHECK(t.total("step", "hbm_read_bytes") == 100 + 1000 + 3000 + 200 + 400);
   CHECK(t.total("step", "hbm_bytes") == 4700 + 1300);
@@ -69,7 +42,7 @@ TEST_CASE("a range's own count, and with the ranges below it") {
 }
 
 TEST_CASE("ratios are from sums, not means of ratios") {
-  looked_up const t(counter_sample().made);
+  counted const t(counter_sample().made);
   CHECK(t.total("step/block[0]/attention", "l1_hit_rate") == 90);
   CHECK(t.total("step/block[1]/mlp", "l1_hit_rate") == 75);
   CHECK(t.total("step/block[1]", "l1_hit_rate") == doctest::Approx(100.0 * 40 / 940));
@@ -83,7 +56,7 @@ TEST_CASE("ratios are from sums, not means of ratios") {
 }
 
 TEST_CASE("rows of a folded tree are sums over its nodes") {
-  looked_up const t(counter_sample().made, folding::by_name);
+  counted const t(counter_sample().made, folding::by_name);
   CHECK(t.total("step/block[*]/attention", "hbm_bytes") == 5000);
   CHECK(t.self("step/block[*]/attention", "hbm_bytes") == 5000);
   CHECK(t.total("step/block[*]/attention", "l1_hit_rate") == 10);  // 90 and 1.1 one by one
@@ -94,7 +67,7 @@ TEST_CASE("rows of a folded tree are sums over its nodes") {
 }
 
 TEST_CASE("rates: counts of a counted step by the time of a timed one") {
-  looked_up const t(counter_sample().made);
+  counted const t(counter_sample().made);
   CHECK(t.total("step/block[0]/mlp", "timed_gpu_seconds") == doctest::Approx(200e-9));
   CHECK(t.total("step/block[0]/mlp", "hbm_bytes_per_second") == doctest::Approx(1.5e9));
   CHECK(t.total("step/block[0]/attention", "hbm_bytes_per_second") == doctest::Approx(1.5e9));
@@ -124,7 +97,7 @@ TEST_CASE("rates: counts of a counted step by the time of a timed one") {
 TEST_CASE("a step or none: at least one timed step") {
   counter_sample s;
   s.made.steps.clear();
-  looked_up const none(s.made);
+  counted const none(s.made);
   CHECK(none.table.timed_steps == 1);
   CHECK(none.total("step/block[0]/attention", "timed_gpu_seconds") == doctest::Approx(2000e-9));
   CHECK(mentions(none.note("step", "timed_gpu_seconds"), "one timed step"));
@@ -133,7 +106,7 @@ TEST_CASE("a step or none: at least one timed step") {
 TEST_CASE("calls that differ from step to step are told") {
   counter_sample s;
   s.call(s.mlp0, 10, 20);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.note("step/block[0]/mlp", "hbm_bytes_per_second") ==
         "counted in one step, mean GPU time of 2 timed steps; calls differ from step to step: 3 in "
         "2 timed steps");
@@ -142,14 +115,14 @@ TEST_CASE("calls that differ from step to step are told") {
 TEST_CASE("more than the peak is neither clamped nor silent") {
   counter_sample s;
   s.set(s.attention0, "dram__bytes_read.sum", 7500);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.total("step/block[0]/attention", "hbm_of_peak") == doctest::Approx(200));
   CHECK(mentions(t.note("step/block[0]/attention", "hbm_of_peak"), "above 100"));
   CHECK_FALSE(mentions(t.note("step/block[1]/attention", "hbm_of_peak"), "above 100"));
 }
 
 TEST_CASE("ranges that launch nothing have no values") {
-  looked_up const t(counter_sample().made);
+  counted const t(counter_sample().made);
   CHECK(t.note("load", "hbm_bytes") == "never launched anything");
   CHECK(t.note("load", "hbm_bytes_per_second") == "never launched anything");
   CHECK(t.note("step/block[0]", "hbm_bytes", counter_scope::self) ==
@@ -160,13 +133,13 @@ TEST_CASE("ranges that launch nothing have no values") {
 TEST_CASE("work in the timed steps, but no count") {
   counter_sample s;
   for (std::string const& name : s.counted().names) s.forget(s.mlp1, name);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(mentions(t.note("step/block[1]/mlp", "hbm_bytes"), "not counted"));
   CHECK(t.total("step/block[1]", "hbm_bytes") == 3500);
 }
 
 TEST_CASE("what the chip lacks has a column without values") {
-  looked_up const t(counter_sample().made);
+  counted const t(counter_sample().made);
   CHECK(std::isnan(t.total("step", "l2_hit_rate")));
   CHECK(t.note("step", "l2_hit_rate") ==
         "this chip lacks lts__t_sectors_lookup_hit.sum, lts__t_sectors_lookup_miss.sum");
@@ -183,7 +156,7 @@ TEST_CASE("a pass that was not reached: no value, not even for optional inputs")
   s.set(s.attention0, "dram__bytes_read.sum", 10);
   s.set(s.attention0, "dram__bytes_write.sum", 5);
   s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.total("step", "tensor_fp16") == 60);
   CHECK(std::isnan(t.total("step", "tensor_bf16")));
   CHECK(std::isnan(t.total("step", "tensor_flop")));  // 60 would be less than there was
@@ -191,7 +164,7 @@ TEST_CASE("a pass that was not reached: no value, not even for optional inputs")
         "not reached: the program ended after 2 of 6 counting steps");
   CHECK(std::isnan(t.total("step", "flop_per_hbm_byte")));
   s.counted().passes = 2;
-  looked_up const refused(s.made);
+  counted const refused(s.made);
   CHECK(mentions(refused.note("step", "tensor_bf16"),
                  "CUPTI did not count sm__ops_path_tensor_src_bf"));
 }
@@ -204,7 +177,7 @@ TEST_CASE("optional inputs that the chip lacks count as nothing") {
   s.counted().names = s.counted().metrics.counters();
   s.counted().values.clear();
   s.set(s.attention0, "sm__ops_path_tensor_src_fp16.sum", 60);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.total("step", "tensor_flop") == 60);
   CHECK(t.total("step/block[0]/attention", "tensor_flop_per_second") == doctest::Approx(60e6));
 }
@@ -214,7 +187,7 @@ TEST_CASE("what CUPTI gave no value for is unknown in every sum") {
   s.set(s.mlp0, "dram__bytes_read.sum", sample::not_given);
   s.set(s.mlp1, "dram__bytes_write.sum", std::numeric_limits<double>::infinity());
   s.set(s.mlp0, "dram__bytes.sum.peak_sustained", sample::not_given);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(std::isnan(t.total("step/block[0]", "hbm_bytes")));
   CHECK(t.note("step/block[0]", "hbm_bytes") == "CUPTI gave no value for dram__bytes_read.sum");
   CHECK(t.note("step/block[1]/mlp", "hbm_bytes") ==
@@ -225,7 +198,7 @@ TEST_CASE("what CUPTI gave no value for is unknown in every sum") {
 }
 
 TEST_CASE("a divisor of 0 gives no value") {
-  looked_up const t(counter_sample().made);
+  counted const t(counter_sample().made);
   CHECK(std::isnan(t.total("step/block[0]/mlp", "l1_hit_rate")));
   CHECK(t.note("step/block[0]/mlp", "l1_hit_rate") == "a divisor is 0");
 }
@@ -235,7 +208,7 @@ TEST_CASE("a range that only the counting steps met has a row") {
   std::uint32_t const late = s.node(s.step, "late");
   s.set(late, "dram__bytes_read.sum", 9);
   s.set(late, "dram__bytes_write.sum", 2);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.total("step/late", "hbm_bytes") == 11);
   CHECK(t.total("step", "hbm_bytes") == 6011);
 }
@@ -251,7 +224,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
     saw(s.attention0, pass, 7, 8 + pass, 100 + 10 * pass);       // a growing cache
     saw(s.attention1, pass, pass == 1 ? 9 : 10, 8, 100 + pass);  // another kernel
   }
-  looked_up const all(s.made);
+  counted const all(s.made);
   CHECK(all.note("step/block[0]/mlp", "hbm_bytes").empty());
   CHECK(all.total("step/block[0]/attention", "hbm_bytes") == 1500);
   std::string const varying =
@@ -262,13 +235,8 @@ TEST_CASE("counting steps with other work are told from those with the same") {
   CHECK(all.note("step/block[1]/attention", "hbm_bytes") ==
         "inconsistent: the counting steps ran other kernels, 2 to 2 launches");
   CHECK(all.total("step/block[1]/mlp", "hbm_bytes") == 600);
-  auto const at = [&](looked_up const& t, std::string const& path) {
-    for (std::size_t row = 0; row < t.tree.rows().size(); ++row)
-      if (t.tree.rows()[row].path == path) return t.table.notes[t.table.work[row]];
-    return std::string("no row");
-  };
-  CHECK(at(all, "step/block[0]/attention") == varying);
-  CHECK(at(all, "step/block[0]") == "");  // did nothing itself
+  CHECK(all.work("step/block[0]/attention") == varying);
+  CHECK(all.work("step/block[0]") == "");  // did nothing itself
 
   std::uint64_t const timed = all.tree.rows()[1].total.launches;  // of the step
   CHECK(timed != 2 * 6);
@@ -277,7 +245,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
 
   // A metric of one step alone belongs to one work, whatever the others did.
   s.counted().origins.assign(s.counted().names.size(), {2, 1});
-  looked_up const one(s.made);
+  counted const one(s.made);
   CHECK(one.total("step/block[1]/attention", "hbm_bytes") == 3500);
   CHECK(one.note("step/block[1]/attention", "hbm_bytes").empty());
   CHECK(one.table.metrics[one.table.find("hbm_bytes")].passes == strata::vec<std::uint32_t>{2});
@@ -285,7 +253,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
 
   s.counted().work[0].foreign = 1;
   s.counted().origins.clear();
-  CHECK(looked_up(s.made).note("step/block[0]/mlp", "hbm_bytes") ==
+  CHECK(counted(s.made).note("step/block[0]/mlp", "hbm_bytes") ==
         "1 launch of other threads counted with it");
 }
 
@@ -294,14 +262,14 @@ TEST_CASE("a range that launched in some of the counting steps only is inconsist
   s.counted().work = {{s.mlp0, 0, 1, 0, 5, 6, 100},
                       {s.attention0, 1, 1, 0, 5, 6, 100},
                       {s.attention0, 2, 1, 0, 5, 6, 100}};
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(mentions(t.note("step/block[0]/mlp", "hbm_bytes"), "0 to 1 launches"));
 }
 
 TEST_CASE("passes that saw other ranges") {
   counter_sample s;
   s.forget(s.mlp0, "dram__bytes_write.sum");
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(std::isnan(t.total("step/block[0]/mlp", "hbm_bytes")));
   CHECK(mentions(t.note("step/block[0]/mlp", "hbm_bytes"),
                  "launched nothing in the step that counted"));
@@ -316,13 +284,13 @@ TEST_CASE("ratios that CUPTI made are means, and say so; maxima are maxima") {
   s.set(s.attention0, "l1tex__t_sector_hit_rate.pct", 80);
   s.set(s.attention1, "l1tex__t_sector_hit_rate.pct", 40);
   s.set(s.attention0, "sm__cycles_elapsed.max", 7);
-  looked_up const t(s.made, folding::by_name);
+  counted const t(s.made, folding::by_name);
   CHECK(t.total("step/block[*]/attention", "l1tex__t_sector_hit_rate.pct") == 60);
   CHECK(t.note("step/block[*]/attention", "l1tex__t_sector_hit_rate.pct") ==
         "plain mean of 2 ranges: CUPTI gives only the ratio");
   CHECK(t.total("step/block[*]", "l1tex__t_sector_hit_rate.pct") == 30);  // of 80, 40, 0, 0
   CHECK(t.total("step", "sm__cycles_elapsed.max") == 7);
-  looked_up const one(s.made);
+  counted const one(s.made);
   CHECK(one.total("step/block[0]/attention", "l1tex__t_sector_hit_rate.pct") == 80);
   CHECK(one.note("step/block[0]/attention", "l1tex__t_sector_hit_rate.pct").empty());
 }
@@ -335,7 +303,7 @@ TEST_CASE("stand-ins are told") {
   s.counted().names = s.counted().metrics.counters();
   s.counted().values.clear();
   s.set(s.mlp0, "dram__bytes_op_read.sum", 3);
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.total("step", "hbm_read_bytes") == 3);
   CHECK(t.note("step", "hbm_read_bytes") == "stand-in: dram__bytes_op_read.sum");
 }
@@ -343,17 +311,17 @@ TEST_CASE("stand-ins are told") {
 TEST_CASE("rates without a trace, or without time") {
   counter_sample s;
   s.made.traced = false;
-  CHECK(looked_up(s.made).note("step", "hbm_bytes_per_second") == "GPU times were not traced");
+  CHECK(counted(s.made).note("step", "hbm_bytes_per_second") == "GPU times were not traced");
   s.made.traced = true;
   s.made.kernels.clear();
-  CHECK(looked_up(s.made).note("step", "hbm_bytes_per_second") == "no GPU time in the timed steps");
+  CHECK(counted(s.made).note("step", "hbm_bytes_per_second") == "no GPU time in the timed steps");
 }
 
 TEST_CASE("damaged and empty profiles") {
   counter_sample s;
   s.counted().values.push_back({12345, 0, 7});     // an unknown range: outside of all
   s.counted().values.push_back({s.mlp0, 999, 7});  // an unknown counter
-  looked_up const t(s.made);
+  counted const t(s.made);
   CHECK(t.self("", "hbm_read_bytes") == 7);
   CHECK(t.total("", "hbm_read_bytes") == 4707);
   // The same counter twice is not twice the traffic.
@@ -361,9 +329,9 @@ TEST_CASE("damaged and empty profiles") {
   twice.counted().names.push_back("dram__bytes_read.sum");
   auto const again = static_cast<std::uint32_t>(twice.counted().names.size() - 1);
   twice.counted().values.push_back({twice.mlp0, again, 200});
-  CHECK(looked_up(twice.made).total("step/block[0]/mlp", "hbm_read_bytes") == 200);
+  CHECK(counted(twice.made).total("step/block[0]/mlp", "hbm_read_bytes") == 200);
   profile const empty;
-  looked_up const nothing(empty);
+  counted const nothing(empty);
   CHECK(nothing.table.metrics.empty());
   CHECK_FALSE(nothing.table.has_value(0, counter_scope::total));
 }

@@ -29,6 +29,7 @@
 #include <utility>
 #include <vector>
 
+#include "profile_checks.hpp"
 #include "recording.hpp"
 
 #if defined(__linux__)
@@ -176,12 +177,7 @@ struct outcome {
                            counter_scope scope) const {
     std::size_t const metric = table.find(key);
     REQUIRE_MESSAGE(metric != counter_table::none, key);
-    for (std::size_t row = 0; row < rows.size(); ++row) {
-      if (rows[row].path == path) return table.at(row, metric, scope);
-    }
-    FAIL("no row " << path);
-    static counter_cell const none;
-    return none;
+    return table.at(test::place_of(rows, path), metric, scope);
   }
 };
 

@@ -21,26 +21,19 @@
 #include <utility>
 #include <vector>
 
+#include "profile_checks.hpp"
 #include "recording.hpp"
 #include "report_sample.hpp"
 
 using namespace strata;
 using namespace recording_test;
+using test::row;
 
 namespace {
 
 void in_thread(std::function<void()> work) { std::thread(std::move(work)).join(); }
 
 void pass_time() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
-
-range_row row(profile const& p, std::string const& path) {
-  call_tree const tree(p);
-  for (range_row const& r : tree.rows()) {
-    if (r.path == path) return r;
-  }
-  FAIL("no row " << path);
-  return {};
-}
 
 /// Equal but for rounding, once a call.
 bool near(std::int64_t a, std::int64_t b) { return a - b <= 2000 && b - a <= 2000; }

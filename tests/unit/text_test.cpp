@@ -32,9 +32,6 @@ std::string microseconds(std::int64_t ns) {
 std::string number(double value) {
   return text_of([&](text_writer& out) { out.number(value); });
 }
-std::string fixed(double value, int decimals) {
-  return text_of([&](text_writer& out) { out.fixed(value, decimals); });
-}
 
 }  // namespace
 
@@ -83,8 +80,8 @@ TEST_CASE("a writer puts numbers as they are") {
   CHECK(number(0.1) == "0.1");
   CHECK(number(1e300) == "1e+300");
   CHECK(number(-2.2250738585072014e-308) == "-2.2250738585072014e-308");
-  CHECK(fixed(2.0 / 3.0, 3) == "0.667");
-  CHECK(fixed(-1e308, 9).size() == 1 + 309 + 1 + 9);
+  CHECK(fixed_string(2.0 / 3.0, 3) == "0.667");
+  CHECK(fixed_string(-1e308, 9).size() == 1 + 309 + 1 + 9);
   CHECK(microseconds(0) == "0.000");
   CHECK(microseconds(7) == "0.007");
   CHECK(microseconds(-1) == "-0.001");
@@ -148,7 +145,7 @@ TEST_CASE("the locale changes no number") {
     if (found == nullptr) found = std::setlocale(LC_ALL, name);
   if (found == nullptr) MESSAGE("no locale with a decimal comma here");
   CHECK(number(1234567.25) == "1234567.25");
-  CHECK(fixed(1234567.25, 2) == "1234567.25");
+  CHECK(fixed_string(1234567.25, 2) == "1234567.25");
   CHECK(time_text(1234567) == "1.23 ms");
   double read = 0.0;
   CHECK((read_double("1.25e+3", read) && read == 1250.0));

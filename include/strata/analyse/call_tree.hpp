@@ -8,7 +8,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 
@@ -64,9 +66,12 @@ class launch_index {
   number_map<std::uint32_t> sparse_;
 };
 
-/// The sums over the device work of a profile that has only records.
+/// The sums over the device work of a profile that has only records; empty where it has none.
 inline device_sums sum_records(profile const& source) {
   device_sums sums;
+  if (source.launches.empty() && source.kernels.empty() && source.copies.empty() &&
+      source.memory.empty() && source.synchronizations.empty())
+    return sums;
   device_summing summing(sums);
   for (std::size_t i = 1; i < source.nodes.size(); ++i) {
     profile_node const& node = source.nodes[i];

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -75,12 +74,9 @@ class comparability {
     std::string kept;
     while (!settings.empty()) {
       std::size_t const end = smaller(settings.find(','), settings.size());
-      std::string_view item = settings.substr(0, end);
+      std::string_view const item = trimmed(settings.substr(0, end));
       settings.remove_prefix(smaller(end + 1, settings.size()));
-      while (!item.empty() && item.front() == ' ') item.remove_prefix(1);
-      while (!item.empty() && item.back() == ' ') item.remove_suffix(1);
-      std::string_view key = item.substr(0, item.find_first_of("=:"));
-      while (!key.empty() && key.back() == ' ') key.remove_suffix(1);
+      std::string_view const key = trimmed(item.substr(0, item.find_first_of("=:")));
       if (item.empty() || key == "out" || key == "formats") continue;
       add_part(kept, item, ",");
     }
@@ -142,9 +138,10 @@ class comparability {
         break;
       }
     if (differing_ranges > 0)
-      notes.push_back(
-          "The " + std::string(what) + " a step differ in " + std::to_string(differing_ranges) +
-          (differing_ranges == 1 ? " range: " : " ranges, of which the first is ") + example + ".");
+      notes.push_back(sentence("The ")
+                      << what << " a step differ in " << differing_ranges
+                      << (differing_ranges == 1 ? " range: " : " ranges, of which the first is ")
+                      << example << '.');
   }
   static bool alike(double a, double b) { return std::abs(a - b) <= 1e-3 * larger(a, b); }
 

@@ -11,7 +11,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -420,9 +419,9 @@ class comparer {
   }
   std::string advice() const {
     if (to_.steps_to_decide > 0)
-      return "about " + std::to_string(to_.steps_to_decide) + " steps a run would decide";
+      return sentence("about ") << to_.steps_to_decide << " steps a run would decide";
     if (to_.runs_to_decide > 0)
-      return "about " + std::to_string(to_.runs_to_decide) + " runs of each side would decide";
+      return sentence("about ") << to_.runs_to_decide << " runs of each side would decide";
     return "no number of runs would decide soon, so use a quieter machine or a higher limit";
   }
 
@@ -451,9 +450,9 @@ class comparer {
       for (std::string const& each : circumstances.obstacles)
         to_.notes.push_back("Compared all the same: " + each + ".");
     if (!to_.only_before.empty() || !to_.only_after.empty())
-      to_.notes.push_back(
-          "Ranges that only one side has: " + std::to_string(to_.only_before.size()) + " before, " +
-          std::to_string(to_.only_after.size()) + " after.");
+      to_.notes.push_back(sentence("Ranges that only one side has: ")
+                          << to_.only_before.size() << " before, " << to_.only_after.size()
+                          << " after.");
   }
 
   void decide() {
@@ -478,7 +477,7 @@ class comparer {
       if (slower > 0)
         to_.reason += named(*slowest) + " is " + percent(std::expm1(slowest->change.value)) +
                       " slower, beyond the limit and noise";
-      if (slower > 1) to_.reason += ", as are " + std::to_string(slower - 1) + " more times";
+      if (slower > 1) to_.reason += sentence(", as are ") << slower - 1 << " more times";
     } else if (step_.value > step_limit_ && !to_.runs_known) {
       to_.runs_to_decide = 3;
       to_.reason = "the step is " + percent(to_.change) + " slower and its ranges together " +
@@ -528,7 +527,9 @@ class comparer {
     slower.sort();
     double logarithms = 0, counted = 0;
     for (compared_range& each : to_.ranges) {
-      each.slower = std::binary_search(slower.begin(), slower.end(), each.path);
+      std::size_t const at =
+          slower.count_first([&](std::string const& path) { return path < each.path; });
+      each.slower = at < slower.size() && slower[at] == each.path;
       bool const judged = each.verdict != range_verdict::unjudged;
       if (!judged && !(each.before_ms > 0 && each.after_ms > 0)) continue;
       logarithms += judged ? std::log1p(each.change) : std::log(each.after_ms / each.before_ms);

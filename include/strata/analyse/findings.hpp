@@ -216,11 +216,6 @@ class finding_context {
     std::string const number = count(value);
     return sentence(number) << ' ' << (number == "1" ? one : many);
   }
-  bool was_found(std::string_view id) const noexcept {
-    for (finding const& each : made_.findings)
-      if (each.rule == id) return true;
-    return false;
-  }
 
   findings_input const& in_;
   vec<range_row> const& rows_;

@@ -9,10 +9,10 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 STRATA_BEGIN

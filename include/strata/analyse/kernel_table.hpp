@@ -19,7 +19,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #if defined(__GNUC__)
 #include <cxxabi.h>

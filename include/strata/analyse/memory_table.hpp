@@ -8,8 +8,8 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/profile/sums.hpp>
 
 #include <cstddef>
 #include <cstdint>

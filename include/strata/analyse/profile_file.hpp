@@ -3,15 +3,13 @@
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
 #include <strata/analyse/statistics.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -274,11 +272,9 @@ class run_ranges {
  private:
   template <class Ranges>
   static auto find_in(Ranges& in, std::string_view path) -> decltype(in.data()) {
-    auto const at = std::lower_bound(in.begin(), in.end(), path,
-                                     [](run_range const& each, std::string_view wanted) {
-                                       return each.path.compare(wanted) < 0;
-                                     });
-    return at != in.end() && at->path == path ? &*at : nullptr;
+    std::size_t const at =
+        in.count_first([path](run_range const& each) { return each.path.compare(path) < 0; });
+    return at < in.size() && in[at].path == path ? &in[at] : nullptr;
   }
   double number(json_node row, std::string_view column) const {
     return of_->json().number(of_->json().find(row, column));

@@ -2,11 +2,11 @@
 #ifndef STRATA_ANALYSE_RANGE_ROWS_HPP
 #define STRATA_ANALYSE_RANGE_ROWS_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 

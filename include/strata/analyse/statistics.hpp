@@ -2,10 +2,10 @@
 #ifndef STRATA_ANALYSE_STATISTICS_HPP
 #define STRATA_ANALYSE_STATISTICS_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <cmath>
 #include <cstddef>

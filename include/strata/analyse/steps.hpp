@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/host_timeline.hpp>
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>

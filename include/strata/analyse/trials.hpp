@@ -111,9 +111,8 @@ struct slopes {
 };
 inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
   auto const centre = [](vec<double>& of) {
-    double sum = 0.0;
-    for (double const each : of) sum += each;
-    for (double& each : of) each -= sum / static_cast<double>(of.size());
+    double const middle = mean(of);
+    for (double& each : of) each -= middle;
   };
   centre(x);
   centre(y);
@@ -141,11 +140,13 @@ inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
 
 /// `matmul(n=256,k=64)`; the name of a cold run ends with ` cold`.
 inline std::string name_of(benchmark_result const& of) {
-  std::string text = of.name;
-  if (of.how.x.name.empty()) return text;
-  text += "(" + of.how.x.name + "=" + std::to_string(of.how.x.value);
-  if (!of.how.y.name.empty()) text += "," + of.how.y.name + "=" + std::to_string(of.how.y.value);
-  return text + ")";
+  benchmark_parameter const& x = of.how.x;
+  benchmark_parameter const& y = of.how.y;
+  if (x.name.empty()) return of.name;
+  sentence text(of.name);
+  text << '(' << x.name << '=' << x.value;
+  if (!y.name.empty()) text << ',' << y.name << '=' << y.value;
+  return text << ')';
 }
 
 /// The node `name[index]` below another one, or no_node.

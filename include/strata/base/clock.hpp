@@ -188,7 +188,6 @@ class clock_bridge {
   void add(clock_sample sample) {
     if (samples_.empty() || sample.other > samples_.back().other) samples_.push_back(sample);
   }
-  bool empty() const noexcept { return samples_.empty(); }
   void clear() noexcept { samples_.clear(); }
 
   std::int64_t to_ns(std::int64_t other, tick_converter const& ticks) const noexcept {

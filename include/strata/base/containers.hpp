@@ -6,12 +6,12 @@
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,74 +20,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-/// Two values, ordered by the first and then the second: std::pair compiles four functions a type.
-template <class First, class Second>
-struct pair {
-  First first;
-  Second second;
-
-  friend bool operator==(pair const& a, pair const& b) {
-    return a.first == b.first && a.second == b.second;
-  }
-  friend bool operator<(pair const& a, pair const& b) {
-    return a.first < b.first || (!(b.first < a.first) && a.second < b.second);
-  }
-};
-
-/// A value that may be absent, stored in place. std::optional compiles twenty functions a type.
-template <class Value>
-class maybe {
- public:
-  maybe() noexcept {}
-  maybe(maybe const&) = delete;
-  maybe& operator=(maybe const&) = delete;
-  ~maybe() { reset(); }
-
-  template <class... From>
-  void emplace(From&&... from) {
-    reset();
-    ::new (static_cast<void*>(&value_)) Value(static_cast<From&&>(from)...);
-    there_ = true;
-  }
-  void reset() noexcept {
-    if (!there_) return;
-    there_ = false;
-    value_.~Value();
-  }
-
-  STRATA_DETAIL_ALWAYS_INLINE explicit operator bool() const noexcept { return there_; }
-  STRATA_DETAIL_ALWAYS_INLINE Value& operator*() noexcept { return value_; }
-  STRATA_DETAIL_ALWAYS_INLINE Value* operator->() noexcept { return &value_; }
-  STRATA_DETAIL_ALWAYS_INLINE Value const* operator->() const noexcept { return &value_; }
-
- private:
-  union {
-    Value value_;
-  };
-  bool there_ = false;
-};
-
-/// One value on the heap, where it stays: std::unique_ptr without <memory>.
-template <class Value>
-class owned {
- public:
-  explicit owned(Value* made) noexcept : value_(made) {}
-  owned(owned&& from) noexcept : value_(std::exchange(from.value_, nullptr)) {}
-  owned& operator=(owned&& from) noexcept {
-    std::swap(value_, from.value_);
-    return *this;
-  }
-  ~owned() { delete value_; }
-
-  Value& operator*() const noexcept { return *value_; }
-  Value* operator->() const noexcept { return value_; }
-  /// From now on it is the caller's.
-  Value* release() noexcept { return std::exchange(value_, nullptr); }
-
- private:
-  Value* value_;
-};
 
 /// Values by key in one sorted vector: <map> and <unordered_map> would be a sixth of what all of
 /// Strata includes. Cost: a look-up is a binary search; a new key behind all others is appended,

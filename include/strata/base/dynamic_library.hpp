@@ -17,9 +17,9 @@ STRATA_BEGIN
 namespace detail {
 
 /// Value of an environment variable, or null when it is unset, empty, or the program runs setuid.
-inline const char* trusted_env(const char* name) noexcept {
+inline char const* trusted_env(char const* name) noexcept {
 #if defined(__linux__)
-  const char* value = ::secure_getenv(name);
+  char const* value = ::secure_getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
 #else
   (void)name;
@@ -29,7 +29,7 @@ inline const char* trusted_env(const char* name) noexcept {
 
 /// A function by name, and the address of the pointer to it.
 struct library_function {
-  const char* name;
+  char const* name;
   void* pointer;
 };
 
@@ -38,10 +38,10 @@ struct library_function {
 class dynamic_library {
  public:
   /// Opens `name`. A path that depends on the working directory is refused.
-  bool open(const char* name) noexcept { return open_with(name, 0); }
+  bool open(char const* name) noexcept { return open_with(name, 0); }
 
   /// Takes `name` only if the process has it already.
-  bool open_loaded(const char* name) noexcept {
+  bool open_loaded(char const* name) noexcept {
 #if defined(__linux__)
     return open_with(name, RTLD_NOLOAD);
 #else
@@ -54,10 +54,10 @@ class dynamic_library {
   /// Stores the function called `name` in `function`, or null: a null entry is a feature that is
   /// absent.
   template <class Function>
-  bool bind(const char* name, Function*& function) const noexcept {
+  bool bind(char const* name, Function*& function) const noexcept {
     return bind(library_function{name, &function});
   }
-  bool bind(const library_function& which) const noexcept {
+  bool bind(library_function const& which) const noexcept {
     void* address = nullptr;
 #if defined(__linux__)
     if (handle_ != nullptr) address = ::dlsym(handle_, which.name);
@@ -67,7 +67,7 @@ class dynamic_library {
   }
 
   /// File that holds the function called `name`, or an empty string.
-  [[nodiscard]] std::string path_of(const char* name) const {
+  [[nodiscard]] std::string path_of(char const* name) const {
 #if defined(__linux__)
     Dl_info info{};
     void* address = handle_ == nullptr ? nullptr : ::dlsym(handle_, name);
@@ -81,10 +81,10 @@ class dynamic_library {
   }
 
   /// Absolute path, or bare name that the dynamic linker looks up in its own folders.
-  static bool acceptable(const char* name) noexcept {
+  static bool acceptable(char const* name) noexcept {
     if (name == nullptr || *name == '\0') return false;
     if (*name == '/') return true;
-    for (const char* c = name; *c != '\0'; ++c) {
+    for (char const* c = name; *c != '\0'; ++c) {
       if (*c == '/') return false;
     }
     return true;
@@ -93,7 +93,7 @@ class dynamic_library {
   /// What the dynamic linker said about the last failure in this thread.
   static std::string last_error() {
 #if defined(__linux__)
-    const char* text = ::dlerror();
+    char const* text = ::dlerror();
     return text != nullptr ? text : "unknown error";
 #else
     return "not supported on this platform";
@@ -101,7 +101,7 @@ class dynamic_library {
   }
 
  private:
-  bool open_with(const char* name, int extra) noexcept {
+  bool open_with(char const* name, int extra) noexcept {
     if (!acceptable(name)) return false;
 #if defined(__linux__)
     handle_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL | extra);

@@ -7,11 +7,9 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,8 +88,9 @@ class json_document {
 
   bool fail(char const* expected) {
     if (!error_.empty()) return false;
-    auto const line = 1 + std::count(source_.begin(), source_.begin() + std::ptrdiff_t(at_), '\n');
-    error_ = "line " + std::to_string(line) + ": " + expected + " was expected";
+    std::size_t line = 1;
+    for (std::size_t i = 0; i < at_; ++i) line += source_[i] == '\n' ? 1 : 0;
+    error_ = sentence("line ") << line << ": " << expected << " was expected";
     return false;
   }
   json_node no_node(char const* expected) { return fail(expected) ? 1 : 0; }

@@ -16,9 +16,8 @@
 #endif
 
 // STRATA_ENABLED: 1 compiles the instrumentation in (the default), 0 leaves nothing of it. Set it
-// for the whole program
-// (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF); units that differ still link, because the
-// mode is part of the name of every class that depends on it.
+// for the whole program (-DSTRATA_ENABLED=0, or CMake's STRATA_ENABLE=OFF); units that differ still
+// link, because the mode is part of the name of every class that depends on it.
 #ifndef STRATA_ENABLED
 #define STRATA_ENABLED 1
 #endif

@@ -2,10 +2,10 @@
 #ifndef STRATA_BASE_TEXT_HPP
 #define STRATA_BASE_TEXT_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 
 #include <charconv>
 #include <cstddef>

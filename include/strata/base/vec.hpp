@@ -3,7 +3,7 @@
 #define STRATA_BASE_VEC_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/vec_base.hpp>
+#include <strata/base/memory.hpp>
 
 #include <cstddef>
 #include <cstdlib>

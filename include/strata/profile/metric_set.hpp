@@ -12,7 +12,6 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <utility>
 
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN

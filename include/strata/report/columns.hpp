@@ -7,7 +7,6 @@
 #include <strata/analyse/memory_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/report/report_input.hpp>

@@ -5,7 +5,6 @@
 #include <strata/analyse/counter_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/text_writer.hpp>

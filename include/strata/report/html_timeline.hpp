@@ -8,6 +8,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace_plan.hpp>

@@ -4,6 +4,7 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>

@@ -5,6 +5,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
@@ -317,11 +318,6 @@ class text_writer {
 
   /// The shortest text that reads back as the same number.
   void number(double value) { end_at(double_text(room(longest_number), value)); }
-
-  void fixed(double value, int decimals) {
-    char text[longest_fixed];
-    write({text, static_cast<std::size_t>(fixed_text(text, value, decimals) - text)});
-  }
 
   /// ns as microseconds with three decimals, exactly.
   void microseconds(std::int64_t ns) { end_at(microseconds_text(room(longest_number), ns)); }

@@ -4,9 +4,9 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/kernel_table.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/report/columns.hpp>
 #include <strata/report/text_writer.hpp>
 

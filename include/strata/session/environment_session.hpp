@@ -28,7 +28,6 @@
 #include <cstring>
 #include <exception>
 #include <initializer_list>
-#include <limits>
 #include <new>
 #include <string>
 #include <string_view>

@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/report/text_writer.hpp>
 #include <strata/status.hpp>
 

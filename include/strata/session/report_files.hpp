@@ -27,7 +27,6 @@
 #include <strata/status.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

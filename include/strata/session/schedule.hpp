@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)

@@ -3,12 +3,12 @@
 #define STRATA_SESSION_SESSION_CORE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/counters.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/contexts.hpp>
@@ -30,7 +30,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>

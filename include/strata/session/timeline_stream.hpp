@@ -10,6 +10,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>

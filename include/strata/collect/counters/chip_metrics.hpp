@@ -59,8 +59,6 @@ class chip_metrics {
     return {};
   }
 
-  std::string const& chip() const noexcept { return chip_; }
-
   /// Whether a CUPTI name, with its rollup, can be counted. CUPTI refuses a whole
   /// configuration for one bad name, so each is asked for by itself.
   /// Cost: 10 us the first time (0.5 ms for a rare rollup), then a look-up.
@@ -79,7 +77,7 @@ class chip_metrics {
     status const done = scratch_.outcome("cuptiProfilerHostGetMetricProperties",
                                          call(library_->api.metric_properties, params));
     if (!done) return done;
-    auto const text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+    auto const text = [](char const* given) { return std::string(given != nullptr ? given : ""); };
     found = {text(params.description), text(params.hardware_unit), text(params.dimension),
              params.type, params.scope};
     return {};

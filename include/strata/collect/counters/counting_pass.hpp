@@ -9,12 +9,12 @@
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
@@ -335,7 +335,6 @@ class pass_driver {
   /// That captures kept the last steps from being passes; ok where they did not.
   status hindrance() const { return skipped_ == 0 ? status{} : captures_in_the_way(skipped_); }
 
-  bool is_open() const noexcept { return open_; }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept { return !open_ || ending_ || at_ >= plan_.configs.size(); }
   std::string const& chip() const noexcept { return plan_.devices.chip(); }

@@ -60,7 +60,7 @@ struct chip_name_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   std::size_t device_index = 0;
-  const char* name = nullptr;  // out
+  char const* name = nullptr;  // out
 };
 
 /// First with a null image, which gives the size; then with one.
@@ -81,10 +81,10 @@ struct host_initialize_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   profiler_type type = profiler_type::range;
-  const char* chip = nullptr;
-  const std::uint8_t* availability = nullptr;
+  char const* chip = nullptr;
+  std::uint8_t const* availability = nullptr;
   host_object* object = nullptr;          // out
-  const char* single_pass_set = nullptr;  // 13.2; PM sampling only
+  char const* single_pass_set = nullptr;  // 13.2; PM sampling only
 };
 
 struct host_deinitialize_params {
@@ -99,7 +99,7 @@ struct supported_chips_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   std::size_t count = 0;               // out
-  const char* const* names = nullptr;  // out
+  char const* const* names = nullptr;  // out
 };
 
 struct base_metrics_params {
@@ -108,7 +108,7 @@ struct base_metrics_params {
   void* reserved = nullptr;
   host_object* object = nullptr;
   metric_type type = metric_type::counter;
-  const char** names = nullptr;  // out
+  char const** names = nullptr;  // out
   std::size_t count = 0;         // out
 };
 
@@ -117,10 +117,10 @@ struct metric_properties_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   host_object* object = nullptr;
-  const char* metric = nullptr;
-  const char* description = nullptr;  // out, as all below
-  const char* hardware_unit = nullptr;
-  const char* dimension = nullptr;
+  char const* metric = nullptr;
+  char const* description = nullptr;  // out, as all below
+  char const* hardware_unit = nullptr;
+  char const* dimension = nullptr;
   metric_type type = metric_type::counter;
   metric_scope scope = metric_scope::unknown;  // 13.1
 };
@@ -130,7 +130,7 @@ struct add_metrics_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   host_object* object = nullptr;
-  const char** names = nullptr;
+  char const** names = nullptr;
   std::size_t count = 0;
 };
 
@@ -165,10 +165,10 @@ struct evaluate_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   host_object* object = nullptr;
-  const std::uint8_t* counter_data = nullptr;
+  std::uint8_t const* counter_data = nullptr;
   std::size_t counter_data_size = 0;
   std::size_t range = 0;
-  const char** names = nullptr;
+  char const** names = nullptr;
   std::size_t count = 0;
   double* values = nullptr;  // out: one a name
 };
@@ -209,7 +209,7 @@ struct push_range_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   range_object* object = nullptr;
-  const char* name = nullptr;
+  char const* name = nullptr;
 };
 
 /// The number of levels precedes the first one: the old profiling API had them the other way round.
@@ -219,7 +219,7 @@ struct set_config_params {
   void* reserved = nullptr;
   range_object* object = nullptr;
   std::size_t config_size = 0;
-  const std::uint8_t* config = nullptr;
+  std::uint8_t const* config = nullptr;
   std::size_t counter_data_size = 0;
   std::uint8_t* counter_data = nullptr;
   range_mode range = range_mode::user;
@@ -244,7 +244,7 @@ struct counter_data_size_params {
   std::size_t struct_size = 0;
   void* reserved = nullptr;
   range_object* object = nullptr;
-  const char** names = nullptr;
+  char const** names = nullptr;
   std::size_t count = 0;
   std::size_t max_ranges = 0;
   std::uint32_t max_tree_nodes = 0;  // at least max_ranges
@@ -264,7 +264,7 @@ struct counter_data_info_params {
   static constexpr std::size_t sizes[] = {40};
   std::size_t struct_size = 0;
   void* reserved = nullptr;
-  const std::uint8_t* image = nullptr;
+  std::uint8_t const* image = nullptr;
   std::size_t size = 0;
   std::size_t ranges = 0;  // out
 };
@@ -273,11 +273,11 @@ struct range_info_params {
   static constexpr std::size_t sizes[] = {56};
   std::size_t struct_size = 0;
   void* reserved = nullptr;
-  const std::uint8_t* image = nullptr;
+  std::uint8_t const* image = nullptr;
   std::size_t size = 0;
   std::size_t range = 0;
-  const char* delimiter = nullptr;
-  const char* name = nullptr;  // out
+  char const* delimiter = nullptr;
+  char const* name = nullptr;  // out
 };
 
 /// The functions in use; a null one is absent from the library.

@@ -3,9 +3,9 @@
 #define STRATA_COLLECT_COUNTERS_DEVICE_PROFILERS_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/counters/range_profiler.hpp>

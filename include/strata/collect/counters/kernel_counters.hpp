@@ -9,6 +9,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
@@ -71,13 +72,6 @@ class kernel_regions {
     }
   }
   void end() noexcept { counted_ = nullptr; }
-
-  /// Launches within the regions.
-  std::size_t launches() const noexcept {
-    std::size_t count = 0;
-    for (launch const& each : launches_) count += is_inside(each);
-    return count;
-  }
 
   /// Counts the warps that a kernel begins with, which tells the program's kernels from CUPTI's
   /// own.

@@ -41,7 +41,7 @@ struct profiler_library : cupti_file {
   bool host_library = false;  // libnvperf_host.so was found beside libcupti or by the linker
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
-  [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
+  [[nodiscard]] std::string describe(char const* call, cupti::result code) const {
     cupti::code_meaning const meaning = cupti::meaning_of(code);
     if (code == cupti::result::not_initialized && !host_library)
       return cupti_file::describe(call, code,
@@ -81,7 +81,7 @@ struct profiler_library : cupti_file {
 
  private:
   /// Whether it is 13.2 or later, by a function that came then.
-  static bool needs_driver(const dynamic_library& library) noexcept {
+  static bool needs_driver(dynamic_library const& library) noexcept {
     void (*newer)() = nullptr;
     return library.bind("cuptiProfilerHostGetSinglePassSets", newer);
   }
@@ -96,7 +96,7 @@ struct profiler_library : cupti_file {
   }
 
   /// Fills the table.
-  bool bind(const dynamic_library& library) {
+  bool bind(dynamic_library const& library) {
     const library_function needed[] = {
         {"cuptiProfilerInitialize", &api.initialize},
         {"cuptiProfilerDeviceSupported", &api.device_supported},
@@ -181,7 +181,7 @@ class cupti_host {
   profiler_library const& library() const noexcept { return *library_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
 
-  status add(vec<const char*>& names) {
+  status add(vec<char const*>& names) {
     cupti::profiler::add_metrics_params params;
     params.object = object_;
     params.names = names.data();
@@ -211,7 +211,7 @@ class cupti_host {
     return made;
   }
 
-  status outcome(const char* what, cupti::result code) const {
+  status outcome(char const* what, cupti::result code) const {
     if (code == cupti::result::success) return {};
     return {errc_of(code), library_->describe(what, code)};
   }
@@ -233,7 +233,7 @@ class metric_config {
 
   vec<std::string> const& names() const noexcept { return names_; }
   /// The names as CUPTI takes them, names().size() of them.
-  const char** c_names() noexcept { return pointers_.data(); }
+  char const** c_names() noexcept { return pointers_.data(); }
   vec<std::uint8_t> const& image() const noexcept { return image_; }
   std::size_t passes() const noexcept { return passes_; }
 
@@ -267,7 +267,7 @@ class metric_config {
  private:
   cupti_host host_;
   vec<std::string> names_;
-  vec<const char*> pointers_;
+  vec<char const*> pointers_;
   vec<std::uint8_t> image_;
   std::size_t passes_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/cupti_profiler.hpp>
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/collect/cuda/contexts.hpp>

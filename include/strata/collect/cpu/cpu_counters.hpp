@@ -2,17 +2,16 @@
 #ifndef STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 #define STRATA_COLLECT_CPU_CPU_COUNTERS_HPP
 
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cpu/perf_events.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_catalogue.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
 #include <cerrno>
@@ -302,8 +301,6 @@ class cpu_counter_collector {
     }
     return {};
   }
-
-  bool is_open() const noexcept { return !threads_.empty(); }
 
   /// From now on the ranges of this thread are counted. Errors: in another thread than the one that
   /// opened, those of `open`; limit: threads are missing.

@@ -4,10 +4,8 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
-#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
-#include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>

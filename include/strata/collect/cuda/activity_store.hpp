@@ -8,6 +8,7 @@
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
@@ -15,6 +16,7 @@
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
 

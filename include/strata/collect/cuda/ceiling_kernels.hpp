@@ -240,7 +240,7 @@ class ceiling_kernel {
         "mad.lo.u32 %seed, %seed, 0x9e3779b1, 0x7f4a7c15;", "mov.u32 %sum, %seed;");
   }
 
-  static std::string number(std::uint32_t value) { return std::to_string(value); }
+  static std::string number(std::uint32_t value) { return sentence() << value; }
 
   /// "{%c4, %c5, ...}".
   static std::string list(std::string_view name, std::uint32_t first, std::uint32_t count) {

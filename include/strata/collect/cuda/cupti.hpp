@@ -110,7 +110,7 @@ struct alignas(8) kernel_record {
   std::uint32_t local_memory_total_bytes;
   std::uint32_t correlation_id;
   std::int64_t grid_id;
-  const char* name;  // mangled; valid as long as its module is loaded
+  char const* name;  // mangled; valid as long as its module is loaded
   void* reserved;
   std::uint64_t queued_ns;
   std::uint64_t submitted_ns;
@@ -198,7 +198,7 @@ struct alignas(8) memory_record {
   std::uint32_t device_id;
   std::uint32_t context_id;
   std::uint32_t stream_id;
-  const char* name;
+  char const* name;
   std::uint32_t is_async;  // 1: stream ordered, from a pool
 };
 
@@ -225,8 +225,8 @@ struct alignas(8) overhead_record {
 
 /// Reads a record as the type that its kind calls for.
 template <class Record>
-const Record& as(const record* which) noexcept {
-  return *reinterpret_cast<const Record*>(which);
+Record const& as(record const* which) noexcept {
+  return *reinterpret_cast<Record const*>(which);
 }
 
 // The part of CUPTI that Strata uses, declared here so that no CUPTI header is needed and every
@@ -277,11 +277,11 @@ enum class result : int {
 struct code_meaning {
   result code;
   errc kind;
-  const char* cure;
-  const char* when_counting = nullptr;  // another cure where counters are concerned
+  char const* cure;
+  char const* when_counting = nullptr;  // another cure where counters are concerned
 };
 
-inline constexpr const char* refused = "CUPTI refused the call";
+inline constexpr char const* refused = "CUPTI refused the call";
 inline constexpr code_meaning code_meanings[] = {
     {result::success, errc::ok, "no error"},
     {result::invalid_parameter, errc::internal, refused,
@@ -359,7 +359,7 @@ inline constexpr code_meaning code_meanings[] = {
 
 /// A code that is not in the table is not supported.
 constexpr code_meaning meaning_of(result code) noexcept {
-  for (const code_meaning& each : code_meanings) {
+  for (code_meaning const& each : code_meanings) {
     if (each.code == code) return each;
   }
   return {code, errc::not_supported, refused};
@@ -400,10 +400,10 @@ enum class graph_node_type : int { kernel = 0 };
 /// CUpti_CallbackData: domains driver_api and runtime_api.
 struct api_data {
   api_site site;
-  const char* function_name;
-  const void* function_params;
+  char const* function_name;
+  void const* function_params;
   void* return_value;       // at exit: points to a CUresult (driver) or cudaError_t (runtime)
-  const char* symbol_name;  // launches: the kernel's name
+  char const* symbol_name;  // launches: the kernel's name
   context_handle context;
   std::uint32_t context_uid;
   std::uint64_t* correlation_data;  // 64 bits that enter may leave to exit
@@ -432,13 +432,13 @@ struct graph_data {
 /// CUpti_SubscriberParams of 13.0; 13.2 appended eight bytes, zero here: no second subscriber.
 struct subscriber_params {
   std::size_t struct_size;  // 32 up to 13.1, then 40
-  const char* subscriber_name;
+  char const* subscriber_name;
   char* old_subscriber_name;
   std::size_t old_subscriber_capacity;  // at least 64
   std::uint64_t appended;
 };
 
-using callback_function = void(void* user, domain where, std::uint32_t id, const void* data);
+using callback_function = void(void* user, domain where, std::uint32_t id, void const* data);
 using buffer_request_function = void(std::uint8_t** buffer, std::size_t* size,
                                      std::size_t* max_records);
 using buffer_complete_function = void(context_handle, std::uint32_t stream_id, std::uint8_t* buffer,
@@ -452,7 +452,7 @@ struct table {
   result (*unsubscribe)(subscriber_handle which) = nullptr;
   result (*enable_callback)(std::uint32_t on, subscriber_handle who, domain where,
                             std::uint32_t id) = nullptr;
-  result (*get_callback_name)(domain where, std::uint32_t id, const char** name) = nullptr;
+  result (*get_callback_name)(domain where, std::uint32_t id, char const** name) = nullptr;
   result (*register_callbacks)(buffer_request_function* request,
                                buffer_complete_function* complete) = nullptr;
   result (*activity_enable)(activity_kind kind) = nullptr;

@@ -32,15 +32,9 @@ inline constexpr std::uint32_t oldest_version = 18;
 /// From this version on a buffer request may be declined with a null buffer; before, CUPTI crashes.
 inline constexpr std::uint32_t null_buffer_version = 27;
 
-/// Major CUDA version of a CUPTI_API_VERSION: 18 to 28 are 12.x, then 130001 is 13.0 update 1.
-constexpr int major_of(std::uint32_t version) noexcept {
-  if (version >= 100000) return static_cast<int>(version / 10000);
-  return version >= oldest_version ? 12 : 11;
-}
-
 #if defined(__linux__)
 /// Folder of a loaded shared object whose file name begins with `prefix`, or an empty string.
-inline std::string folder_of_loaded(const char* prefix) {
+inline std::string folder_of_loaded(char const* prefix) {
   struct search {
     std::string_view prefix;
     std::string folder;
@@ -73,12 +67,12 @@ inline vec<std::string> folders() {
     list.push_back(runtime + "/../../cuda_cupti/lib");
   }
 #if defined(__aarch64__)
-  const char* const target = "/targets/sbsa-linux/lib";
+  char const* const target = "/targets/sbsa-linux/lib";
 #else
-  const char* const target = "/targets/x86_64-linux/lib";
+  char const* const target = "/targets/x86_64-linux/lib";
 #endif
-  for (const char* root : {trusted_env("CUDA_HOME"), trusted_env("CUDA_PATH"),
-                           static_cast<const char*>("/usr/local/cuda")}) {
+  for (char const* root : {trusted_env("CUDA_HOME"), trusted_env("CUDA_PATH"),
+                           static_cast<char const*>("/usr/local/cuda")}) {
     if (root == nullptr || *root != '/') continue;
     list.push_back(std::string(root) + "/extras/CUPTI/lib64");
     list.push_back(std::string(root) + "/lib64");
@@ -93,7 +87,7 @@ inline vec<std::string> folders() {
 /// File names for a driver of this major version: its own CUPTI, then older ones, then newer.
 inline vec<std::string> file_names(int driver_major) {
   vec<std::string> list;
-  const auto add = [&](int major) { list.push_back(sentence("libcupti.so.") << major); };
+  auto const add = [&](int major) { list.push_back(sentence("libcupti.so.") << major); };
   if (driver_major > 13) add(driver_major);
   if (driver_major != 12) add(13);
   add(12);
@@ -117,13 +111,13 @@ struct cupti_file {
   /// Errors: false, and `problem` says why.
   bool open(dynamic_library& library, int driver_major) {
 #if defined(__linux__)
-    const vec<std::string> names = cupti::file_names(driver_major);
+    vec<std::string> const names = cupti::file_names(driver_major);
     if (open_loaded(library, names) || open_chosen(library, names)) return found(library);
     if (!problem.empty()) return false;
-    const vec<std::string> places = cupti::folders();
-    for (const std::string& name : names) {
+    vec<std::string> const places = cupti::folders();
+    for (std::string const& name : names) {
       if (library.open(name.c_str())) return found(library);
-      for (const std::string& place : places) {
+      for (std::string const& place : places) {
         if (library.open((place + '/' + name).c_str())) return found(library);
       }
     }
@@ -139,12 +133,12 @@ struct cupti_file {
   }
 
  protected:
-  cupti::result (*result_string_)(cupti::result code, const char** text) = nullptr;
+  cupti::result (*result_string_)(cupti::result code, char const** text) = nullptr;
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
-  [[nodiscard]] std::string describe(const char* call, cupti::result code,
-                                     const std::string& cure) const {
-    const char* name = nullptr;
+  [[nodiscard]] std::string describe(char const* call, cupti::result code,
+                                     std::string const& cure) const {
+    char const* name = nullptr;
     if (result_string_ != nullptr) (void)result_string_(code, &name);
     return sentence(call) << ": " << (name != nullptr ? name : "CUPTI error") << " ("
                           << static_cast<int>(code) << "): " << cure;
@@ -152,8 +146,8 @@ struct cupti_file {
 
   /// Binds functions that have to be there. Errors: false, and `problem` names the last one that is
   /// not.
-  bool bind_all(const dynamic_library& library, const library_function* functions,
-                std::size_t count, const char* cure) {
+  bool bind_all(dynamic_library const& library, library_function const* functions,
+                std::size_t count, char const* cure) {
     library.bind("cuptiGetResultString", result_string_);
     for (std::size_t i = 0; i < count; ++i) {
       if (!library.bind(functions[i]))
@@ -163,17 +157,17 @@ struct cupti_file {
   }
 
  private:
-  bool found(const dynamic_library& library) {
+  bool found(dynamic_library const& library) {
     path = library.path_of("cuptiGetVersion");
     return true;
   }
 
 #if defined(__linux__)
-  bool open_loaded(dynamic_library& library, const vec<std::string>& names) {
-    for (const std::string& name : names) {
+  bool open_loaded(dynamic_library& library, vec<std::string> const& names) {
+    for (std::string const& name : names) {
       if (library.open_loaded(name.c_str())) return true;
     }
-    for (const char* minor : {"8", "7", "6", "5", "4", "3", "2"}) {
+    for (char const* minor : {"8", "7", "6", "5", "4", "3", "2"}) {
       const std::string name = std::string("libcupti.so.11.") + minor;
       if (library.open_loaded(name.c_str())) return true;
     }
@@ -181,8 +175,8 @@ struct cupti_file {
   }
 
   /// STRATA_CUPTI, if set: it is this library or none.
-  bool open_chosen(dynamic_library& library, const vec<std::string>& names) {
-    const char* chosen = trusted_env("STRATA_CUPTI");
+  bool open_chosen(dynamic_library& library, vec<std::string> const& names) {
+    char const* chosen = trusted_env("STRATA_CUPTI");
     if (chosen == nullptr) return false;
     const std::string setting = sentence("STRATA_CUPTI=") << chosen << ": ";
     if (!dynamic_library::acceptable(chosen)) {
@@ -192,7 +186,7 @@ struct cupti_file {
     if (library.open(chosen)) return true;
     const std::string reason = dynamic_library::last_error();
     if (*chosen == '/') {
-      for (const std::string& name : names) {
+      for (std::string const& name : names) {
         if (library.open((std::string(chosen) + '/' + name).c_str())) return true;
       }
     }
@@ -214,8 +208,6 @@ struct cupti_file {
 struct cupti_library : cupti_file {
   cupti::table api;
 
-  [[nodiscard]] int major() const noexcept { return cupti::major_of(version); }
-
   /// Whether a buffer request may be answered with a null buffer.
   [[nodiscard]] bool takes_null_buffers() const noexcept {
     return version >= cupti::null_buffer_version;
@@ -230,7 +222,7 @@ struct cupti_library : cupti_file {
   }
 
   /// "<call>: <CUPTI_ERROR_...> (<code>): <cure>".
-  [[nodiscard]] std::string describe(const char* call, cupti::result code) const {
+  [[nodiscard]] std::string describe(char const* call, cupti::result code) const {
     return cupti_file::describe(call, code, cupti::meaning_of(code).cure);
   }
 
@@ -247,7 +239,7 @@ struct cupti_library : cupti_file {
       params.old_subscriber_name = name;
       params.old_subscriber_capacity = sizeof(name) - 1;
       cupti::subscriber_handle mine = nullptr;
-      const auto ignore = [](void*, cupti::domain, std::uint32_t, const void*) {};
+      auto const ignore = [](void*, cupti::domain, std::uint32_t, void const*) {};
       const cupti::result code = api.subscribe_v2(&mine, ignore, nullptr, &params);
       if (code == cupti::result::success) (void)api.unsubscribe(mine);
       if (code != cupti::result::invalid_parameter) break;
@@ -255,7 +247,7 @@ struct cupti_library : cupti_file {
     return name;
   }
 
-  void load(const driver_library& driver) {
+  void load(driver_library const& driver) {
     problem.clear();
     if (!driver.ok()) {
       problem = driver.problem;
@@ -300,7 +292,7 @@ struct cupti_library : cupti_file {
   struct early_subscription;
 
   /// Fills the table.
-  bool bind(const dynamic_library& library) {
+  bool bind(dynamic_library const& library) {
     const library_function needed[] = {{"cuptiActivityFlushAll", &api.flush_all},
                                        {"cuptiActivityGetNextRecord", &api.get_next_record},
                                        {"cuptiActivityDisable", &api.activity_disable},
@@ -319,7 +311,7 @@ struct cupti_library : cupti_file {
         {"cuptiActivitySetAttribute", &api.set_attribute},
         {"cuptiGetGraphNodeId", &api.get_graph_node_id},
         {"cuptiFinalize", &api.finalize}};
-    for (const library_function& each : optional) library.bind(each);
+    for (library_function const& each : optional) library.bind(each);
     return bind_all(library, needed, sizeof needed / sizeof *needed,
                     "use the libcupti of CUDA 12.0 or later");
   }
@@ -338,7 +330,7 @@ struct cupti_library::early_subscription {
     return *only;
   }
 
-  static void on_callback(void*, cupti::domain where, std::uint32_t id, const void* data) {
+  static void on_callback(void*, cupti::domain where, std::uint32_t id, void const* data) {
     early_subscription& early = instance();
     if (auto* const session = early.session.load(memory_order_acquire))
       return session(early.user, where, id, data);
@@ -411,7 +403,7 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
       {"cuGraphUpload", api_kind::graph_change},
   };
   if (name == "cuLaunch") return api_kind::launch;  // cuLaunchHostFunc launches nothing
-  for (const rule& each : rules) {
+  for (rule const& each : rules) {
     if (name.substr(0, each.prefix.size()) == each.prefix) return each.kind;
   }
   return api_kind::none;
@@ -426,13 +418,13 @@ struct api_call {
 class api_list {
  public:
   /// Asks CUPTI for the name of every driver callback id. Cost: some 900 calls, once a process.
-  static api_list read(const table& api) {
+  static api_list read(table const& api) {
     constexpr std::uint32_t last_id = 4096;  // 876 in CUPTI 13.5
     constexpr int patience = 32;             // ids end where this many in a row have no name
     api_list list;
     int nameless = 0;
     for (std::uint32_t id = 1; id <= last_id && nameless < patience; ++id) {
-      const char* name = nullptr;
+      char const* name = nullptr;
       if (api.get_callback_name(domain::driver_api, id, &name) != result::success ||
           name == nullptr) {
         ++nameless;
@@ -450,8 +442,8 @@ class api_list {
     return id < kinds_.size() ? kinds_[id] : api_kind::none;
   }
 
-  [[nodiscard]] const vec<api_call>& calls() const& noexcept { return calls_; }
-  const vec<api_call>& calls() && = delete;
+  [[nodiscard]] vec<api_call> const& calls() const& noexcept { return calls_; }
+  vec<api_call> const& calls() && = delete;
   [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
 
   /// The id of cuDriverGetVersion, 0 where it has none.

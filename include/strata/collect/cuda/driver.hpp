@@ -78,11 +78,11 @@ struct table {
   result (*context_pop)(context_handle* out) = nullptr;
   result (*context_synchronize)() = nullptr;
   result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
-  result (*error_name)(result code, const char** text) = nullptr;
+  result (*error_name)(result code, char const** text) = nullptr;
 };
 
 /// One sentence on what a code means for the user and how to cure it.
-inline const char* cure(result code) noexcept {
+inline char const* cure(result code) noexcept {
   switch (code) {
     case result::success:
       return "no error";
@@ -145,8 +145,8 @@ struct driver_library {
   }
 
   /// "<call>: <CUDA_ERROR_...> (<code>): <cure>".
-  [[nodiscard]] std::string describe(const char* call, driver::result code) const {
-    const char* name = nullptr;
+  [[nodiscard]] std::string describe(char const* call, driver::result code) const {
+    char const* name = nullptr;
     if (api.error_name != nullptr) (void)api.error_name(code, &name);
     return sentence(call) << ": " << (name != nullptr ? name : "CUDA error") << " ("
                           << static_cast<int>(code) << "): " << driver::cure(code);
@@ -187,7 +187,7 @@ struct driver_library {
   /// Opens the libcuda of this process, or says why there is none.
   static bool open(dynamic_library& library, std::string& problem) {
 #if defined(__linux__)
-    if (const char* chosen = trusted_env("STRATA_LIBCUDA")) {
+    if (char const* chosen = trusted_env("STRATA_LIBCUDA")) {
       if (!dynamic_library::acceptable(chosen)) {
         problem = sentence("STRATA_LIBCUDA=") << chosen << ": give a bare name or an absolute path";
       } else if (!library.open(chosen)) {
@@ -206,7 +206,7 @@ struct driver_library {
   }
 
  private:
-  void bind(const dynamic_library& library) noexcept {
+  void bind(dynamic_library const& library) noexcept {
     library.bind("cuInit", api.init);
     library.bind("cuDriverGetVersion", api.driver_version);
     library.bind("cuDeviceGetCount", api.device_count);

@@ -2,12 +2,10 @@
 #ifndef STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 #define STRATA_COLLECT_HOST_LAUNCH_TABLE_HPP
 
-#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
-#include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>

@@ -6,7 +6,6 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
-#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>

@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile/records.hpp>
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <new>
 #include <string>
 #include <string_view>
 

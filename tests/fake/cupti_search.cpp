@@ -32,10 +32,10 @@ bool in_child(Body body) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void set(const char* name, const std::string& value) { (void)::setenv(name, value.c_str(), 1); }
+void set(char const* name, std::string const& value) { (void)::setenv(name, value.c_str(), 1); }
 
-bool says(const std::string& text, const char* part) {
-  const bool found = text.find(part) != std::string::npos;
+bool says(std::string const& text, char const* part) {
+  bool const found = text.find(part) != std::string::npos;
   if (!found) std::fprintf(stderr, "said: \"%s\"; expected: %s\n", text.c_str(), part);
   return found;
 }
@@ -48,14 +48,14 @@ cupti_library load() {
   return library;
 }
 
-bool loads(const std::string& path) {
+bool loads(std::string const& path) {
   const cupti_library library = load();
   return says(library.problem.empty() ? "fine" : library.problem, "fine") &&
          says(library.path, path.c_str());
 }
 
 template <class Function>
-void control(const std::string& file, const char* name, Function*& function) {
+void control(std::string const& file, char const* name, Function*& function) {
   strata::detail::dynamic_library library;
   (void)library.open((folder + file).c_str());
   (void)library.bind(name, function);
@@ -93,7 +93,7 @@ TEST_CASE("the working directory is never searched") {
     set("STRATA_CUPTI", "lib/libcupti.so.13");
     return says(load().problem, "absolute path");
   }));
-  for (const std::string& place : {std::string(), std::string("."), std::string("lib")}) {
+  for (std::string const& place : {std::string(), std::string("."), std::string("lib")}) {
     CHECK(in_child([&] {
       if (::chdir(folder.c_str()) != 0) return false;
       set("CUDA_HOME", place);
@@ -160,7 +160,7 @@ TEST_CASE("a library from before CUDA 12") {
 }
 
 TEST_CASE("without a driver nothing of CUPTI is called or loaded") {
-  const auto attempt = [](int code, int devices, const char* expected) {
+  auto const attempt = [](int code, int devices, char const* expected) {
     return in_child([=] {
       void (*set_init)(int) = nullptr;
       void (*set_count)(int) = nullptr;

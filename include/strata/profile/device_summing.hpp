@@ -1,0 +1,383 @@
+#include <strata/version.hpp>
+#ifndef STRATA_PROFILE_DEVICE_SUMMING_HPP
+#define STRATA_PROFILE_DEVICE_SUMMING_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+STRATA_DETAIL_COLD_CODE
+STRATA_BEGIN
+namespace detail {
+
+template <class Record>
+constexpr auto time_of(Record const& record) noexcept -> decltype(record.begin) {
+  return record.begin;
+}
+constexpr std::int64_t time_of(memory_record const& record) noexcept { return record.time; }
+
+template <class Record>
+void sort_by_time(vec<Record>& records) {
+  records.sort([](Record const& a, Record const& b) { return time_of(a) < time_of(b); });
+}
+
+/// Hands the first ones of two sorted lists to `sink`, in the order of their times.
+template <class First, class Second, class Sink>
+void add_by_time(vec<First>& a, std::size_t count_a, vec<Second>& b, std::size_t count_b,
+                 Sink sink) {
+  for (std::size_t i = 0, j = 0; i < count_a || j < count_b;) {
+    if (j == count_b || (i < count_a && time_of(a[i]) <= time_of(b[j]))) {
+      sink(a[i++]);
+    } else {
+      sink(b[j++]);
+    }
+  }
+}
+
+/// The times of every subtree of a tree, from work in the order of its begins.
+/// Cost: a step for each level that was not busy yet.
+class subtree_sweep {
+ public:
+  explicit subtree_sweep(subtree_sums& to) noexcept : to_(&to) {}
+
+  /// Adds a place below an earlier one; the first is the root, its own parent. Requires: room.
+  void add_place(std::uint32_t parent) {
+    parents_.push_back(parent);
+    to_->times.push_back({});
+    in_use_.push_back(0);
+    busy_until_.push_back(lost_time);
+    for (device& each : devices_) each.busy_until.push_back(lost_time);
+    for (device_busy& each : to_->devices) each.ns.push_back(0);
+  }
+  std::size_t places() const noexcept { return parents_.size(); }
+  /// So that the next place needs no memory.
+  void make_room_for_place() {
+    std::size_t const count = places() + 1;
+    parents_.reserve(count);
+    to_->times.reserve(count);
+    in_use_.reserve(count);
+    busy_until_.reserve(count);
+    for (device& each : devices_) each.busy_until.reserve(count);
+    for (device_busy& each : to_->devices) each.ns.reserve(count);
+  }
+  /// So that work on a device needs no memory.
+  void make_room_for_busy(std::uint32_t on) {
+    if (any_ && (on != to_->only_device || !devices_.empty())) (void)position_of(on);
+  }
+
+  /// Work on a device. What begins before earlier work counts from that work's end on.
+  void add_busy(std::uint32_t place, std::int64_t begin, std::int64_t end, std::uint32_t on) {
+    if (!any_) to_->only_device = on;
+    any_ = true;
+    if (on != to_->only_device || !devices_.empty()) {
+      std::size_t const at = position_of(on);
+      vec<std::int64_t>& until = devices_[at].busy_until;
+      vec<std::int64_t>& ns = to_->devices[at].ns;
+      for (std::uint32_t i = place; until[i] < end; i = parents_[i])
+        add(ns[i], until[i], begin, end);
+    }
+    // Where a place is busy for longer, so are all places above it.
+    for (; busy_until_[place] < end; place = parents_[place])
+      add(to_->times[place].busy_ns, busy_until_[place], begin, end);
+  }
+
+  void allocate(std::uint32_t place, std::uint64_t bytes) noexcept {
+    for (;; place = parents_[place]) {
+      in_use_[place] = add_saturated(in_use_[place], signed_bytes(bytes));
+      std::int64_t& peak = to_->times[place].peak_bytes;
+      peak = larger(peak, in_use_[place]);
+      if (place == 0) return;
+    }
+  }
+  void release(std::uint32_t place, std::uint64_t bytes) noexcept {
+    for (;; place = parents_[place]) {
+      in_use_[place] -= smaller(in_use_[place], signed_bytes(bytes));
+      if (place == 0) return;
+    }
+  }
+
+ private:
+  struct device {
+    vec<std::int64_t> busy_until;  ///< by place: when the last work of its subtree ends
+  };
+
+  static void add(std::int64_t& sum, std::int64_t& until, std::int64_t begin,
+                  std::int64_t end) noexcept {
+    sum = add_saturated(sum, elapsed(larger(begin, until), end));
+    until = end;
+  }
+
+  /// Where a device has its own times, from the moment on at which there are several.
+  std::size_t position_of(std::uint32_t on) {
+    if (devices_.empty()) {
+      device_busy first{to_->only_device, vec<std::int64_t>(places(), 0)};
+      for (std::size_t i = 0; i < places(); ++i) first.ns[i] = to_->times[i].busy_ns;
+      add_device(std::move(first), busy_until_);
+    }
+    std::size_t at = 0;
+    while (at < to_->devices.size() && to_->devices[at].device != on) ++at;
+    if (at == devices_.size())
+      add_device({on, vec<std::int64_t>(places(), 0)}, vec<std::int64_t>(places(), lost_time));
+    return at;
+  }
+
+  void add_device(device_busy busy, vec<std::int64_t> until) {
+    to_->devices.reserve(to_->devices.size() + 1);
+    devices_.push_back({std::move(until)});
+    to_->devices.push_back(std::move(busy));
+  }
+
+  subtree_sums* to_;
+  vec<std::uint32_t> parents_;
+  vec<std::int64_t> in_use_;      ///< device memory, bytes
+  vec<std::int64_t> busy_until_;  ///< on any device
+  vec<device> devices_;           ///< as subtree_sums::devices
+  bool any_ = false;
+};
+
+/// Adds device records, joined to their nodes, to sums. Records of one kind come in the order of
+/// their begins; what comes late is in all sums, and in the busy time as far as it ends later.
+/// Threads: one at a time.
+class device_summing {
+ public:
+  static constexpr std::size_t most_devices = 64;
+
+  explicit device_summing(device_sums& to)
+      : to_(&to), by_node_(to.by_node), by_family_(to.by_family) {
+    add_node(root_node, 0);
+  }
+  device_summing(device_summing const&) = delete;
+  device_summing& operator=(device_summing const&) = delete;
+
+  /// The next node of the tree, below an earlier one. Nodes with one parent and one name number
+  /// are a family.
+  void add_node(std::uint32_t parent, std::uint32_t name) {
+    to_->nodes.reserve(nodes() + 1);  // all room first: without memory nothing is added
+    to_->family_of_node.reserve(nodes() + 1);
+    by_node_.make_room_for_place();
+    by_family_.make_room_for_place();
+    if (!families_.make_room()) out_of_memory();
+    auto const node = static_cast<std::uint32_t>(to_->nodes.size());
+    to_->nodes.emplace_back();
+    by_node_.add_place(parent);
+    std::uint32_t family = 0;
+    if (node != root_node) {
+      std::uint64_t const key =
+          std::uint64_t{to_->family_of_node[parent]} << 32 | std::uint64_t{name};
+      std::uint32_t& known = families_[key];
+      if (known == 0) {
+        known = static_cast<std::uint32_t>(by_family_.places());
+        by_family_.add_place(to_->family_of_node[parent]);
+      }
+      family = known;
+    } else {
+      by_family_.add_place(0);
+    }
+    to_->family_of_node.push_back(family);
+  }
+  std::size_t nodes() const noexcept { return to_->nodes.size(); }
+
+  /// How many multiprocessors a device has, for the use that its kernels make of it.
+  void describe_device(std::uint32_t device, std::uint32_t multiprocessors) noexcept {
+    if (device < most_devices) multiprocessors_[device] = multiprocessors;
+  }
+
+  /// Units: of time: any, the sums of all launches have it.
+  void add_launches(std::uint32_t node, std::uint64_t launches, std::int64_t duration) noexcept {
+    device_work& work = of(node);
+    work.launches += launches;
+    work.launch_ns = add_saturated(work.launch_ns, duration);
+  }
+
+  /// Without memory it throws, as the others do, and the record is in no sum.
+  void add(kernel_record const& kernel) {
+    std::int64_t const duration = elapsed(kernel.begin, kernel.end);
+    bool const captured = kernel.captured_by != no_node && kernel.captured_by != kernel.node;
+    std::size_t const graph = captured ? position_of_captured(kernel) : 0;
+    make_room_for_busy(kernel.begin, kernel.end, kernel.device);
+    add_to_name(kernel, duration);
+    device_work& work = of(kernel.node);
+    ++work.kernels;
+    work.kernel_ns = add_saturated(work.kernel_ns, duration);
+    add_busy(kernel.node, kernel.begin, kernel.end, kernel.device);
+    if (!captured) return;
+    graph_kernel_sums& sums = to_->graph_kernels[graph];
+    ++sums.kernels;
+    sums.kernel_ns = add_saturated(sums.kernel_ns, duration);
+  }
+
+  void add(copy_record const& copy) {
+    make_room_for_busy(copy.begin, copy.end, copy.device);
+    device_work& work = of(copy.node);
+    ++work.copies;
+    work.copy_ns = add_saturated(work.copy_ns, elapsed(copy.begin, copy.end));
+    bytes_of(work, copy.kind) += copy.bytes;
+    add_busy(copy.node, copy.begin, copy.end, copy.device);
+  }
+
+  void add(synchronization_record const& wait) noexcept {
+    if (wait.kind == synchronization_kind::stream_wait_event) return;  // the host does not wait
+    device_work& work = of(wait.node);
+    ++work.synchronizations;
+    work.synchronization_ns = add_saturated(work.synchronization_ns, elapsed(wait.begin, wait.end));
+  }
+
+  /// A release ends the life of an allocation, and so does an allocation at an address that is
+  /// still in use, because its release was lost.
+  void add(memory_record const& record) {
+    if (record.allocates != 0 && !live_.make_room()) out_of_memory();
+    allocation ended;
+    if (allocation const* const live = live_.find(record.address)) {
+      ended = *live;
+      live_.erase(record.address);
+      if (is_device_memory(ended.kind)) {
+        by_node_.release(ended.node, ended.bytes);
+        by_family_.release(to_->family_of_node[ended.node], ended.bytes);
+      }
+    }
+    device_work& work = of(record.node);
+    if (record.allocates == 0) {
+      ++work.releases;
+      work.released_bytes += record.bytes == 0 ? ended.bytes : record.bytes;
+      return;
+    }
+    ++work.allocations;
+    work.allocated_bytes += record.bytes;
+    std::uint32_t const node = known(record.node);
+    live_[record.address] = {record.bytes, node, record.kind};
+    if (!is_device_memory(record.kind)) return;
+    by_node_.allocate(node, record.bytes);
+    by_family_.allocate(to_->family_of_node[node], record.bytes);
+  }
+
+  /// Fills in what is known only at the end. Units: `launch_unit` in ns.
+  void finish(double launch_unit) {
+    for (device_work& work : to_->nodes)
+      work.launch_ns = whole_ns(static_cast<double>(work.launch_ns) * launch_unit);
+    // Those whose first record found no memory.
+    to_->kernels.keep_if([](kernel_sums const& each) { return each.count != 0; });
+    to_->graph_kernels.keep_if([](graph_kernel_sums const& each) { return each.kernels != 0; });
+    to_->complete = true;
+  }
+
+ private:
+  struct allocation {
+    std::uint64_t bytes = 0;
+    std::uint32_t node = root_node;
+    memory_kind kind = memory_kind::unknown;
+  };
+
+  std::uint32_t known(std::uint32_t node) const noexcept { return node < nodes() ? node : 0; }
+  device_work& of(std::uint32_t node) noexcept { return to_->nodes[known(node)]; }
+
+  void add_busy(std::uint32_t node, std::int64_t begin, std::int64_t end, std::uint32_t device) {
+    if (begin == lost_time || end <= begin) return;
+    by_node_.add_busy(known(node), begin, end, device);
+    by_family_.add_busy(to_->family_of_node[known(node)], begin, end, device);
+  }
+
+  void make_room_for_busy(std::int64_t begin, std::int64_t end, std::uint32_t device) {
+    if (begin == lost_time || end <= begin) return;
+    by_node_.make_room_for_busy(device);
+    by_family_.make_room_for_busy(device);
+  }
+
+  std::size_t position_of_captured(kernel_record const& kernel) {
+    std::uint64_t const key =
+        std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.captured_by};
+    std::uint32_t& at = graphs_[key];
+    if (at == 0) {
+      to_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
+      at = static_cast<std::uint32_t>(to_->graph_kernels.size());
+    }
+    return at - 1;
+  }
+
+  static std::uint64_t& bytes_of(device_work& work, copy_kind kind) noexcept {
+    switch (kind) {
+      case copy_kind::host_to_device:
+        return work.host_to_device_bytes;
+      case copy_kind::device_to_host:
+        return work.device_to_host_bytes;
+      case copy_kind::device_to_device:
+      case copy_kind::peer:
+        return work.device_to_device_bytes;
+      case copy_kind::set:
+        return work.set_bytes;
+      default:
+        return work.other_bytes;
+    }
+  }
+
+  kernel_sums& of_name(kernel_record const& kernel) {
+    std::uint64_t const key = std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.name};
+    std::uint32_t& at = names_[key];
+    if (at == 0) {
+      to_->kernels.emplace_back();
+      to_->kernels.back().node = known(kernel.node);
+      to_->kernels.back().name = kernel.name;
+      at = static_cast<std::uint32_t>(to_->kernels.size());
+    }
+    return to_->kernels[at - 1];
+  }
+
+  void add_to_name(kernel_record const& kernel, std::int64_t duration) {
+    kernel_sums& sums = of_name(kernel);
+    std::uint64_t const threads = std::uint64_t{kernel.block_x} * kernel.block_y * kernel.block_z;
+    std::uint64_t const blocks = std::uint64_t{kernel.grid_x} * kernel.grid_y * kernel.grid_z;
+    std::uint64_t const warps = (threads + 31) / 32;
+    if (!sums.duration.make_room(duration) || !sums.blocks.make_room(signed_bytes(blocks)))
+      out_of_memory();
+    bool const first = sums.count == 0;
+    sums.block_threads_min = first ? threads : smaller(sums.block_threads_min, threads);
+    sums.block_threads_max = larger(sums.block_threads_max, threads);
+    ++sums.count;
+    sums.warps += warps;
+    if (kernel.begin != lost_time) sums.duration.add(duration);
+    sums.blocks.add(signed_bytes(blocks));
+    sums.registers = larger(sums.registers, std::uint32_t{kernel.registers});
+    sums.static_shared_bytes =
+        larger(sums.static_shared_bytes, std::uint32_t{kernel.static_shared_bytes});
+    sums.dynamic_shared_bytes = larger(sums.dynamic_shared_bytes, kernel.dynamic_shared_bytes);
+    double const used = static_cast<double>(smaller(warps, std::uint64_t{4})) / 4.0;
+    double filled = -1.0;  // part of the device's multiprocessors; unknown
+    if (kernel.device < most_devices && multiprocessors_[kernel.device] != 0) {
+      double const part =
+          static_cast<double>(blocks) / static_cast<double>(multiprocessors_[kernel.device]);
+      filled = part < 1.0 ? part : 1.0;
+    }
+    add_use(sums.by_time, static_cast<double>(duration), used, filled);
+    add_use(sums.by_count, 1.0, used, filled);
+  }
+
+  static void add_use(kernel_sums::use& to, double weight, double used, double filled) noexcept {
+    to.weight += weight;
+    to.sm += weight * used;
+    if (filled < 0.0) return;
+    to.placed_weight += weight;
+    to.gpu += weight * used * filled;
+  }
+
+  device_sums* to_;
+  subtree_sweep by_node_;
+  subtree_sweep by_family_;
+  number_map<std::uint32_t> families_;  ///< by family above and name
+  number_map<std::uint32_t> graphs_;    ///< by launching and capturing node: position + 1
+  number_map<std::uint32_t> names_;     ///< by node and name: position + 1
+  number_map<allocation> live_;         ///< by address
+  std::uint32_t multiprocessors_[most_devices] = {};
+};
+
+}  // namespace detail
+STRATA_END
+STRATA_DETAIL_END_CODE
+
+#endif  // STRATA_PROFILE_DEVICE_SUMMING_HPP
