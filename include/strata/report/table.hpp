@@ -222,8 +222,8 @@ inline void write_ranges(text_writer& out, report_input const& input,
   legend += ranges.legend();
   constexpr std::size_t wide = 240;  // all columns, with names of usual length
   if (table.dropped() > 0 && usable_width(options) < wide)
-    legend += count_text(table.dropped()) + (table.dropped() == 1 ? " more column: COLUMNS=240. "
-                                                                  : " more columns: COLUMNS=240. ");
+    legend += "COLUMNS=240 shows " + count_text(table.dropped()) +
+              (table.dropped() == 1 ? " more column. " : " more columns. ");
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
 }
