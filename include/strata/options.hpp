@@ -46,8 +46,8 @@ struct options {
   std::uint32_t keep = 0;
   /// `attach=window`: CUPTI is in the process during windows only, where it may go: it comes when
   /// one begins and goes when it ends; it stays where it saw CUDA graphs, which may fail without
-  /// it. Requires: no other thread makes or destroys CUDA graphs when it comes, as at the start of
-  /// a session.
+  /// it, or other threads that call the driver. Requires: no other thread makes or destroys CUDA
+  /// graphs when it comes, as at the start of a session.
   bool attach_in_window = false;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =

@@ -200,7 +200,7 @@ TEST_CASE("what keeps CUPTI from coming is told with the window, and the next on
   CHECK(nothing_of_cupti());
 }
 
-TEST_CASE("windows come and go beside threads that launch") {
+TEST_CASE("windows come and go beside threads that launch, and CUPTI stays") {
   work_folder const files;
   attached s(attached::on_touch(files));
   std::atomic<bool> go_on{true};
@@ -218,9 +218,11 @@ TEST_CASE("windows come and go beside threads that launch") {
     CAPTURE(number);
     window(s, files / "now", number, [&] { s.step(number); });
     CHECK(s.has_kernels(number, number));
+    CHECK(fake_subscribed() == 1);
   }
   go_on.store(false);
   for (std::thread& t : all) t.join();
+  window(s, files / "now", 6, [&] { s.step(6); });
   s.stop();
   CHECK(nothing_of_cupti());
   CHECK(fake_misuse_count() == 0);

@@ -58,7 +58,7 @@ class activity_collector {
   /// As cupti_client::attach; what the session has recorded stays.
   status attach(traced_kinds const& chosen) {
     chosen_ = chosen;
-    return cupti_.attach(&handle);
+    return cupti_.attach(&handle, detail::recorder::instance().of_this_thread());
   }
 
   /// Between windows: CUPTI goes where it may, as cupti_client::step_aside. Requires: no window is
@@ -340,6 +340,7 @@ class activity_collector {
       return;
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
+    cupti_.saw_caller(own);
     detail::capture_guard::saw(call.context);
     std::uint32_t const session = session_.load(detail::memory_order_relaxed);
     if (is_work(kind)) detail::thread_contexts::saw(call.context, session);

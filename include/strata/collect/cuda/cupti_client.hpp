@@ -34,9 +34,12 @@ class cupti_client {
   }
 
   /// Becomes CUPTI's subscriber, unless it is, and begins to follow graph nodes; callbacks go to
-  /// `handler`. Errors: unavailable (no driver, device, libcupti), busy (another subscriber).
+  /// `handler`. `thread`: the calling one, as `saw_caller` is told.
+  /// Errors: unavailable (no driver, device, libcupti), busy (another subscriber).
   /// Source: cuptiSubscribe, cuptiEnableCallback.
-  status attach(cupti::callback_function* handler) {
+  status attach(cupti::callback_function* handler, void const* thread) {
+    thread_.store(thread, memory_order_relaxed);
+    others_call_.store(false, memory_order_relaxed);
     handler_.store(handler);  // its thread_local objects are those of this session's module
     if (process_ != 0 && !in_own_process()) {
       return {errc::unavailable,
@@ -106,6 +109,12 @@ class cupti_client {
     if (!saw_graphs()) saw_graphs_.store(true, memory_order_relaxed);
   }
 
+  /// This thread called the driver. Threads: any.
+  STRATA_DETAIL_ALWAYS_INLINE void saw_caller(void const* thread) noexcept {
+    if (thread != thread_.load(memory_order_relaxed) && !others_call_.load(memory_order_relaxed))
+      others_call_.store(true, memory_order_relaxed);
+  }
+
   /// The next call of `step_aside` is the first again, and what changes graphs is not followed yet.
   void begin_session() noexcept {
     waited_for_graphs_ = false;
@@ -130,9 +139,11 @@ class cupti_client {
   /// Takes CUPTI out of the process, since its mere presence costs 16 % of each launch, and 0.2 us
   /// for each node of a CUDA graph that is launched (H200, CUDA 13.0). It stays where it
   /// saw graphs, which may fail when they are launched without it (llama.cpp: "unspecified launch
-  /// failure"), in modules whose NVTX it serves, and for its profiler. Source: cuptiFinalize.
+  /// failure"), where other threads called the driver since `attach` (a thread that is not
+  /// scheduled while it launches may crash in CUPTI after it), in modules whose NVTX it serves, and
+  /// for its profiler. Source: cuptiFinalize.
   void let_go() {
-    if (library_->api.finalize == nullptr || keeps_cupti_ || saw_graphs() || !may_let_go()) return;
+    if (library_->api.finalize == nullptr || keeps_cupti_ || is_in_use() || !may_let_go()) return;
     if (!capture_guard::exclusive(capture_guard::patience / 10)) return;
     hold_.store(hold::leaving);
     int version = 0;
@@ -160,7 +171,7 @@ class cupti_client {
     hold leaving = hold::leaving;
     if (is_place && may_let_go() && hold_.compare_exchange_strong(leaving, hold::going)) {
       buffers_.set_attached(false);
-      bool const gone = !saw_graphs() && library_->api.finalize() == cupti::result::success;
+      bool const gone = !is_in_use() && library_->api.finalize() == cupti::result::success;
       buffers_.set_attached(!gone);
       gone ? buffers_.detach(call.correlation_id) : stay();
       hold_.store(gone ? hold::none : hold::subscribed);
@@ -181,6 +192,10 @@ class cupti_client {
   static bool changes_graphs(api_kind kind) noexcept { return kind == api_kind::graph_change; }
   static bool launches_graphs(api_kind kind) noexcept { return kind == api_kind::graph_launch; }
   static bool is_no_capture(api_kind kind) noexcept { return !is_capture(kind); }
+
+  bool is_in_use() const noexcept {
+    return saw_graphs() || others_call_.load(memory_order_relaxed);
+  }
 
   /// CUPTI was about to go, and does not.
   void stay() {
@@ -262,6 +277,8 @@ class cupti_client {
   bool guards_graphs_ = false;
   bool waited_for_graphs_ = false;
   atomic<bool> saw_graphs_{false};
+  atomic<void const*> thread_{nullptr};  // that attached last
+  atomic<bool> others_call_{false};      // since then
   activity_buffers& buffers_ = activity_buffers::instance();
 };
 
