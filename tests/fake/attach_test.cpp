@@ -204,19 +204,27 @@ TEST_CASE("windows come and go beside threads that launch, and CUPTI stays") {
   work_folder const files;
   attached s(attached::on_touch(files));
   std::atomic<bool> go_on{true};
+  std::atomic<std::uint64_t> launched{0};
   std::vector<std::thread> all;
   for (std::uint32_t t = 0; t < 3; ++t) {
     all.emplace_back([&, t] {
       while (go_on.load()) {
         STRATA_RANGE("worker");
         launch("beside", 20 + t, 10);
+        launched.fetch_add(1);
         std::this_thread::yield();
       }
     });
   }
   for (int number = 1; number <= 5; ++number) {
     CAPTURE(number);
-    window(s, files / "now", number, [&] { s.step(number); });
+    window(s, files / "now", number, [&] {
+      STRATA_STEP();
+      STRATA_RANGE("work");
+      for (int i = 0; i < number; ++i) launch();
+      std::uint64_t const begin = launched.load();
+      while (launched.load() < begin + 20) std::this_thread::yield();
+    });
     CHECK(s.has_kernels(number, number));
     CHECK(fake_subscribed() == 1);
   }
