@@ -39,17 +39,18 @@ inline what_if without_gaps(std::size_t row) noexcept {
 
 namespace detail {
 
-/// What the cure of a finding would change at most; false where no time of a part follows from it.
-inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary const& steps,
-                    what_if& made) noexcept {
+/// What the cure of a finding would change of one of its ranges at most; false where no time of a
+/// part follows from it.
+inline bool cure_of(finding_part part, finding_range const& of, vec<range_row> const& rows,
+                    steps_summary const& steps, what_if& made) noexcept {
   made = what_if();
   made.row = of.row;
-  made.below = of.part == finding_part::kernels_below;
+  made.below = part == finding_part::kernels_below;
   if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
   range_row const& row = rows[of.row];
   double const kernels = steps.per_step(
       static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
-  switch (of.part) {
+  switch (part) {
     case finding_part::none:
       return false;
     case finding_part::kernels:
@@ -78,12 +79,6 @@ inline bool cure_of(finding const& of, vec<range_row> const& rows, steps_summary
   return true;
 }
 
-/// What a step of `now` ns gains without this finding: the most where that is not predicted.
-inline double gain_of(finding const& of, double now) noexcept {
-  double const gain = now - of.predicted_step_ns;
-  return gain >= 0.0 ? gain : of.cost_ns_per_step;
-}
-
 }  // namespace detail
 
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
@@ -96,29 +91,36 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
                            steps_summary const& steps, vec<what_if> const& changes) {
   detail::step_replay replay(source, folded, steps);
   vec<double> made;
-  for (what_if const& each : changes) made.push_back(replay.step_ns(each));
+  for (what_if const& change : changes) made.push_back(replay.step_ns(vec<what_if>(1, change)));
   return made;
 }
 
-/// Fills `predicted_step_ns` of the findings: the step without this one alone. It is
-/// no shorter than the cost of the finding says. Orders them by what the step gains, and by their
-/// cost where that is not predicted or the same.
+/// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
+/// together. It is no shorter than the cost of the finding says. Orders them by what the step
+/// gains, and by their cost where that is the same.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
   if (findings.empty()) return;
   detail::step_replay replay(source, folded, steps);
   double const now = steps.typical_ns();
-  for (finding& each : findings) {
-    what_if change;
-    if (!detail::cure_of(each, folded.rows(), steps, change)) continue;
-    double const then = replay.step_ns(change);
+  for (finding& cause : findings) {
+    vec<what_if> changes;
+    for (finding_range const& range : cause.ranges) {
+      what_if change;
+      if (detail::cure_of(cause.part, range, folded.rows(), steps, change))
+        changes.push_back(change);
+    }
+    if (changes.empty()) continue;
+    double const then = replay.step_ns(changes);
     if (then >= 0.0)
-      each.predicted_step_ns =
-          detail::smaller(now, detail::larger(then, now - each.cost_ns_per_step));
+      cause.predicted_step_ns =
+          detail::smaller(now, detail::larger(then, now - cause.cost_ns_per_step));
   }
   findings.sort([now](finding const& a, finding const& b) {
-    double const of_a = detail::gain_of(a, now), of_b = detail::gain_of(b, now);
-    return of_a != of_b ? of_a > of_b : a.cost_ns_per_step > b.cost_ns_per_step;
+    double const gain_of_a = a.gain_ns(now);
+    double const gain_of_b = b.gain_ns(now);
+    if (gain_of_a != gain_of_b) return gain_of_a > gain_of_b;
+    return a.cost_ns_per_step > b.cost_ns_per_step;
   });
 }
 

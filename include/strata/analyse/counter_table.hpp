@@ -24,6 +24,13 @@ STRATA_BEGIN
 /// The values of a counter_set for every row of a call tree, in its order. Values counted in passes
 /// are of one step: its calls of a range can be more or fewer than in a timed step.
 struct counter_table {
+  /// A share of a peak that no device reaches: units, clocks or work differ.
+  struct share_above_peak {
+    std::size_t row;
+    std::size_t metric;
+    double percent;
+  };
+
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
   std::string name;  ///< of the counter_set
@@ -39,12 +46,21 @@ struct counter_table {
   vec<counter_cell> values;  ///< see at()
   /// By row: how its own work differed between the counting steps; position in `notes`.
   vec<std::uint32_t> work;
+  /// By row and scope: why what was counted is other work than what was timed; position in `notes`,
+  /// 0 where it is the same.
+  vec<std::uint32_t> other_work;
+  vec<share_above_peak> above_peak;  ///< whose cells are empty
   std::size_t rows = 0;
 
   counter_cell const& at(std::size_t row, std::size_t metric, counter_scope scope) const noexcept {
     return values[(row * metrics.size() + metric) * 2 + static_cast<std::size_t>(scope)];
   }
   std::string const& note(counter_cell const& cell) const noexcept { return notes[cell.note]; }
+  /// Whether the counts of a row are of the work that its times are of.
+  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
+    std::size_t const place = row * 2 + static_cast<std::size_t>(scope);
+    return place >= other_work.size() || other_work[place] == 0;
+  }
 
   /// Position of a metric, or none.
   std::size_t find(std::string_view key) const noexcept {
@@ -95,8 +111,13 @@ class counter_table_builder {
     vec<std::uint32_t> every;
     while (every.size() < counted_.passes_done)
       every.push_back(static_cast<std::uint32_t>(every.size()));
-    for (std::size_t row = 0; row < rows_.size(); ++row)
-      table_.work.push_back(note(work_.of(row, counter_scope::self, every).text()));
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      pass_agreement::verdict const own = work_.of(row, counter_scope::self, every);
+      table_.work.push_back(note(own.text()));
+      table_.other_work.push_back(note(why_other_work(rows_[row].self, own)));
+      table_.other_work.push_back(
+          note(why_other_work(rows_[row].total, work_.of(row, counter_scope::total, every))));
+    }
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       make_cells(row, counter_scope::total);
       make_cells(row, counter_scope::self);
@@ -170,6 +191,25 @@ class counter_table_builder {
     }
   }
 
+  /// Why the counting steps did other work than the timed ones; empty where it is the same.
+  std::string why_other_work(device_work const& timed,
+                             pass_agreement::verdict const& counted) const {
+    constexpr double tolerance = 0.1;  // of the launches: decoding varies a little
+    if (counted.what == pass_agreement::kind::unknown || timed.launches == 0) return {};
+    if (counted.foreign != 0)
+      return sentence("launches of other threads are counted with it and timed elsewhere: ")
+             << counted.foreign;
+    double const steps = static_cast<double>(table_.timed_steps);
+    double const launches = static_cast<double>(timed.launches) / steps;
+    bool const fewer = counted.launches_max < (1.0 - tolerance) * launches;
+    if (!fewer && counted.launches_min <= (1.0 + tolerance) * launches) return {};
+    return sentence("a counted step launched ")
+           << counted.launches_max << ", a timed one " << fixed_string(launches, 1);
+  }
+
+  /// Shares of a peak up to this are rounding and clocks; units: %.
+  static constexpr double most_share = 105.0;
+
   /// Requires: results_ of the row and scope.
   counter_cell make_cell(std::size_t row, std::size_t at, counter_scope scope) {
     pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[at].passes);
@@ -177,7 +217,17 @@ class counter_table_builder {
     if (why.empty() && work.what == pass_agreement::kind::inconsistent) why = work.text();
     if (why.empty() && !is_finite(results_[at])) why = "a divisor is 0";
     if (!why.empty()) return {no_value, note(why)};
-    return {results_[at], note(remarks(row, at, scope, work))};
+    counter_metric const& metric = table_.metrics[at];
+    bool const by_time = metric.method == counter_method::counted_and_timed;
+    if (by_time && !table_.is_timed_work(row, scope))
+      return {no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
+    if (by_time && metric.unit == "%" && results_[at] > most_share) {
+      table_.above_peak.push_back({row, at, results_[at]});
+      return {no_value, note("above 100 %: units, clocks or the work of the steps differ")};
+    }
+    std::uint32_t const remark = note(remarks(row, at, scope, work));
+    bool const rounded = by_time && metric.unit == "%" && results_[at] > 100.0;
+    return {rounded ? 100.0 : results_[at], remark};
   }
 
   /// The reason where an input has no value. An optional input that the chip has, but that was not
@@ -287,7 +337,8 @@ class counter_table_builder {
     if (from.time) add(time_remark(rows_[row].host.count(), metric.method));
     bool const share = metric.unit == "%" && metric.method == counter_method::counted_and_timed;
     if (share && results_[at] > 100.0)
-      add("above 100: the counted step differs from the timed ones in work or clocks");
+      add(sentence("100 for ") << fixed_string(results_[at], 1)
+                               << ": the clocks of counted and timed steps differ");
     return text;
   }
 

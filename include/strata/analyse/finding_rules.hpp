@@ -37,27 +37,25 @@ class finding_rules : private kernel_rules {
   /// launch-bound, wait-in-step, allocation-in-step, host-work and, outside of ranges,
   /// gap-between-ranges.
   bool idle(finding_rule const& by) {
-    std::size_t found = 0;
     bool const host = by.cause == idle_cause::host_work;
-    for (idle_time const& each : in_.steps.idle) {
-      if (each.cause != by.cause || !is_dear(each.ns) || found == most_of_a_rule) continue;
-      if (host && by.apart != (each.row == 0)) continue;
-      if (by.cause == idle_cause::launch && launches_graphs(each.row)) continue;
-      ++found;
-      range_row const& row = rows_[each.row];
-      finding& made = add(by, each.row, each.ns, idle_title(each, row));
-      prove(made, "gpu_idle_ns", each.ns, "ns");
-      prove(made, "gaps", each.gaps, "");
-      double const kernels = per_step(each.row, row.self.kernels);
+    for (idle_time const& idle : in_.steps.idle) {
+      if (idle.cause != by.cause || !is_worth(idle.ns)) continue;
+      if (host && by.apart != (idle.row == 0)) continue;
+      if (by.cause == idle_cause::launch && launches_graphs(idle.row)) continue;
+      range_row const& row = rows_[idle.row];
+      finding& made = add(by, idle.row, idle.ns, idle_title(idle, row));
+      prove(made, "gpu_idle_ns", idle.ns, "ns");
+      prove(made, "gaps", idle.gaps, "");
+      double const kernels = per_step(idle.row, row.self.kernels);
       if (by.cause == idle_cause::launch && kernels > 0.0) {
         prove(made, "kernels_self", kernels, "");
-        prove(made, "gpu_kernel_self_ns", per_step(each.row, row.self.kernel_ns), "ns");
-        prove(made, "launch_self_ns", per_step(each.row, row.self.launch_ns), "ns");
+        prove(made, "gpu_kernel_self_ns", per_step(idle.row, row.self.kernel_ns), "ns");
+        prove(made, "launch_self_ns", per_step(idle.row, row.self.launch_ns), "ns");
       } else if (by.cause == idle_cause::wait) {
-        prove(made, "synchronizations", per_step(each.row, row.self.synchronizations), "");
+        prove(made, "synchronizations", per_step(idle.row, row.self.synchronizations), "");
       } else if (by.cause == idle_cause::allocation) {
-        prove(made, "allocations", per_step(each.row, row.self.allocations), "");
-        prove(made, "allocated_bytes", per_step(each.row, row.self.allocated_bytes), "B");
+        prove(made, "allocations", per_step(idle.row, row.self.allocations), "");
+        prove(made, "allocated_bytes", per_step(idle.row, row.self.allocated_bytes), "B");
       }
     }
     return true;
@@ -68,7 +66,7 @@ class finding_rules : private kernel_rules {
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
   std::string idle_title(idle_time const& each, range_row const& row) const {
-    std::string const idle = sentence("the GPU is idle for ")
+    std::string const idle = sentence("The GPU is idle for ")
                              << time(each.ns) << " of a step while ";
     double const kernels = per_step(each.row, row.self.kernels);
     switch (each.cause) {
@@ -92,7 +90,6 @@ class finding_rules : private kernel_rules {
 
   /// pageable-copy and, from and to pinned memory, copy-in-step.
   bool copies(finding_rule const& by) {
-    std::size_t found = 0;
     // Idle time belongs to the largest copies of a range, which stand first.
     vec<double> idle(rows_.size(), 0.0);
     for (idle_time const& each : in_.steps.idle)
@@ -101,9 +98,9 @@ class finding_rules : private kernel_rules {
       double const cost = each.alone_ns + idle[each.row];
       idle[each.row] = 0.0;
       if (each.pageable != by.apart) continue;
-      if (!is_dear(cost) || found++ == most_of_a_rule) continue;
+      if (!is_worth(cost)) continue;
       finding& made = add(by, each.row, cost,
-                          sentence("the host copies ")
+                          sentence("The host copies ")
                               << bytes_text(each.bytes)
                               << (each.to_device ? " to the GPU in " : " from the GPU in ")
                               << count(each.count, "copy", "copies")
@@ -137,11 +134,11 @@ class finding_rules : private kernel_rules {
     std::size_t dearest = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (little[i] > little[dearest]) dearest = i;
-      if (little[i] > 0.0) explained_[i] += cost;
+      if (little[i] > 0.0) judge_.claim(i, cost);
     }
     finding& made =
         add(by, dearest, cost,
-            sentence("kernels of ") << streams << " streams run one after the other, each on "
+            sentence("Kernels of ") << streams << " streams run one after the other, each on "
                                     << percent(filled / all) << " of the SMs");
     prove(made, "streams", static_cast<double>(streams), "");
     prove(made, "gpu_kernel_ns", all, "ns");
@@ -151,25 +148,46 @@ class finding_rules : private kernel_rules {
 
   // --- numbers to doubt ---
 
+  /// Operations of a step in a range with those below it, of all pipes; NaN where the tensor cores
+  /// worked on formats that were not counted.
+  double counted_flops(std::size_t row) const noexcept {
+    double const plain = counted_value(in_.counters, row, "flop");
+    double const fp32 = counted_value(in_.counters, row, "flop_fp32");
+    double const tensor = tensor_flops(row, counter_scope::total);
+    double const busy = in_.roofline.limits[row].use(gpu_unit::tensor);
+    constexpr double idle = 0.02;  // use: a kernel without products has some on an H200
+    if (busy > idle && !(tensor > 0.0)) return not_a_number;
+    return (known(plain) ? plain : fp32) + (known(tensor) ? tensor : 0.0);
+  }
+  bool is_below(std::size_t row, vec<std::size_t> const& above) const noexcept {
+    for (std::size_t const other : above)
+      if (is_in(row, other)) return true;
+    return false;
+  }
+
   bool declared_work(finding_rule const& by) {
+    constexpr double more = 1.25;
+    constexpr double fewer = 0.8;
+    vec<std::size_t> found;
     for (std::size_t row = 1; row < rows_.size(); ++row) {
       double const declared = per_step(row, rows_[row].flops);
-      double const counted =
-          counted_value(in_.counters, row, "flop_fp32") + tensor_flops(row, counter_scope::total);
-      if (!(declared > 0.0) || !known(declared) || !known(counted)) continue;
-      // What is missing may be of a format that was not counted.
-      if (counted < declared && !known(counted_value(in_.counters, row, "tensor_fp8")) &&
-          counted_value(in_.counters, row, "tensor_instructions") != 0.0)
+      double const counted = counted_flops(row);
+      if (!(declared > 0.0) || !known(declared) || !known(counted) || is_below(row, found))
         continue;
-      double const ns = in_.roofline.limits[row].time_ns;
-      if (!is_dear(ns) || (counted < 1.25 * declared && counted > 0.8 * declared)) continue;
-      bool const more = counted > declared;
-      finding& made =
-          add(by, row, more ? ns * (1.0 - declared / counted) : 0.0,
-              sentence("the range counts ") << fixed_string(counted / declared, 2)
-                                            << " times the operations that it declares");
+      range_limit const& load = in_.roofline.limits[row];
+      double const part = declared / counted;
+      if (!is_worth(load.time_ns) || (part > 1.0 / more && part < 1.0 / fewer)) continue;
+      double const least = load.roof_ns * part / reachable_use;
+      double const gain = smaller(load.time_ns * (1.0 - part), load.time_ns - least);
+      if (part < 1.0 && !is_worth(gain)) continue;
+      found.push_back(row);
+      finding& made = add(by, row, part < 1.0 ? gain : 0.0,
+                          sentence("Measured ") << fixed_string(counted / declared, 2)
+                                                << " times the declared operations");
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
+      for (std::size_t other = row; part < 1.0 && other < rows_.size(); ++other)
+        if (is_in(other, row)) judge_.claim(other, in_.roofline.own[other].time_ns * (1.0 - part));
     }
     return true;
   }
@@ -200,7 +218,7 @@ class finding_rules : private kernel_rules {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
       roofline_point const& each = *above[i];
-      std::string title = sentence("the range is above its roof, ")
+      std::string title = sentence("The range is above its roof, ")
                           << percent(each.time_at_roof_ns / each.time_ns) << " of " << each.level
                           << "'s or of its operations', from " << to_string(each.evidence)
                           << " work: this is no result";
@@ -212,21 +230,17 @@ class finding_rules : private kernel_rules {
       prove(made, "gpu_busy_ns", each.time_ns, "ns");
     }
     if (in_.counters == nullptr) return true;
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < in_.counters->metrics.size() && found < most_of_a_rule; ++i) {
-      counter_metric const& metric = in_.counters->metrics[i];
-      if (metric.unit != "%") continue;
-      for (std::size_t row = 0; row < in_.counters->rows && row < rows_.size(); ++row) {
-        double const value = in_.counters->at(row, i, counter_scope::total).value;
-        if (!(value > 105.0) || !is_dear(in_.roofline.limits[row].time_ns)) continue;
-        std::string title = sentence(metric.key)
-                            << " is " << fixed_string(value, 0) << " %: this is no result";
-        if (metric.key == "hbm_of_peak") title += cleared_by_driver(row);
-        finding& made = add(by, row, 0.0, std::move(title));
-        metric_entry_evidence(made, metric.key, value);
-        ++found;
-        break;
-      }
+    vec<std::size_t> said;  // metrics
+    for (counter_table::share_above_peak const& share : in_.counters->above_peak) {
+      if (said.size() == most_of_a_rule || said.contains(share.metric)) continue;
+      if (!is_dear(in_.roofline.limits[share.row].time_ns)) continue;
+      said.push_back(share.metric);
+      std::string_view const key = in_.counters->metrics[share.metric].key;
+      std::string title = sentence(key)
+                          << " would be " << fixed_string(share.percent, 0) << " %: no result";
+      if (key == "hbm_of_peak") title += cleared_by_driver(share.row);
+      finding& made = add(by, share.row, 0.0, std::move(title));
+      metric_entry_evidence(made, key, share.percent);
     }
     return true;
   }
@@ -261,7 +275,7 @@ class finding_rules : private kernel_rules {
     double cost_of_step = in_.steps.per_step(ns) / threads;
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
     finding& made = add(by, 0, cost_of_step,
-                        sentence("the recording itself takes ")
+                        sentence("The recording itself takes ")
                             << percent(ns / window) << " of the recorded time of its threads");
     prove(made, "own_ns", in_.steps.per_step(ns), "ns");
     return true;
@@ -271,7 +285,7 @@ class finding_rules : private kernel_rules {
     steps_summary const& steps = in_.steps;
     if (!steps.from_steps || steps.count < 3 || steps.first_ns < 3.0 * steps.p50_ns) return true;
     finding& made = add(by, 0, 0.0,
-                        sentence("the first recorded step takes ")
+                        sentence("The first recorded step takes ")
                             << time(steps.first_ns) << ", the median one " << time(steps.p50_ns));
     prove(made, "first_ns", steps.first_ns, "ns");
     prove(made, "p50_ns", steps.p50_ns, "ns");
@@ -324,18 +338,19 @@ class finding_rules : private kernel_rules {
         of.worst = i;
       }
     }
-    std::size_t said = 0;
-    for (std::size_t row = 1; row < found.size() && said < most_of_a_rule; ++row) {
+    vec<std::size_t> said;
+    for (std::size_t row = 1; row < found.size(); ++row) {
       double cost = found[row].cost;
       if (has_device_work()) cost = smaller(cost, idle_of_host(row));
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
-      ++said;
+      if (is_below(row, said)) continue;  // it is that range's idle time
+      said.push_back(row);
       range_row const& worst = in_.by_index[found[row].worst];
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));
       auto const p95 = static_cast<double>(worst.host.quantile(0.95));
       bool const one = worst.path == rows_[row].path;
       finding& made = add(by, row, cost,
-                          sentence("calls of ")
+                          sentence("Calls of ")
                               << (one ? "one range" : worst.path) << " differ: the median takes "
                               << time(p50) << ", one of twenty more than " << time(p95));
       prove(made, "host_p50_ns", p50, "ns");
@@ -348,17 +363,26 @@ class finding_rules : private kernel_rules {
   // --- the sentence above all ---
 
   std::string bound() const {
+    constexpr double gpu_bound = 0.7;  // of the time
     steps_summary const& steps = in_.steps;
     if (!in_.source.traced) return longest_on_host();
-    if (!has_device_work()) return "the GPU had nothing to do";
-    double const busy = steps.active_ns > 0.0 ? steps.active_busy_ns / steps.active_ns : 0.0;
+    if (!has_device_work()) return "The GPU had nothing to do.";
+    // Work that overlaps the next step's is no part of this one.
+    double const busy =
+        steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / steps.active_ns) : 0.0;
     std::string const whole = steps.from_steps ? "step" : "run";
-    if (busy >= 0.7) return bound_by_kernels(whole, busy) + rest_of_run();
+    if (busy >= gpu_bound) return bound_by_kernels(whole, busy) + rest_of_run();
     if (!steps.has_timeline)
-      return sentence(gpus()) << (in_.roofline.devices > 1 ? " are" : " is") << " busy for "
-                              << percent(busy) << " of the " << whole
-                              << ": why idle otherwise is not known, raise buffers= or log=";
+      return sentence(busy_text(whole, busy))
+             << " Why it is idle otherwise is not known: raise buffers= or log=.";
     return bound_by_host(whole, busy) + rest_of_run();
+  }
+  /// "The GPU is busy 87 % of the step."
+  std::string busy_text(std::string const& whole, double busy) const {
+    bool const many = in_.roofline.devices > 1;
+    return sentence(many ? "At least one of " : "")
+           << (many ? gpus() : std::string("The GPU")) << " is busy " << percent(busy) << " of the "
+           << whole << ".";
   }
   std::string longest_on_host() const {
     std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
@@ -385,51 +409,57 @@ class finding_rules : private kernel_rules {
     if (longest == 0) return {};
     double const rest = mean - marked;
     if (rest > most && rest > 0.1 * mean)
-      return sentence("host times only: ")
-             << part(rest) << " is in no range: mark what the program does there" << first;
-    return sentence("host times only: ")
-           << rows_[longest].path << " takes the longest by itself, " << part(most) << first;
+      return sentence("Host times only: ")
+             << part(rest) << " is in no range: mark what the program does there" << first << ".";
+    return sentence("Host times only: ")
+           << rows_[longest].path << " takes the longest by itself, " << part(most) << first << ".";
   }
   /// What the sentence leaves out: a dear first step; without steps what is before the first work
   /// on the device, and after the last.
   std::string rest_of_run() const {
     double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
-    if (in_.steps.from_steps) return in_.steps.without_first ? "; without the first step" : "";
+    if (in_.steps.from_steps) return in_.steps.without_first ? " Without the first step." : "";
     if (!(rest > 0.1)) return {};
-    return sentence("; before its first work and after its last ")
-           << percent(rest) << " of the run";
+    return sentence(" Before its first work and after its last: ")
+           << percent(rest) << " of the run.";
   }
   std::string bound_by_kernels(std::string const& whole, double busy) const {
-    std::size_t dearest = 0;
+    std::size_t longest = 0;
     auto const busy_in = [this](std::size_t row) {
       return per_step(row, rows_[row].self.kernel_ns + rows_[row].self.copy_ns);
     };
-    for (std::size_t i = 1; i < rows_.size(); ++i)
-      if (busy_in(i) > busy_in(dearest)) dearest = i;
+    for (std::size_t row = 1; row < rows_.size(); ++row)
+      if (busy_in(row) > busy_in(longest)) longest = row;
     bool const many = in_.roofline.devices > 1;
-    std::string text = sentence(gpus()) << (many ? " bound the " : " bounds the ") << whole << ": "
-                                        << (many ? "at least one" : "it") << " is busy for "
-                                        << percent(busy) << " of it";
-    if (dearest == 0) return text;
-    text += ", the longest in " + rows_[dearest].path;
-    std::string const& limit = in_.roofline.limits[dearest].text;
-    return limit.empty() ? text : sentence(text) << " (" << limit << ")";
+    std::string text = sentence("GPU-bound: ")
+                       << (many ? "at least one of " : "") << gpus() << " is busy " << percent(busy)
+                       << " of the " << whole << ".";
+    if (longest == 0) return text;
+    text += " Most time: " + rows_[longest].path;
+    std::string const& limit = in_.roofline.limits[longest].text;
+    if (!limit.empty()) text += sentence(" (") << limit << ")";
+    return text + ".";
   }
   /// Names a cause that explains half of the idle time, and none otherwise.
   std::string bound_by_host(std::string const& whole, double busy) const {
-    constexpr std::string_view what[] = {"the host's launches",
-                                         "the program's CPU work",
-                                         "waits of the host",
-                                         "allocations",
-                                         "copies",
-                                         "gaps between queued work"};
-    std::string const share = sentence(gpus()) << (in_.roofline.devices > 1 ? " are" : " is")
-                                               << " idle for " << percent(1.0 - busy) << " of ";
+    struct host_bound {
+      std::string_view name;
+      std::string_view cause;
+    };
+    constexpr host_bound bounds[] = {
+        {"Launch-bound", "waiting for kernel launches"},
+        {"CPU-bound", "while the program computes on the CPU"},
+        {"Wait-bound", "since the host waits for the GPU before it launches more"},
+        {"Allocation-bound", "while the host allocates and frees memory"},
+        {"Copy-bound", "while the host copies"},
+        {"Queue-bound", "between pieces of work that were launched already"}};
+    std::string const idle = sentence(gpus())
+                             << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
+                             << percent(1.0 - busy) << " of the " << whole;
     for (std::size_t i = 0; i < 6; ++i)
       if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * active_idle_ns())
-        return sentence(what[i]) << " bound the " << whole << ": " << share
-                                 << "it, most of that for them";
-    return sentence(share) << "the " << whole << ", for several causes";
+        return sentence(bounds[i].name) << ": " << idle << ", mostly " << bounds[i].cause << ".";
+    return sentence("Idle: ") << idle << ", for several causes.";
   }
 };
 
@@ -458,30 +488,30 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"serialised-streams",
      "remove events, the default stream and host waits between independent streams", "",
      &finding_rules::serialised_streams, finding_part::order},
-    {"few-blocks", "split the work into more blocks, or run several such kernels at a time", "",
-     &finding_rules::few_blocks, finding_part::kernels},
+    {"declared-work", "look for work that is done twice, or correct what the range declares", "",
+     &finding_rules::declared_work, finding_part::kernels_below},
+    {"fp64-by-accident", "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower",
+     "counters=findings", &finding_rules::fp64_by_accident, finding_part::kernels},
     {"uncoalesced", "let the threads of a warp access neighbouring addresses, or change the layout",
      "counters=findings", &finding_rules::uncoalesced, finding_part::kernels},
     {"register-spills", "use fewer variables a thread, __launch_bounds__, or constant indices",
      "counters=findings", &finding_rules::register_spills, finding_part::kernels},
     {"bank-conflicts", "pad or swizzle the arrays in shared memory", "counters=findings",
      &finding_rules::bank_conflicts, finding_part::kernels},
+    {"few-blocks", "split the work into more blocks, or run several such kernels at a time", "",
+     &finding_rules::few_blocks, finding_part::kernels},
     {"atomics", "reduce within warps and blocks first, or spread the atomics over addresses",
      "counters=findings", &finding_rules::atomics, finding_part::kernels},
-    {"fp32-without-tensor", "allow TF32, or use BF16: the tensor cores are many times as fast",
-     "counters=findings", &finding_rules::fp32_without_tensor, finding_part::kernels},
+    {"fp32-without-tensor", "allow TF32, or use BF16", "counters=findings",
+     &finding_rules::fp32_without_tensor, finding_part::kernels},
     {"extra-traffic", "fuse kernels, or tile so that L2 and L1 keep what is read again",
      "counters=hbm", &finding_rules::extra_traffic, finding_part::kernels},
-    {"memory-bound", "fuse neighbouring kernels, use smaller types, load 16 bytes a thread",
-     "counters=findings", &finding_rules::memory_bound, finding_part::kernels},
-    {"low-occupancy", "use smaller tiles, or fewer registers and less shared memory a block",
-     "counters=findings", &finding_rules::low_occupancy, finding_part::kernels},
     {"tail-wave", "choose tiles so that the blocks fill whole waves, or a persistent kernel",
      "counters=findings", &finding_rules::tail_wave, finding_part::kernels},
+    {"low-occupancy", "use smaller tiles, or fewer registers and less shared memory a block",
+     "counters=findings", &finding_rules::low_occupancy, finding_part::kernels},
     {"latency-bound", "keep more loads in flight: more warps, several elements a thread",
      "counters=findings", &finding_rules::latency_bound, finding_part::kernels},
-    {"declared-work", "look for work that is done twice, or correct what the range declares", "",
-     &finding_rules::declared_work, finding_part::kernels_below},
     {"varying-calls", "look at the slow calls in the trace: locks, page faults, other processes",
      "", &finding_rules::varying_calls, finding_part::none},
     {"first-step", "leave it out with warmup=1, or load modules and plans before the loop", "",
@@ -496,9 +526,12 @@ inline constexpr finding_rule finding_rules::rules[] = {
 
 inline findings_table finding_rules::run() {
   if (rows_.empty() || !(step_ns_ > 0.0)) return {};
-  for (finding_rule const& each : rules) {
-    if ((this->*each.look)(each) || each.needs.empty() || !has_device_work()) continue;
-    made_.undecided.push_back({each.id, each.needs});
+  for (finding_rule const& rule : rules) {
+    std::size_t const before = made_.findings.size();
+    bool const decided = (this->*rule.look)(rule);
+    settle(before);
+    if (!decided && !rule.needs.empty() && has_device_work())
+      made_.undecided.push_back({rule.id, std::string(rule.needs)});
   }
   made_.findings.sort(
       [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });

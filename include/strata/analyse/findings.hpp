@@ -4,8 +4,10 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/gains.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/analyse/speed_of_light.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -43,31 +45,51 @@ enum class finding_part : std::uint8_t {
   order  ///< the times in which streams wait for each other
 };
 
-/// What is wrong, and what it costs.
+/// A range that a cause is found in.
+struct finding_range {
+  std::string path;               ///< folded; "" is outside of ranges or the whole step
+  std::size_t row = 0;            ///< of the folded tree
+  double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
+};
+
+/// What is wrong, in all ranges that have it, and what it costs.
 struct finding {
-  std::string_view rule;  ///< stable id, as in docs/findings.md
-  std::string title;      ///< one sentence
-  std::string path;       ///< of the range, folded; "" is outside of ranges or the whole step
-  std::size_t row = 0;    ///< of the folded tree
+  std::string_view rule;          ///< stable id, as in docs/findings.md
+  std::string title;              ///< one sentence, of the range that it costs most in
+  std::string path;               ///< of that range
+  std::size_t row = 0;            ///< of that range
   double cost_ns_per_step = 0.0;  ///< the most that could be gained; 0: the numbers are in doubt
+  vec<finding_range> ranges;      ///< all of them, that range first
   vec<finding_evidence> evidence;
   std::string_view advice;  ///< what to try
   std::string_view needs;   ///< `counters=...` that would tell more; "" where nothing would
-  finding_part part = finding_part::none;  ///< of the range
-  /// The step without this finding alone (what_if.hpp); NaN where that is unknown.
+  finding_part part = finding_part::none;  ///< of the ranges
+  /// The step without this cause alone, in all its ranges (what_if.hpp); NaN where that is unknown.
   double predicted_step_ns = std::numeric_limits<double>::quiet_NaN();
+
+  /// What a step of `step_ns` gains: by the prediction, else the most that it could.
+  double gain_ns(double step_ns) const noexcept {
+    double const gain = step_ns - predicted_step_ns;
+    return detail::is_finite(gain) ? detail::larger(0.0, gain) : cost_ns_per_step;
+  }
+  /// Whether a step of `step_ns` would be no shorter without this cause alone: it waits for
+  /// something else meanwhile.
+  bool leaves_step(double step_ns) const noexcept {
+    constexpr double noticed = 0.01;  // of a step
+    return cost_ns_per_step > 0.0 && gain_ns(step_ns) < noticed * step_ns;
+  }
 };
 
 /// A rule that could not decide.
 struct undecided_rule {
   std::string_view rule;
-  std::string_view needs;
+  std::string needs;  ///< the keys of STRATA= that would decide
 };
 
 /// What the rules say of a profile.
 struct findings_table {
   std::string bound;      ///< one sentence: what bounds the step
-  vec<finding> findings;  ///< what gains most first
+  vec<finding> findings;  ///< one a cause, what gains most first
   vec<undecided_rule> undecided;
 };
 
@@ -120,7 +142,7 @@ inline sm_limits limits_of(std::uint32_t capability) noexcept {
 class finding_context {
  protected:
   explicit finding_context(findings_input const& input)
-      : in_(input), rows_(input.rows), explained_(input.rows.size(), 0.0) {
+      : in_(input), rows_(input.rows), judge_(input.roofline) {
     step_ns_ = input.steps.typical_ns();
     if (!input.source.environment.devices.empty()) {
       profile_device const& device = input.source.environment.devices[0];
@@ -129,8 +151,12 @@ class finding_context {
     }
   }
 
-  static constexpr double least_share = 0.01;       ///< of a step: what costs less is not said
-  static constexpr std::size_t most_of_a_rule = 4;  ///< ranges
+  /// Parts of a step. What costs less, in all its ranges together, is not said.
+  static constexpr double least_share = 0.01;
+  /// What costs less in one range does not count with the others.
+  static constexpr double least_share_of_range = 0.002;
+  /// Ranges of which a finding has the evidence; findings of doubt that a rule has.
+  static constexpr std::size_t most_of_a_rule = 4;
 
   finding& add(finding_rule const& by, std::size_t row, double cost, std::string title) {
     finding made;
@@ -144,11 +170,49 @@ class finding_context {
     made_.findings.push_back(std::move(made));
     return made_.findings.back();
   }
-  /// Of one range's kernels: what is explained is not said again by the rules further down.
-  finding& add_kernels(finding_rule const& by, std::size_t row, double cost, std::string title) {
-    explained_[row] += cost;
-    return add(by, row, cost, std::move(title));
+  /// Of one range's own kernels, whose time no later rule gains again.
+  finding& add_kernels(finding_rule const& by, std::size_t row, double gain, std::string title) {
+    judge_.claim(row, gain);
+    return add(by, row, gain, std::move(title));
   }
+
+  /// Makes one finding of what a rule added since there were `before`: one cause in several ranges.
+  void settle(std::size_t before) {
+    vec<finding> causes;
+    vec<finding> doubts;
+    for (std::size_t i = before; i < made_.findings.size(); ++i)
+      (made_.findings[i].cost_ns_per_step > 0.0 ? causes : doubts)
+          .push_back(std::move(made_.findings[i]));
+    made_.findings.resize(before);
+    for (finding& doubt : doubts) {
+      doubt.ranges.push_back({doubt.path, doubt.row, 0.0});
+      made_.findings.push_back(std::move(doubt));
+    }
+    if (causes.empty()) return;
+    causes.sort(
+        [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });
+    double cost = 0.0;
+    for (finding const& cause : causes) cost += cause.cost_ns_per_step;
+    if (!is_dear(cost)) {
+      if (claims_kernels(causes[0].part))
+        for (finding const& cause : causes) judge_.claim(cause.row, -cause.cost_ns_per_step);
+      return;
+    }
+    finding made = std::move(causes[0]);
+    made.ranges.push_back({made.path, made.row, made.cost_ns_per_step});
+    made.cost_ns_per_step = smaller(cost, step_ns_);
+    for (std::size_t i = 1; i < causes.size(); ++i) {
+      made.ranges.push_back({causes[i].path, causes[i].row, causes[i].cost_ns_per_step});
+      if (i < most_of_a_rule)
+        made.evidence.insert(made.evidence.end(), causes[i].evidence.begin(),
+                             causes[i].evidence.end());
+    }
+    made_.findings.push_back(std::move(made));
+  }
+  static constexpr bool claims_kernels(finding_part part) noexcept {
+    return part == finding_part::kernels;
+  }
+
   static void prove(finding& of, std::string_view column, double value, std::string_view unit) {
     of.evidence.push_back({of.path, column, value, unit});
   }
@@ -160,8 +224,13 @@ class finding_context {
   void prove_own(finding& of, std::size_t row, char const* key, char const* unit) const {
     prove(of, key, own(row, key), unit);
   }
+  /// By the use of a unit.
+  void prove_use(finding& of, std::size_t row, gpu_unit unit) const {
+    prove(of, gpu_unit_table[static_cast<std::size_t>(unit)].metric, load(row).units[unit], "ns");
+  }
 
   bool is_dear(double ns) const noexcept { return ns >= least_share * step_ns_; }
+  bool is_worth(double ns) const noexcept { return ns >= least_share_of_range * step_ns_; }
   /// The GPUs that worked, as a subject: "the GPU", "the 2 GPUs".
   std::string gpus() const {
     std::size_t const worked = in_.roofline.devices;
@@ -219,7 +288,7 @@ class finding_context {
 
   findings_input const& in_;
   vec<range_row> const& rows_;
-  vec<double> explained_;  ///< by row: cost that rules found in its kernels
+  gain_judge judge_;
   double step_ns_ = 0.0;
   double multiprocessors_ = 0.0;
   sm_limits sm_;

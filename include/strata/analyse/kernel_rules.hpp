@@ -62,28 +62,47 @@ class kernel_rules : protected finding_context {
     auto const busy = static_cast<double>(rows_[row].gpu_busy_ns);
     return static_cast<double>(rows_[row].total.kernel_ns) > 1.2 * busy;
   }
+  /// Mean time of a kernel that latency, too few blocks or a last wave can be blamed for: what is
+  /// shorter is bound by its launch and its ramp. Units: ns.
+  static constexpr double shortest_kernel = 10'000.0;
+  /// A kernel whose units are all used less is far from every limit, whatever it computes.
+  /// Source: attention kernels use 0.41 to 0.55 of a unit at best, softmax and norms 0.7 (ncu,
+  /// H200).
+  static constexpr double far_use = 1.0 / 3.0;
+  /// Where another cause explains more of the kernels' time, a rule of waits has nothing to add.
+  static constexpr double most_explained = 0.3;
+  bool is_explained(std::size_t row) const noexcept {
+    return judge_.unexplained(row) < 1.0 - most_explained;
+  }
 
   bool few_blocks(finding_rule const& by) {
-    constexpr double shortest = 10'000.0;  // ns: what is shorter is bound by its launch
+    constexpr double filled = 0.75;  // of the SMs
     if (multiprocessors_ == 0.0) return true;
-    for (kernel_row const& each : in_.kernels) {
-      if (each.duration.mean() < shortest || each.blocks_mean > 0.75 * multiprocessors_) continue;
-      if (!is_dear(in_.steps.per_step(each.duration.sum()))) continue;
-      std::size_t const row = row_of(each);
-      double const ns = per_step(row, each.duration.sum());
+    for (kernel_row const& kernel : in_.kernels) {
+      bool const is_short = kernel.duration.mean() < shortest_kernel;
+      if (is_short || kernel.blocks_mean > filled * multiprocessors_) continue;
+      std::size_t const row = row_of(kernel);
+      double const ns = per_step(row, kernel.duration.sum());
+      if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
-      double const cost = alone * (1.0 - each.blocks_mean / multiprocessors_);
-      if (!is_dear(cost) || explained_[row] > 0.3 * ns || has_overlap(row)) continue;
-      finding& made = add_kernels(by, row, cost,
-                                  sentence(each.short_name)
-                                      << " has " << count(each.blocks_mean) << " blocks for "
-                                      << count(multiprocessors_) << " SMs");
-      prove(made, "blocks_mean", each.blocks_mean, "");
+      double const idle = alone * (1.0 - kernel.blocks_mean / multiprocessors_);
+      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
+      if (!is_worth(gain)) continue;
+      finding& made = add_kernels(by, row, gain,
+                                  sentence(kernel.short_name)
+                                      << " has " << count(kernel.blocks_mean, "block", "blocks")
+                                      << " for " << count(multiprocessors_) << " SMs");
+      prove(made, "blocks_mean", kernel.blocks_mean, "");
       prove(made, "multiprocessors", multiprocessors_, "");
       prove(made, "total_ns", ns, "ns");
     }
     return true;
+  }
+  /// Whether a kernel of a warp or two was counted: what it waits for is a chain of its own
+  /// results, which more blocks do not split.
+  bool is_chain(std::size_t row, kernel_row const& kernel) const noexcept {
+    return load(row).units.is_known() && kernel.blocks_mean * kernel.warps_per_block <= 2.0;
   }
 
   // --- kernels, from counters ---
@@ -94,30 +113,48 @@ class kernel_rules : protected finding_context {
     bool any = false;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       double const ns = load(row).time_ns;
-      if (rows_[row].self.kernels == 0 || !is_dear(ns) || !known(own(row, key))) continue;
+      if (rows_[row].self.kernels == 0 || !is_worth(ns) || !known(own(row, key))) continue;
       any = true;
       look(row, ns);
     }
     return any;
   }
+  /// The part of a whole, from 0 to 1; 0 where it is unknown.
+  static double part_of(double part, double whole) noexcept {
+    double const share = part / whole;
+    if (!known(share)) return 0.0;
+    return larger(0.0, smaller(1.0, share));
+  }
+  /// A count of the range's own kernels; 0 where it is unknown.
+  double own_or_0(std::size_t row, char const* key) const noexcept {
+    double const value = own(row, key);
+    return known(value) ? value : 0.0;
+  }
 
   bool uncoalesced(finding_rule const& by) {
-    return each_counted("global_load_bytes", [&](std::size_t row, double ns) {
+    constexpr double enough = 0.6;  // of the bytes of a sector
+    return each_counted("global_load_bytes", [&](std::size_t row, double) {
       double const sectors =
-          own(row, "l1_global_load_sectors") + own(row, "l1_global_store_sectors");
+          own_or_0(row, "l1_global_load_sectors") + own_or_0(row, "l1_global_store_sectors");
       double const asked = own(row, "global_load_bytes") + own(row, "global_store_bytes");
       if (!(sectors > 0.0) || !known(asked)) return;
-      double const used = asked / (32.0 * sectors);
-      double const memory = larger(roof_bytes_ns(own(row, "hbm_bytes"), "HBM"),
-                                   roof_bytes_ns(own(row, "l2_bytes"), "L2")) /
-                            ns;
-      double const l1 = roof_bytes_ns(own(row, "l1_data_bytes"), "L1") / ns;
-      if (used > 0.6 || !(larger(memory, l1) > 0.25)) return;
-      double const cost = ns * (1.0 - used);
-      if (!is_dear(cost)) return;
-      finding& made = add_kernels(
-          by, row, cost,
-          "of the bytes that global loads and stores move, the kernels use " + percent(used));
+      double const moved = 32.0 * sectors;
+      double const used = asked / moved;
+      if (used > enough) return;
+      // TMA passes these sectors by: what they are of a level is all that a cure can change there.
+      double const of_l2 = part_of(moved, own(row, "l2_bytes"));
+      double const of_l1 =
+          1.0 - part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
+      cure_of_kernels cure;
+      cure.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
+      cure.leaves(gpu_unit::l2, 1.0 - of_l2 * (1.0 - used));
+      cure.leaves(gpu_unit::hbm, larger(used, part_of(asked, own(row, "hbm_bytes"))));
+      double const gain = judge_.gain(row, cure);
+      if (!is_worth(gain)) return;
+      finding& made =
+          add_kernels(by, row, gain,
+                      sentence("Threads use ")
+                          << percent(used) << " of the bytes that their loads and stores move");
       prove_own(made, row, "l1_global_load_sectors", "sectors");
       prove_own(made, row, "global_load_bytes", "B");
       prove_own(made, row, "l1_global_store_sectors", "sectors");
@@ -127,31 +164,54 @@ class kernel_rules : protected finding_context {
 
   bool register_spills(finding_rule const& by) {
     return each_counted("l1_local_load_sectors", [&](std::size_t row, double ns) {
-      double const local = own(row, "l1_local_load_sectors") + own(row, "l1_local_store_sectors");
-      double const share = local / own(row, "l1_sectors");
-      if (!(share > 0.2) || !is_dear(ns * share)) return;
-      finding& made = add_kernels(by, row, ns * share,
-                                  percent(share) +
-                                      " of L1's sectors are local memory: spilled registers, or "
-                                      "arrays with a variable index");
+      double const local =
+          own_or_0(row, "l1_local_load_sectors") + own_or_0(row, "l1_local_store_sectors");
+      // Of L1's sectors alone it says nothing: TMA and warpgroup products have none.
+      double const of_l1 = part_of(32.0 * local, own(row, "l1_data_bytes"));
+      double const of_sectors = part_of(local, own(row, "l1_sectors"));
+      double const of_l2 =
+          of_sectors * part_of(32.0 * own_or_0(row, "l1_sectors"), own(row, "l2_bytes"));
+      cure_of_kernels cure;
+      cure.leaves(gpu_unit::lsu, 1.0 - smaller(of_l1, of_sectors));
+      cure.leaves(gpu_unit::l1, 1.0 - of_l1);
+      cure.leaves(gpu_unit::l2, 1.0 - of_l2);
+      cure.leaves(gpu_unit::hbm, 1.0 - of_l2);
+      double const gain = judge_.gain(row, cure);
+      if (!is_worth(gain)) return;
+      double const taken = larger(of_l1 * cure_of_kernels::taken_ns(load(row), gpu_unit::l1),
+                                  of_l2 * cure_of_kernels::taken_ns(load(row), gpu_unit::l2)) /
+                           ns;
+      finding& made = add_kernels(by, row, gain,
+                                  sentence("Local memory (spilled registers, or arrays with a "
+                                           "variable index) takes L1 or L2 for ")
+                                      << percent(taken) << " of the time");
       prove_own(made, row, "l1_local_load_sectors", "sectors");
       prove_own(made, row, "l1_local_store_sectors", "sectors");
-      prove_own(made, row, "l1_sectors", "sectors");
+      prove_own(made, row, "l1_data_bytes", "B");
     });
   }
 
   bool bank_conflicts(finding_rule const& by) {
-    return each_counted("shared_bank_conflicts", [&](std::size_t row, double ns) {
+    constexpr double noticed = 0.3;  // of the wavefronts
+    return each_counted("shared_bank_conflicts", [&](std::size_t row, double) {
       double const wavefronts = own(row, "shared_wavefronts");
       double const bytes = own(row, "shared_load_bytes") + own(row, "shared_store_bytes");
       // Wide loads need more wavefronts than their bytes, and some wait for each other without a
       // conflict: both counts must say so.
-      double const more = smaller(own(row, "shared_bank_conflicts"), wavefronts - bytes / 128.0);
-      double const cost = ns * smaller(1.0, more / own(row, "sm_active_cycles"));
-      if (!(more > 0.3 * wavefronts) || !is_dear(cost)) return;
+      double more = own(row, "shared_bank_conflicts");
+      if (known(bytes)) more = smaller(more, wavefronts - bytes / 128.0);
+      double const conflicts = part_of(more, wavefronts);
+      if (!(conflicts > noticed)) return;
+      double const shared =
+          part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
+      cure_of_kernels cure;
+      cure.leaves(gpu_unit::shared, 1.0 - conflicts);
+      cure.leaves(gpu_unit::l1, 1.0 - conflicts * shared);
+      double const gain = judge_.gain(row, cure);
+      if (!is_worth(gain)) return;
       finding& made =
-          add_kernels(by, row, cost,
-                      sentence("shared memory takes ")
+          add_kernels(by, row, gain,
+                      sentence("Shared memory takes ")
                           << count(wavefronts / (wavefronts - more))
                           << " times as many wavefronts as it would without bank conflicts");
       prove(made, "shared_wavefronts", wavefronts, "wavefronts");
@@ -162,52 +222,94 @@ class kernel_rules : protected finding_context {
   }
 
   bool atomics(finding_rule const& by) {
+    constexpr double noticed = 0.08;  // of L2's sectors
     return each_counted("l2_atomic_sectors", [&](std::size_t row, double ns) {
       double const share = own(row, "l2_atomic_sectors") / own(row, "l2_sectors");
-      double const cost = ns * (1.0 - load(row).fraction());
-      if (!(share > 0.08) || load(row).fraction() > 0.5 || !is_dear(cost)) return;
+      if (!(share > noticed) || load(row).fraction() > far_use) return;
+      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+      if (!is_worth(gain)) return;
       finding& made = add_kernels(
-          by, row, cost, percent(share) + " of L2's sectors are atomics, far below the roofs");
+          by, row, gain,
+          sentence(percent(share)) << " of L2's sectors are atomics, and no unit is busy: atomics "
+                                      "of one address wait for each other");
       prove_own(made, row, "l2_atomic_sectors", "sectors");
       prove_own(made, row, "l2_sectors", "sectors");
     });
   }
 
+  /// Matrix products: multiply-adds on operands from memory, far more of them than HBM limits.
+  bool is_product(std::size_t row, double flops) const noexcept {
+    constexpr double reuse = 60.0;  // FLOP by byte of L1 and shared memory: polynomials have more
+    double const operands = 32.0 * own_or_0(row, "l1_sectors") + own_or_0(row, "shared_load_bytes");
+    return 2.0 * own_or_0(row, "ffma") > 0.9 * flops && flops < reuse * operands;
+  }
   bool fp32_without_tensor(finding_rule const& by) {
+    // The part of the TF32 roof that cuBLAS reaches: 0.80 at 4,096 x 4,096 (H200, CUDA 13.0).
+    constexpr double library_use = 0.75;
+    constexpr double least_use = 0.1;
     return each_counted("flop_fp32", [&](std::size_t row, double ns) {
       double const flops = own(row, "flop_fp32");
+      double const fp32_ns = flops / in_.roofline.rate_of("FP32") * 1e9;
+      double const hbm_ns = roof_bytes_ns(own_or_0(row, "hbm_bytes"), "HBM");
       // The pipe's instructions are no proof: a kernel without products has some on an H200.
       double const tensor = tensor_flops(row, counter_scope::self);
-      double shared = own(row, "shared_load_bytes");
-      if (!known(shared)) shared = 0.0;
-      double const fp32_ns = flops / in_.roofline.rate_of("FP32") * 1e9;
-      double const hbm_ns = roof_bytes_ns(own(row, "hbm_bytes"), "HBM");
-      // Matrix products: multiply-adds on operands from memory, far more of them than HBM limits.
-      bool const product = 2.0 * own(row, "ffma") > 0.9 * flops &&
-                           flops < 60.0 * (own(row, "l1_bytes") + shared) && fp32_ns > hbm_ns;
-      if (!product || !(tensor < 0.05 * flops) || !(fp32_ns > 0.1 * ns)) return;
-      double const best = larger(flops / in_.roofline.rate_of("TF32 tensor") * 1e9, hbm_ns);
-      if (!is_dear(ns - best)) return;
-      finding& made = add_kernels(by, row, ns - best,
-                                  sentence("multiply-adds in FP32 at ")
-                                      << percent(fp32_ns / ns)
-                                      << " of its roof while the tensor cores are idle");
+      if (!is_product(row, flops) || tensor >= 0.05 * flops || !(fp32_ns > hbm_ns)) return;
+      if (load(row).use(gpu_unit::tensor) > least_use || !(fp32_ns > least_use * ns)) return;
+      double const tensor_ns = flops / in_.roofline.rate_of("TF32 tensor") * 1e9 / library_use;
+      if (!known(tensor_ns)) return;
+      cure_of_kernels const cure =
+          cure_of_kernels().replaces_all(larger(tensor_ns * reachable_use, hbm_ns));
+      double const gain = judge_.gain(row, cure);
+      if (!is_worth(gain)) return;
+      finding& made =
+          add_kernels(by, row, gain,
+                      sentence("FP32 matrix product at ")
+                          << percent(fp32_ns / ns) << " of FP32 peak; tensor cores unused");
       prove(made, "flop_fp32", flops, "FLOP");
       prove_own(made, row, "ffma", "instructions");
-      prove(made, "tensor_flop", tensor, "FLOP");
+      prove_use(made, row, gpu_unit::tensor);
+    });
+  }
+
+  /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.
+  bool fp64_by_accident(finding_rule const& by) {
+    constexpr double conversions_by_operation = 0.25;
+    return each_counted("flop_fp64", [&](std::size_t row, double) {
+      double const operations = own(row, "flop_fp64") / 2.0;  // at least: a multiply-add is two
+      double const conversions = 32.0 * own_or_0(row, "xu_instructions");
+      if (!(operations > 0.0) || conversions < conversions_by_operation * operations) return;
+      cure_of_kernels cure;
+      cure.leaves(gpu_unit::fp64, 0.0);
+      cure.leaves(gpu_unit::xu, 0.0);
+      double const gain = judge_.gain(row, cure);
+      if (!is_worth(gain)) return;
+      finding& made = add_kernels(
+          by, row, gain,
+          sentence("FP64 operations on converted values: ")
+              << count(own(row, "flop_fp64")) << " FLOP beside as many conversions, for "
+              << percent(larger(load(row).use(gpu_unit::fp64), load(row).use(gpu_unit::xu)))
+              << " of the FP64 or conversion pipe");
+      prove_own(made, row, "flop_fp64", "FLOP");
+      prove_own(made, row, "xu_instructions", "instructions");
     });
   }
 
   bool extra_traffic(finding_rule const& by) {
+    constexpr double noticed = 1.5;
     return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
       double const counted = own(row, "hbm_bytes");
       double const declared = per_step(row, rows_[row].bytes);
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
-      double const cost = smaller(ns, roof_bytes_ns(counted - declared, "HBM"));
-      if (!leaf || !(declared > 0.0) || !(counted > 1.5 * declared) || !is_dear(cost)) return;
-      if (!(cost > 0.2 * ns)) return;
-      finding& made = add_kernels(by, row, cost,
-                                  sentence("device memory moves ")
+      if (!leaf || !(declared > 0.0) || !(counted > noticed * declared)) return;
+      // Without the units, what HBM takes for the bytes that are too many.
+      double const extra_ns = smaller(ns, roof_bytes_ns(counted - declared, "HBM"));
+      cure_of_kernels cure;
+      cure.leaves(gpu_unit::hbm, declared / counted);
+      if (!load(row).units.is_known()) cure.replaces_all((ns - extra_ns) * reachable_use);
+      double const gain = judge_.gain(row, cure);
+      if (!is_worth(gain) || gain < 0.2 * ns) return;
+      finding& made = add_kernels(by, row, gain,
+                                  sentence("Device memory moves ")
                                       << count(counted / declared)
                                       << " times the bytes that the range declares");
       prove(made, "hbm_bytes", counted, "B");
@@ -215,34 +317,15 @@ class kernel_rules : protected finding_context {
     });
   }
 
-  bool memory_bound(finding_rule const& by) {
-    return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
-      range_limit const& limit = load(row);
-      roof const* const nearest = in_.roofline.find(limit.roof);
-      if (nearest == nullptr || !nearest->memory || limit.above_roof) return;
-      double const cost = ns * (1.0 - limit.fraction() / reachable(limit));
-      if (limit.fraction() < 0.5 || !is_dear(cost) || explained_[row] > 0.3 * ns) return;
-      finding& made =
-          add_kernels(by, row, cost,
-                      sentence("its kernels are bound by ")
-                          << limit.roof << ", at " << percent(limit.fraction()) << " of its roof");
-      prove(made, "time_at_roof_ns", limit.roof_ns, "ns");
-      prove(made, "gpu_kernel_self_ns", ns, "ns");
-      prove_own(made, row, "hbm_bytes", "B");
-    });
-  }
-
-  /// The part of a roof that kernels reach where nothing is wrong. Device copies reach 0.87 of HBM
-  /// by the device's attributes (H200), and nearly all of a measured roof.
-  double reachable(range_limit const& limit) const noexcept {
-    roof const* const nearest = in_.roofline.find(limit.roof);
-    return nearest != nullptr && nearest->origin == roof_origin::measured ? 0.95 : 0.85;
-  }
-
-  /// The longest kernel of a range, or null.
-  kernel_row const* longest_of(std::size_t row) const noexcept {
-    for (kernel_row const& each : in_.kernels)
-      if (each.path_id == rows_[row].path_id) return &each;
+  /// The kernel that takes nearly all of a range's own time, for which its counts stand; null where
+  /// the kernels differ.
+  kernel_row const* kernel_of(std::size_t row) const noexcept {
+    constexpr double nearly_all = 0.8;
+    for (kernel_row const& kernel : in_.kernels) {
+      if (kernel.path_id != rows_[row].path_id) continue;
+      auto const all = static_cast<double>(rows_[row].self.kernel_ns);
+      return kernel.duration.sum() >= nearly_all * all ? &kernel : nullptr;
+    }
     return nullptr;
   }
   /// Waves of blocks of a kernel; 0 where the device is unknown.
@@ -250,71 +333,85 @@ class kernel_rules : protected finding_context {
     double const room = multiprocessors_ * residency_of(kernel, sm_).blocks;
     return room > 0.0 ? kernel.blocks_mean / room : 0.0;
   }
-  /// Ranges whose kernels are far from all roofs, for a reason that nothing else explains. While
-  /// the last wave of blocks runs, most SMs are idle whatever the kernel is like.
-  bool is_slow(std::size_t row, double ns) const noexcept {
-    double const issued = own(row, "issue_rate");
-    kernel_row const* const kernel = longest_of(row);
-    double const waves = kernel == nullptr ? 0.0 : waves_of(*kernel);
-    double const filled = waves > 1.0 ? waves / rounded_up(waves) : 1.0;
-    return load(row).fraction() < 0.5 * filled && explained_[row] < 0.3 * ns && !(issued > 60.0) &&
-           known(own(row, "hbm_bytes")) && known(own(row, "flop_fp32"));
-  }
-
-  bool low_occupancy(finding_rule const& by) {
-    return each_counted("achieved_occupancy", [&](std::size_t row, double ns) {
-      kernel_row const* const kernel = longest_of(row);
-      if (kernel == nullptr || !is_slow(row, ns)) return;
-      residency const fits = residency_of(*kernel, sm_);
-      double const cost = ns * (1.0 - load(row).fraction() / reachable(load(row)));
-      if (fits.by.empty() || fits.occupancy > 0.4 || own(row, "achieved_occupancy") > 40.0) return;
-      if (!is_dear(cost)) return;
-      finding& made = add_kernels(
-          by, row, cost,
-          sentence(kernel->short_name)
-              << " fills " << percent(fits.occupancy)
-              << " of an SM's warps at most: its blocks take too much of the " << fits.by);
-      prove_own(made, row, "achieved_occupancy", "%");
-      prove(made, "registers_per_thread", kernel->registers_per_thread, "");
-      prove(made, "shared_bytes",
-            static_cast<double>(kernel->static_shared_bytes + kernel->dynamic_shared_bytes), "B");
+  /// Calls `look(row, time, kernel)` for each range whose kernel waits: no unit is used much, and
+  /// no other cause explains it. Ranges of several kernels are left to `kernels=`.
+  bool each_waiting(std::string_view rule,
+                    callback<void(std::size_t, double, kernel_row const&)> look) {
+    std::string mixed;
+    bool const any = each_counted("issue_ns", [&](std::size_t row, double ns) {
+      if (load(row).fraction() >= latency_use || is_explained(row)) return;
+      kernel_row const* const kernel = kernel_of(row);
+      if (kernel != nullptr && kernel->duration.mean() >= shortest_kernel)
+        return look(row, ns, *kernel);
+      if (kernel == nullptr && is_dear(ns) && load(row).fraction() < far_use && mixed.empty())
+        mixed = rows_[row].name;
     });
+    if (!mixed.empty()) made_.undecided.push_back({rule, "kernels=" + mixed});
+    return any;
   }
 
   bool tail_wave(finding_rule const& by) {
-    return each_counted("issue_rate", [&](std::size_t row, double ns) {
-      kernel_row const* const kernel = longest_of(row);
-      if (kernel == nullptr || load(row).fraction() > 0.6) return;
-      double const waves = waves_of(*kernel);
-      double const cost = ns * (1.0 - waves / rounded_up(waves));
-      if (!(waves > 1.0) || waves > 3.0 || cost < 0.25 * ns || explained_[row] > 0.3 * ns) return;
-      if (!is_dear(cost)) return;
-      finding& made = add_kernels(by, row, cost,
-                                  sentence(kernel->short_name)
+    constexpr double noticed = 0.2;  // of the time
+    return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
+      double const waves = waves_of(kernel);
+      double const idle = ns * (1.0 - waves / rounded_up(waves));
+      if (!(waves > 1.0) || waves > 3.0 || idle < noticed * ns) return;
+      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(idle));
+      if (!is_worth(gain)) return;
+      finding& made = add_kernels(by, row, gain,
+                                  sentence(kernel.short_name)
                                       << " has " << fixed_string(waves, 2)
                                       << " waves of blocks: the last one leaves most SMs idle");
-      prove(made, "blocks_mean", kernel->blocks_mean, "");
-      prove(made, "blocks_at_a_time", kernel->blocks_mean / waves, "");
+      prove(made, "blocks_mean", kernel.blocks_mean, "");
+      prove(made, "blocks_at_a_time", kernel.blocks_mean / waves, "");
+    });
+  }
+
+  bool low_occupancy(finding_rule const& by) {
+    constexpr double low = 0.4;            // of the warps that fit
+    constexpr double tensor_kernel = 0.2;  // use: such kernels have few warps by design
+    return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const& kernel) {
+      residency const fits = residency_of(kernel, sm_);
+      double const achieved = own(row, "achieved_occupancy");
+      bool const few = !fits.by.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
+      // Of one wave, all blocks run already.
+      bool const more_would_run = waves_of(kernel) > 1.0;
+      bool const far = load(row).fraction() < far_use;
+      if (!few || !more_would_run || !far || load(row).use(gpu_unit::tensor) > tensor_kernel)
+        return;
+      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+      if (!is_worth(gain)) return;
+      finding& made = add_kernels(
+          by, row, gain,
+          sentence(fits.by == "registers" ? "Registers limit" : "Shared memory limits")
+              << " the occupancy of " << kernel.short_name << " to " << percent(fits.occupancy));
+      prove_own(made, row, "achieved_occupancy", "%");
+      prove(made, "registers_per_thread", kernel.registers_per_thread, "");
+      prove(made, "shared_bytes",
+            static_cast<double>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes), "B");
     });
   }
 
   bool latency_bound(finding_rule const& by) {
-    return each_counted("issue_rate", [&](std::size_t row, double ns) {
-      double const cost = ns * (1.0 - load(row).fraction() / reachable(load(row)));
-      if (!is_slow(row, ns) || !is_dear(cost)) return;
+    constexpr double noticed = 20.0;  // %, of the warps
+    return each_waiting(by.id, [&](std::size_t row, double ns, kernel_row const&) {
+      if (load(row).fraction() >= far_use) return;
+      double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
+      if (!is_worth(gain)) return;
       finding& made =
-          add_kernels(by, row, cost,
-                      sentence("its kernels wait: they reach ")
-                          << percent(load(row).fraction()) << " of the nearest roof and issue in "
-                          << percent(own(row, "issue_rate") / 100.0) << " of the cycles");
-      prove_own(made, row, "issue_rate", "%");
+          add_kernels(by, row, gain,
+                      sentence("Not near any hardware limit: ")
+                          << load(row).roof << " is used most, at " << percent(load(row).fraction())
+                          << "; instructions issue in " << percent(load(row).use(gpu_unit::issue))
+                          << " of the slots");
+      prove_use(made, row, gpu_unit::issue);
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
-      for (metric const& each : metric_list()) {
-        if (each.key().substr(0, 6) != "stall_" || !ends_with(each.key(), "_share")) continue;
-        double const share = own(row, each.key());
-        if (share > 20.0) prove(made, each.key(), share, "%");
-        if (share == share) made.needs = {};
+      for (metric const& stall : metric_list()) {
+        if (!begins_with(stall.key(), "stall_") || !ends_with(stall.key(), "_share")) continue;
+        double const share = own(row, stall.key());
+        if (share > noticed) prove(made, stall.key(), share, "%");
+        if (known(share)) made.needs = {};
       }
     });
   }

@@ -4,12 +4,14 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/speed_of_light.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/metric_resolver.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +41,7 @@ constexpr std::string_view to_string(work_evidence evidence) noexcept {
   return names[static_cast<std::size_t>(evidence)];
 }
 
-/// The most that the device can do of one kind, all SMs together.
+/// The most that one device can do of one kind, all SMs together.
 struct roof {
   std::string_view name;  ///< "HBM", "L2", "L1", "FP32", "BF16 tensor", ...
   bool memory = false;    ///< the rate is B/s; FLOP/s otherwise
@@ -63,20 +65,26 @@ struct roofline_point {
   bool above_roof = false;  ///< units, clocks or declarations are wrong: no result
 };
 
-/// What limits a range.
+/// What limits a range: the unit with the highest use, or, where units were not counted, the roof
+/// that its work is nearest to.
 struct range_limit {
-  std::string text;       ///< "HBM 87 %", "FP32 61 %", "latency", "launch", ...; "" is unknown
-  std::string_view roof;  ///< the name of the nearest roof; "" where none is known
-  double roof_ns = 0.0;   ///< a step's time at that roof
+  std::string text;       ///< "HBM 87 %", "tensor 91 %", "latency", "launch", ...; "" is unknown
+  std::string_view roof;  ///< the name of the unit or roof; "" where none is known
+  double roof_ns = 0.0;   ///< a step's time at its peak
   double time_ns = 0.0;   ///< GPU busy time of a step
   bool counted = false;   ///< bytes and operations were counted
   bool above_roof = false;
+  unit_times units;  ///< of a step
 
+  /// How much of the time the unit or roof is used.
   double fraction() const noexcept { return time_ns > 0.0 ? roof_ns / time_ns : 0.0; }
+  double use(gpu_unit unit) const noexcept {
+    return time_ns > 0.0 && detail::is_finite(units[unit]) ? units[unit] / time_ns : 0.0;
+  }
 };
 
 struct roofline_table {
-  std::size_t devices = 1;  ///< that worked: roofs of device attributes are those of all together
+  std::size_t devices = 1;  ///< that worked
   vec<roof> roofs;
   std::string measured_at;  ///< when the measured roofs were measured, UTC, ISO 8601
   vec<roofline_point> points;
@@ -173,15 +181,6 @@ inline double measured_peak(profile_device const& device, std::string_view roof)
   return best;
 }
 
-/// A value counted in one step of a row, by default with all below it; NaN where it was not.
-inline double counted_value(counter_table const* counters, std::size_t row, std::string_view key,
-                            counter_scope scope = counter_scope::total) noexcept {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  if (counters == nullptr || row >= counters->rows) return none;
-  std::size_t const at = counters->find(key);
-  return at == counter_table::none ? none : counters->at(row, at, scope).value;
-}
-
 class roofline_builder {
  public:
   roofline_builder(profile const& source, vec<range_row> const& rows, steps_summary const& steps,
@@ -204,6 +203,7 @@ class roofline_builder {
     double compute_ns = 0.0;  ///< of the operations at their own roofs
     double least_ns = 0.0;    ///< and at what is possible
     std::string_view pipe;    ///< the one with the longest part
+    unit_times units;
   };
 
   static constexpr double no = std::numeric_limits<double>::quiet_NaN();
@@ -227,9 +227,8 @@ class roofline_builder {
   void add_roof(std::string_view name, bool memory, double counted) {
     double attribute = 0.0, measured = 0.0;
     if (!source_.environment.devices.empty()) {
-      auto const all = static_cast<double>(table_.devices);
-      attribute = device_peak(source_.environment.devices[0], name) * all;
-      measured = measured_peak(source_.environment.devices[0], name) * all;
+      attribute = device_peak(source_.environment.devices[0], name);
+      measured = measured_peak(source_.environment.devices[0], name);
     }
     roof made{name, memory};
     made.origin = counted > 0.0 ? roof_origin::counted : roof_origin::device_attributes;
@@ -293,6 +292,7 @@ class roofline_builder {
     made.bytes[0] = counted_value(counters_, row, "hbm_bytes", scope);
     made.bytes[1] = counted_value(counters_, row, "l2_bytes", scope);
     made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
+    made.units = counted_unit_times(counters_, row, scope);
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
@@ -316,6 +316,12 @@ class roofline_builder {
   double busy_ns(range_row const& row) const {
     return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_share);
   }
+  /// How many devices worked on a range at a time, on average. A roof is one device's; work and
+  /// busy times are added up over devices.
+  static double devices_at_a_time(range_row const& row) noexcept {
+    if (row.gpu_busy_ns <= 0 || row.device_busy_ns <= row.gpu_busy_ns) return 1.0;
+    return static_cast<double>(row.device_busy_ns) / static_cast<double>(row.gpu_busy_ns);
+  }
 
   /// Declared bytes that HBM can move in this time; NaN where L2 served them.
   double served_by_hbm(double bytes, double ns) const {
@@ -332,6 +338,7 @@ class roofline_builder {
     return row.bytes / calls <= size * static_cast<double>(table_.devices) && !too_fast;
   }
 
+  /// `time_ns`: of a step, added up over devices.
   void add_point(std::size_t row, std::size_t level, double bytes, amounts const& work,
                  work_evidence evidence, double time_ns) {
     if (!(bytes > 0.0) || !(work.flops > 0.0)) return;
@@ -355,33 +362,44 @@ class roofline_builder {
     table_.points.push_back(made);
   }
 
-  void add_row(std::size_t at) {
-    range_row const& row = rows_[at];
+  void add_row(std::size_t place) {
+    range_row const& row = rows_[place];
     double const time = busy_ns(row);
-    amounts const real = counted(at, counter_scope::total);
+    double const parallel = devices_at_a_time(row);
+    amounts real;
+    if (is_timed_work(place, counter_scope::total)) real = counted(place, counter_scope::total);
     amounts said;  // of an unknown format: no roof of compute
     said.flops = steps_.per_step(row.flops, row.step_share);
     said.bytes[0] = steps_.per_step(row.bytes, row.step_share);
     amounts limiting = said;
-    if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time);
-    table_.limits[at] = nearest(real, limiting, time);
+    if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time * parallel);
+    table_.limits[place] = nearest(real, limiting, time, parallel);
     bool const leaf = row.self.kernels == row.total.kernels;
     double const own = static_cast<double>(smaller(row.self.kernel_ns, row.gpu_busy_ns));
-    table_.own[at] = nearest(counted(at, counter_scope::self), leaf ? limiting : amounts(),
-                             steps_.per_step(own, row.step_share));
+    amounts alone;
+    if (is_timed_work(place, counter_scope::self)) alone = counted(place, counter_scope::self);
+    table_.own[place] =
+        nearest(alone, leaf ? limiting : amounts(), steps_.per_step(own, row.step_share), parallel);
     if (!(time > 0.0)) return;
     amounts const& work = real.flops > 0.0 ? real : said;
     for (std::size_t level = 0; level < 3; ++level)
-      add_point(at, level, real.bytes[level], work,
-                real.flops > 0.0 ? work_evidence::counted : work_evidence::mixed, time);
-    add_point(at, 0, said.bytes[0], said, work_evidence::declared, time);
-    describe(row, table_.limits[at]);
+      add_point(place, level, real.bytes[level], work,
+                real.flops > 0.0 ? work_evidence::counted : work_evidence::mixed, time * parallel);
+    add_point(place, 0, said.bytes[0], said, work_evidence::declared, time * parallel);
+    describe(place, table_.limits[place]);
+  }
+  bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
+    return counters_ == nullptr || counters_->is_timed_work(row, scope);
   }
 
-  /// The roof that takes the longest for this work.
-  range_limit nearest(amounts const& real, amounts const& said, double time) const {
+  /// The unit, or else the roof, that takes the longest for this work. `time`: of a step;
+  /// `parallel`: devices at a time.
+  range_limit nearest(amounts const& real, amounts const& said, double time,
+                      double parallel) const {
     range_limit limit;
     limit.time_ns = time;
+    limit.units = real.units;
+    limit.units.scale(1.0 / parallel);
     limit.counted = real.bytes[0] > 0.0 || real.bytes[1] > 0.0 || real.flops > 0.0;
     double least_ns = real.least_ns;
     auto const look = [&limit](std::string_view name, double ns) {
@@ -391,33 +409,62 @@ class roofline_builder {
     };
     for (std::size_t level = 0; level < 3; ++level) {
       double const bytes = level == 0 && !(real.bytes[0] > 0.0) ? said.bytes[0] : real.bytes[level];
-      look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9);
+      look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9 / parallel);
       double const ns = bytes / table_.limit_of(levels[level]) * 1e9;
       if (ns > least_ns) least_ns = ns;
     }
-    look(real.pipe, real.compute_ns);
-    limit.above_roof = time > 0.0 && least_ns > slack * time;
+    look(real.pipe, real.compute_ns / parallel);
+    limit.above_roof = time > 0.0 && least_ns > slack * time * parallel;
+    gpu_unit const longest = limit.units.longest();
+    if (longest == gpu_unit::count) return limit;
+    limit.counted = true;
+    limit.roof = to_string(longest);
+    limit.roof_ns = limit.units[longest];
+    limit.above_roof = limit.above_roof || (time > 0.0 && limit.roof_ns > slack * time);
     return limit;
   }
 
   /// The limiter in words.
-  void describe(range_row const& row, range_limit& limit) const {
-    constexpr double close = 0.5;
+  void describe(std::size_t place, range_limit& limit) const {
+    range_row const& row = rows_[place];
     double const time = limit.time_ns;
     auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_share);
     auto const copies = steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_share);
+    // ns: what is shorter is often launched more slowly than it runs.
+    constexpr std::int64_t short_kernel = 20'000;
     if (limit.above_roof) {
       limit.text = "above the roof";
     } else if (copies > time / 2) {
       limit.text = "copies";
-    } else if (limit.fraction() >= close) {
+    } else if (limit.fraction() >= latency_use) {
       limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
     } else if (host > 2.0 * time && row.total.kernels > 0 &&
-               row.total.kernel_ns < 20'000 * static_cast<std::int64_t>(row.total.kernels)) {
+               row.total.kernel_ns < short_kernel * static_cast<std::int64_t>(row.total.kernels)) {
       limit.text = "launch";
     } else if (limit.counted) {
       limit.text = "latency";
+      std::string_view const stall = longest_stall(place);
+      if (!stall.empty()) limit.text += sentence(" (") << stall << ")";
     }
+  }
+  /// What most warps wait for, as Nsight Compute names it; empty where stalls were not counted.
+  std::string_view longest_stall(std::size_t row) const {
+    constexpr std::string_view prefix = "stall_";
+    constexpr std::string_view suffix = "_share";
+    std::string_view found;
+    double most = 0.0;
+    for (metric const& stall : metric_list()) {
+      std::string_view const key = stall.key();
+      if (!begins_with(key, prefix) || !ends_with(key, suffix)) continue;
+      std::string_view const name =
+          key.substr(prefix.size(), key.size() - prefix.size() - suffix.size());
+      if (name == "selected" || name == "not_selected") continue;  // these could issue
+      double const share = counted_value(counters_, row, key);
+      if (!is_finite(share) || share <= most) continue;
+      most = share;
+      found = name;
+    }
+    return found;
   }
 
   profile const& source_;

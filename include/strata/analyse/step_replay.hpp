@@ -53,15 +53,16 @@ class step_replay {
     for (std::uint32_t i = 0; i < works_.size(); ++i) join_work(i);
     for (std::uint32_t i = 0; i < calls_.size(); ++i) join_call(i);
     find_lags();
-    unchanged_ns_ = run(what_if());
+    unchanged_ns_ = run({});
   }
   step_replay(step_replay const&) = delete;
   step_replay& operator=(step_replay const&) = delete;
 
-  /// The mean step with a change, in ns; NaN where the timeline is not whole.
-  double step_ns(what_if const& change) {
+  /// The mean step with all of the changes, in ns; NaN where the timeline is not whole. Of two
+  /// changes of a range the later one holds.
+  double step_ns(vec<what_if> const& changes) {
     if (!(unchanged_ns_ > 0.0)) return std::numeric_limits<double>::quiet_NaN();
-    return larger(0.0, summary_.typical_ns() - unchanged_ns_ + run(change));
+    return larger(0.0, summary_.typical_ns() - unchanged_ns_ + run(changes));
   }
   /// The same without a change, by the replay alone: what was recorded.
   double unchanged_ns() const noexcept { return unchanged_ns_; }
@@ -410,24 +411,25 @@ class step_replay {
     constexpr double most = 1000.0;
     return is_nan(factor) ? 1.0 : factor > most ? most : factor > 0.0 ? factor : 0.0;
   }
-  /// How much of its time a part still takes.
-  double factor(place row, double changed) const noexcept {
-    return row >= change_.row && row < below_ ? changed : 1.0;
+  /// What a row's parts still take; of a row past the tree: all.
+  what_if const& change_of(place row) const noexcept {
+    return row < changes_.size() ? changes_[row] : unchanged_;
   }
   double factor_of(call const& each) const noexcept {
     if (each.launch == none) return 1.0;
+    what_if const& change = change_of(each.row);
     switch (source_.launches[each.launch].kind) {
       case api_kind::launch:
       case api_kind::graph_launch:
-        return factor(each.row, change_.launches);
+        return change.launches;
       case api_kind::copy:
       case api_kind::set:
-        return factor(each.row, change_.copies);
+        return change.copies;
       case api_kind::wait:
-        return factor(each.row, change_.waits);
+        return change.waits;
       case api_kind::allocate:
       case api_kind::release:
-        return factor(each.row, change_.allocations);
+        return change.allocations;
       default:
         return 1.0;
     }
@@ -442,7 +444,7 @@ class step_replay {
     if (each.gap_count == 0) return scaled(each.begin - before.end, smaller(factor_of(each), 1.0));
     std::int64_t sum = 0;
     for (place i = each.gaps; i < each.gaps + each.gap_count; ++i)
-      sum += scaled(gaps_[i].ns, factor(gaps_[i].row, change_.host_work));
+      sum += scaled(gaps_[i].ns, change_of(gaps_[i].row).host_work);
     return sum;
   }
   void begin(call& each) const noexcept {
@@ -458,7 +460,7 @@ class step_replay {
   }
   void end(call& each) const noexcept {
     double const by = factor_of(each);
-    double const freed = each.freed == none ? 1.0 : factor(each.freed, change_.allocations);
+    double const freed = each.freed == none ? 1.0 : change_of(each.freed).allocations;
     each.new_end = each.new_begin + scaled(each.own, by * freed);
     if (each.until == none || !(by > 0.0)) return;
     each.new_end = larger(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
@@ -470,26 +472,38 @@ class step_replay {
     };
     if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
     if (each.after != none) follow(works_[each.after].new_end, each.after_lag);
-    if (each.other != none && !change_.any_order)
+    if (each.other != none && !any_order_)
       follow(works_[each.other].new_end, each.begin - works_[each.other].end);
     each.new_begin = from == lost_time ? each.begin : from;
-    double const changed = is_kernel(each) ? change_.kernels : change_.copies;
-    each.new_end = each.new_begin + scaled(each.end - each.begin, factor(each.row, changed));
+    what_if const& change = change_of(each.row);
+    double const part = is_kernel(each) ? change.kernels : change.copies;
+    each.new_end = each.new_begin + scaled(each.end - each.begin, part);
     if (each.step == none) return;
     step& in = steps_[each.step];
     in.gpu_begin = smaller(in.gpu_begin, each.new_begin);
     in.gpu_end = larger(in.gpu_end, each.new_end);
   }
 
-  double run(what_if const& change) {
-    change_ = change;
-    for (double* const part : {&change_.kernels, &change_.copies, &change_.launches,
-                               &change_.host_work, &change_.waits, &change_.allocations})
-      *part = bounded(*part);
+  /// Notes what each row's parts take from now on.
+  void change_rows(vec<what_if> const& changes) {
     vec<range_row> const& rows = tree_.rows();
-    below_ = change.row < rows.size() ? change.row + 1 : rows.size();
-    while (change.below && below_ < rows.size() && rows[below_].depth > rows[change.row].depth)
-      ++below_;
+    changes_.assign(rows.size(), what_if());
+    any_order_ = false;
+    for (what_if change : changes) {
+      any_order_ = any_order_ || change.any_order;
+      for (double* const part : {&change.kernels, &change.copies, &change.launches,
+                                 &change.host_work, &change.waits, &change.allocations})
+        *part = bounded(*part);
+      for (std::size_t row = change.row; row < rows.size(); ++row) {
+        bool const below = change.below && rows[row].depth > rows[change.row].depth;
+        if (row > change.row && !below) break;
+        changes_[row] = change;
+      }
+    }
+  }
+
+  double run(vec<what_if> const& changes) {
+    change_rows(changes);
     for (step& each : steps_) {
       each.gpu_begin = latest_time;
       each.gpu_end = lost_time;
@@ -551,8 +565,9 @@ class step_replay {
   vec<place> by_end_;        ///< the same by end
   vec<event> events_;        ///< in the order in which they happened
   number_map<place> waits_;  ///< stream and 1, by correlation
-  what_if change_;
-  std::size_t below_ = 1;  ///< the row behind those that are changed
+  vec<what_if> changes_;     ///< by row
+  what_if unchanged_;
+  bool any_order_ = false;
   double unchanged_ns_ = 0.0;
   std::int64_t latency_ = 0;  ///< from a call to its kernel where the device has nothing to do
 };

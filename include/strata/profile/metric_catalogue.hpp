@@ -49,6 +49,16 @@ struct metric_catalogue {
         lv::sm, by::ratio                                                                        \
   }
 
+// The time that a unit of the SMs needs for its work at its peak: work by what it can do in a
+// cycle, by the SM's clock. A range takes no less than the longest of them.
+#define STRATA_DETAIL_UNIT(KEY, COUNTER, MEANING)          \
+  {                                                        \
+    KEY "_ns [ns] = " COUNTER ".sum / " COUNTER            \
+        ".sum.peak_sustained * time_ns / sm_cycles: time " \
+        "at peak of " MEANING,                             \
+        lv::sm, by::ratio                                  \
+  }
+
 inline constexpr metric metric_catalogue::entries[] = {
     {"time_ns [ns] = gpu__time_duration.sum: GPU time of the counted range; counting makes it "
      "longer than it is in a timed step",
@@ -151,12 +161,13 @@ inline constexpr metric metric_catalogue::entries[] = {
     {"shared_wavefronts [wavefronts] = l1tex__data_pipe_lsu_wavefronts_mem_shared.sum: wavefronts "
      "of shared-memory accesses",
      lv::l1, by::sum},
-    {"shared_bank_conflicts [conflicts] = l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum: bank "
-     "conflicts in shared memory",
+    {"shared_bank_conflicts [conflicts] = "
+     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum + "
+     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum: bank conflicts of loads from and "
+     "stores to shared memory",
      lv::l1, by::sum},
-    {"l1_data_bytes [B] = 128 * l1tex__data_pipe_lsu_wavefronts_mem_lg.sum | 128 * "
-     "l1tex__data_pipe_lsu_wavefronts_mem_lgds.sum: what L1 moved for global and local memory, in "
-     "turns of 128 B that strides leave part empty",
+    {"l1_data_bytes [B] = 128 * l1tex__data_pipe_lsu_wavefronts.sum: what L1 moved for global, "
+     "local and shared memory, in turns of 128 B that strides leave part empty",
      lv::l1, by::sum},
     {"l1_peak_bytes_per_cycle [B/cycle] = 128 * "
      "l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained: what all L1s can move in a cycle",
@@ -349,6 +360,39 @@ inline constexpr metric metric_catalogue::entries[] = {
      "dense BF16 in tensor cores",
      lv::sm, by::ratio},
 
+    STRATA_DETAIL_UNIT("tensor", "sm__pipe_tensor_cycles_active",
+                       "the tensor cores, whatever the format"),
+    {"fma_ns [ns] = max(sm__pipe_fma_cycles_active.sum / "
+     "sm__pipe_fma_cycles_active.sum.peak_sustained, ?sm__pipe_fmaheavy_cycles_active.sum / "
+     "?sm__pipe_fmaheavy_cycles_active.sum.peak_sustained) * time_ns / sm_cycles: time at peak of "
+     "the pipe of FP32 and integer multiply-adds",
+     lv::sm, by::ratio},
+    STRATA_DETAIL_UNIT("alu", "sm__pipe_alu_cycles_active",
+                       "the pipe of integers, logic and comparisons"),
+    STRATA_DETAIL_UNIT("fp64", "sm__pipe_fp64_cycles_active", "the FP64 pipe"),
+    STRATA_DETAIL_UNIT("xu", "sm__inst_executed_pipe_xu",
+                       "the pipe of exp, sin, reciprocals and conversions"),
+    STRATA_DETAIL_UNIT("adu", "sm__inst_executed_pipe_adu",
+                       "the pipe of barriers, votes and addresses of constants"),
+    STRATA_DETAIL_UNIT("lsu", "sm__inst_executed_pipe_lsu", "the load and store pipe"),
+    STRATA_DETAIL_UNIT("issue", "sm__inst_issued", "the issue slots of the schedulers"),
+    STRATA_DETAIL_UNIT("shared", "l1tex__data_pipe_lsu_wavefronts_mem_shared",
+                       "L1's data path, for shared memory alone"),
+    {"l1_ns [ns] = max(l1tex__data_pipe_lsu_wavefronts.sum / "
+     "l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained, "
+     "l1tex__m_l1tex2xbar_req_cycles_active.sum "
+     "/ l1tex__m_l1tex2xbar_req_cycles_active.sum.peak_sustained) * time_ns / sm_cycles: time at "
+     "peak of L1: its data path, shared memory with it, or its requests to L2",
+     lv::l1, by::ratio},
+    {"l2_ns [ns] = max(lts__t_sectors.sum / lts__t_sectors.sum.peak_sustained, "
+     "max(lts__t_tag_requests.sum / lts__t_tag_requests.sum.peak_sustained, "
+     "lts__xbar2lts_cycles_active.sum / lts__xbar2lts_cycles_active.sum.peak_sustained)) * time_ns "
+     "/ l2_cycles: time at peak of L2: its sectors, its tags, or what comes to it",
+     lv::l2, by::ratio},
+    {"hbm_ns [ns] = hbm_bytes / hbm_peak_bytes_per_cycle * time_ns / hbm_cycles: time at peak of "
+     "device memory",
+     lv::hbm, by::ratio},
+
     {"scheduler_warps [warp cycles] = smsp__warps_active.sum: warps in flight, summed over cycles "
      "and schedulers",
      lv::sm, by::sum},
@@ -371,12 +415,25 @@ inline constexpr metric metric_catalogue::entries[] = {
     {"pcie_write_bytes [B] = pcie__write_bytes.sum: bytes written over PCIe", lv::link, by::sum},
     {"nvlink_receive_bytes [B] = nvlrx__bytes.sum: bytes received over NVLink", lv::link, by::sum},
     {"nvlink_transmit_bytes [B] = nvltx__bytes.sum: bytes sent over NVLink", lv::link, by::sum},
+    {"pcie_clock_hertz [Hz] = pcie__cycles_elapsed.avg.per_second: clock of PCIe", lv::link,
+     by::mean},
+    {"pcie_ns [ns] = 1e9 * max(pcie__read_bytes.sum / pcie__read_bytes.sum.peak_sustained, "
+     "pcie__write_bytes.sum / pcie__write_bytes.sum.peak_sustained) / pcie_clock_hertz: time at "
+     "peak of PCIe, in the busier direction",
+     lv::link, by::ratio},
+    {"nvlink_clock_hertz [Hz] = nvlrx__cycles_elapsed.avg.per_second: clock of NVLink", lv::link,
+     by::mean},
+    {"nvlink_ns [ns] = 1e9 * max(nvlrx__bytes.sum / nvlrx__bytes.sum.peak_sustained, "
+     "nvltx__bytes.sum / nvltx__bytes.sum.peak_sustained) / nvlink_clock_hertz: time at peak of "
+     "NVLink, in the busier direction",
+     lv::link, by::ratio},
     {"c2c_receive_bytes [B] = ctc__rx_bytes.sum: bytes received over NVLink-C2C", lv::link,
      by::sum},
     {"c2c_transmit_bytes [B] = ctc__tx_bytes.sum: bytes sent over NVLink-C2C", lv::link, by::sum},
 };
 
 #undef STRATA_DETAIL_STALL
+#undef STRATA_DETAIL_UNIT
 
 inline constexpr metric_preset metric_catalogue::presets[] = {
     {"hbm", "traffic of device memory and L2",
@@ -410,17 +467,21 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "stall_no_instruction_share stall_not_selected_share stall_selected_share"},
     {"occupancy", "warps in flight, issue rate, instructions a cycle",
      "achieved_occupancy issue_rate eligible_warps instructions_per_cycle"},
+    {"limits", "how near each unit is to its peak, as Nsight Compute's speed of light",
+     "time_ns hbm_bytes l2_bytes l1_data_bytes hbm_peak_bytes_per_second l2_peak_bytes_per_second "
+     "l1_peak_bytes_per_second tensor_ns fma_ns alu_ns fp64_ns xu_ns adu_ns lsu_ns issue_ns "
+     "shared_ns l1_ns l2_ns hbm_ns"},
     {"findings", "what the rules of findings.json look at",
-     "time_ns hbm_bytes l2_bytes l2_sectors l2_atomic_sectors l1_bytes l1_data_bytes l1_sectors "
-     "l1_global_load_sectors l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
+     "limits l2_sectors l2_atomic_sectors l1_sectors l1_global_load_sectors "
+     "l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
-     "shared_load_bytes shared_store_bytes sm_active_cycles achieved_occupancy issue_rate ffma "
-     "flop_fp32 tensor_instructions "
-     "tensor_fp16 tensor_bf16 tensor_tf32 hbm_peak_bytes_per_second l2_peak_bytes_per_second "
-     "l1_peak_bytes_per_second fp32_peak_per_second tensor_peak_per_second"},
+     "shared_load_bytes shared_store_bytes sm_active_cycles tensor_active_cycles "
+     "achieved_occupancy ffma flop_fp32 flop_fp64 flop_fp16 flop tensor_bf16 tensor_tf32 "
+     "tensor_fp16 tensor_fp8 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop fp32_peak_per_second "
+     "fp64_peak_per_second fp16_peak_per_second tensor_peak_per_second"},
     {"links", "PCIe, NVLink and NVLink-C2C; cannot be counted together with anything else",
-     "pcie_read_bytes pcie_write_bytes nvlink_receive_bytes nvlink_transmit_bytes "
-     "c2c_receive_bytes c2c_transmit_bytes"},
+     "pcie_read_bytes pcie_write_bytes pcie_ns nvlink_receive_bytes nvlink_transmit_bytes "
+     "nvlink_ns c2c_receive_bytes c2c_transmit_bytes"},
 };
 
 // The CPU's metrics, by perf's terms. The kernel's software events count all the time. Hardware
@@ -492,6 +553,14 @@ inline constexpr std::string_view timed_input = "strata__timed_gpu_seconds";
 
 // What follows from counts and times, as entries of the metric catalogue. A counted step is slow,
 // so its own time is never used: rates divide its counts by the time of the timed steps.
+#define STRATA_DETAIL_USE(KEY, WHAT, LEVEL)                                      \
+  {                                                                              \
+    KEY "_use [%] = " KEY "_ns / timed_gpu_seconds / 1e7: time at peak of " WHAT \
+        " in the timed "                                                         \
+        "GPU busy time",                                                         \
+        LEVEL, by::ratio                                                         \
+  }
+
 inline constexpr metric metric_catalogue::rates[] = {
     {"timed_gpu_seconds [s] = strata__timed_gpu_seconds: GPU busy time in a timed step, without "
      "counting: the mean over the timed steps, added up over devices",
@@ -508,12 +577,26 @@ inline constexpr metric metric_catalogue::rates[] = {
      lv::l2, by::ratio},
     {"l2_of_peak [%] = 100 * l2_bytes_per_second / l2_peak_bytes_per_second: of the roof of L2",
      lv::l2, by::ratio},
-    {"l1_bytes_per_second [B/s] = l1_bytes / timed_gpu_seconds: counted bytes of L1 by timed GPU "
-     "busy time",
+    {"l1_bytes_per_second [B/s] = l1_data_bytes / timed_gpu_seconds: counted bytes of L1's data "
+     "path by timed GPU busy time",
      lv::l1, by::ratio},
-    {"l1_of_peak [%] = 100 * l1_data_bytes / timed_gpu_seconds / l1_peak_bytes_per_second: of the "
-     "roof of L1",
+    {"l1_of_peak [%] = 100 * l1_bytes_per_second / l1_peak_bytes_per_second: of the roof of L1",
      lv::l1, by::ratio},
+
+    STRATA_DETAIL_USE("tensor", "the tensor cores", lv::sm),
+    STRATA_DETAIL_USE("fma", "the pipe of multiply-adds", lv::sm),
+    STRATA_DETAIL_USE("alu", "the pipe of integers and logic", lv::sm),
+    STRATA_DETAIL_USE("fp64", "the FP64 pipe", lv::sm),
+    STRATA_DETAIL_USE("xu", "the pipe of exp, sin and conversions", lv::sm),
+    STRATA_DETAIL_USE("adu", "the pipe of barriers, votes and addresses", lv::sm),
+    STRATA_DETAIL_USE("lsu", "the load and store pipe", lv::sm),
+    STRATA_DETAIL_USE("issue", "the issue slots", lv::sm),
+    STRATA_DETAIL_USE("shared", "L1's data path, for shared memory alone", lv::l1),
+    STRATA_DETAIL_USE("l1", "L1", lv::l1),
+    STRATA_DETAIL_USE("l2", "L2", lv::l2),
+    STRATA_DETAIL_USE("hbm", "device memory", lv::hbm),
+    STRATA_DETAIL_USE("pcie", "PCIe", lv::link),
+    STRATA_DETAIL_USE("nvlink", "NVLink", lv::link),
 
     {"flop_per_second [FLOP/s] = flop / timed_gpu_seconds: counted operations without tensor cores "
      "by timed GPU busy time",
@@ -540,6 +623,8 @@ inline constexpr metric metric_catalogue::rates[] = {
      "arithmetic intensity: counted operations per byte of device memory",
      lv::hbm, by::ratio},
 };
+
+#undef STRATA_DETAIL_USE
 
 }  // namespace detail
 

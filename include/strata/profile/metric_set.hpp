@@ -3,6 +3,7 @@
 #define STRATA_PROFILE_METRIC_SET_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 
@@ -66,9 +67,10 @@ inline std::string_view take_until(std::string_view& text, std::string_view mark
   return head;
 }
 
-/// A formula in postfix order: sums, products and quotients of numbers and names, as in
-/// `100 * (a + 2 * b) / c`. Its value is NaN where a name has none, where a divisor is 0, and where
-/// the text is no formula; `?name` counts as 0 instead.
+/// A formula in postfix order: sums, products, quotients and maxima of numbers and names, as in
+/// `100 * max(a, 2 * b) / c`. Its value is NaN where a name has none, where a divisor is 0, and
+/// where the text is no formula; `?name` counts as 0 instead. A maximum leaves out what has no
+/// value.
 class formula {
  public:
   /// The text outlives the formula. Cost: linear in the text.
@@ -107,6 +109,8 @@ class formula {
         left += right;
       } else if (each.what == '*') {
         left *= right;
+      } else if (each.what == step::maximum) {
+        if (is_nan(left) || right > left) left = right;
       } else {
         left = right == 0.0 ? std::numeric_limits<double>::quiet_NaN() : left / right;
       }
@@ -119,6 +123,7 @@ class formula {
     static constexpr char number = 'n';
     static constexpr char name = 'a';
     static constexpr char optional = '?';
+    static constexpr char maximum = '>';
     char what;  ///< one of these or an operator
     double value;
   };
@@ -171,11 +176,17 @@ class formula {
     }
     bool const optional = take('?');
     skip();
-    std::size_t const end = rest_.find_first_of(" +*/()?|");
+    std::size_t const end = rest_.find_first_of(" +*/()?|,");
     std::string_view const word = rest_.substr(0, end);
     rest_.remove_prefix(word.size());
     if (word.empty()) {
       good_ = false;
+    } else if (word == "max" && take('(')) {
+      sum();
+      good_ = good_ && take(',');
+      sum();
+      good_ = good_ && take(')');
+      apply(step::maximum);
     } else if (word[0] >= '0' && word[0] <= '9') {
       push(step::number, number(word));
     } else {

@@ -110,6 +110,17 @@ class answer_json {
     json_.number("cost_ns_per_step", of.cost_ns_per_step);
     json_.number("cost_of_step", step_ns > 0.0 ? of.cost_ns_per_step / step_ns : 0.0);
     json_.number("predicted_step_ns", of.predicted_step_ns);
+    json_.number("gain_ns_per_step", of.gain_ns(step_ns));
+    json_.boolean("shortens_step", !of.leaves_step(step_ns));
+    json_.array("ranges");
+    for (finding_range const& each : of.ranges) {
+      json_.object();
+      json_.text("path", name(each.path));
+      if (page_ != nullptr) range(each.row);
+      json_.number("cost_ns_per_step", each.cost_ns_per_step);
+      json_.end_object();
+    }
+    json_.end_array();
     json_.array("evidence");
     for (finding_evidence const& each : of.evidence) {
       json_.object();
@@ -167,6 +178,21 @@ class answer_json {
       json_.text("limiter", limit.text);
       json_.number("time_ns", limit.time_ns);
       json_.number("time_at_roof_ns", limit.roof_ns);
+      if (limit.units.is_known()) write_units(limit);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  /// How much of the time each unit is used that was counted; fractions.
+  void write_units(range_limit const& limit) {
+    json_.array("use");
+    for (std::size_t unit = 0; unit < gpu_units; ++unit) {
+      auto const which = static_cast<gpu_unit>(unit);
+      if (!is_finite(limit.units[which])) continue;
+      json_.object();
+      json_.text("unit", to_string(which));
+      json_.number("part", limit.use(which));
       json_.end_object();
     }
     json_.end_array();
@@ -216,47 +242,78 @@ inline std::string device_text(report_input const& input) {
   return text;
 }
 
-/// What the step becomes without this finding alone: "; the step -> about 2.1 ms".
-inline std::string prediction_text(finding const& of, double step_ns) {
-  double const gain = step_ns - of.predicted_step_ns;
-  if (!is_finite(gain)) return {};
-  if (gain < 0.01 * step_ns)
-    return "; alone it does not shorten the step, which waits for something else";
-  return "; the step -> about " + time_text(of.predicted_step_ns);
-}
-
-/// The first finding in a sentence with its range, its cost and what the step becomes without it.
-inline std::string finding_text(finding const& of, steps_summary const& steps) {
+/// What the step becomes without this cause: "Predicted step: 2.10 ms (13.9 % shorter)", or the
+/// most that could be gained where that is not predicted.
+inline std::string gain_text(finding const& of, steps_summary const& steps) {
   double const step_ns = steps.typical_ns();
-  std::string text = of.rule.empty() ? std::string() : std::string(of.rule) + ": ";
-  if (!of.path.empty()) text += console_text(of.path) + ": ";
-  text += console_text(of.title);
-  std::string const share = human_percent(of.cost_ns_per_step, step_ns);
-  if (of.cost_ns_per_step > 0.0 && !share.empty())
-    text += sentence(" (at most ") << time_text(of.cost_ns_per_step) << ", " << share
-                                   << " % of the " << (steps.from_steps ? "step)" : "run)");
-  return text + prediction_text(of, step_ns);
+  std::string const whole = steps.from_steps ? "step" : "run";
+  if (!(of.cost_ns_per_step > 0.0)) return {};
+  if (of.leaves_step(step_ns))
+    return sentence("Fixing only this would not shorten the ") << whole << ".";
+  std::string const share = human_percent(of.gain_ns(step_ns), step_ns);
+  if (!is_finite(of.predicted_step_ns))
+    return sentence("At most ") << time_text(of.cost_ns_per_step) << " of the " << whole
+                                << (share.empty() ? share : sentence(" (") << share << " %)")
+                                << ".";
+  return sentence("Predicted ") << whole << ": " << time_text(of.predicted_step_ns)
+                                << (share.empty() ? share
+                                                  : sentence(" (") << share << " % shorter)")
+                                << ".";
 }
 
-/// The answer: what bounds the step, the first finding, what to try, and what else there is.
+/// "block[*]/mlp/up and 4 more ranges"; empty for the whole step.
+inline std::string ranges_text(finding const& of) {
+  std::string text = console_text(of.path);
+  if (of.ranges.size() < 2) return text;
+  if (text.empty()) text = "(outside ranges)";
+  std::size_t const more = of.ranges.size() - 1;
+  return sentence(text) << " and " << more << (more == 1 ? " more range" : " more ranges");
+}
+
+/// A finding in sentences: its rule, its ranges, what is wrong and what the step becomes without
+/// it.
+inline std::string finding_text(finding const& of, steps_summary const& steps) {
+  std::string text = of.rule.empty() ? std::string() : std::string(of.rule) + ": ";
+  std::string const ranges = ranges_text(of);
+  if (!ranges.empty()) text += ranges + ": ";
+  text += console_text(of.title) + ".";
+  add_part(text, gain_text(of, steps), " ");
+  return text;
+}
+
+/// The answer: what bounds the step, the causes that gain most, what to try, and what else there
+/// is.
 inline void write_answer(text_writer& out, report_input const& input, std::size_t width,
                          bool color) {
+  constexpr std::size_t most = 3;  // causes
   findings_table const& table = input.findings;
+  double const step_ns = input.steps.typical_ns();
   if (!table.bound.empty())
     write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
-  if (!table.findings.empty()) {
-    finding const& first = table.findings[0];
-    write_paragraph(out, "finding: ", finding_text(first, input.steps), width, console_warning,
+  std::size_t shown = 0;
+  std::size_t folded = 0;
+  std::string folded_rules;
+  for (finding const& cause : table.findings) {
+    if (cause.leaves_step(step_ns)) {
+      ++folded;
+      add_part(folded_rules, cause.rule, ", ");
+      continue;
+    }
+    if (shown == most) continue;
+    ++shown;
+    write_paragraph(out, "finding: ", finding_text(cause, input.steps), width, console_warning,
                     color);
-    write_paragraph(out, "try:     ", first.advice, width, console_bold, color);
+    write_paragraph(out, "try:     ", cause.advice, width, console_bold, color);
   }
   std::string more;
-  if (table.findings.size() > 1)
-    more = sentence() << (table.findings.size() - 1) << " more in findings.json";
+  if (std::size_t const rest = table.findings.size() - shown - folded; rest > 0)
+    more = sentence() << rest << " more in findings.json";
+  if (folded > 0)
+    add_part(more, sentence("would not shorten the step alone: ") << folded_rules, "; ");
   if (std::size_t const open = table.undecided.size(); open > 0)
     add_part(more,
-             sentence("counters=findings would decide ")
-                 << open << (open == 1 ? " rule" : " rules") << " more",
+             sentence(table.undecided[0].needs)
+                 << " would decide " << open << (open == 1 ? " rule" : " rules") << " more",
              "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }

@@ -110,9 +110,9 @@ class range_table {
   static constexpr console_table::column all_columns[] = {
       {"range", 1000, form::text, 24},
       {"limiter", 92, form::text, 0,
-       "limiter: the roof that a range reaches by half or more, else launch (the GPU waits for "
-       "the host), copies, or latency (kernels wait for their own results). "},
-      {"roof %", 93, form::percent, 0, "roof %: how near to the nearest roof, by time. "},
+       "limiter: the unit with the highest use, from 60 % on; else launch (the GPU waits for the "
+       "host), copies, or latency (kernels wait for their own results). "},
+      {"use %", 93, form::percent, 0, "use %: the highest use of a unit, of its peak. "},
       {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
       {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
       {"", 30, form::bar},
@@ -370,7 +370,6 @@ class counter_view {
     }
     if (!differing_.empty())
       text += sentence("Other work in other counting steps: ") << differing_ << ". ";
-    if (above_peak_) text += "Above 100 %: the counted step differs from the timed ones. ";
     text += table_.legend();
     if (has_outside_) text += "(outside ranges): counted while no range was open. ";
     if (!text.empty()) text.pop_back();
@@ -398,7 +397,9 @@ class counter_view {
       {{"L2 hit %", 88, form::percent, 0, "L2 hit: by sectors. "}, "l2_hit_rate"},
       {{"L2 req hit %", 86, form::percent, 0, "L2 req hit: by requests, coarser than by sectors. "},
        "l2_request_hit_rate"},
-      {{"L1", 80, form::bytes}, "l1_bytes"},
+      {{"L1 data", 80, form::bytes, 0, "L1 data: in turns of 128 B, shared memory with it. "},
+       "l1_data_bytes"},
+      {{"L1", 79, form::bytes, 0, "L1: sectors that were requested. "}, "l1_bytes"},
       {{"L1 GB/s", 46, form::rate}, "l1_bytes_per_second"},
       {{"L1 peak %", 44, form::percent}, "l1_of_peak"},
       {{"L1 hit %", 84, form::percent, 0, "L1 hit: by sectors. "}, "l1_hit_rate"},
@@ -478,8 +479,6 @@ class counter_view {
       values.push_back(shown == console_form::rate ? cell.value * 1e-9
                        : is_running() && adds_up   ? cell.value * ranges_.factor(row)
                                                    : cell.value);
-      above_peak_ =
-          above_peak_ || (shown == console_form::percent && by_time(i) && cell.value > 100.0);
       scaled_ = scaled_ || (is_running() && is_finite(cell.value) && cell.note != 0);
     }
     table_.add_row({{console_text(label), {}, level}}, values);
@@ -513,7 +512,6 @@ class counter_view {
   vec<std::size_t> at_;  ///< of each column's metric
   bool empty_ = true;
   bool has_outside_ = false;
-  bool above_peak_ = false;
   bool scaled_ = false;
   std::string differing_;
   int differing_count_ = 0;

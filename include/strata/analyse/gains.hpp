@@ -1,0 +1,111 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_GAINS_HPP
+#define STRATA_ANALYSE_GAINS_HPP
+
+// The judge of gains: what a range's own kernels can gain when a cause goes. A rule names the cause
+// and the units that it takes; no rule says a time by itself.
+
+#include <strata/analyse/roofline.hpp>
+#include <strata/analyse/speed_of_light.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+
+#include <cstddef>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The part of a unit's peak that good kernels reach.
+/// Source: cuBLAS reaches 0.88 to 0.92 of the tensor cores, a copy 0.91 of HBM (ncu, H200).
+inline constexpr double reachable_use = 0.9;
+
+/// What a cure changes of the kernels of one range.
+class cure_of_kernels {
+ public:
+  cure_of_kernels() noexcept {
+    for (double& part : left_) part = 1.0;
+  }
+
+  /// The cure leaves this part of a unit's work.
+  cure_of_kernels& leaves(gpu_unit unit, double part) noexcept {
+    left_[static_cast<std::size_t>(unit)] = larger(0.0, smaller(1.0, part));
+    return *this;
+  }
+  /// The cure ends waits: at most this long, whatever unit it is for.
+  cure_of_kernels& ends_waits(double ns) noexcept {
+    waits_ns_ = ns;
+    return *this;
+  }
+  /// Other work takes the place of this one: at least this long at the units' peaks.
+  cure_of_kernels& replaces_all(double ns_at_peak) noexcept {
+    replaced_ = true;
+    new_ns_at_peak_ = ns_at_peak;
+    return *this;
+  }
+
+  /// What goes, in ns, before it is held against the limits. `load`: of the range's own kernels.
+  double saved_ns(range_limit const& load) const noexcept {
+    if (replaced_) return load.time_ns;
+    double saved = waits_ns_;
+    for (std::size_t unit = 0; unit < gpu_units; ++unit)
+      saved = larger(saved, taken_ns(load, static_cast<gpu_unit>(unit)) * (1.0 - left_[unit]));
+    return saved;
+  }
+  /// The least time of what is left.
+  double least_ns(range_limit const& load) const noexcept {
+    double longest = new_ns_at_peak_;
+    if (!load.units.is_known() && !replaced_) longest = larger(longest, load.roof_ns);
+    for (std::size_t unit = 0; unit < gpu_units && !replaced_; ++unit) {
+      double const ns = load.units[static_cast<gpu_unit>(unit)];
+      if (is_finite(ns)) longest = larger(longest, ns * left_[unit]);
+    }
+    return longest / reachable_use;
+  }
+
+  /// The time that a unit takes of the kernels': a unit that bounds them takes all of it.
+  static double taken_ns(range_limit const& load, gpu_unit unit) noexcept {
+    return load.time_ns * smaller(1.0, load.use(unit) / bound_use);
+  }
+
+ private:
+  double left_[gpu_units];
+  double waits_ns_ = 0.0;
+  double new_ns_at_peak_ = 0.0;
+  bool replaced_ = false;
+};
+
+/// Turns cures into gains: never below the time at the nearest limit of what is left, never more
+/// than the unit took, and never the same time twice.
+class gain_judge {
+ public:
+  explicit gain_judge(roofline_table const& roofline) : roofline_(roofline) {
+    for (range_limit const& load : roofline.own) unclaimed_.push_back(load.time_ns);
+  }
+
+  /// Units: ns of a step; 0 where nothing is to be gained.
+  double gain(std::size_t row, cure_of_kernels const& cure) const noexcept {
+    range_limit const& load = roofline_.own[row];
+    if (load.above_roof) return 0.0;
+    double const possible = load.time_ns - cure.least_ns(load);
+    return larger(0.0, smaller(unclaimed_[row], smaller(possible, cure.saved_ns(load))));
+  }
+  /// The part of the kernels' time that no cause explains yet.
+  double unexplained(std::size_t row) const noexcept {
+    double const all = roofline_.own[row].time_ns;
+    return all > 0.0 ? unclaimed_[row] / all : 0.0;
+  }
+  /// This time is a cause's: no other one gains it.
+  void claim(std::size_t row, double ns) noexcept {
+    unclaimed_[row] = larger(0.0, unclaimed_[row] - ns);
+  }
+
+ private:
+  roofline_table const& roofline_;
+  vec<double> unclaimed_;  ///< by row, ns of a step
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_GAINS_HPP

@@ -1,0 +1,128 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_SPEED_OF_LIGHT_HPP
+#define STRATA_ANALYSE_SPEED_OF_LIGHT_HPP
+
+// How near the units of the GPU are to their peaks, as Nsight Compute's speed of light has it: the
+// unit with the highest use is the limit.
+
+#include <strata/analyse/counter_table.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// A part of the GPU that has a peak. `count` is no unit.
+enum class gpu_unit : std::uint8_t {
+  tensor,  ///< tensor cores, all formats
+  fma,     ///< FP32 and integer multiply-adds
+  alu,     ///< integers, logic, comparisons
+  fp64,
+  xu,      ///< exp, sin, reciprocals, conversions
+  adu,     ///< barriers, votes, addresses of constants
+  lsu,     ///< loads and stores
+  issue,   ///< issue slots of the schedulers
+  shared,  ///< L1's data path, for shared memory
+  l1,      ///< L1's data path, shared memory with it
+  l2,
+  hbm,
+  pcie,
+  nvlink,
+  count
+};
+inline constexpr std::size_t gpu_units = static_cast<std::size_t>(gpu_unit::count);
+
+/// A unit as reports name it, and the metric of its time at peak.
+struct gpu_unit_entry {
+  std::string_view name;
+  std::string_view metric;
+};
+/// By gpu_unit.
+inline constexpr gpu_unit_entry gpu_unit_table[gpu_units] = {
+    {"tensor", "tensor_ns"}, {"FMA", "fma_ns"},      {"ALU", "alu_ns"},
+    {"FP64", "fp64_ns"},     {"XU", "xu_ns"},        {"ADU", "adu_ns"},
+    {"LSU", "lsu_ns"},       {"issue", "issue_ns"},  {"shared memory", "shared_ns"},
+    {"L1", "l1_ns"},         {"L2", "l2_ns"},        {"HBM", "hbm_ns"},
+    {"PCIe", "pcie_ns"},     {"NVLink", "nvlink_ns"}};
+
+constexpr std::string_view to_string(gpu_unit unit) noexcept {
+  return unit == gpu_unit::count ? std::string_view{}
+                                 : gpu_unit_table[static_cast<std::size_t>(unit)].name;
+}
+
+/// A unit used by this part of the time or more bounds a kernel.
+/// Source: the classes of Nsight Compute's speed-of-light rule.
+inline constexpr double bound_use = 0.8;
+/// Where no unit is used by this part of the time, latency bounds a kernel.
+/// Source: the classes of Nsight Compute's speed-of-light rule.
+inline constexpr double latency_use = 0.6;
+
+/// The time that the work of a range takes of each unit at its peak.
+/// Units: ns; NaN where it was not counted.
+class unit_times {
+ public:
+  unit_times() noexcept {
+    for (double& unit : ns_) unit = detail::not_a_number;
+  }
+
+  double operator[](gpu_unit unit) const noexcept { return ns_[static_cast<std::size_t>(unit)]; }
+  double& operator[](gpu_unit unit) noexcept { return ns_[static_cast<std::size_t>(unit)]; }
+
+  /// The unit that takes the longest; `count` where none was counted. L1 is shared memory where
+  /// that is half of it or more.
+  gpu_unit longest() const noexcept {
+    gpu_unit found = gpu_unit::count;
+    for (std::size_t unit = 0; unit < gpu_units; ++unit) {
+      if (!detail::is_finite(ns_[unit])) continue;
+      if (found == gpu_unit::count || ns_[unit] > (*this)[found])
+        found = static_cast<gpu_unit>(unit);
+    }
+    if (found == gpu_unit::l1 && (*this)[gpu_unit::shared] > 0.5 * (*this)[gpu_unit::l1])
+      return gpu_unit::shared;
+    return found;
+  }
+  /// 0 where none was counted.
+  double longest_ns() const noexcept {
+    double longest = 0.0;
+    for (double const ns : ns_)
+      if (detail::is_finite(ns) && ns > longest) longest = ns;
+    return longest;
+  }
+  bool is_known() const noexcept { return longest() != gpu_unit::count; }
+
+  void scale(double factor) noexcept {
+    for (double& ns : ns_) ns *= factor;
+  }
+
+ private:
+  double ns_[gpu_units];
+};
+
+namespace detail {
+
+/// A value counted in one step of a row, by default with all below it; NaN where it was not.
+inline double counted_value(counter_table const* counters, std::size_t row, std::string_view key,
+                            counter_scope scope = counter_scope::total) noexcept {
+  if (counters == nullptr || row >= counters->rows) return not_a_number;
+  std::size_t const column = counters->find(key);
+  return column == counter_table::none ? not_a_number : counters->at(row, column, scope).value;
+}
+
+/// Of one device that did all of the work.
+inline unit_times counted_unit_times(counter_table const* counters, std::size_t row,
+                                     counter_scope scope) noexcept {
+  unit_times made;
+  for (std::size_t unit = 0; unit < gpu_units; ++unit)
+    made[static_cast<gpu_unit>(unit)] =
+        counted_value(counters, row, gpu_unit_table[unit].metric, scope);
+  return made;
+}
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_ANALYSE_SPEED_OF_LIGHT_HPP
