@@ -283,6 +283,7 @@ struct counter_set {
   vec<std::uint32_t> devices;   ///< that were counted, as the driver numbers them; a CPU has none
   std::string about;            ///< of values counted while_running: sentences for the console
   metric_set metrics;           ///< what was asked for, as the chip has it
+  vec<absent_metric> left_out;  ///< counters that the chip has and the run does not: why
   vec<std::string> names;       ///< of the counters, CUPTI's or perf's
   vec<counter_origin> origins;  ///< of the names; empty where unknown
   vec<counter_value> values;    ///< by range

@@ -228,6 +228,7 @@ struct recorded_fields {
     at.field("metrics", of.metrics.metrics);
     at.field("absent", of.metrics.absent);
     at.field("unknown", of.metrics.unknown);
+    at.field("left_out", of.left_out);
     at.field("names", of.names);
     at.field("origins", of.origins);
     at.field("values", of.values);
