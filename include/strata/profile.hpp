@@ -82,6 +82,13 @@ struct profile_device {
   std::string uuid;              ///< 8-4-4-4-12 hexadecimal digits
   std::string measured_at;       ///< when `ceilings` were measured, UTC, ISO 8601; empty: never
   vec<device_ceiling> ceilings;  ///< that were measured on this device, with this driver
+  // What a multiprocessor holds at a time; 0: the driver does not tell, or the recording is older.
+  std::uint32_t warp_size = 0;  ///< threads
+  std::uint32_t threads_per_multiprocessor = 0;
+  std::uint32_t blocks_per_multiprocessor = 0;
+  std::uint32_t registers_per_multiprocessor = 0;  ///< of 32 bits
+  std::uint32_t shared_bytes_per_multiprocessor = 0;
+  std::uint32_t reserved_shared_bytes_per_block = 0;  ///< that the driver takes of each block
 };
 
 /// Where and how the profile was made.
@@ -283,6 +290,7 @@ struct counter_set {
   vec<std::uint32_t> devices;   ///< that were counted, as the driver numbers them; a CPU has none
   std::string about;            ///< of values counted while_running: sentences for the console
   metric_set metrics;           ///< what was asked for, as the chip has it
+  vec<absent_metric> left_out;  ///< counters that the chip has and the run does not: why
   vec<std::string> names;       ///< of the counters, CUPTI's or perf's
   vec<counter_origin> origins;  ///< of the names; empty where unknown
   vec<counter_value> values;    ///< by range

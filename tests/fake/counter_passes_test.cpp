@@ -300,3 +300,22 @@ TEST_CASE("runs one after the other find nothing of each other") {
   }
   CHECK(fake_profiler_hosts() <= 2);  // of the session that still has its result
 }
+
+TEST_CASE("without graphs presets are whole") {
+  for (char const* preset : {"roofline", "findings"}) {
+    CAPTURE(preset);
+    counting s(preset);
+    run_steps(5, [] {
+      STRATA_RANGE("step");
+      launch_blocks(2);
+    });
+    profile const& p = s.profile();
+    fake::no_problem(p);
+    CHECK(p.counters().left_out.empty());
+    counted const c(p);
+    for (strata::resolved_metric const& each : p.counters().metrics.metrics) {
+      CAPTURE(each.key);
+      CHECK_FALSE(c.empty("step", each.key));
+    }
+  }
+}

@@ -3,6 +3,7 @@
 
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
+#include <strata/ledger.hpp>
 #include <string>
 
 #include "counter_run.hpp"
@@ -99,23 +100,120 @@ TEST_CASE("kernels= without what to count, and a program that ends before") {
   fake::one_problem(s.profile(), "kernels=: the program ended after 0 of 1 counting steps");
 }
 
+namespace {
+
+/// A program that launches a kernel and a graph in a range of each step.
+struct graph_program : counting {
+  explicit graph_program(std::string const& request, std::string const& more = "")
+      : counting(request, more) {
+    fake_kernel const kernel;
+    fake_graph_t const graph = fake_graph_create();
+    (void)fake_graph_create_node(graph, &kernel);
+    executable = fake_graph_clone(graph);
+  }
+  void run(int steps) {
+    run_steps(steps, [&] {
+      STRATA_RANGE("step");
+      launch_blocks(2);
+      if (first_graph-- <= 0) (void)fake_graph_launch(executable, 7);
+    });
+  }
+  fake_graph_t executable = 0;
+  int first_graph = 0;  ///< the step that launches it first
+};
+
+std::string const because = "left out beside CUDA graphs: ";
+
+}  // namespace
+
 TEST_CASE("instrumented counters are left out in a program with graphs, the others are counted") {
-  counting s(std::string(hbm_read) + '+' + sass);
-  fake_kernel const kernel;
-  fake_graph_t const graph = fake_graph_create();
-  (void)fake_graph_create_node(graph, &kernel);
-  fake_graph_t const executable = fake_graph_clone(graph);
-  run_steps(4, [&] {
-    STRATA_RANGE("step");
-    launch_blocks(2);
-    (void)fake_graph_launch(executable, 7);
-  });
+  graph_program s(std::string(hbm_read) + '+' + sass);
+  s.run(4);
   profile const& p = s.profile();
-  fake::one_problem(p, "this program uses CUDA graphs");
+  fake::one_problem(p,
+                    "counters: without smsp__sass_inst_executed.sum, since counting that "
+                    "instruments kernels and this program uses CUDA graphs, which that breaks; "
+                    "counted: dram__bytes_read.sum; switch graphs off to count all");
   CHECK(p.counters().passes == 1);
   CHECK(p.counters().passes_done == 1);
-  CHECK(fake::says(counted(p).note("step", sass), "CUPTI did not count"));
+  CHECK(counted(p).note("step", sass) ==
+        because + sass + " instruments kernels; switch graphs off to count it");
   CHECK_FALSE(counted(p).empty("step", hbm_read));
+}
+
+TEST_CASE("graphs that appear while counting is under way, and nothing but what they forbid") {
+  {
+    graph_program s(std::string(hbm_read) + '+' + sass);
+    s.first_graph = 2;
+    s.run(4);
+    fake::one_problem(s.profile(), "counters: without smsp__sass_inst_executed.sum");
+    CHECK(s.profile().counters().passes == 1);
+    CHECK_FALSE(counted(s.profile()).empty("step", hbm_read));
+  }
+  graph_program s(sass);
+  s.run(3);
+  profile const& p = s.profile();
+  fake::one_problem(p, "counted: nothing; switch graphs off");
+  CHECK(p.counters().passes == 0);
+  CHECK(fake::says(counted(p).note("step", sass), because));
+}
+
+TEST_CASE("presets beside graphs lose what instruments kernels, and nothing else") {
+  for (char const* preset : {"roofline", "findings", "memory", "hbm"}) {
+    CAPTURE(preset);
+    graph_program s(preset);
+    s.run(6);
+    profile const& p = s.profile();
+    counted const c(p);
+    CHECK(p.counters().passes_done == p.counters().passes);
+    std::size_t lost = 0;
+    for (strata::resolved_metric const& each : p.counters().metrics.metrics) {
+      CAPTURE(each.key);
+      std::string const note = c.note("step", each.key);
+      bool const left_out = note.compare(0, because.size(), because) == 0;
+      lost += left_out;
+      CHECK(c.empty("step", each.key) == (left_out || note == "a divisor is 0"));
+    }
+    for (char const* key : {"hbm_bytes", "l2_bytes"}) CHECK(c.total("step", key) > 0);
+    if (std::string(preset) == "findings") {
+      CHECK(lost > 4);
+      fake::one_problem(p, "counters: without global_load_bytes, ");
+      CHECK(fake::says(p.problems[0], " more, since counting that instruments kernels"));
+      CHECK(fake::says(p.problems[0], "counted: time_ns, hbm_read_bytes, hbm_write_bytes, "));
+    } else {
+      CHECK(lost == 0);
+      fake::no_problem(p);
+    }
+    if (std::string(preset) == "findings" || std::string(preset) == "roofline") {
+      for (char const* key : {"l1_bytes", "fp32_peak_per_cycle", "hbm_peak_bytes_per_cycle"})
+        CHECK(c.total("step", key) > 0);
+    }
+  }
+}
+
+TEST_CASE("single kernels beside graphs: the sentence once, and no step for what is left out") {
+  graph_program s(std::string(hbm_read) + '+' + sass, "kernels=att*");
+  fake_profiler_set_weight(strata::detail::kernel_regions::mark, 1.0 / 32);
+  run_steps(5, [&] {
+    attention();
+    (void)fake_graph_launch(s.executable, 7);
+  });
+  profile const& p = s.profile();
+  fake::one_problem(p, "counters: without smsp__sass_inst_executed.sum");
+  strata::counter_set const& kernels = p.counters(strata::counter_set::gpu_kernels);
+  REQUIRE(kernels.left_out.size() == 1);
+  CHECK(kernels.left_out[0].key == sass);
+  CHECK(of_kernel(p, "attention", "scores")[0] == 32 * 8);
+}
+
+TEST_CASE("the byte ledger works beside graphs") {
+  graph_program s("memory+instructions+l2_atomic_sectors");
+  run_steps(6, [&] {
+    STRATA_RANGE("step", strata::bytes(64));
+    (void)fake_graph_launch(s.executable, 7);
+  });
+  strata::byte_ledger const ledger = strata::make_ledger(s.profile(), {});
+  CHECK(ledger.step.hbm_bytes > 0);
 }
 
 TEST_CASE("counting steps with other grids or other kernels") {

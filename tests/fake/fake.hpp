@@ -42,6 +42,8 @@ FAKE_EXPORT std::size_t fake_init_count();        // how often it was called
 FAKE_EXPORT void fake_set_device_count(int count);
 FAKE_EXPORT void fake_set_driver_version(int version);  // for example 12040
 FAKE_EXPORT void fake_set_device_attribute(int code, int value);
+/// Of one device, whatever the others have.
+FAKE_EXPORT void fake_set_attribute_of(int device, int code, int value);
 FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context
 FAKE_EXPORT void* fake_current_context();                // a CUcontext, or null
 /// The device that a context is of; 0 until it is told.

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <set>
 #include <strata/collect/cuda/driver.hpp>
+#include <utility>
 
 using strata::detail::driver::attribute;
 using strata::detail::driver::capture_status;
@@ -47,6 +48,7 @@ struct cuda_state {
   std::size_t crashes = 0;
   std::size_t inits = 0;  // stays
   std::map<int, int> attributes;
+  std::map<std::pair<int, int>, int> attributes_of;  // by device and code, before those of all
 
   void clear() {
     init_result = 0;
@@ -63,7 +65,8 @@ struct cuda_state {
     graph_calls = breaking_calls = session_calls = crashes = 0;
     attributes = {{10, 32}, {13, 1980000}, {16, 132},    {18, 0},        {32, 1},    {33, 1},
                   {34, 0},  {36, 2619000}, {37, 5120},   {38, 52428800}, {39, 2048}, {50, 0},
-                  {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32}};
+                  {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32},  {111, 1024}};
+    attributes_of.clear();
   }
   cuda_state() { clear(); }
 
@@ -182,8 +185,13 @@ FAKE_EXPORT result cuDeviceGetName(char* name, int capacity, device_handle of) {
   });
 }
 
-FAKE_EXPORT result cuDeviceGetAttribute(int* value, attribute code, device_handle) {
+FAKE_EXPORT result cuDeviceGetAttribute(int* value, attribute code, device_handle of) {
   return with_state([&](cuda_state& s) {
+    const auto own = s.attributes_of.find({of, static_cast<int>(code)});
+    if (own != s.attributes_of.end()) {
+      *value = own->second;
+      return result::success;
+    }
     const auto found = s.attributes.find(static_cast<int>(code));
     if (found == s.attributes.end()) return result::invalid_value;
     *value = found->second;
@@ -395,6 +403,11 @@ void fake_set_driver_version(int version) {
 void fake_set_device_attribute(int code, int value) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().attributes[code] = value;
+}
+
+void fake_set_attribute_of(int device, int code, int value) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().attributes_of[{device, code}] = value;
 }
 
 void fake_set_current_context(int present) {

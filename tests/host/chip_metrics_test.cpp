@@ -248,6 +248,32 @@ TEST_CASE("counters that refuse each other's company are counted apart") {
   CHECK(made[1].names() == names{"dram__bytes_read.sum", "lts__t_bytes.sum"});
 }
 
+TEST_CASE("what instruments kernels is never counted with what does not") {
+  chip_metrics host = open("GH100");
+  strata::vec<metric_config> made;
+  strata::vec<strata::status> problems;
+  char const* const peak = "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained";
+  char const* const sass = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
+  host.configure_apart({sass, "dram__bytes_read.sum", peak}, made, problems);
+  CHECK(problems.empty());
+  REQUIRE(made.size() == 2);
+  CHECK(made[0].names() == names{"dram__bytes_read.sum", peak});
+  CHECK(made[1].names() == names{sass});
+
+  // A peak alone changes nothing in what CUPTI is told to count.
+  metric_config without;
+  REQUIRE(host.configure({"dram__bytes_read.sum"}, without).ok());
+  CHECK(made[0].image() == without.image());
+
+  // Also where CUPTI refuses some of them.
+  made.clear();
+  host.configure_apart({"dram__bytes_raed.sum", sass, "dram__bytes_read.sum"}, made, problems);
+  CHECK(problems.size() == 1);
+  REQUIRE(made.size() == 2);
+  CHECK(made[0].names() == names{"dram__bytes_read.sum"});
+  CHECK(made[1].names() == names{sass});
+}
+
 TEST_CASE("evaluating nothing is refused, not a crash") {
   chip_metrics host = open("GH100");
   metric_config config;

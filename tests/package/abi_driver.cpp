@@ -39,6 +39,7 @@ SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, result::stream_capture_implicit);
 SAME_VALUE(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD, result::stream_capture_wrong_thread);
 SAME_VALUE(CUDA_ERROR_UNKNOWN, result::unknown);
 
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_WARP_SIZE, attribute::warp_size);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_CLOCK_RATE, attribute::clock_rate_khz);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, attribute::multiprocessor_count);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, attribute::memory_clock_rate_khz);
@@ -46,6 +47,15 @@ SAME_VALUE(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, attribute::memory_bus_wi
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, attribute::l2_cache_size_bytes);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, attribute::compute_capability_major);
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, attribute::compute_capability_minor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+           attribute::threads_per_multiprocessor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+           attribute::shared_bytes_per_multiprocessor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR,
+           attribute::registers_per_multiprocessor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, attribute::blocks_per_multiprocessor);
+SAME_VALUE(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+           attribute::reserved_shared_bytes_per_block);
 
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_NONE, capture_status::none);
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_ACTIVE, capture_status::active);

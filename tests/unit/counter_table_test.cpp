@@ -169,6 +169,46 @@ TEST_CASE("a pass that was not reached: no value, not even for optional inputs")
                  "CUPTI did not count sm__ops_path_tensor_src_bf"));
 }
 
+TEST_CASE("what was left out on purpose has its reason, in every metric that needs it") {
+  counter_sample s("hbm_bytes+flop+tensor_bf16+tensor_flop");
+  metric_set const& set = s.counted().metrics;
+  s.counted().names.clear();
+  s.counted().values.clear();
+  s.counted().left_out.clear();
+  for (std::string const& name : set.counters()) {
+    if (instruments_kernels(name)) {
+      s.counted().left_out.push_back({name, "left out: " + name});
+    } else {
+      s.counted().names.push_back(name);
+      s.set(s.attention0, name, 10);
+    }
+  }
+  REQUIRE(s.counted().left_out.size() == 9);
+  counted const t(s.made);
+  CHECK(t.total("step", "hbm_bytes") == 20);
+  for (char const* key : {"ffma", "flop_fp32", "flop", "flop_per_second", "flop_per_hbm_byte"}) {
+    CAPTURE(key);
+    CHECK(std::isnan(t.total("step", key)));
+    CHECK(mentions(t.note("step", key), "left out: smsp__sass_thread_inst_executed_op_"));
+  }
+  CHECK(t.total("step", "tensor_flop") > 0);
+
+  // The same where nothing at all was counted.
+  s.counted().values.clear();
+  CHECK(mentions(counted(s.made).note("step", "ffma"), "left out: smsp__sass"));
+
+  // An optional input that was left out is no 0.
+  s.counted().left_out = {{"sm__ops_path_tensor_src_bf16_dst_fp32.sum", "left out: tensor"}};
+  s.counted().names = {"dram__bytes_read.sum", "dram__bytes_write.sum"};
+  s.set(s.attention0, "dram__bytes_read.sum", 10);
+  s.counted().metrics = resolve_metrics({"tensor_bf16", "tensor_flop"}, [](std::string const& n) {
+    return n == "sm__ops_path_tensor_src_bf16_dst_fp32.sum";
+  });
+  counted const optional(s.made);
+  CHECK(std::isnan(optional.total("step", "tensor_flop")));
+  CHECK(optional.note("step", "tensor_flop") == "left out: tensor");
+}
+
 TEST_CASE("optional inputs that the chip lacks count as nothing") {
   counter_sample s;
   s.counted().metrics = resolve_metrics({"tensor_flop"}, [](std::string const& name) {

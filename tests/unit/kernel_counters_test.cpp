@@ -195,6 +195,17 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
   CHECK(text.find(",gpu_utilisation,counted_launches,hbm_read_bytes,") != std::string::npos);
   CHECK(text.find(",2,600,400,1000,") != std::string::npos);
 
+  // An optional input that the chip has, but that was not counted, is no 0.
+  counter_set& again = s.made.add_counters(counter_set::gpu_kernels);
+  counter_set const whole = again;
+  again.metrics = resolve_metrics({"tensor_fp16", "tensor_bf16", "tensor_flop"},
+                                  [](std::string const&) { return true; });
+  again.names = {"sm__ops_path_tensor_src_fp16.sum", "unasked"};
+  auto const partly = make_kernel_counter_table(s.made, tree, rows);
+  CHECK(value(partly, "tensor_fp16") == 600);
+  CHECK(std::isnan(value(partly, "tensor_flop")));
+  s.made.add_counters(counter_set::gpu_kernels) = whole;
+
   // Steps that launched another number of them do not fit together.
   s.made.add_counters(counter_set::gpu_kernels).kernels[0].launches_min = 1;
   CHECK(std::isnan(value(make_kernel_counter_table(s.made, tree, rows), "hbm_bytes")));

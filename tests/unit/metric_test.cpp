@@ -337,13 +337,28 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   REQUIRE(all.size() == 2);
   CHECK(all[0].place == metric_place::memory);
   all = groups("flops+fp32_peak_per_cycle", pass_layout::fewest_passes);
-  CHECK(all.size() == 1);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].place == metric_place::memory);
   all = groups("links+l2_peak_bytes_per_cycle", pass_layout::fewest_passes);
   CHECK(all.size() == 2);
   all = groups("time_ns", pass_layout::fewest_passes);
   REQUIRE(all.size() == 1);
   CHECK(all[0].counters == names{"gpu__time_duration.sum"});
   CHECK(groups("", pass_layout::fewest_passes).empty());
+}
+
+TEST_CASE("what instruments kernels stands alone, in every preset") {
+  for (pass_layout const layout : {pass_layout::fewest_passes, pass_layout::cheap_ranges_apart}) {
+    for (auto const& preset : strata::preset_list()) {
+      CAPTURE(preset.name);
+      metric_set const set = resolve_metrics(expand_metrics(preset.name), everything);
+      for (auto const& group : strata::group_metrics(set, layout)) {
+        bool const apart = group.place == metric_place::sass;
+        for (std::string const& name : group.counters)
+          CHECK(strata::instruments_kernels(name) == apart);
+      }
+    }
+  }
 }
 
 TEST_CASE(

@@ -245,11 +245,13 @@ class counter_table_builder {
       if (timed.kernels + timed.copies == 0) {
         return self ? "never launched anything itself" : "never launched anything";
       }
+      if (std::string why = why_left_out(from); !why.empty()) return why;
       if (!from.counters.empty() || !from.uncounted.empty()) {
         return "not counted: its work is of another thread, or was not there in the counted steps";
       }
     }
     if (from.time && self) return "GPU busy time is known only with the ranges below";
+    if (std::string why = why_left_out(from); !why.empty()) return why;
     if (!from.uncounted.empty()) {
       if (counted_.passes_done < counted_.passes) {
         return sentence("not reached: the program ended after ")
@@ -268,6 +270,13 @@ class counter_table_builder {
     }
     if (from.time && !source_.traced) return "GPU times were not traced";
     if (from.time && rows_[row].gpu_busy_ns <= 0) return "no GPU time in the timed steps";
+    return {};
+  }
+
+  /// The reason where an input was left out on purpose; empty where not.
+  std::string why_left_out(inputs const& from) const {
+    for (absent_metric const& counter : counted_.left_out)
+      if (counter.key == from.uncounted) return counter.reason;
     return {};
   }
 

@@ -6,6 +6,7 @@
 #include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/gains.hpp>
 #include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/speed_of_light.hpp>
 #include <strata/analyse/steps.hpp>
@@ -120,24 +121,6 @@ struct finding_rule {
   bool apart = false;  ///< a second kind of the same look
 };
 
-/// A row's kernels beside what an SM can hold at a time.
-struct sm_limits {
-  double warps = 64.0;
-  double blocks = 32.0;
-  double shared_bytes = 0.0;
-};
-
-/// By compute capability, as in the CUDA programming guide.
-inline sm_limits limits_of(std::uint32_t capability) noexcept {
-  constexpr double kib = 1024.0;
-  if (capability >= 120 || capability == 89) return {48.0, 24.0, 100.0 * kib};
-  if (capability >= 90) return {64.0, 32.0, 228.0 * kib};
-  if (capability >= 86) return {48.0, 16.0, 100.0 * kib};
-  if (capability >= 80) return {64.0, 32.0, 164.0 * kib};
-  if (capability >= 75) return {32.0, 16.0, 64.0 * kib};
-  return {64.0, 32.0, 96.0 * kib};
-}
-
 /// What the rules share: what they look at, and what they found.
 class finding_context {
  protected:
@@ -147,7 +130,7 @@ class finding_context {
     if (!input.source.environment.devices.empty()) {
       profile_device const& device = input.source.environment.devices[0];
       multiprocessors_ = device.multiprocessors;
-      sm_ = limits_of(10 * device.compute_capability_major + device.compute_capability_minor);
+      sm_ = limits_of(device);
     }
   }
 

@@ -4,6 +4,7 @@
 
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/kernel_table.hpp>
+#include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -17,32 +18,6 @@
 
 STRATA_BEGIN
 namespace detail {
-
-/// Blocks of a kernel that an SM holds at a time, and what there is too little of.
-struct residency {
-  double blocks = 0.0;
-  double occupancy = 0.0;  ///< warps of these, of those that fit
-  std::string_view by;     ///< "registers", "shared memory", or "" for warps and blocks
-};
-
-inline residency residency_of(kernel_row const& kernel, sm_limits const& sm) noexcept {
-  constexpr double registers = 65536.0;
-  double const warps = larger(1.0, kernel.warps_per_block);
-  // Registers are given to warps in units of 256.
-  double const each = rounded_up(kernel.registers_per_thread * 32.0 / 256.0) * 256.0;
-  double const shared = kernel.static_shared_bytes + kernel.dynamic_shared_bytes;
-  residency made;
-  made.blocks = smaller(sm.blocks, rounded_down(sm.warps / warps));
-  auto const limit = [&made](double blocks, std::string_view by) {
-    if (blocks >= made.blocks) return;
-    made.blocks = blocks;
-    made.by = by;
-  };
-  if (each > 0.0) limit(rounded_down(registers / (each * warps)), "registers");
-  if (shared > 0.0) limit(rounded_down(sm.shared_bytes / (shared + 1024.0)), "shared memory");
-  made.occupancy = made.blocks * warps / sm.warps;
-  return made;
-}
 
 /// The rules that look at the kernels of single ranges. Each is false where it lacks its counters.
 class kernel_rules : protected finding_context {

@@ -442,8 +442,11 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
       given[i] = sums[row * counters + i].value(combine_of(set.names[i]));
     formulas.evaluate(given.data(), rows[row].duration.mean() * launches * 1e-9, results);
     bool const counted = launches > 0.0 && steady[row];
-    for (double const value : results)
-      table.values.push_back(counted && detail::is_finite(value) ? value : no_value);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      // An optional input that the chip has, but that was not counted, is no 0.
+      bool const whole = counted && formulas.inputs_of(i).uncounted.empty();
+      table.values.push_back(whole && detail::is_finite(results[i]) ? results[i] : no_value);
+    }
   }
   return table;
 }

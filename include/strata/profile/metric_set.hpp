@@ -287,6 +287,12 @@ inline metric_place place_of(std::string_view cupti_name) noexcept {
   return metric_place::memory;
 }
 
+/// Whether CUPTI instruments kernels to count it, which breaks CUDA graphs. The peak of such a
+/// counter is a constant of the device and instruments nothing.
+inline bool instruments_kernels(std::string_view cupti_name) noexcept {
+  return place_of(cupti_name) == metric_place::sass;
+}
+
 /// Level of a CUPTI counter, by its unit.
 inline metric_level level_of(std::string_view cupti_name) noexcept {
   std::string_view const unit = detail::unit_of(cupti_name);
@@ -383,7 +389,7 @@ enum class pass_layout : unsigned char {
 };
 
 /// Divides the counters of a set into groups: the memory's, the SMs', the links', SASS. GPU time
-/// and constants of the device join the cheapest.
+/// and constants of the device join the cheapest, but never SASS, which may have to be left out.
 inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout) {
   using place = metric_place;
   vec<metric_group> groups;
@@ -405,11 +411,10 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
   }
   for (std::string const& name : names) {
     if (place_of(name) != place::anywhere) continue;
-    // GPU time costs SASS counters a pass more, and links refuse constants.
     bool const constant = detail::ends_with(name, ".peak_sustained");
     metric_group* to = at(place::memory);
     if (to == nullptr) to = at(place::sm);
-    if (to == nullptr) to = at(constant ? place::sass : place::device_wide);
+    if (to == nullptr && !constant) to = at(place::device_wide);  // links refuse constants
     if (to == nullptr) to = groups.insert(groups.begin(), metric_group{place::memory, {}});
     to->counters.push_back(name);
   }

@@ -192,6 +192,12 @@ inline void write_environment(json_writer& json, profile const& source) {
     json.integer("memory_bus_bits", d.memory_bus_bits);
     json.integer("l2_bytes", d.l2_bytes);
     json.integer("memory_bytes", d.memory_bytes);
+    json.integer("warp_size", d.warp_size);
+    json.integer("threads_per_multiprocessor", d.threads_per_multiprocessor);
+    json.integer("blocks_per_multiprocessor", d.blocks_per_multiprocessor);
+    json.integer("registers_per_multiprocessor", d.registers_per_multiprocessor);
+    json.integer("shared_bytes_per_multiprocessor", d.shared_bytes_per_multiprocessor);
+    json.integer("reserved_shared_bytes_per_block", d.reserved_shared_bytes_per_block);
   });
 }
 

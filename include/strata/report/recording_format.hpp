@@ -98,6 +98,12 @@ struct recorded_fields {
     at.field("memory_bus_bits", of.memory_bus_bits);
     at.field("l2_bytes", of.l2_bytes);
     at.field("memory_bytes", of.memory_bytes);
+    at.field("warp_size", of.warp_size);
+    at.field("threads_per_multiprocessor", of.threads_per_multiprocessor);
+    at.field("blocks_per_multiprocessor", of.blocks_per_multiprocessor);
+    at.field("registers_per_multiprocessor", of.registers_per_multiprocessor);
+    at.field("shared_bytes_per_multiprocessor", of.shared_bytes_per_multiprocessor);
+    at.field("reserved_shared_bytes_per_block", of.reserved_shared_bytes_per_block);
     at.field("uuid", of.uuid);
     at.field("measured_at", of.measured_at);
     at.field("ceilings", of.ceilings);
@@ -228,6 +234,7 @@ struct recorded_fields {
     at.field("metrics", of.metrics.metrics);
     at.field("absent", of.metrics.absent);
     at.field("unknown", of.metrics.unknown);
+    at.field("left_out", of.left_out);
     at.field("names", of.names);
     at.field("origins", of.origins);
     at.field("values", of.values);

@@ -97,6 +97,14 @@ class machine {
     device.memory_clock_khz = get(driver::attribute::memory_clock_rate_khz);
     device.memory_bus_bits = get(driver::attribute::memory_bus_width_bits);
     device.l2_bytes = get(driver::attribute::l2_cache_size_bytes);
+    device.warp_size = get(driver::attribute::warp_size);
+    device.threads_per_multiprocessor = get(driver::attribute::threads_per_multiprocessor);
+    device.blocks_per_multiprocessor = get(driver::attribute::blocks_per_multiprocessor);
+    device.registers_per_multiprocessor = get(driver::attribute::registers_per_multiprocessor);
+    device.shared_bytes_per_multiprocessor =
+        get(driver::attribute::shared_bytes_per_multiprocessor);
+    device.reserved_shared_bytes_per_block =
+        get(driver::attribute::reserved_shared_bytes_per_block);
     return device;
   }
 

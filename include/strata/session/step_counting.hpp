@@ -117,7 +117,7 @@ class step_counting {
     ranges_.copy_to(to);
     kernels_.copy_to(to);
     for (status const& problem : ranges_.problems()) problems_.push_back(problem);
-    for (status const& problem : kernels_.problems()) problems_.push_back(problem);
+    for (status const& problem : kernels_.problems()) (void)keep(problem);  // ranges may have it
     if (stage_ == stage::waiting && postponed_ != 0)
       problems_.push_back(pass_driver::captures_in_the_way(postponed_));
     (void)keep(ranges_.hindrance());
@@ -149,7 +149,7 @@ class step_counting {
     if (!keep(ranges_.open(options_.counters, problems_))) return;
     stage_ = stage::ranges;
     bool const partly = problems_.size() != before;
-    if (ranges_.shows_progress() && !partly) return;
+    if (ranges_.done() || (ranges_.shows_progress() && !partly)) return;
     quiet_writes const quiet;
     std::fprintf(stderr, "strata: counting on %s in the next %zu step%s%s\n",
                  ranges_.chip().c_str(), ranges_.passes(), ranges_.passes() == 1 ? "" : "s",
@@ -158,10 +158,12 @@ class step_counting {
 
   void end_ranges() {
     ranges_.close();
-    vec<status> known_from_ranges;
+    vec<status> of_kernels;
     bool const next = !options_.kernels.empty() && ranges_.passes_done() == ranges_.passes();
-    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, known_from_ranges)))
+    if (!next || !keep(kernels_.open(options_.counters, options_.kernels, of_kernels)))
       return end();
+    for (status const& problem : of_kernels) (void)keep(problem);  // ranges may have it
+    if (kernels_.done()) return end();
     stage_ = stage::kernels;
   }
 

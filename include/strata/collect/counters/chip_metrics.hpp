@@ -127,9 +127,33 @@ class chip_metrics {
   }
 
   /// Like configure, but counters that CUPTI does not count together get configurations of their
-  /// own. `problems` takes a sentence for each that CUPTI does not count even alone.
+  /// own, and what instruments kernels never shares one with what does not. `problems` takes a
+  /// sentence for each that CUPTI does not count even alone.
   /// Cost: milliseconds; where CUPTI refuses, some for each counter.
   void configure_apart(vec<std::string> const& names, vec<metric_config>& made,
+                       vec<status>& problems) {
+    for (bool const instrumented : {false, true}) {
+      vec<std::string> alike = names;
+      alike.keep_if(
+          [&](std::string const& name) { return instruments_kernels(name) == instrumented; });
+      if (!alike.empty()) configure_alike(alike, made, problems);
+    }
+  }
+
+  /// One configuration for each group of the set, in the order of group_metrics().
+  status configure(metric_set const& set, pass_layout layout, vec<metric_config>& made) {
+    made.clear();
+    for (metric_group const& group : group_metrics(set, layout)) {
+      metric_config config;
+      status const done = configure(group.counters, config);
+      if (!done) return done;
+      made.push_back(std::move(config));
+    }
+    return {};
+  }
+
+ private:
+  void configure_alike(vec<std::string> const& names, vec<metric_config>& made,
                        vec<status>& problems) {
     metric_config together;
     if (build(names, together).ok()) {
@@ -157,19 +181,6 @@ class chip_metrics {
     }
   }
 
-  /// One configuration for each group of the set, in the order of group_metrics().
-  status configure(metric_set const& set, pass_layout layout, vec<metric_config>& made) {
-    made.clear();
-    for (metric_group const& group : group_metrics(set, layout)) {
-      metric_config config;
-      status const done = configure(group.counters, config);
-      if (!done) return done;
-      made.push_back(std::move(config));
-    }
-    return {};
-  }
-
- private:
   /// CUPTI has properties for a name without its rollup, which it cannot count, and 13.1 has them
   /// for any rollup; so those that not every counter has are tried on an object of their own.
   bool can_count(std::string const& name) {

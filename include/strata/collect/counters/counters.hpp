@@ -188,6 +188,7 @@ class counter_collector : public detail::pass_driver {
     if (plan_.set.metrics.empty()) return;
     counter_set& set = to.add_counters(counter_set::gpu);
     set.metrics = plan_.set;
+    set.left_out = plan_.left_out;
     values_.copy_to(set);
     set.where = plan_.devices.chip();
     set.devices = plan_.devices.devices();
@@ -317,11 +318,8 @@ class counter_collector : public detail::pass_driver {
 
   /// Leaves out what would break the program's CUDA graphs.
   void leave_graphs_alone() {
-    if (configured_ || !step_.saw_graphs()) return;
-    while (!done() && plan_.breaks_graphs(at_)) {
-      if (!std::exchange(left_out_, true)) problems_.push_back(plan_.no_sass_beside_graphs());
-      passes_ -= plan_.configs[at_++].passes();
-    }
+    if (configured_ || done() || !step_.saw_graphs()) return;
+    passes_ -= plan_.leave_graphs_alone(at_, problems_);
   }
 
   static void range_changes(void* context, std::uint32_t node) noexcept {
@@ -369,8 +367,7 @@ class counter_collector : public detail::pass_driver {
   std::size_t passes_done_ = 0;
   std::size_t passes_together_ = 0;  // of those done, the ones of the configuration under way
   bool configured_ = false;
-  bool left_out_ = false;  // counters that break graphs
-  bool followed_ = true;   // the launches of every pass
+  bool followed_ = true;  // the launches of every pass
 };
 
 STRATA_END

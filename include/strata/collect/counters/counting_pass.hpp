@@ -369,7 +369,7 @@ class pass_driver {
   explicit pass_driver(trace_control const& trace) noexcept : step_(trace) {}
   ~pass_driver() = default;
 
-  /// As pass_plan::open.
+  /// As pass_plan::open, without what would break the program's CUDA graphs.
   status open_plan(std::string_view request, device_profilers::which counted,
                    vec<status>& problems) {
     step_.guard_graphs();
@@ -380,8 +380,10 @@ class pass_driver {
       return {errc::busy,
               "counters: a stream captures a graph: ask for counters outside of captures"};
     status planned;
-    bool const whole = if_memory_allows(
-        [&] { planned = plan_.open(request, counted, recorder::instance().session(), problems); });
+    bool const whole = if_memory_allows([&] {
+      planned = plan_.open(request, counted, recorder::instance().session(), problems);
+      if (planned.ok() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(0, problems);
+    });
     open_ = plan_.devices.is_open();
     if (!whole) {
       plan_.configs.clear();

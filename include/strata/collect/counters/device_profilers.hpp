@@ -371,20 +371,32 @@ struct pass_plan {
   metric_set set;
   vec<metric_config> configs;  ///< each counted apart
 
+  vec<absent_metric> left_out;  ///< counters of `set` that are not counted beside CUDA graphs
+
   /// Whether this configuration counts by instrumented code (SASS), which does not go with CUDA
   /// graphs: their kernels count 0, and one that is captured within a counted range may end in an
   /// illegal address, which would break the program (seen on an H200, CUDA 13.0).
   bool breaks_graphs(std::size_t config) const noexcept {
     for (std::string const& name : configs[config].names())
-      if (name.find("__sass_") != std::string::npos) return true;
+      if (instruments_kernels(name)) return true;
     return false;
   }
-  static status no_sass_beside_graphs() {
-    return {
-        errc::not_supported,
-        "counters: exact instruction counts (flops, instructions) are left out, since they "
-        "instrument kernels and this program uses CUDA graphs, which that breaks: switch graphs "
-        "off to count them (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
+
+  /// Leaves out the configurations from this one on that break graphs, which are the last ones;
+  /// `problems` takes a sentence that names what is lost. Returns: how many passes they had.
+  std::size_t leave_graphs_alone(std::size_t first, vec<status>& problems) {
+    std::size_t passes = 0;
+    for (; configs.size() > first && breaks_graphs(configs.size() - 1); configs.pop_back()) {
+      passes += configs.back().passes();
+      for (std::string const& name : configs.back().names()) {
+        if (!instruments_kernels(name)) continue;
+        left_out.push_back({name, sentence("left out beside CUDA graphs: ")
+                                      << name
+                                      << " instruments kernels; switch graphs off to count it"});
+      }
+    }
+    if (passes != 0) problems.push_back(no_sass_beside_graphs());
+    return passes;
   }
 
   /// Whether a chip may have some of the names; a problem for each that none has.
@@ -451,6 +463,50 @@ struct pass_plan {
     devices.adapt(configs, problems);
     return configs.empty() ? status{errc::not_supported, "counters: CUPTI refused every group"}
                            : status{};
+  }
+
+ private:
+  bool is_left_out(std::string_view counter) const noexcept {
+    for (absent_metric const& known : left_out)
+      if (known.key == counter) return true;
+    return false;
+  }
+
+  /// Keys of the metrics that need what is left out, also by way of others.
+  vec<std::string> lost_keys() const {
+    vec<std::string> lost;
+    for (resolved_metric const& candidate : set.metrics) {
+      bool needs = false;
+      for_each_name(candidate.formula, [&](std::string_view name, bool) {
+        needs = needs || is_left_out(name) || lost.contains(name);
+      });
+      if (needs) lost.push_back(candidate.key);
+    }
+    return lost;
+  }
+
+  /// "A, B, C, D and 3 more".
+  static std::string shortened(vec<std::string> const& keys) {
+    constexpr std::size_t most_named = 4;  // so that the sentence takes a line or two
+    std::size_t const named = keys.size() > most_named + 1 ? most_named : keys.size();
+    std::string text;
+    for (std::size_t i = 0; i < named; ++i) add_part(text, keys[i]);
+    if (named < keys.size()) text += sentence(" and ") << keys.size() - named << " more";
+    return text;
+  }
+
+  status no_sass_beside_graphs() const {
+    vec<std::string> const lost = lost_keys();
+    vec<std::string> kept;
+    for (resolved_metric const& metric : set.metrics)
+      if (!lost.contains(metric.key)) kept.push_back(metric.key);
+    return {errc::not_supported,
+            sentence("counters: without ")
+                << shortened(lost)
+                << ", since counting that instruments kernels and this program uses CUDA graphs, "
+                   "which that breaks; counted: "
+                << (kept.empty() ? std::string("nothing") : shortened(kept))
+                << "; switch graphs off to count all (llama.cpp: GGML_CUDA_DISABLE_GRAPHS=1)"};
   }
 };
 

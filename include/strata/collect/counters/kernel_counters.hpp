@@ -255,16 +255,15 @@ class kernel_counter_collector : public detail::pass_driver {
   void copy_to(profile& to) const {
     if (plan_.set.metrics.empty()) return;
     regions_.copy_to(to);
-    to.add_counters(counter_set::gpu_kernels).metrics = plan_.set;
+    counter_set& set = to.add_counters(counter_set::gpu_kernels);
+    set.metrics = plan_.set;
+    set.left_out = plan_.left_out;
   }
 
  private:
   status begin_counting(vec<counted_work> const& seen) {
     end_last();
-    while (!done() && step_.saw_graphs() && plan_.breaks_graphs(at_)) {
-      ++at_;
-      ++taken_;
-    }
+    if (!done() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
     if (done()) return {};
     detail::capture_guard::exclusive const alone;
     auto const start = [&] {

@@ -46,13 +46,19 @@ enum class result : int {
 
 /// Device attribute codes. Units: clocks in kHz, bus width in bits, sizes in bytes.
 enum class attribute : int {
+  warp_size = 10,
   clock_rate_khz = 13,
   multiprocessor_count = 16,
   memory_clock_rate_khz = 36,
   memory_bus_width_bits = 37,
   l2_cache_size_bytes = 38,
+  threads_per_multiprocessor = 39,
   compute_capability_major = 75,
-  compute_capability_minor = 76
+  compute_capability_minor = 76,
+  shared_bytes_per_multiprocessor = 81,
+  registers_per_multiprocessor = 82,
+  blocks_per_multiprocessor = 106,  // since CUDA 11.0, as the next one
+  reserved_shared_bytes_per_block = 111
 };
 
 /// CUuuid.
