@@ -271,6 +271,47 @@ TEST_CASE("a loop that only launches has the period of the device") {
   a.is_silent();
 }
 
+TEST_CASE("a loop that only launches: the last step of a window lasts as long as the others") {
+  for (std::uint32_t const count : {2u, 3u, 4u, 9u}) {
+    CAPTURE(count);
+    program p;
+    for (int window = 0; window < 2; ++window) {
+      p.run(count, [&] {
+        p.in(p.attention, [&](std::uint32_t at) {
+          for (int i = 0; i < 6; ++i) p.kernel_of(at, 100 * us - 500);
+        });
+        p.free += 400 * us;  // in which the device does something else
+      });
+      p.now = p.free += 50'000 * us;
+      ++p.steps;  // the windows do not follow each other
+    }
+    answer const a(p.made);
+    REQUIRE(a.steps().period_of_gpu);
+    CHECK(a.steps().mean_ns == doctest::Approx(1000 * us).epsilon(0.001));
+    CHECK(a.steps().p50_ns == doctest::Approx(1000 * us).epsilon(0.001));
+    CHECK(a.steps().gpu_busy_ns == doctest::Approx(597 * us));
+    double idle = 0.0;
+    for (idle_time const& each : a.steps().idle) idle += each.ns;
+    CHECK(idle == doctest::Approx(a.steps().gpu_idle_ns).epsilon(0.01));
+    detail::step_replay replay(a.source, a.folded, a.steps());
+    CHECK(replay.unchanged_ns() == doctest::Approx(a.steps().mean_ns));
+  }
+}
+
+TEST_CASE("a loop that only launches: its steps may overlap on the device") {
+  program p;
+  p.run(5, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      p.kernel_of(at, 1000 * us);
+      p.kernel_of(at, 500 * us, 1000, 8);  // beside the next step's
+    });
+    p.free -= 500 * us;
+  });
+  answer const a(p.made);
+  REQUIRE(a.steps().period_of_gpu);
+  CHECK(a.steps().mean_ns == doctest::Approx(1001 * us).epsilon(0.001));
+}
+
 TEST_CASE("a loop that only launches: what delays its queued work is not its launches") {
   program p;
   p.run(10, [&] {

@@ -99,6 +99,32 @@ namespace detail {
 /// Records of the last steps that are looked at: reports of long runs end soon.
 inline constexpr std::size_t most_step_records = std::size_t{1} << 18;
 
+/// How long the device is idle between the work of two steps that follow each other; less than 0
+/// where they overlap.
+class step_distances {
+ public:
+  /// `step` is the position of the step before it: what follows the first step of a run counts only
+  /// where nothing else is known.
+  void add(std::size_t step, std::int64_t ns) {
+    if (step == 0)
+      first_ = ns;
+    else
+      others_.push_back(ns);
+  }
+  /// The middle one: few steps are followed by a pause of the program.
+  std::int64_t usual() {
+    std::size_t const count = others_.size();
+    if (count == 0) return first_;
+    others_.sort();
+    std::int64_t const below = others_[(count - 1) / 2];
+    return below + (others_[count / 2] - below) / 2;
+  }
+
+ private:
+  std::int64_t first_ = 0;
+  vec<std::int64_t> others_;
+};
+
 /// Fills a steps_summary from the records.
 class steps_builder {
  public:
@@ -236,7 +262,8 @@ class steps_builder {
   }
 
   /// Steps whose work goes on after the host left them are measured on the device: from the begin
-  /// of a step's first work to that of the next one's.
+  /// of a step's first work to that of the next one's. The last step of a window has no next one:
+  /// it lasts as long as its work, and the idle time that usually lies between two steps.
   void find_period() {
     std::int64_t after = 0;
     std::int64_t host = 0;
@@ -247,14 +274,22 @@ class steps_builder {
     }
     made_.period_of_gpu = after > host / 10;
     if (!made_.period_of_gpu) return;
+    step_distances distances;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (is_followed(i)) distances.add(i, steps_[i + 1].gpu_begin - steps_[i].gpu_end);
+    std::int64_t const usual = distances.usual();
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       step_times& step = steps_[i];
       if (step.gpu_end == lost_time) continue;
-      bool const follows = i + 1 < steps_.size() && steps_[i + 1].step == step.step + 1 &&
-                           steps_[i + 1].gpu_end != lost_time;
+      std::int64_t const next = is_followed(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
       step.begin = step.gpu_begin;
-      step.end = follows ? larger(steps_[i + 1].gpu_begin, step.begin) : step.gpu_end;
+      step.end = larger(next, step.begin);
     }
+  }
+  /// Whether the next step's work is known too.
+  bool is_followed(std::size_t i) const noexcept {
+    return i + 1 < steps_.size() && steps_[i + 1].step == steps_[i].step + 1 &&
+           steps_[i].gpu_end != lost_time && steps_[i + 1].gpu_end != lost_time;
   }
 
   void sum_durations() {
@@ -295,6 +330,7 @@ class steps_builder {
     host_timeline const host(source_, first_ == 0 ? lost_time : steps_[first_].begin);
     auto const looked_at = static_cast<double>(steps_.size() - first_);
     part_ = 1.0 / (looked_at - (made_.without_first ? 1.0 : 0.0));
+    part_between_ = part_between();
     std::int64_t until = lost_time;  // the end of what ran so far
     join_kernels();
     double busy = 0.0;
@@ -336,10 +372,10 @@ class steps_builder {
   void add_gap(host_timeline const& host, work const& each, std::int64_t until) {
     step_times const& step = steps_[each.step];
     // A period on the device ends with the next one's first work: the gap before it belongs to it.
-    bool const follows = made_.period_of_gpu && each.step > first_ && until != lost_time &&
-                         steps_[each.step - 1].step + 1 == step.step;
+    bool const follows = until != lost_time && follows_on_device(each.step);
     std::int64_t const begin = follows ? until : larger(until, step.begin);
     if (begin >= each.begin) return;
+    idle_part_ = follows && each.begin == step.gpu_begin ? part_between_ : part_;
     launch_record const* const launch =
         each.launch == none ? nullptr : &source_.launches[each.launch];
     std::int64_t const end = due(each, launch, begin);
@@ -351,6 +387,22 @@ class steps_builder {
     else
       split(host, launch->thread, begin, end, launch);
   }
+  /// Whether the period of the step before ends with this one's first work.
+  bool follows_on_device(std::size_t step) const noexcept {
+    return made_.period_of_gpu && step > first_ && is_followed(step - 1);
+  }
+  /// Idle time between two steps is recorded once less than steps are, in each window.
+  double part_between() const noexcept {
+    double typical = 0.0;
+    double following = 0.0;
+    for (std::size_t i = first_; i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      typical += 1.0;
+      if (follows_on_device(i)) following += 1.0;
+    }
+    return following > 0.0 ? part_ * typical / following : part_;
+  }
+
   /// When the device could have begun this work, idle from `begin` on: what passes until then is
   /// the host's, what passes later is the device's own.
   std::int64_t due(work const& each, launch_record const* launch,
@@ -367,6 +419,7 @@ class steps_builder {
   /// What is left of each step when its last work has ended.
   void add_tails(host_timeline const& host) {
     if (!made_.from_steps || made_.period_of_gpu) return;
+    idle_part_ = part_;
     for (step_times const& step : steps_) {
       std::int64_t const begin = larger(step.begin, step.gpu_end);
       if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
@@ -395,8 +448,8 @@ class steps_builder {
       place = static_cast<std::uint32_t>(made_.idle.size());
     }
     idle_time& to = made_.idle[place - 1];
-    to.ns += part_ * static_cast<double>(ns);
-    if (gap) to.gaps += part_;
+    to.ns += idle_part_ * static_cast<double>(ns);
+    if (gap) to.gaps += idle_part_;
   }
 
   /// The times in which at least one kernel ran.
@@ -510,7 +563,9 @@ class steps_builder {
   vec<step_times> steps_;
   vec<busy_time> busy_;  ///< of kernels
   double kernel_ns_ = 0.0;
-  double part_ = 1.0;  ///< of a sum over the steps that are looked at, in a mean one
+  double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
+  double part_between_ = 1.0;  ///< the same of idle time between steps
+  double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
   number_map<std::uint32_t> idle_places_;  ///< position and 1; 0 is none yet
   number_map<std::uint32_t> stream_places_;
   number_map<std::uint32_t> copy_places_;
