@@ -960,6 +960,40 @@ TEST_CASE("a dear first step is no part of the sentence above all") {
   CHECK(a.steps().active_busy_ns == doctest::Approx(10'000 * us));
 }
 
+TEST_CASE("time, work and tokens of a step are of the same steps: a dear first one is apart") {
+  program p;
+  p.run(10, [&] {
+    bool const prompt = p.step == 0;
+    range_record& call = p.in(p.mlp, [&](std::uint32_t at) {
+      p.kernel_of(at, (prompt ? 3000 : 1000) * us);
+      p.wait(at);
+      if (prompt) p.now += 200'000 * us;  // modules are loaded
+    });
+    p.describe(call).tokens = prompt ? 512 : 8;
+  });
+  answer const a(p.made);
+  REQUIRE(a.steps().without_first);
+  CHECK(a.steps().count == 10);
+  CHECK(a.steps().typical_count() == 9);
+  CHECK(a.steps().mean_ns == doctest::Approx(1005.5 * us));
+  CHECK(a.steps().p95_ns == doctest::Approx(1005.5 * us));
+  CHECK(a.steps().typical_ns() == a.steps().mean_ns);
+  CHECK(a.steps().first_ns == doctest::Approx(203'005.5 * us));
+  CHECK(a.steps().gpu_busy_ns == doctest::Approx(1000 * us));
+  CHECK(a.steps().gpu_idle_ns == doctest::Approx(5.5 * us));
+  CHECK(a.steps().tokens == 8);
+  CHECK(a.steps().tokens_per_s == doctest::Approx(8e9 / (1005.5 * us)));
+  std::string text;
+  {
+    detail::text_writer out(text);
+    write_table(out, a.input, {200});
+  }
+  INFO(text);
+  CHECK(text.find("The first step took 203 ms and is no part of the lines above the table.") !=
+        std::string::npos);
+  CHECK(text.find("7,956 tokens/s") != std::string::npos);
+}
+
 TEST_CASE("without a whole timeline an idle GPU bounds nothing") {
   program p;
   p.run(20, [&] {

@@ -47,21 +47,22 @@ struct stream_time {
 };
 
 /// The mean recorded step; the whole run, as one step, where the program has none.
+/// Its times, its work and its tokens are those of the same steps: of the typical ones.
 /// Units: ns of one step unless said otherwise; NaN is unknown.
 struct steps_summary {
   bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
   bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
   bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
-  std::uint64_t count = 1;
+  /// Whether the typical steps are all but the first, which is dearer than all others: modules are
+  /// loaded in it and caches are filled.
+  bool without_first = false;
+  std::uint64_t count = 1;  ///< of all recorded steps, the first with them
   double mean_ns = 0.0;
   double p50_ns = 0.0;
   double p95_ns = 0.0;
-  double first_ns = 0.0;
+  double first_ns = 0.0;  ///< the first recorded step, typical or not
   double gpu_busy_ns = 0.0;
   double gpu_idle_ns = 0.0;
-  /// Whether idle, copies and streams leave out the first step, which is dearer than all others:
-  /// modules are loaded in it and caches are filled.
-  bool without_first = false;
   /// The time that the answer speaks of: a typical step; without steps, from the first to the last
   /// device work.
   double active_ns = 0.0;
@@ -75,16 +76,17 @@ struct steps_summary {
   vec<copy_time> copies;        ///< the longest first
   vec<stream_time> streams;     ///< the busiest first
 
-  /// A sum over the whole run as a part of a mean step, for a range with this share in steps.
+  /// A sum over the whole run as a part of a mean step, for a range with this share in steps. The
+  /// first step has its part in it, as sums over the run have.
   /// Where no step was recorded, the run is the step, and nothing lies outside of it.
   double per_step(double total, double step_share = 1.0) const noexcept {
     return from_steps ? total * step_share / static_cast<double>(count) : total;
   }
   /// The mean of the steps that findings look at.
-  double typical_ns() const noexcept {
-    if (!without_first || count < 2) return mean_ns;
-    auto const all = static_cast<double>(count);
-    return (mean_ns * all - first_ns) / (all - 1.0);
+  double typical_ns() const noexcept { return mean_ns; }
+  /// How many steps these are.
+  double typical_count() const noexcept {
+    return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
   }
   double idle_of(idle_cause cause) const noexcept {
     double sum = 0.0;
@@ -293,24 +295,33 @@ class steps_builder {
   }
 
   void sum_durations() {
-    duration_statistics all;
     vec<std::int64_t> durations;
-    for (step_times const& each : steps_) durations.push_back(elapsed(each.begin, each.end));
-    for (std::int64_t const each : durations) all.add(each);
-    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
+    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    duration_statistics const all = describe(durations);
     made_.count = larger(std::uint64_t{1}, all.count());
     if (!made_.from_steps) {
       made_.mean_ns = made_.p50_ns = made_.p95_ns = made_.first_ns = window_ns();
       return;
     }
     made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
+    made_.outside_ns = larger(0.0, window_ns() - all.sum());
+    made_.without_first =
+        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+    if (!made_.without_first) return;
+    durations.front() = durations.back();
+    durations.pop_back();
+    describe(durations);
+  }
+  /// Mean and quantiles of these steps and of those that are kept in sums only.
+  duration_statistics describe(vec<std::int64_t> durations) {
+    duration_statistics all;
+    for (std::int64_t const duration : durations) all.add(duration);
+    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
     made_.mean_ns = all.mean();
     made_.p50_ns = static_cast<double>(all.quantile(0.5));
     made_.p95_ns = static_cast<double>(all.quantile(0.95));
     if (folded() == 0 && !durations.empty()) find_quantiles(durations);
-    made_.outside_ns = larger(0.0, window_ns() - all.sum());
-    made_.without_first =
-        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+    return all;
   }
 
   void find_quantiles(vec<std::int64_t>& durations) {
@@ -333,7 +344,6 @@ class steps_builder {
     part_between_ = part_between();
     std::int64_t until = lost_time;  // the end of what ran so far
     join_kernels();
-    double busy = 0.0;
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work const& each = work_[i];
@@ -341,7 +351,6 @@ class steps_builder {
       if (each.step == no_step) {
         outside += more;
       } else {
-        busy += more;
         if (is_typical(each.step)) made_.active_busy_ns += part_ * more;
         if (is_typical(each.step) && each.begin > until) add_gap(host, each, until);
         if (is_typical(each.step)) add_record(each);
@@ -349,7 +358,7 @@ class steps_builder {
       until = larger(until, each.end);
     }
     add_tails(host);
-    made_.gpu_busy_ns = looked_at > 0.0 ? busy / looked_at : 0.0;
+    made_.gpu_busy_ns = made_.active_busy_ns;
     auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
     made_.outside_gpu_ns =
         first_ == 0 ? outside
@@ -535,10 +544,15 @@ class steps_builder {
   /// most of all.
   void find_tokens() {
     double most = 0.0;
-    for (range_row const& each : ranges_by_index_)
-      if (each.tokens > 0.0) most = larger(most, each.tokens * each.step_share);
+    for (range_row const& row : ranges_by_index_) {
+      double const in_steps = row.tokens * row.step_share;
+      double const tokens = made_.without_first
+                                ? (in_steps - row.first_step_tokens) / made_.typical_count()
+                                : made_.per_step(in_steps);
+      if (tokens > 0.0) most = larger(most, tokens);
+    }
     if (most == 0.0) return;
-    made_.tokens = made_.per_step(most);
+    made_.tokens = most;
     if (made_.mean_ns > 0.0) made_.tokens_per_s = made_.tokens / made_.mean_ns * 1e9;
   }
   void order() {
