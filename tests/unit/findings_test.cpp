@@ -271,6 +271,47 @@ TEST_CASE("a loop that only launches has the period of the device") {
   a.is_silent();
 }
 
+TEST_CASE("a loop that only launches: the last step of a window lasts as long as the others") {
+  for (std::uint32_t const count : {2u, 3u, 4u, 9u}) {
+    CAPTURE(count);
+    program p;
+    for (int window = 0; window < 2; ++window) {
+      p.run(count, [&] {
+        p.in(p.attention, [&](std::uint32_t at) {
+          for (int i = 0; i < 6; ++i) p.kernel_of(at, 100 * us - 500);
+        });
+        p.free += 400 * us;  // in which the device does something else
+      });
+      p.now = p.free += 50'000 * us;
+      ++p.steps;  // the windows do not follow each other
+    }
+    answer const a(p.made);
+    REQUIRE(a.steps().period_of_gpu);
+    CHECK(a.steps().mean_ns == doctest::Approx(1000 * us).epsilon(0.001));
+    CHECK(a.steps().p50_ns == doctest::Approx(1000 * us).epsilon(0.001));
+    CHECK(a.steps().gpu_busy_ns == doctest::Approx(597 * us));
+    double idle = 0.0;
+    for (idle_time const& each : a.steps().idle) idle += each.ns;
+    CHECK(idle == doctest::Approx(a.steps().gpu_idle_ns).epsilon(0.01));
+    detail::step_replay replay(a.source, a.folded, a.steps());
+    CHECK(replay.unchanged_ns() == doctest::Approx(a.steps().mean_ns));
+  }
+}
+
+TEST_CASE("a loop that only launches: its steps may overlap on the device") {
+  program p;
+  p.run(5, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      p.kernel_of(at, 1000 * us);
+      p.kernel_of(at, 500 * us, 1000, 8);  // beside the next step's
+    });
+    p.free -= 500 * us;
+  });
+  answer const a(p.made);
+  REQUIRE(a.steps().period_of_gpu);
+  CHECK(a.steps().mean_ns == doctest::Approx(1001 * us).epsilon(0.001));
+}
+
 TEST_CASE("a loop that only launches: what delays its queued work is not its launches") {
   program p;
   p.run(10, [&] {
@@ -917,6 +958,40 @@ TEST_CASE("a dear first step is no part of the sentence above all") {
   INFO(a.input.findings.bound);
   CHECK(a.input.findings.bound.find("the GPU bounds the step") == 0);
   CHECK(a.steps().active_busy_ns == doctest::Approx(10'000 * us));
+}
+
+TEST_CASE("time, work and tokens of a step are of the same steps: a dear first one is apart") {
+  program p;
+  p.run(10, [&] {
+    bool const prompt = p.step == 0;
+    range_record& call = p.in(p.mlp, [&](std::uint32_t at) {
+      p.kernel_of(at, (prompt ? 3000 : 1000) * us);
+      p.wait(at);
+      if (prompt) p.now += 200'000 * us;  // modules are loaded
+    });
+    p.describe(call).tokens = prompt ? 512 : 8;
+  });
+  answer const a(p.made);
+  REQUIRE(a.steps().without_first);
+  CHECK(a.steps().count == 10);
+  CHECK(a.steps().typical_count() == 9);
+  CHECK(a.steps().mean_ns == doctest::Approx(1005.5 * us));
+  CHECK(a.steps().p95_ns == doctest::Approx(1005.5 * us));
+  CHECK(a.steps().typical_ns() == a.steps().mean_ns);
+  CHECK(a.steps().first_ns == doctest::Approx(203'005.5 * us));
+  CHECK(a.steps().gpu_busy_ns == doctest::Approx(1000 * us));
+  CHECK(a.steps().gpu_idle_ns == doctest::Approx(5.5 * us));
+  CHECK(a.steps().tokens == 8);
+  CHECK(a.steps().tokens_per_s == doctest::Approx(8e9 / (1005.5 * us)));
+  std::string text;
+  {
+    detail::text_writer out(text);
+    write_table(out, a.input, {200});
+  }
+  INFO(text);
+  CHECK(text.find("The first step took 203 ms and is no part of the lines above the table.") !=
+        std::string::npos);
+  CHECK(text.find("7,956 tokens/s") != std::string::npos);
 }
 
 TEST_CASE("without a whole timeline an idle GPU bounds nothing") {

@@ -176,12 +176,14 @@ class call_tree_builder {
       std::int64_t const duration = elapsed(range.begin, range.end);
       row.host.add(duration);
       row.host_total_ns = add_saturated(row.host_total_ns, duration);
-      if (source_.has_steps && range.step == first_step && first_step != no_step) {
+      bool const in_first_step =
+          source_.has_steps && range.step == first_step && first_step != no_step;
+      if (in_first_step) {
         ++row.first_step_calls;
         row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
       }
       if (range.attribute == no_reference) continue;
-      details_[at].add(row, source_, range, !calls.only_captured(range));
+      details_[at].add(row, source_, range, !calls.only_captured(range), in_first_step);
     }
     rows_[0].step_share = share_in_steps();
     for (std::size_t i = 1; source_.has_steps && i < rows_.size(); ++i)

@@ -35,6 +35,7 @@ struct range_row {
   std::int64_t host_self_ns = 0;   ///< without the ranges below in the same thread
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
+  double first_step_tokens = 0.0;       ///< that the calls in it declared
   double step_share = 1.0;              ///< the part of the calls that lies in steps, from 0 to 1
   device_work self;
   device_work total;
@@ -66,10 +67,12 @@ class row_details {
   }
 
   /// The work of a call that only captured it was not done: it has a shape and a note, no amounts.
-  void add(range_row& row, profile const& source, range_record const& range, bool done) {
+  void add(range_row& row, profile const& source, range_record const& range, bool done,
+           bool in_first_step) {
     if (range.attribute > source.attributes.size()) return;
     attribute_record const& attribute = source.attributes[range.attribute - 1];
     if (done) {
+      if (in_first_step && is_given(attribute.tokens)) row.first_step_tokens += attribute.tokens;
       add_given(row.flops, attribute.flops);
       add_given(row.bytes, attribute.bytes);
       add_given(row.tokens, attribute.tokens);

@@ -148,6 +148,7 @@ class step_replay {
     while (first > 0 && records[first - 1] <= room) room -= records[--first];
     if (all.empty()) return first == 0;
     first = larger(first, std::size_t{summary_.without_first ? 2u : 1u}) - 1;
+    skipped_ = first;
     for (std::size_t i = first; i < all.size(); ++i) steps_.push_back(all[i]);
     if (!steps_.empty()) from_ = steps_[0].begin;
     return !steps_.empty();
@@ -535,22 +536,37 @@ class step_replay {
   }
   /// A step lasts until the host left it and its work has ended: what it leaves to the device keeps
   /// the next one waiting.
-  double mean_ns() const noexcept {
+  double mean_ns() const {
     double sum = 0.0;
     std::int64_t done = lost_time;
+    std::int64_t const usual = summary_.period_of_gpu ? usual_distance() : 0;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       step const& each = steps_[i];
-      bool const follows = i + 1 < steps_.size() && steps_[i + 1].number == each.number + 1;
+      bool const follows = is_followed(i);
       std::int64_t from = larger(calls_[each.first].new_begin, done);
       std::int64_t to = larger(calls_[each.last].new_begin, each.gpu_end);
       done = follows ? to : lost_time;
       if (summary_.period_of_gpu && each.gpu_end != lost_time) {
         from = each.gpu_begin;
-        to = follows && steps_[i + 1].gpu_end != lost_time ? steps_[i + 1].gpu_begin : each.gpu_end;
+        to = is_followed_on_device(i) ? steps_[i + 1].gpu_begin : each.gpu_end + usual;
       }
       sum += static_cast<double>(elapsed(from, to));
     }
     return sum / static_cast<double>(steps_.size());
+  }
+  bool is_followed(std::size_t i) const noexcept {
+    return i + 1 < steps_.size() && steps_[i + 1].number == steps_[i].number + 1;
+  }
+  bool is_followed_on_device(std::size_t i) const noexcept {
+    return is_followed(i) && steps_[i].gpu_end != lost_time && steps_[i + 1].gpu_end != lost_time;
+  }
+  /// Between the work of two steps, as steps_summary has it.
+  std::int64_t usual_distance() const {
+    step_distances distances;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (is_followed_on_device(i))
+        distances.add(i + skipped_, steps_[i + 1].gpu_begin - steps_[i].gpu_end);
+    return distances.usual();
   }
 
   profile const& source_;
@@ -558,6 +574,7 @@ class step_replay {
   steps_summary const& summary_;
   std::int64_t from_ = lost_time;
   vec<step> steps_;
+  std::size_t skipped_ = 0;  ///< steps before these
   vec<call> calls_;          ///< by thread and time
   vec<gap> gaps_;            ///< in the order of the calls behind them
   vec<place> call_of_;       ///< by launch

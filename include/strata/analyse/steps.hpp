@@ -47,21 +47,22 @@ struct stream_time {
 };
 
 /// The mean recorded step; the whole run, as one step, where the program has none.
+/// Its times, its work and its tokens are those of the same steps: of the typical ones.
 /// Units: ns of one step unless said otherwise; NaN is unknown.
 struct steps_summary {
   bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
   bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
   bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
-  std::uint64_t count = 1;
+  /// Whether the typical steps are all but the first, which is dearer than all others: modules are
+  /// loaded in it and caches are filled.
+  bool without_first = false;
+  std::uint64_t count = 1;  ///< of all recorded steps, the first with them
   double mean_ns = 0.0;
   double p50_ns = 0.0;
   double p95_ns = 0.0;
-  double first_ns = 0.0;
+  double first_ns = 0.0;  ///< the first recorded step, typical or not
   double gpu_busy_ns = 0.0;
   double gpu_idle_ns = 0.0;
-  /// Whether idle, copies and streams leave out the first step, which is dearer than all others:
-  /// modules are loaded in it and caches are filled.
-  bool without_first = false;
   /// The time that the answer speaks of: a typical step; without steps, from the first to the last
   /// device work.
   double active_ns = 0.0;
@@ -75,16 +76,17 @@ struct steps_summary {
   vec<copy_time> copies;        ///< the longest first
   vec<stream_time> streams;     ///< the busiest first
 
-  /// A sum over the whole run as a part of a mean step, for a range with this share in steps.
+  /// A sum over the whole run as a part of a mean step, for a range with this share in steps. The
+  /// first step has its part in it, as sums over the run have.
   /// Where no step was recorded, the run is the step, and nothing lies outside of it.
   double per_step(double total, double step_share = 1.0) const noexcept {
     return from_steps ? total * step_share / static_cast<double>(count) : total;
   }
   /// The mean of the steps that findings look at.
-  double typical_ns() const noexcept {
-    if (!without_first || count < 2) return mean_ns;
-    auto const all = static_cast<double>(count);
-    return (mean_ns * all - first_ns) / (all - 1.0);
+  double typical_ns() const noexcept { return mean_ns; }
+  /// How many steps these are.
+  double typical_count() const noexcept {
+    return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
   }
   double idle_of(idle_cause cause) const noexcept {
     double sum = 0.0;
@@ -98,6 +100,32 @@ namespace detail {
 
 /// Records of the last steps that are looked at: reports of long runs end soon.
 inline constexpr std::size_t most_step_records = std::size_t{1} << 18;
+
+/// How long the device is idle between the work of two steps that follow each other; less than 0
+/// where they overlap.
+class step_distances {
+ public:
+  /// `step` is the position of the step before it: what follows the first step of a run counts only
+  /// where nothing else is known.
+  void add(std::size_t step, std::int64_t ns) {
+    if (step == 0)
+      first_ = ns;
+    else
+      others_.push_back(ns);
+  }
+  /// The middle one: few steps are followed by a pause of the program.
+  std::int64_t usual() {
+    std::size_t const count = others_.size();
+    if (count == 0) return first_;
+    others_.sort();
+    std::int64_t const below = others_[(count - 1) / 2];
+    return below + (others_[count / 2] - below) / 2;
+  }
+
+ private:
+  std::int64_t first_ = 0;
+  vec<std::int64_t> others_;
+};
 
 /// Fills a steps_summary from the records.
 class steps_builder {
@@ -236,7 +264,8 @@ class steps_builder {
   }
 
   /// Steps whose work goes on after the host left them are measured on the device: from the begin
-  /// of a step's first work to that of the next one's.
+  /// of a step's first work to that of the next one's. The last step of a window has no next one:
+  /// it lasts as long as its work, and the idle time that usually lies between two steps.
   void find_period() {
     std::int64_t after = 0;
     std::int64_t host = 0;
@@ -247,35 +276,52 @@ class steps_builder {
     }
     made_.period_of_gpu = after > host / 10;
     if (!made_.period_of_gpu) return;
+    step_distances distances;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (is_followed(i)) distances.add(i, steps_[i + 1].gpu_begin - steps_[i].gpu_end);
+    std::int64_t const usual = distances.usual();
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       step_times& step = steps_[i];
       if (step.gpu_end == lost_time) continue;
-      bool const follows = i + 1 < steps_.size() && steps_[i + 1].step == step.step + 1 &&
-                           steps_[i + 1].gpu_end != lost_time;
+      std::int64_t const next = is_followed(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
       step.begin = step.gpu_begin;
-      step.end = follows ? larger(steps_[i + 1].gpu_begin, step.begin) : step.gpu_end;
+      step.end = larger(next, step.begin);
     }
+  }
+  /// Whether the next step's work is known too.
+  bool is_followed(std::size_t i) const noexcept {
+    return i + 1 < steps_.size() && steps_[i + 1].step == steps_[i].step + 1 &&
+           steps_[i].gpu_end != lost_time && steps_[i + 1].gpu_end != lost_time;
   }
 
   void sum_durations() {
-    duration_statistics all;
     vec<std::int64_t> durations;
-    for (step_times const& each : steps_) durations.push_back(elapsed(each.begin, each.end));
-    for (std::int64_t const each : durations) all.add(each);
-    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
+    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    duration_statistics const all = describe(durations);
     made_.count = larger(std::uint64_t{1}, all.count());
     if (!made_.from_steps) {
       made_.mean_ns = made_.p50_ns = made_.p95_ns = made_.first_ns = window_ns();
       return;
     }
     made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
+    made_.outside_ns = larger(0.0, window_ns() - all.sum());
+    made_.without_first =
+        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+    if (!made_.without_first) return;
+    durations.front() = durations.back();
+    durations.pop_back();
+    describe(durations);
+  }
+  /// Mean and quantiles of these steps and of those that are kept in sums only.
+  duration_statistics describe(vec<std::int64_t> durations) {
+    duration_statistics all;
+    for (std::int64_t const duration : durations) all.add(duration);
+    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
     made_.mean_ns = all.mean();
     made_.p50_ns = static_cast<double>(all.quantile(0.5));
     made_.p95_ns = static_cast<double>(all.quantile(0.95));
     if (folded() == 0 && !durations.empty()) find_quantiles(durations);
-    made_.outside_ns = larger(0.0, window_ns() - all.sum());
-    made_.without_first =
-        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+    return all;
   }
 
   void find_quantiles(vec<std::int64_t>& durations) {
@@ -295,9 +341,9 @@ class steps_builder {
     host_timeline const host(source_, first_ == 0 ? lost_time : steps_[first_].begin);
     auto const looked_at = static_cast<double>(steps_.size() - first_);
     part_ = 1.0 / (looked_at - (made_.without_first ? 1.0 : 0.0));
+    part_between_ = part_between();
     std::int64_t until = lost_time;  // the end of what ran so far
     join_kernels();
-    double busy = 0.0;
     double outside = 0.0;
     for (std::size_t i = 0; i < work_.size(); ++i) {
       work const& each = work_[i];
@@ -305,7 +351,6 @@ class steps_builder {
       if (each.step == no_step) {
         outside += more;
       } else {
-        busy += more;
         if (is_typical(each.step)) made_.active_busy_ns += part_ * more;
         if (is_typical(each.step) && each.begin > until) add_gap(host, each, until);
         if (is_typical(each.step)) add_record(each);
@@ -313,7 +358,7 @@ class steps_builder {
       until = larger(until, each.end);
     }
     add_tails(host);
-    made_.gpu_busy_ns = looked_at > 0.0 ? busy / looked_at : 0.0;
+    made_.gpu_busy_ns = made_.active_busy_ns;
     auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
     made_.outside_gpu_ns =
         first_ == 0 ? outside
@@ -336,10 +381,10 @@ class steps_builder {
   void add_gap(host_timeline const& host, work const& each, std::int64_t until) {
     step_times const& step = steps_[each.step];
     // A period on the device ends with the next one's first work: the gap before it belongs to it.
-    bool const follows = made_.period_of_gpu && each.step > first_ && until != lost_time &&
-                         steps_[each.step - 1].step + 1 == step.step;
+    bool const follows = until != lost_time && follows_on_device(each.step);
     std::int64_t const begin = follows ? until : larger(until, step.begin);
     if (begin >= each.begin) return;
+    idle_part_ = follows && each.begin == step.gpu_begin ? part_between_ : part_;
     launch_record const* const launch =
         each.launch == none ? nullptr : &source_.launches[each.launch];
     std::int64_t const end = due(each, launch, begin);
@@ -351,6 +396,22 @@ class steps_builder {
     else
       split(host, launch->thread, begin, end, launch);
   }
+  /// Whether the period of the step before ends with this one's first work.
+  bool follows_on_device(std::size_t step) const noexcept {
+    return made_.period_of_gpu && step > first_ && is_followed(step - 1);
+  }
+  /// Idle time between two steps is recorded once less than steps are, in each window.
+  double part_between() const noexcept {
+    double typical = 0.0;
+    double following = 0.0;
+    for (std::size_t i = first_; i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      typical += 1.0;
+      if (follows_on_device(i)) following += 1.0;
+    }
+    return following > 0.0 ? part_ * typical / following : part_;
+  }
+
   /// When the device could have begun this work, idle from `begin` on: what passes until then is
   /// the host's, what passes later is the device's own.
   std::int64_t due(work const& each, launch_record const* launch,
@@ -367,6 +428,7 @@ class steps_builder {
   /// What is left of each step when its last work has ended.
   void add_tails(host_timeline const& host) {
     if (!made_.from_steps || made_.period_of_gpu) return;
+    idle_part_ = part_;
     for (step_times const& step : steps_) {
       std::int64_t const begin = larger(step.begin, step.gpu_end);
       if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
@@ -395,8 +457,8 @@ class steps_builder {
       place = static_cast<std::uint32_t>(made_.idle.size());
     }
     idle_time& to = made_.idle[place - 1];
-    to.ns += part_ * static_cast<double>(ns);
-    if (gap) to.gaps += part_;
+    to.ns += idle_part_ * static_cast<double>(ns);
+    if (gap) to.gaps += idle_part_;
   }
 
   /// The times in which at least one kernel ran.
@@ -482,10 +544,15 @@ class steps_builder {
   /// most of all.
   void find_tokens() {
     double most = 0.0;
-    for (range_row const& each : ranges_by_index_)
-      if (each.tokens > 0.0) most = larger(most, each.tokens * each.step_share);
+    for (range_row const& row : ranges_by_index_) {
+      double const in_steps = row.tokens * row.step_share;
+      double const tokens = made_.without_first
+                                ? (in_steps - row.first_step_tokens) / made_.typical_count()
+                                : made_.per_step(in_steps);
+      if (tokens > 0.0) most = larger(most, tokens);
+    }
     if (most == 0.0) return;
-    made_.tokens = made_.per_step(most);
+    made_.tokens = most;
     if (made_.mean_ns > 0.0) made_.tokens_per_s = made_.tokens / made_.mean_ns * 1e9;
   }
   void order() {
@@ -510,7 +577,9 @@ class steps_builder {
   vec<step_times> steps_;
   vec<busy_time> busy_;  ///< of kernels
   double kernel_ns_ = 0.0;
-  double part_ = 1.0;  ///< of a sum over the steps that are looked at, in a mean one
+  double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
+  double part_between_ = 1.0;  ///< the same of idle time between steps
+  double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
   number_map<std::uint32_t> idle_places_;  ///< position and 1; 0 is none yet
   number_map<std::uint32_t> stream_places_;
   number_map<std::uint32_t> copy_places_;

@@ -107,7 +107,8 @@ function headline() {
     el("dd", { class: small && "small" }, value), note ? el("dd", { class: "note" }, note) : null, extra));
   if (hasSteps) {
     tile(summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time", time(summary.mean_ns),
-      summary.count > 1 ? "mean of " + count(summary.count) + ", median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) : "of 1 step");
+      summary.count > 1 ? "mean of " + count(summary.count - (summary.without_first ? 1 : 0)) + ", median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns) : "of 1 step");
+    if (summary.without_first) tile("First step", time(summary.first_ns), "apart: in no other figure up here");
   } else {
     tile("Recorded", time(summary.mean_ns), (data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()") + ": all numbers are of the whole run");
   }

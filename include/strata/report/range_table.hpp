@@ -261,7 +261,7 @@ class range_table {
     return has_roof(row) && at_roof ? std::string(limit.roof) : limit.text;
   }
   double all_busy_ns() const noexcept {
-    bool const known = steps_.from_steps && steps_.has_timeline;
+    bool const known = steps_.from_steps && steps_.has_timeline && !steps_.without_first;
     return known ? steps_.gpu_busy_ns : scaled(0, rows_[0].gpu_busy_ns);
   }
 

@@ -213,7 +213,13 @@ inline void write_ranges(text_writer& out, report_input const& input,
             (ranges.hidden() == 1 ? " smaller range: ranges.csv" : " smaller ranges: ranges.csv"),
         usable_width(options), {}, false);
   std::string legend;
-  if (input.steps.from_steps) legend = "Values are of a mean step. ";
+  if (input.steps.without_first)
+    legend = sentence("The first step took ")
+             << time_text(input.steps.first_ns)
+             << " and is no part of the lines above the table. Values are of a mean step, the "
+                "first with the others. ";
+  else if (input.steps.from_steps)
+    legend = "Values are of a mean step. ";
   if (ranges.outside_steps() > 0)
     legend +=
         count_text(ranges.outside_steps()) +
