@@ -315,6 +315,24 @@ inline metric_combine combine_of(std::string_view cupti_name) noexcept {
   return metric_combine::mean;
 }
 
+namespace detail {
+
+/// The cycles of the tensor cores' pipe, by which it is known whether their work was counted.
+inline constexpr std::string_view tensor_cycles = "sm__pipe_tensor_cycles_active.sum";
+inline constexpr std::string_view tensor_format_prefix = "sm__ops_path_tensor_src_";
+
+/// Whether a counter is of the operations of a format of the tensor cores.
+inline bool counts_tensor_format(std::string_view counter) noexcept {
+  return begins_with(counter, tensor_format_prefix) && ends_with(counter, ".sum");
+}
+/// Whether it takes passes of its own: BF16 does not.
+inline bool is_conditional_format(std::string_view counter) noexcept {
+  return counts_tensor_format(counter) &&
+         !begins_with(counter.substr(tensor_format_prefix.size()), "bf16");
+}
+
+}  // namespace detail
+
 /// A metric as one chip has it.
 struct resolved_metric {
   std::string key;      ///< of the catalogue, or the CUPTI name as it was given
@@ -355,6 +373,8 @@ struct unknown_metric {
 struct metric_group {
   metric_place place = metric_place::memory;
   vec<std::string> counters;
+  /// A format of the tensor cores: counted only where those before it do not explain their cycles.
+  bool conditional = false;
 };
 
 /// What a request comes to on one chip.
@@ -400,14 +420,22 @@ inline vec<metric_group> group_metrics(metric_set const& set, pass_layout layout
     return nullptr;
   };
   vec<std::string> const names = set.counters();
-  for (place const each : {place::memory, place::sm, place::device_wide, place::sass}) {
-    bool const joins = each == place::sm && layout == pass_layout::fewest_passes;
+  bool const has_cycles = names.contains(detail::tensor_cycles);
+  for (place const where : {place::memory, place::sm, place::device_wide, place::sass}) {
+    bool const joins = where == place::sm && layout == pass_layout::fewest_passes;
+    vec<std::string> conditional;
     for (std::string const& name : names) {
-      if (place_of(name) != each) continue;
-      place const to = joins && at(place::memory) != nullptr ? place::memory : each;
+      if (place_of(name) != where) continue;
+      if (has_cycles && detail::is_conditional_format(name)) {
+        conditional.push_back(name);
+        continue;
+      }
+      place const to = joins && at(place::memory) != nullptr ? place::memory : where;
       if (at(to) == nullptr) groups.push_back({to, {}});
       at(to)->counters.push_back(name);
     }
+    for (std::string const& name : conditional)
+      groups.push_back({where, vec<std::string>(1, name), true});
   }
   for (std::string const& name : names) {
     if (place_of(name) != place::anywhere) continue;

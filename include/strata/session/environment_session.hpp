@@ -93,13 +93,17 @@ class metric_lister : metric_lines {
 
   /// Passes of all groups of a set; a dash where nothing is left to count.
   std::string passes(metric_set const& set, pass_layout layout) {
-    vec<metric_config> configs;
-    status const done = host_.configure(set, layout, configs);
-    if (!done) return "?";
     std::size_t sum = 0;
-    for (metric_config const& each : configs) sum += each.passes();
+    bool conditional = false;
+    for (metric_group const& group : group_metrics(set, layout)) {
+      conditional = conditional || group.conditional;
+      metric_config config;
+      if (group.conditional) continue;
+      if (!host_.configure(group.counters, config)) return "?";
+      sum += config.passes();
+    }
     if (sum == 0) return "-";
-    return sentence() << sum;
+    return sentence() << sum << (conditional ? "+" : "");
   }
 
   void add_preset(metric_preset const& preset) {

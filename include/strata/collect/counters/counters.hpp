@@ -140,7 +140,8 @@ class counter_collector : public detail::pass_driver {
   /// unavailable, not_permitted, busy, not_supported: nothing can be counted.
   status open(std::string_view request, vec<status>& problems) {
     refusal_ = open_plan(request, detail::device_profilers::which::all, problems);
-    for (detail::metric_config const& each : plan_.configs) passes_ += each.passes();
+    for (std::size_t config = 0; config < plan_.configs.size(); ++config)
+      if (!plan_.is_conditional(config)) passes_ += plan_.configs[config].passes();
     return refusal_;
   }
   /// The program drives the passes, not its steps.
@@ -242,6 +243,7 @@ class counter_collector : public detail::pass_driver {
     if (plan_.devices.should_repeat()) return repeat();
     passes_together_ = 0;
     if (!plan_.devices.problem().ok()) problems_.push_back(plan_.devices.problem());
+    choose_formats();
     return {};
   }
 
@@ -320,6 +322,19 @@ class counter_collector : public detail::pass_driver {
   void leave_graphs_alone() {
     if (configured_ || done() || !step_.saw_graphs()) return;
     passes_ -= plan_.leave_graphs_alone(at_, problems_);
+  }
+
+  /// Passes by the formats of the tensor cores that explain nothing more.
+  void choose_formats() {
+    while (!done() && plan_.is_conditional(at_)) {
+      detail::metric_config const& config = plan_.configs[at_];
+      if (!values_.tensor_work_is_explained()) {
+        passes_ += config.passes();
+        return;
+      }
+      values_.take_zeros(config.names());
+      ++at_;
+    }
   }
 
   static void range_changes(void* context, std::uint32_t node) noexcept {

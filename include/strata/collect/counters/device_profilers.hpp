@@ -17,6 +17,7 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/tensor_formats.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -382,6 +383,15 @@ struct pass_plan {
     return false;
   }
 
+  /// Whether this configuration is of a format of the tensor cores, and counted only where those
+  /// before it do not explain what they did.
+  bool is_conditional(std::size_t config) const noexcept {
+    if (!set.counters().contains(tensor_cycles)) return false;
+    for (std::string const& name : configs[config].names())
+      if (!is_conditional_format(name)) return false;
+    return true;
+  }
+
   /// Leaves out the configurations from this one on that break graphs, which are the last ones;
   /// `problems` takes a sentence that names what is lost. Returns: how many passes they had.
   std::size_t leave_graphs_alone(std::size_t first, vec<status>& problems) {
@@ -536,6 +546,24 @@ class counter_readout {
     while (values_again_ < values_.size() &&
            values_[values_.size() - values_again_ - 1].counter >= kept)
       ++values_again_;
+  }
+
+  /// Whether the formats that were counted are all that the tensor cores worked on.
+  bool tensor_work_is_explained() const { return tensor_work(names_, values_).is_explained(); }
+
+  /// Counters that need not be counted, since they are 0: in each range that has the tensor cores'
+  /// cycles, of the same passes.
+  void take_zeros(vec<std::string> const& counters) {
+    std::size_t const cycles = names_.index_of(tensor_cycles);
+    if (cycles >= names_.size()) return;
+    std::size_t const counted = values_.size();
+    for (std::string const& counter : counters) {
+      auto const place = static_cast<std::uint32_t>(names_.size());
+      names_.push_back(counter);
+      origins_.push_back(counter_origin(origins_[cycles]));
+      for (std::size_t i = 0; i < counted; ++i)
+        if (values_[i].counter == cycles) values_.push_back({values_[i].node, place, 0.0});
+    }
   }
 
   void copy_to(counter_set& to) const {
