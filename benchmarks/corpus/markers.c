@@ -1,5 +1,5 @@
 // Steps of Strata and ranges of NVTX for the corpus's Python programs, whatever library runs the
-// kernels. Without libstrata_inject.so and without a profiler all four do nothing.
+// kernels. Without libstrata_inject.so and without a profiler they do nothing.
 //
 //   cc -O1 -shared -fPIC -I../../include -I/usr/local/cuda/include -o libmarkers.so markers.c -ldl
 
@@ -17,3 +17,10 @@ void corpus_range_push(char const* name) { (void)nvtxRangePushA(name); }
 
 void corpus_range_pop(void);
 void corpus_range_pop(void) { (void)nvtxRangePop(); }
+
+// Of the whole process: for libraries that launch from threads of their own.
+unsigned long long corpus_range_start(char const* name);
+unsigned long long corpus_range_start(char const* name) { return nvtxRangeStartA(name); }
+
+void corpus_range_end(unsigned long long id);
+void corpus_range_end(unsigned long long id) { nvtxRangeEnd(id); }

@@ -33,10 +33,12 @@ class Markers:
     def __init__(self):
         path = os.environ.get("CORPUS_MARKERS")
         library = ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL) if path else None
-        for name in ("step_begin", "step_end", "range_push", "range_pop"):
+        for name in ("step_begin", "step_end", "range_push", "range_pop", "range_start", "range_end"):
             call = getattr(library, f"corpus_{name}") if library else lambda *_: None
             if library:
-                call.restype = None
+                call.restype = ctypes.c_ulonglong if name == "range_start" else None
+                call.argtypes = {"range_push": [ctypes.c_char_p], "range_start": [ctypes.c_char_p],
+                                 "range_end": [ctypes.c_ulonglong]}.get(name, [])
             setattr(self, name, call)
 
 
@@ -87,11 +89,12 @@ def prepare(makers, synchronise):
     return calls, times
 
 
-def run_once(calls, markers, flush):
+def run_once(calls, markers, flush, of_the_process):
     """All operations once; one that fails now is not called again."""
     failed = []
     for name, call in calls.items():
         flush()
+        process_range = markers.range_start(name.encode()) if of_the_process else None
         markers.range_push(name.encode())
         try:
             call()
@@ -99,6 +102,8 @@ def run_once(calls, markers, flush):
             print(f"failed: {name}: {problem}", file=sys.stderr, flush=True)
             failed.append(name)
         markers.range_pop()
+        if of_the_process:
+            markers.range_end(process_range)
     for name in failed:
         del calls[name]
 
@@ -120,12 +125,12 @@ def main():
     if sys.argv[2] == "strata":
         for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else STEPS):
             markers.step_begin()
-            run_once(calls, markers, flush)
+            run_once(calls, markers, flush, of_the_process=False)
             module.synchronise()
             markers.step_end()
     elif sys.argv[2] == "ncu":
         profiler("cuProfilerStart")
-        run_once(calls, markers, flush)
+        run_once(calls, markers, flush, of_the_process=True)
         module.synchronise()
         profiler("cuProfilerStop")
     else:
