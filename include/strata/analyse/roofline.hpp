@@ -382,7 +382,8 @@ class roofline_builder {
   range_limit nearest(amounts const& real, amounts const& said, double time) const {
     range_limit limit;
     limit.time_ns = time;
-    limit.counted = real.bytes[0] > 0.0 || real.bytes[1] > 0.0 || real.flops > 0.0;
+    limit.counted =
+        is_positive(real.bytes[0]) || is_positive(real.bytes[1]) || is_positive(real.flops);
     double least_ns = real.least_ns;
     auto const look = [&limit](std::string_view name, double ns) {
       if (!(ns > limit.roof_ns)) return;
@@ -390,7 +391,7 @@ class roofline_builder {
       limit.roof = name;
     };
     for (std::size_t level = 0; level < 3; ++level) {
-      double const bytes = level == 0 && !(real.bytes[0] > 0.0) ? said.bytes[0] : real.bytes[level];
+      double const bytes = level == 0 && !is_positive(real.bytes[0]) ? said.bytes[0] : real.bytes[level];
       look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9);
       double const ns = bytes / table_.limit_of(levels[level]) * 1e9;
       if (ns > least_ns) least_ns = ns;
