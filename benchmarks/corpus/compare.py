@@ -24,7 +24,8 @@ UNITS = [
     ("alu", r"sm__(pipe_alu|inst_executed_pipe_alu)"),
     ("xu", r"sm__(pipe_xu|inst_executed_pipe_xu)"),
     ("lsu", r"sm__(inst_executed_pipe_lsu|mio|memory)|l1tex__lsu"),
-    ("branch", r"sm__inst_executed_pipe_(cbu|adu|uniform|uniform_datapath|ipa|tex)"),
+    ("adu", r"sm__inst_executed_pipe_adu"),
+    ("branch", r"sm__inst_executed_pipe_(cbu|uniform|uniform_datapath|ipa|tex)"),
     ("issue", r"(sm|smsp)__(inst_issued|inst_executed|issue_active|instruction)"),
     ("shared", r"l1tex__data_pipe_lsu_wavefronts_mem_shared"),
     ("l1", r"l1tex__|idc__|tpc__l1tex"),
@@ -33,23 +34,24 @@ UNITS = [
 ]
 DIRECT = {
     "tensor": ["sm__pipe_tensor_cycles_active"],
-    "fma": ["sm__pipe_fma_cycles_active"],
+    "fma": ["sm__pipe_fma_cycles_active", "sm__pipe_fmaheavy_cycles_active"],
+    "adu": ["sm__inst_executed_pipe_adu"],
     "alu": ["sm__pipe_alu_cycles_active"],
     "fp64": ["sm__pipe_fp64_cycles_active"],
     "xu": ["sm__inst_executed_pipe_xu"],
     "lsu": ["sm__inst_executed_pipe_lsu"],
-    "issue": ["sm__inst_issued", "sm__inst_executed"],
+    "issue": ["sm__inst_issued", "sm__issue_active"],
     "shared": ["l1tex__data_pipe_lsu_wavefronts_mem_shared"],
-    "l1": ["l1tex__data_pipe_lsu_wavefronts"],
-    "l2": ["lts__t_sectors"],
-    "hbm": ["dram__throughput", "gpu__dram_throughput"],
+    "l1": ["l1tex__data_pipe_lsu_wavefronts", "l1tex__m_l1tex2xbar_req_cycles_active"],
+    "l2": ["lts__t_sectors", "lts__t_tag_requests", "lts__xbar2lts_cycles_active"],
+    "hbm": ["dram__cycles_active"],
 }
 # Sums over units are no unit.
 TOTALS = re.compile(r"^(sm__throughput|sm__(memory|instruction)_throughput|gpu__compute_memory)")
 # Not of ncu's breakdown: counted beside it, so never its limiter.
 BESIDE = {"l1tex__data_pipe_lsu_wavefronts_mem_shared"}
 # The unit in the limiter's text of Strata, by its first word.
-LIMITERS = {"tensor": "tensor", "fma": "fma", "fp32": "fma", "fp16": "fma", "alu": "alu", "fp64": "fp64", "xu": "xu", "lsu": "lsu",
+LIMITERS = {"adu": "adu", "tensor": "tensor", "fma": "fma", "fp32": "fma", "fp16": "fma", "alu": "alu", "fp64": "fp64", "xu": "xu", "lsu": "lsu",
             "shared": "shared", "l1": "l1", "l2": "l2", "hbm": "hbm", "issue": "issue"}
 # Strata's second name is a part of the first.
 ALIKE = {("l1", "shared"), ("l1", "lsu")}

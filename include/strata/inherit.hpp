@@ -33,7 +33,7 @@
 
 // The same names, no instruction.
 
-STRATA_BEGIN_SWITCH
+STRATA_BEGIN_SWITCH_LIGHT
 
 class range_handle {};
 
@@ -49,7 +49,7 @@ class inherit {
   static void* operator new[](std::size_t) = delete;
 };
 
-STRATA_END_SWITCH
+STRATA_END_SWITCH_LIGHT
 
 #else
 
@@ -57,7 +57,7 @@ STRATA_END_SWITCH
 
 #include <cstdint>
 
-STRATA_BEGIN_SWITCH
+STRATA_BEGIN_SWITCH_LIGHT
 
 class inherit;
 
@@ -106,7 +106,7 @@ class inherit {
   detail::range_token token_;
 };
 
-STRATA_END_SWITCH
+STRATA_END_SWITCH_LIGHT
 
 #endif  // STRATA_ENABLED
 #endif  // STRATA_INHERIT_HPP

@@ -23,7 +23,7 @@ STRATA_DETAIL_COLD_CODE
 STRATA_DETAIL_END_CODE
 // clang-format on
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -89,7 +89,7 @@ inline bool const nvtx_registered =
 
 }  // namespace detail
 
-STRATA_END
+STRATA_END_LIGHT
 
 #endif  // STRATA_ENABLED
 #endif  // STRATA_NVTX_HPP

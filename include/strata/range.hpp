@@ -13,7 +13,7 @@
 
 // The same names, no instruction.
 
-STRATA_BEGIN_SWITCH
+STRATA_BEGIN_SWITCH_LIGHT
 
 class scoped_range {
  public:
@@ -50,7 +50,7 @@ class scoped_step {
   scoped_step& operator=(scoped_step const&) = delete;
 };
 
-STRATA_END_SWITCH
+STRATA_END_SWITCH_LIGHT
 
 #else
 
@@ -59,7 +59,7 @@ STRATA_END_SWITCH
 #include <cstdint>
 #include <type_traits>
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -126,9 +126,9 @@ inline range_token begin_with(listener const* to, name_cache* cached, text_span 
 
 }  // namespace detail
 
-STRATA_END
+STRATA_END_LIGHT
 
-STRATA_BEGIN_SWITCH
+STRATA_BEGIN_SWITCH_LIGHT
 
 /// A named region of the program that lasts as long as this object: `scoped_range r{"attention",
 /// layer, flops(n)}`. An index and attributes may follow the name, the index first. Threads: any;
@@ -241,7 +241,7 @@ class scoped_step {
   bool counted_ = false;
 };
 
-STRATA_END_SWITCH
+STRATA_END_SWITCH_LIGHT
 
 #endif  // STRATA_ENABLED
 

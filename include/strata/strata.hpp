@@ -8,12 +8,12 @@
 
 #include <strata/range.hpp>
 
-STRATA_BEGIN_SWITCH
+STRATA_BEGIN_SWITCH_LIGHT
 
 class session;   // include <strata/session.hpp>, which has the string and the options, to use it
 struct options;  // include <strata/session.hpp>
 
-STRATA_END_SWITCH
+STRATA_END_SWITCH_LIGHT
 
 #endif  // STRATA_STRATA_HPP
 

@@ -43,6 +43,11 @@ SHORT = {  # with the reason
     "status.hpp": "one public type that stands by itself",
 }
 
+# What a range runs in the functions of the program has the program's flags; every other header is exact under
+# -ffast-math, which is what STRATA_BEGIN and STRATA_BEGIN_SWITCH see to.
+LIGHT = """annotate/attributes annotate/process base/containers base/memory base/numbers base/threads base/vec
+    base/vocabulary inherit nvtx range strata base/macros""".split()
+
 STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charconv chrono cinttypes climits cmath
     condition_variable csignal cstdarg cstddef cstdint cstdio cstdlib cstring ctime cwchar deque exception
     initializer_list iterator limits list map memory mutex new numeric optional ostream set stdexcept string string_view
@@ -89,6 +94,9 @@ def main():
         sizes[name] = text.count("\n")
         checks.that("#pragma once" not in text, f"{name} has a named guard, which collapses two copies")
         checks.that(".." not in "".join(n for _, n in includes_of(name)), f"{name} includes by full path")
+        stem = short(name).rsplit(".", 1)[0]
+        light = re.search(r"^(STRATA_(BEGIN|END)\w*_LIGHT|namespace strata)\b", text, re.M)
+        checks.that(not light or stem in LIGHT, f"{name} has its bodies between STRATA_BEGIN and STRATA_END")
         graph[name] = []
         for quote, target in includes_of(name):
             what = f"{name} includes {quote}{target}"

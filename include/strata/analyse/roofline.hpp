@@ -231,30 +231,30 @@ class roofline_builder {
       measured = measured_peak(source_.environment.devices[0], name);
     }
     roof made{name, memory};
-    made.origin = counted > 0.0 ? roof_origin::counted : roof_origin::device_attributes;
-    made.rate = made.limit = counted > 0.0 ? counted : attribute;
-    if (measured > 0.0) {
+    made.origin = is_positive(counted) ? roof_origin::counted : roof_origin::device_attributes;
+    made.rate = made.limit = is_positive(counted) ? counted : attribute;
+    if (is_positive(measured)) {
       made.origin = roof_origin::measured;
       made.rate = measured;
       made.limit = larger(made.limit, measured);
       table_.measured_at = source_.environment.devices[0].measured_at;
     }
-    if (made.rate > 0.0 && is_finite(made.rate)) table_.roofs.push_back(made);
+    if (is_positive(made.rate) && is_finite(made.rate)) table_.roofs.push_back(made);
   }
 
   /// One that few programs are near to: only where it was counted, or work of it.
   void add_used_roof(std::string_view name, double counted, double work) {
-    if (counted > 0.0 || work > 0.0) add_roof(name, false, counted);
+    if (is_positive(counted) || is_positive(work)) add_roof(name, false, counted);
   }
 
   /// The roof that was counted in any row; the largest, since a short range may lack cycles.
   double peak(std::string_view key) const {
     double const all = counted_value(counters_, 0, key);
-    if (all > 0.0) return all;
+    if (is_positive(all)) return all;
     double most = no;
     for (std::size_t row = 1; row < rows_.size(); ++row) {
       double const one = counted_value(counters_, row, key);
-      if (one > 0.0 && !(most >= one)) most = one;
+      if (is_positive(one) && !(most >= one)) most = one;
     }
     return most;
   }
@@ -268,13 +268,13 @@ class roofline_builder {
     add_used_roof("FP16", peak("fp16_peak_per_second"), peak("flop_fp16"));
     double const counted = peak("tensor_peak_per_second");
     for (tensor_format const& each : tensor_formats) {
-      if (each.speed > 1.0 && !(peak(each.key) > 0.0)) continue;
+      if (each.speed > 1.0 && !is_positive(peak(each.key))) continue;
       add_roof(each.roof, false, counted * each.speed);
     }
   }
 
   void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
-    if (!(flops > 0.0)) return;
+    if (!is_positive(flops)) return;
     to.flops = is_nan(to.flops) ? flops : to.flops + flops;
     roof const* const at = table_.find(pipe);
     if (at == nullptr) return;
@@ -303,7 +303,7 @@ class roofline_builder {
       double unused = longest;
       add_operations(made, each.roof, flops, unused);
       roof const* const at = table_.find(each.roof);
-      if (!(flops > 0.0) || at == nullptr) continue;
+      if (!is_positive(flops) || at == nullptr) continue;
       tensor_ns += flops / at->rate * 1e9;
       tensor_least_ns += flops / at->limit * 1e9;
       if (tensor_ns > longest) made.pipe = each.roof;
@@ -331,7 +331,7 @@ class roofline_builder {
   /// speed.
   bool fits_l2(range_row const& row) const {
     auto const calls = static_cast<double>(row.host.count());
-    if (source_.environment.devices.empty() || !(calls > 0.0)) return false;
+    if (source_.environment.devices.empty() || !is_positive(calls)) return false;
     auto const size = static_cast<double>(source_.environment.devices[0].l2_bytes);
     double const ns = row.bytes / table_.limit_of("L2") * 1e9;
     bool const too_fast = ns > slack * static_cast<double>(row.gpu_busy_ns);
@@ -341,7 +341,7 @@ class roofline_builder {
   /// `time_ns`: of a step, added up over devices.
   void add_point(std::size_t row, std::size_t level, double bytes, amounts const& work,
                  work_evidence evidence, double time_ns) {
-    if (!(bytes > 0.0) || !(work.flops > 0.0)) return;
+    if (!is_positive(bytes) || !is_positive(work.flops)) return;
     roofline_point made;
     made.row = row;
     made.level = levels[level];
@@ -352,12 +352,12 @@ class roofline_builder {
     made.bytes_per_s = bytes / time_ns * 1e9;
     made.time_ns = time_ns;
     double const rate = table_.rate_of(made.level);
-    double const memory_ns = rate > 0.0 ? bytes / rate * 1e9 : 0.0;
+    double const memory_ns = is_positive(rate) ? bytes / rate * 1e9 : 0.0;
     made.time_at_roof_ns = larger(memory_ns, work.compute_ns);
     made.evidence = evidence;
     bool const cached = evidence == work_evidence::declared && fits_l2(rows_[row]);
     double const least_ns =
-        cached || !(rate > 0.0) ? 0.0 : bytes / table_.limit_of(made.level) * 1e9;
+        cached || !is_positive(rate) ? 0.0 : bytes / table_.limit_of(made.level) * 1e9;
     made.above_roof = larger(least_ns, work.least_ns) > slack * time_ns;
     table_.points.push_back(made);
   }
@@ -380,11 +380,12 @@ class roofline_builder {
     if (is_timed_work(place, counter_scope::self)) alone = counted(place, counter_scope::self);
     table_.own[place] =
         nearest(alone, leaf ? limiting : amounts(), steps_.per_step(own, row.step_share), parallel);
-    if (!(time > 0.0)) return;
-    amounts const& work = real.flops > 0.0 ? real : said;
+    if (!is_positive(time)) return;
+    amounts const& work = is_positive(real.flops) ? real : said;
     for (std::size_t level = 0; level < 3; ++level)
       add_point(place, level, real.bytes[level], work,
-                real.flops > 0.0 ? work_evidence::counted : work_evidence::mixed, time * parallel);
+                is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed,
+                time * parallel);
     add_point(place, 0, said.bytes[0], said, work_evidence::declared, time * parallel);
     describe(place, table_.limits[place]);
   }
@@ -400,18 +401,20 @@ class roofline_builder {
     limit.time_ns = time;
     limit.units = real.units;
     limit.units.scale(1.0 / parallel);
-    limit.counted = real.bytes[0] > 0.0 || real.bytes[1] > 0.0 || real.flops > 0.0;
+    limit.counted =
+        is_positive(real.bytes[0]) || is_positive(real.bytes[1]) || is_positive(real.flops);
     double least_ns = real.least_ns;
     auto const look = [&limit](std::string_view name, double ns) {
-      if (!(ns > limit.roof_ns)) return;
+      if (!is_positive(ns) || ns <= limit.roof_ns) return;
       limit.roof_ns = ns;
       limit.roof = name;
     };
     for (std::size_t level = 0; level < 3; ++level) {
-      double const bytes = level == 0 && !(real.bytes[0] > 0.0) ? said.bytes[0] : real.bytes[level];
+      bool const declared = level == 0 && !is_positive(real.bytes[0]);
+      double const bytes = declared ? said.bytes[0] : real.bytes[level];
       look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9 / parallel);
       double const ns = bytes / table_.limit_of(levels[level]) * 1e9;
-      if (ns > least_ns) least_ns = ns;
+      if (is_positive(ns) && ns > least_ns) least_ns = ns;
     }
     look(real.pipe, real.compute_ns / parallel);
     limit.above_roof = time > 0.0 && least_ns > slack * time * parallel;

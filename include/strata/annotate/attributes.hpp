@@ -11,7 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -143,6 +143,6 @@ class note {
   detail::given_text text_;
 };
 
-STRATA_END
+STRATA_END_LIGHT
 
 #endif  // STRATA_ANNOTATE_ATTRIBUTES_HPP

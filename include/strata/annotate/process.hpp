@@ -24,7 +24,7 @@
 
 struct strata_detail_c_calls;
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -456,6 +456,6 @@ inline bool anyone_listens() noexcept {
 
 }  // namespace detail
 
-STRATA_END
+STRATA_END_LIGHT
 
 #endif  // STRATA_ANNOTATE_PROCESS_HPP

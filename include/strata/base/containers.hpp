@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <utility>
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -429,6 +429,6 @@ class name_memo {
 
 }  // namespace detail
 
-STRATA_END
+STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_CONTAINERS_HPP

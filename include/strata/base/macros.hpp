@@ -45,23 +45,68 @@
   "compile include/strata/implementation.cpp (C++17) into it (CMake: link "                    \
   "strata::implementation), or run the program under libstrata_inject.so"
 
-// Types that are the same in both modes: records, tables, reports.
-#define STRATA_BEGIN \
-  namespace strata { \
+// What was not given or measured is NaN, and a report is the same whatever flags its bodies were
+// built with. LLM code often has -ffast-math or -Ofast, which take it that no number is NaN and
+// that sums have no order: the namespaces of all bodies switch that off for themselves.
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
+#define STRATA_DETAIL_FAST_MATH 1
+#else
+#define STRATA_DETAIL_FAST_MATH 0
+#endif
+// clang-format off
+#if STRATA_DETAIL_FAST_MATH && defined(__clang__)
+#define STRATA_DETAIL_EXACT_MATH
+#define STRATA_DETAIL_BEGIN_EXACT \
+  _Pragma("float_control(push)") \
+  _Pragma("float_control(precise, on)")
+#define STRATA_DETAIL_END_EXACT _Pragma("float_control(pop)")
+#elif STRATA_DETAIL_FAST_MATH && defined(__GNUC__)
+#if defined(__CUDACC__)  /* nvcc warns of what it hands to g++ */
+#define STRATA_DETAIL_EXACT_MATH \
+  _Pragma("nv_diagnostic push") \
+  _Pragma("nv_diag_suppress 1675") \
+  _Pragma("GCC optimize(\"no-fast-math,no-var-tracking\")") \
+  _Pragma("nv_diagnostic pop")
+#else
+#define STRATA_DETAIL_EXACT_MATH _Pragma("GCC optimize(\"no-fast-math,no-var-tracking\")")
+#endif
+#define STRATA_DETAIL_BEGIN_EXACT _Pragma("GCC push_options") STRATA_DETAIL_EXACT_MATH
+#define STRATA_DETAIL_END_EXACT _Pragma("GCC pop_options")
+#else
+#define STRATA_DETAIL_EXACT_MATH
+#define STRATA_DETAIL_BEGIN_EXACT
+#define STRATA_DETAIL_END_EXACT
+#endif
+// clang-format on
+
+// What a range runs in the functions of the program: it has the program's flags, or compilers
+// would not inline it there. It computes nothing that a report shows.
+// Types that are the same in both modes: records.
+#define STRATA_BEGIN_LIGHT \
+  namespace strata {       \
   inline namespace STRATA_DETAIL_VERSION {
-#define STRATA_END \
-  }                \
+#define STRATA_END_LIGHT \
+  }                      \
   }
 
-// Types that differ between the modes: ranges, collectors, sessions.
-#define STRATA_BEGIN_SWITCH                \
+// Types that differ between the modes: ranges.
+#define STRATA_BEGIN_SWITCH_LIGHT          \
   namespace strata {                       \
   inline namespace STRATA_DETAIL_VERSION { \
   inline namespace STRATA_DETAIL_MODE {
-#define STRATA_END_SWITCH \
-  }                       \
-  }                       \
+#define STRATA_END_SWITCH_LIGHT \
+  }                             \
+  }                             \
   }
+
+// Everything else. Types that are the same in both modes: tables, reports.
+#define STRATA_BEGIN STRATA_DETAIL_BEGIN_EXACT STRATA_BEGIN_LIGHT
+#define STRATA_END STRATA_END_LIGHT STRATA_DETAIL_END_EXACT
+
+// Types that differ between the modes: collectors, sessions.
+#define STRATA_BEGIN_SWITCH STRATA_DETAIL_BEGIN_EXACT STRATA_BEGIN_SWITCH_LIGHT
+#define STRATA_END_SWITCH STRATA_END_SWITCH_LIGHT STRATA_DETAIL_END_EXACT
 
 // What runs once, at the start or for a report, is compiled for a quick build and few bytes where
 // the compiler lets a header say so: for size, without the passes that take more time than they
@@ -86,7 +131,10 @@
       "no-cse-follow-jumps,no-dce,no-dse,no-expensive-optimizations,no-forward-propagate," \
       "no-gcse,no-if-conversion,no-if-conversion2,no-ipa-modref,no-ipa-profile," \
       "no-ipa-pure-const,no-ipa-reference,no-rerun-cse-after-loop,no-schedule-insns2"))
-#define STRATA_DETAIL_HOT_CODE STRATA_DETAIL_PUSH_CODE _Pragma("GCC reset_options")
+#define STRATA_DETAIL_HOT_CODE \
+  STRATA_DETAIL_PUSH_CODE \
+  _Pragma("GCC reset_options") \
+  STRATA_DETAIL_EXACT_MATH
 #define STRATA_DETAIL_END_CODE _Pragma("GCC pop_options") _Pragma("GCC diagnostic pop")
 // clang-format on
 #else

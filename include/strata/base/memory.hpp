@@ -15,7 +15,7 @@
 #include <new>
 
 STRATA_DETAIL_COLD_CODE
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 namespace detail {
 
 /// Memory is short: throws std::bad_alloc. Without exceptions the program ends, and it is said why.
@@ -347,7 +347,7 @@ class vec_base {
 };
 
 }  // namespace detail
-STRATA_END
+STRATA_END_LIGHT
 STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_BASE_MEMORY_HPP

@@ -14,23 +14,13 @@
 #include <math.h>
 #endif
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
-/// The first of two where neither is the smaller, or larger, one.
-template <class Number>
-constexpr Number const& smaller(Number const& a, Number const& b) noexcept {
-  return b < a ? b : a;
-}
-template <class Number>
-constexpr Number const& larger(Number const& a, Number const& b) noexcept {
-  return a < b ? b : a;
-}
-
 // What was never given or measured is NaN. Under -ffast-math, which LLM code is often built with,
-// std::isnan and std::isfinite are constants; the bits of the number are not. By reference:
-// compilers may also assume that no argument is NaN.
+// std::isnan and std::isfinite are constants in the functions of the program; the bits of the
+// number are not. By reference: compilers may also assume that no argument is NaN.
 
 #if defined(__GNUC__)
 inline constexpr double not_a_number = __builtin_nan("");
@@ -50,6 +40,30 @@ inline constexpr std::uint64_t infinity_bits = 0x7ff0'0000'0000'0000u;
 inline bool is_nan(double const& value) noexcept { return magnitude_bits(value) > infinity_bits; }
 inline bool is_finite(double const& value) noexcept {
   return magnitude_bits(value) < infinity_bits;
+}
+/// For what may be NaN: g++ for x86 takes NaN > 0 for true where the program has -ffast-math.
+inline bool is_positive(double const& value) noexcept {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits - 1 < infinity_bits;
+}
+
+}  // namespace detail
+
+STRATA_END_LIGHT
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// The first of two where neither is the smaller, or larger, one.
+template <class Number>
+constexpr Number const& smaller(Number const& a, Number const& b) noexcept {
+  return b < a ? b : a;
+}
+template <class Number>
+constexpr Number const& larger(Number const& a, Number const& b) noexcept {
+  return a < b ? b : a;
 }
 
 #if defined(__GNUC__)

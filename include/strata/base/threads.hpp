@@ -18,7 +18,7 @@
 #include <mutex>
 #endif
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -180,6 +180,6 @@ using system_lock = lock_of<system_mutex>;
 
 }  // namespace detail
 
-STRATA_END
+STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_THREADS_HPP

@@ -12,7 +12,7 @@
 #include <type_traits>
 
 STRATA_DETAIL_COLD_CODE
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 namespace detail {
 
 template <class Value>
@@ -297,7 +297,7 @@ class vec : public detail::vec_base {
   }
 };
 
-STRATA_END
+STRATA_END_LIGHT
 STRATA_DETAIL_END_CODE
 
 #endif  // STRATA_BASE_VEC_HPP

@@ -10,7 +10,7 @@
 #include <new>
 #include <utility>
 
-STRATA_BEGIN
+STRATA_BEGIN_LIGHT
 
 namespace detail {
 
@@ -111,6 +111,6 @@ STRATA_DETAIL_END_CODE
 
 }  // namespace detail
 
-STRATA_END
+STRATA_END_LIGHT
 
 #endif  // STRATA_BASE_VOCABULARY_HPP
