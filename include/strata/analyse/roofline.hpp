@@ -422,7 +422,7 @@ class roofline_builder {
     if (longest == gpu_unit::count) return limit;
     limit.counted = true;
     limit.roof = to_string(longest);
-    limit.roof_ns = limit.units[longest];
+    limit.roof_ns = limit.units.longest_ns();
     limit.above_roof = limit.above_roof || (time > 0.0 && limit.roof_ns > slack * time);
     return limit;
   }
