@@ -8,6 +8,7 @@
 #include <strata/analyse/byte_ledger.hpp>
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/devices.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -71,8 +72,8 @@ inline byte_ledger make_ledger(profile const& source, vec<byte_need> const& need
   steps_summary const steps = make_steps(source, folded, whole.rows());
   counter_table const counters = make_counter_table(source, folded, counter_set::gpu);
   double l2_size = 0.0;
-  for (profile_device const& each : source.environment.devices)
-    l2_size += static_cast<double>(each.l2_bytes);
+  for (profile_device const* device : detail::worked_devices(source))
+    l2_size += static_cast<double>(device->l2_bytes);
   return make_ledger(folded.rows(), steps, &counters, needs, l2_size);
 }
 

@@ -325,7 +325,8 @@ struct profile {
   vec<memory_record> memory;
   vec<synchronization_record> synchronizations;
   vec<overhead_record> overheads;
-  device_sums device;  ///< over all device work, kept or not
+  vec<profile_context> contexts;  ///< those that have not all of their device
+  device_sums device;             ///< over all device work, kept or not
 
   vec<counter_set> counter_sets;  ///< one for each collector of counters that was opened
 

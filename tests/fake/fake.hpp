@@ -44,6 +44,9 @@ FAKE_EXPORT void fake_set_driver_version(int version);  // for example 12040
 FAKE_EXPORT void fake_set_device_attribute(int code, int value);
 /// Of one device, whatever the others have.
 FAKE_EXPORT void fake_set_attribute_of(int device, int code, int value);
+/// Where an address is: a device's memory, or with -1 pinned memory of the host.
+FAKE_EXPORT void fake_set_memory_of(std::uint64_t address, int device);
+FAKE_EXPORT int fake_memory_of(std::uint64_t address);   // -1 where it is none
 FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context
 FAKE_EXPORT void* fake_current_context();                // a CUcontext, or null
 /// The device that a context is of; 0 until it is told.
@@ -113,6 +116,10 @@ FAKE_EXPORT std::uint32_t fake_launch(fake_kernel const* kernel);
 /// peer.
 FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
                                     std::uint64_t duration_ns);
+/// A copy from one device's memory to another's with unified addresses: `function` is the driver's
+/// and says nothing of it. CUPTI's record is that of copies between devices.
+FAKE_EXPORT std::uint32_t fake_copy_between(char const* function, std::uint64_t destination,
+                                            std::uint64_t source, std::uint64_t bytes);
 FAKE_EXPORT std::uint32_t fake_memset(std::uint64_t bytes, std::uint32_t stream,
                                       std::uint64_t duration_ns);
 /// `kind` is CUPTI's memory kind: 2 pinned, 3 device, 5 managed.
@@ -127,6 +134,9 @@ FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
 FAKE_EXPORT void fake_orphan_kernel(fake_kernel const* kernel);
 /// CUPTI tells of a new context.
 FAKE_EXPORT void fake_create_context(std::uint32_t context);
+/// A context that has a part of a device. It lives until fake_reset.
+FAKE_EXPORT void fake_create_green_context(std::uint32_t context, std::uint32_t device,
+                                           std::uint16_t multiprocessors);
 /// CUPTI tells that the context goes, then it is gone.
 FAKE_EXPORT void fake_destroy_context(std::uint32_t context);
 /// The Range Profiler's own kernel: a record `WaitNs` that no API call stands behind.

@@ -18,6 +18,7 @@ using strata::detail::driver::attribute;
 using strata::detail::driver::capture_status;
 using strata::detail::driver::context_handle;
 using strata::detail::driver::device_handle;
+using strata::detail::driver::pointer_attribute;
 using strata::detail::driver::result;
 using strata::detail::driver::stream_handle;
 
@@ -50,6 +51,8 @@ struct cuda_state {
   std::map<int, int> attributes;
   std::map<std::pair<int, int>, int> attributes_of;  // by device and code, before those of all
 
+  std::map<std::uint64_t, int> memory_of;  // device by address, -1: the host's
+
   void clear() {
     init_result = 0;
     device_count = 1;
@@ -67,6 +70,7 @@ struct cuda_state {
                   {34, 0},  {36, 2619000}, {37, 5120},   {38, 52428800}, {39, 2048}, {50, 0},
                   {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32},  {111, 1024}};
     attributes_of.clear();
+    memory_of.clear();
   }
   cuda_state() { clear(); }
 
@@ -285,6 +289,21 @@ FAKE_EXPORT result cuDevicePrimaryCtxGetState(device_handle, unsigned* flags, in
   });
 }
 
+FAKE_EXPORT result cuPointerGetAttributes(unsigned count, pointer_attribute* codes, void** values,
+                                          unsigned long long address) {
+  return with_state([&](cuda_state& s) {
+    auto const found = s.memory_of.find(address);
+    bool const known = found != s.memory_of.end();
+    bool const of_device = known && found->second >= 0;
+    for (unsigned i = 0; i < count; ++i) {
+      auto* const value = static_cast<int*>(values[i]);
+      if (codes[i] == pointer_attribute::memory_type) *value = of_device ? 2 : known ? 1 : 0;
+      if (codes[i] == pointer_attribute::device_ordinal) *value = of_device ? found->second : 0;
+    }
+    return result::success;
+  });
+}
+
 FAKE_EXPORT result cuCtxGetCurrent(context_handle* out) {
   return with_state([&](cuda_state& s) {
     *out = !pushed.empty() ? handle_of(pushed.back()) : s.has_context ? handle_of(1) : nullptr;
@@ -408,6 +427,17 @@ void fake_set_device_attribute(int code, int value) {
 void fake_set_attribute_of(int device, int code, int value) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().attributes_of[{device, code}] = value;
+}
+
+void fake_set_memory_of(std::uint64_t address, int device) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().memory_of[address] = device;
+}
+
+int fake_memory_of(std::uint64_t address) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  auto const found = state().memory_of.find(address);
+  return found == state().memory_of.end() ? -1 : found->second;
 }
 
 void fake_set_current_context(int present) {

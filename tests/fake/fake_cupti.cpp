@@ -200,6 +200,8 @@ std::size_t stride_of(cupti::activity_kind kind, std::uint32_t version) {
       return sizes.kernel;
     case cupti::activity_kind::copy:
       return sizes.copy;
+    case cupti::activity_kind::context:
+      return sizes.context;
     case cupti::activity_kind::peer_copy:
       return sizes.peer_copy;
     case cupti::activity_kind::set:
@@ -554,6 +556,15 @@ FAKE_EXPORT result cuptiActivityEnable(cupti::activity_kind kind) {
   s.kinds.insert(static_cast<std::uint32_t>(kind));
   return result::success;
 }
+
+#if FAKE_MISSING_SYMBOLS < 1
+FAKE_EXPORT result cuptiActivityEnableAndDump(cupti::activity_kind kind) {
+  result const enabled = cuptiActivityEnable(kind);
+  if (enabled == result::success && kind == cupti::activity_kind::context)
+    fake::tell_of_green_contexts();
+  return enabled;
+}
+#endif
 
 FAKE_EXPORT result cuptiActivityDisable(cupti::activity_kind kind) {
   FAKE_FUNCTION(not_in_buffer_callback);

@@ -240,7 +240,29 @@ std::uint32_t memory_call(api_call const& call, cupti::memory_operation operatio
   });
 }
 
+void tell_of(green_context const& made) {
+  cupti::context_record record{};
+  record.kind = activity_kind::context;
+  record.context_id = made.number;
+  record.device_id = made.device;
+  record.parent_context_id = 1;
+  record.is_green = 1;
+  record.multiprocessors = made.multiprocessors;
+  queue_record(&record, sizeof(record));
+}
+
 }  // namespace
+
+void tell_of_green_contexts() {
+  std::vector<green_context> all;
+  {
+    state& s = the_state();
+    const std::lock_guard<std::mutex> lock(s.mutex);
+    all = s.green_contexts;
+  }
+  for (green_context const& each : all) tell_of(each);
+}
+
 }  // namespace fake
 
 using fake::the_state;
@@ -369,6 +391,34 @@ std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
   });
 }
 
+std::uint32_t fake_copy_between(char const* function, std::uint64_t destination,
+                                std::uint64_t source, std::uint64_t bytes) {
+  // What cuMemcpyAsync and cuMemcpyDtoDAsync_v2 begin with.
+  std::uint64_t const params[] = {destination, source, bytes};
+  int const from = fake_memory_of(source);
+  int const to = fake_memory_of(destination);
+  fake::api_call const call{function, "cudaMemcpyAsync_v3020", nullptr,
+                            const_cast<std::uint64_t*>(params)};
+  return fake::perform(call, [&](std::uint32_t correlation) {
+    const fake::span time = fake::occupy(7, 1000);
+    fake::cupti::peer_copy_record record{};
+    record.kind = fake::activity_kind::peer_copy;
+    record.copy = 8;
+    record.source = record.destination = 3;
+    record.flags = 1;
+    record.size_bytes = bytes;
+    record.start_ns = time.start_ns;
+    record.end_ns = time.end_ns;
+    record.device_id = record.source_device_id = static_cast<std::uint32_t>(from);
+    record.destination_device_id = static_cast<std::uint32_t>(to);
+    record.context_id = 1;
+    record.stream_id = 7;
+    record.correlation_id = correlation;
+    fake::queue_record(&record, sizeof(record));
+    return 0;
+  });
+}
+
 std::uint32_t fake_memset(std::uint64_t bytes, std::uint32_t stream, std::uint64_t duration_ns) {
   return fake::perform({"cuMemsetD8Async", "cudaMemsetAsync_v3020"},
                        [&](std::uint32_t correlation) {
@@ -450,6 +500,13 @@ void fake_create_context(std::uint32_t context) {
   resource.context = fake::context_handle_of(context);
   fake::call_back(fake::domain::resource,
                   static_cast<std::uint32_t>(fake::resource_id::context_created), &resource);
+}
+
+void fake_create_green_context(std::uint32_t context, std::uint32_t device,
+                               std::uint16_t multiprocessors) {
+  fake::green_context const made{context, device, multiprocessors};
+  with_state([&](fake::state& s) { s.green_contexts.push_back(made); });
+  fake::tell_of(made);
 }
 
 void fake_destroy_context(std::uint32_t context) {

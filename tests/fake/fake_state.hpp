@@ -49,6 +49,11 @@ struct graph {
   std::uint64_t beside = 0;  // which of CUPTI's stays in the process, where it was made in one
 };
 
+struct green_context {
+  std::uint32_t number, device;
+  std::uint16_t multiprocessors;
+};
+
 // Everything that fake_reset puts back.
 struct settings {
   std::uint32_t version = 130001;
@@ -93,6 +98,7 @@ struct settings {
   std::size_t pending_bytes = 0;
   std::vector<buffer> spare;  // requested, not yet written
   std::size_t outstanding = 0;
+  std::vector<green_context> green_contexts;
   std::map<std::uint32_t, std::uint64_t> stream_end_ns;
   std::map<fake_graph_t, graph> graphs;
   std::map<std::uint32_t, fake_graph_t> captures;  // by stream
@@ -128,6 +134,7 @@ std::uint64_t now_ns(state const& s);
 void deliver(bool forced);
 void join_workers();
 void queue_record(void const* prefix, std::size_t size);
+void tell_of_green_contexts();
 std::uint32_t callback_id(cupti::domain where, char const* name);
 void call_back(cupti::domain where, std::uint32_t id, void const* data);
 

@@ -61,6 +61,7 @@ SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMSET, activity_kind::set);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_KERNEL, activity_kind::kernel);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, activity_kind::concurrent_kernel);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_OVERHEAD, activity_kind::overhead);
+SAME_VALUE(CUPTI_ACTIVITY_KIND_CONTEXT, activity_kind::context);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMCPY2, activity_kind::peer_copy);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, activity_kind::synchronization);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMORY2, activity_kind::memory);
@@ -302,6 +303,21 @@ COPY(CUpti_ActivityMemcpy7);
 SET(CUpti_ActivityMemset5);
 #endif
 
+#if CUPTI_API_VERSION >= 23
+using context = ours::context_record;
+PREFIX_OF(CUpti_ActivityContext3, context);
+SAME_FIELD(CUpti_ActivityContext3, kind, context, kind);
+SAME_FIELD(CUpti_ActivityContext3, contextId, context, context_id);
+SAME_FIELD(CUpti_ActivityContext3, deviceId, context, device_id);
+SAME_FIELD(CUpti_ActivityContext3, computeApiKind, context, compute_api);
+SAME_FIELD(CUpti_ActivityContext3, nullStreamId, context, null_stream_id);
+SAME_FIELD(CUpti_ActivityContext3, parentContextId, context, parent_context_id);
+SAME_FIELD(CUpti_ActivityContext3, isGreenContext, context, is_green);
+SAME_FIELD(CUpti_ActivityContext3, padding, context, padding);
+SAME_FIELD(CUpti_ActivityContext3, numMultiprocessors, context, multiprocessors);
+static_assert(fake_sizes_of(CUPTI_API_VERSION).context == sizeof(CUpti_ActivityContext3));
+#endif
+
 using peer = ours::peer_copy_record;
 PREFIX_OF(CUpti_ActivityMemcpyPtoP4, peer);
 SAME_FIELD(CUpti_ActivityMemcpyPtoP4, kind, peer, kind);
@@ -408,6 +424,7 @@ SAME_FUNCTION(cuptiEnableCallback, table, enable_callback);
 SAME_FUNCTION(cuptiGetCallbackName, table, get_callback_name);
 SAME_FUNCTION(cuptiActivityRegisterCallbacks, table, register_callbacks);
 SAME_FUNCTION(cuptiActivityEnable, table, activity_enable);
+SAME_FUNCTION(cuptiActivityEnableAndDump, table, activity_enable_and_dump);
 SAME_FUNCTION(cuptiActivityDisable, table, activity_disable);
 SAME_FUNCTION(cuptiActivityGetNextRecord, table, get_next_record);
 SAME_FUNCTION(cuptiActivityGetNumDroppedRecords, table, get_dropped_records);

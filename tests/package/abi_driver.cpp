@@ -57,6 +57,13 @@ SAME_VALUE(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, attribute::blocks_
 SAME_VALUE(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
            attribute::reserved_shared_bytes_per_block);
 
+SAME_VALUE(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, ours::pointer_attribute::memory_type);
+SAME_VALUE(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, ours::pointer_attribute::device_ordinal);
+SAME_VALUE(CU_MEMORYTYPE_HOST, ours::memory_type::host);
+SAME_VALUE(CU_MEMORYTYPE_DEVICE, ours::memory_type::device);
+static_assert(sizeof(ours::memory_type) == sizeof(CUmemorytype) &&
+              sizeof(ours::pointer_attribute) == sizeof(CUpointer_attribute));
+
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_NONE, capture_status::none);
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_ACTIVE, capture_status::active);
 SAME_VALUE(CU_STREAM_CAPTURE_STATUS_INVALIDATED, capture_status::invalidated);
@@ -75,6 +82,7 @@ SAME_FUNCTION(cuCtxPushCurrent, table, context_push);
 SAME_FUNCTION(cuCtxPopCurrent, table, context_pop);
 SAME_FUNCTION(cuCtxSynchronize, table, context_synchronize);
 SAME_FUNCTION(cuStreamIsCapturing, table, stream_is_capturing);
+SAME_FUNCTION(cuPointerGetAttributes, table, pointer_attributes);
 SAME_FUNCTION(cuGetErrorName, table, error_name);
 
 using ours::function_attribute;

@@ -559,6 +559,19 @@ TEST_CASE("serialised-streams: small kernels of several streams, none at a time"
   CHECK(a.find("few-blocks") == nullptr);
 }
 
+TEST_CASE("serialised-streams: a GPU that is visible and idle changes nothing") {
+  program p;
+  p.made.environment.devices.push_back(p.made.environment.devices[0]);
+  p.made.environment.devices[1].ordinal = 1;
+  p.run(4, [&] {
+    for (std::uint32_t i = 0; i < 8; ++i)
+      p.in(p.attention,
+           [&](std::uint32_t at) { p.kernel_of(at, 100 * us, 16, 7 + i % 4).device = 1; });
+    p.wait();
+  });
+  answer(p.made).first_is("serialised-streams", "attention");
+}
+
 TEST_CASE("serialised-streams: kernels that fill the GPU hide no small ones behind them") {
   for (std::uint32_t const blocks : {1000u, 16u}) {
     program p;

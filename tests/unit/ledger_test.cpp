@@ -392,7 +392,8 @@ TEST_CASE("alternatives of a need are whole names or patterns") {
   CHECK(made.rows[2].path == "(other ranges)");
 }
 
-TEST_CASE("from a profile: counts of one step, declared bytes of a mean one") {
+/// Four steps of one range that declares 1000 bytes.
+static sample::maker declared_steps(double read, double written) {
   sample::maker p;
   std::uint32_t const mlp = p.node(0, "mlp");
   p.made.traced = p.made.has_steps = true;
@@ -413,12 +414,32 @@ TEST_CASE("from a profile: counts of one step, declared bytes of a mean one") {
     REQUIRE(at < set.names.size());
     set.values.push_back({mlp, at, value});
   };
-  count("dram__bytes_read.sum", 900);
-  count("dram__bytes_write.sum", 140);
+  count("dram__bytes_read.sum", read);
+  count("dram__bytes_write.sum", written);
+  return p;
+}
+
+TEST_CASE("from a profile: counts of one step, declared bytes of a mean one") {
+  sample::maker const p = declared_steps(900, 140);
   byte_ledger const made = make_ledger(p.made, {});
   REQUIRE(made.rows.size() == 1);
   CHECK(made.rows[0].declared_bytes == 1000);
   CHECK(made.rows[0].hbm_bytes == 1040);
   CHECK(made.rows[0].unexplained_bytes == doctest::Approx(40));
   CHECK(made.closes);
+}
+
+TEST_CASE("from a profile: what L2 kept is bounded by the L2 of the devices that worked") {
+  sample::maker p = declared_steps(100, 0);
+  for (std::uint64_t const bytes : {1000u, 300u}) {
+    profile_device device;
+    device.ordinal = static_cast<std::uint32_t>(p.made.environment.devices.size());
+    device.l2_bytes = bytes;
+    p.made.environment.devices.push_back(device);
+  }
+  p.kernel(p.launch(1, 20, 30), 40, 50).device = 1;
+  byte_ledger const made = make_ledger(p.made, {});
+  REQUIRE(made.rows.size() == 1);
+  REQUIRE(made.rows[0].residuals.size() == 1);
+  CHECK(made.rows[0].residuals[0].bytes == -300);
 }

@@ -52,6 +52,7 @@ profile whole_sample() {
   p.spans.push_back({10, 20, 1, 0, no_step, 0, 1, span_kind::mark, {}});
   p.inherited.push_back({node, 0, 55});
   p.overheads.push_back({1, 2, 3, 0});
+  p.contexts.push_back({7, 0, 40});
   p.kernels[0].captured_by = node;
   p.kernels[1].begin = p.kernels[1].end = lost_time;
   p.device = detail::sum_records(p);
@@ -170,7 +171,7 @@ static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 19
               sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 104 &&
               sizeof(kernel_sums) == 264 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
-              sizeof(counted_kernel) == 48 && sizeof(profile) == 1288);
+              sizeof(counted_kernel) == 48 && sizeof(profile) == 1336);
 #endif
 
 TEST_CASE("a recording of a step is small") {

@@ -79,6 +79,7 @@ inline device_sums sum_records(profile const& source) {
   }
   for (profile_device const& each : source.environment.devices)
     summing.describe_device(each.ordinal, each.multiprocessors);
+  for (profile_context const& context : source.contexts) summing.describe_context(context);
   for (launch_record const& each : source.launches)
     if (is_work(each.kind)) summing.add_launches(each.node, 1, elapsed(each.begin, each.end));
   vec<kernel_record> kernels = source.kernels;

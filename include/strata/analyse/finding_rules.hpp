@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_FINDING_RULES_HPP
 #define STRATA_ANALYSE_FINDING_RULES_HPP
 
+#include <strata/analyse/devices.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/kernel_table.hpp>
@@ -117,7 +118,7 @@ class finding_rules : private kernel_rules {
   /// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.
   bool serialised_streams(finding_rule const& by) {
     steps_summary const& steps = in_.steps;
-    if (in_.source.environment.devices.size() != 1) return true;
+    if (worked_devices(in_.source).size() != 1) return true;
     double all = 0.0, filled = 0.0, busiest = 0.0;
     std::size_t streams = 0;
     for (stream_time const& each : steps.streams) {

@@ -3,6 +3,7 @@
 #define STRATA_ANALYSE_STEPS_HPP
 
 #include <strata/analyse/call_tree.hpp>
+#include <strata/analyse/devices.hpp>
 #include <strata/analyse/host_timeline.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -510,13 +511,12 @@ class steps_builder {
     launch_record const& call = source_.launches[each.launch];
     to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
   }
-  /// The part of the multiprocessors that have a block of this kernel; 1 where that is unknown.
+  /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
+  /// unknown.
   double filled_by(kernel_record const& kernel) const noexcept {
     double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
-    for (profile_device const& each : source_.environment.devices)
-      if (each.ordinal == kernel.device && each.multiprocessors > 0)
-        return smaller(1.0, blocks / each.multiprocessors);
-    return 1.0;
+    double const room = multiprocessors_of(source_, kernel.device, kernel.context);
+    return room > 0.0 ? smaller(1.0, blocks / room) : 1.0;
   }
   stream_time& stream_of(std::uint32_t stream) {
     std::uint32_t& place = stream_places_[stream];

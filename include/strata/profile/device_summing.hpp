@@ -190,6 +190,16 @@ class device_summing {
     if (device < most_devices) multiprocessors_[device] = multiprocessors;
   }
 
+  std::uint32_t multiprocessors(std::uint32_t device) const noexcept {
+    return device < most_devices ? multiprocessors_[device] : 0;
+  }
+  /// A context whose work may use a part of the device only.
+  void describe_context(profile_context const& context) {
+    std::uint32_t* const known = contexts_.find(context.context);
+    if (known == nullptr && !contexts_.make_room()) out_of_memory();
+    contexts_[context.context] = context.multiprocessors;
+  }
+
   /// Units: of time: any, the sums of all launches have it.
   void add_launches(std::uint32_t node, std::uint64_t launches, std::int64_t duration) noexcept {
     device_work& work = of(node);
@@ -349,10 +359,10 @@ class device_summing {
     sums.dynamic_shared_bytes = larger(sums.dynamic_shared_bytes, kernel.dynamic_shared_bytes);
     double const used = static_cast<double>(smaller(warps, std::uint64_t{4})) / 4.0;
     double filled = -1.0;  // part of the device's multiprocessors; unknown
-    if (kernel.device < most_devices && multiprocessors_[kernel.device] != 0) {
-      double const part =
-          static_cast<double>(blocks) / static_cast<double>(multiprocessors_[kernel.device]);
-      filled = part < 1.0 ? part : 1.0;
+    if (std::uint32_t const all = multiprocessors(kernel.device)) {
+      std::uint32_t const* const own = contexts_.find(kernel.context);
+      std::uint32_t const most = own == nullptr ? all : smaller(*own, all);
+      filled = smaller(static_cast<double>(blocks), 1.0 * most) / all;
     }
     add_use(sums.by_time, static_cast<double>(duration), used, filled);
     add_use(sums.by_count, 1.0, used, filled);
@@ -373,6 +383,7 @@ class device_summing {
   number_map<std::uint32_t> graphs_;    ///< by launching and capturing node: position + 1
   number_map<std::uint32_t> names_;     ///< by node and name: position + 1
   number_map<allocation> live_;         ///< by address
+  number_map<std::uint32_t> contexts_;  ///< multiprocessors of those that have a part
   std::uint32_t multiprocessors_[most_devices] = {};
 };
 

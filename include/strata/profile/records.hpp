@@ -216,6 +216,13 @@ struct overhead_record {
   std::uint32_t reserved;
 };
 
+/// A context whose work may use a part of its device's multiprocessors: a green context.
+struct profile_context {
+  std::uint32_t context;  ///< as in records
+  std::uint32_t device;   ///< the driver's number
+  std::uint32_t multiprocessors;
+};
+
 static_assert(sizeof(range_record) == 32 && sizeof(launch_record) == 32,
               "an event or a launch takes 32 bytes");
 static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,

@@ -235,7 +235,7 @@ function oneRange() {
   const mine = () => kernelRows.filter(k => within(k.range, chosen));
   const levels = counted ? chart((box, width) => drawLevels(box, width, folded.rows[chosen]), 130) : null;
   const fill = kernelRows.some(k => !none(k.gpu)) ? chart((box, width) => histogram(box, width, fillBins(mine()), "% of the GPU that grids and blocks can fill, by time"), 170) : null;
-  const grids = chart((box, width) => histogram(box, width, gridBins(mine()), "blocks of a launch, by time" + (data.devices[0] ? "; the GPU has " + data.devices[0].multiprocessors + " SMs" : "")), 170);
+  const grids = chart((box, width) => histogram(box, width, gridBins(mine()), "blocks of a launch, by time" + (new Set(data.devices.map(d => d.multiprocessors)).size === 1 ? "; the GPU has " + data.devices[0].multiprocessors + " SMs" : "")), 170);
   const redraw = () => {
     const row = folded.rows[chosen], list = mine();
     select.value = chosen;

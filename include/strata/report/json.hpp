@@ -199,6 +199,12 @@ inline void write_environment(json_writer& json, profile const& source) {
     json.integer("shared_bytes_per_multiprocessor", d.shared_bytes_per_multiprocessor);
     json.integer("reserved_shared_bytes_per_block", d.reserved_shared_bytes_per_block);
   });
+  if (source.contexts.empty()) return;
+  write_list(json, "contexts", source.contexts, [&](profile_context const& context) {
+    json.integer("context", context.context);
+    json.integer("device", context.device);
+    json.integer("multiprocessors", context.multiprocessors);
+  });
 }
 
 inline void write_losses(json_writer& json, profile_losses const& losses) {

@@ -64,6 +64,7 @@ struct recorded_fields {
     at.field("memory", of.memory);
     at.field("synchronizations", of.synchronizations);
     at.field("overheads", of.overheads);
+    at.field("contexts", of.contexts);
     at.field("device", of.device);
     at.field("counter_sets", of.counter_sets);
     at.field("end", of.end);

@@ -137,10 +137,30 @@ class device_profilers {
   /// between devices is another device's too.
   void launched(std::uint32_t range, api_kind kind, cupti::api_data const& call) {
     if (!several()) return;
-    bool const peer = kind == api_kind::copy && call.function_name != nullptr &&
-                      std::strstr(call.function_name, "Peer") != nullptr;
+    bool const peer = kind == api_kind::copy && is_between_devices(call);
     for (member& each : members_)
       if (each.context == call.context || peer || kind == api_kind::graph_launch) each.mark(range);
+  }
+  /// Whether a copy reads one device's memory and writes another's: by its name, or, with unified
+  /// addresses, by its pointers.
+  static bool is_between_devices(cupti::api_data const& call) noexcept {
+    // Those that begin with a destination and a source; a suffix (_v2, _ptds, ...) may follow.
+    constexpr std::string_view by_pointers[] = {"cuMemcpy", "cuMemcpyAsync", "cuMemcpyDtoD",
+                                                "cuMemcpyDtoDAsync"};
+    if (call.function_name == nullptr) return false;
+    std::string_view const name = call.function_name;
+    if (name.find("Peer") != std::string_view::npos) return true;
+    bool known = false;
+    for (std::string_view const prefix : by_pointers) {
+      bool const begins = name.substr(0, prefix.size()) == prefix;
+      known = known || (begins && (name.size() == prefix.size() || name[prefix.size()] == '_'));
+    }
+    if (!known || call.function_params == nullptr) return false;
+    auto const* const addresses = static_cast<unsigned long long const*>(call.function_params);
+    driver_library const& driver = driver_library::get();
+    int const destination = driver.device_of(addresses[0]);
+    int const source = driver.device_of(addresses[1]);
+    return destination >= 0 && source >= 0 && destination != source;
   }
   /// Goes on with the current device alone.
   void leave_out_others() {

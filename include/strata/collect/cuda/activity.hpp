@@ -99,6 +99,7 @@ class activity_collector {
       detail::add_part(refused, each.name);
       why = code;
     }
+    enable_contexts(library);
     has_traced_ = true;
     if (!refused.empty()) {
       detail::add_part(problem, "not traced: " + refused, "; ");
@@ -269,6 +270,20 @@ class activity_collector {
     }
   }
 
+  /// Records of the contexts, those that live included: how many multiprocessors a green one has.
+  /// Where CUPTI does not tell, work is compared with the whole device, and that is no problem.
+  void enable_contexts(detail::cupti_library const& library) {
+    if (!chosen_.kernels || library.version < detail::cupti::green_context_version) return;
+    auto* const with_living = library.api.activity_enable_and_dump;
+    auto* const enable = with_living != nullptr ? with_living : library.api.activity_enable;
+    constexpr auto kind = detail::cupti::activity_kind::context;
+    has_contexts_ = enable(kind) == detail::cupti::result::success;
+  }
+  void disable_contexts() {
+    constexpr auto kind = detail::cupti::activity_kind::context;
+    if (std::exchange(has_contexts_, false)) (void)cupti_.library()->api.activity_disable(kind);
+  }
+
   /// Switches the callbacks of what is traced.
   /// Returns: how many; `code` is the last failure's.
   std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr) {
@@ -290,6 +305,7 @@ class activity_collector {
   void disable() {
     for (traced_kind const& each : kinds)
       if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
+    disable_contexts();
     set_launch_callbacks(0);
     cupti_.look_at_graphs();
     window_open_.store(false);
@@ -427,8 +443,9 @@ class activity_collector {
   detail::atomic<std::int64_t> window_begin_{0};  // in ticks
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
   traced_kinds chosen_;
-  bool has_traced_ = false;  // in this session
-  bool reported_ = false;    // what is not traced
+  bool has_traced_ = false;    // in this session
+  bool reported_ = false;      // what is not traced
+  bool has_contexts_ = false;  // records of contexts are on
   detail::graph_captures& captures_ = buffers_.captures();
   detail::atomic<bool> watched_{false};
   detail::system_mutex watch_mutex_;

@@ -98,6 +98,8 @@ class activity_store {
       case cupti::activity_kind::overhead:
         keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
         return;
+      case cupti::activity_kind::context:
+        return describe_context(cupti::as<cupti::context_record>(&any));
       default:
         return;
     }
@@ -156,6 +158,7 @@ class activity_store {
     summing_->finish(ticks.ns_per_tick());
     summing_.reset();
     to.device = std::move(sums_);
+    to.contexts = std::move(made_.contexts);
     to.kernels = std::move(made_.kernels);
     to.copies = std::move(made_.copies);
     to.memory = std::move(made_.memory);
@@ -382,8 +385,19 @@ class activity_store {
 
   template <class From>
   void add_copy(From const& from) {
-    await(copies_,
-          copy(from, kind_of(static_cast<cupti::copy_kind>(from.copy)), cupti::is_pageable(from)));
+    await(copies_, copy(from, kind_of(from), cupti::is_pageable(from)));
+  }
+
+  /// Keeps how many multiprocessors a green context has. An id that comes again is the newest's.
+  void describe_context(cupti::context_record const& from) {
+    constexpr std::size_t most_contexts = 1024;
+    made_.contexts.keep_if([&](auto const& known) { return known.context != from.context_id; });
+    bool const has_part = from.is_green != 0 && from.multiprocessors != 0 &&
+                          from.multiprocessors != summing_->multiprocessors(from.device_id);
+    if (!has_part || made_.contexts.size() == most_contexts) return;
+    profile_context const made{from.context_id, from.device_id, from.multiprocessors};
+    made_.contexts.push_back(made);
+    summing_->describe_context(made);
   }
 
   /// 0 is a time that the device lost.
@@ -451,6 +465,15 @@ class activity_store {
     return to;
   }
 
+  static strata::copy_kind kind_of(cupti::copy_record const& from) noexcept {
+    return kind_of(static_cast<cupti::copy_kind>(from.copy));
+  }
+  /// CUPTI has a record of its own for copies between devices, whichever function made them: with
+  /// unified addresses cuMemcpyAsync and cuMemcpyDtoDAsync do, too.
+  static strata::copy_kind kind_of(cupti::peer_copy_record const& from) noexcept {
+    if (from.source_device_id != from.destination_device_id) return strata::copy_kind::peer;
+    return kind_of(static_cast<cupti::copy_kind>(from.copy));
+  }
   static strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
     switch (kind) {
       case cupti::copy_kind::host_to_device:

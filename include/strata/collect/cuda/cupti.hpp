@@ -21,6 +21,7 @@ enum class activity_kind : std::uint32_t {
   copy = 1,
   set = 2,
   kernel = 3,  // serialises kernels when enabled; concurrent_kernel is the one to enable
+  context = 9,
   concurrent_kernel = 10,
   overhead = 17,
   peer_copy = 22,
@@ -182,6 +183,19 @@ struct alignas(8) set_record {
   void* reserved;
   std::uint64_t graph_node_id;
   std::uint32_t graph_id;
+};
+
+/// Since 12.5, when green contexts came; what is older ends before `parent_context_id`.
+struct alignas(8) context_record {
+  activity_kind kind;
+  std::uint32_t context_id;
+  std::uint32_t device_id;
+  std::uint16_t compute_api;
+  std::uint16_t null_stream_id;
+  std::uint32_t parent_context_id;
+  std::uint8_t is_green;
+  std::uint8_t padding;
+  std::uint16_t multiprocessors;  // of a green context
 };
 
 /// Kind memory (CUPTI's MEMORY2): one record an allocation, one a release.
@@ -462,6 +476,7 @@ struct table {
   // ----
   result (*subscribe_v2)(subscriber_handle* out, callback_function* callback, void* user,
                          subscriber_params* params) = nullptr;
+  result (*activity_enable_and_dump)(activity_kind kind) = nullptr;
   result (*get_timestamp)(std::uint64_t* realtime_ns) = nullptr;
   result (*get_dropped_records)(context_handle, std::uint32_t stream_id,
                                 std::size_t* dropped) = nullptr;

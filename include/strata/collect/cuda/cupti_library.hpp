@@ -32,6 +32,9 @@ inline constexpr std::uint32_t oldest_version = 18;
 /// From this version on a buffer request may be declined with a null buffer; before, CUPTI crashes.
 inline constexpr std::uint32_t null_buffer_version = 27;
 
+/// From this version on, CUPTI 12.5, the record of a context says whether it is a green one.
+inline constexpr std::uint32_t green_context_version = 23;
+
 #if defined(__linux__)
 /// Folder of a loaded shared object whose file name begins with `prefix`, or an empty string.
 inline std::string folder_of_loaded(char const* prefix) {
@@ -305,6 +308,7 @@ struct cupti_library : cupti_file {
                                        {"cuptiGetVersion", &api.get_version}};
     const library_function optional[] = {
         {"cuptiSubscribe_v2", &api.subscribe_v2},
+        {"cuptiActivityEnableAndDump", &api.activity_enable_and_dump},
         {"cuptiGetTimestamp", &api.get_timestamp},
         {"cuptiActivityGetNumDroppedRecords", &api.get_dropped_records},
         {"cuptiActivityFlushPeriod", &api.flush_period},

@@ -61,6 +61,12 @@ enum class attribute : int {
   reserved_shared_bytes_per_block = 111
 };
 
+/// CUpointer_attribute.
+enum class pointer_attribute : int { memory_type = 2, device_ordinal = 9 };
+
+/// CUmemorytype.
+enum class memory_type : int { none = 0, host = 1, device = 2 };
+
 /// CUuuid.
 struct uuid {
   unsigned char bytes[16];
@@ -84,6 +90,8 @@ struct table {
   result (*context_pop)(context_handle* out) = nullptr;
   result (*context_synchronize)() = nullptr;
   result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
+  result (*pointer_attributes)(unsigned count, pointer_attribute* codes, void** values,
+                               unsigned long long address) = nullptr;
   result (*error_name)(result code, char const** text) = nullptr;
 };
 
@@ -148,6 +156,19 @@ struct driver_library {
     if (!ok() || api.device_get == nullptr || api.device_attribute == nullptr) return otherwise;
     if (api.device_get(&of, ordinal) != driver::result::success) return otherwise;
     return api.device_attribute(&value, code, of) == driver::result::success ? value : otherwise;
+  }
+
+  /// The device whose memory an address is of; -1 for the host's, and where it is not known.
+  /// Fit for a callback of a driver function: it waits for nothing, captures included.
+  [[nodiscard]] int device_of(unsigned long long address) const noexcept {
+    driver::pointer_attribute codes[] = {driver::pointer_attribute::memory_type,
+                                         driver::pointer_attribute::device_ordinal};
+    auto type = driver::memory_type::none;
+    int ordinal = -1;
+    void* values[] = {&type, &ordinal};
+    if (!ok() || api.pointer_attributes == nullptr) return -1;
+    if (api.pointer_attributes(2, codes, values, address) != driver::result::success) return -1;
+    return type == driver::memory_type::device ? ordinal : -1;
   }
 
   /// "<call>: <CUDA_ERROR_...> (<code>): <cure>".
@@ -228,6 +249,7 @@ struct driver_library {
     library.bind("cuCtxPopCurrent_v2", api.context_pop);
     library.bind("cuCtxSynchronize", api.context_synchronize);
     library.bind("cuStreamIsCapturing", api.stream_is_capturing);
+    library.bind("cuPointerGetAttributes", api.pointer_attributes);
     library.bind("cuGetErrorName", api.error_name);
   }
 };

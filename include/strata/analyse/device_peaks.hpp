@@ -1,0 +1,137 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_DEVICE_PEAKS_HPP
+#define STRATA_ANALYSE_DEVICE_PEAKS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/profile.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+namespace detail {
+inline namespace device_peaks {
+
+/// What a multiprocessor (SM) does in a cycle, by compute capability; 0: no document tells.
+///
+/// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++
+/// Programming Guide, an FMA as two. Tensor cores and L1 are those of NVIDIA's white papers (V100,
+/// Turing, A100, GA10x, Ada, H100, RTX Blackwell) and, for 7.2, 8.7, 10.x, 11.0 and 12.1, of data
+/// sheets of boards and modules, divided by SMs and clock. device_peaks_test has each line beside a
+/// board. Tensor rates are dense, and of sums in FP32 where the numbers are floating-point.
+struct architecture_rates {
+  std::uint32_t capability;  ///< 10 * major + minor, and no other
+  double fp32;               ///< FLOP, an FMA is two
+  double fp64;
+  double fp16;  ///< of two numbers in a register, outside of the tensor cores
+  double fp16_tensor;
+  double bf16_tensor;
+  double tf32_tensor;
+  double fp8_tensor;
+  double fp4_tensor;
+  double int8_tensor;
+  double fp64_tensor;
+  double l1;  ///< bytes; the same for shared memory
+};
+
+// A capability between two lines may be unlike both: 8.7 (Orin) has the tensor cores of 8.0, its
+// FP32 is that of 8.6. So no line stands for another.
+inline constexpr architecture_rates architecture_table[] = {
+    {70, 128, 64, 256, 1024, 0, 0, 0, 0, 0, 0, 128},
+    {72, 128, 0, 256, 1024, 0, 0, 0, 0, 2048, 0, 0},
+    {75, 128, 4, 256, 1024, 0, 0, 0, 0, 2048, 0, 64},
+    {80, 128, 64, 512, 2048, 2048, 1024, 0, 0, 4096, 128, 128},
+    {86, 256, 4, 256, 1024, 1024, 512, 0, 0, 2048, 0, 128},
+    {87, 256, 0, 0, 2048, 0, 0, 0, 0, 4096, 0, 0},
+    {89, 256, 4, 256, 1024, 1024, 512, 2048, 0, 2048, 0, 128},
+    {90, 256, 128, 512, 4096, 4096, 2048, 8192, 0, 8192, 256, 128},
+    {100, 256, 128, 0, 8192, 8192, 4096, 16384, 32768, 16384, 128, 128},
+    {103, 256, 4, 0, 8192, 8192, 4096, 16384, 49152, 0, 0, 128},
+    {110, 256, 0, 0, 0, 0, 0, 16384, 32768, 0, 0, 0},
+    {120, 256, 4, 256, 1024, 1024, 512, 2048, 4096, 2048, 0, 128},
+    {121, 256, 0, 0, 0, 0, 0, 0, 4096, 0, 0, 0}};
+
+/// Work of a format of the tensor cores: its counter and its speed, of BF16.
+struct tensor_format {
+  std::string_view key;
+  std::string_view roof;
+  double speed;
+};
+inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor", 1.0},
+                                                   {"tensor_fp16", "FP16 tensor", 1.0},
+                                                   {"tensor_tf32", "TF32 tensor", 0.5},
+                                                   {"tensor_fp8", "FP8 tensor", 2.0},
+                                                   {"tensor_fp4", "FP4 tensor", 4.0}};
+
+/// The name of the roof that a measurement is of: "HBM read" is of "HBM".
+inline std::string_view roof_of(std::string_view ceiling) noexcept {
+  std::size_t const blank = ceiling.find(' ');
+  std::string_view const last = blank < ceiling.size() ? ceiling.substr(blank + 1) : "";
+  return last == "read" || last == "write" || last == "copy" ? ceiling.substr(0, blank) : ceiling;
+}
+
+/// A roof's name and the rate of it.
+struct named_rate {
+  std::string_view roof;
+  double architecture_rates::*rate;
+  /// Whether GeForce boards do half of it: their tensor cores sum up FP16, BF16, TF32 and FP8
+  /// products in FP32 at half the speed of professional boards (tables of Turing's, GA102's, Ada's
+  /// and RTX Blackwell's white papers). INT8 and FP4 are whole on both.
+  bool is_half_on_geforce;
+};
+inline constexpr named_rate named_rates[] = {
+    {"FP32", &architecture_rates::fp32, false},
+    {"FP64", &architecture_rates::fp64, false},
+    {"FP16", &architecture_rates::fp16, false},
+    {"FP16 tensor", &architecture_rates::fp16_tensor, true},
+    {"BF16 tensor", &architecture_rates::bf16_tensor, true},
+    {"TF32 tensor", &architecture_rates::tf32_tensor, true},
+    {"FP8 tensor", &architecture_rates::fp8_tensor, true},
+    {"FP4 tensor", &architecture_rates::fp4_tensor, false},
+    {"INT8 tensor", &architecture_rates::int8_tensor, false},
+    {"FP64 tensor", &architecture_rates::fp64_tensor, false},
+    {"L1", &architecture_rates::l1, false},
+    {"shared", &architecture_rates::l1, false}};
+
+/// The rates of a device's compute capability, or null.
+inline architecture_rates const* rates_of(profile_device const& device) noexcept {
+  std::uint32_t const capability =
+      10 * device.compute_capability_major + device.compute_capability_minor;
+  for (architecture_rates const& row : architecture_table)
+    if (row.capability == capability) return &row;
+  return nullptr;
+}
+
+/// The most that the attributes of one device allow, at its highest clock; 0 where they do not
+/// tell.
+inline double device_peak(profile_device const& device, std::string_view roof) noexcept {
+  // Two transfers a cycle of the memory clock.
+  if (roof == "HBM") return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
+  architecture_rates const* const sm = rates_of(device);
+  if (sm == nullptr) return 0.0;
+  bool const is_geforce = device.name.find("GeForce") != std::string::npos;
+  for (named_rate const& known : named_rates) {
+    if (known.roof != roof) continue;
+    double const cycle = sm->*known.rate * (known.is_half_on_geforce && is_geforce ? 0.5 : 1.0);
+    return cycle * 1e3 * device.clock_khz * device.multiprocessors;
+  }
+  return 0.0;
+}
+
+/// What was measured of a roof, the best of reading, writing and copying; 0 where nothing was.
+inline double measured_peak(profile_device const& device, std::string_view roof) noexcept {
+  double best = 0.0;
+  for (device_ceiling const& ceiling : device.ceilings) {
+    bool const is_of_roof = ceiling.refused.empty() && roof_of(ceiling.name) == roof;
+    if (is_of_roof && ceiling.rate > best) best = ceiling.rate;
+  }
+  return best;
+}
+
+}  // namespace device_peaks
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_DEVICE_PEAKS_HPP

@@ -1,0 +1,165 @@
+// What the driver says of a device, work in a green context, copies between devices by pointers.
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <strata/analyse/devices.hpp>
+#include <strata/analyse/occupancy.hpp>
+#include <strata/range.hpp>
+#include <strata/session.hpp>
+
+#include "gpu/gpu_fixture.hpp"
+
+namespace {
+
+using gpu::nothing_lost;
+using gpu::quiet;
+using strata::profile;
+using strata::session;
+
+/// A function of the driver, or null where it is too old.
+template <class Function>
+Function* driver_function(char const* name) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_NOW);
+  return library == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+/// A green context with as few multiprocessors as may be; `stream` is null where the driver has
+/// none. Source: cuGreenCtxCreate, CUDA 12.4.
+struct green_context {
+  CUgreenCtx handle = nullptr;
+  CUstream stream = nullptr;
+  unsigned multiprocessors = 0;
+
+  green_context() {
+    auto* const resource_of =
+        driver_function<decltype(cuDeviceGetDevResource)>("cuDeviceGetDevResource");
+    auto* const split =
+        driver_function<decltype(cuDevSmResourceSplitByCount)>("cuDevSmResourceSplitByCount");
+    auto* const describe =
+        driver_function<decltype(cuDevResourceGenerateDesc)>("cuDevResourceGenerateDesc");
+    auto* const create = driver_function<decltype(cuGreenCtxCreate)>("cuGreenCtxCreate");
+    auto* const open_stream =
+        driver_function<decltype(cuGreenCtxStreamCreate)>("cuGreenCtxStreamCreate");
+    if (resource_of == nullptr || split == nullptr || describe == nullptr || create == nullptr ||
+        open_stream == nullptr)
+      return;
+    CUdevResource all{};
+    CUdevResource part{};
+    CUdevResourceDesc description = nullptr;
+    unsigned groups = 1;
+    if (resource_of(0, &all, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS) return;
+    if (split(&part, &groups, &all, nullptr, 0, 8) != CUDA_SUCCESS) return;
+    if (describe(&description, &part, 1) != CUDA_SUCCESS) return;
+    if (create(&handle, description, 0, CU_GREEN_CTX_DEFAULT_STREAM) != CUDA_SUCCESS) return;
+    multiprocessors = part.sm.smCount;
+    (void)open_stream(&stream, handle, CU_STREAM_NON_BLOCKING, 0);
+  }
+  green_context(green_context const&) = delete;
+  green_context& operator=(green_context const&) = delete;
+  ~green_context() {
+    if (stream != nullptr) (void)cudaStreamDestroy(stream);
+    auto* const destroy = driver_function<decltype(cuGreenCtxDestroy)>("cuGreenCtxDestroy");
+    if (handle != nullptr && destroy != nullptr) (void)destroy(handle);
+  }
+};
+
+/// The multiprocessors that the one kernel of a range may use, as the profile has it.
+std::uint32_t multiprocessors_of(profile const& p, char const* path) {
+  strata::call_tree const tree(p);
+  for (strata::kernel_record const& kernel : p.kernels) {
+    if (tree.rows()[tree.position_of(kernel.node)].path != path) continue;
+    return strata::detail::multiprocessors_of(p, kernel.device, kernel.context);
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a device's attributes are those that the runtime tells") {
+  GPU_CHECK(cudaFree(nullptr));
+  session s(quiet("trace,formats=none"));
+  REQUIRE(s.start().ok());
+  gpu::spin<<<1, 32>>>(1000, nullptr);
+  s.stop();
+  cudaDeviceProp is{};
+  GPU_CHECK(cudaGetDeviceProperties(&is, 0));
+  auto const worked = strata::detail::worked_devices(s.profile());
+  REQUIRE(worked.size() == 1);
+  strata::profile_device const& device = *worked[0];
+  CHECK(device.warp_size == static_cast<std::uint32_t>(is.warpSize));
+  CHECK(device.threads_per_multiprocessor ==
+        static_cast<std::uint32_t>(is.maxThreadsPerMultiProcessor));
+  CHECK(device.blocks_per_multiprocessor ==
+        static_cast<std::uint32_t>(is.maxBlocksPerMultiProcessor));
+  CHECK(device.registers_per_multiprocessor ==
+        static_cast<std::uint32_t>(is.regsPerMultiprocessor));
+  CHECK(device.shared_bytes_per_multiprocessor == is.sharedMemPerMultiprocessor);
+  CHECK(device.reserved_shared_bytes_per_block == is.reservedSharedMemPerBlock);
+  // The table for recordings without attributes says the same of this compute capability.
+  strata::profile_device bare;
+  bare.compute_capability_major = device.compute_capability_major;
+  bare.compute_capability_minor = device.compute_capability_minor;
+  strata::detail::sm_limits const table = strata::detail::limits_of(bare);
+  strata::detail::sm_limits const driver = strata::detail::limits_of(device);
+  if (!table.known()) return;
+  CHECK(table.warps == driver.warps);
+  CHECK(table.blocks == driver.blocks);
+  CHECK(table.registers == driver.registers);
+  CHECK(table.shared_bytes == driver.shared_bytes);
+  CHECK(table.reserved_shared_bytes == driver.reserved_shared_bytes);
+}
+
+TEST_CASE("work in a green context has its multiprocessors, other work the device's") {
+  GPU_CHECK(cudaFree(nullptr));
+  for (bool const before : {true, false}) {
+    CAPTURE(before);  // the context was made before the session
+    green_context* early = before ? new green_context : nullptr;
+    session s(quiet("trace,formats=none"));
+    REQUIRE(s.start().ok());
+    green_context* const green = before ? early : new green_context;
+    if (green->stream == nullptr) {
+      MESSAGE("the driver makes no green context here");
+    } else {
+      {
+        STRATA_RANGE("part");
+        gpu::spin<<<256, 128, 0, green->stream>>>(1000, nullptr);
+      }
+      STRATA_RANGE("whole");
+      gpu::spin<<<256, 128>>>(1000, nullptr);
+    }
+    GPU_CHECK(cudaDeviceSynchronize());
+    s.stop();
+    profile const& p = s.profile();
+    nothing_lost(p);
+    if (green->stream != nullptr) {
+      MESSAGE("green: ", green->multiprocessors, " of ", p.environment.devices[0].multiprocessors);
+      CHECK(multiprocessors_of(p, "part") == green->multiprocessors);
+      CHECK(multiprocessors_of(p, "whole") == p.environment.devices[0].multiprocessors);
+    }
+    delete green;
+  }
+}
+
+TEST_CASE("a copy between two devices' pointers is one between devices") {
+  int count = 0;
+  GPU_CHECK(cudaGetDeviceCount(&count));
+  if (count < 2) return;
+  constexpr std::size_t bytes = 1 << 20;
+  void* memory[2] = {};
+  for (int device = 0; device < 2; ++device) {
+    GPU_CHECK(cudaSetDevice(device));
+    GPU_CHECK(cudaMalloc(&memory[device], bytes));
+  }
+  GPU_CHECK(cudaSetDevice(0));
+  session s(quiet("trace,formats=none"));
+  REQUIRE(s.start().ok());
+  GPU_CHECK(cudaMemcpy(memory[1], memory[0], bytes, cudaMemcpyDefault));
+  GPU_CHECK(cudaMemcpyAsync(memory[0], memory[1], bytes, cudaMemcpyDeviceToDevice));
+  GPU_CHECK(cudaDeviceSynchronize());
+  s.stop();
+  profile const& p = s.profile();
+  REQUIRE(p.copies.size() == 2);
+  for (strata::copy_record const& copy : p.copies) CHECK(copy.kind == strata::copy_kind::peer);
+  for (void* const address : memory) GPU_CHECK(cudaFree(address));
+}
