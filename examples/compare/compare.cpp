@@ -228,7 +228,7 @@ void print_times(strata::comparison const& c) {
   constexpr std::size_t most = 20;
   std::printf("%12s %12s %12s %18s  range (ms a step, largest change first)\n", "change", "before",
               "after", "change +-noise");
-  std::size_t left_out = 0, unsure = 0, accepted = 0;
+  std::size_t left_out = 0, unsure = 0, accepted = 0, once = 0;
   for (strata::compared_range const& each : c.ranges) {
     if (&each >= c.ranges.begin() + most && !each.slower) {
       ++left_out;
@@ -237,11 +237,13 @@ void print_times(strata::comparison const& c) {
     unsure += !each.slower && each.verdict == strata::range_verdict::unsure;
     accepted += !each.slower && each.verdict == strata::range_verdict::accepted;
     range_line const line(each);
-    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s)%s\n", each.change_ms(), line.before_ms,
+    once += each.once;
+    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", each.change_ms(), line.before_ms,
                 line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
-                line.time, mark(each));
+                line.time, each.once ? ", once" : "", mark(each));
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
+  if (once > 0) std::puts("once: in no step, so milliseconds of the whole run");
   if (unsure > 0) std::puts("unsure: it looks slower than the limit, but its noise can do that");
   if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
 }
@@ -290,8 +292,9 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
     refuse(path, "No range of this path is in all profiles.");
     return false;
   }
-  std::printf("%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
-              c.before_steps > 0 && c.after_steps > 0 ? "a mean step" : "of the whole run");
+  std::printf(
+      "%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
+      c.before_steps > 0 && c.after_steps > 0 && !range->once ? "a mean step" : "of the whole run");
   for (strata::compared_column const& each : range->columns)
     if (each.before != 0 || each.after != 0)
       std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(each.name).c_str(),

@@ -58,7 +58,8 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
   for (strata::compared_range const& each : c.ranges) {
     if (!each.slower && ++lines > 10) continue;
     range_line const line(each);
-    row(plain_markdown(each.path) + " (" + line.time + ")", line.before_ms, line.after_ms,
+    std::string const once = each.once ? ", of the run" : "";
+    row(plain_markdown(each.path) + " (" + line.time + once + ")", line.before_ms, line.after_ms,
         line.change, each.slower ? "**slower**" : to_string(each.verdict));
   }
   if (c.noisy_times > 0)

@@ -183,7 +183,9 @@ class ceilings_bench {
   }
 
   void measure_tensor(tensor_kind const& of) {
-    if (capability_ < of.capability) {
+    if (has_newer_tensor_cores(capability_)) {
+      refuse(of.roof, false, "mma.sync stays below tcgen05, for which there is no kernel here");
+    } else if (capability_ < of.capability) {
       refuse(of.roof, false,
              "the kernel needs compute capability " + fixed_string(of.capability / 10.0, 1));
     } else if (capability_ == 90) {

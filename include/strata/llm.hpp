@@ -141,9 +141,22 @@ constexpr weights down_weights(model const& m, layer const& l, double experts) n
 /// The experts that a token passes, that there are, and that a pass has to read.
 constexpr double active(layer const& l) noexcept { return l.experts > 0 ? l.active : 1; }
 constexpr double all_experts(layer const& l) noexcept { return l.experts > 0 ? l.experts : 1; }
+/// `base` to the power of a number of rows; between whole numbers on the line between their powers.
+constexpr double power(double base, double rows) noexcept {
+  constexpr double most = 9e15;  // any base below 1 has come to 0 long before
+  auto left = static_cast<unsigned long long>(least(rows, most));
+  double const part = least(rows, most) - static_cast<double>(left);
+  double all = 1 - part * (1 - base);
+  for (double square = base; left != 0; left /= 2, square *= square)
+    if (left % 2 != 0) all *= square;
+  return all;
+}
+/// Measured, else as many distinct ones as tokens choose that choose each expert alike.
 constexpr double read_experts(layer const& l, pass const& p) noexcept {
   if (l.experts <= 0) return 1;
-  return p.experts_read > 0 ? p.experts_read : least(p.rows() * l.active, l.experts);
+  if (p.experts_read > 0) return p.experts_read;
+  if (p.rows() <= 1) return p.rows() * l.active;
+  return l.experts * (1 - power(1 - least(l.active / l.experts, 1), p.rows()));
 }
 
 constexpr weights block_weights(model const& m, layer const& l, double experts) noexcept {

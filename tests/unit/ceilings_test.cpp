@@ -80,6 +80,13 @@ TEST_CASE("a ceiling above the device's attributes, or below half of them, is re
   CHECK(judged(5.0, 0.0).empty());  // no attribute tells it
 }
 
+TEST_CASE("tensor ceilings of mma.sync are none where tcgen05 is faster") {
+  for (std::uint32_t const capability : {100u, 103u, 110u})
+    CHECK(detail::has_newer_tensor_cores(capability));
+  for (std::uint32_t const capability : {75u, 80u, 86u, 89u, 90u, 120u, 121u})
+    CHECK_FALSE(detail::has_newer_tensor_cores(capability));
+}
+
 TEST_CASE("what the attributes allow, by compute capability") {
   profile_device device = h200();
   using detail::device_peak;

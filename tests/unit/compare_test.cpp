@@ -809,6 +809,31 @@ TEST_CASE("columns are of a mean step, counted ones too") {
   CHECK(column("block[*]", "cpu_instructions")->factor() == 1);
 }
 
+TEST_CASE("a range outside of steps counts once, not a step") {
+  auto const with = [](int steps, double load_ms) {
+    std::string const none = ",\"first_step_calls\":0,\"step_share\":0";
+    return profile_text(std::vector<double>(static_cast<std::size_t>(steps), 8.0),
+                        {{"forward", 8e6, 1e3, steps, ",\"step_share\":1"},
+                         {"load", load_ms * 1e6, 0, 1, none},
+                         {"part[0]", 3e6, 0, 1, none},
+                         {"part[1]", 4e6, 0, 1, none}});
+  };
+  comparison const c = compared(with(5, 100), with(50, 110));
+  REQUIRE(c.find("load") != nullptr);
+  CHECK(c.find("load")->once);
+  CHECK(c.find("load")->before_ms == doctest::Approx(100));
+  CHECK(c.find("load")->after_ms == doctest::Approx(110));
+  CHECK(c.find("part[*]")->once);
+  CHECK(c.find("part[*]")->after_ms == doctest::Approx(7));
+  CHECK_FALSE(c.find("forward")->once);
+  CHECK(c.find("forward")->after_ms == doctest::Approx(8));
+  for (strata::compared_column const& column : c.find("load")->columns) {
+    CHECK(column.name != "step_share");
+    if (column.name == "calls") CHECK(column.after == 1);
+    if (column.name == "host_mean_ns") CHECK(column.after == doctest::Approx(110e6));
+  }
+}
+
 TEST_CASE("a counted row of many members is refused") {
   std::string values = "{\"m0\":1";
   for (int i = 1; i < 600; ++i) values += ",\"m" + std::to_string(i) + "\":1";

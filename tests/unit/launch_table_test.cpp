@@ -11,7 +11,7 @@ using namespace strata;
 
 namespace {
 
-constexpr std::int64_t turn = std::int64_t{1} << 33;  // ticks, at least, from an id to the same id
+constexpr std::int64_t turn = std::int64_t{1} << 38;  // ticks, at least, from an id to the same id
 
 struct calls {
   detail::memory_budget& budget = the_budget();
@@ -100,6 +100,19 @@ TEST_CASE("the driver's calls within one of the runtime have its id: the last on
   made.id = 17;
   made.add(1, 2000, 1);
   CHECK(made.by_node(2) == std::vector<std::size_t>{0, 1});
+}
+
+TEST_CASE("calls of one id may be seconds apart, where modules are loaded in between") {
+  constexpr std::int64_t seconds = 10'000'000'000;  // ticks
+  calls made(64 << 20);
+  made.add(100, 0, 0);
+  made.id = 17;
+  made.add(1, seconds, 1);
+  launch_record found{};
+  REQUIRE(made.table.find(17, found));
+  CHECK(found.node == 1);
+  for (std::uint32_t id = 0; id < 100; ++id) CHECK(made.table.find(id, found));
+  CHECK(made.by_node(2) == std::vector<std::size_t>{99, 1});
 }
 
 TEST_CASE("calls beyond the budget are handed out once, also those whose ids come again") {

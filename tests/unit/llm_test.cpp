@@ -494,12 +494,37 @@ TEST_CASE("a mixture reads the experts that its tokens chose") {
   model const m = qwen3_30b_a3b();
   double const expert = 3 * 2048 * 768 * 2, router = 128 * 2048 * 4;
   CHECK(llm::mlp(m, llm::decode(1, 10)).weight_bytes == 8 * expert + router);
-  CHECK(llm::mlp(m, llm::decode(16, 10)).weight_bytes == 128 * expert + router);
+  // 16 tokens that choose 8 of 128 each: 128 (1 - (15/16)^16) = 82.423.
+  double const distinct = 128 * (1 - std::pow(15.0 / 16, 16));
+  CHECK(distinct == doctest::Approx(82.423).epsilon(1e-5));
+  CHECK(llm::mlp(m, llm::decode(16, 10)).weight_bytes ==
+        doctest::Approx(distinct * expert + router));
+  CHECK(llm::experts(m, llm::prefill(1, 4096)).weight_bytes == doctest::Approx(128 * expert));
+  CHECK(llm::experts(m, llm::prefill(1, 1e18)).weight_bytes == 128 * expert);
   CHECK(llm::experts(m, llm::decode(1, 10)).weight_bytes == 8 * expert);
   pass measured = llm::decode(16, 10);
   measured.experts_read = 71.5;  // the mean of the layers
   CHECK(llm::mlp(m, measured).weight_bytes == 71.5 * expert + router);
   CHECK(llm::mlp(m, measured).flops == llm::mlp(m, llm::decode(16, 10)).flops);
+}
+
+TEST_CASE("Mixtral 8x7B by hand: the experts that four tokens are expected to choose") {
+  model m = llama3(32, 4096, 32, 14336);
+  m.vocabulary = 32000;
+  m.kinds[0].experts = 8;
+  m.kinds[0].active = 2;
+  // An expert 3 x 4,096 x 14,336 x 2 B = 352,321,536 B. 8 (1 - 0.75^2) = 3.5 and
+  // 8 (1 - 0.75^4) = 5.46875 of them.
+  CHECK(llm::experts(m, llm::decode(1, 10)).weight_bytes == 2 * 352321536.0);
+  CHECK(llm::experts(m, llm::decode(2, 10)).weight_bytes == 3.5 * 352321536.0);
+  CHECK(llm::experts(m, llm::decode(4, 10)).weight_bytes == 5.46875 * 352321536.0);
+  CHECK(llm::experts(m, llm::decode(2, 10)).weight_bytes <
+        llm::experts(m, llm::decode(2.5, 10)).weight_bytes);
+  // 32 blocks: experts 61,656,268,800 B; Q and output 2 x 33,554,432 B, K and V 2 x 8,388,608 B,
+  // together 2,684,354,560 B; head 262,144,000 B: 64.60 GB. Routers, norms and the rows of four
+  // tokens are less than 0.01 GB.
+  CHECK(llm::forward(m, llm::decode(4, 10)).weight_bytes / 1e9 ==
+        doctest::Approx(64.60).epsilon(2e-4));
 }
 
 TEST_CASE("activations as Korthikanti et al. count them") {

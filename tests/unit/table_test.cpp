@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "report_sample.hpp"
+#include "sample_profile.hpp"
 
 using namespace report_test;
 
@@ -130,21 +131,72 @@ TEST_CASE("siblings in the order of execution, or by name") {
 }
 
 TEST_CASE("one range is, two ranges are") {
-  report_sample s = gpu_sample(2, 2);
-  for (range_row& each : s.folded) each.step_share = 1.0;
-  auto const text = [&s](std::size_t outside, std::size_t most) {
-    for (std::size_t i = s.folded.size() - outside; i < s.folded.size(); ++i)
-      s.folded[i].step_share = 0.0;
-    report_input input = s.input();
-    input.steps.from_steps = true;
-    input.steps.count = 2;
-    return text_of([&](detail::text_writer& out) { write_table(out, input, {200, false, most}); });
+  report_sample const s = gpu_sample(2, 2);
+  auto const text = [&s](std::size_t most) {
+    return text_of([&](detail::text_writer& out) {
+      write_table(out, s.input(), {200, false, most});
+    });
   };
   std::size_t const all = s.folded.size() - 1;
-  CHECK(has(text(0, all - 1), "\n1 smaller range: ranges.csv"));
-  CHECK(has(text(0, all - 2), "\n2 smaller ranges: ranges.csv"));
-  CHECK(has(text(1, 0), " 1 range is in no step: it is in ranges.csv only."));
-  CHECK(has(text(2, 0), " 2 ranges are in no step: they are in ranges.csv only."));
+  CHECK(has(text(all - 1), "\n1 smaller range: ranges.csv"));
+  CHECK(has(text(all - 2), "\n2 smaller ranges: ranges.csv"));
+}
+
+TEST_CASE("ranges around steps stand above them, and ranges outside of steps stand once apart") {
+  constexpr std::int64_t ms = 1'000'000;
+  sample::maker m;
+  std::uint32_t const train = m.node(0, "train");
+  std::uint32_t const load = m.node(train, "load");
+  std::uint32_t const read = m.node(load, "read");
+  std::uint32_t const forward = m.node(train, "forward");
+  std::uint32_t const save = m.node(0, "save");
+  m.made.has_steps = m.made.traced = true;
+  auto const work = [&m](std::uint32_t node, std::int64_t begin, std::int64_t end,
+                         std::uint32_t step) {
+    m.call(node, begin, end).step = step;
+    std::uint32_t const id = m.launch(node, begin, begin + 1000);
+    m.made.launches.back().step = step;
+    m.kernel(id, begin + 2000, end - 2000);
+  };
+  m.call(train, 0, 200 * ms).step = no_step;
+  m.call(load, 0, 100 * ms).step = no_step;
+  work(read, 10 * ms, 90 * ms, no_step);
+  for (std::uint32_t step = 0; step < 10; ++step) {
+    std::int64_t const begin = (100 + 10 * step) * ms;
+    work(forward, begin + ms, begin + 9 * ms, step);
+    m.made.steps.push_back({begin, begin + 10 * ms, step, 0});
+  }
+  m.call(save, 200 * ms, 220 * ms).step = no_step;
+  m.made.end = 220 * ms;
+  report_tables const tables(m.made);
+  range_row const& row = tables.folded.rows()[1];
+  CHECK(row.path == "train");
+  CHECK(row.step_share == doctest::Approx(0.5));
+  CHECK(row.step_work_share == doctest::Approx(0.5).epsilon(0.001));
+  CHECK(tables.folded.row_of(read).step_share == 0.0);
+  std::string const text =
+      text_of([&](detail::text_writer& out) { write_table(out, tables.input(), {200}); });
+  INFO(text);
+  std::vector<std::string> const all = lines(text);
+  auto const cells = [&all](std::string const& name) {
+    for (std::string const& line : all)
+      if (line.compare(0, name.size() + 1, name + " ") == 0) return line;
+    return std::string();
+  };
+  // Of a mean step: 10 ms of the host, 2 ms of them in train itself, and 8 ms of the GPU.
+  CHECK(has(cells("train"), " 8.00 ms  100.0"));
+  CHECK(has(cells("train"), " 8.00 ms        1            10.0 ms   100.0    2.00 ms"));
+  CHECK(has(cells("  forward"), " 8.00 ms "));
+  CHECK(has(cells("all, a step"), " 8.00 ms        1            10.0 ms"));
+  CHECK_FALSE(has(text, "  load"));
+  // Once.
+  CHECK(has(text, "\noutside of steps "));
+  CHECK(has(cells("train/load"), " 80.0 ms "));
+  CHECK(has(cells("train/load"), " 100 ms"));
+  CHECK(has(cells("save"), " 20.0 ms"));
+  CHECK(text.find("train/load ") < text.find("\nsave "));
+  CHECK(has(text, "\nValues are of the whole run."));
+  CHECK_FALSE(has(text, "read "));
 }
 
 TEST_CASE("the share of a counted roof is a column beside the limiter") {
@@ -294,10 +346,10 @@ TEST_CASE("kernels of folded ranges are one row") {
   CHECK(rows[0].duration.count() == 2 * 12 * 2);
   report_sample outside = gpu_sample(12, 2);
   for (range_row& row : outside.tree)
-    if (row.name == "attention") row.step_share = 0.5;
+    if (row.name == "attention") row.step_self_share = 0.5;
   CHECK(detail::fold_kernels(outside.input())[0].launches == 12);
   for (range_row& row : outside.tree)
-    if (row.name == "attention") row.step_share = 0.0;
+    if (row.name == "attention") row.step_self_share = 0.0;
   CHECK(detail::fold_kernels(outside.input())[0].path == "forward/block[*]/mlp");
 }
 

@@ -133,6 +133,42 @@ class captured_calls {
   vec<moment> worked_;
 };
 
+/// How much of a call lies in steps that began and ended during it.
+class steps_within {
+ public:
+  explicit steps_within(profile const& source) {
+    if (!source.has_steps) return;
+    for (step_record const& step : source.steps) steps_.push_back({step.begin, step.end, 0});
+    steps_.sort([](span const& a, span const& b) { return a.begin < b.begin; });
+    std::int64_t sum = 0;
+    for (span& step : steps_) {
+      step.before = sum;
+      sum = add_saturated(sum, elapsed(step.begin, step.end));
+    }
+  }
+
+  /// From 0 to 1.
+  double share(range_record const& call) const noexcept {
+    std::size_t const first =
+        steps_.count_first([&](span const& step) { return step.begin < call.begin; });
+    std::size_t const behind =
+        steps_.count_first([&](span const& step) { return step.end <= call.end; });
+    if (first >= behind) return 0.0;
+    span const& last = steps_[behind - 1];
+    std::int64_t const inside = last.before - steps_[first].before + elapsed(last.begin, last.end);
+    std::int64_t const whole = elapsed(call.begin, call.end);
+    return inside < whole ? static_cast<double>(inside) / static_cast<double>(whole) : 1.0;
+  }
+
+ private:
+  struct span {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t before;  ///< time in the steps before
+  };
+  vec<span> steps_;
+};
+
 /// Fills a row for every place in the tree, then drops those that have nothing to say.
 class call_tree_builder {
  public:
@@ -168,12 +204,17 @@ class call_tree_builder {
     captured_calls const calls(source_);
     std::uint32_t first_step = no_step;
     for (range_record const& range : source_.ranges) first_step = smaller(first_step, range.step);
-    vec<std::uint64_t> outside(rows_.size(), 0);  // calls in no step
+    steps_within const steps(source_);
+    vec<double> outside(rows_.size(), 0.0);  // calls in no step
     for (range_record const& range : source_.ranges) {
       if (!layout_.has_own_row(range.node)) continue;
       std::uint32_t const at = layout_.row_of(range.node);
       range_row& row = rows_[at];
-      if (range.step == no_step) ++outside[at];
+      if (range.step == no_step) {
+        double const within = steps.share(range);
+        outside[at] += 1.0 - within;
+        if (within > 0.0) row.around_steps = true;
+      }
       std::int64_t const duration = elapsed(range.begin, range.end);
       row.host.add(duration);
       row.host_total_ns = add_saturated(row.host_total_ns, duration);
@@ -189,7 +230,53 @@ class call_tree_builder {
     rows_[0].step_share = share_in_steps();
     for (std::size_t i = 1; source_.has_steps && i < rows_.size(); ++i)
       if (auto const kept = static_cast<double>(rows_[i].host.count()); kept > 0.0)
-        rows_[i].step_share = 1.0 - static_cast<double>(outside[i]) / kept;
+        rows_[i].step_share = larger(0.0, 1.0 - outside[i] / kept);
+    add_work_shares();
+  }
+
+  /// Of rows around steps by the time on the device of what was launched in steps and outside of
+  /// them, where that is known; else by the number of launches.
+  void add_work_shares() {
+    bool any = false;
+    for (range_row& row : rows_) {
+      row.step_work_share = row.step_self_share = row.step_share;
+      any = any || row.around_steps;
+    }
+    if (!any) return;
+    vec<double> const weights = work_times();
+    vec<double> all(rows_.size(), 0.0);
+    vec<double> in_steps(rows_.size(), 0.0);
+    for (std::size_t i = 0; i < source_.launches.size(); ++i) {
+      launch_record const& launch = source_.launches[i];
+      if (launch.flags != 0 || !is_work(launch.kind)) continue;
+      std::uint32_t const row = layout_.row_of(launch.node);
+      all[row] += weights[i];
+      if (launch.step != no_step) in_steps[row] += weights[i];
+    }
+    for (std::size_t i = 1; i < rows_.size(); ++i)
+      if (rows_[i].around_steps && all[i] > 0.0) rows_[i].step_self_share = in_steps[i] / all[i];
+    for (std::size_t i = rows_.size(); i-- > 1;) {
+      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
+      all[parent] += all[i];
+      in_steps[parent] += in_steps[i];
+      if (rows_[i].around_steps && all[i] > 0.0) rows_[i].step_work_share = in_steps[i] / all[i];
+    }
+  }
+  /// How long the device worked for each launch; 1 of each where the timeline does not say.
+  vec<double> work_times() const {
+    if (!source_.has_whole_timeline()) return vec<double>(source_.launches.size(), 1.0);
+    vec<double> times(source_.launches.size(), 0.0);
+    launch_index const launches(source_);
+    auto const add = [&](auto const& records) {
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches.launch_of(record.correlation);
+        if (launch != launch_index::none && record.begin != lost_time)
+          times[launch] += static_cast<double>(elapsed(record.begin, record.end));
+      }
+    };
+    add(source_.kernels);
+    add(source_.copies);
+    return times;
   }
 
   /// The part of the work on the device that was launched in steps.

@@ -204,6 +204,7 @@ class comparer {
     bool several = false;
     for (std::size_t r = 0; r < runs(); ++r) {
       each.gpu = each.gpu && run(r).sum(*found[r], "kernels") > 0;
+      each.once = each.once || found[r]->once;
       several = several || found[r]->rows.size() > 1;
     }
     char const* const time = each.gpu ? "gpu_busy_ns" : "host_total_ns";
@@ -218,7 +219,7 @@ class comparer {
       bool const sum = adds && name.substr(0, 11) != "first_step_";
       if (!run_ranges::is_amount(name) || (several && !adds)) continue;
       add_column(each, name, ending_unit(name), [&](std::size_t r, double& value) {
-        value = run(r).sum(*found[r], name) * (sum ? 1 : run(r).steps());
+        value = run(r).sum(*found[r], name) * (sum ? 1 : run(r).steps_of(*found[r]));
         return run(r).knows(*found[r], name);
       });
     }
@@ -257,7 +258,8 @@ class comparer {
       typical[is_later(r)] += each.typical_ms * weight(r);
     }
     double const step = larger(to_.before_ms, to_.after_ms);
-    double const share = step > 0 ? std::exp(larger(means[0], means[1])) / step : 1;
+    double const whole = to.once ? step * steps_a_run_ : step;
+    double const share = whole > 0 ? std::exp(larger(means[0], means[1])) / whole : 1;
     to.share = larger(to.share, share);
     if (share < options_.least_share * judged_part) return;
     time.result = &to;

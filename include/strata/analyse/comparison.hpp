@@ -51,7 +51,8 @@ enum class range_verdict {
 /// A range that all profiles have; with `[*]` in its path, the sum of those with any index.
 struct compared_range {
   std::string path;
-  bool gpu = false;  ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
+  bool gpu = false;   ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
+  bool once = false;  ///< in no step: its times and amounts are of the whole run
   double before_ms = 0, after_ms = 0;  ///< milliseconds a step; of the whole run without steps
   range_verdict verdict = range_verdict::unjudged;
   bool slower = false;  ///< it is, or with `[*]` one of its indices is

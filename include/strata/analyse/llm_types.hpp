@@ -202,7 +202,7 @@ struct pass {
   double logits = 1;        ///< positions of each sequence that reach the head
   bool cache = true;        ///< keys and values are read from and written to a KV cache
   bool absorbed = false;    ///< MLA multiplies with the latents themselves
-  double experts_read = 0;  ///< distinct experts of a layer, measured; 0: as many as there can be
+  double experts_read = 0;  ///< distinct experts of a layer, measured; 0: the expected number
   attended keys = attended::causal;
 
   constexpr double rows() const noexcept { return sequences * tokens; }

@@ -173,6 +173,7 @@ struct run_range {
   step_time host, gpu;
   vec<json_node> rows;
   vec<json_node> counted;  // the objects of its counted values
+  bool once = false;       // outside of steps: its amounts are of the whole run
 };
 
 /// What a run counted.
@@ -193,7 +194,9 @@ class run_ranges {
       if (path.empty()) return;  // the root
       all.push_back({std::string(path), {}, {}, {}, {}});
       all.back().rows.push_back(row);
-      add_host(all.back().host, row);
+      all.back().once = !steps_ms.empty() && number(row, "calls") > 0 &&
+                        json.number(json.find(row, "step_share"), 1) <= 0;
+      add_host(all.back().host, row, all.back().once ? 1 : steps());
     });
     all.sort([](run_range const& a, run_range const& b) { return a.path < b.path; });
     std::size_t kept = 0;
@@ -229,11 +232,13 @@ class run_ranges {
   double steps() const noexcept {
     return steps_ms.empty() ? 1 : static_cast<double>(steps_ms.size());
   }
-  /// The sum of a column, a step.
+  /// What the amounts of a range are divided by.
+  double steps_of(run_range const& range) const noexcept { return range.once ? 1 : steps(); }
+  /// The sum of a column, a step; of the run where the range is in no step.
   double sum(run_range const& of, std::string_view column) const {
     double total = 0;
     for (json_node const row : of.rows) total += number(row, column);
-    return total / steps();
+    return total / steps_of(of);
   }
 
   /// The values of a counted metric in a range, summed over its rows, a step.
@@ -244,14 +249,15 @@ class run_ranges {
       json_node const at = of_->json().find(values, metric.key);
       if (of_->json().kind(at) != json_kind::number) continue;
       ++known;
-      sum += of_->json().number(at) / (metric.all_steps ? steps() : 1);
+      sum += of_->json().number(at) / (metric.all_steps ? steps_of(of) : 1);
     }
     return known == of.rows.size() && (known == 1 || metric.adds);
   }
 
   /// Whether a column of a row is a number of the range, and not where it is.
   static bool is_amount(std::string_view column) {
-    for (std::string_view const place : {"path_id", "parent_path_id", "index", "depth", "rank"})
+    for (std::string_view const place :
+         {"path_id", "parent_path_id", "index", "depth", "rank", "step_share"})
       if (column == place) return false;
     return true;
   }
@@ -280,12 +286,11 @@ class run_ranges {
     return of_->json().number(of_->json().find(row, column));
   }
   /// Without the first step, which pays for what the others find done.
-  void add_host(step_time& to, json_node row) const {
+  void add_host(step_time& to, json_node row, double count) const {
     double calls = number(row, "calls"), total = number(row, "host_total_ns");
     double const first = number(row, "first_step_calls");
     double const first_ns = number(row, "first_step_host_ns");
     double const largest = number(row, "host_max_ns");
-    double count = steps();
     double squares = squares_of(calls, total, number(row, "host_stddev_ns"));
     bool const without = count > 1 && calls - first > 1 && total >= first_ns;
     if (count > 1 && (without || first == 0)) count -= 1;
@@ -326,7 +331,8 @@ class run_ranges {
       for (std::size_t end = 0; end < path.size();) {
         end = smaller(path.find('/', end + 1), path.size());
         run_range* const range = find_in(all, path.substr(0, end));
-        if (range != nullptr) range->gpu.add(count, total, squares, number(row, "p50_ns"), steps());
+        if (range != nullptr)
+          range->gpu.add(count, total, squares, number(row, "p50_ns"), steps_of(*range));
       }
     });
   }
@@ -356,7 +362,7 @@ class run_ranges {
     order.sort([](auto const& a, auto const& b) { return a.first < b.first; });
     for (auto& [path, range] : order) {
       if (folded.empty() || folded.back().path != path)
-        folded.push_back({std::move(path), {}, {}, {}, {}});
+        folded.push_back({std::move(path), {}, {}, {}, {}, range->once});
       folded.back().host.add(range->host);
       folded.back().gpu.add(range->gpu);
       folded.back().rows.push_back(range->rows[0]);

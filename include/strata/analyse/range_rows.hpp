@@ -36,7 +36,14 @@ struct range_row {
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
   double first_step_tokens = 0.0;       ///< that the calls in it declared
-  double step_share = 1.0;              ///< the part of the calls that lies in steps, from 0 to 1
+  /// The part of the calls that lies in steps, from 0 to 1; of a call around steps the part of its
+  /// time.
+  double step_share = 1.0;
+  bool around_steps = false;  ///< steps lie in one of its calls, as in a range around the loop
+  /// The part of the device work of the range and below that was launched in steps, and of that of
+  /// the range itself; `step_share` unless it lies around steps.
+  double step_work_share = 1.0;
+  double step_self_share = 1.0;
   device_work self;
   device_work total;
   std::int64_t gpu_busy_ns =

@@ -82,6 +82,7 @@ inline void range_columns(cell_sink& cells, report_input const& input, range_row
   cells.number("host_stddev_ns", standard_deviation(row.host));
   cells.integer("first_step_calls", row.first_step_calls);
   cells.integer("first_step_host_ns", row.first_step_host_ns);
+  cells.number("step_share", row.step_share);
 
   device_work const& self = row.self;
   device_work const& total = row.total;

@@ -165,6 +165,7 @@ class comparison_json {
     json_.text("verdict", to_string(each.verdict));
     json_.boolean("slower", each.slower);
     json_.text("time", each.gpu ? "gpu" : "host");
+    if (each.once) json_.boolean("once", true);
     json_.number("before_ms", each.before_ms);
     json_.number("after_ms", each.after_ms);
     judged ? json_.text("judged_by", each.judged_gpu ? "gpu" : "host") : json_.absent("judged_by");
@@ -235,7 +236,8 @@ const read = r => {
   row.factor = judged ? 1 + r.change : ratio(row.was, row.now);
   row.ends = judged ? interval(r.change, r.noise) : null;
   row.said = r.slower ? "slower" : r.verdict === "within" ? (row.ends[1] < 1 / (1 + data.options.limit) ? "faster" : "within the limit") : judged ? r.verdict : "not judged";
-  row.title = r.path + " (" + row.by + ")";
+  row.title = r.path + " (" + row.by + (r.once ? ", once" : "") + ")";
+  row.unit = r.once ? "run" : unit;
   row.values = data.columns.map((column, i) => r.columns_before ? { ...column, before: r.columns_before[i], after: r.columns_after[i] } : null).filter(v => v && !none(v.before));
   return row;
 };
@@ -263,7 +265,7 @@ function headline() {
   const most = inner.length && Math.abs(inner[0].delta) > 0 ? inner[0] : null;
   byId("main").append(el("section", { id: "headline", "aria-label": "Headline" }, el("p", { class: "answer" }, text),
     el("p", {}, sentence(data.verdict + ": " + data.reason)),
-    most ? el("p", {}, "What changed most: ", toRange(most), ", " + signed(most.delta, ms) + " a " + unit + (most.factor > 0 ? " (factor " + factor(most.factor) + ")" : "") + ".") : null, el("dl", { class: "tiles" }, tiles)));
+    most ? el("p", {}, "What changed most: ", toRange(most), ", " + signed(most.delta, ms) + " a " + most.unit + (most.factor > 0 ? " (factor " + factor(most.factor) + ")" : "") + ".") : null, el("dl", { class: "tiles" }, tiles)));
 }
 const toRange = r => el("a", { href: "#range", onclick: () => choose(r.path) }, r.title);
 
@@ -299,7 +301,7 @@ function changes() {
   });
   const more = el("button", { type: "button", hidden: true, onclick: () => { most += 100; figure.redraw(); } });
   section("changes", "What changed most", "Milliseconds a " + unit + ", after less before: green is less time, red more. \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has few calls. A click shows all columns of the range."
-    + (inner.length < ranges.length ? " A range has the time of those below it." : ""),
+    + (inner.length < ranges.length ? " A range has the time of those below it." : "") + (ranges.some(r => r.once) ? " Once: a range outside of steps, by the whole run." : ""),
     inner.length < ranges.length ? el("div", { class: "controls" }, picker("Ranges", [["inner", "the innermost"], ["all", "all"]], v => { list = v === "all" ? ranges : inner; figure.redraw(); })) : null, figure, more);
   redrawOnTheme.push(() => figure.redraw());
 }
@@ -361,8 +363,8 @@ function choose(path, goes) {
 function drawRange() {
   const r = ranges.find(each => each.path === chosen);
   byId("range-chosen").value = r.path;
-  byId("range-time").textContent = "Judged by its " + r.by + " time: " + ms(r.was) + " before, " + ms(r.now) + " after a " + unit + ", factor " + factor(r.factor) + (r.ends ? " (95 % interval " + between(r.ends) + ")" : "") + "; " + r.said + "; " + percent(100 * r.share) + " of a step at most.";
-  if (!r.judged) byId("range-time").textContent = "Not judged: it is too small, or has few calls. Its " + r.by + " time: " + ms(r.was) + " before, " + ms(r.now) + " after a " + unit + ".";
+  byId("range-time").textContent = "Judged by its " + r.by + " time: " + ms(r.was) + " before, " + ms(r.now) + " after a " + r.unit + ", factor " + factor(r.factor) + (r.ends ? " (95 % interval " + between(r.ends) + ")" : "") + "; " + r.said + "; " + percent(100 * r.share) + " of a step at most.";
+  if (!r.judged) byId("range-time").textContent = "Not judged: it is too small, or has few calls. Its " + r.by + " time: " + ms(r.was) + " before, " + ms(r.now) + " after a " + r.unit + ".";
   byId("range-columns").replaceChildren(table("Columns of the range", [{ label: "Column", get: v => v.name, text: true }, { label: "Factor", get: v => v.before > 0 ? factor(v.after / v.before) : v.after > 0 ? "new" : "" },
     { label: "Before", get: v => amount(v, "before") }, { label: "After", get: v => amount(v, "after") }], r.values.filter(v => v.before !== 0 || v.after !== 0)));
 }

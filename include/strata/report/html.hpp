@@ -94,15 +94,44 @@ class page_rows {
 };
 
 /// The columns of a range on the page, in the order of write_page_row.
-inline constexpr std::string_view page_columns[] = {
-    "parent",          "name",       "index",         "calls",     "host_ns",
-    "host_self_ns",    "p50_ns",     "p95_ns",        "min_ns",    "max_ns",
-    "first_step_ns",   "launches",   "launch_ns",     "kernels",   "kernel_ns",
-    "busy_ns",         "copies",     "copy_ns",       "h2d_bytes", "d2h_bytes",
-    "d2d_bytes",       "set_bytes",  "waits",         "wait_ns",   "allocations",
-    "allocated_bytes", "peak_bytes", "graph_kernels", "flops",     "bytes",
-    "tokens",          "shape",      "note",          "path_id",   "step_share",
-    "hidden"};
+inline constexpr std::string_view page_columns[] = {"parent",
+                                                    "name",
+                                                    "index",
+                                                    "calls",
+                                                    "host_ns",
+                                                    "host_self_ns",
+                                                    "p50_ns",
+                                                    "p95_ns",
+                                                    "min_ns",
+                                                    "max_ns",
+                                                    "first_step_ns",
+                                                    "launches",
+                                                    "launch_ns",
+                                                    "kernels",
+                                                    "kernel_ns",
+                                                    "busy_ns",
+                                                    "copies",
+                                                    "copy_ns",
+                                                    "h2d_bytes",
+                                                    "d2h_bytes",
+                                                    "d2d_bytes",
+                                                    "set_bytes",
+                                                    "waits",
+                                                    "wait_ns",
+                                                    "allocations",
+                                                    "allocated_bytes",
+                                                    "peak_bytes",
+                                                    "graph_kernels",
+                                                    "flops",
+                                                    "bytes",
+                                                    "tokens",
+                                                    "shape",
+                                                    "note",
+                                                    "path_id",
+                                                    "step_share",
+                                                    "step_work_share",
+                                                    "step_self_share",
+                                                    "hidden"};
 
 inline void write_page_row(json_writer& json, page_rows const& rows, std::size_t place, bool traced,
                            page_limits const& limits) {
@@ -150,6 +179,8 @@ inline void write_page_row(json_writer& json, page_rows const& rows, std::size_t
   json.text({}, shortened(row.note, limits.name));
   json.integer({}, row.path_id);
   json.number({}, row.step_share);
+  json.number({}, row.step_work_share);
+  row.around_steps ? json.number({}, row.step_self_share) : json.absent({});
   json.integer({}, rows.hidden(place));
   json.end_array();
 }

@@ -34,6 +34,7 @@ function readView(view) {
     row.depth = parent.depth + 1;
     row.path = parent.depth ? parent.path + "/" + row.label : row.label;
   });
+  rows.slice().reverse().forEach(row => { row.inside = row.calls > 0 && row.step_share > 0 || row.children.some(child => child.inside); });
   return { name: view.name, total: view.total, rows, metrics: view.metrics || [] };
 }
 const views = data.views.map(readView);
@@ -89,7 +90,15 @@ const unit = hasSteps ? "step" : "run";
 /* A sum over the run as a part of a mean step. */
 /* Counts and times of the GPU are of one step; counts of the CPU are sums of all steps. */
 const isSum = m => m.level === "cpu" && !/%|\//.test(m.unit);
-const perStep = (row, value) => none(value) ? value : value * (!hasSteps || none(row.step_share) ? 1 : row.step_share) / summary.count;
+const perStep = (row, value, share = row.step_share) => none(value) ? value : value * (!hasSteps || none(share) ? 1 : share) / summary.count;
+const isAround = row => hasSteps && !none(row.step_self_share);
+const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+/* Amounts that add up: of a range around steps, without what its children did outside of steps. */
+const amountPerStep = (row, of) => none(of(row)) ? of(row) : !isAround(row) ? workPerStep(row, of(row)) : perStep(row, selfOf(row, of), row.step_self_share) + sum(row.children, child => amountPerStep(child, of));
+const outsideNs = row => row.host_ns * (1 - row.step_share);
+const hostSelfPerStep = row => !isAround(row) ? perStep(row, row.host_self_ns) : Math.max(0, row.host_self_ns - Math.max(0, outsideNs(row) - sum(row.children, outsideNs))) / summary.count;
+/* Rows are sums over all steps, a dear first one with them. */
+const meanOfAll = summary.without_first ? (summary.mean_ns * (summary.count - 1) + summary.first_ns) / summary.count : summary.mean_ns;
 const program = (data.environment.command || "").split(" ")[0].split("/").pop() || "program";
 const deviceNames = [...new Set(data.devices.map(d => d.name))].map(name => {
   const same = data.devices.filter(d => d.name === name);
@@ -165,37 +174,37 @@ inline constexpr std::string_view page_ranges = R"js(<script>
 const rangeTable = { view: folded, sort: data.sort, search: "", per: true, open: new Set(), most: 250 };
 const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]));
 const limitOf = row => limiters.get(row.folded) || "";
-const timeShare = row => data.traced && summary.gpu_busy_ns > 0 ? 100 * perStep(row, row.busy_ns) / summary.mean_ns : 100 * perStep(row, row.host_ns) / summary.mean_ns;
+const timeShare = row => data.traced && summary.gpu_busy_ns > 0 ? 100 * workPerStep(row, row.busy_ns) / meanOfAll : 100 * perStep(row, row.host_ns) / meanOfAll;
 const declaredRate = key => row => row[key] > 0 && (row.busy_ns || row.host_ns) > 0 ? row[key] / (row.busy_ns || row.host_ns) * 1e9 : null;
 const allColumns = [
-  { key: "busy", label: "GPU busy", per: true, get: r => r.busy_ns, show: time, title: "time in which a kernel or copy of the range ran" },
+  { key: "busy", label: "GPU busy", per: r => workPerStep(r, r.busy_ns), get: r => r.busy_ns, show: time, title: "time in which a kernel or copy of the range ran" },
   { key: "share", label: "% of " + unit, get: timeShare, show: percent, bar: true, title: "GPU busy time (host time where no GPU worked) of the mean " + unit },
   { key: "limit", label: "Limiter", text: true, get: r => limitOf(r) || null, show: v => v || "", title: "the nearest roof and how near it is, or what the GPU waits for" },
-  { key: "kernels", label: "Kernels", per: true, get: r => r.kernels, show: count },
-  { key: "host", label: "Host", per: true, get: r => r.host_ns, show: time, title: "host time, of all threads" },
-  { key: "launch", label: "Launching", per: true, get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
-  { key: "calls", label: "Calls", per: true, get: r => r.calls, show: count },
-  { key: "self", label: "Host self", per: true, get: r => r.host_self_ns, show: time, title: "host time without the ranges below" },
+  { key: "kernels", label: "Kernels", per: r => amountPerStep(r, c => c.kernels), get: r => r.kernels, show: count },
+  { key: "host", label: "Host", per: r => perStep(r, r.host_ns), get: r => r.host_ns, show: time, title: "host time, of all threads" },
+  { key: "launch", label: "Launching", per: r => amountPerStep(r, c => c.launch_ns), get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
+  { key: "calls", label: "Calls", per: r => isAround(r) ? null : perStep(r, r.calls), get: r => r.calls, show: count },
+  { key: "self", label: "Host self", per: hostSelfPerStep, get: r => r.host_self_ns, show: time, title: "host time without the ranges below" },
   { key: "p50", label: "Median call", get: r => r.p50_ns, show: time },
   { key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s") },
   { key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s") },
-  { key: "copies", label: "Copies", per: true, get: r => r.copy_ns, show: time, title: "GPU time of copies and fills" },
-  { key: "waits", label: "Waits", per: true, get: r => r.wait_ns, show: time, title: "host time in which it waited for the GPU" },
-  { key: "allocations", label: "Allocations", per: true, get: r => r.allocations, show: count },
+  { key: "copies", label: "Copies", per: r => amountPerStep(r, c => c.copy_ns), get: r => r.copy_ns, show: time, title: "GPU time of copies and fills" },
+  { key: "waits", label: "Waits", per: r => amountPerStep(r, c => c.wait_ns), get: r => r.wait_ns, show: time, title: "host time in which it waited for the GPU" },
+  { key: "allocations", label: "Allocations", per: r => amountPerStep(r, c => c.allocations), get: r => r.allocations, show: count },
   { key: "peak", label: "Peak memory", get: r => r.peak_bytes, show: bytes, title: "most device memory of the range at one time" },
   { key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count },
   ...["hbm_bytes", "hbm_of_peak", "l2_bytes", "l1_bytes", "l1_hit_rate", "l2_hit_rate", "flop", "achieved_occupancy", "cpu_instructions", "cpu_ipc", "cpu_llc_misses"]
     .filter(key => metricAt.has(key)).map(key => {
       const m = folded.metrics[metricAt.get(key)];
       return { key, label: key.replace(/_/g, " ").replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
-        per: isSum(m), get: r => metric(r, key), show: inUnit(m.unit === "B" || m.unit === "%" ? m.unit : ""), title: m.meaning + " (counted)" };
+        per: isSum(m) && (r => perStep(r, metric(r, key))), get: r => metric(r, key), show: inUnit(m.unit === "B" || m.unit === "%" ? m.unit : ""), title: m.meaning + " (counted)" };
     }),
 ];
 const columns = allColumns.filter(c => anyRow(r => r.depth > 0 && (c.text ? c.get(r) : c.get(r) > 0)));
 if (rangeTable.sort === "cost") rangeTable.sort = columns.some(c => c.key === "busy") ? "busy" : "host";
 
 /* Has no part in a mean step. */
-const inNoStep = row => hasSteps && row.calls > 0 && !(row.step_share > 0);
+const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;
 function shownRows() {
   const { view, sort, search, open } = rangeTable;
   const words = search.toLowerCase();
@@ -211,9 +220,9 @@ function shownRows() {
     if (column) below = below.slice().sort((a, b) => column.text ? String(column.get(a) || "~").localeCompare(String(column.get(b) || "~"))
       : (column.get(b) || 0) - (column.get(a) || 0) || a.place - b.place);
     for (const child of below) {
-      const apart = !words && rangeTable.per && inNoStep(child);
-      if (!apart) result.push(child);
-      if (words || apart || open.has(child.place)) visit(child);
+      if (!words && rangeTable.per && inNoStep(child)) continue;
+      result.push(child);
+      if (words || open.has(child.place)) visit(child);
     }
     if (!words && row.hidden > 0) result.push({ more: row.hidden, depth: row.depth + 1 });
   };
@@ -248,8 +257,8 @@ function rangeRow(row) {
         : el("span", { class: "leaf", "aria-hidden": "true" }, "\u00b7"),
       el("button", { class: "pick", type: "button", title: [row.path, row.shape, row.note].filter(Boolean).join("\n"), onclick: () => choose(row.folded) }, name))),
     columns.map(c => {
-      const v = value(c);
-      const text = none(v) ? "" : c.show(c.per && rangeTable.per ? perStep(row, v) : v);
+      const v = value(c), mean = none(v) || !c.per || !rangeTable.per ? v : row.outside ? perStep(row, v) : c.per(row);
+      const text = none(mean) ? "" : c.show(mean);
       return el("td", { class: c.text && "text" }, text, c.bar && v > 0 ? el("span", { class: "bar", "aria-hidden": "true" },
         el("span", { style: "width:" + Math.min(100, v) + "%;background:" + color(row.folded) })) : null);
     }));
@@ -267,8 +276,7 @@ function drawRanges(focus) {
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
   const left = rangeTable.view.total - rangeTable.view.rows.length;
-  const apart = rangeTable.per && !rangeTable.search ? sum(rangeTable.view.rows, inNoStep) : 0;
-  byId("range-note").textContent = (apart ? some(apart, "range is in no step and has its amounts", "ranges are in no step and have their amounts") + " of the whole run only. " : "") + (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
+  byId("range-note").textContent = (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
     + (left > 0 ? count(left) + " of " + count(rangeTable.view.total) + " ranges are folded into those above them: they cost least. ranges.csv has all." : "");
   if (focus !== undefined) { const row = byId((rangeTable.view === folded ? "row-" : "each-") + focus); if (row) row.querySelector(".fold, .pick").focus(); }
 }
@@ -286,6 +294,14 @@ function showRow(place) {
   row.scrollIntoView({ block: "center" });
   row.querySelector(".pick").focus({ preventScroll: true });
 }
+/* What loads and saves a model: each once, by the whole run. */
+function outsideSteps() {
+  const rows = folded.rows.filter(row => row.depth > 0 && inNoStep(row) && !inNoStep(folded.rows[row.parent]));
+  if (!rows.length) return null;
+  const shown = columns.filter(c => c.per && rows.some(row => c.get(row) > 0));
+  return [el("h3", {}, "Outside of steps"), table("Ranges outside of steps, by the whole run", [{ label: "Range", get: row => row.path, text: true },
+    ...shown.map(c => ({ label: c.label, get: row => none(c.get(row)) ? "" : c.show(c.get(row)) }))], rows)];
+}
 function ranges() {
   openTo(3, 40);
   const redraw = () => drawRanges();
@@ -302,7 +318,8 @@ function ranges() {
       el("button", { type: "button", onclick: () => { rangeTable.open.clear(); redraw(); } }, "Fold all")),
     el("div", { id: "range-rows", class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of ranges" }),
     el("p", { id: "range-note", class: "about", role: "status" }),
-    el("button", { id: "range-more", type: "button", hidden: true, onclick: () => { rangeTable.most += 1000; redraw(); } }));
+    el("button", { id: "range-more", type: "button", hidden: true, onclick: () => { rangeTable.most += 1000; redraw(); } }),
+    outsideSteps());
   fitting.observe(byId("range-rows"));
   listeners.push(redraw);
   redraw();
@@ -314,9 +331,9 @@ inline constexpr std::string_view page_shares = R"js(<script>
 "use strict";
 /* ---- Shares of a step ---- */
 const kinds = [
-  { name: "GPU time", of: r => none(r.kernel_ns) ? null : r.kernel_ns + r.copy_ns, show: time },
+  { name: "GPU time", of: r => none(r.kernel_ns) ? null : r.kernel_ns + r.copy_ns, show: time, work: true },
   { name: "Host time, all threads", of: r => r.depth ? r.host_ns : sum(r.children, c => c.host_ns), show: time },
-  { name: "Kernels", of: r => r.kernels, show: count },
+  { name: "Kernels", of: r => r.kernels, show: count, work: true },
   { name: "Loads", of: r => metric(r, "global_load_bytes") ?? (none(metric(r, "l1_global_load_sectors")) ? null : 32 * metric(r, "l1_global_load_sectors")), show: bytes, counted: true },
   { name: "Stores", of: r => metric(r, "global_store_bytes") ?? (none(metric(r, "l1_global_store_sectors")) ? null : 32 * metric(r, "l1_global_store_sectors")), show: bytes, counted: true },
   { name: "L1", of: r => metric(r, "l1_bytes"), show: bytes, counted: true },
@@ -332,7 +349,7 @@ function parts(depth) {
   for (const row of folded.rows) {
     if (row.depth > depth) continue;
     const of = row.depth === depth || !row.children.length ? kind => kind.of(row) : kind => selfOf(row, kind.of);
-    const values = kinds.map(kind => { const v = of(kind); return none(v) ? v : kind.counted ? v : perStep(row, v); });
+    const values = kinds.map(kind => { const v = of(kind); return none(v) ? v : kind.counted ? v : kind.work ? workPerStep(row, v) : perStep(row, v); });
     if (values.some(v => v > 0)) list.push({ place: row.place, name: row.path + (row.depth && row.depth < depth && row.children.length ? " (itself)" : ""), values });
   }
   const totals = kinds.map((kind, i) => sum(list, part => part.values[i]));

@@ -4,6 +4,7 @@
 
 #include <strata/analyse/counter_sums.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/step_amounts.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -34,12 +35,13 @@ inline double share_outside(report_input const& input) noexcept {
 }
 
 /// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
-/// and counts are of a mean step; ranges that are in none are left out.
+/// and counts are of a mean step; ranges that are in none have a table of their own.
 class range_table {
  public:
   range_table(report_input const& input, std::size_t max_rows)
       : rows_(input.folded),
         steps_(input.steps),
+        mean_(input.folded, input.steps, share_outside(input)),
         limits_(input.roofline.limits),
         sort_(input.sort),
         by_gpu_(gpu_time(input)),
@@ -48,7 +50,7 @@ class range_table {
     order_rows();
     choose_rows(max_rows);
     // Not the uppermost totals: threads that inherited a place work below them at the same time.
-    for (std::size_t i = 0; i < rows_.size(); ++i) host_ns_ += scaled(i, rows_[i].host_self_ns);
+    for (std::size_t i = 0; i < rows_.size(); ++i) host_ns_ += mean_.self_ns(i);
     for (std::size_t const i : order_)
       if (visible_[i]) add_range(i);
     device_work const& outside = rows_[0].self;
@@ -66,6 +68,8 @@ class range_table {
   }
 
   console_table& table() noexcept { return table_; }
+  /// What a row is in a mean step.
+  step_amounts const& mean() const noexcept { return mean_; }
   /// What the rows and columns mean that are shown. Requires: the table was fitted.
   std::string legend() const {
     return table_.legend() +
@@ -77,8 +81,6 @@ class range_table {
   }
   /// Rows beyond the limit.
   std::size_t hidden() const noexcept { return hidden_; }
-  /// Ranges that are in no step.
-  std::size_t outside_steps() const noexcept { return outside_steps_; }
   vec<range_row> const& rows() const noexcept { return rows_; }
   /// Positions of the rows in the table, in its order, without the root.
   vec<std::size_t> shown() const {
@@ -88,8 +90,6 @@ class range_table {
     return positions;
   }
 
-  /// The factor from all calls of a row to those of a mean step.
-  double factor(std::size_t i) const noexcept { return steps_.per_step(1.0, rows_[i].step_share); }
   bool from_steps() const noexcept { return steps_.from_steps; }
 
   /// What the row adds to the path of the row above.
@@ -146,16 +146,10 @@ class range_table {
     return made;
   }
 
-  template <class Integer>
-  double scaled(std::size_t i, Integer value) const noexcept {
-    return static_cast<double>(value) * factor(i);
-  }
-  bool is_outside(std::size_t i) const noexcept {
-    return steps_.from_steps && rows_[i].host.count() > 0 && !(rows_[i].step_share > 0.0);
-  }
   double key(std::size_t i) const noexcept {
-    return by_gpu_ ? scaled(i, add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns))
-                   : scaled(i, rows_[i].host_total_ns);
+    return by_gpu_ ? mean_.scaled_work(
+                         i, add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns))
+                   : mean_.scaled(i, rows_[i].host_total_ns);
   }
 
   bool dearer(std::size_t a, std::size_t b) const noexcept {
@@ -180,11 +174,7 @@ class range_table {
     while (!stack.empty()) {
       std::size_t const at = stack.back();
       stack.pop_back();
-      if (is_outside(at)) {
-        ++outside_steps_;
-      } else if (at != 0) {
-        order_.push_back(at);
-      }
+      if (at != 0 && !mean_.is_outside(at)) order_.push_back(at);
       auto& below = children[at];
       below.sort([this](std::size_t a, std::size_t b) { return is_before(b, a); });
       stack.insert(stack.end(), below.begin(), below.end());
@@ -215,13 +205,13 @@ class range_table {
   /// The columns from `calls` to `max`.
   vec<double> host_values(std::size_t i) const {
     range_row const& row = rows_[i];
-    double const share = if_any(percent_of(scaled(i, row.host_total_ns), host_ns_));
+    double const share = if_any(percent_of(mean_.scaled(i, row.host_total_ns), host_ns_));
     bool const repeated = row.host.count() > 1;
-    return {if_any(scaled(i, row.host.count())),
-            if_any(scaled(i, row.host_total_ns)),
+    return {row.around_steps ? none : if_any(mean_.scaled(i, row.host.count())),
+            if_any(mean_.scaled(i, row.host_total_ns)),
             share,
             by_gpu_ ? none : share,
-            if_any(scaled(i, row.host_self_ns)),
+            if_any(mean_.self_ns(i)),
             repeated ? if_any(row.host.quantile(0.5)) : none,
             repeated ? if_any(row.host.maximum()) : none};
   }
@@ -262,7 +252,7 @@ class range_table {
   }
   double all_busy_ns() const noexcept {
     bool const known = steps_.from_steps && steps_.has_timeline && !steps_.without_first;
-    return known ? steps_.gpu_busy_ns : scaled(0, rows_[0].gpu_busy_ns);
+    return known ? steps_.gpu_busy_ns : mean_.scaled_work(0, rows_[0].gpu_busy_ns);
   }
 
   void add_range(std::size_t i) {
@@ -270,8 +260,8 @@ class range_table {
     auto const host_ns = static_cast<double>(row.host_total_ns);
     auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<double> values = values_of(i, row.total, scaled(i, row.gpu_busy_ns), factor(i),
-                                   row.peak_bytes, host_values(i));
+    vec<double> values = values_of(i, mean_.work_of(i), mean_.scaled_work(i, row.gpu_busy_ns),
+                                   mean_.part_of_work(i), row.peak_bytes, host_values(i));
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
     values.push_back(rate(row.flops, work_ns, 1e9));
@@ -297,9 +287,9 @@ class range_table {
   void add_total() {
     vec<double> host(host_columns, none);
     host[1] = if_any(host_ns_);
-    table_.add_row(
-        {{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
-        values_of(0, rows_[0].total, all_busy_ns(), factor(0), rows_[0].peak_bytes, host));
+    table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
+                   values_of(0, mean_.work_of(0), all_busy_ns(), mean_.part_of_work(0),
+                             rows_[0].peak_bytes, host));
   }
 
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();
@@ -308,6 +298,7 @@ class range_table {
 
   vec<range_row> const& rows_;
   steps_summary const& steps_;
+  step_amounts mean_;
   vec<range_limit> const& limits_;  ///< of the rows, or empty
   row_order sort_;
   bool by_gpu_;  ///< the time that counts is that of the device
@@ -316,7 +307,6 @@ class range_table {
   vec<std::size_t> order_;
   vec<bool> visible_;
   std::size_t hidden_ = 0;
-  std::size_t outside_steps_ = 0;
   bool has_outside_ = false;    // work that belongs to no range
   bool outside_shown_ = false;  // in a row
   bool rates_by_both_ = false;  ///< of ranges without GPU time by host time
@@ -477,7 +467,7 @@ class counter_view {
       console_form const shown = all_columns[i].shown.form;
       bool const adds_up = shown != console_form::percent && shown != console_form::plain;
       values.push_back(shown == console_form::rate ? cell.value * 1e-9
-                       : is_running() && adds_up   ? cell.value * ranges_.factor(row)
+                       : is_running() && adds_up   ? cell.value * ranges_.mean().factor(row)
                                                    : cell.value);
       scaled_ = scaled_ || (is_running() && is_finite(cell.value) && cell.note != 0);
     }

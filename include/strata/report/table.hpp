@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_TABLE_HPP
 #define STRATA_REPORT_TABLE_HPP
 
+#include <strata/analyse/step_amounts.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -123,7 +124,7 @@ inline vec<top_kernel> fold_kernels(report_input const& input) {
     std::size_t const* const at = rows.find(row.path_id);
     double const share = at == nullptr ? 1.0
                          : *at == 0    ? share_outside(input)
-                                       : input.ranges[*at].step_share;
+                                       : input.ranges[*at].step_self_share;
     if (!(share > 0.0)) continue;
     double const total = row.duration.sum();
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
@@ -220,11 +221,6 @@ inline void write_ranges(text_writer& out, report_input const& input,
                 "first with the others. ";
   else if (input.steps.from_steps)
     legend = "Values are of a mean step. ";
-  if (ranges.outside_steps() > 0)
-    legend +=
-        count_text(ranges.outside_steps()) +
-        (ranges.outside_steps() == 1 ? " range is in no step: it is in ranges.csv only. "
-                                     : " ranges are in no step: they are in ranges.csv only. ");
   legend += ranges.legend();
   constexpr std::size_t wide = 240;  // all columns, with names of usual length
   if (table.dropped() > 0 && usable_width(options) < wide)
@@ -232,6 +228,41 @@ inline void write_ranges(text_writer& out, report_input const& input,
               (table.dropped() == 1 ? " more column. " : " more columns. ");
   if (!legend.empty()) legend.pop_back();
   write_paragraph(out, {}, legend, usable_width(options), {}, false);
+}
+
+/// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
+inline void write_outside_steps(text_writer& out, report_input const& input,
+                                table_options const& options) {
+  constexpr std::size_t most = 10;
+  step_amounts const amounts(input.folded, input.steps, 1.0);
+  vec<std::size_t> const outside = amounts.outside_steps();
+  if (outside.empty()) return;
+  using form = console_form;
+  console_table table({{"outside of steps", 1000, form::text, 24},
+                       {"GPU busy", 90, form::time},
+                       {"kernels", 60, form::count},
+                       {"calls", 70, form::count},
+                       {"host total", 100, form::time},
+                       {"copied", 45, form::bytes},
+                       {"allocated", 20, form::bytes}});
+  for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {
+    range_row const& row = input.folded[outside[i]];
+    device_work const& work = row.total;
+    table.add_row({{console_text(row.path)}},
+                  {if_any(row.gpu_busy_ns), if_any(work.kernels), if_any(row.host.count()),
+                   if_any(row.host_total_ns),
+                   if_any(work.host_to_device_bytes + work.device_to_host_bytes +
+                          work.device_to_device_bytes + work.other_bytes),
+                   if_any(work.allocated_bytes)});
+  }
+  out.put('\n');
+  table.fit(usable_width(options));
+  table.write(out, options.color);
+  std::string text = "Values are of the whole run. ";
+  if (outside.size() > most)
+    text += count_text(outside.size() - most) + " more outside of steps: ranges.csv. ";
+  text.pop_back();
+  write_paragraph(out, {}, text, usable_width(options), {}, false);
 }
 
 /// The counted values of the ranges, a table for each counter_set.
@@ -352,6 +383,7 @@ inline void write_sections(text_writer& out, report_input const& input,
   std::size_t const width = usable_width(options);
   write_heading(out, input, options);
   write_ranges(out, input, options);
+  write_outside_steps(out, input, options);
   write_counter_tables(out, input, options);
   write_memory_purposes(out, input, options);
   write_top_kernels(out, input, options);

@@ -120,10 +120,13 @@ class machine {
     return text;
   }
 
-  /// The rank of this process in a distributed run, -1 where there is one process.
+  /// The rank of this process in a distributed run, -1 where there is one process. The innermost
+  /// launcher counts: torchrun, which says LOCAL_RANK too, runs below mpirun, and both below srun.
   static int rank() noexcept {
+    bool const by_torchrun = std::getenv("LOCAL_RANK") != nullptr;
     for (char const* variable :
-         {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"}) {
+         {by_torchrun ? "RANK" : "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+          "PMIX_RANK", "SLURM_PROCID", "RANK"}) {
       char const* const value = std::getenv(variable);
       if (value == nullptr || *value < '0' || *value > '9') continue;
       return std::atoi(value);

@@ -74,7 +74,7 @@ inline texts clean_environment() {
     std::string const text = *entry;
     bool stays = true;
     for (char const* prefix : {"STRATA", "NVTX", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-                               "SLURM_PROCID", "RANK=", "COLUMNS"})
+                               "SLURM_PROCID", "RANK=", "LOCAL_RANK=", "COLUMNS"})
       stays = stays && text.compare(0, std::string(prefix).size(), prefix) != 0;
     if (stays) kept.push_back(text);
   }

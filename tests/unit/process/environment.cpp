@@ -381,7 +381,16 @@ TEST_CASE("ranks have directories of their own and a column") {
       CHECK(rank == value);
     }
   }
+  // srun starts torchrun on each node, which starts a process for each GPU.
   std::string rank = "?";
+  (void)scenario("return", "host,formats=csv,out=" + folder / "both",
+                 {"SLURM_PROCID=0", "RANK=5", "LOCAL_RANK=5"});
+  CHECK(calls_in(folder / "both/rank5", &rank) == usual);
+  CHECK(rank == "5");
+  // srun alone, where the shell happens to have a RANK.
+  (void)scenario("return", "host,formats=csv,out=" + folder / "srun", {"SLURM_PROCID=1", "RANK=5"});
+  CHECK(calls_in(folder / "srun/rank1", &rank) == usual);
+  rank = "?";
   (void)scenario("return", "host,formats=csv,out=" + folder / "none", {"RANK="});
   CHECK(calls_in(folder / "none", &rank) == usual);
   CHECK(rank == "");

@@ -39,6 +39,13 @@ inline constexpr tensor_kind tensor_kinds[] = {
     {"FP8 tensor", "e4m3", "f32", "m16n8k32", 32, 32, 89, 84, 0x9f9f9f9f, 0x20202020},
     {"INT8 tensor", "s8", "s32", "m16n8k32", 32, 32, 80, 70, 0xffffffff, 0}};
 
+/// Whether libraries reach tensor rates of a device by instructions that no kernel here has:
+/// tcgen05, of compute capability 10.x (B200, B300) and 11.0 (Thor). mma.sync stays far below them;
+/// 12.x has no tcgen05.
+constexpr bool has_newer_tensor_cores(std::uint32_t capability) noexcept {
+  return capability >= 100 && capability < 120;
+}
+
 /// Writes one module.
 class ceiling_kernel {
  public:

@@ -1,0 +1,137 @@
+#include <strata/version.hpp>
+#ifndef STRATA_ANALYSE_STEP_AMOUNTS_HPP
+#define STRATA_ANALYSE_STEP_AMOUNTS_HPP
+
+#include <strata/analyse/range_rows.hpp>
+#include <strata/analyse/steps_summary.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Amounts of the rows of a tree in a mean step. A range around steps has those of what lies below
+/// it in steps: what its children did outside of them is no part of its own.
+class step_amounts {
+ public:
+  /// `share_of_root`: the part of the work outside of ranges that lies in steps.
+  step_amounts(vec<range_row> const& rows, steps_summary const& steps, double share_of_root)
+      : rows_(rows), steps_(steps) {
+    if (rows_.empty()) return;
+    find_inside();
+    sum_in_steps(share_of_root);
+  }
+
+  /// The factor from all calls of a row to those of a mean step.
+  double factor(std::size_t i) const noexcept { return steps_.per_step(1.0, rows_[i].step_share); }
+  /// The same of its work on the device.
+  double work_factor(std::size_t i) const noexcept {
+    return steps_.per_step(1.0, rows_[i].step_work_share);
+  }
+  template <class Integer>
+  double scaled(std::size_t i, Integer value) const noexcept {
+    return static_cast<double>(value) * factor(i);
+  }
+
+  template <class Integer>
+  double scaled_work(std::size_t i, Integer value) const noexcept {
+    return static_cast<double>(value) * work_factor(i);
+  }
+
+  /// The work of a row, of which the part below is that of a mean step.
+  device_work const& work_of(std::size_t i) const noexcept {
+    return has_sums(i) ? in_steps_[i] : rows_[i].total;
+  }
+  double part_of_work(std::size_t i) const noexcept {
+    return has_sums(i) ? steps_.per_step(1.0) : work_factor(i);
+  }
+  /// Host time in a range itself, in a mean step.
+  double self_ns(std::size_t i) const noexcept {
+    range_row const& row = rows_[i];
+    if (!row.around_steps) return scaled(i, row.host_self_ns);
+    auto const self = static_cast<double>(row.host_self_ns);
+    return steps_.per_step(larger(0.0, self - larger(0.0, outside_ns_[i])));
+  }
+
+  /// Whether no call of a row, or below it, lies in a step.
+  bool is_outside(std::size_t i) const noexcept {
+    return steps_.from_steps && rows_[i].host.count() > 0 && !inside_[i];
+  }
+  /// Positions of the rows that are in no step, without those below such a row, the longest first.
+  vec<std::size_t> outside_steps() const {
+    vec<std::size_t> rows;
+    for (std::size_t i = 1; i < rows_.size(); ++i)
+      if (is_outside(i) && !is_outside(rows_[i].parent)) rows.push_back(i);
+    auto const longest = [this](std::size_t i) {
+      return larger(rows_[i].host_total_ns, rows_[i].gpu_busy_ns);
+    };
+    rows.sort([&](std::size_t a, std::size_t b) {
+      return longest(a) != longest(b) ? longest(a) > longest(b) : a < b;
+    });
+    return rows;
+  }
+
+ private:
+  /// The amounts of a part of some work that the table shows.
+  static void add_part(device_work& sum, device_work const& work, double share) noexcept {
+    auto const add = [share](auto& to, auto amount) {
+      to += static_cast<std::remove_reference_t<decltype(to)>>(static_cast<double>(amount) * share +
+                                                               0.5);
+    };
+    add(sum.kernels, work.kernels);
+    add(sum.kernel_ns, work.kernel_ns);
+    add(sum.launch_ns, work.launch_ns);
+    add(sum.host_to_device_bytes, work.host_to_device_bytes);
+    add(sum.device_to_host_bytes, work.device_to_host_bytes);
+    add(sum.device_to_device_bytes, work.device_to_device_bytes);
+    add(sum.other_bytes, work.other_bytes);
+    add(sum.allocated_bytes, work.allocated_bytes);
+  }
+  void sum_in_steps(double share_of_root) {
+    bool any = false;
+    for (range_row const& row : rows_) any = any || row.around_steps;
+    if (!any) return;
+    in_steps_.resize(rows_.size());
+    outside_ns_.resize(rows_.size(), 0.0);
+    for (std::size_t i = rows_.size(); i-- > 1;) {
+      range_row const& row = rows_[i];
+      if (row.around_steps)
+        add_part(in_steps_[i], row.self, row.step_self_share);
+      else
+        add_part(in_steps_[i], row.total, row.step_work_share);
+      if (row.parent == 0 || rows_[row.parent].around_steps)
+        add_part(in_steps_[row.parent], in_steps_[i], 1.0);
+      double const outside = static_cast<double>(row.host_total_ns) * (1.0 - row.step_share);
+      outside_ns_[i] += outside;
+      outside_ns_[row.parent] -= outside;
+    }
+    add_part(in_steps_[0], rows_[0].self, share_of_root);
+  }
+  bool has_sums(std::size_t i) const noexcept {
+    return rows_[i].around_steps || (i == 0 && !in_steps_.empty());
+  }
+  /// Which rows have calls in steps, or below them rows that do.
+  void find_inside() {
+    inside_.assign(rows_.size(), false);
+    for (std::size_t i = rows_.size(); i-- > 1;) {
+      if (rows_[i].host.count() > 0 && rows_[i].step_share > 0.0) inside_[i] = true;
+      if (inside_[i]) inside_[rows_[i].parent] = true;
+    }
+  }
+
+  vec<range_row> const& rows_;
+  steps_summary const& steps_;
+  vec<bool> inside_;           ///< of steps
+  vec<device_work> in_steps_;  ///< by row, where one lies around steps
+  vec<double> outside_ns_;     ///< the same: host time in the range itself outside of steps
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_ANALYSE_STEP_AMOUNTS_HPP
