@@ -64,11 +64,13 @@ struct recorded_fields {
     at.field("memory", of.memory);
     at.field("synchronizations", of.synchronizations);
     at.field("overheads", of.overheads);
+    at.field("migrations", of.migrations);
     at.field("device", of.device);
     at.field("counter_sets", of.counter_sets);
     at.field("end", of.end);
     at.field("traced", of.traced);
     at.field("has_steps", of.has_steps);
+    at.field("has_migrations", of.has_migrations);
   }
   template <class At>
   static void each(At& at, profile_environment& of) {
