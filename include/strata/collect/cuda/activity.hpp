@@ -21,7 +21,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -316,7 +315,8 @@ class activity_collector {
         migrations_of(unified_memory_kind::remote_map)};
     // The first ones are all that is needed where CUPTI knows no others.
     constexpr std::uint32_t needed = 3;
-    auto code = api.configure_unified_memory(wanted, std::size(wanted));
+    constexpr std::uint32_t all = sizeof wanted / sizeof *wanted;
+    auto code = api.configure_unified_memory(wanted, all);
     if (code != detail::cupti::result::success) code = api.configure_unified_memory(wanted, needed);
     if (code == detail::cupti::result::success)
       code = api.activity_enable(detail::cupti::activity_kind::unified_memory);

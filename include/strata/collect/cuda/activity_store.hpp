@@ -409,12 +409,6 @@ class activity_store {
   std::int64_t stamp(std::uint64_t time) const noexcept {
     return time == 0 ? 0 : clock_.continued(static_cast<std::int64_t>(time));
   }
-  template <class To, class From>
-  static To narrow(From value) noexcept {
-    constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
-    auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
-    return static_cast<To>(wide < most ? wide : most);
-  }
 
   traced_kernel kernel(cupti::kernel_record const& from) {
     traced_kernel to{};

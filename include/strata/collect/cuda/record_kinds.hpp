@@ -6,10 +6,20 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/profile/records.hpp>
 
-// CUPTI's kinds of records, as a profile names them.
+#include <cstdint>
+
+// CUPTI's kinds and numbers, as a profile has them.
 
 STRATA_BEGIN
 namespace detail {
+
+/// A number in fewer bits: the nearest that these have.
+template <class To, class From>
+constexpr To narrow(From value) noexcept {
+  constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
+  auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
+  return static_cast<To>(wide < most ? wide : most);
+}
 
 inline strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
   switch (kind) {
