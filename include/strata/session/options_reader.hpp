@@ -65,7 +65,7 @@ class options_reader {
     char const* fallback;  // where the key is not given
   };
   static constexpr key_row keys[] = {
-      {"trace", "[=kernels+copies+memory+waits]",
+      {"trace", "[=kernels+copies+memory+waits+managed]",
        "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on"},
       {"host", "", "ranges and host times only", ""},
       {"off", "", "nothing is recorded or printed", ""},
