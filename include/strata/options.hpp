@@ -23,6 +23,8 @@ struct options {
   bool trace_copies = true;   ///< and fills
   bool trace_memory = true;   ///< allocations and releases
   bool trace_waits = true;    ///< of the host for the device
+  /// Migrations of managed memory from the start; else from the first allocation that is seen.
+  bool trace_managed = false;
   std::string out =
       "strata-out";   ///< directory of the files; a used one is never overwritten, `-2` is appended
   bool table = true;  ///< `formats=table+csv+json+trace`

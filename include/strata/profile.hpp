@@ -133,6 +133,7 @@ struct profile_losses {
   std::uint64_t spans_left_open = 0;
   std::uint64_t threads_merged = 0;
   std::uint64_t unrecorded = 0;
+  std::uint64_t migrations_dropped = 0;
 };
 
 /// One kind of loss as reports name it.
@@ -208,7 +209,10 @@ inline constexpr loss_kind loss_kinds[] = {
     STRATA_DETAIL_LOSS(threads_merged, "threads beyond the limit",
                        "They are counted as one thread, [other threads]. Use a pool of threads."),
     STRATA_DETAIL_LOSS(unrecorded, "ranges, steps and device records that no memory was left for",
-                       "They are missing everywhere. Free memory, or lower log= and buffers=.")};
+                       "They are missing everywhere. Free memory, or lower log= and buffers=."),
+    STRATA_DETAIL_LOSS(migrations_dropped, "migrations of managed memory that no room was left for",
+                       "They are missing in the ranges. Raise it with {buffers}, or record fewer "
+                       "steps.")};
 #undef STRATA_DETAIL_LOSS
 
 /// What the instrumentation itself cost the program.
@@ -325,14 +329,17 @@ struct profile {
   vec<memory_record> memory;
   vec<synchronization_record> synchronizations;
   vec<overhead_record> overheads;
-  vec<profile_context> contexts;  ///< those that have not all of their device
-  device_sums device;             ///< over all device work, kept or not
+  vec<profile_context> contexts;     ///< those that have not all of their device
+  vec<migration_record> migrations;  ///< of managed memory; see has_migrations
+  device_sums device;                ///< over all device work, kept or not
 
   vec<counter_set> counter_sets;  ///< one for each collector of counters that was opened
 
   std::int64_t end = 0;    ///< when the session ended
   bool traced = false;     ///< device activity was collected
   bool has_steps = false;  ///< the program used STRATA_STEP()
+  /// Managed memory was seen, and its migrations and faults were collected from then on.
+  bool has_migrations = false;
 
   /// Whether the records have all calls into the driver and all device work that the sums have.
   bool has_whole_timeline() const noexcept {

@@ -276,6 +276,9 @@ class recording_check {
       good(in_tree(s.node) && lasts(s) && s.kind <= synchronization_kind::context);
     });
     each(of_.overheads, [&](overhead_record const& o) { good(lasts(o)); });
+    each(of_.migrations, [&](migration_record const& m) {
+      good(lasts(m) && is_size(m.value) && m.kind <= migration_kind::remote_map);
+    });
     check_device();
     each(of_.counter_sets, [&](counter_set const& set) { check_set(set); });
     return good_;

@@ -130,6 +130,10 @@ FAKE_EXPORT std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, 
 /// `type` is CUPTI's synchronisation type: 3 stream, 4 context.
 FAKE_EXPORT std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns);
 FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
+/// A record of managed memory on device 0. `kind` is CUPTI's: 1 to the device, 2 to the host, 3 a
+/// fault of the CPU, 4 faults of the GPU.
+FAKE_EXPORT void fake_migrate(int kind, std::uint64_t value, std::uint64_t start_ns,
+                              std::uint64_t end_ns);
 /// A kernel's record that no API call stands behind.
 FAKE_EXPORT void fake_orphan_kernel(fake_kernel const* kernel);
 /// CUPTI tells of a new context.

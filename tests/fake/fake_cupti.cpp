@@ -212,6 +212,8 @@ std::size_t stride_of(cupti::activity_kind kind, std::uint32_t version) {
       return sizes.synchronization;
     case cupti::activity_kind::overhead:
       return sizes.overhead;
+    case cupti::activity_kind::unified_memory:
+      return sizes.unified_memory;
     default:
       return 0;
   }
@@ -683,6 +685,16 @@ FAKE_EXPORT result cuptiFinalize() {
     (void)s;
   }
   fake::detach();
+  return result::success;
+}
+
+FAKE_EXPORT result cuptiActivityConfigureUnifiedMemoryCounter(cupti::unified_memory_config* list,
+                                                              std::uint32_t count) {
+  FAKE_FUNCTION(not_in_buffer_callback);
+  if (list == nullptr || count == 0) return result::invalid_parameter;
+  for (std::uint32_t i = 0; i < count; ++i)
+    if (list[i].scope != cupti::unified_memory_config::process_all_devices || list[i].enable != 1)
+      return result::invalid_parameter;
   return result::success;
 }
 

@@ -483,6 +483,18 @@ void fake_overhead(int kind, std::uint64_t duration_ns) {
   fake::queue_record(&record, sizeof(record));
 }
 
+void fake_migrate(int kind, std::uint64_t value, std::uint64_t start_ns, std::uint64_t end_ns) {
+  fake::cupti::unified_memory_record record{};
+  record.kind = fake::activity_kind::unified_memory;
+  record.counter = static_cast<fake::cupti::unified_memory_kind>(kind);
+  record.value = value;
+  record.start_ns = start_ns;
+  record.end_ns = end_ns;
+  bool const to_device = record.counter == fake::cupti::unified_memory_kind::host_to_device;
+  (to_device ? record.source_id : record.destination_id) = 0xFFFFFFFF;  // the CPU
+  fake::queue_record(&record, sizeof(record));
+}
+
 void fake_orphan_kernel(fake_kernel const* kernel) {
   std::uint32_t correlation = 0;
   with_state([&](fake::state& s) { correlation = ++s.correlation; });

@@ -62,6 +62,7 @@ SAME_VALUE(CUPTI_ACTIVITY_KIND_KERNEL, activity_kind::kernel);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, activity_kind::concurrent_kernel);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_OVERHEAD, activity_kind::overhead);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_CONTEXT, activity_kind::context);
+SAME_VALUE(CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER, activity_kind::unified_memory);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMCPY2, activity_kind::peer_copy);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, activity_kind::synchronization);
 SAME_VALUE(CUPTI_ACTIVITY_KIND_MEMORY2, activity_kind::memory);
@@ -266,6 +267,20 @@ SAME_VALUE(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, overhead_type::buffe
   SAME_FIELD(T, start, ours::overhead_record, start_ns);         \
   SAME_FIELD(T, end, ours::overhead_record, end_ns)
 
+#define UNIFIED_MEMORY(T)                                                   \
+  PREFIX_OF(T, ours::unified_memory_record);                                \
+  SAME_FIELD(T, kind, ours::unified_memory_record, kind);                   \
+  SAME_FIELD(T, counterKind, ours::unified_memory_record, counter);         \
+  SAME_FIELD(T, value, ours::unified_memory_record, value);                 \
+  SAME_FIELD(T, start, ours::unified_memory_record, start_ns);              \
+  SAME_FIELD(T, end, ours::unified_memory_record, end_ns);                  \
+  SAME_FIELD(T, address, ours::unified_memory_record, address);             \
+  SAME_FIELD(T, srcId, ours::unified_memory_record, source_id);             \
+  SAME_FIELD(T, dstId, ours::unified_memory_record, destination_id);        \
+  SAME_FIELD(T, streamId, ours::unified_memory_record, stream_id);          \
+  SAME_FIELD(T, processId, ours::unified_memory_record, process_id);        \
+  SAME_FIELD(T, flags, ours::unified_memory_record, flags)
+
 PREFIX_OF(CUpti_Activity, ours::record);
 SAME_FIELD(CUpti_Activity, kind, ours::record, kind);
 
@@ -275,6 +290,32 @@ SET(CUpti_ActivityMemset4);
 MEMORY(CUpti_ActivityMemory3);
 SYNCHRONIZATION(CUpti_ActivitySynchronization);
 OVERHEAD(CUpti_ActivityOverhead);
+UNIFIED_MEMORY(CUpti_ActivityUnifiedMemoryCounter2);
+#if CUPTI_API_VERSION >= 130000
+UNIFIED_MEMORY(CUpti_ActivityUnifiedMemoryCounter3);
+#endif
+using ours::unified_memory_kind;
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
+           unified_memory_kind::host_to_device);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOH,
+           unified_memory_kind::device_to_host);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_CPU_PAGE_FAULT_COUNT,
+           unified_memory_kind::cpu_page_fault);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_GPU_PAGE_FAULT,
+           unified_memory_kind::gpu_page_fault);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THRASHING, unified_memory_kind::thrashing);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_THROTTLING, unified_memory_kind::throttling);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_REMOTE_MAP, unified_memory_kind::remote_map);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_DTOD,
+           unified_memory_kind::device_to_device);
+SAME_VALUE(CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_SCOPE_PROCESS_ALL_DEVICES,
+           ours::unified_memory_config::process_all_devices);
+using unified_config = CUpti_ActivityUnifiedMemoryCounterConfig;
+static_assert(sizeof(unified_config) == sizeof(ours::unified_memory_config));
+SAME_FIELD(unified_config, scope, ours::unified_memory_config, scope);
+SAME_FIELD(unified_config, kind, ours::unified_memory_config, kind);
+SAME_FIELD(unified_config, deviceId, ours::unified_memory_config, device_id);
+SAME_FIELD(unified_config, enable, ours::unified_memory_config, enable);
 #if CUPTI_API_VERSION >= 21
 OVERHEAD(CUpti_ActivityOverhead2);
 #endif
@@ -386,6 +427,11 @@ static_assert(sizes.set == sizeof(set_record));
 static_assert(sizes.memory == sizeof(memory_record));
 static_assert(sizes.synchronization == sizeof(synchronization_record));
 static_assert(sizes.overhead == sizeof(overhead_record));
+#if CUPTI_API_VERSION >= 130000
+static_assert(sizes.unified_memory == sizeof(CUpti_ActivityUnifiedMemoryCounter3));
+#else
+static_assert(sizes.unified_memory == sizeof(CUpti_ActivityUnifiedMemoryCounter2));
+#endif
 
 // ---- what callbacks receive ----
 static_assert(sizeof(CUpti_CallbackData) == sizeof(ours::api_data));
@@ -430,6 +476,7 @@ SAME_FUNCTION(cuptiActivityGetNextRecord, table, get_next_record);
 SAME_FUNCTION(cuptiActivityGetNumDroppedRecords, table, get_dropped_records);
 SAME_FUNCTION(cuptiActivityFlushPeriod, table, flush_period);
 SAME_FUNCTION(cuptiActivityFlushAll, table, flush_all);
+SAME_FUNCTION(cuptiActivityConfigureUnifiedMemoryCounter, table, configure_unified_memory);
 SAME_FUNCTION(cuptiActivitySetAttribute, table, set_attribute);
 SAME_FUNCTION(cuptiGetTimestamp, table, get_timestamp);
 SAME_FUNCTION(cuptiGetGraphNodeId, table, get_graph_node_id);

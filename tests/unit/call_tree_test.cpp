@@ -414,3 +414,42 @@ TEST_CASE("names that are equal as texts fold, whatever their position") {
   make.call(2, 2, 3);
   CHECK(paths(call_tree(make.made, folding::by_name)) == texts{"", "block[*]"});
 }
+
+TEST_CASE("migrations belong to the kernel that runs on their device, else to the host's range") {
+  using strata::migration_kind;
+  sample::maker make;
+  auto const outer = make.node(0, "outer");
+  auto const inner = make.node(outer, "inner");
+  auto const other = make.node(0, "other");
+  make.call(outer, 0, 1000);
+  make.call(inner, 0, 500);
+  make.call(other, 0, 1000, 1);  // another thread
+  make.kernel(make.launch(outer, 1, 2), 100, 400);
+  make.kernel(make.launch(inner, 2, 3), 200, 300);
+  make.kernel(make.launch(other, 3, 4), 200, 900).device = 1;
+  make.kernel(make.launch(other, 3, 4), strata::lost_time, strata::lost_time);
+  auto const migrate = [&make](migration_kind kind, std::int64_t begin, std::uint64_t value,
+                               std::uint32_t device = 0) {
+    make.made.migrations.push_back({begin, begin + 10, value, device, kind, {}});
+  };
+  migrate(migration_kind::to_device, 250, 1);    // both kernels of device 0: the later one
+  migrate(migration_kind::to_device, 150, 20);   // the first one alone, out of order
+  migrate(migration_kind::to_device, 300, 400);  // the second one has ended
+  migrate(migration_kind::gpu_faults, 250, 5, 1);
+  migrate(migration_kind::to_host, 450, 8000);  // no kernel: the innermost range
+  migrate(migration_kind::to_host, 700, 90000);
+  migrate(migration_kind::to_host, 2000, 100000);  // no range
+  migrate(migration_kind::cpu_fault, 150, 1, strata::migration_record::no_device);
+  migrate(migration_kind::thrashing, 150, 4096);
+  migrate(migration_kind::between_devices, 250, 77, 1);
+  call_tree const tree(make.made);
+  CHECK(row_at(tree, "outer/inner").migrated_to_device_bytes == 1);
+  CHECK(row_at(tree, "outer").migrated_to_device_bytes == 421);
+  CHECK(row_at(tree, "outer/inner").migrated_to_host_bytes == 8000);
+  CHECK(row_at(tree, "outer").migrated_to_host_bytes == 98000);
+  CHECK(tree.rows()[0].migrated_to_host_bytes == 198000);
+  CHECK(row_at(tree, "other").gpu_page_faults == 5);
+  CHECK(row_at(tree, "other").migration_ns == 10);
+  CHECK(row_at(tree, "outer/inner").migration_ns == 20);
+  CHECK(tree.rows()[0].migration_ns == 70);
+}

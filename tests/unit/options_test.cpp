@@ -220,7 +220,7 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
                             {"sync=maybe", "1 or 0"},
                             {"strict=2", "1 or 0"},
                             {"verbose=yes please", "1 or 0"},
-                            {"trace=gpu", "1, 0, or kernels, copies, memory and waits joined by +"},
+                            {"trace=gpu", "1, 0, or kernels, copies, memory, waits and managed joined by +"},
                             {"every=0", "a whole number from 1"},
                             {"host=name", "1 or 0"},
                             {"off=3", "no value"},

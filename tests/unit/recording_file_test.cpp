@@ -53,6 +53,9 @@ profile whole_sample() {
   p.inherited.push_back({node, 0, 55});
   p.overheads.push_back({1, 2, 3, 0});
   p.contexts.push_back({7, 0, 40});
+  p.has_migrations = true;
+  p.migrations.push_back({1, 2, 4096, 0, migration_kind::to_device, {}});
+  p.migrations.push_back({5, 5, 1, migration_record::no_device, migration_kind::cpu_fault, {}});
   p.kernels[0].captured_by = node;
   p.kernels[1].begin = p.kernels[1].end = lost_time;
   p.device = detail::sum_records(p);
@@ -166,12 +169,12 @@ TEST_CASE("every report of a recording is that of the profile, to the last byte"
 // recorded too.
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
 static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 192 &&
-              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 22 * 8 &&
+              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 23 * 8 &&
               sizeof(profile_cost) == 12 * 8 && sizeof(profile_node) == 24 &&
               sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 104 &&
               sizeof(kernel_sums) == 264 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
-              sizeof(counted_kernel) == 48 && sizeof(profile) == 1336);
+              sizeof(counted_kernel) == 48 && sizeof(profile) == 1368);
 #endif
 
 TEST_CASE("a recording of a step is small") {

@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_CALL_TREE_HPP
 #define STRATA_ANALYSE_CALL_TREE_HPP
 
+#include <strata/analyse/migrations.hpp>
 #include <strata/analyse/range_rows.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
@@ -193,6 +194,7 @@ class call_tree_builder {
     add_device_work();
     add_subtrees();
     sum_spans();
+    add_migrations();
     sum_subtrees();
     drop_empty_rows(row_of_node);
     describe_rows();
@@ -403,6 +405,25 @@ class call_tree_builder {
     to.released_bytes += from.released_bytes;
   }
 
+  void add_migrations() {
+    migration_places(source_).each([this](migration_record const& one, std::uint32_t node) {
+      range_row& row = rows_[layout_.row_of(node)];
+      bool const to_device = one.kind == migration_kind::to_device;
+      bool const to_host = one.kind == migration_kind::to_host;
+      if (to_device) row.migrated_to_device_bytes += one.value;
+      if (to_host) row.migrated_to_host_bytes += one.value;
+      if (one.kind == migration_kind::gpu_faults) row.gpu_page_faults += one.value;
+      if (to_device || to_host || one.kind == migration_kind::between_devices)
+        row.migration_ns = add_saturated(row.migration_ns, elapsed(one.begin, one.end));
+    });
+  }
+  static void add_migrations_below(range_row& to, range_row const& from) noexcept {
+    to.migrated_to_device_bytes += from.migrated_to_device_bytes;
+    to.migrated_to_host_bytes += from.migrated_to_host_bytes;
+    to.gpu_page_faults += from.gpu_page_faults;
+    to.migration_ns = add_saturated(to.migration_ns, from.migration_ns);
+  }
+
   void sum_subtrees() {
     vec<std::int64_t> below(rows_.size(), 0);      // host time of the children
     vec<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
@@ -420,6 +441,7 @@ class call_tree_builder {
       if (i == 0) return;
       std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
       add_work(rows_[parent].total, row.total);
+      add_migrations_below(rows_[parent], row);
       std::int64_t const apart = smaller(elsewhere[i], row.host_total_ns);
       below[parent] = add_saturated(below[parent], row.host_total_ns - apart);
     }

@@ -55,6 +55,11 @@ struct range_row {
   std::int64_t span_ns = 0;
   std::int64_t peak_bytes = 0;  ///< most device memory that was allocated by the range and below,
                                 ///< and not released, at one time
+  // Of managed memory while the range and those below worked; see profile::has_migrations.
+  std::uint64_t migrated_to_device_bytes = 0;
+  std::uint64_t migrated_to_host_bytes = 0;
+  std::uint64_t gpu_page_faults = 0;  ///< groups of faults for one page
+  std::int64_t migration_ns = 0;      ///< of the migrations, added up: they may overlap
   double flops =
       std::numeric_limits<double>::quiet_NaN();  ///< sum over calls; NaN where never given
   double bytes = std::numeric_limits<double>::quiet_NaN();

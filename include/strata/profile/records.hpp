@@ -223,6 +223,32 @@ struct profile_context {
   std::uint32_t multiprocessors;
 };
 
+/// What happened to managed memory.
+enum class migration_kind : std::uint8_t {
+  unknown,
+  to_device,
+  to_host,
+  between_devices,
+  gpu_faults,  ///< of a device: groups of faults for one page
+  cpu_fault,
+  thrashing,   ///< a region moves to and fro
+  throttling,  ///< a processor waits, so that another one makes progress
+  remote_map   ///< a region stays where it is, and is read from afar
+};
+
+/// One migration or page fault of managed memory. No call stands behind it.
+/// Units: ns since the session began; end == begin where it takes no time.
+struct migration_record {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint64_t value;   ///< bytes; of gpu_faults groups of faults, of cpu_fault 1
+  std::uint32_t device;  ///< that it moves to, or from where it moves to the host; or no_device
+  migration_kind kind;
+  std::uint8_t reserved[3];
+
+  static constexpr std::uint32_t no_device = 0xffffffffu;
+};
+
 static_assert(sizeof(range_record) == 32 && sizeof(launch_record) == 32,
               "an event or a launch takes 32 bytes");
 static_assert(sizeof(kernel_record) == 64 && sizeof(attribute_record) == 64,

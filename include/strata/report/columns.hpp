@@ -118,6 +118,13 @@ inline void range_columns(cell_sink& cells, report_input const& input, range_row
   device("peak_bytes", row.peak_bytes);
   device("graph_kernels", total.graph_kernels);
   device("graph_kernel_ns", total.graph_kernel_ns);
+  auto const managed = [&](char const* key, auto value) {
+    input.source.has_migrations ? cells.integer(key, value) : cells.absent(key);
+  };
+  managed("migrated_bytes_h2d", row.migrated_to_device_bytes);
+  managed("migrated_bytes_d2h", row.migrated_to_host_bytes);
+  managed("gpu_page_faults", row.gpu_page_faults);
+  managed("migration_ns", row.migration_ns);
   cells.number("flops", row.flops);
   cells.number("bytes", row.bytes);
   cells.number("tokens", row.tokens);

@@ -65,11 +65,13 @@ struct recorded_fields {
     at.field("synchronizations", of.synchronizations);
     at.field("overheads", of.overheads);
     at.field("contexts", of.contexts);
+    at.field("migrations", of.migrations);
     at.field("device", of.device);
     at.field("counter_sets", of.counter_sets);
     at.field("end", of.end);
     at.field("traced", of.traced);
     at.field("has_steps", of.has_steps);
+    at.field("has_migrations", of.has_migrations);
   }
   template <class At>
   static void each(At& at, profile_environment& of) {

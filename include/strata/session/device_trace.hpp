@@ -137,7 +137,8 @@ class device_trace {
   /// CUPTI comes into the process, for the first time in this session or once more.
   status attach() {
     activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
-                                                  options_.trace_memory, options_.trace_waits};
+                                                  options_.trace_memory, options_.trace_waits,
+                                                  options_.trace_managed};
     status outcome = tracing_ ? activity().attach(chosen) : activity().open(buffer_bytes(), chosen);
     if (outcome.ok()) {
       if (guards_graphs_) activity().guard_graphs();

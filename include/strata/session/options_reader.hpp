@@ -65,7 +65,7 @@ class options_reader {
     char const* fallback;  // where the key is not given
   };
   static constexpr key_row keys[] = {
-      {"trace", "[=kernels+copies+memory+waits]",
+      {"trace", "[=kernels+copies+memory+waits+managed]",
        "collect GPU activity by CUPTI, besides the ranges, all of it or these kinds", "on"},
       {"host", "", "ranges and host times only", ""},
       {"off", "", "nothing is recorded or printed", ""},
@@ -140,10 +140,9 @@ class options_reader {
       {"recording", &options::recording},
   };
   static constexpr flag_row all_kinds[] = {
-      {"kernels", &options::trace_kernels},
-      {"copies", &options::trace_copies},
-      {"memory", &options::trace_memory},
-      {"waits", &options::trace_waits},
+      {"kernels", &options::trace_kernels}, {"copies", &options::trace_copies},
+      {"memory", &options::trace_memory},   {"waits", &options::trace_waits},
+      {"managed", &options::trace_managed},
   };
 
   struct text_row {
@@ -334,7 +333,8 @@ class options_reader {
     for (std::string_view kind; take(left, kind);) {
       std::uint32_t const bit = bit_of(all_kinds, std::size(all_kinds), kind);
       if (bit == 0)
-        return wrong("trace", value, "1, 0, or kernels, copies, memory and waits joined by +");
+        return wrong("trace", value,
+                     "1, 0, or kernels, copies, memory, waits and managed joined by +");
       chosen |= bit;
     }
     set_flags(all_kinds, std::size(all_kinds), chosen);

@@ -36,9 +36,10 @@ class activity_collector {
   /// What is traced.
   struct traced_kinds {
     bool kernels = true;
-    bool copies = true;  ///< and fills
-    bool memory = true;  ///< allocations and releases
-    bool waits = true;   ///< of the host for the device
+    bool copies = true;    ///< and fills
+    bool memory = true;    ///< allocations and releases
+    bool waits = true;     ///< of the host for the device
+    bool managed = false;  ///< migrations of managed memory, also before an allocation was seen
   };
 
   static activity_collector& instance() {
@@ -100,6 +101,14 @@ class activity_collector {
       why = code;
     }
     enable_contexts(library);
+    if (chosen_.managed || (chosen_.memory && cupti_.saw_managed_memory())) {
+      auto const code = follow_migrations();
+      // Most programs have no managed memory, so what nobody asked for is not missed.
+      if (code != detail::cupti::result::success && chosen_.managed) {
+        detail::add_part(refused, "migrations");
+        why = code;
+      }
+    }
     has_traced_ = true;
     if (!refused.empty()) {
       detail::add_part(problem, "not traced: " + refused, "; ");
@@ -160,7 +169,7 @@ class activity_collector {
     cupti_.keep();
     if (watcher == nullptr) {
       (void)cupti_.set_callbacks(0, &client::is_for_windows);
-      cupti_.look_at_graphs();
+      cupti_.look_outside_windows();
       if (window_open_.load()) set_launch_callbacks(1);
     }
     detail::system_lock lock(watch_mutex_);
@@ -201,6 +210,7 @@ class activity_collector {
     to.environment.cupti_path = library->path;
     to.environment.cupti_version = library->version;
     buffers_.take(to, ticks);
+    to.has_migrations = has_migrations_.load();
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
     for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
@@ -241,6 +251,7 @@ class activity_collector {
     session_.store(detail::recorder::instance().session(), detail::memory_order_relaxed);
     reported_ = false;
     has_traced_ = false;
+    has_migrations_.store(false);
     for (lane& each : lanes_) each.callbacks.store(0);
     launches_dropped_.store(0);
     flush_ticks_ = 0;
@@ -302,12 +313,55 @@ class activity_collector {
     return then + "cuptiGetCallbackName names no driver function that launches";
   }
 
+  /// Has CUPTI record migrations and faults of managed memory until the window ends. Threads: any.
+  /// Source: cuptiActivityConfigureUnifiedMemoryCounter, cuptiActivityEnable.
+  detail::cupti::result follow_migrations() noexcept {
+    using detail::cupti::unified_memory_kind;
+    detail::cupti::table const& api = cupti_.library()->api;
+    if (api.configure_unified_memory == nullptr) return detail::cupti::result::not_supported;
+    detail::cupti::unified_memory_config wanted[] = {
+        migrations_of(unified_memory_kind::host_to_device),
+        migrations_of(unified_memory_kind::device_to_host),
+        migrations_of(unified_memory_kind::gpu_page_fault),
+        migrations_of(unified_memory_kind::cpu_page_fault),
+        migrations_of(unified_memory_kind::device_to_device),
+        migrations_of(unified_memory_kind::thrashing),
+        migrations_of(unified_memory_kind::throttling),
+        migrations_of(unified_memory_kind::remote_map)};
+    // The first ones are all that is needed where CUPTI knows no others.
+    constexpr std::uint32_t needed = 3;
+    constexpr std::uint32_t all = sizeof wanted / sizeof *wanted;
+    auto code = api.configure_unified_memory(wanted, all);
+    if (code != detail::cupti::result::success) code = api.configure_unified_memory(wanted, needed);
+    if (code == detail::cupti::result::success)
+      code = api.activity_enable(detail::cupti::activity_kind::unified_memory);
+    if (code != detail::cupti::result::success) return code;
+    follows_migrations_.store(true);
+    has_migrations_.store(true);
+    return code;
+  }
+  static detail::cupti::unified_memory_config migrations_of(
+      detail::cupti::unified_memory_kind kind) noexcept {
+    return {detail::cupti::unified_memory_config::process_all_devices, kind, 0, 1};
+  }
+
+  /// Memory was allocated: what is managed may migrate from now on. Threads: any.
+  STRATA_DETAIL_COLD void saw_allocation(detail::cupti::api_data const& call) noexcept {
+    if (call.function_name == nullptr || !detail::cupti::is_managed_allocation(call.function_name))
+      return;
+    bool const first = cupti_.saw_managed_allocation();
+    if (first && chosen_.memory && window_open_.load() && !follows_migrations_.load())
+      (void)follow_migrations();
+  }
+
   void disable() {
     for (traced_kind const& each : kinds)
       if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
     disable_contexts();
+    if (follows_migrations_.exchange(false))
+      (void)cupti_.library()->api.activity_disable(detail::cupti::activity_kind::unified_memory);
     set_launch_callbacks(0);
-    cupti_.look_at_graphs();
+    cupti_.look_outside_windows();
     window_open_.store(false);
     buffers_.sample_clocks();
   }
@@ -347,6 +401,7 @@ class activity_collector {
     if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind)))
       return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
+    if (kind == api_kind::allocate && !cupti_.saw_managed_memory()) saw_allocation(call);
     if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
       detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
@@ -446,6 +501,8 @@ class activity_collector {
   bool has_traced_ = false;    // in this session
   bool reported_ = false;      // what is not traced
   bool has_contexts_ = false;  // records of contexts are on
+  detail::atomic<bool> follows_migrations_{false};
+  detail::atomic<bool> has_migrations_{false};  // in this session
   detail::graph_captures& captures_ = buffers_.captures();
   detail::atomic<bool> watched_{false};
   detail::system_mutex watch_mutex_;

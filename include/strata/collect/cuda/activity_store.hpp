@@ -6,12 +6,14 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
+#include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -100,6 +102,9 @@ class activity_store {
         return;
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
+      case cupti::activity_kind::unified_memory:
+        keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
+        return;
       default:
         return;
     }
@@ -145,11 +150,13 @@ class activity_store {
     convert(made_.copies);
     convert(made_.synchronizations);
     convert(made_.overheads);
+    convert(made_.migrations);
     convert(strays_);
     for (memory_record& each : made_.memory) each.time = bridge.to_ns(each.time, ticks);
     recorded_periods const& recorded = recorder::instance().periods();
     auto const is_recorded = [&](auto const& each) { return recorded.contains(each.begin, ticks); };
     made_.overheads.keep_if(is_recorded);
+    made_.migrations.keep_if(is_recorded);
     strays_.keep_if(is_recorded);
     for (synchronization_record const& each : strays_) {
       summing_->add(each);
@@ -164,6 +171,7 @@ class activity_store {
     to.memory = std::move(made_.memory);
     to.synchronizations = std::move(made_.synchronizations);
     to.overheads = std::move(made_.overheads);
+    to.migrations = std::move(made_.migrations);
     names_.each_from(1, [&](auto name) { to.kernel_names.push_back({std::string(name)}); });
     to.losses.launches_folded += made_.losses.launches_folded;
     to.losses.activity_folded += made_.losses.activity_folded;
@@ -171,6 +179,7 @@ class activity_store {
     to.losses.launches_dropped += made_.losses.launches_dropped;
     to.losses.uncorrelated += made_.losses.uncorrelated;
     to.losses.timestamps_lost += made_.losses.timestamps_lost;
+    to.losses.migrations_dropped += made_.losses.migrations_dropped;
   }
 
  private:
@@ -373,6 +382,16 @@ class activity_store {
     log.push_back(record);
   }
 
+  /// Migrations are in no other sums, so one without room is lost.
+  void keep_migration(strata::migration_record const& record) {
+    if (record.kind == migration_kind::unknown) return;
+    if (!is_full_ && has_room(sizeof record) && made_.migrations.make_room(1)) {
+      made_.migrations.push_back(record);
+    } else {
+      ++made_.losses.migrations_dropped;
+    }
+  }
+
   bool has_room(std::size_t bytes) noexcept {
     constexpr std::size_t quantum = std::size_t{64} << 10;
     if (room_ < bytes) {
@@ -403,12 +422,6 @@ class activity_store {
   /// 0 is a time that the device lost.
   std::int64_t stamp(std::uint64_t time) const noexcept {
     return time == 0 ? 0 : clock_.continued(static_cast<std::int64_t>(time));
-  }
-  template <class To, class From>
-  static To narrow(From value) noexcept {
-    constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
-    auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
-    return static_cast<To>(wide < most ? wide : most);
   }
 
   traced_kernel kernel(cupti::kernel_record const& from) {
@@ -465,37 +478,6 @@ class activity_store {
     return to;
   }
 
-  static strata::copy_kind kind_of(cupti::copy_record const& from) noexcept {
-    return kind_of(static_cast<cupti::copy_kind>(from.copy));
-  }
-  /// CUPTI has a record of its own for copies between devices, whichever function made them: with
-  /// unified addresses cuMemcpyAsync and cuMemcpyDtoDAsync do, too.
-  static strata::copy_kind kind_of(cupti::peer_copy_record const& from) noexcept {
-    if (from.source_device_id != from.destination_device_id) return strata::copy_kind::peer;
-    return kind_of(static_cast<cupti::copy_kind>(from.copy));
-  }
-  static strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
-    switch (kind) {
-      case cupti::copy_kind::host_to_device:
-      case cupti::copy_kind::host_to_array:
-        return strata::copy_kind::host_to_device;
-      case cupti::copy_kind::device_to_host:
-      case cupti::copy_kind::array_to_host:
-        return strata::copy_kind::device_to_host;
-      case cupti::copy_kind::array_to_array:
-      case cupti::copy_kind::array_to_device:
-      case cupti::copy_kind::device_to_array:
-      case cupti::copy_kind::device_to_device:
-        return strata::copy_kind::device_to_device;
-      case cupti::copy_kind::host_to_host:
-        return strata::copy_kind::host_to_host;
-      case cupti::copy_kind::peer_to_peer:
-        return strata::copy_kind::peer;
-      default:
-        return strata::copy_kind::unknown;
-    }
-  }
-
   strata::memory_record allocation(cupti::memory_record const& from) const noexcept {
     strata::memory_record to{};
     to.time = stamp(from.timestamp_ns);
@@ -510,54 +492,36 @@ class activity_store {
     return to;
   }
 
-  static strata::memory_kind kind_of(cupti::memory_kind kind) noexcept {
-    switch (kind) {
-      case cupti::memory_kind::pageable:
-        return strata::memory_kind::pageable;
-      case cupti::memory_kind::pinned:
-        return strata::memory_kind::pinned;
-      case cupti::memory_kind::device:
-        return strata::memory_kind::device;
-      case cupti::memory_kind::array:
-        return strata::memory_kind::array;
-      case cupti::memory_kind::managed:
-        return strata::memory_kind::managed;
-      case cupti::memory_kind::device_static:
-        return strata::memory_kind::device_static;
-      case cupti::memory_kind::managed_static:
-        return strata::memory_kind::managed_static;
-      default:
-        return strata::memory_kind::unknown;
-    }
-  }
-
   strata::synchronization_record wait(cupti::synchronization_record const& from) const noexcept {
     strata::synchronization_record to{};
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
     to.correlation = id_of(from.correlation_id);
     to.stream = from.stream_id;
-    switch (from.type) {
-      case cupti::synchronization_type::event_synchronize:
-        to.kind = synchronization_kind::event;
-        break;
-      case cupti::synchronization_type::stream_wait_event:
-        to.kind = synchronization_kind::stream_wait_event;
-        break;
-      case cupti::synchronization_type::stream_synchronize:
-        to.kind = synchronization_kind::stream;
-        break;
-      case cupti::synchronization_type::context_synchronize:
-        to.kind = synchronization_kind::context;
-        break;
-      default:
-        break;
-    }
+    to.kind = kind_of(from.type);
     return to;
   }
 
   strata::overhead_record overhead(cupti::overhead_record const& from) const noexcept {
     return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
+  }
+
+  strata::migration_record migration(cupti::unified_memory_record const& from) const noexcept {
+    strata::migration_record to{};
+    to.begin = stamp(from.start_ns);
+    to.kind = kind_of(from.counter);
+    to.device = from.source_id;
+    if (to.kind == migration_kind::to_device || to.kind == migration_kind::between_devices)
+      to.device = from.destination_id;
+    // CUPTI leaves the end open where nothing takes time, and the value of a CPU's fault is none.
+    to.end = larger(to.begin, stamp(from.end_ns));
+    to.value = from.value;
+    if (to.kind == migration_kind::cpu_fault) {
+      to.end = to.begin;
+      to.value = 1;
+      to.device = migration_record::no_device;
+    }
+    return to;
   }
 
   struct known_name {

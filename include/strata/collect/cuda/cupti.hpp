@@ -25,6 +25,7 @@ enum class activity_kind : std::uint32_t {
   concurrent_kernel = 10,
   overhead = 17,
   peer_copy = 22,
+  unified_memory = 25,
   synchronization = 38,
   memory = 49
 };
@@ -81,6 +82,29 @@ enum class overhead_type : int {
   lazy_function_loading = 5 << 16,
   command_buffer_full = 6 << 16,
   buffer_request = 7 << 16
+};
+
+/// CUpti_ActivityUnifiedMemoryCounterKind.
+enum class unified_memory_kind : std::int32_t {
+  unknown = 0,
+  host_to_device = 1,
+  device_to_host = 2,
+  cpu_page_fault = 3,
+  gpu_page_fault = 4,
+  thrashing = 5,
+  throttling = 6,
+  remote_map = 7,
+  device_to_device = 8
+};
+
+/// CUpti_ActivityUnifiedMemoryCounterConfig.
+struct alignas(8) unified_memory_config {
+  std::int32_t scope;  // see process_all_devices
+  unified_memory_kind kind;
+  std::uint32_t device_id;
+  std::uint32_t enable;
+
+  static constexpr std::int32_t process_all_devices = 2;
 };
 
 // Activity records. Times are nanoseconds of CLOCK_REALTIME; 0 and 0 means that the time was lost.
@@ -235,6 +259,23 @@ struct alignas(8) overhead_record {
   std::uint32_t object[3];
   std::uint64_t start_ns;
   std::uint64_t end_ns;
+};
+
+/// A migration or fault of managed memory: no call of the program stands behind it. Of a CPU's
+/// fault, `value` is a program counter and `end_ns` nothing.
+struct alignas(8) unified_memory_record {
+  activity_kind kind;
+  unified_memory_kind counter;
+  std::uint64_t value;  // bytes, or groups of faults
+  std::uint64_t start_ns;
+  std::uint64_t end_ns;
+  std::uint64_t address;
+  std::uint32_t source_id;
+  std::uint32_t destination_id;
+  std::uint32_t stream_id;
+  std::uint32_t process_id;
+  std::uint32_t flags;
+  std::uint32_t padding;
 };
 
 /// Reads a record as the type that its kind calls for.
@@ -481,6 +522,7 @@ struct table {
   result (*get_dropped_records)(context_handle, std::uint32_t stream_id,
                                 std::size_t* dropped) = nullptr;
   result (*flush_period)(std::uint32_t ms) = nullptr;
+  result (*configure_unified_memory)(unified_memory_config* list, std::uint32_t count) = nullptr;
   result (*set_attribute)(attribute code, std::size_t* size, void* value) = nullptr;
   result (*get_graph_node_id)(graph_node_handle node, std::uint64_t* id) = nullptr;
   result (*finalize)() = nullptr;

@@ -49,7 +49,7 @@ class cupti_client {
     if (!still_subscribed()) outcome = subscribe();
     if (!outcome.ok()) return outcome;
     follow_graphs();
-    look_at_graphs();
+    look_outside_windows();
     return outcome;
   }
 
@@ -109,6 +109,12 @@ class cupti_client {
     if (!saw_graphs()) saw_graphs_.store(true, memory_order_relaxed);
   }
 
+  /// Whether the program was seen to allocate managed memory, in any session.
+  bool saw_managed_memory() const noexcept { return saw_managed_.load(memory_order_relaxed); }
+
+  /// Managed memory was allocated. Returns: whether that is the first time. Threads: any.
+  bool saw_managed_allocation() noexcept { return !saw_managed_.exchange(true); }
+
   /// This thread called the driver. Threads: any.
   STRATA_DETAIL_ALWAYS_INLINE void saw_caller(void const* thread) noexcept {
     if (thread != thread_.load(memory_order_relaxed) && !others_call_.load(memory_order_relaxed))
@@ -121,9 +127,13 @@ class cupti_client {
     capture_guard::forget_graph_calls();
   }
 
-  /// Until one was seen, launches of graphs call back at all times; later in windows only. To be
-  /// called outside of windows.
-  void look_at_graphs() { (void)set_callbacks(saw_graphs() ? 0 : 1, &launches_graphs); }
+  /// Until one was seen, launches of graphs and allocations of managed memory call back at all
+  /// times; later in windows only. To be called outside of windows.
+  void look_outside_windows() {
+    (void)set_callbacks(saw_graphs() ? 0 : 1, &launches_graphs);
+    if (calls_.managed_id() != 0 && !saw_managed_memory())
+      (void)set_callback(1, cupti::domain::driver_api, calls_.managed_id());
+  }
 
   /// Lets CUPTI go where it may. A graph that another thread launches meanwhile fails, and with it
   /// the context (13.0): so from the first call to the second it is seen whether there are any.
@@ -131,7 +141,7 @@ class cupti_client {
   /// Returns: false where it is to be called again, some steps later.
   bool step_aside() {
     if (!std::exchange(waited_for_graphs_, true) && !saw_graphs()) return false;
-    look_at_graphs();
+    look_outside_windows();
     let_go();
     return true;
   }
@@ -201,7 +211,7 @@ class cupti_client {
   void stay() {
     (void)switch_version(0);
     (void)set_callbacks(0, &is_no_capture);
-    look_at_graphs();
+    look_outside_windows();
   }
 
   /// Takes the subscription back that is about to be let go, or waits until it is.
@@ -277,6 +287,7 @@ class cupti_client {
   bool guards_graphs_ = false;
   bool waited_for_graphs_ = false;
   atomic<bool> saw_graphs_{false};
+  atomic<bool> saw_managed_{false};
   atomic<void const*> thread_{nullptr};  // that attached last
   atomic<bool> others_call_{false};      // since then
   activity_buffers& buffers_ = activity_buffers::instance();

@@ -312,6 +312,7 @@ struct cupti_library : cupti_file {
         {"cuptiGetTimestamp", &api.get_timestamp},
         {"cuptiActivityGetNumDroppedRecords", &api.get_dropped_records},
         {"cuptiActivityFlushPeriod", &api.flush_period},
+        {"cuptiActivityConfigureUnifiedMemoryCounter", &api.configure_unified_memory},
         {"cuptiActivitySetAttribute", &api.set_attribute},
         {"cuptiGetGraphNodeId", &api.get_graph_node_id},
         {"cuptiFinalize", &api.finalize}};
@@ -413,6 +414,11 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
   return api_kind::none;
 }
 
+/// Whether a driver function allocates managed memory.
+constexpr bool is_managed_allocation(std::string_view name) noexcept {
+  return name == "cuMemAllocManaged";
+}
+
 struct api_call {
   std::uint32_t id;
   api_kind kind;
@@ -437,6 +443,7 @@ class api_list {
       nameless = 0;
       if (const api_kind kind = classify_api(name); kind != api_kind::none) list.add(id, kind);
       if (std::string_view(name) == "cuDriverGetVersion") list.version_ = id;
+      if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;
   }
@@ -449,6 +456,9 @@ class api_list {
   [[nodiscard]] vec<api_call> const& calls() const& noexcept { return calls_; }
   vec<api_call> const& calls() && = delete;
   [[nodiscard]] bool empty() const noexcept { return calls_.empty(); }
+
+  /// The id of cuMemAllocManaged, 0 where it has none.
+  [[nodiscard]] std::uint32_t managed_id() const noexcept { return managed_; }
 
   /// The id of cuDriverGetVersion, 0 where it has none.
   [[nodiscard]] std::uint32_t version_id() const noexcept { return version_; }
@@ -463,6 +473,7 @@ class api_list {
   vec<api_call> calls_;
   vec<api_kind> kinds_;
   std::uint32_t version_ = 0;
+  std::uint32_t managed_ = 0;
 };
 
 }  // namespace cupti

@@ -1,0 +1,118 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
+#define STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstdint>
+
+// CUPTI's kinds and numbers, as a profile has them.
+
+STRATA_BEGIN
+namespace detail {
+
+/// A number in fewer bits: the nearest that these have.
+template <class To, class From>
+constexpr To narrow(From value) noexcept {
+  constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
+  auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
+  return static_cast<To>(wide < most ? wide : most);
+}
+
+inline strata::copy_kind kind_of(cupti::copy_kind kind) noexcept {
+  switch (kind) {
+    case cupti::copy_kind::host_to_device:
+    case cupti::copy_kind::host_to_array:
+      return strata::copy_kind::host_to_device;
+    case cupti::copy_kind::device_to_host:
+    case cupti::copy_kind::array_to_host:
+      return strata::copy_kind::device_to_host;
+    case cupti::copy_kind::array_to_array:
+    case cupti::copy_kind::array_to_device:
+    case cupti::copy_kind::device_to_array:
+    case cupti::copy_kind::device_to_device:
+      return strata::copy_kind::device_to_device;
+    case cupti::copy_kind::host_to_host:
+      return strata::copy_kind::host_to_host;
+    case cupti::copy_kind::peer_to_peer:
+      return strata::copy_kind::peer;
+    default:
+      return strata::copy_kind::unknown;
+  }
+}
+
+inline strata::copy_kind kind_of(cupti::copy_record const& from) noexcept {
+  return kind_of(static_cast<cupti::copy_kind>(from.copy));
+}
+/// CUPTI has a record of its own for copies between devices, whichever function made them: with
+/// unified addresses cuMemcpyAsync and cuMemcpyDtoDAsync do, too.
+inline strata::copy_kind kind_of(cupti::peer_copy_record const& from) noexcept {
+  if (from.source_device_id != from.destination_device_id) return strata::copy_kind::peer;
+  return kind_of(static_cast<cupti::copy_kind>(from.copy));
+}
+
+inline strata::memory_kind kind_of(cupti::memory_kind kind) noexcept {
+  switch (kind) {
+    case cupti::memory_kind::pageable:
+      return strata::memory_kind::pageable;
+    case cupti::memory_kind::pinned:
+      return strata::memory_kind::pinned;
+    case cupti::memory_kind::device:
+      return strata::memory_kind::device;
+    case cupti::memory_kind::array:
+      return strata::memory_kind::array;
+    case cupti::memory_kind::managed:
+      return strata::memory_kind::managed;
+    case cupti::memory_kind::device_static:
+      return strata::memory_kind::device_static;
+    case cupti::memory_kind::managed_static:
+      return strata::memory_kind::managed_static;
+    default:
+      return strata::memory_kind::unknown;
+  }
+}
+
+inline strata::migration_kind kind_of(cupti::unified_memory_kind kind) noexcept {
+  switch (kind) {
+    case cupti::unified_memory_kind::host_to_device:
+      return strata::migration_kind::to_device;
+    case cupti::unified_memory_kind::device_to_host:
+      return strata::migration_kind::to_host;
+    case cupti::unified_memory_kind::device_to_device:
+      return strata::migration_kind::between_devices;
+    case cupti::unified_memory_kind::gpu_page_fault:
+      return strata::migration_kind::gpu_faults;
+    case cupti::unified_memory_kind::cpu_page_fault:
+      return strata::migration_kind::cpu_fault;
+    case cupti::unified_memory_kind::thrashing:
+      return strata::migration_kind::thrashing;
+    case cupti::unified_memory_kind::throttling:
+      return strata::migration_kind::throttling;
+    case cupti::unified_memory_kind::remote_map:
+      return strata::migration_kind::remote_map;
+    default:
+      return strata::migration_kind::unknown;
+  }
+}
+
+inline strata::synchronization_kind kind_of(cupti::synchronization_type type) noexcept {
+  switch (type) {
+    case cupti::synchronization_type::event_synchronize:
+      return strata::synchronization_kind::event;
+    case cupti::synchronization_type::stream_wait_event:
+      return strata::synchronization_kind::stream_wait_event;
+    case cupti::synchronization_type::stream_synchronize:
+      return strata::synchronization_kind::stream;
+    case cupti::synchronization_type::context_synchronize:
+      return strata::synchronization_kind::context;
+    default:
+      return strata::synchronization_kind::unknown;
+  }
+}
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
