@@ -3,6 +3,7 @@
 CORPUS_DEVICE=cpu and CORPUS_SHRINK=32 try the calls on a machine without a GPU.
 """
 
+import gc
 import os
 
 import torch
@@ -21,6 +22,13 @@ torch.autograd.set_multithreading_enabled(False)
 def synchronise():
     if DEVICE == "cuda":
         torch.cuda.synchronize()
+
+
+def release():
+    """Gives back what the last operation held."""
+    gc.collect(1)
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
 
 
 def flusher():

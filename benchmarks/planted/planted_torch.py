@@ -86,9 +86,10 @@ class Block(torch.nn.Module):
 
 def training(width, layers, batch, length, reads_each_loss):
     """Autograd has a thread of its own, whose kernels belong to the range that waits for it."""
+    x = normal(batch, length, width)
+    width = x.shape[2]
     model = torch.nn.Sequential(*[Block(width, max(1, width // 64)) for _ in range(layers)]).to(DEVICE, BF16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=not SMALL)
-    x = normal(batch, length, width)
 
     def step():
         with span("forward"):
