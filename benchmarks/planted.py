@@ -172,12 +172,13 @@ def gain(finding, step):
 
 
 def names(finding, path):
-    return any(each.split("/")[-1] == path for each in [finding["path"], *finding.get("paths", [])])
+    return path in [listed.split("/")[-1] for listed in [finding["path"], *finding.get("paths", [])]]
 
 
 def impossible(made):
     """A share above 100 % in what is said."""
-    texts = [made.get("bound") or "", *[each["title"] for each in made["findings"]], *[each["limiter"] for each in made.get("limits", [])]]
+    texts = [made.get("bound") or "", *[finding["title"] for finding in made["findings"]],
+             *[limit["limiter"] for limit in made.get("limits", [])]]
     return next((text for text in texts for share in re.findall(r"([0-9][0-9,.]*) %", text) if float(share.replace(",", "")) > 100.5), None)
 
 
@@ -187,7 +188,7 @@ def judge(made, case, expected, path=None):
         return False, "no findings.json"
     if impossible(made):
         return False, "above 100 %: " + impossible(made)
-    costly = [each for each in made["findings"] if each["cost_ns_per_step"] > 0 and not each.get("folded")]
+    costly = [finding for finding in made["findings"] if finding["cost_ns_per_step"] > 0 and not finding.get("folded")]
     first = costly[0] if costly else None
     said = "nothing" if first is None else f"{first['rule']} ({100 * first['cost_of_step']:.1f} %) {first['path']}: {first['title']}"
     name, least = SHARES.get(case, (None, 0.0))
@@ -196,10 +197,10 @@ def judge(made, case, expected, path=None):
     if expected is None:
         return True, said
     if set(expected) & WITHOUT_COST:
-        return any(each["rule"] in expected for each in made["findings"]), said
+        return any(finding["rule"] in expected for finding in made["findings"]), said
     if expected:
         return first is not None and first["rule"] in expected and (path is None or names(first, path)), said
-    worst = max(costly, key=lambda each: gain(each, made["step"]), default=None)
+    worst = max(costly, key=lambda finding: gain(finding, made["step"]), default=None)
     if worst is None or gain(worst, made["step"]) <= MOST:
         return True, said
     return False, f"{worst['rule']} ({100 * gain(worst, made['step']):.1f} % to gain) {worst['path']}: {worst['title']}"

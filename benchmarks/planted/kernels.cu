@@ -222,15 +222,15 @@ void chain_in_one_block() {
 }
 
 /// The constants are doubles, so each line converts, computes in FP64 and converts back.
-__global__ void double_constants_kernel(float* to, int rounds) {
-  float value = to[position()];
+__global__ void double_constants_kernel(float* out, int rounds) {
+  float value = out[position()];
   for (int i = 0; i < rounds; ++i) value = static_cast<float>(value * 0.999 + 0.001);
-  to[position()] = value;
+  out[position()] = value;
 }
-__global__ void float_constants_kernel(float* to, int rounds) {
-  float value = to[position()];
+__global__ void float_constants_kernel(float* out, int rounds) {
+  float value = out[position()];
   for (int i = 0; i < rounds; ++i) value = value * 0.999f + 0.001f;
-  to[position()] = value;
+  out[position()] = value;
 }
 void fp64_by_accident() {
   STRATA_RANGE("schedule");
@@ -245,21 +245,21 @@ void fp64_by_accident() {
 constexpr unsigned side = 8192;
 
 /// Reads rows, writes columns: neighbouring threads write 32 KiB apart.
-__global__ void naive_transpose_kernel(float const* from, float* to) {
+__global__ void naive_transpose_kernel(float const* from, float* out) {
   std::size_t const column = blockIdx.x * 32 + threadIdx.x % 32;
   std::size_t const row = blockIdx.y * 8 + threadIdx.x / 32;
-  to[column * side + row] = from[row * side + column];
+  out[column * side + row] = from[row * side + column];
 }
 /// By a tile of shared memory, whose rows are so many floats long: with 32 a column is in one bank.
 template <int Width>
-__global__ void tiled_transpose_kernel(float const* from, float* to) {
+__global__ void tiled_transpose_kernel(float const* from, float* out) {
   __shared__ float tile[32][Width];
   unsigned const lane = threadIdx.x % 32;
   for (unsigned row = threadIdx.x / 32; row < 32; row += 8)
     tile[row][lane] = from[std::size_t{blockIdx.y * 32 + row} * side + blockIdx.x * 32 + lane];
   __syncthreads();
   for (unsigned row = threadIdx.x / 32; row < 32; row += 8)
-    to[std::size_t{blockIdx.x * 32 + row} * side + blockIdx.y * 32 + lane] = tile[lane][row];
+    out[std::size_t{blockIdx.x * 32 + row} * side + blockIdx.y * 32 + lane] = tile[lane][row];
 }
 void uncoalesced_transpose() {
   STRATA_RANGE("transpose");
@@ -282,7 +282,7 @@ void conflicts_in_transpose() {
 /// registers that so many blocks an SM leave.
 template <int Blocks>
 __global__ void __launch_bounds__(256, Blocks)
-    whole_gemm_kernel(int const* x, int const* y, int* to, int length) {
+    whole_gemm_kernel(int const* x, int const* y, int* out, int length) {
   __shared__ int left[8][132];
   __shared__ int right[8][128];
   int const column = static_cast<int>(threadIdx.x % 16);
@@ -309,17 +309,17 @@ __global__ void __launch_bounds__(256, Blocks)
   }
   for (int i = 0; i < 8; ++i)
     for (int j = 0; j < 8; ++j)
-      to[(top + row * 8 + i) * length + begin + column * 8 + j] = sums[i][j];
+      out[(top + row * 8 + i) * length + begin + column * 8 + j] = sums[i][j];
 }
 void spilling_gemm() {
   STRATA_RANGE("matmul");
   int const* const x = reinterpret_cast<int const*>(a);
   int const* const y = reinterpret_cast<int const*>(b);
-  int* const to = reinterpret_cast<int*>(c);
+  int* const out = reinterpret_cast<int*>(c);
   if (mended)
-    whole_gemm_kernel<1><<<dim3(32, 32), 256>>>(x, y, to, 4096);
+    whole_gemm_kernel<1><<<dim3(32, 32), 256>>>(x, y, out, 4096);
   else
-    whole_gemm_kernel<6><<<dim3(32, 32), 256>>>(x, y, to, 4096);
+    whole_gemm_kernel<6><<<dim3(32, 32), 256>>>(x, y, out, 4096);
   wait();
 }
 

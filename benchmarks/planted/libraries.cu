@@ -28,17 +28,17 @@ class product {
     cudaDataType_t scale;
   };
 
-  void prepare(types of, int side) {
+  void prepare(types kind, int side) {
     BLAS(cublasLtCreate(&handle_));
     CHECK(cudaMalloc(&workspace_, workspace_bytes));
-    scale_ = of.scale;
+    scale_ = kind.scale;
     cublasOperation_t const transposed = CUBLAS_OP_T;
-    BLAS(cublasLtMatmulDescCreate(&operation_, of.compute, of.scale));
+    BLAS(cublasLtMatmulDescCreate(&operation_, kind.compute, kind.scale));
     BLAS(cublasLtMatmulDescSetAttribute(operation_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed,
                                         sizeof(transposed)));
     std::uint64_t const length = static_cast<std::uint64_t>(side);
-    BLAS(cublasLtMatrixLayoutCreate(&in_, of.in, length, length, side));
-    BLAS(cublasLtMatrixLayoutCreate(&out_, of.out, length, length, side));
+    BLAS(cublasLtMatrixLayoutCreate(&in_, kind.in, length, length, side));
+    BLAS(cublasLtMatrixLayoutCreate(&out_, kind.out, length, length, side));
     cublasLtMatmulPreference_t preference;
     BLAS(cublasLtMatmulPreferenceCreate(&preference));
     BLAS(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,

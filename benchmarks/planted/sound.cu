@@ -102,15 +102,15 @@ struct row_in_block {
       all = combine(all, combine(combine(parts[i].x, parts[i].y), combine(parts[i].z, parts[i].w)));
     return all;
   }
-  __device__ void write(float* to) const {
-    float4* const row = reinterpret_cast<float4*>(to + blockIdx.x * row_floats);
+  __device__ void write(float* out) const {
+    float4* const row = reinterpret_cast<float4*>(out + blockIdx.x * row_floats);
 #pragma unroll
     for (unsigned i = 0; i < row_floats / 4 / threads; ++i)
       row[i * threads + threadIdx.x] = parts[i];
   }
 };
 
-__global__ void norm_kernel(float const* from, float* to) {
+__global__ void norm_kernel(float const* from, float* out) {
   row_in_block row(from);
   float squares = 0.0f;
   row.change([&squares](float x) {
@@ -119,17 +119,17 @@ __global__ void norm_kernel(float const* from, float* to) {
   });
   float const scale = rsqrtf(sum_of_block(squares) / row_floats + 1e-5f);
   row.change([scale](float x) { return x * scale; });
-  row.write(to);
+  row.write(out);
 }
 
-__global__ void softmax_kernel(float const* from, float* to) {
+__global__ void softmax_kernel(float const* from, float* out) {
   row_in_block row(from);
   float const most = most_of_block(row.together([](float x, float y) { return fmaxf(x, y); }));
   row.change([most](float x) { return __expf(x - most); });
   float const sum = sum_of_block(row.together([](float x, float y) { return x + y; }));
   float const scale = 1.0f / sum;
   row.change([scale](float x) { return x * scale; });
-  row.write(to);
+  row.write(out);
 }
 
 void sound_norm() {
