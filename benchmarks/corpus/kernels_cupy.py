@@ -1,5 +1,7 @@
 """Operations of CuPy: its own kernels, CUB, cuBLAS, cuFFT, cuRAND, and kernels that NVRTC compiles."""
 
+import gc
+
 import cupy as cp
 
 MAKERS = {}
@@ -7,6 +9,12 @@ MAKERS = {}
 
 def synchronise():
     cp.cuda.Device().synchronize()
+
+
+def release():
+    """Gives back what the last operation held."""
+    gc.collect()
+    cp.get_default_memory_pool().free_all_blocks()
 
 
 def flusher():

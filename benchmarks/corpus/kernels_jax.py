@@ -1,5 +1,6 @@
 """Operations of JAX: what XLA fuses and emits, and the libraries that it calls."""
 
+import gc
 import os
 
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
@@ -15,6 +16,11 @@ MAKERS = {}
 
 def synchronise():
     """Each call waits for its own result."""
+
+
+def release():
+    """Gives back what the last operation held."""
+    gc.collect()
 
 
 def flusher():

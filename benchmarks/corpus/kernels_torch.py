@@ -3,6 +3,7 @@
 CORPUS_DEVICE=cpu and CORPUS_SHRINK=32 try the calls on a machine without a GPU.
 """
 
+import gc
 import os
 
 import torch
@@ -21,6 +22,13 @@ torch.autograd.set_multithreading_enabled(False)
 def synchronise():
     if DEVICE == "cuda":
         torch.cuda.synchronize()
+
+
+def release():
+    """Gives back what the last operation held."""
+    gc.collect(1)
+    if DEVICE == "cuda":
+        torch.cuda.empty_cache()
 
 
 def flusher():
@@ -640,9 +648,9 @@ def grid_sample():
 
 # --- optimisers ---
 
-def optimiser(name, kind, **options):
+def optimiser(name, kind, matrices=8, **options):
     def make():
-        parameters = [torch.nn.Parameter(normal(2048, 2048)) for _ in range(8)]
+        parameters = [torch.nn.Parameter(normal(4096, 2048)) for _ in range(matrices)]
         for parameter in parameters:
             parameter.grad = torch.randn_like(parameter)
         made = kind(parameters, lr=1e-4, **options)
@@ -652,7 +660,7 @@ def optimiser(name, kind, **options):
 
 optimiser("adamw_fused", torch.optim.AdamW, fused=True)
 optimiser("adamw_foreach", torch.optim.AdamW, foreach=True)
-optimiser("adamw_single", torch.optim.AdamW, foreach=False)
+optimiser("adamw_single", torch.optim.AdamW, matrices=1, foreach=False)
 optimiser("sgd_momentum_foreach", torch.optim.SGD, momentum=0.9, foreach=True)
 
 

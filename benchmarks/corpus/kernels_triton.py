@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels_torch import BF16, DEVICE, FP16, FP32, flusher, normal, size, synchronise, whole  # noqa: F401
+from kernels_torch import BF16, DEVICE, FP16, FP32, flusher, normal, release, synchronise, whole  # noqa: F401
 
 MAKERS = {}
 

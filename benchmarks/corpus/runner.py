@@ -2,11 +2,12 @@
 """Runs a list of operations that others wrote, each in an NVTX range of its name: for Strata, or for Nsight Compute.
 
     runner.py LIST strata [STEPS]     steps of all operations, for libstrata_inject.so
-    runner.py LIST ncu                each operation once, between cuProfilerStart and cuProfilerStop
+    runner.py LIST ncu                each operation once, between cuProfilerStart and cuProfilerStop, and nothing else in
+                                      memory: ncu saves all of it before each kernel
     runner.py LIST list               the names and their times
 
-LIST is torch, triton, jax or cupy: kernels_LIST.py has `operations()`, the makers by name, and `synchronise()`. A maker
-prepares inputs and returns what the operation calls. One that fails is left out with its reason.
+LIST is torch, triton, jax or cupy: kernels_LIST.py has `operations()`, the makers by name, `synchronise()`, `flusher()` and
+`release()`. A maker prepares inputs and returns what the operation calls. One that fails is left out with its reason.
 
 Environment: CORPUS_ONLY and CORPUS_WITHOUT, regular expressions of names; CORPUS_WARM=1: the caches stay as they are, else
 something else is read before each operation, so that L2 is as cold as ncu's --cache-control all leaves it; CORPUS_MARKERS:
@@ -68,24 +69,31 @@ def time_of(call, synchronise):
     return sorted(times)[len(times) // 2]
 
 
+def prepared(name, maker, synchronise):
+    """What the operation calls, warm, and its seconds; None where it does not work here."""
+    try:
+        call = maker()
+        for _ in range(WARM_UPS):
+            call()
+        synchronise()
+        seconds = time_of(call, synchronise)
+    except Exception as problem:  # one operation never ends the run
+        reason = (str(problem).strip().splitlines() or [""])[0]
+        print(f"left out: {name}: {type(problem).__name__}: {reason[:200]}", file=sys.stderr, flush=True)
+        return None, 0.0
+    if seconds > LONGEST_OPERATION_S and not os.environ.get("CORPUS_SLOW"):
+        print(f"left out: {name}: takes {1000 * seconds:.1f} ms", file=sys.stderr, flush=True)
+        return None, seconds
+    return call, seconds
+
+
 def prepare(makers, synchronise):
     """The operations that work, by name, and their times."""
     calls, times = {}, {}
     for name, maker in makers.items():
-        try:
-            call = maker()
-            for _ in range(WARM_UPS):
-                call()
-            synchronise()
-            times[name] = time_of(call, synchronise)
-        except Exception as problem:  # one operation never ends the run
-            reason = (str(problem).strip().splitlines() or [""])[0]
-            print(f"left out: {name}: {type(problem).__name__}: {reason[:200]}", file=sys.stderr, flush=True)
-            continue
-        if times[name] > LONGEST_OPERATION_S and not os.environ.get("CORPUS_SLOW"):
-            print(f"left out: {name}: takes {1000 * times[name]:.1f} ms", file=sys.stderr, flush=True)
-            continue
-        calls[name] = call
+        call, seconds = prepared(name, maker, synchronise)
+        if call is not None:
+            calls[name], times[name] = call, seconds
     return calls, times
 
 
@@ -108,38 +116,61 @@ def run_once(calls, markers, flush, of_the_process):
         del calls[name]
 
 
+def run_steps(module, makers, markers, steps):
+    begin = time.perf_counter()
+    calls, times = prepare(makers, module.synchronise)
+    print(f"{len(calls)} operations prepared in {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
+    flush = (lambda: None) if os.environ.get("CORPUS_WARM") else module.flusher()
+    flush()
+    module.synchronise()
+    for _ in range(steps):
+        markers.step_begin()
+        run_once(calls, markers, flush, of_the_process=False)
+        module.synchronise()
+        markers.step_end()
+    return times
+
+
+def run_for_ncu(module, makers, markers):
+    """One operation after another; ncu empties the caches itself."""
+    times = {}
+    for name, maker in makers.items():
+        call, seconds = prepared(name, maker, module.synchronise)
+        if call is None:
+            continue
+        times[name] = seconds
+        profiler("cuProfilerStart")
+        run_once({name: call}, markers, lambda: None, of_the_process=True)
+        try:
+            module.synchronise()
+        except Exception as problem:
+            print(f"failed: {name}: {problem}", file=sys.stderr, flush=True)
+        profiler("cuProfilerStop")
+        del call
+        module.release()
+    return times
+
+
 def main():
     if len(sys.argv) < 3 or sys.argv[2] not in ("strata", "ncu", "list"):
         sys.exit(__doc__)
     markers = Markers()
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     module = importlib.import_module(f"kernels_{sys.argv[1]}")
-    begin = time.perf_counter()
-    calls, times = prepare(chosen(module.operations()), module.synchronise)
-    print(f"{len(calls)} operations prepared in {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
-    warm = os.environ.get("CORPUS_WARM") or sys.argv[2] == "ncu"  # ncu empties the caches itself
-    flush = (lambda: None) if warm else module.flusher()
-    flush()
-    module.synchronise()
+    makers = chosen(module.operations())
     begin = time.perf_counter()
     if sys.argv[2] == "strata":
-        for _ in range(int(sys.argv[3]) if len(sys.argv) > 3 else STEPS):
-            markers.step_begin()
-            run_once(calls, markers, flush, of_the_process=False)
-            module.synchronise()
-            markers.step_end()
+        times = run_steps(module, makers, markers, int(sys.argv[3]) if len(sys.argv) > 3 else STEPS)
     elif sys.argv[2] == "ncu":
-        profiler("cuProfilerStart")
-        run_once(calls, markers, flush, of_the_process=True)
-        module.synchronise()
-        profiler("cuProfilerStop")
+        times = run_for_ncu(module, makers, markers)
     else:
-        for name in calls:
-            print(f"{1e6 * times[name]:10.1f} us  {name}")
-    print(f"{sys.argv[2]}: {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
+        _, times = prepare(makers, module.synchronise)
+        for name, seconds in times.items():
+            print(f"{1e6 * seconds:10.1f} us  {name}")
+    print(f"{sys.argv[2]}: {len(times)} operations, {time.perf_counter() - begin:.1f} s", file=sys.stderr, flush=True)
     if os.environ.get("CORPUS_TIMES"):
         with open(os.environ["CORPUS_TIMES"], "w", encoding="utf-8") as file:
-            json.dump({name: times[name] for name in calls}, file, indent=1)
+            json.dump(times, file, indent=1)
 
 
 if __name__ == "__main__":
