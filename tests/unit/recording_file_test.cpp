@@ -47,6 +47,9 @@ profile whole_sample() {
   p.inherited.push_back({node, 0, 55});
   p.overheads.push_back({1, 2, 3, 0});
   p.kernels[0].captured_by = node;
+  p.kernels[0].registers = 255;
+  p.kernels[0].adopted = p.copies[0].adopted = 1;
+  p.launches[0].flags = launch_record::adopted;
   p.kernels[1].begin = p.kernels[1].end = lost_time;
   p.device = detail::sum_records(p);
   p.device.complete = true;

@@ -117,6 +117,8 @@ inline void range_columns(cell_sink& cells, report_input const& input, range_row
   device("peak_bytes", row.peak_bytes);
   device("graph_kernels", total.graph_kernels);
   device("graph_kernel_ns", total.graph_kernel_ns);
+  device("adopted_kernels", total.adopted_kernels);
+  device("adopted_ns", total.adopted_ns);
   cells.number("flops", row.flops);
   cells.number("bytes", row.bytes);
   cells.number("tokens", row.tokens);
