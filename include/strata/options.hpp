@@ -51,6 +51,9 @@ struct options {
   /// it, or other threads that call the driver. Requires: no other thread makes or destroys CUDA
   /// graphs when it comes, as at the start of a session.
   bool attach_in_window = false;
+  /// Device work of threads that are in no range belongs to the innermost range of the thread that
+  /// drives the steps; `adopt=off`: to none.
+  bool adopt = true;
   vec<std::string> only;  ///< patterns (`*`, `?`) of range names: these and what is below them
   bool synchronize =
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons

@@ -261,7 +261,7 @@ struct counted_work {
   std::uint32_t node;
   std::uint32_t pass;      ///< of the counting, from 0
   std::uint32_t launches;  ///< of kernels and graphs, copies and fills
-  std::uint32_t foreign;   ///< by other threads while this range was counted
+  std::uint32_t foreign;   ///< by other threads, counted with this range and timed elsewhere
   std::uint64_t what;      ///< hash of the kernels' names, in any order
   std::uint64_t shapes;    ///< hash of the names with their grids and blocks
   double threads;          ///< of the kernels whose launch parameters are known

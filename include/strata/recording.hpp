@@ -325,7 +325,7 @@ class recording_check {
     check_sums(sums_of.by_family, families);
     each(sums_of.nodes, [&](device_work const& w) {
       good(is_sum(w.launch_ns) && is_sum(w.kernel_ns) && is_sum(w.copy_ns) &&
-           is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns));
+           is_sum(w.synchronization_ns) && is_sum(w.graph_kernel_ns) && is_sum(w.adopted_ns));
     });
     each(sums_of.family_of_node, [&](std::uint32_t family) { good(family < families); });
     each(sums_of.kernels, [&](kernel_sums const& k) {

@@ -452,6 +452,25 @@ TEST_CASE("too many open spans are counted") {
   CHECK(p.losses.spans_left_open == most);
 }
 
+TEST_CASE("a thread in an NVTX range of its own keeps it; in none its work is adopted") {
+  no_tool const none;
+  traced s("nvtx=in");
+  STRATA_STEP();
+  program().push("backward");
+  std::thread([] {
+    launch();
+    program().push("gradient");
+    launch();
+    program().pop();
+  }).join();
+  program().pop();
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(row(p, "backward").self.adopted_kernels == 1);
+  CHECK(row(p, "gradient").self.kernels == 1);
+  CHECK(row(p, "").total.adopted_kernels == 1);
+}
+
 TEST_CASE("threads push and pop at once") {
   no_tool const none;
   traced s("nvtx=in");

@@ -31,9 +31,10 @@ namespace {
 // ---- what a row shows ----
 
 constexpr char const* field_names[] = {
-    "calls",     "launches",    "kernels",   "kernel_ns", "copies",        "copy_ns",
-    "to_device", "to_host",     "on_device", "set_bytes", "waits",         "wait_ns",
-    "allocated", "allocations", "released",  "releases",  "graph_kernels", "graph_kernel_ns"};
+    "calls",    "launches",      "kernels",         "kernel_ns",       "copies",
+    "copy_ns",  "to_device",     "to_host",         "on_device",       "set_bytes",
+    "waits",    "wait_ns",       "allocated",       "allocations",     "released",
+    "releases", "graph_kernels", "graph_kernel_ns", "adopted_kernels", "adopted_ns"};
 enum field : unsigned {
   calls,
   launches,
@@ -53,6 +54,8 @@ enum field : unsigned {
   releases,
   graph_kernels,
   graph_kernel_ns,
+  adopted_kernels,
+  adopted_ns,
   fields
 };
 static_assert(std::size(field_names) == fields, "each field has its name");
@@ -78,7 +81,9 @@ values shown_by(strata::range_row const& row) {
           w.released_bytes,
           w.releases,
           w.graph_kernels,
-          ns(w.graph_kernel_ns)};
+          ns(w.graph_kernel_ns),
+          w.adopted_kernels,
+          ns(w.adopted_ns)};
 }
 
 /// The name of the kernels that are launched "at" a place, or captured "in" it. Few, since they are
@@ -95,6 +100,7 @@ enum traced_kind : unsigned { has_kernels = 1, has_copies = 2, has_memory = 4, h
 struct wishes {
   std::uint32_t skip = 0, warmup = 0, active = 0, repeat = 1;
   unsigned traced = 15;
+  bool adopt = true;
 
   enum class phase { skip, warmup, active };
   bool has_windows() const { return active != 0; }
@@ -131,6 +137,8 @@ struct shape {
 /// of them changes while they wait.
 struct model {
   bool listening = false, recording = false, window = false, times_lost = false;
+  bool has_steps = false;     // the first thread has begun one in this session
+  bool adopting = false;      // the call is of a thread in no range, and of the first one's range
   std::uint32_t session = 0;  // number
   std::uint64_t changes = 0;  // of the first three
   wishes wanted;
@@ -168,6 +176,10 @@ struct model {
     bool const has_time = kind != has_memory;
     if (has_time && times_lost) lose("timestamps_lost", times);
     if (!has_time || !times_lost) add(path, time, ns * times);
+    if (adopting && (kind == has_kernels || kind == has_copies)) {
+      if (kind == has_kernels) add(path, adopted_kernels, times);
+      if (!times_lost) add(path, adopted_ns, ns * times);
+    }
     std::lock_guard<std::mutex> const lock(mutex);
     now.records += times;
   }
@@ -185,7 +197,11 @@ class actor {
   void call();
   void calls_elsewhere(std::uint32_t count);
   std::uint32_t below(std::uint32_t end) { return random_() % end; }
-  std::string path() const { return open_.empty() ? std::string() : open_.back().path; }
+  /// The range that calls of now belong to.
+  std::string path() const {
+    bool const in_none = open_.empty() || (is_elsewhere_ && !model_.adopting);
+    return in_none ? std::string() : open_.back().path;
+  }
   /// The session ends in this thread, or in another one.
   void cut();
   void count_open();
@@ -233,6 +249,7 @@ class actor {
   void many();
   void launch(bool into_capture);
   void launch_and_change();
+  void call_in_another_thread();
   void end_capture();
   graph* find(bool executable);
   void change_graphs();
@@ -249,6 +266,7 @@ class actor {
   std::vector<graph> graphs_;
   std::vector<node> captured_;
   bool capturing_ = false;
+  bool is_elsewhere_ = false;
   unsigned calls_under_way_ = 0;
   std::uint64_t serial_ = 0;
   unsigned done_ = 0;
@@ -445,7 +463,8 @@ void actor::call() {
       (void)fake_memset(bytes, stream(), ns);
       return;
     case 6:
-      if (all_.how.changes_within_calls && calls_under_way_ < 2) return launch_and_change();
+      if (all_.how.changes_within_calls && calls_under_way_ < 2 && !is_elsewhere_)
+        return launch_and_change();
       return launch(false);
     default:
       return launch(capturing_ && below(2) == 0);
@@ -492,6 +511,17 @@ void actor::launch_and_change() {
     ++unsure[kernels];
     unsure[kernel_ns] += 5;
   }
+}
+
+/// By a thread that is in no range, while this one waits. Which range the first thread is in is
+/// known only if it is the only other one.
+void actor::call_in_another_thread() {
+  if (all_.how.threads != 1 || capturing_ || calls_under_way_ != 0) return call();
+  say("in another thread:");
+  is_elsewhere_ = true;
+  model_.adopting = model_.has_steps && model_.wanted.adopt && !open_.empty();
+  std::thread([this] { call(); }).join();
+  is_elsewhere_ = model_.adopting = false;
 }
 
 // ---- graphs ----
@@ -611,7 +641,7 @@ void actor::operation() {
     all_.meet(number_);
   }
   auto const index = static_cast<std::int64_t>(below(2));
-  switch (open_.size() < 3 ? below(14) : 6 + below(8)) {  // a small tree is soon compared
+  switch (open_.size() < 3 ? below(15) : 6 + below(9)) {  // a small tree is soon compared
     case 0: {
       STRATA_RANGE("a");
       in_model const beside(*this, "a");
@@ -660,6 +690,8 @@ void actor::operation() {
     case 8:
       for (std::uint32_t i = below(8); i-- > 0;) call();
       return;
+    case 9:
+      return call_in_another_thread();
     default:
       return call();
   }
@@ -750,6 +782,8 @@ void program::start() {
     }
     if (below(2) == 0) text += ",attach=window";
   }
+  w.adopt = how.threads == 1 && below(4) != 0;
+  if (!w.adopt) text += ",adopt=off";
   bool const small = below(3) == 0;
   if (small) text += ",log=1,buffers=16";
   constexpr std::int64_t hour = 3'600'000'000'000;
@@ -761,6 +795,7 @@ void program::start() {
   in.now = {};
   in.now.limits_cut = small;
   in.listening = true;
+  in.has_steps = false;
   ++in.session;
   steps_begun_ = 0;
   step_counts_ = false;
@@ -793,6 +828,7 @@ void program::begin_or_end_step() {
   say("a step begins");
   step_.emplace();
   step_counts_ = in.listening;
+  in.has_steps = in.has_steps || step_counts_;
   if (!step_counts_ || !in.wanted.has_windows()) return;
   wishes::phase const phase = in.wanted.of(steps_begun_++);
   if (phase != wishes::phase::skip) in.set(phase == wishes::phase::active, true);

@@ -208,6 +208,34 @@ TEST_CASE("device work: launches, kernels, copies, waits") {
   CHECK(root.gpu_busy_ns == 46 + 30);
 }
 
+TEST_CASE("work of threads in no range is told apart, and within the span of its range") {
+  sample::maker make;
+  auto const step = make.node(0, "step");
+  auto const backward = make.node(step, "backward");
+  make.made.steps.push_back({0, 100, 0, 0});
+  make.call(step, 0, 60);
+  make.call(backward, 10, 50);
+  auto const own = make.launch(backward, 11, 12);
+  make.kernel(own, 13, 18);
+  auto const other = make.launch(backward, 20, 22, api_kind::launch, 1);
+  auto const copied = make.launch(backward, 22, 23, api_kind::copy, 1);
+  make.kernel(other, 30, 70).adopted = 1;
+  make.copy(copied, 70, 77, 8, copy_kind::device_to_host).adopted = 1;
+  for (std::size_t i : {1u, 2u}) make.made.launches[i].flags = strata::launch_record::adopted;
+  call_tree const tree(make.made);
+  strata::device_work const& work = row_at(tree, "step/backward").self;
+  CHECK(work.kernels == 2);
+  CHECK(work.kernel_ns == 45);
+  CHECK(work.adopted_kernels == 1);
+  CHECK(work.adopted_ns == 47);
+  CHECK(row_at(tree, "step").self.adopted_kernels == 0);
+  CHECK(row_at(tree, "step").total.adopted_kernels == 1);
+  CHECK(tree.rows()[0].total.adopted_ns == 47);
+  CHECK(row_at(tree, "step/backward").span_ns == 67);
+  CHECK(row_at(tree, "step").span_ns == 77);
+  CHECK(row_at(tree, "step").step_share == 1.0);
+}
+
 TEST_CASE("a launch into a capturing stream has no work of its own") {
   sample::maker make;
   auto const capture = make.node(0, "capture");

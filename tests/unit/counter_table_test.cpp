@@ -294,7 +294,7 @@ TEST_CASE("counting steps with other work are told from those with the same") {
   s.counted().work[0].foreign = 1;
   s.counted().origins.clear();
   CHECK(counted(s.made).note("step/block[0]/mlp", "hbm_bytes") ==
-        "1 launch of other threads counted with it");
+        "1 launch of other threads counted with it, timed elsewhere");
 }
 
 TEST_CASE("a range that launched in some of the counting steps only is inconsistent") {

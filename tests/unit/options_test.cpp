@@ -116,6 +116,13 @@ TEST_CASE("when CUPTI comes") {
   CHECK(bad("attach=late") == "STRATA: \"attach=late\" is ignored: attach takes start or window.");
 }
 
+TEST_CASE("whether ranges adopt work") {
+  CHECK(good("trace").adopt);
+  CHECK_FALSE(good("adopt=off").adopt);
+  CHECK(good("adopt=off,adopt").adopt);
+  CHECK(bad("adopt=some") == "STRATA: \"adopt=some\" is ignored: adopt takes 1 or 0.");
+}
+
 TEST_CASE("on, off and host") {
   CHECK(good("1").enabled);
   CHECK(good("on").enabled);

@@ -113,3 +113,30 @@ TEST_CASE("launches of other threads are counted apart; a discarded pass leaves 
   f.work.forget_from(0);
   CHECK(f.work.passes().empty());
 }
+
+TEST_CASE("another thread's launch is foreign where it is timed in another range") {
+  fixture f;
+  call const a("cuLaunchKernel", "a", 8, 32);
+  detail::thread_recorder other{f.state};
+  f.work.begin(0, &f.own);
+  std::uint32_t const here = [&] {
+    detail::range_token const open = f.own.begin(nullptr, "here", no_index, nullptr, false);
+    f.own.drive_steps();
+    f.work.enter(f.own.node());
+    detail::thread_recorder::current() = &other;
+    f.work.add(api_kind::launch, a.data);  // in no range
+    detail::range_token const own = other.begin(nullptr, "own", no_index, nullptr, false);
+    f.work.add(api_kind::launch, a.data);
+    own.owner->end(own);
+    detail::thread_recorder::current() = &f.own;
+    std::uint32_t const node = f.own.node();
+    open.owner->end(open);
+    return node;
+  }();
+  f.work.end(true);
+  REQUIRE(f.work.passes().size() == 1);
+  CHECK(f.work.passes()[0].node == here);
+  CHECK(f.work.passes()[0].launches == 1);
+  CHECK(f.work.passes()[0].threads == 8 * 32);
+  CHECK(f.work.passes()[0].foreign == 1);
+}

@@ -57,6 +57,9 @@ profile whole_sample() {
   p.migrations.push_back({1, 2, 4096, 0, migration_kind::to_device, {}});
   p.migrations.push_back({5, 5, 1, migration_record::no_device, migration_kind::cpu_fault, {}});
   p.kernels[0].captured_by = node;
+  p.kernels[0].registers = 255;
+  p.kernels[0].adopted = p.copies[0].adopted = 1;
+  p.launches[0].flags = launch_record::adopted;
   p.kernels[1].begin = p.kernels[1].end = lost_time;
   p.device = detail::sum_records(p);
   p.device.complete = true;

@@ -322,6 +322,7 @@ class sample_maker {
                                 0,
                                 copy_kind::host_to_device,
                                 0,
+                                0,
                                 {}});
     free_ = now_ + 4400;
     now_ += 3300;

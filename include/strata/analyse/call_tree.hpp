@@ -42,7 +42,7 @@ class launch_index {
     if (is_dense_) positions_.resize(ids, none);
     for (std::size_t i = 0; i < source.launches.size(); ++i) {
       launch_record const& each = source.launches[i];
-      if (each.flags != 0) continue;
+      if (!each.causes_work()) continue;
       auto const position = static_cast<std::uint32_t>(i);
       if (is_dense_) {
         positions_[each.correlation - first_] = position;
@@ -103,11 +103,10 @@ class captured_calls {
  public:
   explicit captured_calls(profile const& source) {
     for (launch_record const& launch : source.launches)
-      if (launch.flags == launch_record::in_capture && is_work(launch.kind))
-        captured_.push_back(moment_of(launch));
+      if (launch.only_captured() && is_work(launch.kind)) captured_.push_back(moment_of(launch));
     if (captured_.empty()) return;
     for (launch_record const& launch : source.launches)
-      if (launch.flags == 0 && is_work(launch.kind)) worked_.push_back(moment_of(launch));
+      if (launch.causes_work() && is_work(launch.kind)) worked_.push_back(moment_of(launch));
     captured_.sort();
     worked_.sort();
   }
@@ -286,7 +285,7 @@ class call_tree_builder {
     std::uint64_t all = 0;
     std::uint64_t in_steps = 0;
     for (launch_record const& each : source_.launches) {
-      if (!source_.has_steps || each.flags != 0 || !is_work(each.kind)) continue;
+      if (!source_.has_steps || !each.causes_work() || !is_work(each.kind)) continue;
       ++all;
       if (each.step != no_step) ++in_steps;
     }
@@ -368,6 +367,12 @@ class call_tree_builder {
     return ends;
   }
 
+  /// The thread of the range that a launch belongs to: one thread drives the steps.
+  std::uint32_t range_thread(launch_record const& launch) const noexcept {
+    bool const adopted = (launch.flags & launch_record::adopted) != 0 && !source_.steps.empty();
+    return adopted ? source_.steps.back().thread : launch.thread;
+  }
+
   void sum_spans() {
     if (!source_.has_whole_timeline()) return;
     span_sweep sweep(layout_);
@@ -378,7 +383,7 @@ class call_tree_builder {
     vec<std::int64_t> const ends = work_ends();
     for (std::size_t i = 0; i < ends.size(); ++i)
       if (ends[i] != lost_time)
-        sweep.add_launch(source_.launches[i].thread, source_.launches[i].begin, ends[i]);
+        sweep.add_launch(range_thread(source_.launches[i]), source_.launches[i].begin, ends[i]);
     sweep.run([this](std::uint32_t row, std::int64_t span) {
       rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
     });
@@ -403,6 +408,8 @@ class call_tree_builder {
     to.allocated_bytes += from.allocated_bytes;
     to.releases += from.releases;
     to.released_bytes += from.released_bytes;
+    to.adopted_kernels += from.adopted_kernels;
+    to.adopted_ns = add_saturated(to.adopted_ns, from.adopted_ns);
   }
 
   void add_migrations() {

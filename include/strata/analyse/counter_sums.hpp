@@ -308,7 +308,7 @@ class pass_agreement {
       if (foreign != 0) {
         add_part(said,
                  sentence() << foreign << (foreign == 1 ? " launch" : " launches")
-                            << " of other threads counted with it",
+                            << " of other threads counted with it, timed elsewhere",
                  "; ");
       }
       return said;

@@ -217,6 +217,10 @@ class device_summing {
     device_work& work = of(kernel.node);
     ++work.kernels;
     work.kernel_ns = add_saturated(work.kernel_ns, duration);
+    if (kernel.adopted != 0) {
+      ++work.adopted_kernels;
+      work.adopted_ns = add_saturated(work.adopted_ns, duration);
+    }
     add_busy(kernel.node, kernel.begin, kernel.end, kernel.device);
     if (!captured) return;
     graph_kernel_sums& sums = to_->graph_kernels[graph];
@@ -228,7 +232,9 @@ class device_summing {
     make_room_for_busy(copy.begin, copy.end, copy.device);
     device_work& work = of(copy.node);
     ++work.copies;
-    work.copy_ns = add_saturated(work.copy_ns, elapsed(copy.begin, copy.end));
+    std::int64_t const duration = elapsed(copy.begin, copy.end);
+    work.copy_ns = add_saturated(work.copy_ns, duration);
+    if (copy.adopted != 0) work.adopted_ns = add_saturated(work.adopted_ns, duration);
     bytes_of(work, copy.kind) += copy.bytes;
     add_busy(copy.node, copy.begin, copy.end, copy.device);
   }

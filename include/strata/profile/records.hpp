@@ -99,7 +99,7 @@ struct launch_record {
   std::uint32_t step;
   std::uint16_t thread;
   api_kind kind;
-  std::uint8_t flags;  ///< in_capture, in_warmup, outside_window, or 0
+  std::uint8_t flags;  ///< in_capture, in_warmup, outside_window, adopted, or 0
 
   /// A stream was capturing a graph and no work followed from this call.
   static constexpr std::uint8_t in_capture = 1;
@@ -107,8 +107,14 @@ struct launch_record {
   static constexpr std::uint8_t in_warmup = 2;
   /// Made while nothing was recorded, as between two windows: it and its work are left out.
   static constexpr std::uint8_t outside_window = 4;
+  /// Made by a thread in no range: `node` is the range that the thread which drives the steps was
+  /// in.
+  static constexpr std::uint8_t adopted = 8;
 
   bool is_left_out() const noexcept { return (flags & (in_warmup | outside_window)) != 0; }
+  /// Whether it is in the profile, and work may follow from it.
+  bool causes_work() const noexcept { return (flags & ~adopted) == 0; }
+  bool only_captured() const noexcept { return (flags & ~adopted) == in_capture; }
 };
 
 /// One kernel on the device.
@@ -126,7 +132,8 @@ struct kernel_record {
   std::uint32_t grid_x;
   std::uint16_t grid_y, grid_z;
   std::uint16_t block_x, block_y, block_z;
-  std::uint16_t registers;  ///< a thread
+  std::uint8_t registers;  ///< a thread
+  std::uint8_t adopted;    ///< 1: a thread in no range launched it
   std::uint32_t dynamic_shared_bytes;
   std::uint16_t static_shared_bytes;
   std::uint16_t device;
@@ -158,7 +165,8 @@ struct copy_record {
   std::uint16_t device;
   copy_kind kind;
   std::uint8_t pageable;  ///< 1: from or to memory of the host that is not pinned
-  std::uint8_t reserved[4];
+  std::uint8_t adopted;   ///< 1: a thread in no range launched it
+  std::uint8_t reserved[3];
 };
 
 /// Where memory is, and who may use it.

@@ -162,6 +162,9 @@ struct device_work {
   /// launching range and all above it have them in `kernels`, so a total leaves them out there.
   std::uint64_t graph_kernels = 0;
   std::int64_t graph_kernel_ns = 0;
+  /// Of `kernels`, those that threads in no range launched.
+  std::uint64_t adopted_kernels = 0;
+  std::int64_t adopted_ns = 0;  ///< of these kernels, and of copies by such threads
 };
 
 /// All launches of one kernel by one range.

@@ -125,6 +125,8 @@ inline void range_columns(cell_sink& cells, report_input const& input, range_row
   managed("migrated_bytes_d2h", row.migrated_to_host_bytes);
   managed("gpu_page_faults", row.gpu_page_faults);
   managed("migration_ns", row.migration_ns);
+  device("adopted_kernels", total.adopted_kernels);
+  device("adopted_ns", total.adopted_ns);
   cells.number("flops", row.flops);
   cells.number("bytes", row.bytes);
   cells.number("tokens", row.tokens);

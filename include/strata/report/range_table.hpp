@@ -27,7 +27,7 @@ inline double share_outside(report_input const& input) noexcept {
   std::uint64_t all = 0;
   std::uint64_t in_steps = 0;
   for (launch_record const& each : input.source.launches) {
-    if (each.node != root_node || !is_work(each.kind) || each.flags != 0) continue;
+    if (each.node != root_node || !is_work(each.kind) || !each.causes_work()) continue;
     ++all;
     if (each.step != no_step) ++in_steps;
   }

@@ -85,6 +85,9 @@ class options_reader {
       {"attach", "=start|window",
        "when CUPTI is in the process: from the start, or in windows only, where it may go",
        "start"},
+      {"adopt", "=on|off",
+       "GPU work of threads in no range belongs to the range of the thread that drives the steps",
+       "on"},
       {"only", "=NAME+...", "rows for these ranges and what is below them", ""},
       {"counters", "=hbm+l1+...", "hardware counters of the GPU, in the steps after the timed ones",
        ""},
@@ -131,7 +134,7 @@ class options_reader {
   static constexpr flag_row flags[] = {
       {"sync", &options::synchronize}, {"verbose", &options::verbose},
       {"strict", &options::strict},    {"list-metrics", &options::list_metrics},
-      {"help", &options::help},
+      {"help", &options::help},        {"adopt", &options::adopt},
   };
   static constexpr flag_row all_formats[] = {
       {"table", &options::table},         {"csv", &options::csv},

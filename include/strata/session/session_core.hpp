@@ -241,6 +241,7 @@ class session_core {
 
   void open_collectors(detail::recorder& recorder) {
     cpu_counters_.emplace();
+    recorder.state().adopts.store(options_.adopt, memory_order_relaxed);
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
       keep(cpu_counters_->open(options_.cpu_counters, problems_));

@@ -306,7 +306,7 @@ class timeline_stream final : public running_trace {
   /// Returns: until when nothing of the host waits.
   std::int64_t first_to_wait(std::int64_t until, std::int64_t old) {
     launches().stream(false, [&](launch_record const& call, std::uint32_t arrows) {
-      bool const waits = is_work(call.kind) && call.end > old && call.flags == 0 &&
+      bool const waits = is_work(call.kind) && call.end > old && call.causes_work() &&
                          !work_queue::causes_one(call) &&
                          (arrows == 0 || call.kind == api_kind::graph_launch);
       if (waits && call.begin < until) until = call.begin;
@@ -320,7 +320,7 @@ class timeline_stream final : public running_trace {
       if (call.end > until) return false;
       if (call.is_left_out()) return true;
       if (arrows == 0 && !last && work_queue::causes_one(call)) arrows = 1;
-      if (arrows != 0) call.flags = 0;
+      if (arrows != 0) call.flags &= launch_record::adopted;
       to_ns(call.begin, call.end);
       made_.launches.push_back(call);
       arrows_.push_back(arrows);

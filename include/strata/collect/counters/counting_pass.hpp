@@ -124,11 +124,12 @@ class pass_fingerprint {
     return counted_ != nullptr && thread_recorder::current() == counted_;
   }
 
-  /// One call into the driver, by whichever thread.
+  /// One call into the driver, by whichever thread. That of another thread is foreign where the
+  /// timed steps have its work in another range than the one that counts it.
   void add(api_kind kind, cupti::api_data const& call) {
     if (counted_ == nullptr || !is_work(kind)) return;
     counted_work& range = of(node());
-    if (!is_counted_thread()) {
+    if (!is_counted_thread() && timed_node() != range.node) {
       ++range.foreign;
       return;
     }
@@ -157,6 +158,12 @@ class pass_fingerprint {
   vec<counted_work> const& passes() const noexcept { return done_; }
 
  private:
+  /// The range that the timed steps have work of the calling thread in.
+  static std::uint32_t timed_node() noexcept {
+    thread_recorder* const own = recorder::instance().of_this_thread();
+    return own == nullptr ? root_node : own->work_node();
+  }
+
   counted_work& of(std::uint32_t node) {
     counted_work& made = ranges_[node];
     made.node = node;

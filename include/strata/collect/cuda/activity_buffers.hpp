@@ -189,10 +189,12 @@ class activity_buffers {
     return {};
   }
 
-  /// Before CUPTI goes: from now on its clock is not read.
-  void set_attached(bool on) noexcept {
+  /// Before CUPTI goes: from now on its clock is not read. Returns: what held before.
+  bool set_attached(bool on) noexcept {
     system_lock const lock(asking_);
+    bool const before = attached_;
     attached_ = on;
+    return before;
   }
   /// CUPTI is gone from the process, in the call of this correlation id: the next window attaches
   /// again.

@@ -299,6 +299,7 @@ class activity_store {
     each.node = by.node;
     if (newest_ == 0 || each.correlation - newest_ < 0x80000000u) newest_ = each.correlation;
     note_capture(each, by.begin);
+    if ((by.flags & launch_record::adopted) != 0) note_adopted(each);
     return by.is_left_out() ? call::left_out : call::known;
   }
   void note_capture(traced_kernel& kernel, std::int64_t launched) const noexcept {
@@ -308,6 +309,10 @@ class activity_store {
   }
   template <class Record>
   static void note_capture(Record const&, std::int64_t) noexcept {}
+  static void note_adopted(traced_kernel& kernel) noexcept { kernel.adopted = 1; }
+  static void note_adopted(strata::copy_record& copy) noexcept { copy.adopted = 1; }
+  template <class Record>
+  static void note_adopted(Record const&) noexcept {}
 
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
@@ -440,7 +445,7 @@ class activity_store {
     to.block_x = narrow<std::uint16_t>(from.block_x);
     to.block_y = narrow<std::uint16_t>(from.block_y);
     to.block_z = narrow<std::uint16_t>(from.block_z);
-    to.registers = from.registers_per_thread;
+    to.registers = narrow<std::uint8_t>(from.registers_per_thread);
     to.dynamic_shared_bytes = static_cast<std::uint32_t>(from.dynamic_shared_memory_bytes);
     to.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
     to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});

@@ -180,9 +180,9 @@ class cupti_client {
     bool const is_place = of_graph || call.site == cupti::api_site::exit;
     hold leaving = hold::leaving;
     if (is_place && may_let_go() && hold_.compare_exchange_strong(leaving, hold::going)) {
-      buffers_.set_attached(false);
+      bool const attached = buffers_.set_attached(false);
       bool const gone = !is_in_use() && library_->api.finalize() == cupti::result::success;
-      buffers_.set_attached(!gone);
+      (void)buffers_.set_attached(attached && !gone);
       gone ? buffers_.detach(call.correlation_id) : stay();
       hold_.store(gone ? hold::none : hold::subscribed);
     }

@@ -431,7 +431,7 @@ class work_queue {
   }
   /// Whether one piece of work follows from a call.
   static bool causes_one(launch_record const& call) noexcept {
-    return call.kind == api_kind::launch && call.flags == 0;
+    return call.kind == api_kind::launch && call.causes_work();
   }
 
  private:

@@ -210,6 +210,34 @@ class child_memo {
   key_numbers<node_key> known_{key_numbers<node_key>::most_remembered};
 };
 
+/// Where a thread is in the tree of ranges: the node of its innermost open range, and the term of
+/// the node table in which the node has that number.
+/// Threads: the owner, except where a function says otherwise. Cost: a store for each range's begin
+/// and end.
+class thread_place {
+ public:
+  std::uint32_t node() const noexcept { return node_.load(memory_order_relaxed); }
+  void enter(std::uint32_t node) noexcept { node_.store(node, memory_order_relaxed); }
+
+  /// Threads: any.
+  std::uint64_t term() const noexcept { return term_.load(memory_order_relaxed); }
+  /// The nodes that the thread enters from now on are of this term. Until then it is in none, so
+  /// that no thread takes a node of the former term for one of this.
+  void begin_term(std::uint64_t term) noexcept {
+    enter(root_node);
+    term_.store(term, memory_order_release);
+  }
+
+  /// Threads: any. The node, if its number is of this term; else the root.
+  std::uint32_t seen_at(std::uint64_t term) const noexcept {
+    return term_.load(memory_order_acquire) == term ? node() : root_node;
+  }
+
+ private:
+  atomic<std::uint32_t> node_{root_node};
+  atomic<std::uint64_t> term_{0};
+};
+
 /// Who is given the node that a thread is in, whenever that changes. Threads: the thread itself,
 /// except where a function says otherwise.
 class place_observers {

@@ -9,6 +9,7 @@
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/record_log.hpp>
+#include <strata/collect/host/recorder_state.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -63,6 +64,7 @@ class recorder {
     steps_begun_.store(0, memory_order_relaxed);
     steps_elsewhere_.store(0, memory_order_relaxed);
     state_.step.store(no_step, memory_order_relaxed);
+    state_.of_steps.store(nullptr, memory_order_relaxed);
     return forget_records(log_bytes);
   }
 
@@ -215,7 +217,7 @@ class recorder {
     for (thread_recorder* const t : threads_) t->copy_to(to, session(), last);
     auto const add_launch = [&to](launch_record launch, bool worked, bool kept) {
       if (launch.is_left_out()) return;
-      if (worked) launch.flags = 0;
+      if (worked) launch.flags &= launch_record::adopted;
       if (kept) to.launches.push_back(launch);
     };
     last ? state_.launches.drain(add_launch) : state_.launches.for_each(add_launch);
@@ -276,6 +278,7 @@ class recorder {
       return false;
     }
     std::uint32_t const step = steps_begun_.fetch_add(1, memory_order_relaxed);
+    if (thread_recorder* const own = of_this_thread()) own->drive_steps();
     if (hooks_.begin != nullptr) hooks_.begin(hooks_.context, step);
     state_.step.store(step, memory_order_relaxed);
     step_begin_ = state_.clock.now();

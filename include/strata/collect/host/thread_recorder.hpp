@@ -12,6 +12,7 @@
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
 #include <strata/collect/host/record_log.hpp>
+#include <strata/collect/host/recorder_state.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 
@@ -23,33 +24,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-/// What the threads' recorders have in common.
-struct recorder_state {
-  tick_source clock;
-  name_table names{name_table::long_texts::cut};
-  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
-  std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
-  memory_budget budget;
-  launch_table launches{budget};
-  atomic<std::uint32_t> session{0};    // that records now, 0 while none does
-  atomic<std::uint32_t> forgotten{0};  // whose records nobody needs any more
-  atomic<std::uint32_t> step{no_step};
-  atomic<bool> warming{false};  // calls into the driver are followed but not reported
-  atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
-  atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{nullptr};  // NVTX
-  atomic<void (*)() noexcept> forward_end{nullptr};
-  atomic<std::uint64_t> ended_elsewhere{0};
-  atomic<std::uint64_t> pops_without_push{0};
-  atomic<std::uint64_t> too_many_open{0};
-  atomic<std::uint64_t> unrecorded{0};  // for want of memory
-  // Ranges that leave a full log before they are streamed to a file.
-  atomic<bool> streaming{false};
-  memory_budget stream_budget;
-  atomic<std::uint64_t> stream_dropped{0};
-
-  span_log spans{clock, names, budget, session, step};
-};
 
 /// What one thread records: the ranges that are open, and the logs of those that ended.
 /// Threads: the owner, except where a function says otherwise.
@@ -79,6 +53,8 @@ class thread_recorder : public range_owner {
   }
   void leave() noexcept {
     observers_.clear();
+    thread_place const* own = &place_;
+    shared_->of_steps.compare_exchange_strong(own, nullptr);
     owned_.store(false, memory_order_relaxed);
   }
   bool owned() const noexcept { return owned_.load(memory_order_relaxed); }
@@ -105,7 +81,7 @@ class thread_recorder : public range_owner {
     std::uint32_t number = known_number(name, cached);
     if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
-    f.node = children_.find({depth == 0 ? root_node : frames_[depth - 1].node, number, index});
+    f.node = children_.find({place_.node(), number, index});
     f.index = index;
     f.name = number;
     f.session = session;
@@ -116,6 +92,7 @@ class thread_recorder : public range_owner {
     if (STRATA_DETAIL_UNLIKELY(attributes != nullptr) && session != 0)
       f.attribute = log(*attributes, f.node);
     depth_.store(depth + 1, memory_order_relaxed);
+    place_.enter(f.node);
     if (STRATA_DETAIL_UNLIKELY(is_observed() ||
                                shared_->forward_begin.load(memory_order_relaxed) != nullptr))
       after_begin(name, f);
@@ -136,6 +113,7 @@ class thread_recorder : public range_owner {
     base_ = depth + 1;
     bases_.fetch_add(1, memory_order_relaxed);
     depth_.store(depth + 1, memory_order_relaxed);
+    place_.enter(node);
     report_place();
     return {this, depth + 1, serial_};
   }
@@ -194,8 +172,20 @@ class thread_recorder : public range_owner {
       within const guard(within_);
       renew_places();
     }
-    std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    return depth == 0 || is_of_before() ? root_node : frames_[depth - 1].node;
+    return is_of_before() ? root_node : place_.node();
+  }
+  /// The range that the thread's work on the device belongs to: where it is in none, the range of
+  /// the thread that drives the steps.
+  std::uint32_t work_node() noexcept {
+    std::uint32_t const own = node();
+    return own == root_node ? shared_->node_of_steps() : own;
+  }
+
+  /// The thread drives the steps from now on: it adopts work of threads that are in no range.
+  void drive_steps() noexcept {
+    if (!shared_->adopts.load(memory_order_relaxed)) return;
+    (void)node();  // the open ranges have their places in this session
+    shared_->of_steps.store(&place_, memory_order_release);
   }
 
   bool is_observed() const noexcept { return observers_.any(); }
@@ -247,7 +237,9 @@ class thread_recorder : public range_owner {
 
   /// Keeps one call into the driver; the range and the step are filled in here.
   bool add_launch(launch_record launch) noexcept {
-    launch.node = node();
+    std::uint32_t const own = node();
+    launch.node = own == root_node ? shared_->node_of_steps() : own;
+    if (launch.node != own) launch.flags |= launch_record::adopted;
     launch.step = shared_->step.load(memory_order_relaxed);
     launch.thread = static_cast<std::uint16_t>(ordinal_ < 0xffff ? ordinal_ : 0xffff);
     return shared_->launches.add(launch);
@@ -335,6 +327,7 @@ class thread_recorder : public range_owner {
     std::uint32_t const depth = depth_.load(memory_order_relaxed) - 1;
     frame const& f = frames_[depth];
     depth_.store(depth, memory_order_relaxed);
+    place_.enter(depth == 0 ? root_node : frames_[depth - 1].node);
     if (STRATA_DETAIL_UNLIKELY(f.forwarded || is_observed())) after_end(f);
     if (STRATA_DETAIL_UNLIKELY(depth + 1 == base_)) return leave_inherited(f);
     if (f.session == 0 || f.session != shared_->session.load(memory_order_relaxed)) return;
@@ -466,29 +459,30 @@ class thread_recorder : public range_owner {
   }
 
   /// Whether a session has ended, or the nodes were given up, since the thread's last call.
-  bool is_of_before() const noexcept {
-    return term_.load(memory_order_relaxed) != shared_->nodes.term();
-  }
+  bool is_of_before() const noexcept { return place_.term() != shared_->nodes.term(); }
   /// Where a session has ended, nobody saw the pops of its pushes: they end now, and so does what
   /// is within them. Where the nodes were given up, the open ranges get new ones; what is below an
   /// inherited place counts below the root.
   STRATA_DETAIL_COLD void renew_places() noexcept {
     std::uint64_t const now = shared_->nodes.term();
-    std::uint64_t const changed = now ^ term_.load(memory_order_relaxed);
-    term_.store(now, memory_order_relaxed);
+    std::uint64_t const changed = now ^ place_.term();
+    place_.begin_term(now);
     if (changed >> 32 != 0) {
       std::uint32_t first = 0;
       while (first < depth_.load(memory_order_relaxed) && !frames_[first].pushed) ++first;
       while (depth_.load(memory_order_relaxed) > first) close_top(0);
       pushes_refused_.store(0, memory_order_relaxed);
     }
-    if (static_cast<std::uint32_t>(changed) == 0) return;
-    children_.clear();
+    bool const has_new_nodes = static_cast<std::uint32_t>(changed) != 0;
+    if (has_new_nodes) children_.clear();
     std::uint32_t parent = root_node;
     for (std::uint32_t i = 0; i < depth_.load(memory_order_relaxed); ++i) {
       frame& f = frames_[i];
-      parent = f.node = f.name == 0 ? root_node : children_.find({parent, f.name, f.index});
+      if (has_new_nodes)
+        f.node = f.name == 0 ? root_node : children_.find({parent, f.name, f.index});
+      parent = f.node;
     }
+    place_.enter(parent);
   }
 
   STRATA_DETAIL_COLD std::uint32_t log(range_attributes const& attributes,
@@ -549,6 +543,7 @@ class thread_recorder : public range_owner {
   place_observers observers_;
   recorder_state* shared_;
   bool volatile within_ = false;
+  thread_place place_;
   atomic<std::uint32_t> depth_{0};
   atomic<std::uint32_t> pushes_refused_{0};
   atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
@@ -558,7 +553,6 @@ class thread_recorder : public range_owner {
   frame* frames_ = nullptr;
   std::uint32_t session_ = 0;
   std::uint32_t ordinal_ = 0;
-  atomic<std::uint64_t> term_{0};  // of the nodes
   atomic<bool> owned_{false};
   std::uint64_t os_id_ = 0;
   name_memo names_;

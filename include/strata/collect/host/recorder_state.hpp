@@ -1,0 +1,61 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_HOST_RECORDER_STATE_HPP
+#define STRATA_COLLECT_HOST_RECORDER_STATE_HPP
+
+#include <strata/base/clock.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/collect/host/launch_table.hpp>
+#include <strata/collect/host/node_table.hpp>
+#include <strata/collect/host/record_log.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// What the threads' recorders have in common.
+struct recorder_state {
+  tick_source clock;
+  name_table names{name_table::long_texts::cut};
+  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
+  std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
+  memory_budget budget;
+  launch_table launches{budget};
+  atomic<std::uint32_t> session{0};    // that records now, 0 while none does
+  atomic<std::uint32_t> forgotten{0};  // whose records nobody needs any more
+  atomic<std::uint32_t> step{no_step};
+  // Work of threads in no range belongs to the range of the thread that drives the steps: of the
+  // one that began the last step, if `adopt=` does not say otherwise.
+  atomic<bool> adopts{true};
+  atomic<thread_place const*> of_steps{nullptr};
+  atomic<bool> warming{false};  // calls into the driver are followed but not reported
+  atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
+  atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{nullptr};  // NVTX
+  atomic<void (*)() noexcept> forward_end{nullptr};
+  atomic<std::uint64_t> ended_elsewhere{0};
+  atomic<std::uint64_t> pops_without_push{0};
+  atomic<std::uint64_t> too_many_open{0};
+  atomic<std::uint64_t> unrecorded{0};  // for want of memory
+  // Ranges that leave a full log before they are streamed to a file.
+  atomic<bool> streaming{false};
+  memory_budget stream_budget;
+  atomic<std::uint64_t> stream_dropped{0};
+
+  span_log spans{clock, names, budget, session, step};
+
+  /// The range that the thread which drives the steps is in; the root where none is known.
+  std::uint32_t node_of_steps() const noexcept {
+    thread_place const* const place = of_steps.load(memory_order_acquire);
+    return place == nullptr ? root_node : place->seen_at(nodes.term());
+  }
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_HOST_RECORDER_STATE_HPP
