@@ -12,7 +12,6 @@
 
 STRATA_BEGIN
 namespace detail {
-inline namespace device_peaks {
 
 /// What a multiprocessor (SM) does in a cycle, by compute capability; 0: no document tells.
 ///
@@ -63,7 +62,9 @@ inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor"
                                                    {"tensor_fp16", "FP16 tensor", 1.0},
                                                    {"tensor_tf32", "TF32 tensor", 0.5},
                                                    {"tensor_fp8", "FP8 tensor", 2.0},
-                                                   {"tensor_fp4", "FP4 tensor", 4.0}};
+                                                   {"tensor_fp4", "FP4 tensor", 4.0},
+                                                   {"tensor_int8", "INT8 tensor", 2.0},
+                                                   {"tensor_fp64", "FP64 tensor", 1.0 / 16}};
 
 /// The name of the roof that a measurement is of: "HBM read" is of "HBM".
 inline std::string_view roof_of(std::string_view ceiling) noexcept {
@@ -130,7 +131,6 @@ inline double measured_peak(profile_device const& device, std::string_view roof)
   return best;
 }
 
-}  // namespace device_peaks
 }  // namespace detail
 STRATA_END
 

@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/devices.hpp>
 #include <strata/analyse/gains.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/occupancy.hpp>
@@ -127,10 +128,27 @@ class finding_context {
   explicit finding_context(findings_input const& input)
       : in_(input), rows_(input.rows), judge_(input.roofline) {
     step_ns_ = input.steps.typical_ns();
-    if (!input.source.environment.devices.empty()) {
-      profile_device const& device = input.source.environment.devices[0];
-      multiprocessors_ = device.multiprocessors;
-      sm_ = limits_of(device);
+    find_multiprocessors();
+  }
+
+  /// Those that all kernels may use, and what one holds; unknown where kernels ran on devices of
+  /// several kinds, or in contexts with parts of a device that differ.
+  void find_multiprocessors() {
+    vec<profile_device const*> const worked = worked_devices(in_.source);
+    for (profile_device const* const device : worked)
+      if (device->name != worked[0]->name) return;
+    if (worked.empty()) return;
+    sm_ = limits_of(*worked[0]);
+    multiprocessors_ = worked[0]->multiprocessors;
+    if (in_.source.contexts.empty()) return;
+    multiprocessors_ = 0.0;
+    for (kernel_record const& kernel : in_.source.kernels) {
+      double const usable = multiprocessors_of(in_.source, kernel.device, kernel.context);
+      if (multiprocessors_ > 0.0 && usable != multiprocessors_) {
+        multiprocessors_ = 0.0;
+        return;
+      }
+      multiprocessors_ = usable;
     }
   }
 

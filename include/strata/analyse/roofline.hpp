@@ -4,6 +4,8 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
+#include <strata/analyse/device_peaks.hpp>
+#include <strata/analyse/devices.hpp>
 #include <strata/analyse/speed_of_light.hpp>
 #include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
@@ -109,78 +111,6 @@ struct roofline_table {
 
 namespace detail {
 
-/// What an SM does in a cycle, by compute capability; 0 is unknown.
-/// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++
-/// Programming Guide, an FMA as two; tensor cores and L1 NVIDIA's white papers of the architectures
-/// (Volta, Turing: 64 B of L1, GA100, GA10x, Hopper) and, from 10.0 on, data sheets of boards.
-/// ceilings_test has each line beside a board.
-struct architecture_rates {
-  std::uint32_t capability;  ///< 10 * major + minor, the first that it holds for
-  double fp32;               ///< FLOP, an FMA is two
-  double fp64;
-  double fp16;         ///< of two numbers in a register, outside of the tensor cores
-  double bf16_tensor;  ///< dense, FP16 before 8.0
-  double fp64_tensor;
-  double l1;  ///< bytes; the same for shared memory
-};
-inline constexpr architecture_rates architecture_table[] = {
-    {70, 128, 64, 256, 1024, 0, 128},    {75, 128, 4, 256, 1024, 0, 64},
-    {80, 128, 64, 512, 2048, 128, 128},  {86, 256, 4, 256, 1024, 0, 128},
-    {90, 256, 128, 512, 4096, 256, 128}, {100, 256, 128, 0, 8192, 128, 128},
-    {103, 256, 4, 0, 8192, 0, 128},      {120, 256, 4, 256, 1024, 0, 128}};
-
-/// Work of a format of the tensor cores: its counter and its speed, of BF16.
-struct tensor_format {
-  std::string_view key;
-  std::string_view roof;
-  double speed;
-};
-inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor", 1.0},
-                                                   {"tensor_fp16", "FP16 tensor", 1.0},
-                                                   {"tensor_tf32", "TF32 tensor", 0.5},
-                                                   {"tensor_fp8", "FP8 tensor", 2.0},
-                                                   {"tensor_fp4", "FP4 tensor", 4.0}};
-
-/// The name of the roof that a measurement is of: "HBM read" is of "HBM".
-inline std::string_view roof_of(std::string_view ceiling) noexcept {
-  std::size_t const blank = ceiling.find(' ');
-  std::string_view const last = blank < ceiling.size() ? ceiling.substr(blank + 1) : "";
-  return last == "read" || last == "write" || last == "copy" ? ceiling.substr(0, blank) : ceiling;
-}
-
-/// The most that the device's attributes allow, at its highest clock; 0 where they do not tell.
-inline double device_peak(profile_device const& device, std::string_view roof) noexcept {
-  // Two transfers a cycle of the memory clock.
-  if (roof == "HBM") return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
-  std::uint32_t const capability =
-      10 * device.compute_capability_major + device.compute_capability_minor;
-  architecture_rates sm{};
-  for (architecture_rates const& each : architecture_table)
-    if (capability >= each.capability) sm = each;
-  double cycle = 0.0;
-  if (roof == "L1" || roof == "shared") cycle = sm.l1;
-  if (roof == "FP32") cycle = sm.fp32;
-  if (roof == "FP64") cycle = sm.fp64;
-  if (roof == "FP16") cycle = sm.fp16;
-  if (roof == "FP64 tensor") cycle = sm.fp64_tensor;
-  if (roof == "INT8 tensor") cycle = 2.0 * sm.bf16_tensor;
-  for (tensor_format const& each : tensor_formats)
-    if (roof == each.roof) cycle = each.speed * sm.bf16_tensor;
-  if (sm.capability == 103) {  // B300: more FP4, and INT8 that no document tells by the SM
-    if (roof == "FP4 tensor") cycle *= 1.5;
-    if (roof == "INT8 tensor") cycle = 0.0;
-  }
-  return cycle * 1e3 * device.clock_khz * device.multiprocessors;
-}
-
-/// What was measured of a roof, the best of reading, writing and copying; 0 where nothing was.
-inline double measured_peak(profile_device const& device, std::string_view roof) noexcept {
-  double best = 0.0;
-  for (device_ceiling const& each : device.ceilings)
-    if (each.refused.empty() && roof_of(each.name) == roof && each.rate > best) best = each.rate;
-  return best;
-}
-
 class roofline_builder {
  public:
   roofline_builder(profile const& source, vec<range_row> const& rows, steps_summary const& steps,
@@ -188,7 +118,7 @@ class roofline_builder {
       : source_(source), rows_(rows), steps_(steps), counters_(counters) {}
 
   roofline_table build() {
-    count_devices();
+    find_devices();
     add_roofs();
     table_.limits.resize(rows_.size());
     table_.own.resize(rows_.size());
@@ -210,25 +140,24 @@ class roofline_builder {
   static constexpr std::string_view levels[] = {"HBM", "L2", "L1"};
   static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
 
-  /// The devices of the records that were kept.
-  void count_devices() {
-    vec<std::uint16_t> seen;
-    auto const see = [&seen](std::uint16_t device) {
-      for (std::uint16_t const each : seen)
-        if (each == device) return;
-      seen.push_back(device);
-    };
-    for (kernel_record const& each : source_.kernels) see(each.device);
-    table_.devices = larger(std::size_t{1}, seen.size());
+  /// Those that worked. Devices of different kinds have no roof in common.
+  void find_devices() {
+    table_.devices = larger(std::size_t{1}, worked_ordinals(source_).size());
+    vec<profile_device const*> const worked = worked_devices(source_);
+    if (worked.empty()) return;
+    for (profile_device const* const device : worked)
+      if (device->name != worked[0]->name) return;
+    device_ = worked[0];
   }
 
   /// What was measured on the device is the height; what it cannot exceed is counted, or known of
   /// its attributes.
   void add_roof(std::string_view name, bool memory, double counted) {
-    double attribute = 0.0, measured = 0.0;
-    if (!source_.environment.devices.empty()) {
-      attribute = device_peak(source_.environment.devices[0], name);
-      measured = measured_peak(source_.environment.devices[0], name);
+    double attribute = 0.0;
+    double measured = 0.0;
+    if (device_ != nullptr) {
+      attribute = device_peak(*device_, name);
+      measured = measured_peak(*device_, name);
     }
     roof made{name, memory};
     made.origin = is_positive(counted) ? roof_origin::counted : roof_origin::device_attributes;
@@ -237,7 +166,7 @@ class roofline_builder {
       made.origin = roof_origin::measured;
       made.rate = measured;
       made.limit = larger(made.limit, measured);
-      table_.measured_at = source_.environment.devices[0].measured_at;
+      table_.measured_at = device_->measured_at;
     }
     if (is_positive(made.rate) && is_finite(made.rate)) table_.roofs.push_back(made);
   }
@@ -267,9 +196,10 @@ class roofline_builder {
     add_used_roof("FP64", peak("fp64_peak_per_second"), peak("flop_fp64"));
     add_used_roof("FP16", peak("fp16_peak_per_second"), peak("flop_fp16"));
     double const counted = peak("tensor_peak_per_second");
-    for (tensor_format const& each : tensor_formats) {
-      if (each.speed > 1.0 && !is_positive(peak(each.key))) continue;
-      add_roof(each.roof, false, counted * each.speed);
+    for (tensor_format const& format : tensor_formats) {
+      bool const is_common = format.speed == 1.0 || format.speed == 0.5;  // BF16, FP16, TF32
+      if (!is_common && !is_positive(peak(format.key))) continue;
+      add_roof(format.roof, false, counted * format.speed);
     }
   }
 
@@ -331,8 +261,8 @@ class roofline_builder {
   /// speed.
   bool fits_l2(range_row const& row) const {
     auto const calls = static_cast<double>(row.host.count());
-    if (source_.environment.devices.empty() || !is_positive(calls)) return false;
-    auto const size = static_cast<double>(source_.environment.devices[0].l2_bytes);
+    if (device_ == nullptr || !is_positive(calls)) return false;
+    auto const size = static_cast<double>(device_->l2_bytes);
     double const ns = row.bytes / table_.limit_of("L2") * 1e9;
     bool const too_fast = ns > slack * static_cast<double>(row.gpu_busy_ns);
     return row.bytes / calls <= size * static_cast<double>(table_.devices) && !too_fast;
@@ -474,6 +404,7 @@ class roofline_builder {
   vec<range_row> const& rows_;
   steps_summary const& steps_;
   counter_table const* counters_;  ///< of the same rows; null where nothing was counted
+  profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   roofline_table table_;
 };
 
