@@ -194,19 +194,22 @@ def limiter_of_strata(said):
     return max(said["uses"], key=said["uses"].get, default=None)
 
 
-def accusations(findings, name, time):
-    """Findings of this range that predict a gain of more than 5 % of its time."""
+def accusations(findings, name, times):
+    """Findings of this range that predict a gain of more than 5 % of its time. One of several ranges is shared out by time."""
     step = findings.get("step", {})
     whole = step.get("typical_ns") or step.get("mean_ns") or 0.0
     made = []
     for finding in findings.get("findings", []):
-        paths = [finding.get("path") or "", *finding.get("paths", [])]
-        if name not in {path.split("/")[-1] for path in paths} or finding.get("folded"):
+        ranges = {path.split("/")[-1] for path in [finding.get("path") or "", *finding.get("paths", [])]}
+        if name not in ranges or finding.get("folded"):
             continue
         after = finding.get("predicted_step_ns")
         gain = whole - after if after is not None else finding.get("cost_ns_per_step", 0.0)
-        if gain > ACCUSED * time:
-            made.append(f"{finding['rule']} ({gain / 1000:.1f} us of {time / 1000:.1f} us)")
+        time = times.get(name, 0.0)
+        together = sum(times.get(one, 0.0) for one in ranges)
+        own = gain * time / together if together else gain
+        if own > ACCUSED * time:
+            made.append(f"{finding['rule']} ({own / 1000:.1f} us of {time / 1000:.1f} us)")
     return made
 
 
@@ -215,7 +218,7 @@ def accusations(findings, name, time):
 class Comparison:
     """One operation."""
 
-    def __init__(self, name, kernels, said, findings):
+    def __init__(self, name, kernels, said, findings, times):
         self.name, self.kernels = name, kernels
         self.metrics = sum_up(kernels)
         self.time = self.metrics.get(TIME, 0.0)
@@ -228,7 +231,7 @@ class Comparison:
         tie = beside is not None and self.top_use - beside <= POINTS
         self.same = self.own is not None and (self.own == self.unit or (self.unit, self.own) in ALIKE or tie)
         self.points = {unit: said["uses"][unit] - self.uses[unit] for unit in said["uses"] if unit in self.uses}
-        self.accused = accusations(findings, name, said["time"] or self.time)
+        self.accused = accusations(findings, name, times)
         self.differences = list(self.sums())
 
     def sums(self):
@@ -312,7 +315,8 @@ def compare(pairs):
         operations = read_ncu(page)
         outside = operations.pop("(none)", [])
         said, findings = read_strata(folder, operations)
-        compared += [Comparison(name, kernels, said[name], findings) for name, kernels in operations.items()]
+        times = {name: said[name]["time"] or sum_up(kernels).get(TIME, 0.0) for name, kernels in operations.items()}
+        compared += [Comparison(name, kernels, said[name], findings, times) for name, kernels in operations.items()]
         missing += [f"{page}: {len(outside)} kernels of no range: {', '.join(sorted({short(k) for k, _ in outside})[:5])}"] if outside else []
     return compared, missing
 
