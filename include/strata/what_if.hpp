@@ -41,16 +41,16 @@ namespace detail {
 
 /// What the cure of a finding would change of one of its ranges at most; false where no time of a
 /// part follows from it.
-inline bool cure_of(finding_part part, finding_range const& of, vec<range_row> const& rows,
-                    steps_summary const& steps, what_if& made) noexcept {
+inline bool cure_of(finding_range const& of, vec<range_row> const& rows, steps_summary const& steps,
+                    what_if& made) noexcept {
   made = what_if();
   made.row = of.row;
-  made.below = part == finding_part::kernels_below;
+  made.below = of.part == finding_part::kernels_below;
   if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
   range_row const& row = rows[of.row];
   double const kernels = steps.per_step(
       static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
-  switch (part) {
+  switch (of.part) {
     case finding_part::none:
       return false;
     case finding_part::kernels:
@@ -107,8 +107,7 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     vec<what_if> changes;
     for (finding_range const& range : cause.ranges) {
       what_if change;
-      if (detail::cure_of(cause.part, range, folded.rows(), steps, change))
-        changes.push_back(change);
+      if (detail::cure_of(range, folded.rows(), steps, change)) changes.push_back(change);
     }
     if (changes.empty()) continue;
     double const then = replay.step_ns(changes);

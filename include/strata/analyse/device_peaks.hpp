@@ -58,13 +58,11 @@ struct tensor_format {
   std::string_view roof;
   double speed;
 };
-inline constexpr tensor_format tensor_formats[] = {{"tensor_bf16", "BF16 tensor", 1.0},
-                                                   {"tensor_fp16", "FP16 tensor", 1.0},
-                                                   {"tensor_tf32", "TF32 tensor", 0.5},
-                                                   {"tensor_fp8", "FP8 tensor", 2.0},
-                                                   {"tensor_fp4", "FP4 tensor", 4.0},
-                                                   {"tensor_int8", "INT8 tensor", 2.0},
-                                                   {"tensor_fp64", "FP64 tensor", 1.0 / 16}};
+inline constexpr tensor_format tensor_formats[] = {
+    {"tensor_bf16", "BF16 tensor", 1.0},     {"tensor_fp16", "FP16 tensor", 1.0},
+    {"tensor_tf32", "TF32 tensor", 0.5},     {"tensor_fp8", "FP8 tensor", 2.0},
+    {"tensor_fp4", "FP4 tensor", 4.0},       {"tensor_int8", "INT8 tensor", 2.0},
+    {"tensor_fp64", "FP64 tensor", 1.0 / 16}};
 
 /// The name of the roof that a measurement is of: "HBM read" is of "HBM".
 inline std::string_view roof_of(std::string_view ceiling) noexcept {

@@ -41,7 +41,7 @@ class finding_rules : private kernel_rules {
     bool const host = by.cause == idle_cause::host_work;
     for (idle_time const& idle : in_.steps.idle) {
       if (idle.cause != by.cause || !is_worth(idle.ns)) continue;
-      if (host && by.apart != (idle.row == 0)) continue;
+      if (host && (by.apart != (idle.row == 0) || migrating_.contains(idle.row))) continue;
       if (by.cause == idle_cause::launch && launches_graphs(idle.row)) continue;
       range_row const& row = rows_[idle.row];
       finding& made = add(by, idle.row, idle.ns, idle_title(idle, row));
@@ -61,6 +61,65 @@ class finding_rules : private kernel_rules {
     }
     return true;
   }
+  /// What a range itself migrates, without the ranges below it.
+  struct own_migrations {
+    double to_device_bytes = 0.0;
+    double to_host_bytes = 0.0;
+    double faults = 0.0;
+    double ns = 0.0;
+  };
+  vec<own_migrations> own_migrations_by_row() const {
+    vec<own_migrations> own(rows_.size());
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      range_row const& from = rows_[row];
+      own_migrations const all{static_cast<double>(from.migrated_to_device_bytes),
+                               static_cast<double>(from.migrated_to_host_bytes),
+                               static_cast<double>(from.gpu_page_faults),
+                               static_cast<double>(from.migration_ns)};
+      add_migrations(own[row], all, 1.0);
+      if (row > 0) add_migrations(own[from.parent], all, -1.0);
+    }
+    return own;
+  }
+  static void add_migrations(own_migrations& to, own_migrations const& more, double factor) {
+    to.to_device_bytes += factor * more.to_device_bytes;
+    to.to_host_bytes += factor * more.to_host_bytes;
+    to.faults += factor * more.faults;
+    to.ns += factor * more.ns;
+  }
+
+  /// Kernels that wait for pages of managed memory, and the host's code that takes them back.
+  bool managed_memory(finding_rule const& by) {
+    if (!in_.source.has_migrations) return true;
+    vec<own_migrations> const own = own_migrations_by_row();
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (!is_worth(per_step(row, own[row].ns))) continue;
+      std::string const moved =
+          sentence("Managed memory moves ")
+          << bytes_text(per_step(row, own[row].to_device_bytes)) << " to the GPU and "
+          << bytes_text(per_step(row, own[row].to_host_bytes)) << " back in a step";
+      double idle = 0.0;
+      for (idle_time const& time : in_.steps.idle)
+        if (time.row == row && time.cause == idle_cause::host_work) idle += time.ns;
+      double const waits = own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
+                               ? judge_.gain(row, cure_of_kernels().ends_waits(load(row).time_ns))
+                               : 0.0;
+      if (is_worth(waits)) prove_migrations(add_kernels(by, row, waits, moved), own[row]);
+      if (!is_worth(idle)) continue;
+      migrating_.push_back(row);
+      finding& made = add(by, row, idle, moved);
+      made.part = finding_part::host_work;
+      prove_migrations(made, own[row]);
+    }
+    return true;
+  }
+  void prove_migrations(finding& made, own_migrations const& own) const {
+    prove(made, "migrated_bytes_h2d", per_step(made.row, own.to_device_bytes), "B");
+    prove(made, "migrated_bytes_d2h", per_step(made.row, own.to_host_bytes), "B");
+    prove(made, "gpu_page_faults", per_step(made.row, own.faults), "");
+    prove(made, "migration_ns", per_step(made.row, own.ns), "ns");
+  }
+
   /// Whether a range launches its kernels in graphs, many at a time.
   bool launches_graphs(std::size_t row) const noexcept {
     device_work const& work = rows_[row].self;
@@ -467,6 +526,10 @@ class finding_rules : private kernel_rules {
 // In the order in which they look: what explains a range's kernels comes before what only says
 // that they are slow.
 inline constexpr finding_rule finding_rules::rules[] = {
+    {"managed-memory",
+     "prefetch it (cudaMemPrefetchAsync), advise where it is read, or copy once with "
+     "cudaMemcpyAsync",
+     "", &finding_rules::managed_memory, finding_part::kernels},
     {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
      "", &finding_rules::idle, finding_part::launches, idle_cause::launch},
     {"wait-in-step",

@@ -52,6 +52,7 @@ struct finding_range {
   std::string path;               ///< folded; "" is outside of ranges or the whole step
   std::size_t row = 0;            ///< of the folded tree
   double cost_ns_per_step = 0.0;  ///< the most that could be gained in it
+  finding_part part = finding_part::none;
 };
 
 /// What is wrong, in all ranges that have it, and what it costs.
@@ -186,7 +187,7 @@ class finding_context {
           .push_back(std::move(made_.findings[i]));
     made_.findings.resize(before);
     for (finding& doubt : doubts) {
-      doubt.ranges.push_back({doubt.path, doubt.row, 0.0});
+      doubt.ranges.push_back({doubt.path, doubt.row, 0.0, doubt.part});
       made_.findings.push_back(std::move(doubt));
     }
     if (causes.empty()) return;
@@ -195,23 +196,20 @@ class finding_context {
     double cost = 0.0;
     for (finding const& cause : causes) cost += cause.cost_ns_per_step;
     if (!is_dear(cost)) {
-      if (claims_kernels(causes[0].part))
-        for (finding const& cause : causes) judge_.claim(cause.row, -cause.cost_ns_per_step);
+      for (finding const& cause : causes)
+        if (cause.part == finding_part::kernels) judge_.claim(cause.row, -cause.cost_ns_per_step);
       return;
     }
     finding made = std::move(causes[0]);
-    made.ranges.push_back({made.path, made.row, made.cost_ns_per_step});
+    made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part});
     made.cost_ns_per_step = smaller(cost, step_ns_);
     for (std::size_t i = 1; i < causes.size(); ++i) {
-      made.ranges.push_back({causes[i].path, causes[i].row, causes[i].cost_ns_per_step});
+      finding const& more = causes[i];
+      made.ranges.push_back({more.path, more.row, more.cost_ns_per_step, more.part});
       if (i < most_of_a_rule)
-        made.evidence.insert(made.evidence.end(), causes[i].evidence.begin(),
-                             causes[i].evidence.end());
+        made.evidence.insert(made.evidence.end(), more.evidence.begin(), more.evidence.end());
     }
     made_.findings.push_back(std::move(made));
-  }
-  static constexpr bool claims_kernels(finding_part part) noexcept {
-    return part == finding_part::kernels;
   }
 
   static void prove(finding& of, std::string_view column, double value, std::string_view unit) {
@@ -290,6 +288,7 @@ class finding_context {
   findings_input const& in_;
   vec<range_row> const& rows_;
   gain_judge judge_;
+  vec<std::size_t> migrating_;  ///< rows whose idle time managed memory explains
   double step_ns_ = 0.0;
   double multiprocessors_ = 0.0;
   sm_limits sm_;

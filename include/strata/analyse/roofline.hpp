@@ -403,7 +403,7 @@ class roofline_builder {
   profile const& source_;
   vec<range_row> const& rows_;
   steps_summary const& steps_;
-  counter_table const* counters_;  ///< of the same rows; null where nothing was counted
+  counter_table const* counters_;           ///< of the same rows; null where nothing was counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   roofline_table table_;
 };
