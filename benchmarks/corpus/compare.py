@@ -14,8 +14,8 @@ import pathlib
 import re
 import sys
 
-# Units: the names that ncu's breakdown gives them, and the one metric that is Strata's own definition of its use. The first
-# pattern that matches a metric's name (without .avg.pct_of_peak_sustained_elapsed) wins.
+# Units: the names that ncu's breakdown gives them; the first pattern that matches a metric's name (without
+# .avg.pct_of_peak_sustained_elapsed) wins. DIRECT: the metrics that Strata counts too, of which the highest counts.
 UNITS = [
     ("tensor", r"sm__(pipe_tensor|inst_executed_pipe_tensor|pipe_shared_cycles|ops_path_tensor)"),
     ("fp64", r"sm__(pipe_fp64|inst_executed_pipe_fp64)"),
@@ -129,7 +129,7 @@ def sum_up(kernels):
 
 
 def uses_by_ncu(metrics):
-    """% by unit: the metric that Strata counts too where there is one, else the unit's highest."""
+    """% by unit: the highest of the metrics that Strata counts too where there are any, else of the unit's."""
     uses, highest = {}, {}
     for metric, value in metrics.items():
         unit = unit_of(metric) if metric.endswith(PERCENT) else None
@@ -139,7 +139,7 @@ def uses_by_ncu(metrics):
             highest[metric] = value
     for unit, names in DIRECT.items():
         found = [metrics[name + PERCENT] for name in names if name + PERCENT in metrics]
-        uses.update({unit: found[0]} if found else {})
+        uses.update({unit: max(found)} if found else {})
     top = max(highest, key=highest.get, default=None)
     return uses, top, highest.get(top, 0.0)
 
