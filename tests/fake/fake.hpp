@@ -156,7 +156,7 @@ FAKE_EXPORT fake_graph_t fake_end_capture(std::uint32_t stream);  // 0: the capt
 FAKE_EXPORT fake_graph_t fake_graph_create();
 FAKE_EXPORT fake_node_t fake_graph_create_node(fake_graph_t graph, fake_kernel const* kernel);
 /// A launch of the executable runs the body of a conditional node (while, if) so many times: a
-/// kernel of one node, of which no callback told.
+/// kernel of one node, of which no callback told, in records that bear the id of no call.
 FAKE_EXPORT void fake_graph_set_body(fake_graph_t executable, fake_kernel const* kernel, int times);
 /// The device launches the executable: records of its kernels that no API call stands behind.
 FAKE_EXPORT void fake_graph_device_launch(fake_graph_t executable, std::uint32_t stream);

@@ -662,7 +662,13 @@ std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
 }
 
 std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
-  return fake::perform({"cuGraphLaunch", "cudaGraphLaunch_v10000"}, [&](std::uint32_t correlation) {
+  struct {
+    void* executable;
+    void* stream;
+  } const params{fake::handle_of(executable), nullptr};
+  fake::api_call call{"cuGraphLaunch", "cudaGraphLaunch_v10000"};
+  call.params = &params;
+  return fake::perform(call, [&](std::uint32_t correlation) {
     fake::graph graph;
     bool outlives = false;
     with_state([&](fake::state& s) {
@@ -676,7 +682,10 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
     if (!graph.executable || outlives) return 1;  // CUDA_ERROR_INVALID_VALUE
     for (const fake::node& each : graph.nodes) {
       for (int i = 0; i < each.times; ++i) {
-        fake::queue_kernel(each.kernel, stream, correlation, each.id, executable);
+        // As on an H200 with CUDA 13.0: kernels of a conditional node have an id of no call.
+        std::uint32_t const id = each.is_body ? 0 : correlation;
+        fake_graph_t const graph_id = each.is_body ? each.id : executable;
+        fake::queue_kernel(each.kernel, stream, id, each.id, graph_id);
         with_state([&](fake::state& s) { fake::profile_kernel(s, each.kernel); });
       }
     }
@@ -686,6 +695,7 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
 
 void fake_graph_set_body(fake_graph_t executable, fake_kernel const* kernel, int times) {
   fake::node body{fake::new_handle(), *kernel, times};
+  body.is_body = true;
   with_state([&](fake::state& s) {
     body.kernel.name = fake::intern(s, kernel->name);
     s.graphs[executable].nodes.push_back(body);

@@ -40,7 +40,8 @@ struct buffer {
 struct node {
   fake_node_t id = 0;
   fake_kernel kernel;
-  int times = 1;  // in a launch
+  int times = 1;         // in a launch
+  bool is_body = false;  // of a conditional node
 };
 
 struct graph {

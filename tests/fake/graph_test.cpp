@@ -330,6 +330,55 @@ TEST_CASE("the body of a conditional node counts as often as it ran, for who lau
   CHECK(row(p, "").total.kernels == 5 + 7);
 }
 
+TEST_CASE("bodies of conditional nodes follow their own graph's launches") {
+  traced s;
+  fake_graph_t const other = fake_graph_clone(capture());
+  fake_kernel body;
+  body.name = "body";
+  fake_graph_t const bare = fake_graph_clone(fake_graph_create());  // but for its body
+  fake_graph_set_body(bare, &body, 3);
+  fake_graph_t const mixed = fake_graph_clone(capture());
+  fake_graph_set_body(mixed, &body, 2);
+  for (int i = 0; i < 4; ++i) {
+    STRATA_STEP();
+    {
+      STRATA_RANGE("bare");
+      (void)fake_graph_launch(bare, stream);
+    }
+    {
+      STRATA_RANGE("other");
+      (void)fake_graph_launch(other, stream);
+    }
+    {
+      STRATA_RANGE("bare again");
+      (void)fake_graph_launch(bare, stream);
+    }
+    STRATA_RANGE("mixed");
+    (void)fake_graph_launch(mixed, stream);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(row(p, "bare").self.kernels == 4 * 3);
+  CHECK(row(p, "other").self.kernels == 4 * 5);
+  CHECK(row(p, "bare again").self.kernels == 4 * 3);
+  CHECK(row(p, "mixed").self.kernels == 4 * (5 + 2));
+}
+
+TEST_CASE("bodies of launches in warm-up steps are left out with them") {
+  traced s("warmup=1,active=1");
+  fake_kernel body;
+  fake_graph_t const bare = fake_graph_clone(fake_graph_create());
+  fake_graph_set_body(bare, &body, 3);
+  for (int i = 0; i < 2; ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("bare");
+    (void)fake_graph_launch(bare, stream);
+  }
+  profile const& p = s.profile();
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(row(p, "bare").self.kernels == 3);
+}
+
 TEST_CASE("what the device itself launches is nobody's, and counted") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(capture());

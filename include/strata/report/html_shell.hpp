@@ -291,9 +291,11 @@ function fitColumns(box) {
   const show = n => { for (const row of made.rows) [...row.cells].forEach((cell, i) => { cell.hidden = i >= n; }); };
   if (old) { show(heads.length); old.remove(); }
   if (made.offsetWidth <= room) return;
-  const begin = made.getBoundingClientRect().left, fitting = Math.max(2, heads.filter(h => h.getBoundingClientRect().right - begin <= room).length);
+  const begin = made.getBoundingClientRect().left;
+  let fitting = Math.max(2, heads.filter(h => h.getBoundingClientRect().right - begin <= room).length);
   if (fitting >= heads.length) return;
-  if (!widened.has(name)) show(fitting);
+  /* What stays may become wider without the others. */
+  if (!widened.has(name)) for (show(fitting); made.offsetWidth > room && fitting > 2;) show(--fitting);
   box.append(el("button", { class: "more-columns", type: "button", onclick: () => { widened.has(name) ? widened.delete(name) : widened.add(name); fitColumns(box); } },
     widened.has(name) ? "Only the columns that have room" : "Show " + some(heads.length - fitting, "more column")));
 }

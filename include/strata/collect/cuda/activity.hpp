@@ -392,6 +392,7 @@ class activity_collector {
         *call.correlation_data = static_cast<std::uint64_t>(recorder.clock().now());
       }
       if (STRATA_DETAIL_UNLIKELY(!client::is_for_windows(kind))) graph_call_begins(kind, call);
+      if (kind == api_kind::graph_launch) graph_launch_begins(call);
       return;
     }
     std::int64_t const end = recorder.clock().now();
@@ -432,6 +433,17 @@ class activity_collector {
       launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
     if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, detail::memory_order_relaxed);
     lane_of(*own).callbacks.fetch_add(2, detail::memory_order_relaxed);
+  }
+
+  /// The executable graph is the first argument of every function that launches one.
+  void graph_launch_begins(detail::cupti::api_data const& call) noexcept {
+    if (!window_open_.load(detail::memory_order_acquire) ||
+        !counts_graphs_.load(detail::memory_order_relaxed))
+      return;
+    buffers_.graph_launch_begins(call.correlation_id,
+                                 call.function_params == nullptr
+                                     ? nullptr
+                                     : *static_cast<void* const*>(call.function_params));
   }
 
   STRATA_DETAIL_COLD static void graph_call_begins(api_kind kind,

@@ -289,6 +289,13 @@ class activity_buffers {
   }
 
   graph_captures& captures() noexcept { return captures_; }
+  /// A launch of an executable graph begins. Threads: any, within a callback.
+  void graph_launch_begins(std::uint32_t correlation, void const* graph) noexcept {
+    std::uint64_t now = 0;
+    auto const get = library_ == nullptr ? nullptr : library_->api.get_timestamp;
+    if (get == nullptr || get(&now) != cupti::result::success) return;
+    store_.graphs().launched(id_of(correlation), graph, static_cast<std::int64_t>(now));
+  }
 
   /// Why records are missing, if CUPTI did not hand them out.
   status const& problem() const noexcept { return problem_; }

@@ -13,6 +13,7 @@
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
+#include <strata/collect/cuda/graph_launches.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -44,6 +45,9 @@ class activity_store {
   activity_store(memory_budget& budget, graph_captures& captures)
       : budget_(&budget), captures_(&captures) {}
 
+  /// The launches that kernels without a call may belong to.
+  graph_launches& graphs() noexcept { return graphs_; }
+
   void clear() noexcept {
     system_lock lock(mutex_);
     kernels_ = {};
@@ -53,6 +57,7 @@ class activity_store {
     made_ = {};
     strays_ = {};
     sums_ = {};
+    graphs_.clear();
     lacks_sums_ = !if_memory_allows([this] { summing_.emplace(sums_); });
     if (lacks_sums_) summing_.reset();
     room_ = 0;
@@ -185,6 +190,7 @@ class activity_store {
  private:
   struct traced_kernel : strata::kernel_record {
     std::uint64_t graph_node;  // 0 outside a graph
+    std::uint32_t graph;       // its id; 0 where it is not known
   };
 
   /// The time in the middle of the longest list: what begins until then is joined now.
@@ -327,11 +333,21 @@ class activity_store {
   }
 
   void settle_work(traced_kernel& each) {
-    call const by = join(each);
+    call by = join(each);
+    if (each.graph_node != 0 && by == call::known) graphs_.saw(each, each.graph);
+    if (each.graph_node != 0 && by == call::unknown) by = join_to_graph(each);
     // CUPTI's Range Profiler launches a kernel of its own, without a call of the program.
     if (by == call::unknown && each.name == profilers_own_) return;
     if (by == call::unknown) note_capture(each, latest_time);
     add_work<strata::kernel_record>(each, made_.kernels, by);
+  }
+  /// A kernel of a graph's conditional node bears no id of a call.
+  call join_to_graph(traced_kernel& each) {
+    std::uint32_t const own = each.correlation;
+    if (!graphs_.find(each, each.graph, clock_, each.correlation)) return call::unknown;
+    call const by = join(each);
+    if (by == call::unknown) each.correlation = own;
+    return by;
   }
   void settle_work(strata::copy_record& each) { add_work(each, made_.copies, join(each)); }
 
@@ -433,6 +449,7 @@ class activity_store {
     traced_kernel to{};
     to.captured_by = no_node;
     to.graph_node = from.graph_node_id;
+    to.graph = from.graph_id;
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
     to.correlation = id_of(from.correlation_id);
@@ -538,6 +555,7 @@ class activity_store {
 
   memory_budget* budget_;
   graph_captures* captures_;
+  graph_launches graphs_;
   system_mutex mutex_;
   continued_clock clock_;
   // What waits to be joined.
