@@ -48,8 +48,9 @@ inline bool cure_of(finding_range const& of, vec<range_row> const& rows, steps_s
   made.below = of.part == finding_part::kernels_below;
   if (!(of.cost_ns_per_step > 0.0) || of.row >= rows.size()) return false;
   range_row const& row = rows[of.row];
-  double const kernels = steps.per_step(
-      static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns), row.step_share);
+  double const all = static_cast<double>(made.below ? row.total.kernel_ns : row.self.kernel_ns);
+  double const kernels =
+      steps.per_step(all, made.below ? row.step_work_share : row.step_self_share);
   switch (of.part) {
     case finding_part::none:
       return false;

@@ -352,10 +352,6 @@ class finding_rules : private kernel_rules {
     return true;
   }
 
-  double active_idle_ns() const noexcept {
-    return larger(0.0, in_.steps.active_ns - in_.steps.active_busy_ns);
-  }
-
   /// Time in which the device is idle for what the host does, in the ranges from `row` on that lie
   /// in it.
   double idle_of_host(std::size_t row = 0) const noexcept {
@@ -418,108 +414,6 @@ class finding_rules : private kernel_rules {
       prove(made, "host_mean_ns", worst.host.mean(), "ns");
     }
     return true;
-  }
-
-  // --- the sentence above all ---
-
-  std::string bound() const {
-    constexpr double gpu_bound = 0.7;  // of the time
-    steps_summary const& steps = in_.steps;
-    if (!in_.source.traced) return longest_on_host();
-    if (!has_device_work()) return "The GPU had nothing to do.";
-    // Work that overlaps the next step's is no part of this one.
-    double const busy =
-        steps.active_ns > 0.0 ? smaller(1.0, steps.active_busy_ns / steps.active_ns) : 0.0;
-    std::string const whole = steps.from_steps ? "step" : "run";
-    if (busy >= gpu_bound) return bound_by_kernels(whole, busy) + rest_of_run();
-    if (!steps.has_timeline)
-      return sentence(busy_text(whole, busy))
-             << " Why it is idle otherwise is not known: raise buffers= or log=.";
-    return bound_by_host(whole, busy) + rest_of_run();
-  }
-  /// "The GPU is busy 87 % of the step."
-  std::string busy_text(std::string const& whole, double busy) const {
-    bool const many = in_.roofline.devices > 1;
-    return sentence(many ? "At least one of " : "")
-           << (many ? gpus() : std::string("The GPU")) << " is busy " << percent(busy) << " of the "
-           << whole << ".";
-  }
-  std::string longest_on_host() const {
-    std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
-    std::string first;
-    if (in_.steps.without_first)
-      first = sentence("; the first step, ")
-              << time(in_.steps.first_ns) << ", is in it: warmup=1 leaves it out";
-    double const mean = in_.steps.mean_ns;
-    auto const part = [&](double ns) {
-      std::string text = time(ns) + whole;
-      if (ns <= mean) text += sentence(" (") << percent(ns / mean) << ")";
-      return text;
-    };
-    std::size_t longest = 0;
-    double most = 0.0;
-    double marked = 0.0;
-    for (std::size_t i = 1; i < rows_.size(); ++i) {
-      double const own = per_step(i, rows_[i].host_self_ns);
-      marked += own;
-      if (!(own > most)) continue;
-      longest = i;
-      most = own;
-    }
-    if (longest == 0) return {};
-    double const rest = mean - marked;
-    if (rest > most && rest > 0.1 * mean)
-      return sentence("Host times only: ")
-             << part(rest) << " is in no range: mark what the program does there" << first << ".";
-    return sentence("Host times only: ")
-           << rows_[longest].path << " takes the longest by itself, " << part(most) << first << ".";
-  }
-  /// What the sentence leaves out: a dear first step; without steps what is before the first work
-  /// on the device, and after the last.
-  std::string rest_of_run() const {
-    double const rest = 1.0 - in_.steps.active_ns / in_.steps.mean_ns;
-    if (in_.steps.from_steps) return in_.steps.without_first ? " Without the first step." : "";
-    if (!(rest > 0.1)) return {};
-    return sentence(" Before its first work and after its last: ")
-           << percent(rest) << " of the run.";
-  }
-  std::string bound_by_kernels(std::string const& whole, double busy) const {
-    std::size_t longest = 0;
-    auto const busy_in = [this](std::size_t row) {
-      return per_step(row, rows_[row].self.kernel_ns + rows_[row].self.copy_ns);
-    };
-    for (std::size_t row = 1; row < rows_.size(); ++row)
-      if (busy_in(row) > busy_in(longest)) longest = row;
-    bool const many = in_.roofline.devices > 1;
-    std::string text = sentence("GPU-bound: ")
-                       << (many ? "at least one of " : "") << gpus() << " is busy " << percent(busy)
-                       << " of the " << whole << ".";
-    if (longest == 0) return text;
-    text += " Most time: " + rows_[longest].path;
-    std::string const& limit = in_.roofline.limits[longest].text;
-    if (!limit.empty()) text += sentence(" (") << limit << ")";
-    return text + ".";
-  }
-  /// Names a cause that explains half of the idle time, and none otherwise.
-  std::string bound_by_host(std::string const& whole, double busy) const {
-    struct host_bound {
-      std::string_view name;
-      std::string_view cause;
-    };
-    constexpr host_bound bounds[] = {
-        {"Launch-bound", "waiting for kernel launches"},
-        {"CPU-bound", "while the program computes on the CPU"},
-        {"Wait-bound", "since the host waits for the GPU before it launches more"},
-        {"Allocation-bound", "while the host allocates and frees memory"},
-        {"Copy-bound", "while the host copies"},
-        {"Queue-bound", "between pieces of work that were launched already"}};
-    std::string const idle = sentence(gpus())
-                             << (in_.roofline.devices > 1 ? " are" : " is") << " idle "
-                             << percent(1.0 - busy) << " of the " << whole;
-    for (std::size_t i = 0; i < 6; ++i)
-      if (in_.steps.idle_of(static_cast<idle_cause>(i)) >= 0.5 * active_idle_ns())
-        return sentence(bounds[i].name) << ": " << idle << ", mostly " << bounds[i].cause << ".";
-    return sentence("Idle: ") << idle << ", for several causes.";
   }
 };
 

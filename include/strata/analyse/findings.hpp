@@ -237,8 +237,9 @@ class finding_context {
     return sentence("the ") << worked << " GPUs";
   }
   bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
+  /// A sum of the range's work on the device, of one step.
   double per_step(std::size_t row, double total) const noexcept {
-    return in_.steps.per_step(total, rows_[row].step_share);
+    return in_.steps.per_step(total, rows_[row].step_work_share);
   }
   template <class Integer>
   double per_step(std::size_t row, Integer total) const noexcept {

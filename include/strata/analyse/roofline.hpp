@@ -244,7 +244,7 @@ class roofline_builder {
   }
 
   double busy_ns(range_row const& row) const {
-    return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_share);
+    return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_work_share);
   }
   /// How many devices worked on a range at a time, on average. A roof is one device's; work and
   /// busy times are added up over devices.
@@ -299,8 +299,8 @@ class roofline_builder {
     amounts real;
     if (is_timed_work(place, counter_scope::total)) real = counted(place, counter_scope::total);
     amounts said;  // of an unknown format: no roof of compute
-    said.flops = steps_.per_step(row.flops, row.step_share);
-    said.bytes[0] = steps_.per_step(row.bytes, row.step_share);
+    said.flops = steps_.per_step(row.flops, row.step_work_share);
+    said.bytes[0] = steps_.per_step(row.bytes, row.step_work_share);
     amounts limiting = said;
     if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time * parallel);
     table_.limits[place] = nearest(real, limiting, time, parallel);
@@ -308,8 +308,8 @@ class roofline_builder {
     double const own = static_cast<double>(smaller(row.self.kernel_ns, row.gpu_busy_ns));
     amounts alone;
     if (is_timed_work(place, counter_scope::self)) alone = counted(place, counter_scope::self);
-    table_.own[place] =
-        nearest(alone, leaf ? limiting : amounts(), steps_.per_step(own, row.step_share), parallel);
+    table_.own[place] = nearest(alone, leaf ? limiting : amounts(),
+                                steps_.per_step(own, row.step_self_share), parallel);
     if (!is_positive(time)) return;
     amounts const& work = is_positive(real.flops) ? real : said;
     for (std::size_t level = 0; level < 3; ++level)
@@ -362,7 +362,8 @@ class roofline_builder {
     range_row const& row = rows_[place];
     double const time = limit.time_ns;
     auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_share);
-    auto const copies = steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_share);
+    auto const copies =
+        steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_work_share);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (limit.above_roof) {

@@ -90,6 +90,7 @@ class answer_json {
     json_.number("p50_ns", steps.p50_ns);
     json_.number("p95_ns", steps.p95_ns);
     json_.number("first_ns", steps.first_ns);
+    json_.boolean("without_first", steps.without_first);
     json_.number("gpu_busy_ns", steps.gpu_busy_ns);
     json_.number("gpu_idle_ns", steps.gpu_idle_ns);
     json_.number("tokens", steps.tokens);
@@ -211,10 +212,13 @@ inline std::string step_text(steps_summary const& steps, bool has_steps) {
                                   << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
   text = "step " + time_text(steps.mean_ns);
   if (steps.period_of_gpu) text += " on the GPU";
-  text += " (mean of " + count_text(steps.count);
-  if (steps.count > 1)
-    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns)
-                                  << ", first " << time_text(steps.first_ns);
+  text += " (mean of " + count_text(static_cast<std::uint64_t>(steps.typical_count()));
+  if (steps.typical_count() > 1)
+    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
+  if (steps.without_first)
+    text += sentence("; without the first, ") << time_text(steps.first_ns);
+  else if (steps.count > 1)
+    text += sentence(", first ") << time_text(steps.first_ns);
   return text + ")";
 }
 
