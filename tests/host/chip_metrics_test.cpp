@@ -38,24 +38,41 @@ chip_metrics open(char const* chip) {
   return host;
 }
 
-std::size_t passes_of(chip_metrics& host, metric_set const& set, pass_layout layout) {
+/// Passes that are always there, and those of formats of the tensor cores that may be spared.
+struct pass_counts {
+  std::size_t always = 0;
+  std::size_t formats = 0;
+};
+
+pass_counts counts_of(chip_metrics& host, metric_set const& set, pass_layout layout) {
   strata::vec<metric_config> configs;
   auto const done = host.configure(set, layout, configs);
   INFO(done.message());
   CHECK(done.ok());
-  std::size_t sum = 0;
-  for (auto const& each : configs) sum += each.passes();
-  return sum;
+  bool const spares = set.counters().contains(strata::detail::tensor_cycles);
+  pass_counts sums;
+  for (auto const& config : configs) {
+    bool const spared = spares && std::all_of(config.names().begin(), config.names().end(),
+                                              strata::detail::is_conditional_format);
+    (spared ? sums.formats : sums.always) += config.passes();
+  }
+  return sums;
 }
 
-/// "GH100 hbm: 1 pass, 1 apart; without ...; ... by ...".
+std::size_t passes_of(chip_metrics& host, metric_set const& set, pass_layout layout) {
+  pass_counts const sums = counts_of(host, set, layout);
+  return sums.always + sums.formats;
+}
+
+/// "GH100 hbm: passes 1, apart 1, formats 0; without ...; ... = ...".
 std::string line_of(char const* chip, chip_metrics& host, strata::metric_preset const& preset) {
   metric_set const set = host.resolve(expand_metrics(preset.name));
   CHECK(set.unknown.empty());
   std::ostringstream line;
-  line << chip << ' ' << preset.name << ": passes "
-       << passes_of(host, set, pass_layout::fewest_passes) << ", apart "
-       << passes_of(host, set, pass_layout::cheap_ranges_apart);
+  pass_counts const fewest = counts_of(host, set, pass_layout::fewest_passes);
+  line << chip << ' ' << preset.name << ": passes " << fewest.always << ", apart "
+       << counts_of(host, set, pass_layout::cheap_ranges_apart).always;
+  if (fewest.formats > 0) line << ", of formats as needed " << fewest.formats;
   for (auto const& each : set.absent) line << "; without " << each.key;
   for (auto const& each : set.metrics) {
     if (each.stand_in) line << "; " << each.key << " = " << each.formula;

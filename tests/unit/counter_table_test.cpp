@@ -112,13 +112,45 @@ TEST_CASE("calls that differ from step to step are told") {
         "2 timed steps");
 }
 
-TEST_CASE("more than the peak is neither clamped nor silent") {
+TEST_CASE("more than the peak is no value, and not silent") {
   counter_sample s;
   s.set(s.attention0, "dram__bytes_read.sum", 7500);
   counted const t(s.made);
-  CHECK(t.total("step/block[0]/attention", "hbm_of_peak") == doctest::Approx(200));
-  CHECK(mentions(t.note("step/block[0]/attention", "hbm_of_peak"), "above 100"));
+  CHECK(std::isnan(t.total("step/block[0]/attention", "hbm_of_peak")));
+  CHECK(t.total("step/block[0]/attention", "hbm_bytes") == 8000);
+  CHECK(mentions(t.note("step/block[0]/attention", "hbm_of_peak"), "above 100 %"));
   CHECK_FALSE(mentions(t.note("step/block[1]/attention", "hbm_of_peak"), "above 100"));
+  // Of 4 GB/s, in 1000 ns; 8,300 B in 1,200 ns; 12,500 B in 2,900 ns, all.
+  double const percents[] = {107.759, 107.759, 172.917, 200};
+  REQUIRE(t.table.above_peak.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    counter_table::share_above_peak const& share = t.table.above_peak[i];
+    CHECK(t.table.metrics[share.metric].key == "hbm_of_peak");
+    CHECK(share.percent == doctest::Approx(percents[i]).epsilon(1e-5));
+  }
+  CHECK(t.tree.rows()[t.table.above_peak[3].row].path == "step/block[0]/attention");
+}
+
+TEST_CASE("a little more than the peak is rounded to it, and says so") {
+  struct share {
+    double bytes;  // 40 are 1 %
+    double shown;
+    char const* note;
+  };
+  for (share const& each :
+       {share{3999.0, 99.975, ""}, share{4001.0, 100.0, "100 for 100.0: the clocks"},
+        share{4199.0, 100.0, "100 for 105.0: the clocks"}, share{4201.0, -1.0, "above 100 %"}}) {
+    CAPTURE(each.bytes);
+    counter_sample s;
+    s.set(s.attention0, "dram__bytes_read.sum", each.bytes - 500);
+    counted const t(s.made);
+    double const shown = t.total("step/block[0]/attention", "hbm_of_peak");
+    CHECK((each.shown < 0.0 ? std::isnan(shown) : shown == doctest::Approx(each.shown)));
+    std::string const note = t.note("step/block[0]/attention", "hbm_of_peak");
+    CHECK(mentions(note, each.note));
+    CHECK(mentions(note, "100") == (each.bytes > 4000));
+    CHECK(t.table.above_peak.size() == (each.shown < 0.0 ? 1 : 0));
+  }
 }
 
 TEST_CASE("ranges that launch nothing have no values") {
@@ -280,8 +312,9 @@ TEST_CASE("counting steps with other work are told from those with the same") {
 
   std::uint64_t const timed = all.tree.rows()[1].total.launches;  // of the step
   CHECK(timed != 2 * 6);
-  CHECK(mentions(all.note("step/block[0]", "hbm_bytes_per_second"),
-                 "the counted step launched 4, 2 timed ones"));
+  CHECK(std::isnan(all.total("step/block[0]", "hbm_bytes_per_second")));
+  CHECK(all.note("step/block[0]", "hbm_bytes_per_second") ==
+        "a counted step launched 4, a timed one 2.0");
 
   // A metric of one step alone belongs to one work, whatever the others did.
   s.counted().origins.assign(s.counted().names.size(), {2, 1});
@@ -295,6 +328,47 @@ TEST_CASE("counting steps with other work are told from those with the same") {
   s.counted().origins.clear();
   CHECK(counted(s.made).note("step/block[0]/mlp", "hbm_bytes") ==
         "1 launch of other threads counted with it, timed elsewhere");
+}
+
+TEST_CASE("rates are of the work that was timed, by its launches") {
+  struct launches {
+    std::uint32_t counted;
+    std::uint32_t timed;  // of two steps
+    bool same;
+  };
+  for (launches const& each :
+       {launches{10, 20, true}, launches{9, 20, true}, launches{11, 20, true},
+        launches{8, 20, false}, launches{12, 20, false}, launches{10, 22, true},
+        launches{9, 19, true}}) {
+    CAPTURE(each.counted);
+    CAPTURE(each.timed);
+    counter_sample s;
+    for (std::uint32_t more = 2; more < each.timed; ++more) s.launch(s.mlp0, 1, 2);
+    for (std::uint32_t pass = 0; pass < 3; ++pass)
+      s.counted().work.push_back({s.mlp0, pass, each.counted, 0, 5, 6, 100});
+    counted const t(s.made);
+    std::size_t row = 0;
+    while (t.tree.rows()[row].path != "step/block[0]/mlp") ++row;
+    CHECK(t.table.is_timed_work(row, counter_scope::self) == each.same);
+    CHECK(t.table.is_timed_work(row, counter_scope::total) == each.same);
+    CHECK(t.total("step/block[0]/mlp", "hbm_bytes") == 300);  // what was counted stays
+    CHECK(std::isnan(t.total("step/block[0]/mlp", "hbm_bytes_per_second")) == !each.same);
+    CHECK(std::isnan(t.total("step/block[0]/mlp", "hbm_of_peak")) == !each.same);
+    CHECK(t.total("step/block[0]/mlp", "timed_gpu_seconds") == doctest::Approx(200e-9));
+  }
+}
+
+TEST_CASE("rates are of the work that was timed: launches of other threads are timed elsewhere") {
+  counter_sample s;
+  for (std::uint32_t pass = 0; pass < 3; ++pass)
+    s.counted().work.push_back({s.mlp0, pass, 1, 1, 5, 6, 100});
+  counted const t(s.made);
+  CHECK(std::isnan(t.total("step/block[0]/mlp", "hbm_bytes_per_second")));
+  CHECK(t.note("step/block[0]/mlp", "hbm_bytes_per_second") ==
+        "launches of other threads are counted with it and timed elsewhere: 3");
+  CHECK_FALSE(t.table.is_timed_work(0, counter_scope::total));
+  CHECK(t.table.is_timed_work(0, counter_scope::self));
+  CHECK(t.table.is_timed_work(12345, counter_scope::self));  // nothing is known of it
 }
 
 TEST_CASE("a range that launched in some of the counting steps only is inconsistent") {

@@ -73,10 +73,27 @@ TEST_CASE("formulas") {
   CHECK(formula("?a + ?b", {{"b", 2}}) == 2);
   CHECK(std::isnan(formula("a + b", {{"b", 2}})));
   CHECK(std::isnan(formula("a / b", {{"a", 1}, {"b", 0}})));
-  for (char const* bad : {"", "a +", "a b", "(a", "a)", "* a", "2x", "a | b"}) {
+  for (char const* bad : {"", "a +", "a b", "(a", "a)", "* a", "2x", "a | b", "max(a)", "max(a, b",
+                          "max a, b", "a, b", "max(a, b, a)", "max(,a)"}) {
     CAPTURE(bad);
     CHECK(std::isnan(formula(bad, {{"a", 1}, {"b", 2}})));
   }
+}
+
+TEST_CASE("formulas: the larger of two, without what has no value") {
+  CHECK(formula("max(a, b)", {{"a", 3}, {"b", 2}}) == 3);
+  CHECK(formula("max(a, b)", {{"a", 2}, {"b", 3}}) == 3);
+  CHECK(formula("100 * max(a, 2 * b) / c", {{"a", 3}, {"b", 2}, {"c", 8}}) == 50);
+  CHECK(formula("max(a, max(b, c))", {{"a", 1}, {"b", 2}, {"c", 5}}) == 5);
+  CHECK(formula("a + max(b, c) * b", {{"a", 1}, {"b", 2}, {"c", 5}}) == 11);
+  CHECK(formula("max (a, b)", {{"a", 3}, {"b", 2}}) == 3);
+  CHECK(formula("max(a, b)", {{"a", 3}}) == 3);
+  CHECK(formula("max(a, b)", {{"b", 3}}) == 3);
+  CHECK(std::isnan(formula("max(a, b)", {})));
+  // A part of which the chip lacks both the count and its peak.
+  CHECK(formula("max(a / b, ?c / ?d)", {{"a", 6}, {"b", 2}}) == 3);
+  CHECK(formula("max(a / b, ?c / ?d)", {{"a", 6}, {"b", 2}, {"c", 8}, {"d", 2}}) == 4);
+  CHECK(formula("max", {{"max", 7}}) == 7);  // a name like any other
 }
 
 TEST_CASE("every entry of the catalogue is well made") {
@@ -102,18 +119,24 @@ TEST_CASE("every entry of the catalogue is well made") {
         if (strata::detail::is_cupti_name(name)) {
           counted = true;
           CHECK(name.find('.') != std::string_view::npos);  // with its rollup
-          // What CUPTI divided cannot be combined.
-          CHECK(strata::combine_of(name) == each.combine);
+          // What CUPTI divided cannot be combined; a quotient is made of what can be.
+          if (each.combine == metric_combine::ratio)
+            CHECK(strata::combine_of(name) != metric_combine::mean);
+          else
+            CHECK(strata::combine_of(name) == each.combine);
         } else {
           keyed = true;
           CHECK(find_metric(name) != nullptr);
           CHECK(find_metric(name) < &each);  // inputs stand before: no cycles
         }
       });
-      CHECK(keyed != counted);
+      CHECK((keyed || counted));
+      CHECK((each.combine == metric_combine::ratio || keyed != counted));
     }
     CHECK(divided == (each.combine == metric_combine::ratio));
-    CHECK(each.combine != metric_combine::mean);
+    // Of a link's clock CUPTI gives nothing but the quotient.
+    CHECK((each.combine == metric_combine::mean) ==
+          (each.level == metric_level::link && each.unit() == "Hz"));
   }
 }
 
@@ -319,7 +342,8 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   CHECK(all[0].place == metric_place::memory);
   CHECK(all[1].place == metric_place::device_wide);
   CHECK(all[2].place == metric_place::sass);
-  CHECK(all[0].counters.back() == "sm__warps_active.avg.peak_sustained");
+  CHECK(std::count(all[0].counters.begin(), all[0].counters.end(),
+                   "sm__warps_active.avg.peak_sustained") == 1);
 
   all = groups("hbm+l1+flops+links", pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 4);
@@ -330,9 +354,15 @@ TEST_CASE("groups: links and SASS apart, SMs apart when asked for") {
   all = groups("achieved_occupancy", pass_layout::cheap_ranges_apart);
   REQUIRE(all.size() == 1);
   CHECK(all[0].place == metric_place::sm);
-  all = groups("time_ns+links", pass_layout::fewest_passes);
+  all = groups("time_ns+pcie_read_bytes+nvlink_receive_bytes", pass_layout::fewest_passes);
   REQUIRE(all.size() == 1);
   CHECK(all[0].place == metric_place::device_wide);
+  // Links refuse constants, also their own: they are counted apart, and time with them.
+  all = groups("time_ns+links", pass_layout::fewest_passes);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].place == metric_place::memory);
+  CHECK(all[1].place == metric_place::device_wide);
+  for (std::string const& each : all[1].counters) CHECK(each.find("peak") == std::string::npos);
   all = groups("time_ns+flops", pass_layout::fewest_passes);
   REQUIRE(all.size() == 2);
   CHECK(all[0].place == metric_place::memory);

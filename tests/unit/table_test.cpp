@@ -199,25 +199,25 @@ TEST_CASE("ranges around steps stand above them, and ranges outside of steps sta
   CHECK_FALSE(has(text, "read "));
 }
 
-TEST_CASE("the share of a counted roof is a column beside the limiter") {
+TEST_CASE("the use of the limiter is a column beside it") {
   report_sample const s = gpu_sample(2, 2);
   report_input input = s.input();
   range_limit& counted = input.roofline.limits[5];
-  counted = {"HBM 88 %", "HBM", 87.6, 100.0, true, false};
-  input.roofline.limits[6] = {"HBM 61 %", "HBM", 61.0, 100.0, false, false};
+  counted = {"HBM 88 %", "HBM", 87.6, 100.0, true, false, {}};
+  input.roofline.limits[6] = {"HBM 61 %", "HBM", 61.0, 100.0, false, false, {}};
   auto const row = [&](char const* name) {
     for (std::string const& line :
          lines(text_of([&](detail::text_writer& out) { write_table(out, input, {120}); })))
       if (has(line, name)) return line;
     return std::string();
   };
-  CHECK(has(row("limiter"), "  limiter   roof %  GPU busy"));
-  CHECK(has(row("attention"), "  HBM         87.6  "));
-  CHECK(has(row("mlp"), "  HBM 61 %          "));
+  CHECK(has(row("limiter"), "  limiter   use %  GPU busy"));
+  CHECK(has(row("attention"), "  HBM        87.6  "));
+  CHECK(has(row("mlp"), "  HBM 61 %         "));
   counted.text = "latency";
-  CHECK(has(row("attention"), "  latency     87.6  "));
+  CHECK(has(row("attention"), "  latency    87.6  "));
   counted.above_roof = true;
-  CHECK_FALSE(has(row("limiter"), "roof %"));
+  CHECK_FALSE(has(row("limiter"), "use %"));
 }
 
 TEST_CASE("what the GPU did stands before what the host did") {

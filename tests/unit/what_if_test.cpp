@@ -379,6 +379,7 @@ TEST_CASE("without steps a run of more than 2^18 records has no prediction") {
     findings[0].part = finding_part::kernels;
     findings[0].row = 1;
     findings[0].cost_ns_per_step = 1e6;
+    findings[0].ranges.push_back({"a", 1, 1e6});
     predict_steps(findings, run.source, run.tree, run.steps);
     CHECK(std::isnan(findings[0].predicted_step_ns) == (kernels > 1 << 17));
   }
@@ -463,16 +464,17 @@ TEST_CASE("findings say what the step becomes without one of them") {
   findings[0].part = finding_part::launches;
   findings[1].part = finding_part::kernels;
   findings[3].part = finding_part::kernels;  // numbers in doubt
-  for (finding& each : findings) {
-    each.row = 1;
-    each.cost_ns_per_step = 200'000;
+  double const costs[] = {200'000, 50'000, 200'000, 0};
+  for (std::size_t i = 0; i < 4; ++i) {
+    findings[i].row = 1;
+    findings[i].cost_ns_per_step = costs[i];
+    findings[i].ranges.push_back({"a", 1, costs[i]});
   }
-  findings[1].cost_ns_per_step = 50'000;
-  findings[3].cost_ns_per_step = 0;
   predict_steps(findings, step.source, step.tree, step.steps);
   // What gains most is first, by its cost where that is not predicted.
   CHECK(findings[0].part == finding_part::none);
   CHECK(std::isnan(findings[0].predicted_step_ns));
+  CHECK(findings[0].gain_ns(step.steps.typical_ns()) == 200'000);
   CHECK(findings[1].part == finding_part::launches);
   CHECK(findings[1].predicted_step_ns == doctest::Approx(204'500));
   CHECK(findings[2].predicted_step_ns == doctest::Approx(303'000));  // the launches stay
@@ -481,6 +483,81 @@ TEST_CASE("findings say what the step becomes without one of them") {
   findings[1].cost_ns_per_step = 20'000;
   predict_steps(findings, step.source, step.tree, step.steps);
   CHECK(findings[1].predicted_step_ns == doctest::Approx(283'500));
+}
+
+TEST_CASE("a cause in several ranges goes in all of them at once") {
+  program p;
+  std::uint32_t const ranges[] = {p.a, p.b, p.node(0, "c"), p.node(0, "d"), p.node(0, "e")};
+  p.run(4, [&] {
+    for (std::uint32_t const range : ranges) p.kernels(range, 2, 100 * us);
+    p.wait();
+  });
+  answer const step(p);
+  // Two launches of 3 us and the device's 0.5 us, 10 kernels with 0.5 us between them, 2 us at the
+  // end: the rest of the host's launches is hidden.
+  double const now = 3'500 + 10 * 100'000 + 9 * 500 + 2'000;
+  REQUIRE(step.steps.typical_ns() == doctest::Approx(now));
+  vec<finding> findings(1);
+  findings[0].part = finding_part::kernels;
+  findings[0].row = 1;
+  findings[0].path = "a";
+  for (std::size_t row = 1; row <= 5; ++row) {
+    double const cost = 20'000.0 * static_cast<double>(row);  // of 200 us each
+    findings[0].ranges.push_back({step.tree.rows()[row].path, row, cost});
+    findings[0].cost_ns_per_step += cost;
+  }
+  predict_steps(findings, step.source, step.tree, step.steps);
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 300'000));
+  // By the replay itself, all changes at once and one at a time.
+  detail::step_replay replay(step.source, step.tree, step.steps);
+  vec<what_if> changes;
+  for (std::size_t row = 1; row <= 5; ++row) {
+    what_if change;
+    change.row = row;
+    change.kernels = 1.0 - 0.1 * static_cast<double>(row);
+    changes.push_back(change);
+    CHECK(replay.step_ns(vec<what_if>(1, change)) ==
+          doctest::Approx(now - 20'000.0 * static_cast<double>(row)));
+  }
+  CHECK(replay.step_ns(changes) == doctest::Approx(now - 300'000));
+  // Of two changes of a range the later one holds; no change is what was recorded.
+  changes.assign(1, changes[0]);
+  what_if half = changes[0];
+  half.kernels = 0.5;
+  changes.push_back(half);
+  CHECK(replay.step_ns(changes) == doctest::Approx(now - 100'000));
+  CHECK(replay.step_ns({}) == doctest::Approx(now));
+}
+
+TEST_CASE("causes that one wait hides shorten the step only together") {
+  // Launches of 50 us beside kernels of 45 us: the host bounds the step.
+  program p;
+  p.run(4, [&] {
+    for (int i = 0; i < 10; ++i) {
+      p.now += 47 * us;
+      p.kernel_of(p.a, 45 * us);
+    }
+    p.wait();
+  });
+  answer const step(p);
+  double const now = step.steps.typical_ns();
+  vec<finding> findings(1);
+  findings[0].part = finding_part::kernels;
+  findings[0].row = 1;
+  findings[0].cost_ns_per_step = 200'000;
+  findings[0].ranges.push_back({"a", 1, 200'000});
+  predict_steps(findings, step.source, step.tree, step.steps);
+  // Of the last kernel alone: 45 us less by 200 / 450.
+  CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 20'000));
+  CHECK(findings[0].gain_ns(now) == doctest::Approx(20'000));
+  CHECK_FALSE(findings[0].leaves_step(now));  // 3.6 % of it
+  findings[0].predicted_step_ns = 0.9901 * now;
+  CHECK(findings[0].leaves_step(now));
+  findings[0].predicted_step_ns = 0.9899 * now;
+  CHECK_FALSE(findings[0].leaves_step(now));
+  findings[0].cost_ns_per_step = 0.0;  // a doubt is no cause that could be folded
+  findings[0].predicted_step_ns = now;
+  CHECK_FALSE(findings[0].leaves_step(now));
 }
 
 TEST_CASE("kernels that are on their way to the device do not wait for it") {

@@ -334,6 +334,8 @@ class finding_rules : private kernel_rules {
     // What it takes while the GPU works may cost nothing.
     double cost_of_step = in_.steps.per_step(ns) / threads;
     if (has_device_work()) cost_of_step = smaller(cost_of_step, idle_of_host());
+    // What the step does not wait for makes the host's times doubtful all the same.
+    if (!is_dear(cost_of_step)) cost_of_step = 0.0;
     finding& made = add(by, 0, cost_of_step,
                         sentence("The recording itself takes ")
                             << percent(ns / window) << " of the recorded time of its threads");
