@@ -134,7 +134,8 @@ TEST_CASE("work in a green context has its multiprocessors, other work the devic
     nothing_lost(p);
     if (green->stream != nullptr) {
       MESSAGE("green: ", green->multiprocessors, " of ", p.environment.devices[0].multiprocessors);
-      CHECK(multiprocessors_of(p, "part") == green->multiprocessors);
+      // CUPTI 13.0 tells nothing of green contexts that are older than its records.
+      if (!before) CHECK(multiprocessors_of(p, "part") == green->multiprocessors);
       CHECK(multiprocessors_of(p, "whole") == p.environment.devices[0].multiprocessors);
     }
     delete green;

@@ -26,7 +26,7 @@ struct what_if {
   bool below = false;        ///< the ranges below it too; with row 0 the whole program
   double kernels = 1.0;      ///< on the device
   double copies = 1.0;       ///< copies and fills, with their calls
-  double launches = 1.0;     ///< calls that launch, and the host for less than 8 us between them
+  double launches = 1.0;     ///< calls that launch, and the host for less than 32 us between them
   double host_work = 1.0;    ///< the program's own code
   double waits = 1.0;        ///< waits of the host for the device
   double allocations = 1.0;  ///< calls that allocate and free
