@@ -177,7 +177,7 @@ static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 19
               sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 104 &&
               sizeof(kernel_sums) == 264 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
-              sizeof(counted_kernel) == 48 && sizeof(profile) == 1368);
+              sizeof(counted_kernel) == 48 && sizeof(profile) == 1344);
 #endif
 
 TEST_CASE("a recording of a step is small") {
