@@ -379,7 +379,7 @@ TEST_CASE("without steps a run of more than 2^18 records has no prediction") {
     findings[0].part = finding_part::kernels;
     findings[0].row = 1;
     findings[0].cost_ns_per_step = 1e6;
-    findings[0].ranges.push_back({"a", 1, 1e6});
+    findings[0].ranges.push_back({"a", 1, 1e6, findings[0].part});
     predict_steps(findings, run.source, run.tree, run.steps);
     CHECK(std::isnan(findings[0].predicted_step_ns) == (kernels > 1 << 17));
   }
@@ -468,7 +468,7 @@ TEST_CASE("findings say what the step becomes without one of them") {
   for (std::size_t i = 0; i < 4; ++i) {
     findings[i].row = 1;
     findings[i].cost_ns_per_step = costs[i];
-    findings[i].ranges.push_back({"a", 1, costs[i]});
+    findings[i].ranges.push_back({"a", 1, costs[i], findings[i].part});
   }
   predict_steps(findings, step.source, step.tree, step.steps);
   // What gains most is first, by its cost where that is not predicted.
@@ -503,7 +503,7 @@ TEST_CASE("a cause in several ranges goes in all of them at once") {
   findings[0].path = "a";
   for (std::size_t row = 1; row <= 5; ++row) {
     double const cost = 20'000.0 * static_cast<double>(row);  // of 200 us each
-    findings[0].ranges.push_back({step.tree.rows()[row].path, row, cost});
+    findings[0].ranges.push_back({step.tree.rows()[row].path, row, cost, findings[0].part});
     findings[0].cost_ns_per_step += cost;
   }
   predict_steps(findings, step.source, step.tree, step.steps);
@@ -545,7 +545,7 @@ TEST_CASE("causes that one wait hides shorten the step only together") {
   findings[0].part = finding_part::kernels;
   findings[0].row = 1;
   findings[0].cost_ns_per_step = 200'000;
-  findings[0].ranges.push_back({"a", 1, 200'000});
+  findings[0].ranges.push_back({"a", 1, 200'000, findings[0].part});
   predict_steps(findings, step.source, step.tree, step.steps);
   // Of the last kernel alone: 45 us less by 200 / 450.
   CHECK(findings[0].predicted_step_ns == doctest::Approx(now - 20'000));
