@@ -219,6 +219,15 @@ class finding_rules : private kernel_rules {
     if (busy > idle && !(tensor > 0.0)) return not_a_number;
     return (known(plain) ? plain : fp32) + (known(tensor) ? tensor : 0.0);
   }
+  /// The time that operations take of a range's: all of it only where the pipes that do them bound
+  /// it. What a norm declares is often not what it does, and costs nothing.
+  double computing_ns(range_limit const& load, double flops) const noexcept {
+    double use = larger(load.use(gpu_unit::tensor), load.use(gpu_unit::fma));
+    use = larger(use, load.use(gpu_unit::fp64));
+    double const at_roof = flops / in_.roofline.rate_of("FP32") * 1e9 / load.time_ns;
+    if (!load.units.is_known() && known(at_roof)) use = at_roof;
+    return load.time_ns * smaller(1.0, use / bound_use);
+  }
   bool is_below(std::size_t row, vec<std::size_t> const& above) const noexcept {
     for (std::size_t const other : above)
       if (is_in(row, other)) return true;
@@ -238,7 +247,7 @@ class finding_rules : private kernel_rules {
       double const part = declared / counted;
       if (!is_worth(load.time_ns) || (part > 1.0 / more && part < 1.0 / fewer)) continue;
       double const least = load.roof_ns * part / reachable_use;
-      double const gain = smaller(load.time_ns * (1.0 - part), load.time_ns - least);
+      double const gain = smaller(computing_ns(load, counted) * (1.0 - part), load.time_ns - least);
       if (part < 1.0 && !is_worth(gain)) continue;
       found.push_back(row);
       finding& made = add(by, row, part < 1.0 ? gain : 0.0,

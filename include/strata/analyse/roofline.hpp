@@ -377,8 +377,10 @@ class roofline_builder {
       limit.text = "launch";
     } else if (limit.counted) {
       limit.text = "latency";
-      std::string_view const stall = longest_stall(place);
-      if (!stall.empty()) limit.text += sentence(" (") << stall << ")";
+      std::string stall(longest_stall(place));
+      for (char& letter : stall)
+        if (letter == '_') letter = ' ';
+      if (!stall.empty()) limit.text += ": " + stall;
     }
   }
   /// What most warps wait for, as Nsight Compute names it; empty where stalls were not counted.

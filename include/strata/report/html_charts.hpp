@@ -158,7 +158,7 @@ function levelsOf(row) {
   const fromSm = none(m("l2_from_sm_sectors")) ? null : 32 * m("l2_from_sm_sectors");
   return [
     { box: "SM", lines: [["occupancy", percent(m("achieved_occupancy"))], ["FLOP", none(m("flop")) && none(m("tensor_flop")) ? "" : count((m("flop") || 0) + (m("tensor_flop") || 0))], ["issue rate", percent(m("issue_rate"))]] },
-    { arrow: [["", m("l1_bytes")]], rates: both("l1_bytes") },
+    { arrow: [["", none(m("l1_data_bytes")) ? m("l1_bytes") : m("l1_data_bytes")]], rates: both("l1_bytes") },
     { box: "L1", lines: [["hits", percent(m("l1_hit_rate"))], ["sectors a load", none(m("l1_sectors_per_load")) ? "" : digits(m("l1_sectors_per_load"))]] },
     { arrow: none(fromSm) ? [["", m("l2_bytes")]] : [["from SMs", fromSm], ["all", m("l2_bytes")]], rates: both("l2_bytes") },
     { box: "L2", lines: [["hits", percent(m("l2_hit_rate") ?? m("l2_request_hit_rate"))]] },
@@ -225,7 +225,7 @@ function gridBins(list) {
   return bins;
 }
 function oneRange() {
-  const counted = ["hbm_bytes", "l2_bytes", "l1_bytes"].some(key => metricAt.has(key));
+  const counted = ["hbm_bytes", "l2_bytes", "l1_data_bytes", "l1_bytes"].some(key => metricAt.has(key));
   if (!kernelRows.length && !folded.metrics.length) return;
   const first = folded.rows.filter(r => r.depth).sort((a, b) => (b.busy_ns || b.host_ns) - (a.busy_ns || a.host_ns) || a.place - b.place)[0];
   chosen = first ? first.place : 0;

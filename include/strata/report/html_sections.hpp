@@ -132,7 +132,7 @@ function headline() {
   }
   if (summary.tokens_per_second > 0) tile("Tokens/s", count(summary.tokens_per_second), "as the ranges declare them");
   tile(data.devices.length ? "Device" : "CPU", deviceNames.join(", ") || e.cpu || "unknown", data.devices.length ? e.cpu : null, null, true);
-  const first = answer.findings[0];
+  const first = answer.findings.find(f => f.shortens_step);
   byId("main").append(el("section", { id: "headline", "aria-label": "Headline" }, answer.bound ? el("p", { class: "answer" }, sentence(answer.bound)) : null,
     first && first.cost_ns_per_step > 0 ? el("p", {}, "What helps most: ", first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null, first.advice, ". ", afterwards(first)) : null, el("dl", { class: "tiles" }, tiles)));
 }
@@ -143,21 +143,32 @@ const sentence = text => text ? (/^\w*_/.test(text) ? text[0] : text[0].toUpperC
 const evidence = finding => finding.evidence.map((item, i) => [i ? "; " : "", item.path !== finding.path ? item.path + " " : null,
   el("code", {}, item.column), " ", inUnit(item.unit)(item.value)]);
 function afterwards(f) {
-  const after = f.predicted_step_ns, now = answer.step.typical_ns;
-  return none(after) ? "" : now - after < 0.01 * now ? "Alone it does not shorten the step, which waits for something else. " : "The step would take about " + time(after) + " instead of " + time(now) + ". ";
+  if (!(f.cost_ns_per_step > 0)) return "";
+  if (!f.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
+  return none(f.predicted_step_ns) ? "" : "Predicted " + unit + ": " + time(f.predicted_step_ns) + " instead of " + time(answer.step.typical_ns) + ". ";
 }
+const gainOf = f => {
+  const share = answer.step.typical_ns > 0 ? " (" + percent(100 * f.gain_ns_per_step / answer.step.typical_ns) + ")" : "";
+  return (none(f.predicted_step_ns) ? "up to " : "") + time(f.gain_ns_per_step) + " a " + unit + share;
+};
+const otherRanges = f => f.ranges.length < 2 ? null : el("p", { class: "evidence" }, "In: ", f.ranges.map((r, i) => [i ? ", " : "", r.path ? toRow(r.range, shortPath(r.path)) : "(outside ranges)", " " + time(r.cost_ns_per_step)]), ".");
 function oneFinding(f) {
-  const gain = f.cost_ns_per_step > 0 ? el("span", { class: "gain" }, "up to " + time(f.cost_ns_per_step) + " a " + unit + (f.cost_of_step > 0 ? " (" + percent(100 * f.cost_of_step) + ")" : "")) : null;
-  return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
-    el("p", {}, afterwards(f) + sentence(f.advice)),
+  const gain = f.cost_ns_per_step > 0 && f.shortens_step ? el("span", { class: "gain" }, gainOf(f)) : null;
+  const more = f.ranges.length > 1 ? " and " + some(f.ranges.length - 1, "more range", "more ranges") : "";
+  return el("li", {}, el("h3", {}, f.path ? [toRow(f.range, shortPath(f.path)), more + ": "] : null, f.path ? f.title : sentence(f.title).replace(/\.$/, ""), gain ? [" \u2013 ", gain] : null),
+    el("p", {}, afterwards(f) + sentence(f.advice)), otherRanges(f),
     el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
 }
 function findings() {
-  const list = answer.findings, undecided = answer.undecided, most = 6;
-  if (!list.length && !answer.bound && !undecided.length) return;
-  section("findings", "Findings", [list.length ? "What gains most comes first; a gain is the most that could be won." : data.traced ? "No rule found anything wrong." : "No rule found anything wrong in the host times; most rules look at the GPU's.", answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
+  const helps = f => f.shortens_step, undecided = answer.undecided, most = 5;
+  const list = answer.findings.filter(helps), others = answer.findings.filter(f => !helps(f));
+  if (!answer.findings.length && !answer.bound && !undecided.length) return;
+  const about = list.length ? "One cause each, over all its ranges, by what the " + unit + " gains without it. Gains are upper bounds." : data.traced ? "No rule found anything wrong." : "No rule found anything wrong in the host times; most rules look at the GPU's.";
+  const numbered = (part, from) => el("ol", { class: "findings", start: from + 1, style: "counter-reset: finding " + from }, part.map(oneFinding));
+  section("findings", "Findings", [about, answer.findings_left_out ? count(answer.findings_left_out) + " more are in findings.json." : ""].filter(Boolean).join(" "),
     list.length ? el("ol", { class: "findings" }, list.slice(0, most).map(oneFinding)) : null,
-    list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which gain less"), el("ol", { class: "findings", start: most + 1, style: "counter-reset: finding " + most }, list.slice(most).map(oneFinding))) : null,
+    list.length > most ? el("details", {}, el("summary", {}, count(list.length - most) + " more, which gain less"), numbered(list.slice(most), most)) : null,
+    others.length ? el("details", {}, el("summary", {}, some(others.length, "finding", "findings") + " that would not shorten the " + unit + " alone"), numbered(others, list.length)) : null,
     undecided.length ? el("details", {}, el("summary", {}, some(undecided.length, "rule lacks", "rules lack") + " data"),
       table("Rules that lack data", [{ label: "Rule", get: u => u.rule, text: true }, { label: "What would decide it", get: u => u.needs, text: true }], undecided)) : null);
 }
@@ -179,7 +190,7 @@ const declaredRate = key => row => row[key] > 0 && (row.busy_ns || row.host_ns) 
 const allColumns = [
   { key: "busy", label: "GPU busy", per: r => workPerStep(r, r.busy_ns), get: r => r.busy_ns, show: time, title: "time in which a kernel or copy of the range ran" },
   { key: "share", label: "% of " + unit, get: timeShare, show: percent, bar: true, title: "GPU busy time (host time where no GPU worked) of the mean " + unit },
-  { key: "limit", label: "Limiter", text: true, get: r => limitOf(r) || null, show: v => v || "", title: "the nearest roof and how near it is, or what the GPU waits for" },
+  { key: "limit", label: "Limiter", text: true, get: r => limitOf(r) || null, show: v => v || "", title: "the unit with the highest use, or what the GPU waits for" },
   { key: "kernels", label: "Kernels", per: r => amountPerStep(r, c => c.kernels), get: r => r.kernels, show: count },
   { key: "host", label: "Host", per: r => perStep(r, r.host_ns), get: r => r.host_ns, show: time, title: "host time, of all threads" },
   { key: "launch", label: "Launching", per: r => amountPerStep(r, c => c.launch_ns), get: r => r.launch_ns, show: time, title: "host time in calls that launch" },
@@ -193,7 +204,7 @@ const allColumns = [
   { key: "allocations", label: "Allocations", per: r => amountPerStep(r, c => c.allocations), get: r => r.allocations, show: count },
   { key: "peak", label: "Peak memory", get: r => r.peak_bytes, show: bytes, title: "most device memory of the range at one time" },
   { key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count },
-  ...["hbm_bytes", "hbm_of_peak", "l2_bytes", "l1_bytes", "l1_hit_rate", "l2_hit_rate", "flop", "achieved_occupancy", "cpu_instructions", "cpu_ipc", "cpu_llc_misses"]
+  ...["hbm_bytes", "hbm_of_peak", "l2_bytes", "l1_data_bytes", "l1_bytes", "l1_hit_rate", "l2_hit_rate", "flop", "achieved_occupancy", "cpu_instructions", "cpu_ipc", "cpu_llc_misses"]
     .filter(key => metricAt.has(key)).map(key => {
       const m = folded.metrics[metricAt.get(key)];
       return { key, label: key.replace(/_/g, " ").replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
@@ -310,7 +321,7 @@ function ranges() {
   const amounts = picker("Amounts", [["1", "a step"], ["", "whole run"]], v => { rangeTable.per = Boolean(v); redraw(); });
   amounts.lastChild.id = "range-per";
   section("ranges", "Ranges", "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is for the order of execution and for names. A click on a name shows the range in the figures below."
-    + (columns.some(c => c.key === "limit") ? " Limiter: the roof that the range reaches by half or more; else launch: the GPU waits for the host; copies; or latency: kernels wait for their own results." : ""),
+    + (columns.some(c => c.key === "limit") ? " Limiter: the unit with the highest use, from 60 % on; else launch: the GPU waits for the host; copies; or latency: kernels wait for their own results." : ""),
     el("div", { class: "controls" },
       el("label", {}, "Search", el("input", { type: "search", id: "range-search", oninput: e => { rangeTable.search = e.target.value.trim(); redraw(); } })), view,
       summary.count > 1 || anyRow(inNoStep) ? amounts : null,
@@ -336,7 +347,7 @@ const kinds = [
   { name: "Kernels", of: r => r.kernels, show: count, work: true },
   { name: "Loads", of: r => metric(r, "global_load_bytes") ?? (none(metric(r, "l1_global_load_sectors")) ? null : 32 * metric(r, "l1_global_load_sectors")), show: bytes, counted: true },
   { name: "Stores", of: r => metric(r, "global_store_bytes") ?? (none(metric(r, "l1_global_store_sectors")) ? null : 32 * metric(r, "l1_global_store_sectors")), show: bytes, counted: true },
-  { name: "L1", of: r => metric(r, "l1_bytes"), show: bytes, counted: true },
+  { name: "L1", of: r => none(metric(r, "l1_data_bytes")) ? metric(r, "l1_bytes") : metric(r, "l1_data_bytes"), show: bytes, counted: true },
   { name: "L2", of: r => metric(r, "l2_bytes"), show: bytes, counted: true },
   { name: "HBM", of: r => metric(r, "hbm_bytes"), show: bytes, counted: true },
   { name: "FLOP", of: r => none(metric(r, "flop")) && none(metric(r, "tensor_flop")) ? null : (metric(r, "flop") || 0) + (metric(r, "tensor_flop") || 0), show: count, counted: true },
