@@ -153,6 +153,8 @@ struct program : sample::maker {
     set(where, "l1tex__data_pipe_lsu_wavefronts.sum.peak_sustained", l1_peak);
     set(where, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum.peak_sustained", l1_peak);
     set(where, "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", 33500);
+    set(where, "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained", 16750);
+    set(where, "sm__sass_thread_inst_executed_op_hfma_pred_on.sum.peak_sustained", 33500);
     set(where, "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained", 989000);
     set(where, "sm__warps_active.avg.peak_sustained", 64);
     set(where, "sm__pipe_tensor_cycles_active.avg.peak_sustained", 4);

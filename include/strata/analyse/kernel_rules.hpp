@@ -124,7 +124,9 @@ class kernel_rules : protected step_bound {
       cure_of_kernels cure;
       cure.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
       cure.leaves(gpu_unit::l2, 1.0 - of_l2 * (1.0 - used));
-      cure.leaves(gpu_unit::hbm, larger(used, part_of(asked, own(row, "hbm_bytes"))));
+      double const hbm_bytes = own(row, "hbm_bytes");
+      double const of_hbm = part_of(moved, hbm_bytes);
+      cure.leaves(gpu_unit::hbm, larger(part_of(asked, hbm_bytes), 1.0 - of_hbm * (1.0 - used)));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made =

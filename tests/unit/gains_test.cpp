@@ -1,0 +1,192 @@
+// The judge of gains, against limits that are written by hand.
+#include <doctest/doctest.h>
+#include <strata/analyse/gains.hpp>
+#include <strata/analyse/roofline.hpp>
+#include <strata/analyse/speed_of_light.hpp>
+
+#include <cstddef>
+#include <utility>
+
+#include "sample_profile.hpp"
+
+using namespace strata;
+using detail::cure_of_kernels;
+using detail::gain_judge;
+
+namespace {
+
+struct unit_use {
+  gpu_unit unit;
+  double part;
+};
+
+/// Kernels of 1,000 ns whose units are used by these parts.
+range_limit load_of(std::initializer_list<unit_use> uses) {
+  range_limit load;
+  load.time_ns = 1000.0;
+  load.counted = true;
+  for (unit_use const& use : uses) load.units[use.unit] = 1000.0 * use.part;
+  if (load.units.is_known()) load.roof = to_string(load.units.longest());
+  load.roof_ns = load.units.longest_ns();
+  return load;
+}
+
+roofline_table table_of(range_limit const& load) {
+  roofline_table made;
+  made.own.push_back(load);
+  return made;
+}
+
+double gain_of(range_limit const& load, cure_of_kernels const& cure) {
+  roofline_table const table = table_of(load);
+  return gain_judge(table).gain(0, cure);
+}
+
+doctest::Approx exactly(double ns) { return doctest::Approx(ns).epsilon(1e-9); }
+
+}  // namespace
+
+TEST_CASE("gains: a unit at 80 % takes all of the time, one below its part of that") {
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::l1) == exactly(250));
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.8}}), gpu_unit::l1) == exactly(1000));
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.95}}), gpu_unit::l1) == exactly(1000));
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::hbm) == 0.0);
+  range_limit const load = load_of({{gpu_unit::l1, 0.4}, {gpu_unit::hbm, 0.2}});
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == exactly(250));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == exactly(500));
+  // The larger of two, not their sum: units work at the same time.
+  cure_of_kernels both;
+  both.leaves(gpu_unit::l1, 0.5).leaves(gpu_unit::hbm, 0.5);
+  CHECK(gain_of(load, both) == exactly(250));
+  CHECK(gain_of(load, cure_of_kernels()) == 0.0);
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::tensor, 0.0)) == 0.0);
+}
+
+TEST_CASE("gains: no less time remains than the nearest limit of what is left takes") {
+  range_limit const load = load_of({{gpu_unit::l1, 0.8}, {gpu_unit::issue, 0.54}});
+  // 0.54 / 0.9 of the time stay, whatever of L1 goes.
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == exactly(400));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == exactly(400));
+  // What is left of the unit itself: 0.8 * 0.75 / 0.9.
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.75)) == exactly(250));
+  CHECK(gain_of(load_of({{gpu_unit::l1, 0.9}}), cure_of_kernels().leaves(gpu_unit::l1, 0.95)) ==
+        exactly(50));
+  // Near a limit that stays nothing is to be gained.
+  for (double const use : {0.9, 0.93, 1.0, 1.04}) {
+    range_limit const near = load_of({{gpu_unit::tensor, use}, {gpu_unit::l1, 0.8}});
+    CHECK(gain_of(near, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == 0.0);
+    CHECK(gain_of(near, cure_of_kernels().ends_waits(1000.0)) == 0.0);
+  }
+}
+
+TEST_CASE("gains: whatever the cure, between nothing and what units and limits allow") {
+  sample::random_numbers random(7);
+  for (int turn = 0; turn < 20'000; ++turn) {
+    CAPTURE(turn);
+    auto const part = [&random] { return random.below(1001) / 1000.0; };
+    range_limit load = load_of({});
+    for (std::size_t unit = 0; unit < gpu_units; ++unit)
+      if (random.below(3) == 0) load.units[static_cast<gpu_unit>(unit)] = 1000.0 * part();
+    load.roof_ns = load.units.longest_ns();
+    double left[gpu_units];
+    double most = 0.0;
+    double least = 0.0;
+    cure_of_kernels cure;
+    for (std::size_t unit = 0; unit < gpu_units; ++unit) {
+      auto const which = static_cast<gpu_unit>(unit);
+      left[unit] = random.below(3) == 0 ? part() : 1.0;
+      cure.leaves(which, left[unit]);
+      if (!detail::is_finite(load.units[which])) continue;
+      double const taken = 1000.0 * detail::smaller(1.0, load.units[which] / 800.0);
+      most = detail::larger(most, taken * (1.0 - left[unit]));
+      least = detail::larger(least, load.units[which] * left[unit] / 0.9);
+    }
+    if (random.below(2) == 0) {
+      double const waits = 1000.0 * part();
+      cure.ends_waits(waits);
+      most = detail::larger(most, waits);
+    }
+    double const gain = gain_of(load, cure);
+    CHECK(gain >= 0.0);
+    CHECK(gain <= most + 1e-9);
+    CHECK(1000.0 - gain >= detail::smaller(1000.0, least) - 1e-9);
+    double const expected = detail::larger(0.0, detail::smaller(most, 1000.0 - least));
+    CHECK(gain == doctest::Approx(expected).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("gains: parts are from 0 to 1") {
+  range_limit const load = load_of({{gpu_unit::hbm, 0.8}});
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, -3.0)) == exactly(1000));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, 2.0)) == 0.0);
+}
+
+TEST_CASE("gains: an end of waits gains what is waited, other work what is longer than it") {
+  range_limit const load = load_of({{gpu_unit::issue, 0.18}});
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(300.0)) == exactly(300));
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == exactly(800));
+  // Its units are not those of the work that it replaces.
+  range_limit const fma = load_of({{gpu_unit::fma, 0.95}});
+  CHECK(gain_of(fma, cure_of_kernels().replaces_all(90.0)) == exactly(900));
+  CHECK(gain_of(fma, cure_of_kernels().replaces_all(990.0)) == 0.0);
+}
+
+TEST_CASE("gains: without units the nearest roof is the limit") {
+  range_limit load;
+  load.time_ns = 1000.0;
+  load.roof = "HBM";
+  load.roof_ns = 450.0;
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == exactly(500));
+  load.roof_ns = 0.0;
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == exactly(1000));
+}
+
+TEST_CASE("gains: what is above its roof is no result, and gains nothing") {
+  range_limit load = load_of({{gpu_unit::hbm, 0.5}});
+  cure_of_kernels const cure = cure_of_kernels().leaves(gpu_unit::hbm, 0.0);
+  CHECK(gain_of(load, cure) > 0.0);
+  load.above_roof = true;
+  CHECK(gain_of(load, cure) == 0.0);
+}
+
+TEST_CASE("gains: no time twice, and claims can be undone") {
+  roofline_table table = table_of(load_of({{gpu_unit::issue, 0.09}}));
+  table.own.push_back(table.own[0]);
+  gain_judge judge(table);
+  cure_of_kernels const cure = cure_of_kernels().ends_waits(700.0);
+  CHECK(judge.unexplained(0) == 1.0);
+  CHECK(judge.gain(0, cure) == exactly(700));
+  judge.claim(0, 700.0);
+  CHECK(judge.unexplained(0) == exactly(0.3));
+  CHECK(judge.gain(0, cure) == exactly(300));
+  CHECK(judge.gain(1, cure) == exactly(700));  // of another range
+  judge.claim(0, 300.0);
+  CHECK(judge.gain(0, cure) == 0.0);
+  judge.claim(0, -300.0);
+  CHECK(judge.gain(0, cure) == exactly(300));
+  judge.claim(0, 5000.0);  // never less than nothing
+  CHECK(judge.unexplained(0) == 0.0);
+  CHECK(judge.gain(0, cure) == 0.0);
+  CHECK(gain_judge(table_of({})).unexplained(0) == 0.0);
+}
+
+TEST_CASE("units: the longest is the limit; shared memory is named where it is most of L1") {
+  unit_times units;
+  CHECK_FALSE(units.is_known());
+  CHECK(units.longest() == gpu_unit::count);
+  CHECK(units.longest_ns() == 0.0);
+  CHECK(to_string(gpu_unit::count).empty());
+  units[gpu_unit::l1] = 100.0;
+  units[gpu_unit::hbm] = 90.0;
+  units[gpu_unit::shared] = 49.0;
+  CHECK(units.longest() == gpu_unit::l1);
+  units[gpu_unit::shared] = 51.0;
+  CHECK(units.longest() == gpu_unit::shared);
+  CHECK(units.longest_ns() == 100.0);
+  units.scale(0.5);
+  CHECK(units[gpu_unit::hbm] == 45.0);
+  CHECK_FALSE(detail::is_finite(units[gpu_unit::tensor]));
+  units[gpu_unit::tensor] = 60.0;
+  CHECK(units.longest() == gpu_unit::tensor);
+  CHECK(to_string(gpu_unit::tensor) == "tensor");
+}

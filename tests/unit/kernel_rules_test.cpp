@@ -1,0 +1,710 @@
+// What the rules of kernels say that a cause costs, computed by hand, and where they begin to see
+// it. One kernel of 1 ms a step; unless a case says more, issue slots are used by 25 %, device
+// memory by 20 % and L2 by 9.6 %.
+#include <doctest/doctest.h>
+#include <strata/analyse/speed_of_light.hpp>
+#include <strata/report/findings.hpp>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "finding_sample.hpp"
+
+using namespace strata;
+using namespace finding_test;
+
+namespace {
+
+constexpr double kernel_ns = 1e6;
+constexpr double reachable = 0.9;
+
+/// What is left to gain when this part of the kernel's time remains at a unit's peak.
+constexpr double above(double part) { return kernel_ns * (1.0 - part / reachable); }
+
+doctest::Approx exactly(double ns) { return doctest::Approx(ns).epsilon(1e-6); }
+
+/// 0 where the rule is silent.
+double cost_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? 0.0 : found->cost_ns_per_step;
+}
+
+/// All rules that find a cause, with a blank behind each.
+std::string causes_of(profile const& made) {
+  answer const a(made);
+  std::string rules;
+  for (finding const& cause : a.findings())
+    if (cause.cost_ns_per_step > 0.0) rules += std::string(cause.rule) + " ";
+  return rules;
+}
+
+constexpr char const* global_loads = "smsp__sass_data_bytes_mem_global_op_ld.sum";
+constexpr char const* load_sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum";
+constexpr char const* shared_loads = "smsp__sass_data_bytes_mem_shared_op_ld.sum";
+constexpr char const* bank_conflicts = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum";
+constexpr char const* fused_adds = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum";
+constexpr char const* additions = "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum";
+constexpr char const* double_additions = "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum";
+constexpr char const* double_fused_adds = "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum";
+
+}  // namespace
+
+// --- fp64-by-accident ---
+
+TEST_CASE("fp64-by-accident: the time of the FP64 pipe, where values are converted") {
+  program p = one_kernel();
+  p.use(p.attention, "fp64", 0.4);
+  p.set(p.attention, double_additions, 2e7);
+  p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 1e5);
+  // A unit at 80 % takes all of the time: 40 % take half of it.
+  CHECK(cost_of(p.made, "fp64-by-accident") == exactly(0.5 * kernel_ns));
+  answer(p.made).first_is("fp64-by-accident", "attention");
+  p.use(p.attention, "fp64", 0.72);
+  CHECK(cost_of(p.made, "fp64-by-accident") == exactly(above(0.25)));  // what issues stays
+}
+
+TEST_CASE("fp64-by-accident: a conversion for four operations at least") {
+  program p = one_kernel();
+  p.use(p.attention, "fp64", 0.4);
+  p.set(p.attention, double_additions, 2e7);  // 1e7 operations, a multiply-add as one
+  p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.25 * 1e7 / 32);
+  CHECK(cost_of(p.made, "fp64-by-accident") > 0.0);
+  p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 0.25 * 1e7 / 32 - 1);
+  CHECK(cost_of(p.made, "fp64-by-accident") == 0.0);
+  p.set(p.attention, double_additions, 0);  // conversions without FP64
+  CHECK(cost_of(p.made, "fp64-by-accident") == 0.0);
+}
+
+// --- uncoalesced ---
+
+TEST_CASE("uncoalesced: what the sectors take of a level, by the part that is not used") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.8);
+  p.use(p.attention, "issue", 0.05);
+  p.set(p.attention, global_loads, 0.8 * 4.8e9 / 8);
+  // HBM at 80 % takes all of the time, of which 7/8 go; what is left is HBM's 10 %.
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.875 * kernel_ns));
+  answer(p.made).first_is("uncoalesced", "attention");
+  p.use(p.attention, "issue", 0.25);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(above(0.25)));
+  // Of L1, with its requests alone.
+  p.hbm(p.attention, 0.1);
+  p.l1(p.attention, 0.56 * program::l1_peak * kernel_ns, 0.0);
+  p.set(p.attention, global_loads, 0.1 * 4.8e9 / 4);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.75 * 0.56 / 0.8 * kernel_ns));
+  // Half of L1's path is shared memory's.
+  p.l1(p.attention, 0.28 * program::l1_peak * kernel_ns, 0.28 * program::l1_peak * kernel_ns);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.75 * 0.5 * 0.56 / 0.8 * kernel_ns));
+}
+
+TEST_CASE("uncoalesced: bytes that are used by 60 % are enough") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.8);
+  p.set(p.attention, global_loads, 0.599 * 0.8 * 4.8e9);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.401 * kernel_ns));
+  p.set(p.attention, global_loads, 0.601 * 0.8 * 4.8e9);
+  CHECK(cost_of(p.made, "uncoalesced") == 0.0);
+}
+
+TEST_CASE("uncoalesced: HBM moves no less than what the threads use") {
+  program p = one_kernel();
+  double const bytes = 0.4 * 4.8e9;
+  p.hbm(p.attention, 0.4);
+  p.set(p.attention, load_sectors, 2 * bytes / 32);  // half of them are found in L2
+  p.set(p.attention, "lts__t_bytes.sum", 2 * bytes);
+  p.set(p.attention, global_loads, 0.6 * bytes);
+  // 30 % of the sectors are used, but 60 % of HBM's bytes: it takes half of the time.
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.4 * 0.5 * kernel_ns));
+}
+
+// --- register-spills ---
+
+namespace {
+
+/// Of L1's data path at 80 %, this part is local memory.
+program spilling(double part) {
+  program p = one_kernel();
+  double const wavefronts = 0.8 * program::l1_peak * kernel_ns;
+  p.l1(p.attention, wavefronts, 0.0);
+  p.set(p.attention, "l1tex__t_sectors.sum", 4 * wavefronts);
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", 3 * part * wavefronts);
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum", part * wavefronts);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("register-spills: the part of L1's data path that is local memory") {
+  program p = spilling(0.3);
+  CHECK(cost_of(p.made, "register-spills") == exactly(0.3 * kernel_ns));
+  answer(p.made).first_is("register-spills", "attention");
+  p = spilling(0.6);  // what is left is 32 % of L1
+  CHECK(cost_of(p.made, "register-spills") == exactly(0.6 * kernel_ns));
+  p = spilling(0.9);
+  CHECK(cost_of(p.made, "register-spills") == exactly(above(0.25)));
+}
+
+TEST_CASE("what costs less than 1 % of the step is not said") {
+  double const step = 1005.5 * us;
+  double const part = 0.01 * step / kernel_ns;
+  CHECK(cost_of(spilling(1.001 * part).made, "register-spills") == exactly(1.001 * 0.01 * step));
+  CHECK(cost_of(spilling(0.999 * part).made, "register-spills") == 0.0);
+}
+
+// --- bank-conflicts ---
+
+namespace {
+
+/// Shared memory takes this part of L1's data path, and this part of it are conflicts.
+program conflicting(double use, double part) {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.0);
+  double const wavefronts = use * program::l1_peak * kernel_ns;
+  p.l1(p.attention, 0.0, wavefronts);
+  p.set(p.attention, bank_conflicts, part * wavefronts);
+  p.set(p.attention, shared_loads, 128 * (1.0 - part) * wavefronts);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("bank-conflicts: the wavefronts that would not be") {
+  CHECK(cost_of(conflicting(0.8, 0.5).made, "bank-conflicts") == exactly(0.5 * kernel_ns));
+  CHECK(cost_of(conflicting(0.4, 0.5).made, "bank-conflicts") == exactly(0.25 * kernel_ns));
+  // 31 of 32: what issues instructions stays.
+  program const p = conflicting(0.9, 31 / 32.0);
+  CHECK(cost_of(p.made, "bank-conflicts") == exactly(above(0.25)));
+  answer const a(p.made);
+  a.first_is("bank-conflicts", "attention");
+  CHECK(a.findings()[0].title ==
+        "Shared memory takes 32 times as many wavefronts as it would without bank conflicts");
+  CHECK(a.input.roofline.limits[1].text == "shared memory 90 %");
+}
+
+TEST_CASE("bank-conflicts: from 30 % of the wavefronts on, by both counts") {
+  CHECK(cost_of(conflicting(0.8, 0.301).made, "bank-conflicts") == exactly(0.301 * kernel_ns));
+  CHECK(cost_of(conflicting(0.8, 0.299).made, "bank-conflicts") == 0.0);
+  program p = conflicting(0.8, 0.5);  // of stores they count as of loads
+  double const wavefronts = 0.8 * program::l1_peak * kernel_ns;
+  p.set(p.attention, bank_conflicts, 0.2 * wavefronts);
+  CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
+  p.set(p.attention, "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum", 0.3 * wavefronts);
+  CHECK(cost_of(p.made, "bank-conflicts") == exactly(0.5 * kernel_ns));
+  p.set(p.attention, shared_loads, 128 * wavefronts);  // all of them are needed
+  CHECK(cost_of(p.made, "bank-conflicts") == 0.0);
+}
+
+// --- few-blocks ---
+
+namespace {
+
+program with_blocks(std::uint32_t blocks, std::int64_t ns = 900 * us, std::uint32_t times = 1) {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t where) {
+      for (std::uint32_t i = 0; i < times; ++i) p.kernel_of(where, ns, blocks);
+    });
+    p.wait();
+  });
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("few-blocks: the SMs that have none, from three quarters of them down") {
+  CHECK(cost_of(with_blocks(4).made, "few-blocks") == exactly(900 * us * (1 - 4 / 132.0)));
+  CHECK(cost_of(with_blocks(99).made, "few-blocks") == exactly(900 * us * 0.25));
+  CHECK(cost_of(with_blocks(100).made, "few-blocks") == 0.0);
+}
+
+TEST_CASE("few-blocks: a kernel of less than 10 us is not blamed") {
+  CHECK(cost_of(with_blocks(4, 10 * us, 50).made, "few-blocks") ==
+        exactly(500 * us * (1 - 4 / 132.0)));
+  CHECK(cost_of(with_blocks(4, 10 * us - 1, 50).made, "few-blocks") == 0.0);
+}
+
+TEST_CASE("few-blocks: counted, it is held against what the units do") {
+  program p = one_kernel(33);
+  CHECK(cost_of(p.made, "few-blocks") == exactly(above(0.25)));
+  p.use(p.attention, "issue", 0.0);
+  p.hbm(p.attention, 0.01);
+  CHECK(cost_of(p.made, "few-blocks") == exactly(0.75 * kernel_ns));
+}
+
+TEST_CASE("few-blocks: more blocks do not split a chain of one or two warps") {
+  for (std::uint32_t const threads : {32u, 64u}) {
+    program p = one_kernel(1);
+    for (kernel_record& kernel : p.made.kernels) kernel.block_x = threads;
+    CHECK(cost_of(p.made, "few-blocks") == 0.0);
+    for (kernel_record& kernel : p.made.kernels) kernel.block_x = threads + 64;
+    CHECK(cost_of(p.made, "few-blocks") == exactly(above(0.25)));
+  }
+}
+
+// --- atomics ---
+
+TEST_CASE("atomics: from 8 % of L2's sectors on, where no unit is used by a third") {
+  program p = one_kernel();
+  double const sectors = 0.2 * 4.8e9 / 32;
+  p.set(p.attention, "lts__t_sectors_op_red.sum", 0.081 * sectors);
+  CHECK(cost_of(p.made, "atomics") == exactly(above(0.25)));
+  answer(p.made).first_is("atomics", "attention");
+  p.set(p.attention, "lts__t_sectors_op_red.sum", 0.04 * sectors);
+  CHECK(cost_of(p.made, "atomics") == 0.0);
+  p.set(p.attention, "lts__t_sectors_op_atom.sum", 0.041 * sectors);
+  CHECK(cost_of(p.made, "atomics") == exactly(above(0.25)));
+  p.use(p.attention, "issue", 0.333);
+  CHECK(cost_of(p.made, "atomics") == exactly(above(0.333)));
+  p.use(p.attention, "issue", 0.334);
+  CHECK(cost_of(p.made, "atomics") == 0.0);
+}
+
+// --- fp32-without-tensor ---
+
+namespace {
+
+/// A matrix product at this part of FP32's peak, its operands in shared memory.
+program product(double part) {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.01);
+  p.use(p.attention, "fma", part);
+  p.set(p.attention, fused_adds, part * 33.5e9);
+  p.set(p.attention, shared_loads, 30e9);
+  return p;
+}
+constexpr double tf32_ns(double flops) { return flops / 494.5e12 * 1e9 / 0.75; }
+
+}  // namespace
+
+TEST_CASE("fp32-without-tensor: what a library takes for it in TF32") {
+  program p = product(0.8);
+  CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(kernel_ns - tf32_ns(0.8 * 67e9)));
+  answer const a(p.made);
+  a.first_is("fp32-without-tensor", "attention");
+  CHECK(a.input.roofline.limits[1].text == "FMA 80 %");
+  CHECK(a.input.findings.bound.find("Most time: attention (FMA 80 %).") != std::string::npos);
+  p.hbm(p.attention, 0.3);  // the bytes stay
+  CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(above(0.3)));
+  p.set(p.attention, "sm__inst_executed_pipe_tensor.sum", 1e6);  // no proof of a product
+  CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(above(0.3)));
+}
+
+TEST_CASE("fp32-without-tensor: from 10 % of the time on, beside tensor cores at 10 % at most") {
+  CHECK(cost_of(product(0.101).made, "fp32-without-tensor") ==
+        exactly(kernel_ns - tf32_ns(0.101 * 67e9)));
+  CHECK(cost_of(product(0.099).made, "fp32-without-tensor") == 0.0);
+  program p = product(0.8);
+  p.use(p.attention, "tensor", 0.1);
+  CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
+  p.use(p.attention, "tensor", 0.101);
+  CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
+}
+
+TEST_CASE("fp32-without-tensor: products are multiply-adds on operands from memory") {
+  double const flops = 0.8 * 67e9;
+  program p = product(0.8);
+  p.set(p.attention, additions, 0.11 * flops);  // 90.1 % of the operations
+  CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
+  p.set(p.attention, additions, 0.112 * flops);  // 89.9 %
+  CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
+  p = product(0.8);
+  p.set(p.attention, "l1tex__t_sectors.sum", 0.0);
+  p.set(p.attention, shared_loads, flops / 59.9);
+  CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
+  p.set(p.attention, shared_loads, flops / 60.1);  // a polynomial
+  CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
+  p = product(0.8);
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.049 * flops);
+  CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.051 * flops);
+  CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
+  p = product(0.3);
+  p.hbm(p.attention, 0.299);
+  CHECK(cost_of(p.made, "fp32-without-tensor") > 0.0);
+  p.hbm(p.attention, 0.301);  // bound by device memory
+  CHECK(cost_of(p.made, "fp32-without-tensor") == 0.0);
+}
+
+// --- extra-traffic ---
+
+namespace {
+
+/// HBM at a part of its roof, and what the range declares of it.
+program moving(double hbm, double declared) {
+  program p = one_kernel();
+  p.hbm(p.attention, hbm);
+  for (range_record& call : p.made.ranges) p.describe(call).bytes = declared * 4.8e9;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("extra-traffic: what HBM takes for bytes that are not declared") {
+  CHECK(cost_of(moving(0.8, 0.4).made, "extra-traffic") == exactly(0.5 * kernel_ns));
+  CHECK(cost_of(moving(0.9, 0.1).made, "extra-traffic") == exactly(above(0.9 * 0.48)));  // of L2
+  answer(moving(0.8, 0.4).made).first_is("extra-traffic", "attention");
+  // Half as many again, and 20 % of the time.
+  CHECK(cost_of(moving(0.8, 0.8 / 1.51).made, "extra-traffic") ==
+        exactly((1 - 1 / 1.51) * kernel_ns));
+  CHECK(cost_of(moving(0.8, 0.8 / 1.49).made, "extra-traffic") == 0.0);
+  CHECK(cost_of(moving(0.241, 0.241 / 3).made, "extra-traffic") ==
+        exactly(0.241 / 0.8 * 2 / 3 * kernel_ns));
+  CHECK(cost_of(moving(0.239, 0.239 / 3).made, "extra-traffic") == 0.0);
+}
+
+TEST_CASE("extra-traffic: without the units, the time of the bytes at the roof") {
+  program p = moving(0.8, 0.4);
+  p.count_only("hbm");
+  double const attribute_rate = 2.0 * 3'201'000e3 * 6016 / 8;
+  CHECK(cost_of(p.made, "extra-traffic") == exactly(0.4 * 4.8e9 / attribute_rate * 1e9));
+}
+
+// --- waits: tail-wave, low-occupancy, latency-bound ---
+
+TEST_CASE("tail-wave: the SMs that the last wave leaves idle") {
+  double const room = 132 * 8;  // of 256 threads and 32 registers each
+  program p = one_kernel(1116);
+  CHECK(cost_of(p.made, "tail-wave") == exactly((1 - 1116 / room / 2) * kernel_ns));
+  answer(p.made).first_is("tail-wave", "attention");
+  p.use(p.attention, "issue", 0.59);
+  CHECK(cost_of(p.made, "tail-wave") == exactly(above(0.59)));
+  p.use(p.attention, "issue", 0.601);  // no kernel that waits
+  CHECK(cost_of(p.made, "tail-wave") == 0.0);
+}
+
+TEST_CASE("tail-wave: from 20 % of the time on, of one to three waves") {
+  auto const cost = [](std::uint32_t blocks) {
+    return cost_of(one_kernel(blocks).made, "tail-wave");
+  };
+  double const room = 132 * 8;
+  CHECK(cost(1056) == 0.0);  // one wave
+  CHECK(cost(1057) == exactly((1 - 1057 / room / 2) * kernel_ns));
+  CHECK(cost(1689) == exactly((1 - 1689 / room / 2) * kernel_ns));
+  CHECK(cost(1690) == 0.0);  // 1.6 of 2
+  CHECK(cost(2534) == exactly((1 - 2534 / room / 3) * kernel_ns));
+  CHECK(cost(2535) == 0.0);
+  CHECK(cost(3168) == 0.0);
+  CHECK(cost(3169) == 0.0);  // 3.001 of 4
+}
+
+namespace {
+
+/// One block of 8 warps at a time, of 64 that fit; many waves.
+program crowded() {
+  program p = one_kernel();
+  for (kernel_record& kernel : p.made.kernels) kernel.registers = 255;
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 8);
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("low-occupancy: registers or shared memory leave no more than 40 % of the warps") {
+  program p = crowded();
+  CHECK(cost_of(p.made, "low-occupancy") == exactly(above(0.25)));
+  answer(p.made).first_is("low-occupancy", "attention");
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.399);
+  CHECK(cost_of(p.made, "low-occupancy") > 0.0);
+  p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 64 * 0.401);
+  CHECK(cost_of(p.made, "low-occupancy") == 0.0);
+  CHECK(cost_of(p.made, "latency-bound") == exactly(above(0.25)));
+  p = crowded();
+  for (kernel_record& kernel : p.made.kernels) kernel.registers = 80;  // 3 blocks: 37.5 %
+  CHECK(cost_of(p.made, "low-occupancy") > 0.0);
+  for (kernel_record& kernel : p.made.kernels) kernel.registers = 64;  // 4 blocks
+  CHECK(cost_of(p.made, "low-occupancy") == 0.0);
+}
+
+TEST_CASE("low-occupancy: nothing to say of tensor kernels, of one wave, and near a limit") {
+  program p = crowded();
+  p.use(p.attention, "tensor", 0.2);
+  CHECK(cost_of(p.made, "low-occupancy") == exactly(above(0.25)));
+  p.use(p.attention, "tensor", 0.201);
+  CHECK(cost_of(p.made, "low-occupancy") == 0.0);
+  p = crowded();
+  p.use(p.attention, "issue", 0.333);
+  CHECK(cost_of(p.made, "low-occupancy") == exactly(above(0.333)));
+  p.use(p.attention, "issue", 0.334);
+  CHECK(cost_of(p.made, "low-occupancy") == 0.0);
+  for (std::uint32_t const blocks : {132u, 4 * 132u}) {
+    p = one_kernel(blocks);
+    for (kernel_record& kernel : p.made.kernels) kernel.registers = 255;
+    p.set(p.attention, "sm__warps_active.sum", 132 * 1e6 * 8);
+    CHECK((cost_of(p.made, "low-occupancy") > 0.0) == (blocks > 132));
+  }
+}
+
+TEST_CASE("latency-bound: no unit is used by a third of the time") {
+  program p = one_kernel();
+  CHECK(cost_of(p.made, "latency-bound") == exactly(above(0.25)));
+  answer(p.made).first_is("latency-bound", "attention");
+  p.use(p.attention, "issue", 0.333);
+  CHECK(cost_of(p.made, "latency-bound") == exactly(above(0.333)));
+  p.use(p.attention, "issue", 0.334);
+  CHECK(cost_of(p.made, "latency-bound") == 0.0);
+  // Without time to say.
+  CHECK(cost_of(with_blocks(1000).made, "latency-bound") == 0.0);
+}
+
+TEST_CASE("latency-bound: a kernel of less than 10 us is not blamed") {
+  for (std::int64_t const ns : {10 * us, 10 * us - 1}) {
+    program p = with_blocks(10'000, ns, 100);
+    p.count_nothing(p.attention);
+    CHECK((cost_of(p.made, "latency-bound") > 0.0) == (ns == 10 * us));
+  }
+}
+
+TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
+  program p = one_kernel();
+  counter_set const all = p.counted();
+  p.count_only("findings+tensor+stalls");
+  for (std::string const& name : p.counted().names)
+    if (all.names.index_of(name) == all.names.size()) p.set(p.attention, name, 0);
+  p.set(p.attention, "smsp__warps_active.sum", 1000);
+  p.set(p.attention, "smsp__warps_issue_stalled_long_scoreboard.sum", 201);
+  p.set(p.attention, "smsp__warps_issue_stalled_barrier.sum", 199);
+  answer const a(p.made);
+  REQUIRE(a.find("latency-bound") != nullptr);
+  CHECK(a.find("latency-bound")->needs.empty());
+  std::string columns;
+  for (finding_evidence const& proof : a.find("latency-bound")->evidence)
+    columns += std::string(proof.column) + " ";
+  CHECK(columns == "issue_ns achieved_occupancy stall_long_scoreboard_share ");
+  CHECK(a.input.roofline.limits[1].text == "latency (long_scoreboard)");
+  CHECK(answer(one_kernel().made).find("latency-bound")->needs == "counters=stalls");
+}
+
+TEST_CASE("ranges of several kernels are left to kernels=") {
+  for (std::int64_t const second : {199, 201}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t where) {
+        p.kernel_of(where, (1000 - second) * us);
+        p.kernel_of(where, second * us, 2000).name = 2;
+      });
+      p.wait();
+    });
+    p.made.kernel_names.push_back({"other"});
+    p.count_nothing(p.attention);
+    answer const a(p.made);
+    bool const one_takes_80_percent = second < 200;
+    CHECK((a.find("latency-bound") != nullptr) == one_takes_80_percent);
+    CHECK(a.input.findings.undecided.size() == (one_takes_80_percent ? 0 : 3));
+    if (!one_takes_80_percent) CHECK(a.input.findings.undecided[0].needs == "kernels=attention");
+  }
+}
+
+TEST_CASE("where another cause explains 30 % of the kernels, no rule of waits has more to say") {
+  for (double const explained : {0.29, 0.31}) {
+    // Spills of L1 at 32 %: they take 40 % of the time; a unit less than a third.
+    program p = one_kernel();
+    double const wavefronts = 0.32 * program::l1_peak * kernel_ns;
+    p.l1(p.attention, wavefronts, 0.0);
+    p.set(p.attention, "l1tex__t_sectors.sum", 4 * wavefronts);
+    p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
+          4 * wavefronts * explained / 0.4);
+    CHECK(cost_of(p.made, "register-spills") == exactly(explained * kernel_ns));
+    // It gains what is left of the time, and no time twice.
+    CHECK(cost_of(p.made, "latency-bound") ==
+          (explained < 0.3 ? exactly(above(0.32)) : doctest::Approx(0.0)));
+  }
+}
+
+// --- kernels that are as good as they get ---
+
+TEST_CASE("silent: a TF32 product at 93 % of the tensor cores whose L1 sectors are all local") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.15);
+  p.use(p.attention, "tensor", 0.93);
+  p.use(p.attention, "issue", 0.2);
+  p.l1(p.attention, 0.0, 0.45 * program::l1_peak * kernel_ns);
+  p.set(p.attention, load_sectors, 0);  // TMA
+  p.set(p.attention, global_loads, 0);
+  p.set(p.attention, "l1tex__t_sectors.sum", 1e6);
+  p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum", 1e6);
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.8 * 494.5e9);
+  CHECK(causes_of(p.made) == "");
+  CHECK(answer(p.made).input.roofline.limits[1].text == "tensor 93 %");
+  p.use(p.attention, "tensor", 0.5);  // nor is it the spills where tensor cores are used less
+  CHECK(causes_of(p.made) == "");
+}
+
+TEST_CASE("silent: an FP8 product at 72 % with an epilogue of a few uncoalesced sectors") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.3);
+  p.use(p.attention, "tensor", 0.72);
+  p.set(p.attention, "lts__t_bytes.sum", 0.6 * 1e10);
+  p.set(p.attention, "lts__t_sectors.sum", 0.6 * 1e10 / 32);
+  p.l1(p.attention, 1e6, 0.2 * program::l1_peak * kernel_ns);  // TMA passes global loads by
+  p.set(p.attention, load_sectors, 1e6);
+  p.set(p.attention, global_loads, 4e6);  // an eighth of them
+  p.set(p.attention, "sm__ops_path_tensor_src_fp8.sum", 0.7 * 1978e9);
+  CHECK(causes_of(p.made) == "");
+}
+
+TEST_CASE("silent: flash attention, issue 41 %, tensor 36 %, occupancy 12 %") {
+  program p = crowded();
+  p.use(p.attention, "issue", 0.41);
+  p.use(p.attention, "tensor", 0.36);
+  CHECK(causes_of(p.made) == "");
+  CHECK(answer(p.made).input.roofline.limits[1].text == "latency");
+}
+
+TEST_CASE("silent: softmax at 75 % of the issue slots") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.55);
+  p.use(p.attention, "issue", 0.75);
+  p.use(p.attention, "xu", 0.3);
+  CHECK(causes_of(p.made) == "");
+}
+
+TEST_CASE("silent: an FP64 product at 90 % of the tensor cores") {
+  program p = one_kernel();
+  p.use(p.attention, "tensor", 0.9);
+  p.set(p.attention, double_fused_adds, 1e6);  // of the epilogue
+  CHECK(causes_of(p.made) == "");
+}
+
+TEST_CASE("silent: a triad at 75 % of device memory") {
+  program p = moving(0.75, 0.75);
+  p.set(p.attention, fused_adds, 0.75 * 4.8e9 / 12);
+  CHECK(causes_of(p.made) == "");
+  CHECK(answer(p.made).input.roofline.limits[1].text == "HBM 75 %");
+}
+
+TEST_CASE("silent: polynomials in registers at 90 % of FP32") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.01);
+  p.use(p.attention, "fma", 0.9);
+  p.set(p.attention, fused_adds, 0.9 * 33.5e9);
+  CHECK(causes_of(p.made) == "");
+}
+
+// --- several ranges ---
+
+TEST_CASE("one cause in five ranges is one finding with five ranges, what costs most first") {
+  program p;
+  std::uint32_t const ranges[] = {p.attention, p.mlp, p.other, p.node(0, "norm"),
+                                  p.node(0, "head")};
+  std::uint32_t const blocks[] = {66, 33, 99, 11, 44};
+  p.run(4, [&] {
+    for (int i = 0; i < 5; ++i)
+      p.in(ranges[i], [&](std::uint32_t where) { p.kernel_of(where, 100 * us, blocks[i]); });
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  REQUIRE(a.findings().size() == 1);
+  finding const& cause = a.findings()[0];
+  CHECK(cause.rule == "few-blocks");
+  char const* const paths[] = {"norm", "mlp", "head", "attention", "sample"};
+  double const costs[] = {1 - 11 / 132.0, 0.75, 1 - 44 / 132.0, 0.5, 0.25};
+  double sum = 0.0;
+  REQUIRE(cause.ranges.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(cause.ranges[i].path == paths[i]);
+    CHECK(cause.ranges[i].cost_ns_per_step == exactly(costs[i] * 100 * us));
+    sum += costs[i] * 100 * us;
+  }
+  CHECK(cause.path == "norm");
+  CHECK(cause.cost_ns_per_step == exactly(sum));
+  // The launches of 3 us hide behind the kernels: all of it is gained but what the device waits
+  // for them then, a launch later.
+  double const step = a.steps().typical_ns();
+  CHECK(step == exactly(3'500 + 500'000 + 4 * 500 + 2'000));
+  CHECK(cause.predicted_step_ns >= step - sum);
+  CHECK(cause.predicted_step_ns == doctest::Approx(step - sum).epsilon(0.001));
+  CHECK(cause.evidence.size() == 4 * 3);  // of four ranges
+  std::string const text = text_of(a, false);
+  INFO(text);
+  CHECK(text.find("finding: few-blocks: norm and 4 more ranges: work has 11 blocks for 132 SMs.") !=
+        std::string::npos);
+  CHECK(text.find("more in findings.json") == std::string::npos);
+  nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
+  CHECK(json["findings"][0]["ranges"].size() == 5);
+  CHECK(json["findings"][0]["shortens_step"] == true);
+  CHECK(json["findings"][0]["gain_ns_per_step"].get<double>() ==
+        doctest::Approx(sum).epsilon(0.001));
+}
+
+TEST_CASE("ranges of less than 0.2 % of the step do not count with the others") {
+  // Of 1,000 us and a little: 2 us and more are worth it.
+  for (std::int64_t const small : {1'990, 2'110}) {
+    program p;
+    p.run(4, [&] {
+      p.in(p.attention, [&](std::uint32_t) { p.now += 0; });
+      p.in(p.mlp, [&](std::uint32_t where) { p.kernel_of(where, 890 * us); });
+      p.wait();
+      p.in(p.attention, [&](std::uint32_t) { p.now += 100 * us; });
+      p.in(p.other, [&](std::uint32_t) { p.now += small; });
+    });
+    answer const a(p.made);
+    INFO(a.all());
+    REQUIRE(a.find("host-work") != nullptr);
+    bool const counts = small > 2'000;
+    CHECK(a.find("host-work")->ranges.size() == (counts ? 2 : 1));
+    CHECK(a.find("host-work")->cost_ns_per_step ==
+          exactly(100'000.0 + (counts ? static_cast<double>(small) : 0.0)));
+  }
+}
+
+TEST_CASE("what does not shorten the step is folded on the console") {
+  // The host takes 100 us for each launch; kernels of 4 blocks take 90 us of them.
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t where) {
+      for (int i = 0; i < 20; ++i) {
+        p.kernel_of(where, 90 * us, 4);
+        p.now += 97 * us;
+      }
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  finding const* const blocks = a.find("few-blocks");
+  REQUIRE(blocks != nullptr);
+  CHECK(blocks->cost_ns_per_step == exactly(20 * 90 * us * (1 - 4 / 132.0)));
+  CHECK(blocks->leaves_step(a.steps().typical_ns()));
+  CHECK(a.findings()[0].rule == "host-work");  // it gains more, whatever it costs
+  std::string const text = text_of(a, false);
+  INFO(text);
+  CHECK(text.find("finding: few-blocks") == std::string::npos);
+  CHECK(text.find("would not shorten the step alone: few-blocks") != std::string::npos);
+  nlohmann::json const json = nlohmann::json::parse(text_of(a, true));
+  for (nlohmann::json const& cause : json["findings"])
+    CHECK((cause["rule"] == "few-blocks") == !cause["shortens_step"].get<bool>());
+}
+
+TEST_CASE("the console has three causes, in the order of what they gain, and the rest by number") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t where) { p.kernel_of(where, 400 * us, 4); });
+    p.wait();
+    p.in(p.other, [&](std::uint32_t) { p.now += 300 * us; });
+    p.in(p.mlp,
+         [&](std::uint32_t where) { p.copy_of(where, copy_kind::host_to_device, 200 * us, true); });
+    p.now += 100 * us;
+  });
+  answer const a(p.made);
+  INFO(a.all());
+  REQUIRE(a.findings().size() == 4);
+  char const* const rules[] = {"few-blocks", "host-work", "pageable-copy", "gap-between-ranges"};
+  double const step = a.steps().typical_ns();
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(a.findings()[i].rule == rules[i]);
+    if (i > 0) CHECK(a.findings()[i - 1].gain_ns(step) >= a.findings()[i].gain_ns(step));
+  }
+  std::string const text = text_of(a, false);
+  INFO(text);
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < 3; ++i) {
+    from = text.find(std::string("finding: ") + rules[i], from);
+    REQUIRE(from != std::string::npos);
+  }
+  CHECK(text.find("finding: gap-between-ranges") == std::string::npos);
+  CHECK(text.find("1 more in findings.json") != std::string::npos);
+}
