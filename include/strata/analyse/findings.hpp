@@ -213,7 +213,7 @@ class finding_context {
   }
 
   static void prove(finding& of, std::string_view column, double value, std::string_view unit) {
-    of.evidence.push_back({of.path, column, value, unit});
+    if (known(value)) of.evidence.push_back({of.path, column, value, unit});
   }
   // Literals: where they are made a std::string_view, each of two hundred places is a call more.
   static void prove(finding& of, char const* column, double value, char const* unit) {
