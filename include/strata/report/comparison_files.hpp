@@ -273,7 +273,7 @@ function notes() {
   const alike = !data.notes.length && data.verdict !== "inconclusive";
   section("notes", "Comparability", alike ? "Machine, versions, settings and work of the runs are the same." : null, data.notes.map(text => el("p", { class: "notice" }, text)),
     data.noisy_times > 0 ? el("p", {}, count(data.noisy_times) + " of " + some(data.judged_times, "time") + " of ranges, host and GPU, are too noisy to show a slowdown of twice the limit." + (step.runs_known ? "" : " Several runs of each side show more.")) : null,
-    step.resolution > 10 ? el("p", {}, "No slowdown of a step would be told from its noise of " + percent(100 * step.noise) + ".") : step.resolution > 0 ? el("p", {}, "A step that is " + percent(100 * step.resolution) + " slower would be told from its noise of " + percent(100 * step.noise) + ".") : null);
+    step.resolution > 10 ? el("p", {}, "No slowdown is detectable (noise " + percent(100 * step.noise) + ").") : step.resolution > 0 ? el("p", {}, "Smallest detectable slowdown: " + percent(100 * step.resolution) + " (noise " + percent(100 * step.noise) + ").") : null);
 }
 
 /* ---- What changed most ---- */

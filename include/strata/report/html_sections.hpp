@@ -287,7 +287,7 @@ function drawRanges(focus) {
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
   const left = rangeTable.view.total - rangeTable.view.rows.length;
-  byId("range-note").textContent = (rangeTable.search ? some(rows.length, "row matches or lies", "rows match or lie") + " above one that does. " : "")
+  byId("range-note").textContent = (!rangeTable.search ? "" : rows.length ? some(rows.length, "row matches or stands above a match", "rows match or stand above a match") + ". " : "No range matches. ")
     + (left > 0 ? count(left) + " of " + count(rangeTable.view.total) + " ranges are folded into those above them: they cost least. ranges.csv has all." : "");
   if (focus !== undefined) { const row = byId((rangeTable.view === folded ? "row-" : "each-") + focus); if (row) row.querySelector(".fold, .pick").focus(); }
 }

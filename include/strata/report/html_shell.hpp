@@ -297,7 +297,7 @@ function fitColumns(box) {
   /* What stays may become wider without the others. */
   if (!widened.has(name)) for (show(fitting); made.offsetWidth > room && fitting > 2;) show(--fitting);
   box.append(el("button", { class: "more-columns", type: "button", onclick: () => { widened.has(name) ? widened.delete(name) : widened.add(name); fitColumns(box); } },
-    widened.has(name) ? "Only the columns that have room" : "Show " + some(heads.length - fitting, "more column")));
+    widened.has(name) ? "Show fewer columns" : "Show " + some(heads.length - fitting, "more column")));
 }
 const fitting = new ResizeObserver(boxes => { for (const { target } of boxes) if (target.fitted !== target.clientWidth) { target.fitted = target.clientWidth; fitColumns(target); } });
 /* Only a table of many rows scrolls within itself. */
