@@ -180,10 +180,12 @@ TEST_CASE("each ratio has a kernel") {
   for (bounds const& each : table) told.insert(each.metric);
   for (auto const source : {strata::metric_source::cupti, strata::metric_source::rates})
     for (strata::metric const& each : strata::metric_list{source})
-      if (each.unit() == "%") {
-        INFO(each.key());
-        CHECK(told.count(std::string(each.key())) == 1);
-      }
+      // Uses of units are compared with Nsight Compute's, in benchmarks/corpus.
+      bool const is_use = strata::detail::ends_with(each.key(), "_use");
+  if (each.unit() == "%" && !is_use) {
+    INFO(each.key());
+    CHECK(told.count(std::string(each.key())) == 1);
+  }
 }
 
 TEST_CASE("each ratio comes near its end, and none is above it") {

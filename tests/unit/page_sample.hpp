@@ -126,7 +126,7 @@ struct gpt2_sample : sample::maker {
         {"lts__t_sectors_lookup_hit.sum", (of.l2 - of.hbm) / 32},
         {"lts__t_sectors_lookup_miss.sum", of.hbm / 32},
         {"l1tex__t_bytes.sum", of.l1},
-        {"l1tex__data_pipe_lsu_wavefronts_mem_lg.sum", of.l1 / 128},
+        {"l1tex__data_pipe_lsu_wavefronts.sum", of.l1 / 128},
         {"l1tex__t_sectors.sum", of.l1 / 32},
         {"l1tex__t_sectors_lookup_hit.sum", of.l1 / 32 * 0.31},
         {"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", of.l1 / 45},
