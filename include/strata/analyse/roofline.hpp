@@ -5,7 +5,7 @@
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/speed_of_light.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>

@@ -4,6 +4,7 @@
 
 #include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/host_timeline.hpp>
+#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -13,88 +14,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 STRATA_BEGIN
-
-/// Time of a mean step in which the device was idle for one cause in one range itself.
-struct idle_time {
-  std::uint32_t row = 0;  ///< of the call tree; 0 is outside of ranges
-  idle_cause cause = idle_cause::launch;
-  double ns = 0.0;
-  double gaps = 0.0;  ///< idle periods in which the cause had the largest part
-};
-
-/// Copies between host and device in a mean step, of one range itself.
-struct copy_time {
-  std::uint32_t row = 0;
-  bool to_device = false;
-  bool pageable = false;  ///< from or to memory of the host that is not pinned
-  double count = 0.0;
-  double bytes = 0.0;
-  double ns = 0.0;
-  double alone_ns = 0.0;  ///< without a kernel at the same time
-  double call_ns = 0.0;   ///< host time in the calls
-};
-
-/// The kernels of one stream in a mean step.
-struct stream_time {
-  std::uint32_t stream = 0;
-  double kernels = 0.0;
-  double ns = 0.0;
-  double small_ns = 0.0;   ///< of kernels that leave half of the multiprocessors free, or more
-  double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
-};
-
-/// The mean recorded step; the whole run, as one step, where the program has none.
-/// Its times, its work and its tokens are those of the same steps: of the typical ones.
-/// Units: ns of one step unless said otherwise; NaN is unknown.
-struct steps_summary {
-  bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
-  bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
-  bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
-  /// Whether the typical steps are all but the first, which is dearer than all others: modules are
-  /// loaded in it and caches are filled.
-  bool without_first = false;
-  std::uint64_t count = 1;  ///< of all recorded steps, the first with them
-  double mean_ns = 0.0;
-  double p50_ns = 0.0;
-  double p95_ns = 0.0;
-  double first_ns = 0.0;  ///< the first recorded step, typical or not
-  double gpu_busy_ns = 0.0;
-  double gpu_idle_ns = 0.0;
-  /// The time that the answer speaks of: a typical step; without steps, from the first to the last
-  /// device work.
-  double active_ns = 0.0;
-  double active_busy_ns = 0.0;
-  double overlap_ns = 0.0;  ///< sum of the kernels less the time in which one ran
-  double tokens = std::numeric_limits<double>::quiet_NaN();
-  double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
-  double outside_ns = 0.0;      ///< of the whole run: recorded, but in no step
-  double outside_gpu_ns = 0.0;  ///< of the whole run: device busy with work of no step
-  vec<idle_time> idle;          ///< the longest first
-  vec<copy_time> copies;        ///< the longest first
-  vec<stream_time> streams;     ///< the busiest first
-
-  /// A sum over the whole run as a part of a mean step, for a range with this share in steps. The
-  /// first step has its part in it, as sums over the run have.
-  /// Where no step was recorded, the run is the step, and nothing lies outside of it.
-  double per_step(double total, double step_share = 1.0) const noexcept {
-    return from_steps ? total * step_share / static_cast<double>(count) : total;
-  }
-  /// The mean of the steps that findings look at.
-  double typical_ns() const noexcept { return mean_ns; }
-  /// How many steps these are.
-  double typical_count() const noexcept {
-    return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
-  }
-  double idle_of(idle_cause cause) const noexcept {
-    double sum = 0.0;
-    for (idle_time const& each : idle)
-      if (each.cause == cause) sum += each.ns;
-    return sum;
-  }
-};
 
 namespace detail {
 
@@ -270,6 +191,8 @@ class steps_builder {
     std::int64_t after = 0;
     std::int64_t host = 0;
     for (step_times const& each : steps_) {
+      // Modules are loaded in it: beside that, what the others leave to the device looks small.
+      if (&each == steps_.data() && begins_dear()) continue;
       host = add_saturated(host, elapsed(each.begin, each.end));
       if (each.gpu_end != lost_time)
         after = add_saturated(after, elapsed(larger(each.end, each.gpu_begin), each.gpu_end));
@@ -288,6 +211,18 @@ class steps_builder {
       step.end = larger(next, step.begin);
     }
   }
+  /// A first step that takes this many medians is apart from the others.
+  static constexpr double dear_first_step = 1.5;
+  /// Whether the host takes much longer for the first step than for the others.
+  bool begins_dear() const {
+    if (steps_.size() < 3) return false;
+    vec<std::int64_t> durations;
+    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    auto const first = static_cast<double>(durations.front());
+    durations.sort();
+    auto const median = static_cast<double>(durations[durations.size() / 2]);
+    return first > dear_first_step * median;
+  }
   /// Whether the next step's work is known too.
   bool is_followed(std::size_t i) const noexcept {
     return i + 1 < steps_.size() && steps_[i + 1].step == steps_[i].step + 1 &&
@@ -305,8 +240,8 @@ class steps_builder {
     }
     made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
     made_.outside_ns = larger(0.0, window_ns() - all.sum());
-    made_.without_first =
-        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+    made_.without_first = steps_.size() >= 3 && first_ == 0 && folded() == 0 &&
+                          made_.first_ns > dear_first_step * made_.p50_ns;
     if (!made_.without_first) return;
     durations.front() = durations.back();
     durations.pop_back();
@@ -358,6 +293,8 @@ class steps_builder {
       until = larger(until, each.end);
     }
     add_tails(host);
+    // What the last step of a window leaves to the device may end behind its period.
+    if (made_.from_steps) made_.active_busy_ns = smaller(made_.active_busy_ns, made_.mean_ns);
     made_.gpu_busy_ns = made_.active_busy_ns;
     auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
     made_.outside_gpu_ns =
