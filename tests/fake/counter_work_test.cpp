@@ -185,7 +185,7 @@ TEST_CASE("presets beside graphs lose what instruments kernels, and nothing else
       fake::no_problem(p);
     }
     if (std::string(preset) == "findings" || std::string(preset) == "roofline") {
-      for (char const* key : {"l1_bytes", "fp32_peak_per_cycle", "hbm_peak_bytes_per_cycle"})
+      for (char const* key : {"l1_data_bytes", "fp32_peak_per_cycle", "hbm_peak_bytes_per_cycle"})
         CHECK(c.total("step", key) > 0);
     }
   }

@@ -42,22 +42,22 @@ double gain_of(range_limit const& load, cure_of_kernels const& cure) {
   return gain_judge(table).gain(0, cure);
 }
 
-doctest::Approx exactly(double ns) { return doctest::Approx(ns).epsilon(1e-9); }
+doctest::Approx within(double ns) { return doctest::Approx(ns).epsilon(1e-9); }
 
 }  // namespace
 
 TEST_CASE("gains: a unit at 80 % takes all of the time, one below its part of that") {
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::l1) == exactly(250));
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.8}}), gpu_unit::l1) == exactly(1000));
-  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.95}}), gpu_unit::l1) == exactly(1000));
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::l1) == within(250));
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.8}}), gpu_unit::l1) == within(1000));
+  CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.95}}), gpu_unit::l1) == within(1000));
   CHECK(cure_of_kernels::taken_ns(load_of({{gpu_unit::l1, 0.2}}), gpu_unit::hbm) == 0.0);
   range_limit const load = load_of({{gpu_unit::l1, 0.4}, {gpu_unit::hbm, 0.2}});
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == exactly(250));
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == exactly(500));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == within(250));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == within(500));
   // The larger of two, not their sum: units work at the same time.
   cure_of_kernels both;
   both.leaves(gpu_unit::l1, 0.5).leaves(gpu_unit::hbm, 0.5);
-  CHECK(gain_of(load, both) == exactly(250));
+  CHECK(gain_of(load, both) == within(250));
   CHECK(gain_of(load, cure_of_kernels()) == 0.0);
   CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::tensor, 0.0)) == 0.0);
 }
@@ -65,12 +65,12 @@ TEST_CASE("gains: a unit at 80 % takes all of the time, one below its part of th
 TEST_CASE("gains: no less time remains than the nearest limit of what is left takes") {
   range_limit const load = load_of({{gpu_unit::l1, 0.8}, {gpu_unit::issue, 0.54}});
   // 0.54 / 0.9 of the time stay, whatever of L1 goes.
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == exactly(400));
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == exactly(400));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.0)) == within(400));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.5)) == within(400));
   // What is left of the unit itself: 0.8 * 0.75 / 0.9.
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.75)) == exactly(250));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::l1, 0.75)) == within(250));
   CHECK(gain_of(load_of({{gpu_unit::l1, 0.9}}), cure_of_kernels().leaves(gpu_unit::l1, 0.95)) ==
-        exactly(50));
+        within(50));
   // Near a limit that stays nothing is to be gained.
   for (double const use : {0.9, 0.93, 1.0, 1.04}) {
     range_limit const near = load_of({{gpu_unit::tensor, use}, {gpu_unit::l1, 0.8}});
@@ -117,17 +117,17 @@ TEST_CASE("gains: whatever the cure, between nothing and what units and limits a
 
 TEST_CASE("gains: parts are from 0 to 1") {
   range_limit const load = load_of({{gpu_unit::hbm, 0.8}});
-  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, -3.0)) == exactly(1000));
+  CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, -3.0)) == within(1000));
   CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::hbm, 2.0)) == 0.0);
 }
 
 TEST_CASE("gains: an end of waits gains what is waited, other work what is longer than it") {
   range_limit const load = load_of({{gpu_unit::issue, 0.18}});
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(300.0)) == exactly(300));
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == exactly(800));
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(300.0)) == within(300));
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(800));
   // Its units are not those of the work that it replaces.
   range_limit const fma = load_of({{gpu_unit::fma, 0.95}});
-  CHECK(gain_of(fma, cure_of_kernels().replaces_all(90.0)) == exactly(900));
+  CHECK(gain_of(fma, cure_of_kernels().replaces_all(90.0)) == within(900));
   CHECK(gain_of(fma, cure_of_kernels().replaces_all(990.0)) == 0.0);
 }
 
@@ -136,9 +136,9 @@ TEST_CASE("gains: without units the nearest roof is the limit") {
   load.time_ns = 1000.0;
   load.roof = "HBM";
   load.roof_ns = 450.0;
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == exactly(500));
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(500));
   load.roof_ns = 0.0;
-  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == exactly(1000));
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000));
 }
 
 TEST_CASE("gains: what is above its roof is no result, and gains nothing") {
@@ -155,15 +155,15 @@ TEST_CASE("gains: no time twice, and claims can be undone") {
   gain_judge judge(table);
   cure_of_kernels const cure = cure_of_kernels().ends_waits(700.0);
   CHECK(judge.unexplained(0) == 1.0);
-  CHECK(judge.gain(0, cure) == exactly(700));
+  CHECK(judge.gain(0, cure) == within(700));
   judge.claim(0, 700.0);
-  CHECK(judge.unexplained(0) == exactly(0.3));
-  CHECK(judge.gain(0, cure) == exactly(300));
-  CHECK(judge.gain(1, cure) == exactly(700));  // of another range
+  CHECK(judge.unexplained(0) == within(0.3));
+  CHECK(judge.gain(0, cure) == within(300));
+  CHECK(judge.gain(1, cure) == within(700));  // of another range
   judge.claim(0, 300.0);
   CHECK(judge.gain(0, cure) == 0.0);
   judge.claim(0, -300.0);
-  CHECK(judge.gain(0, cure) == exactly(300));
+  CHECK(judge.gain(0, cure) == within(300));
   judge.claim(0, 5000.0);  // never less than nothing
   CHECK(judge.unexplained(0) == 0.0);
   CHECK(judge.gain(0, cure) == 0.0);

@@ -7,7 +7,7 @@
 #include <strata/analyse/kernel_rules.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>

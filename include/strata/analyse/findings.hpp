@@ -10,7 +10,7 @@
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/speed_of_light.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>

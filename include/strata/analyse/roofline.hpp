@@ -7,7 +7,7 @@
 #include <strata/analyse/device_peaks.hpp>
 #include <strata/analyse/devices.hpp>
 #include <strata/analyse/speed_of_light.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>

@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 STRATA_BEGIN
 
@@ -193,6 +192,8 @@ class steps_builder {
     std::int64_t after = 0;
     std::int64_t host = 0;
     for (step_times const& each : steps_) {
+      // Modules are loaded in it: beside that, what the others leave to the device looks small.
+      if (&each == steps_.data() && begins_dear()) continue;
       host = add_saturated(host, elapsed(each.begin, each.end));
       if (each.gpu_end != lost_time)
         after = add_saturated(after, elapsed(larger(each.end, each.gpu_begin), each.gpu_end));
@@ -211,6 +212,18 @@ class steps_builder {
       step.end = larger(next, step.begin);
     }
   }
+  /// A first step that takes this many medians is apart from the others.
+  static constexpr double dear_first_step = 1.5;
+  /// Whether the host takes much longer for the first step than for the others.
+  bool begins_dear() const {
+    if (steps_.size() < 3) return false;
+    vec<std::int64_t> durations;
+    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    auto const first = static_cast<double>(durations.front());
+    durations.sort();
+    auto const median = static_cast<double>(durations[durations.size() / 2]);
+    return first > dear_first_step * median;
+  }
   /// Whether the next step's work is known too.
   bool is_followed(std::size_t i) const noexcept {
     return i + 1 < steps_.size() && steps_[i + 1].step == steps_[i].step + 1 &&
@@ -228,8 +241,8 @@ class steps_builder {
     }
     made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
     made_.outside_ns = larger(0.0, window_ns() - all.sum());
-    made_.without_first =
-        steps_.size() >= 3 && first_ == 0 && folded() == 0 && made_.first_ns > 1.5 * made_.p50_ns;
+    made_.without_first = steps_.size() >= 3 && first_ == 0 && folded() == 0 &&
+                          made_.first_ns > dear_first_step * made_.p50_ns;
     if (!made_.without_first) return;
     durations.front() = durations.back();
     durations.pop_back();
@@ -281,6 +294,8 @@ class steps_builder {
       until = larger(until, each.end);
     }
     add_tails(host);
+    // What the last step of a window leaves to the device may end behind its period.
+    if (made_.from_steps) made_.active_busy_ns = smaller(made_.active_busy_ns, made_.mean_ns);
     made_.gpu_busy_ns = made_.active_busy_ns;
     auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
     made_.outside_gpu_ns =
