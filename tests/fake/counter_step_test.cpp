@@ -321,6 +321,22 @@ TEST_CASE("replay runs its body once, and refuses a set of several passes") {
   CHECK(fake_misuse_count() == 0);
 }
 
+TEST_CASE("replay tells that formats of the tensor cores need more passes") {
+  by_hand s;
+  step();
+  std::string const cycles = "sm__pipe_tensor_cycles_active.sum";
+  int runs = 0;
+  strata::status const done =
+      s.counters(cycles + "+sm__ops_path_tensor_src_fp16_dst_fp32.sum").replay([&] {
+        step();
+        ++runs;
+      });
+  CHECK(runs == 1);
+  CHECK(done.code() == strata::errc::limit);
+  CHECK(fake::says(done.message(), "takes 2 passes"));
+  CHECK(counted(s.profile()).self("a", cycles.c_str()) > 0.0);
+}
+
 TEST_CASE("replay of a set of one pass") {
   by_hand s;
   step();

@@ -201,6 +201,8 @@ FAKE_EXPORT int fake_subscribed();
 FAKE_EXPORT std::size_t fake_callbacks_made();
 /// Called once, by the next callback, when it can no more be switched off but has not begun.
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)());
+/// Called once, within the next cuptiActivityConfigureUnifiedMemoryCounter.
+FAKE_EXPORT void fake_set_configure_hook(void (*hook)());
 /// Called once, within the next call of the program, between its two callbacks.
 FAKE_EXPORT void fake_set_call_hook(void (*hook)());
 /// The client's own cuDriverGetVersion does not call back.

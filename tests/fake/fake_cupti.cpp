@@ -22,6 +22,7 @@ thread_local int in_resource_callback = 0;
 thread_local int in_callback = 0;  // how deep
 thread_local int in_exit_callback = 0;
 std::atomic<void (*)()> callback_hook{nullptr};
+std::atomic<void (*)()> configure_hook{nullptr};
 
 state& the_state() {
   static state& s = *new state;
@@ -678,6 +679,7 @@ FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
 }
 
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)()) { fake::callback_hook.store(hook); }
+FAKE_EXPORT void fake_set_configure_hook(void (*hook)()) { fake::configure_hook.store(hook); }
 
 FAKE_EXPORT result cuptiFinalize() {
   {
@@ -690,6 +692,7 @@ FAKE_EXPORT result cuptiFinalize() {
 
 FAKE_EXPORT result cuptiActivityConfigureUnifiedMemoryCounter(cupti::unified_memory_config* list,
                                                               std::uint32_t count) {
+  if (auto* const hook = fake::configure_hook.exchange(nullptr)) hook();
   FAKE_FUNCTION(not_in_buffer_callback);
   if (list == nullptr || count == 0) return result::invalid_parameter;
   for (std::uint32_t i = 0; i < count; ++i)

@@ -379,6 +379,22 @@ TEST_CASE("bodies of launches in warm-up steps are left out with them") {
   CHECK(row(p, "bare").self.kernels == 3);
 }
 
+TEST_CASE("bodies of launches in later warm-up steps are left out with them too") {
+  traced s("warmup=1,active=1,repeat=2");
+  fake_kernel body;
+  body.name = "body";
+  fake_graph_t const mixed = fake_graph_clone(capture());
+  fake_graph_set_body(mixed, &body, 2);
+  for (int i = 0; i < 4; ++i) {
+    STRATA_STEP();
+    STRATA_RANGE("mixed");
+    (void)fake_graph_launch(mixed, stream);
+  }
+  profile const& p = s.profile();
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(row(p, "mixed").self.kernels == 2 * (5 + 2));
+}
+
 TEST_CASE("what the device itself launches is nobody's, and counted") {
   traced s;
   fake_graph_t const executable = fake_graph_clone(capture());

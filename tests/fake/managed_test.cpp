@@ -21,6 +21,7 @@ constexpr int to_host = 2;
 constexpr int cpu_fault = 3;
 constexpr int gpu_faults = 4;
 constexpr std::uint64_t address = 0x10000;
+constexpr std::uint32_t unified_memory = 25;  // CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER
 
 std::uint64_t now() {
   auto const since = std::chrono::system_clock::now().time_since_epoch();
@@ -97,6 +98,18 @@ TEST_CASE("asked for, they are followed from the start, and a refusal is said") 
   CHECK_FALSE(p.has_migrations);
   REQUIRE(p.problems.size() == 1);
   CHECK(p.problems[0].find("not traced: migrations") != std::string::npos);
+}
+
+// Before any other test that allocates managed memory.
+TEST_CASE("the window ends while another thread makes the first managed allocation") {
+  static strata::session* ending = nullptr;
+  traced s;
+  ending = &s;
+  std::thread([] {
+    fake_set_configure_hook([] { std::thread([] { ending->stop(); }).join(); });
+    (void)fake_malloc(address, 4096, 5, 0);
+  }).join();
+  CHECK(fake_kind_enabled(unified_memory) == 0);
 }
 
 TEST_CASE("the first managed allocation has its migrations followed, silently where that fails") {

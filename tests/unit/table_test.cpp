@@ -199,6 +199,29 @@ TEST_CASE("ranges around steps stand above them, and ranges outside of steps sta
   CHECK_FALSE(has(text, "read "));
 }
 
+TEST_CASE("adopted work of a range around steps is shared out by the steps that it is in") {
+  constexpr std::int64_t ms = 1'000'000;
+  sample::maker m;
+  std::uint32_t const train = m.node(0, "train");
+  m.made.has_steps = m.made.traced = true;
+  m.call(train, 0, 200 * ms).step = no_step;
+  auto const adopt = [&m](std::int64_t begin, std::int64_t duration, std::uint32_t step) {
+    std::uint32_t const id = m.launch(1, begin, begin + 1000);
+    m.made.launches.back().step = step;
+    m.made.launches.back().flags = launch_record::adopted;
+    m.kernel(id, begin + 2000, begin + 2000 + duration);
+  };
+  adopt(10 * ms, 30 * ms, no_step);
+  adopt(110 * ms, 10 * ms, 0);
+  m.made.steps.push_back({100 * ms, 200 * ms, 0, 0});
+  m.made.end = 200 * ms;
+  report_tables const tables(m.made);
+  range_row const& row = tables.folded.rows()[1];
+  CHECK(row.path == "train");
+  CHECK(row.step_self_share == doctest::Approx(0.25));
+  CHECK(row.step_work_share == doctest::Approx(0.25));
+}
+
 TEST_CASE("the use of the limiter is a column beside it") {
   report_sample const s = gpu_sample(2, 2);
   report_input input = s.input();

@@ -249,7 +249,7 @@ class call_tree_builder {
     vec<double> in_steps(rows_.size(), 0.0);
     for (std::size_t i = 0; i < source_.launches.size(); ++i) {
       launch_record const& launch = source_.launches[i];
-      if (launch.flags != 0 || !is_work(launch.kind)) continue;
+      if (!launch.causes_work() || !is_work(launch.kind)) continue;
       std::uint32_t const row = layout_.row_of(launch.node);
       all[row] += weights[i];
       if (launch.step != no_step) in_steps[row] += weights[i];

@@ -95,7 +95,8 @@ class counter_collector : public detail::pass_driver {
 
   /// Counts one run of a body, which is all that it runs; sets that take several passes are
   /// refused, since the body may change what it works on. Errors: bad_argument: they were refused,
-  /// and the body ran uncounted; those of open, begin_pass and end_pass.
+  /// and the body ran uncounted; limit: it was counted in part; those of open, begin_pass and
+  /// end_pass.
   status replay_once(void (*run)(void* body), void* body) {
     if (!refusal_.ok() || (!done() && passes() > 1)) {
       run(body);
@@ -111,6 +112,8 @@ class counter_collector : public detail::pass_driver {
         return give_up({errc::busy,
                         "counters: a stream was capturing a graph, so the body ran uncounted: "
                         "replay outside of captures"});
+      // Some formats of the tensor cores turned out to be needed.
+      if (passes_done_ != 0) return give_up(takes_several(errc::limit));
       return give_up(
           {errc::limit,
            "counters: the body had more ranges than CUPTI had room for; those that have no "
@@ -354,13 +357,13 @@ class counter_collector : public detail::pass_driver {
     if (launching_.may_launch(node)) push(node);
   }
 
-  status refuse_passes() {
-    return give_notice(
-        {errc::bad_argument,
-         detail::sentence("counters: this set takes ")
-             << passes()
-             << " passes, and replay may run its body once only: say "
-                "replay(body, strata::repeatable) if it may run again, or ask for fewer counters"});
+  status refuse_passes() { return give_notice(takes_several(errc::bad_argument)); }
+  status takes_several(errc code) const {
+    return {code, detail::sentence("counters: this set takes ")
+                      << passes()
+                      << " passes, and replay may run its body once only: say "
+                         "replay(body, strata::repeatable) if it may run again, or ask for fewer "
+                         "counters"};
   }
 
   /// The last problem where there are more than before, as a pass or a replay returns it.

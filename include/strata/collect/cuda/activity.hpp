@@ -340,6 +340,10 @@ class activity_collector {
     has_migrations_.store(true);
     return code;
   }
+  void ignore_migrations() noexcept {
+    if (follows_migrations_.exchange(false))
+      (void)cupti_.library()->api.activity_disable(detail::cupti::activity_kind::unified_memory);
+  }
   static detail::cupti::unified_memory_config migrations_of(
       detail::cupti::unified_memory_kind kind) noexcept {
     return {detail::cupti::unified_memory_config::process_all_devices, kind, 0, 1};
@@ -350,19 +354,20 @@ class activity_collector {
     if (call.function_name == nullptr || !detail::cupti::is_managed_allocation(call.function_name))
       return;
     bool const first = cupti_.saw_managed_allocation();
-    if (first && chosen_.memory && window_open_.load() && !follows_migrations_.load())
-      (void)follow_migrations();
+    cupti_.saw_caller(detail::recorder::instance().of_this_thread());  // CUPTI stays meanwhile
+    if (!first || !window_open_.load() || !chosen_.memory || follows_migrations_.load()) return;
+    (void)follow_migrations();
+    if (!window_open_.load()) ignore_migrations();  // it ended meanwhile, in another thread
   }
 
   void disable() {
     for (traced_kind const& each : kinds)
       if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
     disable_contexts();
-    if (follows_migrations_.exchange(false))
-      (void)cupti_.library()->api.activity_disable(detail::cupti::activity_kind::unified_memory);
     set_launch_callbacks(0);
     cupti_.look_outside_windows();
     window_open_.store(false);
+    ignore_migrations();  // last, since a callback that sees the window follows them
     buffers_.sample_clocks();
   }
 

@@ -191,6 +191,7 @@ class activity_store {
   struct traced_kernel : strata::kernel_record {
     std::uint64_t graph_node;  // 0 outside a graph
     std::uint32_t graph;       // its id; 0 where it is not known
+    bool is_left_out;          // with its call; it tells whose the graph's next kernels are
   };
 
   /// The time in the middle of the longest list: what begins until then is joined now.
@@ -265,7 +266,7 @@ class activity_store {
 
   /// What came before its call was noted finds it now, since the call may go.
   void find_calls() {
-    auto const stays = [this](auto& each) { return join(each) != call::left_out; };
+    auto const stays = [this](auto& each) { return is_awaited(each, join(each)); };
     kernels_.keep_if(stays);
     copies_.keep_if(stays);
     memory_.keep_if(stays);
@@ -325,16 +326,24 @@ class activity_store {
   void await(vec<Record>& waiting, Record made) {
     made.node = no_node;
     call const by = join(made);
-    if (by == call::left_out) return;
+    if (!is_awaited(made, by)) return;
     if (!waiting.make_room(1)) out_of_memory();
     if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
-    queue_.add(made, launches());
+    if (by != call::left_out) queue_.add(made, launches());
     waiting.push_back(made);
+  }
+  static bool is_awaited(traced_kernel& kernel, call by) noexcept {
+    if (by == call::left_out) kernel.is_left_out = true;
+    return by != call::left_out || kernel.graph_node != 0;
+  }
+  template <class Record>
+  static bool is_awaited(Record const&, call by) noexcept {
+    return by != call::left_out;
   }
 
   void settle_work(traced_kernel& each) {
-    call by = join(each);
-    if (each.graph_node != 0 && by == call::known) graphs_.saw(each, each.graph);
+    call by = each.is_left_out ? call::left_out : join(each);
+    if (each.graph_node != 0 && by != call::unknown) graphs_.saw(each, each.graph);
     if (each.graph_node != 0 && by == call::unknown) by = join_to_graph(each);
     // CUPTI's Range Profiler launches a kernel of its own, without a call of the program.
     if (by == call::unknown && each.name == profilers_own_) return;
