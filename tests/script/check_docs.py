@@ -100,6 +100,7 @@ ELSEWHERE = {
     # What findings say is their own explanation; check_findings.py compares the rules with docs/findings.md.
     "analyse/finding_rules.hpp": None,
     "analyse/kernel_rules.hpp": None,
+    "analyse/step_bound.hpp": "findings.md",
     "report/findings.hpp": "findings.md reading-the-report.md",
     "report/html_shell.hpp": None,  # the page explains itself
     "report/html_sections.hpp": None,
@@ -215,7 +216,7 @@ columns = read("report/columns.hpp")
 
 def columns_in(function):
     body = re.search(rf"inline void {function}\(.*?\n}}\n", columns, re.S)
-    return {"rank"} | set(re.findall(r'(?:cells\.(?!exact)\w+|host|device)\("(\w+)"', body.group() if body else ""))
+    return {"rank"} | set(re.findall(r'(?:cells\.(?!exact)\w+|host|device|managed)\("(\w+)"', body.group() if body else ""))
 
 
 def header_of(file):
