@@ -97,6 +97,7 @@ ELSEWHERE = {
     "session/options_reader.hpp": "configuration.md troubleshooting.md",
     "session/environment_session.hpp": "configuration.md threads-and-processes.md troubleshooting.md",
     "profile/metric_catalogue.hpp": None,
+    "profile/metric_rates.hpp": None,
     # What findings say is their own explanation; check_findings.py compares the rules with docs/findings.md.
     "analyse/finding_rules.hpp": None,
     "analyse/kernel_rules.hpp": None,
@@ -234,9 +235,9 @@ if "span_columns" in columns:
 for file, names in csv.items():
     on = "counters.md" if file == "counters.csv" else NAME
     same(on, f"column of {file}", names, first_column(section(on, file).split("\n### ")[0]))
-catalogue = re.findall(r'^    \{"(\w+) \[', read("profile/metric_catalogue.hpp").split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
+catalogue = re.findall(r'^    \{"(\w+) \[', read("profile/metric_rates.hpp").split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
 same("counters.md", "rate", catalogue, first_column(section("counters.md", "Rates")))
-catalogue = re.findall(r'^    \{"(cpu_\w+) \[', read("profile/metric_catalogue.hpp"), re.M)
+catalogue = re.findall(r'^    \{"(cpu_\w+) \[', read("profile/metric_rates.hpp"), re.M)
 same("counters.md", "metric of the CPU", catalogue, first_column(section("counters.md", "Counters of the CPU")))
 for name in header_of("counters_wide.csv") & {"rank", "path_id", "path"}:
     if f"`{name}`" not in section("counters.md", "counters_wide.csv"):

@@ -6,6 +6,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_rates.hpp>
 #include <strata/profile/metric_set.hpp>
 
 #include <cstddef>

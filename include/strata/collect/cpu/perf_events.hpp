@@ -6,7 +6,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_rates.hpp>
 
 #include <cerrno>
 #include <climits>
