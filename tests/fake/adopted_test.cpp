@@ -303,6 +303,39 @@ TEST_CASE("threads launch while ranges come and go: each launch is in one that w
   CHECK(row(p, "").self.adopted_kernels == 0);
 }
 
+TEST_CASE("two threads drive the steps in turn, through windows and sessions") {
+  std::atomic<bool> goes_on{true};
+  std::thread other([&] {
+    while (goes_on.load(std::memory_order_relaxed)) launch("work", 9, 10);
+  });
+  for (int session = 0; session < 3; ++session) {
+    fake::unscript();
+    fake_set_auto_delivery(100);
+    traced s("warmup=1,active=2,repeat=3");
+    auto const drive = [](char const* name) {
+      STRATA_STEP();
+      STRATA_RANGE(name);
+      launch("own");
+      for (int i = 0; i < 20; ++i) {
+        STRATA_RANGE("block", i);
+        std::this_thread::yield();
+      }
+    };
+    engine second;
+    for (int step = 0; step < 6; ++step) {
+      drive("first's");
+      second.run([&] { drive("second's"); });
+    }
+    s.stop();
+    profile const& p = s.profile();
+    CHECK(row(p, "first's").self.kernels >= row(p, "first's").self.adopted_kernels);
+    for (strata::launch_record const& call : p.launches) CHECK(call.node < p.nodes.size());
+    for (strata::kernel_record const& kernel : p.kernels) CHECK(kernel.node < p.nodes.size());
+  }
+  goes_on.store(false);
+  other.join();
+}
+
 TEST_CASE("what is counted of a range is what is timed in it") {
   engine autograd;
   fake::counting s(fake::hbm_read);

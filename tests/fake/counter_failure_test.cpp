@@ -276,6 +276,18 @@ TEST_CASE("metrics that this chip lacks are named, and the rest is counted") {
   CHECK(says(c.note("a", "hbm_read_bytes"), "this chip lacks"));
 }
 
+TEST_CASE("without the tensor cores' cycles their formats are counted as any counter") {
+  std::string const format = "sm__ops_path_tensor_src_fp16_dst_fp32.sum";
+  counting s("sm__pipe_tensor_cycles_active.sum+" + format);
+  fake_profiler_fail("cuptiProfilerHostConfigAddMetrics", 1, 2, 8);  // as a group and alone
+  run_steps(3, step);
+  profile const& p = s.profile();
+  CHECK(p.problems.size() == 1);
+  CHECK(p.counters().passes == 1);
+  CHECK(p.counters().passes_done == 1);
+  CHECK(counted(p).self("a", format.c_str()) > 0.0);
+}
+
 TEST_CASE("what a preset has for other chips is no problem") {
   counting formats("tensor");
   fake_profiler_lack("fp4");

@@ -73,8 +73,10 @@ inline std::string_view roof_of(std::string_view ceiling) noexcept {
 
 /// A roof's name and the rate of it.
 struct named_rate {
+  using rate_of = double architecture_rates::*;  // nvcc's text of such a member warns
+
   std::string_view roof;
-  double architecture_rates::*rate;
+  rate_of rate;
   /// Whether GeForce boards do half of it: their tensor cores sum up FP16, BF16, TF32 and FP8
   /// products in FP32 at half the speed of professional boards (tables of Turing's, GA102's, Ada's
   /// and RTX Blackwell's white papers). INT8 and FP4 are whole on both.

@@ -406,10 +406,12 @@ struct pass_plan {
   /// Whether this configuration is of a format of the tensor cores, and counted only where those
   /// before it do not explain what they did.
   bool is_conditional(std::size_t config) const noexcept {
-    if (!set.counters().contains(tensor_cycles)) return false;
     for (std::string const& name : configs[config].names())
       if (!is_conditional_format(name)) return false;
-    return true;
+    bool has_cycles = false;  // CUPTI may have refused them
+    for (std::size_t earlier = 0; earlier < config; ++earlier)
+      has_cycles = has_cycles || configs[earlier].names().contains(tensor_cycles);
+    return has_cycles;
   }
 
   /// Leaves out the configurations from this one on that break graphs, which are the last ones;

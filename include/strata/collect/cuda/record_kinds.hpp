@@ -7,6 +7,7 @@
 #include <strata/profile/records.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 // CUPTI's kinds and numbers, as a profile has them.
 
@@ -17,7 +18,9 @@ namespace detail {
 template <class To, class From>
 constexpr To narrow(From value) noexcept {
   constexpr auto most = static_cast<std::uint64_t>(static_cast<To>(~To{0}));
-  auto const wide = value < 0 ? std::uint64_t{0} : static_cast<std::uint64_t>(value);
+  if constexpr (std::is_signed<From>::value)
+    if (value < 0) return 0;
+  auto const wide = static_cast<std::uint64_t>(value);
   return static_cast<To>(wide < most ? wide : most);
 }
 
