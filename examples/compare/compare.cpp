@@ -306,7 +306,8 @@ bool print_columns(strata::comparison const& c, std::string const& path) {
 /// What would be seen of a step.
 std::string told_text(double resolution) {
   if (resolution > 10) return "no slowdown is detectable";
-  return "smallest detectable slowdown: " + strata::detail::fixed_string(100 * resolution, 1) + " %";
+  return "smallest detectable slowdown: " + strata::detail::fixed_string(100 * resolution, 1) +
+         " %";
 }
 
 void print_sums(strata::comparison const& c) {

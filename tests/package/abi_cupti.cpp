@@ -267,18 +267,18 @@ SAME_VALUE(CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST, overhead_type::buffe
   SAME_FIELD(T, start, ours::overhead_record, start_ns);         \
   SAME_FIELD(T, end, ours::overhead_record, end_ns)
 
-#define UNIFIED_MEMORY(T)                                                   \
-  PREFIX_OF(T, ours::unified_memory_record);                                \
-  SAME_FIELD(T, kind, ours::unified_memory_record, kind);                   \
-  SAME_FIELD(T, counterKind, ours::unified_memory_record, counter);         \
-  SAME_FIELD(T, value, ours::unified_memory_record, value);                 \
-  SAME_FIELD(T, start, ours::unified_memory_record, start_ns);              \
-  SAME_FIELD(T, end, ours::unified_memory_record, end_ns);                  \
-  SAME_FIELD(T, address, ours::unified_memory_record, address);             \
-  SAME_FIELD(T, srcId, ours::unified_memory_record, source_id);             \
-  SAME_FIELD(T, dstId, ours::unified_memory_record, destination_id);        \
-  SAME_FIELD(T, streamId, ours::unified_memory_record, stream_id);          \
-  SAME_FIELD(T, processId, ours::unified_memory_record, process_id);        \
+#define UNIFIED_MEMORY(T)                                            \
+  PREFIX_OF(T, ours::unified_memory_record);                         \
+  SAME_FIELD(T, kind, ours::unified_memory_record, kind);            \
+  SAME_FIELD(T, counterKind, ours::unified_memory_record, counter);  \
+  SAME_FIELD(T, value, ours::unified_memory_record, value);          \
+  SAME_FIELD(T, start, ours::unified_memory_record, start_ns);       \
+  SAME_FIELD(T, end, ours::unified_memory_record, end_ns);           \
+  SAME_FIELD(T, address, ours::unified_memory_record, address);      \
+  SAME_FIELD(T, srcId, ours::unified_memory_record, source_id);      \
+  SAME_FIELD(T, dstId, ours::unified_memory_record, destination_id); \
+  SAME_FIELD(T, streamId, ours::unified_memory_record, stream_id);   \
+  SAME_FIELD(T, processId, ours::unified_memory_record, process_id); \
   SAME_FIELD(T, flags, ours::unified_memory_record, flags)
 
 PREFIX_OF(CUpti_Activity, ours::record);

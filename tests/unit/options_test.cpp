@@ -212,32 +212,32 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
     char const* text;
     char const* wanted;
   };
-  for (mistake const& m :
-       std::vector<mistake>{{"skip=ten", "a whole number"},
-                            {"skip=", "a whole number"},
-                            {"skip", "a whole number"},
-                            {"warmup=-1", "a whole number"},
-                            {"warmup=+1", "a whole number"},
-                            {"repeat=1.5", "a whole number"},
-                            {"repeat=4294967296", "a whole number"},
-                            {"active=0", "a whole number from 1"},
-                            {"active=5x", "a whole number from 1"},
-                            {"log=0", "a whole number of MB from 1"},
-                            {"buffers=1", "a whole number of MB from 16"},
-                            {"sync=maybe", "1 or 0"},
-                            {"strict=2", "1 or 0"},
-                            {"verbose=yes please", "1 or 0"},
-                            {"trace=gpu", "1, 0, or kernels, copies, memory, waits and managed joined by +"},
-                            {"every=0", "a whole number from 1"},
-                            {"host=name", "1 or 0"},
-                            {"off=3", "no value"},
-                            {"nvtx=inn", "in, out, in+out, or off"},
-                            {"nvtx=in+off", "in, out, in+out, or off"},
-                            {"nvtx", "in, out, in+out, or off"},
-                            {"out=", "a directory"},
-                            {"out", "a directory"},
-                            {"only=", "names of ranges"},
-                            {"only=+ +", "names of ranges"}}) {
+  for (mistake const& m : std::vector<mistake>{
+           {"skip=ten", "a whole number"},
+           {"skip=", "a whole number"},
+           {"skip", "a whole number"},
+           {"warmup=-1", "a whole number"},
+           {"warmup=+1", "a whole number"},
+           {"repeat=1.5", "a whole number"},
+           {"repeat=4294967296", "a whole number"},
+           {"active=0", "a whole number from 1"},
+           {"active=5x", "a whole number from 1"},
+           {"log=0", "a whole number of MB from 1"},
+           {"buffers=1", "a whole number of MB from 16"},
+           {"sync=maybe", "1 or 0"},
+           {"strict=2", "1 or 0"},
+           {"verbose=yes please", "1 or 0"},
+           {"trace=gpu", "1, 0, or kernels, copies, memory, waits and managed joined by +"},
+           {"every=0", "a whole number from 1"},
+           {"host=name", "1 or 0"},
+           {"off=3", "no value"},
+           {"nvtx=inn", "in, out, in+out, or off"},
+           {"nvtx=in+off", "in, out, in+out, or off"},
+           {"nvtx", "in, out, in+out, or off"},
+           {"out=", "a directory"},
+           {"out", "a directory"},
+           {"only=", "names of ranges"},
+           {"only=+ +", "names of ranges"}}) {
     options chosen;
     std::string const said = bad(std::string(m.text) + ",repeat=7", &chosen);
     std::string const key = std::string(m.text).substr(0, std::string(m.text).find('='));

@@ -356,8 +356,8 @@ class kernel_rules : protected step_bound {
       bool const few = !fits.by.empty() && fits.occupancy <= low && achieved <= 100.0 * low;
       // Of one wave, all blocks run already.
       bool const more_would_run = waves_of(kernel) > 1.0;
-      bool const far = load(row).fraction() < far_use;
-      if (!few || !more_would_run || !far || load(row).use(gpu_unit::tensor) > tensor_kernel)
+      bool const is_far = load(row).fraction() < far_use;
+      if (!few || !more_would_run || !is_far || load(row).use(gpu_unit::tensor) > tensor_kernel)
         return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;

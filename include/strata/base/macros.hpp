@@ -147,7 +147,11 @@
 #if defined(_WIN32)
 #define STRATA_DETAIL_EXPORT
 #define STRATA_DETAIL_COLD __declspec(noinline)
+#if defined(__GNUC__)
+#define STRATA_DETAIL_ALWAYS_INLINE __attribute__((always_inline))  // MinGW's is of its headers
+#else
 #define STRATA_DETAIL_ALWAYS_INLINE __forceinline
+#endif
 #define STRATA_DETAIL_UNLIKELY(x) (x)
 #else
 #define STRATA_DETAIL_EXPORT __attribute__((visibility("default")))

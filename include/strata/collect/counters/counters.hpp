@@ -16,6 +16,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/profile/tensor_formats.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -74,6 +75,72 @@ class launching_ranges {
 
   vec<launches> known_;  // by node; beyond the end: unknown
   std::size_t pushes_ = 0;
+};
+
+/// What was counted so far, one configuration after the other. The last one may be counted anew:
+/// what is there of it is valid until then.
+class counter_readout {
+ public:
+  /// Adds what the devices counted in the last steps, as many as the configuration has passes.
+  /// Errors: those of the devices; of several devices all or nothing is taken.
+  status take(device_profilers& devices, metric_config& config, std::size_t steps_done) {
+    forget_last();
+    auto const first = static_cast<std::uint32_t>(names_.size());
+    names_.insert(names_.end(), config.names().begin(), config.names().end());
+    auto const steps = static_cast<std::uint32_t>(config.passes());
+    origins_.resize(names_.size(), {static_cast<std::uint32_t>(steps_done) - steps, steps});
+    return devices.read(config, [&](std::uint32_t node, vec<double> const& values) {
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values_.push_back({node, first + static_cast<std::uint32_t>(i), values[i]});
+    });
+  }
+
+  /// The last configuration, of this many names, is counted anew.
+  void repeat(std::size_t names) {
+    again_ = names;
+    std::size_t const kept = names_.size() - names;
+    values_again_ = 0;
+    while (values_again_ < values_.size() &&
+           values_[values_.size() - values_again_ - 1].counter >= kept)
+      ++values_again_;
+  }
+
+  /// Whether the formats that were counted are all that the tensor cores worked on.
+  bool tensor_work_is_explained() const { return tensor_work(names_, values_).is_explained(); }
+
+  /// Counters that need not be counted, since they are 0: in each range that has the tensor cores'
+  /// cycles, of the same passes.
+  void take_zeros(vec<std::string> const& counters) {
+    std::size_t const cycles = names_.index_of(tensor_cycles);
+    if (cycles >= names_.size()) return;
+    std::size_t const counted = values_.size();
+    for (std::string const& counter : counters) {
+      auto const place = static_cast<std::uint32_t>(names_.size());
+      names_.push_back(counter);
+      origins_.push_back(counter_origin(origins_[cycles]));
+      for (std::size_t i = 0; i < counted; ++i)
+        if (values_[i].counter == cycles) values_.push_back({values_[i].node, place, 0.0});
+    }
+  }
+
+  void copy_to(counter_set& to) const {
+    to.names = names_;
+    to.values = values_;
+    to.origins = origins_;
+  }
+
+ private:
+  void forget_last() {
+    values_.resize(values_.size() - std::exchange(values_again_, std::size_t{0}));
+    names_.resize(names_.size() - std::exchange(again_, std::size_t{0}));
+    origins_.resize(names_.size());
+  }
+
+  vec<std::string> names_;
+  vec<counter_origin> origins_;  // of the names
+  vec<counter_value> values_;
+  std::size_t again_ = 0;         // names, the last ones, that are counted anew,
+  std::size_t values_again_ = 0;  // and their values
 };
 
 }  // namespace detail
