@@ -79,9 +79,9 @@ class step_amounts {
  private:
   /// The amounts of a part of some work that the table shows.
   static void add_part(device_work& sum, device_work const& work, double share) noexcept {
-    auto const add = [share](auto& to, auto amount) {
-      to += static_cast<std::remove_reference_t<decltype(to)>>(static_cast<double>(amount) * share +
-                                                               0.5);
+    auto const add = [share](auto& total, auto amount) {
+      total += static_cast<std::remove_reference_t<decltype(total)>>(
+          static_cast<double>(amount) * share + 0.5);
     };
     add(sum.kernels, work.kernels);
     add(sum.kernel_ns, work.kernel_ns);
