@@ -136,7 +136,11 @@ TEST_CASE("every state with every way to end") {
     for (way_row const& way : ways) {
 #if defined(__SANITIZE_THREAD__)  // has a thread of its own that keeps the process alive
       if (way.name == std::string("pthread_exit")) continue;
-      if (state.name == std::string("child")) continue;  // it ends a child of several threads
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+      // TSan ends a child of several threads. Where one of them allocates while the child is made,
+      // the child waits for the lock of ASan's allocator for ever.
+      if (state.name == std::string("child")) continue;
 #endif
       trials.push_back({state, way, {}, {}, {}});
     }

@@ -115,6 +115,7 @@ inline ending run(texts command, texts more_environment = {},
     dup2(err[1], 2);
     for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGABRT, SIGSEGV, SIGPIPE})
       std::signal(signal, SIG_DFL);
+    setpgid(0, 0);
     alarm(60);
     execve(arguments[0], arguments.data(), variables.data());
     _exit(127);
@@ -124,8 +125,16 @@ inline ending run(texts command, texts more_environment = {},
   ending result;
   std::size_t sent = 0;
   pollfd open[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
+  constexpr int patience_ms = 90'000;  // a forked child has no alarm, and keeps the pipes open
   while (open[0].fd >= 0 || open[1].fd >= 0) {
-    if (poll(open, 2, -1) < 0) continue;
+    int const ready = poll(open, 2, patience_ms);
+    if (ready == 0) {
+      kill(-child, SIGKILL);
+      kill(child, SIGKILL);
+      result.err += "\nneither output nor end for 90 s: killed\n";
+      break;
+    }
+    if (ready < 0) continue;
     for (pollfd& each : open) {
       if (each.fd < 0 || each.revents == 0) continue;
       char buffer[4096];
