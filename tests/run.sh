@@ -3,7 +3,8 @@
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without the examples: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan
+#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan, and a
+#                              minute of each fuzz target, where clang has libFuzzer
 #   tests/run.sh --full        and the long parts
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #
@@ -27,7 +28,7 @@ while [ $# -gt 0 ]; do
     --full) full=1 ;;
     --quick) rings=unit,fake; quick=1 ;;
     --rings) rings=${2:?--rings needs a list}; shift ;;
-    -h|--help) sed -n '2,15s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
@@ -68,10 +69,15 @@ missing() {
     have pkg-config || echo pkg-config
   fi
 }
+has_libfuzzer() { [ -f "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]; }
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
     command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
+  fi
+  if [ $sanitize = 1 ]; then
+    command -v clang++ >/dev/null 2>&1 || echo clang
+    has_libfuzzer || echo libclang-rt-dev
   fi
   if has_ring package; then
     command -v clang++ >/dev/null 2>&1 || echo clang
@@ -221,6 +227,7 @@ fi
 if [ $sanitize = 1 ]; then
   configure asan --preset asan
   configure tsan --preset tsan
+  if has_libfuzzer; then configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=clang++; fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
@@ -282,7 +289,7 @@ for build in builds:
         problems.append(f"{build}: no test results ({error})")
         total["failed"] += 1
         continue
-    expected_rings = ["unit", "fake"] if build in ("asan", "tsan") else rings.split(",")
+    expected_rings = {"asan": ["unit", "fake"], "tsan": ["unit", "fake"], "fuzz": ["fuzz"]}.get(build, rings.split(","))
     others = sorted({c[0].split(".")[0] for c in cases} - set(expected_rings))
     for ring in expected_rings + others:
         mine = [c for c in cases if c[0].split(".")[0] == ring]

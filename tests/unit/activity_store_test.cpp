@@ -3,12 +3,14 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
+#include <strata/recording.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "profile_checks.hpp"
@@ -154,6 +156,19 @@ TEST_CASE("times that the device lost are counted") {
   CHECK(p.synchronizations[0].begin == lost_time);
   CHECK(p.losses.timestamps_lost == 2);
   CHECK(p.losses.uncorrelated == 0);
+}
+
+TEST_CASE("a recording of kernels that all lost their times can be read") {
+  traced_run run;
+  run.kernel(run.launch(run.a), 0, 0);
+  std::string bytes;
+  detail::text_writer out(bytes);
+  write_recording(out, run.take());
+  out.flush();
+  profile again;
+  CHECK(read_recording(bytes, again).ok());
+  CHECK(again.losses.timestamps_lost == 1);
+  CHECK(row(again, "a").self.kernels == 1);
 }
 
 TEST_CASE("calls of warm-up steps and between windows are left out with their work") {

@@ -15,11 +15,15 @@
 #include <vector>
 
 #include "../work_folder.hpp"
+#include "all_reports.hpp"
 #include "page_sample.hpp"
 #include "report_sample.hpp"
 
 using namespace strata;
 using report_test::recording_of;
+using report_test::recording_with;
+using report_test::reports_of;
+using report_test::with_hash;
 
 namespace {
 
@@ -96,48 +100,12 @@ std::vector<std::string> files_of(profile& of, std::string const& folder) {
   return names;
 }
 
-/// All reports in one text.
-std::string reports_of(profile const& of) {
-  report_test::report_tables const tables(of);
-  report_input const input = tables.input();
-  std::string text;
-  detail::text_writer out(text);
-  write_table(out, input);
-  write_ranges_csv(out, input);
-  write_kernels_csv(out, input);
-  write_memory_csv(out, input);
-  write_spans_csv(out, input);
-  for (counter_tables const& each : input.counters)
-    write_counters_wide_csv(out, input, each.ranges);
-  write_findings(out, input);
-  write_json(out, input);
-  (void)write_trace(out, input);
-  (void)write_perfetto(out, input);
-  write_html(out, input);
-  out.flush();
-  return text;
-}
-
 std::string problem_of(std::string_view bytes) {
   profile p;
   p.end = 42;
   status const read = read_recording(bytes, p);
   CHECK((read.ok() || p.end == 42));  // nothing is taken over from what is refused
   return read.message();
-}
-
-std::string with_hash(std::string bytes) {
-  detail::fnv1a hash;
-  hash.add(bytes);
-  std::uint64_t const value = hash.value();
-  char text[sizeof value];
-  std::memcpy(text, &value, sizeof text);
-  return bytes.append(text, sizeof text);
-}
-
-/// A recording of these bytes after the first line, with a hash that is right.
-std::string recording_with(std::string const& content) {
-  return with_hash("strata recording 1\n" + content);
 }
 
 constexpr char const* changed = "It is not whole, or was changed: copy it again as binary data.";

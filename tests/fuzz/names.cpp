@@ -1,0 +1,114 @@
+// Any names of ranges, kernels, threads, notes and problems, through every writer: what is read
+// back is well-formed, and nothing of a name becomes markup, a control sequence or a further row.
+#include <strata/recording.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "../unit/all_reports.hpp"
+#include "../unit/sample_profile.hpp"
+#include "fuzz.hpp"
+
+namespace {
+
+strata::profile named(fuzz::input& names) {
+  sample::maker made;
+  made.made.traced = true;
+  for (std::uint32_t call = 0; call < 3; ++call) {
+    std::uint32_t const outer = made.node(strata::root_node, names.line());
+    std::uint32_t const inner = made.node(outer, names.line());
+    std::int64_t const begin = call * 1000;
+    made.call(outer, begin, begin + 900);
+    strata::range_record& range = made.call(inner, begin + 100, begin + 800);
+    made.describe(range).note = made.name(names.line());
+    std::uint32_t const id = made.launch(inner, begin + 200, begin + 210);
+    made.made.kernel_names.push_back({names.line()});
+    strata::kernel_record kernel{};
+    kernel.begin = begin + 300;
+    kernel.end = begin + 700;
+    kernel.correlation = id;
+    kernel.node = inner;
+    kernel.name = call;
+    made.made.kernels.push_back(kernel);
+  }
+  made.made.threads.push_back({1, 1, names.line()});
+  made.made.problems.push_back(names.line());
+  made.made.environment.options = names.line();
+  made.made.end = 4000;
+  made.made.device = strata::detail::sum_records(made.made);
+  return made.made;
+}
+
+template <class Write>
+std::string text_of(Write write) {
+  std::string text;
+  strata::detail::text_writer out(text);
+  write(out);
+  out.flush();
+  return text;
+}
+
+void check_json(std::string const& text, char const* what) {
+  auto const read = nlohmann::json::parse(text, nullptr, false);
+  fuzz::require(!read.is_discarded(), what, text);
+}
+
+/// Rows of equal length, by the rules of RFC 4180.
+void check_csv(std::string const& text) {
+  std::size_t columns = 0, cells = 1, rows = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (text[i] == ',') ++cells;
+    if (text[i] != '\n') continue;
+    if (rows++ == 0) columns = cells;
+    fuzz::require(cells == columns, "each row of a CSV has the cells of its head", text);
+    cells = 1;
+  }
+  fuzz::require(!quoted, "each quote of a CSV is closed", text);
+}
+
+void check_console(std::string const& text) {
+  for (char const c : text) {
+    auto const byte = static_cast<unsigned char>(c);
+    fuzz::require(c == '\n' || (byte >= ' ' && byte != 0x7f), "the console gets no control bytes",
+                  text);
+  }
+}
+
+std::size_t count_of(std::string const& text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t found = text.find(part); found != text.npos; found = text.find(part, found + 1))
+    ++count;
+  return count;
+}
+
+std::size_t scripts_of(strata::report_input const& input) {
+  return count_of(text_of([&](auto& out) { write_html(out, input); }), "</script");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  static std::size_t const scripts = [] {
+    fuzz::input none(nullptr, 0);
+    return scripts_of(report_test::report_tables(named(none)).input());
+  }();
+  fuzz::input names(data, size);
+  report_test::report_tables const tables(named(names));
+  strata::report_input const input = tables.input();
+  check_json(text_of([&](auto& out) { write_json(out, input); }), "profile.json is JSON");
+  check_json(text_of([&](auto& out) { (void)write_trace(out, input); }), "trace.json is JSON");
+  check_csv(text_of([&](auto& out) { write_ranges_csv(out, input); }));
+  check_csv(text_of([&](auto& out) { write_kernels_csv(out, input); }));
+  check_csv(text_of([&](auto& out) { write_spans_csv(out, input); }));
+  check_console(text_of([&](auto& out) { write_table(out, input); }));
+  (void)text_of([&](auto& out) { (void)write_perfetto(out, input); });
+  fuzz::require(scripts_of(input) == scripts, "no name ends the page's script");
+  return 0;
+}

@@ -1,0 +1,42 @@
+// Any text as a profile.json: refused in a sentence, or compared with itself and a sound one.
+#include <strata/compare.hpp>
+#include <strata/report/comparison_files.hpp>
+#include <strata/report/json.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "../unit/report_sample.hpp"
+#include "fuzz.hpp"
+
+namespace {
+
+std::string sound_profile() {
+  report_test::report_sample const sample = report_test::gpu_sample(2, 3);
+  std::string text;
+  strata::detail::text_writer out(text);
+  write_json(out, sample.input());
+  out.flush();
+  return text;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  static strata::profile_file const* const sound = [] {
+    auto* const made = new strata::profile_file;
+    fuzz::require(made->read(sound_profile()).empty(), "a profile is readable");
+    return made;
+  }();
+  strata::profile_file read;
+  std::string const text(reinterpret_cast<char const*>(data), size);
+  if (!read.read(text).empty()) return 0;
+  std::string written;
+  strata::detail::text_writer out(written);
+  for (strata::comparison const& made :
+       {strata::compare(read, read), strata::compare(*sound, read), strata::compare(read, *sound)})
+    write_comparison_json(out, made, {});
+  out.flush();
+  return 0;
+}
