@@ -56,12 +56,13 @@ class duration_statistics {
     std::size_t const at = bucket(duration);
     return (at >= first_bucket_ && at - first_bucket_ < histogram_.size()) || widen(at, at);
   }
-  /// What make_room would take of memory. Units: bytes, 0 where there is room.
+  /// What make_room would take of memory. Units: bytes, 0 where there is room, and for the least
+  /// histogram.
   std::size_t growth(std::int64_t duration) const noexcept {
     std::size_t const capacity = histogram_.capacity();
     std::size_t const wanted = wanted_size(bucket(duration), bucket(duration));
-    if (wanted <= capacity) return 0;
-    std::size_t const grown = capacity == 0 ? least_capacity : 2 * capacity;
+    if (wanted <= capacity || wanted <= least_capacity) return 0;
+    std::size_t const grown = 2 * capacity;
     return ((grown < wanted ? wanted : grown) - capacity) * sizeof(std::uint64_t);
   }
   /// The memory of the histogram.

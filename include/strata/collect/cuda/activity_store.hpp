@@ -40,8 +40,10 @@ namespace detail {
 /// from the session's.
 class activity_store {
  public:
-  /// How many records wait before the older half is joined.
+  /// How many records wait before the older half is joined. Where a quarter of the budget is less,
+  /// that many, but two full buffers of CUPTI's at least.
   static constexpr std::size_t batch = 131'072;
+  static constexpr std::size_t least_batch = 20'480;
 
   activity_store(memory_budget& budget, graph_captures& captures)
       : budget_(&budget), captures_(&captures) {}
@@ -52,7 +54,9 @@ class activity_store {
   /// Requires: the budget is that of the new session.
   void clear() noexcept {
     system_lock lock(mutex_);
-    names_.limit_bytes(static_cast<std::size_t>(larger(budget_->limit(), std::int64_t{0})) / 4);
+    auto const quarter = static_cast<std::size_t>(larger(budget_->limit(), std::int64_t{0})) / 4;
+    names_.limit_bytes(quarter);
+    batch_ = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
     kernels_ = {};
     copies_ = {};
     memory_ = {};
@@ -118,7 +122,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting() >= batch) settle(false);
+    if (waiting() >= batch_) settle(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
@@ -143,8 +147,7 @@ class activity_store {
   work_queue& queue() noexcept { return queue_; }
   name_table const& names() const noexcept { return names_; }
 
-  /// What waited at most, with the half as much that putting it in order takes, and the names; in
-  /// no budget, but bounded.
+  /// What waited at most, and the names: in no budget, but bounded.
   std::uint64_t bytes_beyond_budget() noexcept {
     system_lock lock(mutex_);
     return most_waiting_bytes_ + names_.bytes();
@@ -607,6 +610,7 @@ class activity_store {
   atomic<std::uint32_t> first_id_{0};
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
+  std::size_t batch_ = batch;
   std::size_t most_waiting_bytes_ = 0;
   std::size_t room_ = 0;  // bytes taken from the budget and not used
   name_table names_;

@@ -137,7 +137,7 @@ class graph_captures {
     std::size_t const wanted = nodes_.growth();
     if (wanted == 0) return true;
     bool const is_bounded = budget_ != nullptr && budget_->limit() > 0;
-    if (is_bounded && !budget_->take(wanted, memory_use::sum)) return false;
+    if (is_bounded && !budget_->take(wanted, memory_use::detail)) return false;
     return nodes_.make_room();
   }
 

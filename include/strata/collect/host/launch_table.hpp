@@ -125,10 +125,15 @@ class launch_table {
   /// How many of these there was no room for.
   std::uint64_t dropped_from_stream() const noexcept { return overdue_dropped_; }
 
-  /// The memory of pages beyond the budget.
+  /// The memory of pages beyond the budget, in use or to be used again.
   std::uint64_t bytes_beyond_budget() const noexcept {
     spin_lock const lock(mutex_);
-    return beyond_.size() * sizeof(page);
+    std::uint64_t pages = 0;
+    for (page const* const made : pages_) {
+      bool const is_forgotten = made->term == 0;
+      pages += is_forgotten || made->kept ? 0 : 1;
+    }
+    return pages * sizeof(page);
   }
 
   /// Threads: one. Hands the calls of those pages beyond the budget to `sink` whose work has
