@@ -134,6 +134,9 @@ struct profile_losses {
   std::uint64_t threads_merged = 0;
   std::uint64_t unrecorded = 0;
   std::uint64_t migrations_dropped = 0;
+  std::uint64_t kernels_merged = 0;
+  std::uint64_t histograms_coarse = 0;
+  std::uint64_t allocations_dropped = 0;
 };
 
 /// One kind of loss as reports name it.
@@ -212,7 +215,16 @@ inline constexpr loss_kind loss_kinds[] = {
                        "They are missing everywhere. Free memory, or lower log= and buffers=."),
     STRATA_DETAIL_LOSS(migrations_dropped, "migrations of managed memory that no room was left for",
                        "They are missing in the ranges. Raise it with {buffers}, or record fewer "
-                       "steps.")};
+                       "steps."),
+    STRATA_DETAIL_LOSS(kernels_merged, "kernels without room for the sums of their own name",
+                       "They are counted in [other kernels], of their range or of no range; the "
+                       "ranges' own numbers are whole. Give them room with {buffers}."),
+    STRATA_DETAIL_LOSS(histograms_coarse, "kernels by range whose times are kept roughly",
+                       "Their quantiles are estimates; sums, means and extremes are exact. Give "
+                       "them room with {buffers}."),
+    STRATA_DETAIL_LOSS(allocations_dropped, "allocations in use that could not be followed",
+                       "Peaks of memory are too small; counts and bytes are exact. Give them room "
+                       "with {buffers}.")};
 #undef STRATA_DETAIL_LOSS
 
 /// What the instrumentation itself cost the program.

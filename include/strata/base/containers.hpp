@@ -117,6 +117,13 @@ class number_map {
     slots_[free].key = nothing;
   }
 
+  /// What make_room would take of memory. Units: bytes, 0 where there is room.
+  std::size_t growth() const noexcept {
+    if (size_ * 2 < slots_.size()) return 0;
+    return (slots_.empty() ? 16 : slots_.size()) * sizeof(slot);
+  }
+  std::size_t bytes() const noexcept { return slots_.capacity() * sizeof(slot); }
+
   std::size_t size() const noexcept { return size_; }
   void clear() noexcept {
     slots_ = {};
@@ -322,7 +329,7 @@ class name_table {
     system_lock lock(mutex_);
     ++asked_;
     if (std::uint32_t const known = numbers_.find({text})) return known;
-    if (texts_.size() < most_names && bytes_ + text.size() <= most_bytes) {
+    if (texts_.size() < most_names && bytes_ + text.size() <= limit_bytes_) {
       if (std::uint32_t const made = add(text)) return made;
     }
     refused_.fetch_add(1, memory_order_relaxed);
@@ -337,6 +344,17 @@ class name_table {
   std::string_view text(std::uint32_t number) const noexcept {
     system_lock lock(mutex_);
     return texts_[number];
+  }
+
+  /// From now on the texts may have so many bytes, or `most_bytes` where that is less.
+  void limit_bytes(std::size_t bytes) noexcept {
+    system_lock lock(mutex_);
+    limit_bytes_ = bytes < least_limit ? least_limit : bytes < most_bytes ? bytes : most_bytes;
+  }
+  /// The memory of all texts, with their places in the lists.
+  std::size_t bytes() const noexcept {
+    system_lock lock(mutex_);
+    return bytes_ + (texts_.size() - 1) * bytes_of_place;
   }
 
   std::uint64_t refused() const noexcept { return refused_.load(memory_order_relaxed); }
@@ -361,6 +379,11 @@ class name_table {
   }
 
  private:
+  static constexpr std::size_t least_limit = std::size_t{1} << 20;
+  /// In the vector, in the map of numbers that is half full, and around a block of memory.
+  static constexpr std::size_t bytes_of_place =
+      sizeof(std::string_view) + 2 * (sizeof(text_key) + 8) + 16;
+
   /// The beginning of a long text, up to a whole character, and an ellipsis.
   STRATA_DETAIL_COLD static std::string_view cut_text(std::string_view text,
                                                       char (&to)[longest]) noexcept {
@@ -394,6 +417,7 @@ class name_table {
   key_numbers<text_key> numbers_;
   vec<std::string_view> texts_;
   std::size_t bytes_ = 0;
+  std::size_t limit_bytes_ = most_bytes;
   std::uint64_t asked_ = 0;
   atomic<std::uint64_t> refused_{0};
 };

@@ -5,6 +5,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
@@ -143,8 +144,17 @@ class subtree_sweep {
   bool any_ = false;
 };
 
+/// What the sums had no room for. The sums by range are exact all the same.
+struct summing_losses {
+  std::uint64_t kernels_merged = 0;       ///< kernels in the sums of the stand-in of other names
+  std::uint64_t histograms_coarse = 0;    ///< sums of a kernel
+  std::uint64_t allocations_dropped = 0;  ///< in no peak
+};
+
 /// Adds device records, joined to their nodes, to sums. Records of one kind come in the order of
 /// their begins; what comes late is in all sums, and in the busy time as far as it ends later.
+/// Bounded by a budget, if there is one: nodes are always charged to it; kernels beyond it share
+/// the sums of one name in their range, then in the root.
 /// Threads: one at a time.
 class device_summing {
  public:
@@ -152,6 +162,15 @@ class device_summing {
 
   explicit device_summing(device_sums& to)
       : to_(&to), by_node_(to.by_node), by_family_(to.by_family) {
+    add_node(root_node, 0);
+  }
+  /// `other_names` is the number of the name that stands for those without room.
+  device_summing(device_sums& to, memory_budget& budget, std::uint32_t other_names)
+      : to_(&to),
+        by_node_(to.by_node),
+        by_family_(to.by_family),
+        budget_(&budget),
+        other_names_(other_names) {
     add_node(root_node, 0);
   }
   device_summing(device_summing const&) = delete;
@@ -165,6 +184,7 @@ class device_summing {
     by_node_.make_room_for_place();
     by_family_.make_room_for_place();
     if (!families_.make_room()) out_of_memory();
+    charge(bytes_of_node);
     auto const node = static_cast<std::uint32_t>(to_->nodes.size());
     to_->nodes.emplace_back();
     by_node_.add_place(parent);
@@ -184,6 +204,7 @@ class device_summing {
     to_->family_of_node.push_back(family);
   }
   std::size_t nodes() const noexcept { return to_->nodes.size(); }
+  summing_losses const& losses() const noexcept { return losses_; }
 
   /// How many multiprocessors a device has, for the use that its kernels make of it.
   void describe_device(std::uint32_t device, std::uint32_t multiprocessors) noexcept {
@@ -249,7 +270,7 @@ class device_summing {
   /// A release ends the life of an allocation, and so does an allocation at an address that is
   /// still in use, because its release was lost.
   void add(memory_record const& record) {
-    if (record.allocates != 0 && !live_.make_room()) out_of_memory();
+    bool const is_followed = record.allocates != 0 && follows_one_more();
     allocation ended;
     if (allocation const* const live = live_.find(record.address)) {
       ended = *live;
@@ -267,6 +288,7 @@ class device_summing {
     }
     ++work.allocations;
     work.allocated_bytes += record.bytes;
+    if (!is_followed) return (void)++losses_.allocations_dropped;
     std::uint32_t const node = known(record.node);
     live_[record.address] = {record.bytes, node, record.kind};
     if (!is_device_memory(record.kind)) return;
@@ -280,6 +302,8 @@ class device_summing {
       work.launch_ns = whole_ns(static_cast<double>(work.launch_ns) * launch_unit);
     // Those whose first record found no memory.
     to_->kernels.keep_if([](kernel_sums const& each) { return each.count != 0; });
+    for (kernel_sums const& sums : to_->kernels)
+      losses_.histograms_coarse += sums.duration.is_coarse() || sums.blocks.is_coarse() ? 1 : 0;
     to_->graph_kernels.keep_if([](graph_kernel_sums const& each) { return each.kernels != 0; });
     to_->complete = true;
   }
@@ -290,6 +314,28 @@ class device_summing {
     std::uint32_t node = root_node;
     memory_kind kind = memory_kind::unknown;
   };
+
+  /// With its place in both trees and in the map of families, which is a quarter full at least.
+  static constexpr std::size_t bytes_of_node =
+      sizeof(device_work) + sizeof(std::uint32_t) +
+      2 * (sizeof(subtree_times) + sizeof(std::uint32_t) + 2 * sizeof(std::int64_t)) + 3 * 16;
+  /// With its place in the map of names and two histograms of a few values each.
+  static constexpr std::size_t bytes_of_kernel = sizeof(kernel_sums) + 3 * 16 + 2 * 48;
+
+  void charge(std::size_t bytes) noexcept {
+    if (budget_ != nullptr) budget_->charge(bytes);
+  }
+  bool may_take(std::size_t bytes, memory_use use) noexcept {
+    return budget_ == nullptr || budget_->take(bytes, use);
+  }
+
+  /// Room for one more allocation in use, within the budget.
+  bool follows_one_more() {
+    std::size_t const wanted = live_.growth();
+    if (wanted != 0 && !may_take(wanted, memory_use::sum)) return false;
+    if (!live_.make_room()) out_of_memory();
+    return true;
+  }
 
   std::uint32_t known(std::uint32_t node) const noexcept { return node < nodes() ? node : 0; }
   device_work& of(std::uint32_t node) noexcept { return to_->nodes[known(node)]; }
@@ -311,6 +357,7 @@ class device_summing {
         std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.captured_by};
     std::uint32_t& at = graphs_[key];
     if (at == 0) {
+      charge(sizeof(graph_kernel_sums) + 3 * 16);
       to_->graph_kernels.push_back({known(kernel.node), kernel.captured_by, 0, 0});
       at = static_cast<std::uint32_t>(to_->graph_kernels.size());
     }
@@ -333,16 +380,32 @@ class device_summing {
     }
   }
 
-  kernel_sums& of_name(kernel_record const& kernel) {
-    std::uint64_t const key = std::uint64_t{known(kernel.node)} << 32 | std::uint64_t{kernel.name};
-    std::uint32_t& at = names_[key];
-    if (at == 0) {
+  static std::uint64_t name_key(std::uint32_t node, std::uint32_t name) noexcept {
+    return std::uint64_t{node} << 32 | std::uint64_t{name};
+  }
+
+  kernel_sums& make_name(std::uint32_t node, std::uint32_t name) {
+    std::uint32_t& position = names_[name_key(node, name)];
+    if (position == 0) {
       to_->kernels.emplace_back();
-      to_->kernels.back().node = known(kernel.node);
-      to_->kernels.back().name = kernel.name;
-      at = static_cast<std::uint32_t>(to_->kernels.size());
+      to_->kernels.back().node = node;
+      to_->kernels.back().name = name;
+      position = static_cast<std::uint32_t>(to_->kernels.size());
     }
-    return to_->kernels[at - 1];
+    return to_->kernels[position - 1];
+  }
+
+  /// The sums of a kernel in its range; where there is no room for more, those that stand in for
+  /// several: the range's, then the root's.
+  kernel_sums& of_name(kernel_record const& kernel) {
+    std::uint32_t const node = known(kernel.node);
+    std::uint32_t const* const own = names_.find(name_key(node, kernel.name));
+    if (own != nullptr && *own != 0) return to_->kernels[*own - 1];
+    if (may_take(bytes_of_kernel, memory_use::sum)) return make_name(node, kernel.name);
+    std::uint32_t const* const others = names_.find(name_key(node, other_names_));
+    if (others != nullptr && *others != 0) return to_->kernels[*others - 1];
+    if (may_take(bytes_of_kernel, memory_use::stand_in)) return make_name(node, other_names_);
+    return make_name(root_node, other_names_);
   }
 
   void add_to_name(kernel_record const& kernel, std::int64_t duration) {
@@ -350,8 +413,10 @@ class device_summing {
     std::uint64_t const threads = std::uint64_t{kernel.block_x} * kernel.block_y * kernel.block_z;
     std::uint64_t const blocks = std::uint64_t{kernel.grid_x} * kernel.grid_y * kernel.grid_z;
     std::uint64_t const warps = (threads + 31) / 32;
-    if (!sums.duration.make_room(duration) || !sums.blocks.make_room(signed_bytes(blocks)))
+    if (!make_room_within(budget_, sums.duration, duration) ||
+        !make_room_within(budget_, sums.blocks, signed_bytes(blocks)))
       out_of_memory();
+    if (sums.name == other_names_) ++losses_.kernels_merged;
     bool const first = sums.count == 0;
     sums.block_threads_min = first ? threads : smaller(sums.block_threads_min, threads);
     sums.block_threads_max = larger(sums.block_threads_max, threads);
@@ -391,6 +456,9 @@ class device_summing {
   number_map<allocation> live_;         ///< by address
   number_map<std::uint32_t> contexts_;  ///< multiprocessors of those that have a part
   std::uint32_t multiprocessors_[most_devices] = {};
+  memory_budget* budget_ = nullptr;
+  std::uint32_t other_names_ = ~std::uint32_t{0};  ///< no kernel has this name
+  summing_losses losses_;
 };
 
 }  // namespace detail

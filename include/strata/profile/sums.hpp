@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
 
@@ -18,7 +19,8 @@ struct recorded_fields;
 }
 
 /// Durations of one kind, as running sums and a logarithmic histogram.
-/// Units: ns. Quantiles have a relative error below 0.8 % and are exact for one value.
+/// Units: ns. Quantiles have a relative error below 0.8 % and are exact for one value; those of a
+/// coarse histogram are rough. All else is exact.
 class duration_statistics {
  public:
   void add(std::int64_t duration) {
@@ -33,7 +35,13 @@ class duration_statistics {
   }
   void add(duration_statistics const& other) {
     if (other.count_ == 0) return;
-    if (!widen(other.first_bucket_, other.first_bucket_ + other.histogram_.size() - 1))
+    if (other.coarseness_ < coarseness_) {
+      duration_statistics alike(other);
+      if (!alike.coarsen_to(coarseness_)) detail::out_of_memory();
+      return add(alike);
+    }
+    if (!coarsen_to(other.coarseness_) ||
+        !widen(other.first_bucket_, other.first_bucket_ + other.histogram_.size() - 1))
       detail::out_of_memory();
     minimum_ = count_ == 0 || other.minimum_ < minimum_ ? other.minimum_ : minimum_;
     maximum_ = count_ == 0 || other.maximum_ > maximum_ ? other.maximum_ : maximum_;
@@ -48,6 +56,26 @@ class duration_statistics {
     std::size_t const at = bucket(duration);
     return (at >= first_bucket_ && at - first_bucket_ < histogram_.size()) || widen(at, at);
   }
+  /// What make_room would take of memory. Units: bytes, 0 where there is room, and for the least
+  /// histogram.
+  std::size_t growth(std::int64_t duration) const noexcept {
+    std::size_t const capacity = histogram_.capacity();
+    std::size_t const wanted = wanted_size(bucket(duration), bucket(duration));
+    if (wanted <= capacity || wanted <= least_capacity) return 0;
+    std::size_t const grown = 2 * capacity;
+    return ((grown < wanted ? wanted : grown) - capacity) * sizeof(std::uint64_t);
+  }
+  /// The memory of the histogram.
+  std::size_t bytes() const noexcept { return histogram_.capacity() * sizeof(std::uint64_t); }
+  /// Takes less memory from now on: where 64 parts were an octave there are 8, then one, then one
+  /// part is all. False where there is no memory to do so, or nothing is coarser.
+  [[nodiscard]] bool coarsen() noexcept {
+    return !is_coarsest() && coarsen_to(coarseness_ + (coarseness_ < one_an_octave ? 3u : 6u));
+  }
+  bool is_coarse() const noexcept { return coarseness_ != 0; }
+  /// Whether it never grows beyond its first value's room.
+  bool is_coarsest() const noexcept { return coarseness_ == all_in_one; }
+
   /// Converts the durations to another unit: each is multiplied by the factor.
   void scale(double factor) {
     auto const convert = [factor](std::int64_t duration) {
@@ -56,9 +84,10 @@ class duration_statistics {
                             : std::int64_t{9'200'000'000'000'000'000};
     };
     duration_statistics scaled;
+    scaled.coarseness_ = coarseness_;
     for (std::size_t i = 0; i < histogram_.size(); ++i) {
       if (histogram_[i] == 0) continue;
-      std::size_t const to = bucket(convert(middle(first_bucket_ + i)));
+      std::size_t const to = scaled.bucket(convert(middle(first_bucket_ + i)));
       if (!scaled.widen(to, to)) detail::out_of_memory();
       scaled.histogram_[to - scaled.first_bucket_] += histogram_[i];
     }
@@ -94,7 +123,23 @@ class duration_statistics {
  private:
   friend struct detail::recorded_fields;  // a recording keeps all of it
 
-  static std::size_t bucket(std::int64_t duration) noexcept {
+  static constexpr std::size_t least_capacity = 4;  // of a vec
+  static constexpr std::uint32_t one_an_octave = 6;
+  static constexpr std::uint32_t all_in_one = 12;
+
+  std::size_t bucket(std::int64_t duration) const noexcept {
+    return fine_bucket(duration) >> coarseness_;
+  }
+  /// In the middle of a bucket, as far as there are values.
+  std::int64_t middle(std::size_t bucket) const noexcept {
+    if (coarseness_ == 0) return fine_middle(bucket);
+    std::int64_t const first = fine_middle(bucket << coarseness_);
+    std::int64_t const last = fine_middle(((bucket + 1) << coarseness_) - 1);
+    std::int64_t const low = first < minimum_ ? minimum_ : first;
+    std::int64_t const high = last > maximum_ || last < first ? maximum_ : last;
+    return low + (high - low) / 2;
+  }
+  static std::size_t fine_bucket(std::int64_t duration) noexcept {
     // 64 linear parts an octave: values below 128 ns are exact.
     if (duration < 128) return duration < 0 ? 0 : static_cast<std::size_t>(duration);
     auto const value = static_cast<std::uint64_t>(duration);
@@ -106,19 +151,46 @@ class duration_statistics {
 #endif
     return 64u * octave + static_cast<std::size_t>(value >> octave);
   }
-  static std::int64_t middle(std::size_t bucket) noexcept {
+  static std::int64_t fine_middle(std::size_t bucket) noexcept {
+    constexpr std::size_t most = 58 * 64 - 1;  // that of the largest duration
     if (bucket < 128) return static_cast<std::int64_t>(bucket);
+    if (bucket > most) bucket = most;
     std::size_t const octave = (bucket - 64) / 64;
     std::int64_t const low = static_cast<std::int64_t>(bucket - 64 * octave) << octave;
     return low + (std::int64_t{1} << octave) / 2;
+  }
+  /// How many buckets there are once it reaches from `first` to `last`.
+  std::size_t wanted_size(std::size_t first, std::size_t last) const noexcept {
+    std::size_t const size = histogram_.size();
+    std::size_t const own_first = size == 0 ? first : first_bucket_;
+    std::size_t const below = first < own_first ? own_first - first : 0;
+    std::size_t const reach = last < own_first ? 0 : last - own_first + 1;
+    return below + (reach < size ? size : reach);
+  }
+  /// False without memory: then nothing has changed.
+  [[nodiscard]] bool coarsen_to(std::uint32_t coarseness) noexcept {
+    if (coarseness <= coarseness_) return true;
+    std::uint32_t const shift = coarseness - coarseness_;
+    std::size_t const first = first_bucket_ >> shift;
+    vec<std::uint64_t> coarse;
+    if (!histogram_.empty()) {
+      std::size_t const last = (first_bucket_ + histogram_.size() - 1) >> shift;
+      if (!coarse.make_room(last - first + 1)) return false;
+      coarse.resize(last - first + 1, 0);
+      for (std::size_t i = 0; i < histogram_.size(); ++i)
+        coarse[((first_bucket_ + i) >> shift) - first] += histogram_[i];
+    }
+    histogram_.swap(coarse);
+    first_bucket_ = first;
+    coarseness_ = coarseness;
+    return true;
   }
   /// False without memory: then nothing has changed.
   [[nodiscard]] bool widen(std::size_t first, std::size_t last) noexcept {
     std::size_t const former = histogram_.size();
     if (former == 0) first_bucket_ = first;
     std::size_t const below = first < first_bucket_ ? first_bucket_ - first : 0;
-    std::size_t const reach = last < first_bucket_ ? 0 : last - first_bucket_ + 1;
-    std::size_t const wanted = below + (reach < former ? former : reach);
+    std::size_t const wanted = wanted_size(first, last);
     if (!histogram_.make_room(wanted - former)) return false;
     histogram_.resize(wanted);
     std::uint64_t* const begin = histogram_.data();
@@ -135,7 +207,29 @@ class duration_statistics {
   std::int64_t maximum_ = 0;
   std::size_t first_bucket_ = 0;
   vec<std::uint64_t> histogram_;  ///< from first_bucket_ on, as far as there are values
+  std::uint32_t coarseness_ = 0;  ///< 2 to this power are so many fine buckets in one
 };
+
+namespace detail {
+
+/// Room for a duration within a budget, if there is one. A histogram that it has no room for
+/// becomes coarse. False without memory.
+[[nodiscard]] inline bool make_room_within(memory_budget* budget, duration_statistics& sums,
+                                           std::int64_t duration) noexcept {
+  while (budget != nullptr && !sums.is_coarsest()) {
+    std::size_t const wanted = sums.growth(duration);
+    memory_use const use = sums.is_coarse() ? memory_use::stand_in : memory_use::detail;
+    if (wanted == 0 || budget->take(wanted, use)) break;
+    std::size_t const before = sums.bytes();
+    if (!sums.coarsen()) return false;
+    std::size_t const after = sums.bytes();
+    budget->give(before);
+    budget->charge(after);
+  }
+  return sums.make_room(duration);
+}
+
+}  // namespace detail
 
 /// Device work of a range: once for the range itself, once with everything below it.
 /// Units: ns and bytes.

@@ -164,10 +164,12 @@ struct recorded_fields {
     at.field("maximum", of.maximum_);
     at.field("first_bucket", of.first_bucket_);
     at.field("histogram", of.histogram_);
+    at.field("coarseness", of.coarseness_);
   }
   /// Whether the histogram is one that the class can have.
   static bool is_sound(duration_statistics const& of) noexcept {
-    constexpr std::size_t most = 64 * 60;
+    if (of.coarseness_ > duration_statistics::all_in_one) return false;
+    std::size_t const most = ((64 * 60 - 1) >> of.coarseness_) + 1;
     // Room without a count was made for a kernel that lost its time.
     return (of.count_ == 0 || !of.histogram_.empty()) && of.first_bucket_ <= most &&
            of.histogram_.size() <= most - of.first_bucket_ && of.minimum_ <= of.maximum_;

@@ -113,7 +113,7 @@ class buffer_pool {
 
  private:
   std::uint8_t* make(bool beyond_budget) noexcept {
-    bool const within = budget_->take(buffer_bytes);
+    bool const within = budget_->take(buffer_bytes, memory_use::record);
     if (!within && !beyond_budget) return nullptr;
     auto* const made = static_cast<std::uint8_t*>(
         ::operator new (buffer_bytes, std::align_val_t{alignment}, std::nothrow));
@@ -210,14 +210,15 @@ class activity_buffers {
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
+    pool_.shrink(ready_buffers * buffer_pool::buffer_bytes);
+    budget_.set(memory_limit_bytes);
+    budget_.charge(static_cast<std::size_t>(pool_.bytes()));  // that earlier sessions left
+    captures_.begin_session();
     store_.clear();
     {
       system_lock lock(store_.mutex());
       bridge_.clear();
     }
-    pool_.shrink(ready_buffers * buffer_pool::buffer_bytes);
-    pool_bytes_before_ = pool_.bytes();
-    budget_.set(memory_limit_bytes - static_cast<std::int64_t>(pool_bytes_before_));
     problem_ = {};
     dropped_.store(0);
     refused_.store(0);
@@ -263,8 +264,8 @@ class activity_buffers {
     to.losses.activity_dropped += dropped_.load();
     to.losses.buffers_refused += refused_.load();
     to.cost.activity_seconds += static_cast<double>(ticks_.load()) * ticks.ns_per_tick() * 1e-9;
-    to.cost.activity_bytes += static_cast<std::uint64_t>(budget_.used()) + pool_bytes_before_ +
-                              pool_.bytes_beyond_budget();
+    to.cost.activity_bytes += static_cast<std::uint64_t>(budget_.used()) +
+                              pool_.bytes_beyond_budget() + store_.bytes_beyond_budget();
   }
 
   /// From now on, or no more, device work and calls are kept for `stream`.
@@ -373,9 +374,8 @@ class activity_buffers {
   atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};
-  std::uint64_t pool_bytes_before_ = 0;  // buffers that earlier sessions left
   std::size_t record_bytes_ = 208;       // of the last record; at first a kernel's of CUPTI 12
-  graph_captures captures_;
+  graph_captures captures_{&budget_};
   activity_store store_{budget_, captures_};
   status problem_;
   atomic<std::uint64_t> dropped_{0};

@@ -6,6 +6,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -39,8 +40,10 @@ namespace detail {
 /// from the session's.
 class activity_store {
  public:
-  /// How many records wait before the older half is joined.
+  /// How many records wait before the older half is joined. Where a quarter of the budget is less,
+  /// that many, but two full buffers of CUPTI's at least.
   static constexpr std::size_t batch = 131'072;
+  static constexpr std::size_t least_batch = 20'480;
 
   activity_store(memory_budget& budget, graph_captures& captures)
       : budget_(&budget), captures_(&captures) {}
@@ -48,8 +51,12 @@ class activity_store {
   /// The launches that kernels without a call may belong to.
   graph_launches& graphs() noexcept { return graphs_; }
 
+  /// Requires: the budget is that of the new session.
   void clear() noexcept {
     system_lock lock(mutex_);
+    auto const quarter = static_cast<std::size_t>(larger(budget_->limit(), std::int64_t{0})) / 4;
+    names_.limit_bytes(quarter);
+    batch_ = smaller(batch, larger(least_batch, quarter / sizeof(traced_kernel)));
     kernels_ = {};
     copies_ = {};
     memory_ = {};
@@ -58,10 +65,12 @@ class activity_store {
     strays_ = {};
     sums_ = {};
     graphs_.clear();
-    lacks_sums_ = !if_memory_allows([this] { summing_.emplace(sums_); });
+    lacks_sums_ =
+        !if_memory_allows([this] { summing_.emplace(sums_, *budget_, other_kernels_); });
     if (lacks_sums_) summing_.reset();
     room_ = 0;
     newest_ = retired_ = 0;
+    most_waiting_bytes_ = 0;
     is_full_ = described_ = false;
   }
 
@@ -113,7 +122,7 @@ class activity_store {
       default:
         return;
     }
-    if (waiting() >= batch) settle(false);
+    if (waiting() >= batch_) settle(false);
     // Windows far apart fill the pages of calls long before they make a batch.
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
@@ -137,6 +146,12 @@ class activity_store {
   /// What came, for a file that is written meanwhile; and the names of its kernels.
   work_queue& queue() noexcept { return queue_; }
   name_table const& names() const noexcept { return names_; }
+
+  /// What waited at most, and the names: in no budget, but bounded.
+  std::uint64_t bytes_beyond_budget() noexcept {
+    system_lock lock(mutex_);
+    return most_waiting_bytes_ + names_.bytes();
+  }
 
   /// Hands everything to the profile, its times in ns since the session began.
   void take(profile& to, clock_bridge const& bridge, tick_converter const& ticks) {
@@ -168,6 +183,9 @@ class activity_store {
       keep(made_.synchronizations, each);
     }
     summing_->finish(ticks.ns_per_tick());
+    to.losses.kernels_merged += summing_->losses().kernels_merged;
+    to.losses.histograms_coarse += summing_->losses().histograms_coarse;
+    to.losses.allocations_dropped += summing_->losses().allocations_dropped;
     summing_.reset();
     to.device = std::move(sums_);
     to.contexts = std::move(made_.contexts);
@@ -213,6 +231,11 @@ class activity_store {
   std::size_t waiting() const noexcept {
     return kernels_.size() + copies_.size() + memory_.size() + waits_.size();
   }
+  std::size_t waiting_bytes() const noexcept {
+    return kernels_.size() * sizeof(traced_kernel) + copies_.size() * sizeof(strata::copy_record) +
+           memory_.size() * sizeof(strata::memory_record) +
+           waits_.size() * sizeof(strata::synchronization_record);
+  }
   static void lose(std::size_t records = 1) noexcept {
     recorder::instance().state().unrecorded.fetch_add(records, memory_order_relaxed);
   }
@@ -233,6 +256,7 @@ class activity_store {
 
   /// Joins and sums up the older half of what waits, or all.
   void settle(bool all) noexcept {
+    most_waiting_bytes_ = larger(most_waiting_bytes_, waiting_bytes());
     if (!if_memory_allows([this] {
           sort_by_time(kernels_);
           sort_by_time(copies_);
@@ -425,7 +449,7 @@ class activity_store {
   bool has_room(std::size_t bytes) noexcept {
     constexpr std::size_t quantum = std::size_t{64} << 10;
     if (room_ < bytes) {
-      if (!budget_->take(quantum)) return false;
+      if (!budget_->take(quantum, memory_use::record)) return false;
       room_ += quantum;
     }
     room_ -= bytes;
@@ -487,7 +511,7 @@ class activity_store {
       std::string_view const copy(text);
       known.text = nullptr;
       known.copy.assign(copy.data(), copy.size());
-      known.number = names_.intern(copy, "[other kernels]");
+      known.number = names_.intern(copy, other_names);
       if (known.number == no_reference) out_of_memory();
       known.text = text;
     }
@@ -555,6 +579,8 @@ class activity_store {
     return to;
   }
 
+  static constexpr std::string_view other_names = "[other kernels]";
+
   struct known_name {
     char const* text = nullptr;
     std::uint32_t number = 0;
@@ -584,9 +610,12 @@ class activity_store {
   atomic<std::uint32_t> first_id_{0};
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
-  std::size_t room_ = 0;       // bytes taken from the budget and not used
+  std::size_t batch_ = batch;
+  std::size_t most_waiting_bytes_ = 0;
+  std::size_t room_ = 0;  // bytes taken from the budget and not used
   name_table names_;
   std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});
+  std::uint32_t const other_kernels_ = names_.intern(other_names, {});  // needs no memory later
   known_name known_[known_names];
 };
 

@@ -4,6 +4,7 @@
 
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
@@ -18,10 +19,18 @@ STRATA_BEGIN
 namespace detail {
 
 /// Which range captured which node of a CUDA graph. Bounded: graphs beyond the limit are not
-/// followed, and counted. Threads: any.
+/// followed, and counted. What is known is charged to a budget, if there is one. Threads: any.
 class graph_captures {
  public:
   static constexpr std::size_t most_nodes = std::size_t{1} << 20;
+
+  explicit graph_captures(memory_budget* budget = nullptr) noexcept : budget_(budget) {}
+
+  /// A session with a new budget begins: what is known since earlier ones counts in it.
+  void begin_session() noexcept {
+    system_lock lock(mutex_);
+    if (budget_ != nullptr) budget_->charge(nodes_.bytes());
+  }
 
   /// `range` is the handle of a node, since graphs outlive sessions.
   void add(std::uint64_t graph_node, std::uint32_t range) noexcept {
@@ -123,10 +132,19 @@ class graph_captures {
     std::uint32_t depth;    // how many the node has up to this one
   };
 
+  /// For one more node. Before the first session there is no limit.
+  bool has_room() noexcept {
+    std::size_t const wanted = nodes_.growth();
+    if (wanted == 0) return true;
+    bool const is_bounded = budget_ != nullptr && budget_->limit() > 0;
+    if (is_bounded && !budget_->take(wanted, memory_use::detail)) return false;
+    return nodes_.make_room();
+  }
+
   bool set(std::uint64_t graph_node, std::uint32_t range) noexcept {
     if (graph_node == 0) return false;
     bool const is_new = nodes_.find(graph_node) == nullptr;
-    if (is_new && (nodes_.size() >= most_nodes || !nodes_.make_room())) {
+    if (is_new && (nodes_.size() >= most_nodes || !has_room())) {
       ++refused_;
       return false;
     }
@@ -179,6 +197,7 @@ class graph_captures {
     forgettable_formers_ = formers_.size();
   }
 
+  memory_budget* budget_;
   mutable system_mutex mutex_;
   number_map<capture> nodes_;
   vec<former> formers_;  // by time

@@ -125,6 +125,17 @@ class launch_table {
   /// How many of these there was no room for.
   std::uint64_t dropped_from_stream() const noexcept { return overdue_dropped_; }
 
+  /// The memory of pages beyond the budget, in use or to be used again.
+  std::uint64_t bytes_beyond_budget() const noexcept {
+    spin_lock const lock(mutex_);
+    std::uint64_t pages = 0;
+    for (page const* const made : pages_) {
+      bool const is_forgotten = made->term == 0;
+      pages += is_forgotten || made->kept ? 0 : 1;
+    }
+    return pages * sizeof(page);
+  }
+
   /// Threads: one. Hands the calls of those pages beyond the budget to `sink` whose work has
   /// arrived, since that of call `newest` has, and uses the pages again.
   template <class Sink>
@@ -288,7 +299,7 @@ class launch_table {
     page* const before = page_of(id);
     if (before != nullptr && !is_of_last_turn(*before, launch)) return before;
     std::size_t const index = id / page_launches;
-    bool const kept = budget_->take(sizeof(page));
+    bool const kept = budget_->take(sizeof(page), memory_use::record);
     page* const made =
         (!kept && beyond_.size() >= most_beyond) || !beyond_.make_room(1) ? nullptr : find_memory();
     if (made == nullptr) {
@@ -386,7 +397,7 @@ class launch_table {
   atomic<std::uint64_t> first_page_{most_pages};
   atomic<std::uint64_t> last_page_{0};
   atomic<std::uint64_t> newest_page_{0};
-  spin_mutex mutex_;
+  mutable spin_mutex mutex_;
   vec<page*> pages_;
   vec<page*> free_;
   vec<page*> beyond_;  // the budget, in the order of their making

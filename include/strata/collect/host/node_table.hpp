@@ -5,6 +5,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
@@ -55,9 +56,10 @@ class node_table {
     std::uint64_t depth = 0;
   };
 
-  /// The names of the stand-ins, for nodes too deep and for nodes too many.
-  node_table(std::uint32_t deeper_name, std::uint32_t other_name)
-      : deeper_name_(deeper_name), other_name_(other_name) {
+  /// The names of the stand-ins, for nodes too deep and for nodes too many. The nodes are charged
+  /// to the budget, if there is one.
+  node_table(std::uint32_t deeper_name, std::uint32_t other_name, memory_budget* budget = nullptr)
+      : budget_(budget), deeper_name_(deeper_name), other_name_(other_name) {
     nodes_.push_back({root_node, 0, no_index, 0, 0});
     if (!has_room()) out_of_memory();
   }
@@ -66,12 +68,8 @@ class node_table {
   /// root are given up, and another epoch begins.
   void begin_session() noexcept {
     system_lock lock(mutex_);
-    if (!was_full_ && nodes_.size() <= most_nodes / 2) return;
-    was_full_ = false;
-    nodes_.resize(1);
-    nodes_[root_node].indices = 0;
-    numbers_.clear_but_room();
-    term_.fetch_add(1, memory_order_release);
+    if (was_full_ || nodes_.size() > most_nodes / 2) forget();
+    charge(nodes_.size());
   }
   /// Nobody follows the program's ranges from now on, until a session begins.
   void end_session() noexcept { term_.fetch_add(std::uint64_t{1} << 32, memory_order_release); }
@@ -131,6 +129,21 @@ class node_table {
   }
 
  private:
+  /// With its place in the map of numbers, which is half full.
+  static constexpr std::size_t bytes_of_node = sizeof(node) + 2 * (sizeof(node_key) + 8);
+
+  void charge(std::size_t nodes) noexcept {
+    if (budget_ != nullptr) budget_->charge(nodes * bytes_of_node);
+  }
+
+  void forget() noexcept {
+    was_full_ = false;
+    nodes_.resize(1);
+    nodes_[root_node].indices = 0;
+    numbers_.clear_but_room();
+    term_.fetch_add(1, memory_order_release);
+  }
+
   std::uint32_t find_or_make(std::uint32_t parent, std::uint32_t name, std::int64_t index,
                              std::uint64_t*& reason) {
     if (nodes_[parent].depth >= most_depth) {
@@ -165,6 +178,7 @@ class node_table {
     auto const made = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back({parent, name, index, nodes_[parent].depth + 1, 0});
     (void)numbers_.add({parent, name, index}, made);
+    charge(1);
     return made;
   }
 
@@ -174,6 +188,7 @@ class node_table {
   static constexpr std::uint32_t node_bits = 18;
   static_assert(most_nodes <= std::size_t{1} << node_bits, "a handle has room for a node");
 
+  memory_budget* budget_;
   atomic<std::uint64_t> term_{0};
   mutable system_mutex mutex_;
   bool was_full_ = false;  // in this epoch

@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -26,44 +27,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-/// Bytes that several logs may take together.
-class memory_budget {
- public:
-  /// Begins anew: what was taken before is no longer counted, and not to be given back.
-  void set(std::int64_t limit) noexcept {
-    limit_ = limit;
-    left_.store(limit, memory_order_relaxed);
-    ended_.store(false, memory_order_relaxed);
-    term_.fetch_add(1, memory_order_relaxed);
-  }
-  /// Which `set` counts now.
-  std::uint32_t term() const noexcept { return term_.load(memory_order_relaxed); }
-  bool take(std::size_t bytes) noexcept {
-    if (ended()) return false;
-    auto const wanted = static_cast<std::int64_t>(bytes);
-    if (left_.fetch_sub(wanted, memory_order_relaxed) >= wanted) return true;
-    left_.fetch_add(wanted, memory_order_relaxed);
-    return false;
-  }
-  void give(std::size_t bytes) noexcept {
-    left_.fetch_add(static_cast<std::int64_t>(bytes), memory_order_relaxed);
-  }
-  /// Memory has ended before the budget: until `set` nothing more is taken, since to ask for memory
-  /// that is not there takes long.
-  void end() noexcept { ended_.store(true, memory_order_relaxed); }
-  bool ended() const noexcept { return ended_.load(memory_order_relaxed); }
-  bool exhausted() const noexcept {
-    return ended() || left_.load(memory_order_relaxed) < (std::int64_t{64} << 10);
-  }
-  std::int64_t used() const noexcept { return limit_ - left_.load(memory_order_relaxed); }
-
- private:
-  std::int64_t limit_ = 0;
-  atomic<std::int64_t> left_{0};
-  atomic<bool> ended_{false};
-  atomic<std::uint32_t> term_{0};
-};
 
 /// Gives the whole pages of memory that is about to be freed back to the system at once: the C
 /// library keeps what lies between blocks in use.
@@ -225,7 +188,7 @@ class record_log {
   STRATA_DETAIL_COLD bool grow() noexcept {
     std::uint32_t const twice = last_ == nullptr ? first_block_bytes : last_->bytes * 2;
     std::uint32_t const bytes = twice < block_bytes ? twice : block_bytes;
-    if (!budget_->take(bytes)) return false;
+    if (!budget_->take(bytes, memory_use::record)) return false;
     void* const memory = std::malloc(bytes);
     if (memory == nullptr) {
       budget_->give(bytes);
@@ -255,11 +218,13 @@ class record_log {
 /// Threads: one at a time.
 class overflow_log {
  public:
+  explicit overflow_log(memory_budget* budget = nullptr) noexcept : budget_(budget) {}
+
   /// False where there is no memory; then nothing is added.
   bool add(range_record const& range) noexcept {
     overflow_sums* const sums = of(range.node);
     std::int64_t const duration = range.end - range.begin;
-    if (sums == nullptr || !sums->durations.make_room(duration)) return false;
+    if (sums == nullptr || !make_room_within(budget_, sums->durations, duration)) return false;
     sums->durations.add(duration);
     return true;
   }
@@ -286,9 +251,11 @@ class overflow_log {
     if (node >= known) {
       if (!position_of_node_.make_room(node + std::size_t{1} - known)) return nullptr;
       position_of_node_.resize(node + std::size_t{1}, 0);
+      charge((node + std::size_t{1} - known) * sizeof(std::uint32_t));
     }
     if (position_of_node_[node] == 0) {
       if (!sums_.make_room(1)) return nullptr;
+      charge(sizeof(overflow_sums) + 48);  // and the least histogram
       sums_.emplace_back();
       sums_.back().node = node;
       position_of_node_[node] = static_cast<std::uint32_t>(sums_.size());
@@ -296,6 +263,11 @@ class overflow_log {
     return &sums_[position_of_node_[node] - 1];
   }
 
+  void charge(std::size_t bytes) noexcept {
+    if (budget_ != nullptr) budget_->charge(bytes);
+  }
+
+  memory_budget* budget_;
   vec<overflow_sums> sums_;
   vec<std::uint32_t> position_of_node_;  // position + 1 in sums_
 };

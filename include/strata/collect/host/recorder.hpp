@@ -213,7 +213,8 @@ class recorder {
   /// calls.
   void copy_to(profile& to, bool last = false) {
     own_lock const lock(mutex_);
-    to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used());
+    to.cost.log_bytes = static_cast<std::uint64_t>(state_.budget.used()) +
+                        state_.launches.bytes_beyond_budget() + state_.names.bytes();
     for (thread_recorder* const t : threads_) t->copy_to(to, session(), last);
     auto const add_launch = [&to](launch_record launch, bool worked, bool kept) {
       if (launch.is_left_out()) return;
@@ -298,6 +299,7 @@ class recorder {
       step_record const ended{step_begin_, now, step, own == nullptr ? 0 : own->ordinal()};
       if (steps_.size() < most_kept_steps_ && steps_.make_room(1)) {
         steps_.push_back(ended);
+        state_.budget.charge(sizeof ended);
       } else if (folded_steps_.make_room(now - step_begin_)) {
         folded_steps_.add(now - step_begin_);
       } else {
@@ -368,6 +370,7 @@ class recorder {
 
   std::uint32_t forget_records(std::int64_t log_bytes) noexcept {
     state_.budget.set(log_bytes);
+    state_.names.limit_bytes(static_cast<std::size_t>(log_bytes) / 4);
     std::uint32_t const number = session_.fetch_add(1) + 1;
     state_.forgotten.store(number - 1, memory_order_relaxed);
     steps_.clear();

@@ -4,6 +4,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory_budget.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -21,9 +22,9 @@ namespace detail {
 struct recorder_state {
   tick_source clock;
   name_table names{name_table::long_texts::cut};
-  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {})};
-  std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
   memory_budget budget;
+  node_table nodes{names.intern("[deeper]", {}), names.intern("[other ranges]", {}), &budget};
+  std::uint32_t const others = names.intern(other_names, {});  // a stand-in needs no memory
   launch_table launches{budget};
   atomic<std::uint32_t> session{0};    // that records now, 0 while none does
   atomic<std::uint32_t> forgotten{0};  // whose records nobody needs any more

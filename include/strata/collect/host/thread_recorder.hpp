@@ -35,7 +35,8 @@ class thread_recorder : public range_owner {
         names_(shared.names),
         children_(shared.nodes),
         ranges_(shared.budget),
-        attributes_(shared.budget) {}
+        attributes_(shared.budget),
+        sums_(&shared.budget) {}
 
   thread_recorder(thread_recorder const&) = delete;
   thread_recorder& operator=(thread_recorder const&) = delete;

@@ -1,0 +1,108 @@
+// One budget: what a process grows by stays within `log=` and `buffers=`, the printed number is
+// right, and the totals are exact whatever found no room. Each program is a process of its own.
+#include "../unit/process/child.hpp"
+
+#include <cstdint>
+#include <map>
+#include <sstream>
+#include <string>
+
+using namespace process_test;
+
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+#if defined(__OPTIMIZE__)
+constexpr bool whole = true;
+#else  // tests/run.sh --quick
+constexpr bool whole = false;
+#endif
+
+constexpr char const* smallest = "trace,formats=none,log=16,buffers=16";
+constexpr std::uint64_t caps_kb = (16 + 16) << 10;
+constexpr std::uint64_t beyond_kb = 64 << 10;
+
+using numbers = std::map<std::string, std::uint64_t>;
+
+/// What the program says of itself; without options those of a client that keeps nothing.
+numbers measure(char const* what, char const* options = nullptr) {
+  texts command{FAKE_DIR "/../bin/fake_memory_program", what};
+  if (options != nullptr) command.push_back(options);
+  ending const ended = run(command, {"STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
+                                     "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1"});
+  CAPTURE(ended.err);
+  REQUIRE(ended.code == 0);
+  numbers made;
+  std::istringstream in(ended.out);
+  std::string name;
+  for (std::uint64_t number = 0; in >> name >> number;) made[name] = number;
+  return made;
+}
+
+struct growth {
+  numbers with;
+  std::uint64_t grown_kb;    ///< beyond a client that keeps nothing
+  std::uint64_t peak_kb;     ///< the same, at most
+  std::uint64_t printed_kb;  ///< the number that `cost:` has
+};
+
+growth grow(char const* what) {
+  numbers const bare = measure(what);
+  growth made{measure(what, smallest), 0, 0, 0};
+  made.grown_kb = made.with["grown_kb"] - bare.at("grown_kb");
+  made.peak_kb = made.with["peak_kb"] - bare.at("peak_kb");
+  made.printed_kb = (made.with["log_bytes"] + made.with["activity_bytes"]) >> 10;
+  return made;
+}
+
+/// A sanitizer's own memory is in no budget.
+void check_memory(growth const& made) {
+  if (sanitized) return;
+  CAPTURE(made.grown_kb);
+  CAPTURE(made.printed_kb);
+  CHECK(made.peak_kb < caps_kb + beyond_kb);
+  CHECK(made.printed_kb * 10 > made.grown_kb * 9);
+  CHECK(made.printed_kb * 10 < made.grown_kb * 11);
+}
+
+}  // namespace
+
+TEST_CASE("8,000 ranges with kernels of varied durations: within the budget, totals exact") {
+  growth made = grow("nodes");
+  check_memory(made);
+  CHECK(made.with["kernels"] == 800'000);
+  CHECK(made.with["kernel_ns"] == made.with["launched_ns"]);
+  CHECK(made.with["launches_of_kernels"] == 800'000);
+  CHECK(made.with["kernels_merged"] > 0);
+  CHECK(made.with["kernels_merged"] < 800'000);
+}
+
+TEST_CASE("10^5 ranges of 50 kernels: within the budget, totals exact" *
+          doctest::skip(sanitized || !whole)) {
+  growth made = grow("ranges");
+  check_memory(made);
+  CHECK(made.with["kernels"] == 5'000'000);
+  CHECK(made.with["kernel_ns"] == made.with["launched_ns"]);
+  CHECK(made.with["launches_of_kernels"] == 5'000'000);
+  CHECK(made.with["kernels_merged"] > 0);
+}
+
+TEST_CASE("10^4 graphs: within the budget, totals exact") {
+  growth made = grow("graphs");
+  check_memory(made);
+  CHECK(made.with["kernels"] == 200'000);
+  CHECK(made.with["kernel_ns"] == made.with["launched_ns"]);
+  CHECK(made.with["graph_nodes_refused"] > 0);
+}
+
+TEST_CASE("10^6 allocations in use: within the budget, bytes exact") {
+  growth made = grow("allocations");
+  check_memory(made);
+  CHECK(made.with["allocations"] == 1'000'000);
+  CHECK(made.with["allocated_bytes"] == 512'000'000);
+  CHECK(made.with["allocations_dropped"] > 0);
+}
