@@ -45,12 +45,16 @@ class machine {
     to.process_id = process_id();
   }
 
-  /// The path from the root, as it is now: the program may change its directory.
+  /// The path from the root, as it is now: the program may change its directory. `~/` is the
+  /// user's own: a shell leaves it alone within STRATA=....
   static std::string absolute(std::string const& path) {
 #if defined(__linux__) || defined(__APPLE__)
+    char const* const home = std::getenv("HOME");
+    if (path.compare(0, 2, "~/") == 0 && home != nullptr && *home == '/')
+      return home + path.substr(1);
     char here[4096];
     if (!path.empty() && path.front() != '/' && getcwd(here, sizeof here) != nullptr)
-      return sentence(here) << '/' << path;
+      return sentence(here) << (here[1] == '\0' ? "" : "/") << path;
 #endif
     return path;
   }

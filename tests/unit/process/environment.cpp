@@ -165,6 +165,24 @@ TEST_CASE("a directory that is there is left as it is") {
   CHECK(calls_in(folder / "out-2").count("open") == 1);
 }
 
+TEST_CASE("out= is where it was at the start, whatever directory the program changes to") {
+  work_folder const folder;
+  fs::create_directories(folder / "there");
+  fs::path const here = fs::current_path();
+  fs::current_path(folder / ".");
+  std::string const absolute = fs::current_path() / "relative";
+  ending const e = scenario("elsewhere", "host,formats=csv,out=relative");
+  ending const home =
+      scenario("return", "host,formats=csv,out=~/mine", {"HOME=" + folder / "there"});
+  fs::current_path(here);
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  CHECK(has(e.err, "strata: wrote " + absolute + "/{ranges.csv,"));
+  CHECK(calls_in(absolute) == usual);
+  CHECK(fs::read_symlink(absolute + "-latest") == "relative");
+  CHECK(calls_in(folder / "there/mine") == usual);
+}
+
 TEST_CASE("a directory that cannot be made is told at the start, and the files go elsewhere") {
   work_folder const folder;
   std::ofstream(folder / "file") << "mine";
@@ -204,7 +222,7 @@ TEST_CASE("no room for the files") {
   CAPTURE(e.err);
   CHECK(e.code == 7);
   CHECK(reports_in(e) == 1);
-  CHECK(is_one_line(e.err, "cannot write " + folder / "out/ranges.csv"));
+  CHECK(is_one_line(e.err, "cannot write " + folder / "out/{ranges.csv,kernels.csv,memory.csv,"));
   CHECK(has(e.err, std::strerror(EFBIG)));
   CHECK_FALSE(has(e.err, "wrote"));
   CHECK(fs::is_empty(folder / "out"));

@@ -269,6 +269,10 @@ int main(int argc, char** argv) {
     work();
     return 5;
   }
+  if (how == "elsewhere") {
+    work();
+    return chdir("/") == 0 ? 5 : 1;
+  }
   if (how == "late-handler") {
     std::atexit(&work);
     work();
