@@ -103,6 +103,19 @@ class ceilings_file {
     return {errc::input_output, "is broken or cut off"};
   }
 
+  /// Whether a file that `ceilings=` names can be read, which is looked at before there are
+  /// devices.
+  static status look_for(std::string const& wanted) {
+    std::FILE* const file = open(wanted);
+    if (file == nullptr)
+      return {errc::input_output, sentence("ceilings=")
+                                      << wanted
+                                      << " cannot be read, and no roofs come of it: name a file "
+                                         "that examples/ceilings keeps, or leave the key out"};
+    (void)std::fclose(file);
+    return {};
+  }
+
   /// Gives devices their ceilings: `wanted` is a file, "off", or empty for the cache. Where the
   /// cache has none for this device, driver and clocks, that is no problem.
   static status take(profile_environment& to, std::string const& wanted) {

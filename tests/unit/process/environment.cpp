@@ -106,6 +106,22 @@ TEST_CASE("mistakes in STRATA are told in a line each, once, and the rest applie
   CHECK_FALSE(fs::exists(folder / "out/profile.json"));
 }
 
+TEST_CASE("what can be looked at when the session starts is said then, once") {
+  work_folder const folder;
+  ending const e =
+      scenario("return", "verbose,formats=csv,counters=hbm+l1_hitrate,ceilings=" + folder / "none" +
+                             ",out=" + folder / "out");
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  std::size_t const started = e.err.find("recording host times");
+  for (std::string const& said :
+       texts{"ceilings=" + folder / "none" + " cannot be read", "l1_hitrate"}) {
+    CAPTURE(said);
+    CHECK(e.err.find(said) < started);
+    CHECK(count_of(e.err, said) == 1);
+  }
+}
+
 TEST_CASE("mistakes are in the files too") {
   work_folder const folder;
   (void)scenario("return", "host,formats=json,tracee,out=" + folder / "out");
