@@ -7,6 +7,7 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -284,7 +285,7 @@ class report_files {
 
   /// In the folder of temporary files.
   static std::string spare_place() {
-    char const* const folder = std::getenv("TMPDIR");
+    char const* const folder = variable("TMPDIR");
     return std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
   }
 
@@ -403,8 +404,8 @@ class report_files {
   /// https://no-color.org
   static bool has_colors() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
-    char const* const none = std::getenv("NO_COLOR");
-    char const* const kind = std::getenv("TERM");
+    char const* const none = variable("NO_COLOR");
+    char const* const kind = variable("TERM");
     return (none == nullptr || *none == '\0') && kind != nullptr &&
            std::strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) != 0;
 #else
@@ -415,7 +416,7 @@ class report_files {
   /// Whether the environment does not name a locale of another encoding, as LC_ALL=C does.
   static bool has_utf8() noexcept {
     for (char const* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-      char const* const locale = std::getenv(name);
+      char const* const locale = variable(name);
       if (locale == nullptr || *locale == '\0') continue;
       for (char const* at = locale; *at != '\0'; ++at)
         if ((at[0] | 0x20) == 'u' && (at[1] | 0x20) == 't' && (at[2] | 0x20) == 'f') return true;
@@ -425,7 +426,7 @@ class report_files {
   }
 
   static int terminal_width() noexcept {
-    if (char const* const columns = std::getenv("COLUMNS")) {
+    if (char const* const columns = variable("COLUMNS")) {
       int const asked = std::atoi(columns);
       if (asked >= 40) return asked;
     }

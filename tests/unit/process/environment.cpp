@@ -1,6 +1,8 @@
 // What STRATA and the rest of the environment bring about.
 #include "child.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -198,6 +200,44 @@ TEST_CASE("out= is where it was at the start, whatever directory the program cha
   CHECK(fs::read_symlink(absolute + "-latest") == "relative");
   CHECK(calls_in(folder / "there/mine") == usual);
 }
+
+TEST_CASE("a setuid program obeys no variable of the user who begins it") {
+  fs::path const setpriv = "/usr/bin/setpriv";
+  if (geteuid() != 0 || !fs::exists(setpriv)) {
+    std::puts("LEFT OUT: a setuid program: needs root and setpriv");
+    return;
+  }
+  char place[] = "/tmp/strata-setuid-XXXXXX";
+  REQUIRE(mkdtemp(place) != nullptr);
+  fs::path const folder = place;
+  fs::path const copy = folder / "scenarios";
+  fs::copy_file(program("scenarios"), copy);
+  REQUIRE(chmod(place, 0755) == 0);
+  REQUIRE(chmod(copy.c_str(), 04755) == 0);
+  texts const variables{"STRATA=host,out=" + (folder / "out").string(), "TMPDIR=" + folder.string(),
+                        "HOME=" + folder.string()};
+  ending const e =
+      run({setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", copy, "return"}, variables);
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  CHECK(is_one_line(e.err, "STRATA and the other variables are not read, since this program"));
+  CHECK(count_of(e.err, "\n") == 1);
+  fs::remove(copy);
+  CHECK(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
+// The loader holds a lock that TSan's interceptors wait for as well.
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a range while a library is loaded never waits for good for another thread's session") {
+  work_folder const folder;
+  ending const e = run({program("scenarios"), "loader", program("module_locked.so")},
+                       {"STRATA=trace,formats=csv,out=" + folder / "out"});
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  CHECK(calls_in(folder / "out").at("outer/inner[0]") == 2);
+}
+#endif
 
 TEST_CASE("a directory that cannot be made is told at the start, and the files go elsewhere") {
   work_folder const folder;

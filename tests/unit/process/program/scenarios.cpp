@@ -3,6 +3,7 @@
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -272,6 +273,11 @@ int main(int argc, char** argv) {
   if (how == "elsewhere") {
     work();
     return chdir("/") == 0 ? 5 : 1;
+  }
+  if (how == "loader") {
+    bool const loaded = dlopen(argv[2], RTLD_NOW) != nullptr;
+    work();
+    return loaded ? 5 : 1;
   }
   if (how == "late-handler") {
     std::atexit(&work);
