@@ -10,6 +10,7 @@
 #include <strata/analyse/trials.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/dynamic_library.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -404,7 +405,7 @@ class benchmarks {
   }
 
   static strata::options options_of(std::string_view text) {
-    char const* const wish = std::getenv("STRATA");
+    char const* const wish = detail::variable("STRATA");
     vec<std::string> problems;
     strata::options made = strata::options::parse(wish != nullptr ? wish : text, problems);
     for (std::string const& each : problems) std::fprintf(stderr, "strata: %s\n", each.c_str());

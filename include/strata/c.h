@@ -38,6 +38,11 @@ struct strata_detail_c_calls {
 extern "C" {
 #endif
 
+/// A variable, null where the environment is of a user with fewer rights than the program.
+static inline char const* strata_detail_c_variable(char const* name) {
+  return getauxval(AT_SECURE) != 0 ? 0 : getenv(name);
+}
+
 /// The beginning of what all copies of Strata in a process share.
 struct strata_detail_c_block {
   unsigned abi;
@@ -71,7 +76,7 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls strata_detail_c_idle = {
 /// The block that the process's first copy of Strata has published, null where there is none.
 struct strata_detail_c_block const* strata_detail_c_published(void);
 STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_published(void) {
-  char const* const entry = getenv("STRATA_DETAIL_PROCESS");
+  char const* const entry = strata_detail_c_variable("STRATA_DETAIL_PROCESS");
   unsigned char const* const random = (unsigned char const*)getauxval(AT_RANDOM);
   unsigned long long mark = 0, own = 0xcbf29ce484222325u;
   unsigned abi = 0;
@@ -101,7 +106,7 @@ STRATA_DETAIL_C_SHARED struct strata_detail_c_calls const* strata_detail_c_find(
   struct strata_detail_c_block const* const block = strata_detail_c_published();
   struct strata_detail_c_calls const* calls =
       block == 0 ? 0 : __atomic_load_n(&block->calls, __ATOMIC_ACQUIRE);
-  char const* const wish = getenv("STRATA");
+  char const* const wish = strata_detail_c_variable("STRATA");
   if (calls == 0 && wish != 0 && *wish != '\0') { /* it may still be loaded */
     int nobody = 0;
     if (__atomic_compare_exchange_n(&strata_detail_c_process, &nobody, (int)getpid(), 0,

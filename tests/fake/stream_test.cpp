@@ -281,7 +281,7 @@ TEST_CASE("a full disk ends the timeline with a sentence, and recording goes on"
   CHECK(count_of(from.read(bytes_of(t.out(part_name))), "range") > 500);
 }
 
-TEST_CASE("a directory that is removed meanwhile: a sentence says that the timeline is lost") {
+TEST_CASE("a directory that is removed meanwhile: a sentence, and the timeline is written anew") {
   trial t;
   t.run([&] {
     session run(t.options("formats=perfetto,host"));
@@ -300,6 +300,7 @@ TEST_CASE("a directory that is removed meanwhile: a sentence says that the timel
   std::size_t const at = said.find("trace.perfetto-trace: No such file or directory; choose");
   CHECK(at != said.npos);
   CHECK(said.find("cannot write", at) == said.npos);
+  CHECK(reader().read(bytes_of(t.out(whole_name))).slices.at(0).name == "range");
 }
 
 TEST_CASE("a session without a report has its timeline, and the next one a directory of its own") {

@@ -314,6 +314,8 @@ TEST_CASE("unknown chips") {
   CHECK(text.find("does not know chip 'XX100'; it knows") != std::string::npos);
   CHECK(text.find(" GH100") != std::string::npos);
   CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+  for (char const* chip : {"gh100", "H200", "h100"})
+    CHECK(strata::list_metrics(chip).find("; write chip=GH100 for it.") != std::string::npos);
 }
 
 TEST_CASE("no libcupti is one sentence") {

@@ -34,7 +34,7 @@ PUBLIC = {
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
-MOST_HEADERS = 136  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
+MOST_HEADERS = 138  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
 SHORTEST, LONGEST = 60, 600
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason
@@ -45,7 +45,7 @@ SHORT = {  # with the reason
 
 # What a range runs in the functions of the program has the program's flags; every other header is exact under
 # -ffast-math, which is what STRATA_BEGIN and STRATA_BEGIN_SWITCH see to.
-LIGHT = """annotate/attributes annotate/process base/containers base/memory base/numbers base/threads base/vec
+LIGHT = """annotate/attributes annotate/process base/containers base/environment base/memory base/numbers base/threads base/vec
     base/vocabulary inherit nvtx range strata base/macros""".split()
 
 STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charconv chrono cinttypes climits cmath

@@ -41,7 +41,7 @@ def below(parents, calls, *children):
 
 
 for folder in [*pathlib.Path().glob("*out*"), *pathlib.Path().glob("cache")]:
-    shutil.rmtree(folder)
+    folder.unlink() if folder.is_symlink() else shutil.rmtree(folder)
 quiet = run()
 if name == "session":
     that(quiet.stdout == "recorded 3 of 5 requests\n", f"it says: {quiet.stdout}")

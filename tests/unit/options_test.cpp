@@ -188,6 +188,16 @@ TEST_CASE("formats") {
   CHECK(has(bad("formats=", &chosen), "\"formats=\""));
   CHECK(chosen.table);
   CHECK(has(bad("formats"), "formats"));
+  CHECK(bad("formats=none+table", &chosen) ==
+        "STRATA: in \"formats=none+table\" none is ignored: it stands by itself.");
+  CHECK(chosen.table);
+  CHECK_FALSE(chosen.csv);
+}
+
+TEST_CASE("a chip without list-metrics") {
+  CHECK(bad("chip=GH100") ==
+        "STRATA: \"chip=GH100\" is ignored: it names the chip of list-metrics.");
+  CHECK(good("list-metrics,chip=GH100").chip == "GH100");
 }
 
 TEST_CASE("an unknown key names the keys, and the rest applies") {
@@ -219,7 +229,8 @@ TEST_CASE("an unknown value names the key and what it takes, and changes nothing
            {"warmup=-1", "a whole number"},
            {"warmup=+1", "a whole number"},
            {"repeat=1.5", "a whole number"},
-           {"repeat=4294967296", "a whole number"},
+           {"repeat=4294967296", "ignored, since it is too large: repeat takes 4294967295 at most"},
+           {"skip=99999999999999999999", "too large"},
            {"active=0", "a whole number from 1"},
            {"active=5x", "a whole number from 1"},
            {"log=0", "a whole number of MB from 1"},

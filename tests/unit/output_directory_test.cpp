@@ -70,7 +70,9 @@ TEST_CASE("a program that closes all files while one is written keeps its own to
       bool const is_it = fstat(i, &each) == 0 && each.st_ino == file.st_ino;
       if (!is_it) continue;
       close(i);
-      own.push_back(open((here / "own").c_str(), O_RDWR | O_CREAT | O_APPEND, 0600));
+      int const opened = open((here / "own").c_str(), O_RDWR | O_CREAT | O_APPEND, 0600);
+      own.push_back(dup2(opened, i));
+      if (opened != i) close(opened);
       CHECK(own.back() == i);
     }
   };
@@ -171,14 +173,21 @@ TEST_CASE("what goes wrong while a file is written") {
     CHECK_FALSE(fs::exists(d.path() + "/a.txt.part"));
   }
 #if defined(__linux__)
-  SUBCASE("the device is full") {
-    fs::create_symlink("/dev/full", d.path() + "/a.txt.part");
-    status const outcome = d.write("a.txt", [](text_writer& out) {
-      for (int i = 0; i < 100'000; ++i) out.write("0123456789");
-    });
-    CHECK(has(outcome.message(), d.path() + "/a.txt"));
-    CHECK(has(outcome.message(), std::strerror(ENOSPC)));
-    CHECK(fs::is_empty(d.path()));
+  SUBCASE("a link has its temporary name") {
+    std::ofstream(here / "other") << "theirs";
+    fs::create_symlink(here / "other", d.path() + "/a.txt.part");
+    status const outcome = d.write("a.txt", [](text_writer& out) { out.write("x"); });
+    CHECK(has(outcome.message(), d.path() + "/a.txt: " + std::strerror(EEXIST)));
+    CHECK(content(here / "other") == "theirs");
+  }
+  SUBCASE("a link has taken the place of the directory") {
+    fs::create_directory(here / "other");
+    fs::rename(d.path(), here / "moved");
+    fs::create_directory_symlink(here / "other", d.path());
+    CHECK(d.gone());
+    CHECK_FALSE(d.write("a.txt", [](text_writer& out) { out.write("x"); }).ok());
+    CHECK(fs::is_empty(here / "other"));
+    CHECK(fs::is_empty(here / "moved"));
   }
 #endif
 }
@@ -241,6 +250,111 @@ TEST_CASE("a problem of several windows is printed with the first one, whatever 
   REQUIRE(problems.size() == 2);
   CHECK(problems[0] == "3 steps not counted at all");
   CHECK(problems[1] == "3 step");
+}
+
+#if defined(__linux__)
+TEST_CASE("directories of other users" * doctest::skip(geteuid() != 0)) {
+  using strata::detail::open_folder;
+  work_folder const here;
+  REQUIRE(chmod((here / ".").c_str(), 0755) == 0);
+  for (char const* name : {"theirs", "open", "sticky", "mine"}) fs::create_directory(here / name);
+  REQUIRE(chown((here / "theirs").c_str(), 1234, 1234) == 0);
+  REQUIRE(chown((here / "open").c_str(), 1234, 1234) == 0);
+  REQUIRE(chmod((here / "theirs").c_str(), 0775) == 0);
+  REQUIRE(chmod((here / "open").c_str(), 0777) == 0);
+  REQUIRE(chmod((here / "sticky").c_str(), 01777) == 0);
+  fs::create_directory_symlink(here / "mine", here / "sticky/link");
+  REQUIRE(lchown((here / "sticky/link").c_str(), 1234, 1234) == 0);
+
+  // A container runs as root in a directory of the user who began it.
+  CHECK(open_folder::objection(here / "theirs").empty());
+  CHECK(open_folder::objection(here / "sticky").empty());
+  CHECK(open_folder::objection(here / "sticky/not/there/yet").empty());
+  CHECK(has(open_folder::objection(here / "open/new"), "/open belongs to another user (uid 1234)"));
+  CHECK(has(open_folder::objection(here / "sticky/link/x"),
+            "/sticky/link is a link of another user (uid 1234)"));
+  output_directory made;
+  status const refused = made.make(here / "open/run");
+  CHECK(has(refused.message(), "make a directory of your own"));
+  CHECK(fs::is_empty(here / "open"));
+  CHECK_FALSE(made.make(here / "sticky/link/run").ok());
+  CHECK(fs::is_empty(here / "mine"));
+  fs::create_directory(here / "open/mine");
+  CHECK(made.make(here / "open/mine/run").ok());  // the cure
+
+  REQUIRE(seteuid(4321) == 0);
+  CHECK(has(open_folder::objection(here / "theirs"), "belongs to another user (uid 1234)"));
+  CHECK(open_folder::objection(here / "mine").empty());  // root's
+  CHECK(made.make(here / "sticky/run").ok());
+  REQUIRE(seteuid(0) == 0);
+  // Somebody else's directory in the place of one's own.
+  fs::rename(here / "sticky/run", here / "sticky/moved");
+  fs::create_directory(here / "sticky/run");
+  CHECK(made.gone());
+  CHECK_FALSE(made.write("a.txt", [](text_writer& out) { out.write("x"); }).ok());
+  CHECK(fs::is_empty(here / "sticky/run"));
+}
+#endif
+
+TEST_CASE("a link leads to the last run") {
+  work_folder const here;
+  output_directory first;
+  output_directory second;
+  REQUIRE(first.make(here / "out").ok());
+  first.link_latest(here / "out");
+  CHECK(fs::read_symlink(here / "out-latest") == "out");
+  REQUIRE(second.make(here / "out").ok());
+  second.link_latest(here / "out/");
+  CHECK(fs::read_symlink(here / "out-latest") == "out-2");
+  fs::remove(here / "out-latest");
+  std::ofstream(here / "out-latest") << "mine";
+  second.link_latest(here / "out");
+  CHECK(content(here / "out-latest") == "mine");
+}
+
+TEST_CASE("files that cannot be written where they should be: all are named, and where they are") {
+  work_folder const here;
+  report_test::report_sample s;
+  options wanted;
+  wanted.table = wanted.chrome_trace = false;
+  wanted.csv = wanted.json = true;
+  wanted.out = here / "run";
+  report_files::surroundings around = report_files::look_around();
+  around.spare = here / "spare/strata-out";
+  struct trace final : strata::detail::running_trace {
+    output_directory made;
+    char const* file_name() const noexcept override { return "trace.perfetto-trace"; }
+    output_directory const& directory() const noexcept override { return made; }
+    bool complete(strata::report_input const&, std::string&) override { return false; }
+  } begun;
+  REQUIRE(begun.made.make(wanted.out).ok());
+  auto const write = [&] {
+    return printed(here / "stderr", [&] {
+      CHECK(report_files(wanted, {}, around).write(s.source, 0, &begun).code() ==
+            errc::input_output);
+    });
+  };
+  SUBCASE("some names are taken") {
+    fs::create_directory(begun.made.path() + "/ranges.csv");
+    fs::create_directory(begun.made.path() + "/profile.json");
+    std::string const text = write();
+    CHECK(has(text, "cannot write " + wanted.out + "/{ranges.csv,profile.json}: " +
+                        std::strerror(EISDIR) + "; instead there are " + around.spare +
+                        "/{ranges.csv,profile.json}; choose another place"));
+    CHECK(fs::is_regular_file(wanted.out + "/kernels.csv"));
+    CHECK(fs::is_regular_file(around.spare + "/profile.json"));
+    CHECK(has(text, "strata: wrote " + wanted.out + "/{kernels.csv,memory.csv,findings.json}\n"));
+    CHECK(has(text, "strata: wrote " + around.spare + "/{ranges.csv,profile.json}\n"));
+  }
+  SUBCASE("the directory has gone") {
+    fs::remove_all(wanted.out);
+    std::string const text = printed(here / "stderr", [&] {
+      CHECK(report_files(wanted, {}, around).write(s.source, 0, &begun).ok());
+    });
+    CHECK(has(text, "strata: wrote " + wanted.out + "/{ranges.csv,"));
+    CHECK(fs::is_regular_file(wanted.out + "/profile.json"));
+    CHECK_FALSE(fs::exists(here / "spare"));
+  }
 }
 
 TEST_CASE("a report beside the program goes where the environment said at its start") {

@@ -91,6 +91,16 @@ TEST_CASE("large numbers do not wrap") {
   CHECK(detail::schedule(how).steps_before_counting() == most);
 }
 
+TEST_CASE("every= that is shorter than its window: a sentence") {
+  options wanted;
+  wanted.every = 5;
+  wanted.active = 5;
+  CHECK(strata::detail::schedule::ignored(wanted).ok());
+  wanted.active = 9;
+  CHECK(strata::detail::schedule::ignored(wanted).message().find(
+            "every=5 has no room for windows of 9 steps") == 0);
+}
+
 TEST_CASE("windows of every= go on after 2^32 steps") {
   options how;
   how.every = 1000;

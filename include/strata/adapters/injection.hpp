@@ -13,6 +13,7 @@
 #define STRATA_DETAIL_INJECTION
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -78,10 +79,8 @@ class injection {
     if (dladdr(static_cast<void*>(&module_mark), &own) == 0 || own.dli_fname == nullptr ||
         realpath(own.dli_fname, path) == nullptr)
       return;
-    for (char const* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"}) {
-      char const* const value = std::getenv(variable);
-      if (value == nullptr || *value == '\0') (void)setenv(variable, path, 1);
-    }
+    for (char const* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
+      if (filled_variable(name) == nullptr) (void)set_variable(name, path);
   }
 
   /// The driver calls this within cuInit.
@@ -115,7 +114,7 @@ class injection {
   }
 
   static strata::options wanted() {
-    char const* const text = std::getenv("STRATA");
+    char const* const text = variable("STRATA");
     vec<std::string> said_by_the_session;
     strata::options asked = options::parse(text == nullptr ? "" : text, said_by_the_session);
     // A session that begins, says what is wrong and ends.

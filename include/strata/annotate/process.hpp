@@ -2,6 +2,7 @@
 #ifndef STRATA_ANNOTATE_PROCESS_HPP
 #define STRATA_ANNOTATE_PROCESS_HPP
 
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 
@@ -186,7 +187,7 @@ __attribute__((visibility("hidden"))) inline void pin_module() noexcept {
 /// The block that another copy of Strata has published in this process, null where there is none.
 STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
 #if defined(__linux__)
-  char const* const entry = std::getenv(block_variable);
+  char const* const entry = variable(block_variable);
   unsigned long long mark = 0;
   unsigned abi = 0;
   void* address = nullptr;
@@ -195,7 +196,7 @@ STRATA_DETAIL_COLD inline process_block* published_block() noexcept {
     return nullptr;
   if (abi == process_abi) return static_cast<process_block*>(address);
   listener_slot.store(nullptr, memory_order_release);
-  char const* const wish = std::getenv("STRATA");
+  char const* const wish = variable("STRATA");
   if (other_version_first.exchange(true) || wish == nullptr || *wish == '\0') return nullptr;
   char text[200];
   unsigned const theirs = abi % 1'000'000;
@@ -239,7 +240,7 @@ inline void* shared_object(process_object which, void* (*make)()) {
 }
 
 /// Lets later copies of Strata in this process find this block, and keeps this module loaded.
-/// It writes to the environment: for the time before main, when there is one thread.
+/// By way of the environment, in which threads may read meanwhile: a plugin comes at any time.
 inline void publish_block() noexcept {
 #if defined(__linux__)
   process_block& ours = block();
@@ -249,7 +250,7 @@ inline void publish_block() noexcept {
   char entry[96];
   std::snprintf(entry, sizeof entry, "%llx:%u:%p", static_cast<unsigned long long>(mark),
                 process_abi, static_cast<void*>(&ours));
-  setenv(block_variable, entry, 1);
+  (void)set_variable(block_variable, entry);
 #endif
 }
 
@@ -291,7 +292,7 @@ inline void install_listener(listener const* next) noexcept {
 /// Whether a tool other than Strata receives NVTX. libcupti is none: it passes NVTX on to its
 /// client, which is Strata, here or in the process that began this one.
 inline bool has_nvtx_tool(process_block const& ours) noexcept {
-  char const* const tool = std::getenv("NVTX_INJECTION64_PATH");
+  char const* const tool = variable("NVTX_INJECTION64_PATH");
   return tool != nullptr && *tool != '\0' && std::strstr(tool, "libcupti.so") == nullptr &&
          ours.nvtx_from.load(memory_order_relaxed) == nvtx_source::none;
 }
@@ -336,10 +337,20 @@ inline void settle_idle(process_block& ours) noexcept {
     ours.slots[i]->store(ours.installed, memory_order_release);
 }
 
+/// STRATA is set and is not obeyed: one sentence a process.
+STRATA_DETAIL_COLD inline void say_foreign_environment() noexcept {
+  static atomic<bool> said{false};
+  char const* const wish = std::getenv("STRATA");
+  if (wish == nullptr || *wish == '\0' || said.exchange(true)) return;
+  say("STRATA and the other variables are not read, since this program has more rights than the "
+      "user who began it (setuid, setgid or capabilities): begin it as the user that it becomes");
+}
+
 /// Whether STRATA asks for a session. The text is read once and kept, since the program may change
 /// its environment at any time.
 inline bool read_request(process_block& ours) noexcept {
-  char const* const wish = ours.request == nullptr ? std::getenv("STRATA") : nullptr;
+  if (has_foreign_environment()) say_foreign_environment();
+  char const* const wish = ours.request == nullptr ? variable("STRATA") : nullptr;
   if (wish != nullptr && *wish != '\0') {
     std::size_t const size = std::strlen(wish) + 1;
     if (auto* const copy = static_cast<char*>(std::malloc(size)))
@@ -350,17 +361,24 @@ inline bool read_request(process_block& ours) noexcept {
   return ours.request != nullptr;
 }
 
-/// The first range of the process comes here: starts the session that STRATA asks for, else lets
-/// everything idle. errno stays as the program has it.
-STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
-  if (deciding_in_this_thread()) return nullptr;
-  int const error = errno;
-  process_block& ours = block();
-  listener const* now = active_listener();
-  if (now != &bootstrap_listener) return now;
-  spin_lock lock(ours.decision_mutex);
-  now = active_listener();
-  if (now != &bootstrap_listener) return now;
+/// Takes the mutex of the decision, or waits in vain: for whoever starts the session opens
+/// libraries with it, and needs the dynamic loader's lock, which this thread may have, in a
+/// constructor of a library that it is loading. Each thread waits once.
+inline bool take_decision(process_block& ours) noexcept {
+  // A heuristic: 5 s in turns of 0.2 ms at least. CUDA starts in less on all but large machines.
+  constexpr unsigned most_turns = 25'000;
+  static thread_local bool in_vain = false;
+  for (unsigned turn = 0; turn < (in_vain ? 1 : most_turns); ++turn) {
+    if (ours.decision_mutex.try_lock()) return true;
+    wait_a_turn(turn);
+  }
+  in_vain = true;
+  return false;
+}
+
+/// Starts the session that STRATA asks for, else lets everything idle. Requires: the decision's
+/// mutex.
+STRATA_DETAIL_COLD inline void decide_now(process_block& ours) noexcept {
   deciding_in_this_thread() = true;
   if (read_request(ours)) {
     bool (*start)() noexcept = nullptr;
@@ -376,6 +394,20 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
   }
   settle_idle(ours);
   deciding_in_this_thread() = false;
+}
+
+/// The first range of the process comes here. errno stays as the program has it.
+STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
+  if (deciding_in_this_thread()) return nullptr;
+  int const error = errno;
+  process_block& ours = block();
+  listener const* now = active_listener();
+  if (now != &bootstrap_listener) return now;
+  ++locks_of_this_thread();
+  bool const taken = take_decision(ours);
+  if (taken && active_listener() == &bootstrap_listener) decide_now(ours);
+  if (taken) ours.decision_mutex.unlock();
+  --locks_of_this_thread();
   errno = error;
   now = active_listener();
   return now == &bootstrap_listener ? nullptr : now;
@@ -384,7 +416,7 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
 /// The text of STRATA where no range has read it yet, else null.
 inline char const* unread_request() noexcept {
   bool const unread = active_listener() == &bootstrap_listener && !deciding_in_this_thread();
-  char const* const wish = unread ? std::getenv("STRATA") : nullptr;
+  char const* const wish = unread ? variable("STRATA") : nullptr;
   return wish == nullptr || *wish == '\0' ? nullptr : wish;
 }
 

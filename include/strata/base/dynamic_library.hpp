@@ -4,7 +4,6 @@
 
 #include <strata/base/macros.hpp>
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -15,17 +14,6 @@
 STRATA_DETAIL_COLD_CODE
 STRATA_BEGIN
 namespace detail {
-
-/// Value of an environment variable, or null when it is unset, empty, or the program runs setuid.
-inline char const* trusted_env(char const* name) noexcept {
-#if defined(__linux__)
-  char const* value = ::secure_getenv(name);
-  return value != nullptr && *value != '\0' ? value : nullptr;
-#else
-  (void)name;
-  return nullptr;
-#endif
-}
 
 /// A function by name, and the address of the pointer to it.
 struct library_function {

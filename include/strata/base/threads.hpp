@@ -125,6 +125,7 @@ class spin_mutex {
   void lock() noexcept {
     for (unsigned turn = 0; taken_.exchange(true, memory_order_acquire); ++turn) wait_a_turn(turn);
   }
+  bool try_lock() noexcept { return !taken_.exchange(true, memory_order_acquire); }
   void unlock() noexcept { taken_.store(false, memory_order_release); }
 
  private:

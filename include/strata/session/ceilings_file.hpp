@@ -5,6 +5,7 @@
 // What <strata/ceilings.hpp> measured on a device, kept for later runs: lines of a key and its
 // values, in a file with the device's UUID as its name.
 
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -35,9 +36,9 @@ class ceilings_file {
 
   /// `$XDG_CACHE_HOME/strata`, else `~/.cache/strata`; empty where neither is known.
   static std::string folder() {
-    char const* const cache = std::getenv("XDG_CACHE_HOME");
+    char const* const cache = variable("XDG_CACHE_HOME");
     if (cache != nullptr && *cache == '/') return std::string(cache) + "/strata";
-    char const* const home = std::getenv("HOME");
+    char const* const home = variable("HOME");
     return home != nullptr && *home == '/' ? std::string(home) + "/.cache/strata" : std::string();
   }
   static std::string path_of(profile_device const& device) {
@@ -101,6 +102,19 @@ class ceilings_file {
       found.push_back(std::move(made));
     }
     return {errc::input_output, "is broken or cut off"};
+  }
+
+  /// Whether a file that `ceilings=` names can be read, which is looked at before there are
+  /// devices.
+  static status look_for(std::string const& wanted) {
+    std::FILE* const file = open(wanted);
+    if (file == nullptr)
+      return {errc::input_output, sentence("ceilings=")
+                                      << wanted
+                                      << " cannot be read, and no roofs come of it: name a file "
+                                         "that examples/ceilings keeps, or leave the key out"};
+    (void)std::fclose(file);
+    return {};
   }
 
   /// Gives devices their ceilings: `wanted` is a file, "off", or empty for the cache. Where the

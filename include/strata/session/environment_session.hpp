@@ -3,6 +3,7 @@
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
@@ -407,7 +408,7 @@ class environment_session {
 
   /// Begins a session with nvtx=in. Returns: true, for a static object to be initialised by it.
   static bool start_for_nvtx() noexcept {
-    char const* const text = std::getenv("STRATA");
+    char const* const text = variable("STRATA");
     if (text == nullptr || std::strstr(text, "nvtx") == nullptr) return true;
     (void)if_memory_allows([text] {
       vec<std::string> reported_later;

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_MACHINE_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
@@ -45,12 +46,16 @@ class machine {
     to.process_id = process_id();
   }
 
-  /// The path from the root, as it is now: the program may change its directory.
+  /// The path from the root, as it is now: the program may change its directory. `~/` is the
+  /// user's own: a shell leaves it alone within STRATA=....
   static std::string absolute(std::string const& path) {
 #if defined(__linux__) || defined(__APPLE__)
+    char const* const home = variable("HOME");
+    if (path.compare(0, 2, "~/") == 0 && home != nullptr && *home == '/')
+      return home + path.substr(1);
     char here[4096];
     if (!path.empty() && path.front() != '/' && getcwd(here, sizeof here) != nullptr)
-      return sentence(here) << '/' << path;
+      return sentence(here) << (here[1] == '\0' ? "" : "/") << path;
 #endif
     return path;
   }
@@ -123,11 +128,11 @@ class machine {
   /// The rank of this process in a distributed run, -1 where there is one process. The innermost
   /// launcher counts: torchrun, which says LOCAL_RANK too, runs below mpirun, and both below srun.
   static int rank() noexcept {
-    bool const by_torchrun = std::getenv("LOCAL_RANK") != nullptr;
+    bool const by_torchrun = variable("LOCAL_RANK") != nullptr;
     for (char const* variable :
          {by_torchrun ? "RANK" : "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
           "PMIX_RANK", "SLURM_PROCID", "RANK"}) {
-      char const* const value = std::getenv(variable);
+      char const* const value = detail::variable(variable);
       if (value == nullptr || *value < '0' || *value > '9') continue;
       return std::atoi(value);
     }
@@ -195,7 +200,7 @@ class machine {
     char name[256] = {};
     if (gethostname(name, sizeof name - 1) == 0) return name;
 #elif defined(_WIN32)
-    if (char const* const name = std::getenv("COMPUTERNAME")) return name;
+    if (char const* const name = variable("COMPUTERNAME")) return name;
 #endif
     return {};
   }

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_NVTX_INPUT_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/collect/cuda/activity.hpp>
@@ -38,7 +39,7 @@ class nvtx_input {
     waits_ = false;
     other_tool_.clear();
     if (!wanted.nvtx_in() || injected) return {};
-    char const* const tool = std::getenv(variable);
+    char const* const tool = detail::variable(variable);
     bool const named = tool != nullptr && *tool != '\0';
     other_tool_ = named && !is_named(tool, "libcupti") ? tool : "";
     if (!other_tool_.empty()) return {};
@@ -52,7 +53,7 @@ class nvtx_input {
     status const heard = activity_collector::instance().receive_nvtx(library);
     if (!heard.ok()) return heard;
 #if defined(__linux__)
-    if (!named && setenv(variable, library.c_str(), 1) != 0)
+    if (!named && !set_variable(variable, library.c_str()))
       return {errc::internal,
               "nvtx=in: the environment is full: set NVTX_INJECTION64_PATH to " + library};
 #endif
@@ -66,7 +67,7 @@ class nvtx_input {
   static bool is_the_tool() {
     process_block& ours = block();
 #if defined(__linux__)
-    char const* const tool = std::getenv(variable);
+    char const* const tool = detail::variable(variable);
     Dl_info own{};
     if (tool != nullptr && *tool != '\0' && dladdr(static_cast<void*>(&module_mark), &own) != 0 &&
         own.dli_fname != nullptr) {

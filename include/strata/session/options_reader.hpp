@@ -40,6 +40,10 @@ class options_reader {
       set(trimmed(item.substr(0, equals)),
           has_value ? trimmed(item.substr(equals + 1)) : std::string_view{}, has_value);
     }
+    if (!to_->chip.empty() && !to_->list_metrics)
+      problems_->push_back(sentence("STRATA: \"chip=")
+                           << quoted(to_->chip)
+                           << "\" is ignored: it names the chip of list-metrics.");
     if (unknown_ == 0 || known_ != 0) return;
     to_->enabled = false;
     problems_->back() += " Nothing is recorded.";
@@ -273,6 +277,9 @@ class options_reader {
       to_->*row.field = read;
       return;
     }
+    std::string_view const digits = value.substr(0, value.find_first_not_of("0123456789"));
+    if (!value.empty() && digits.size() == value.size() && read == 0 && value.size() > 9)
+      return wrong(row.key, value, "4294967295 at most", ", since it is too large:");
     std::string wanted = sentence("a whole number") << row.unit;
     if (row.least != 0) wanted = sentence(wanted) << " from " << row.least;
     wrong(row.key, value, wanted);
@@ -303,16 +310,21 @@ class options_reader {
   void formats(std::string_view value) {
     std::uint32_t chosen = 0;
     bool any_known = false;
+    bool none = false;
     std::string_view left = value;
     constexpr std::string_view wanted =
         "table, csv, json, trace, perfetto, html and recording joined by +, or none";
     for (std::string_view format; take(left, format);) {
       std::uint32_t const bit = bit_of(all_formats, std::size(all_formats), format);
+      none = none || format == "none";
       bool const known = bit != 0 || format == "none";
       if (!known) wrong("formats", format, wanted);
       any_known = any_known || known;
       chosen |= bit;
     }
+    if (none && chosen != 0)
+      problems_->push_back(sentence("STRATA: in \"formats=")
+                           << quoted(value) << "\" none is ignored: it stands by itself.");
     if (any_known) {
       set_flags(all_formats, std::size(all_formats), chosen);
     } else if (trimmed(value).find_first_not_of("+ \t") == value.npos) {

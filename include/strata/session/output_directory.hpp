@@ -9,12 +9,14 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/text_writer.hpp>
+#include <strata/session/open_folder.hpp>
 #include <strata/status.hpp>
 
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -23,6 +25,7 @@
 #include <direct.h>
 #else
 #include <fcntl.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 #endif
 
@@ -46,17 +49,52 @@ class output_directory {
     std::string path = wanted;
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (numbered) path += '/';
+    std::string const objection = open_folder::objection(parent_of(path));
+    if (!objection.empty()) return refusal(path, objection);
     make_parents(path);
+    std::string const parent = parent_of(path);
+    open_folder const folder(parent);
+    if (folder.error() != 0) return failure(path, folder.error());
     for (int number = first; number - first < most_runs; ++number) {
       number_ = number;
       path_ = path + (numbered      ? three_digits(number)
                       : number == 1 ? std::string()
                                     : sentence("-") << number);
-      int const error = make_one(path_);
-      if (error == 0) return {};
+      std::string const name = name_of(path_);
+      int const error = folder.make_folder(name);
+      if (error == 0) {
+        owner_ = folder.owner(name);
+        return {};
+      }
       if (error != EEXIST || is_special(path_)) return failure(path_, error);
     }
     return failure(path, EEXIST);
+  }
+
+  /// Lets `WANTED-latest` beside it lead to this directory, so that the last of several runs is
+  /// found. What has that name and is no link stays.
+  void link_latest(std::string wanted) const {
+    while (wanted.size() > 1 && wanted.back() == '/') wanted.pop_back();
+    std::string const parent = parent_of(path_);
+    open_folder const folder(parent);
+    bool const beside = parent_of(wanted) == parent;
+    if (beside && folder.error() == 0) folder.link(name_of(wanted) + "-latest", name_of(path_));
+  }
+
+  /// Whether it is not there any more, or is another one.
+  bool gone() const noexcept {
+    open_folder const folder(path_, open_folder::last_link::refused);
+    return folder.error() != 0 || folder.owner() != owner_;
+  }
+
+  /// Bytes that this user may still write there; as many as there are where nobody knows.
+  std::uint64_t room() const noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    struct statvfs found {};
+    if (::statvfs(path_.c_str(), &found) == 0 && found.f_blocks != 0)
+      return static_cast<std::uint64_t>(found.f_bavail) * found.f_frsize;
+#endif
+    return ~std::uint64_t{0};
   }
 
   /// Makes the directories that a path names before its last part.
@@ -102,6 +140,9 @@ class output_directory {
 #endif
   }
 
+  /// Removes the directory if nothing is in it.
+  void remove_empty() const noexcept { remove_empty(path_); }
+
   /// Whether `make` would succeed; only parents stay behind.
   static status probe(std::string const& wanted, bool numbered = false) {
     output_directory made;
@@ -112,10 +153,15 @@ class output_directory {
 
   /// Writes one file under a temporary name and renames it when it is whole.
   status write(char const* name, file_content const& content) const {
+    int const error = put(name, content);
+    return error == 0 ? status() : failure(sentence(path_) << "/" << name, error);
+  }
+
+  /// The same. Returns: 0, errno, or text_writer::file_lost.
+  int put(char const* name, file_content const& content) const {
     std::FILE* file = nullptr;
-    status const begun = begin(name, file);
-    if (!begun.ok()) return begun;
-    int error = 0;
+    int error = open_part(name, file);
+    if (error != 0) return error;
     {
       text_writer out(file);
       bool const whole = if_memory_allows([&] { content(out); });
@@ -123,70 +169,92 @@ class output_directory {
       if (!whole) error = ENOMEM;
       if (!out.has_file()) error = text_writer::file_lost;
     }
-    return end(name, file, error);
+    return close_part(name, file, error);
   }
 
   /// Begins a file under its temporary name, with `.part` behind it.
   status begin(char const* name, std::FILE*& file) const {
-    std::string const part = sentence(path_) << "/" << name << ".part";
-    file = open_part(part);
-    return file != nullptr ? status() : failure(part, errno);
+    int const error = open_part(name, file);
+    return error == 0 ? status() : failure(sentence(path_) << "/" << name << ".part", error);
   }
 
   /// Ends it: gives it its name, or removes it where there was an error.
   status end(char const* name, std::FILE* file, int error) const {
-    std::string const whole = sentence(path_) << "/" << name;
-    error = close_part(whole + ".part", whole, file, error);
-    return error == 0 ? status() : failure(whole, error);
+    error = close_part(name, file, error);
+    return error == 0 ? status() : failure(sentence(path_) << "/" << name, error);
   }
 
   /// Replaces a file at once: a reader sees the old one or the new one, and so does another writer.
   static bool replace(std::string const& path, std::string const& text) {
-    std::string const part = sentence(path) << "." << monotonic_ns() << ".part";
-    std::FILE* const file = open_part(part);
+    std::string const parent = parent_of(path);
+    if (!open_folder::objection(parent).empty()) return false;
+    open_folder const folder(parent);
+    std::string const name = name_of(path);
+    std::string const part = sentence(name) << "." << monotonic_ns() << ".part";
+    std::FILE* const file = folder.error() == 0 ? folder.create(part) : nullptr;
     if (file == nullptr) return false;
     bool const whole = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    return close_part(part, path, file, whole ? 0 : EIO) == 0;
+    bool const closed = std::fclose(file) == 0;
+    if (whole && closed && folder.rename(part, name) == 0) return true;
+    folder.remove(part);
+    return false;
   }
+
+  /// `files` of one directory as a shell has them: `DIRECTORY/{one,other}`.
+  static std::string joined(std::string const& folder, vec<std::string> const& files) {
+    std::string names;
+    for (std::string const& name : files) add_part(names, name, ",");
+    if (files.size() < 2)
+      return sentence(folder) << "/" << names;  // a shell expands {a,b}, not {a}
+    return sentence(folder) << "/{" << names << "}";
+  }
+
+  /// Why a file cannot be written.
+  static std::string reason(int error) {
+    if (error == text_writer::file_lost)
+      return "the program closed its file, as closefrom() does; close files before the first range";
+    return std::strerror(error);
+  }
+  static constexpr char const* cure = "; choose another place with STRATA=...,out=DIRECTORY";
 
  private:
   static constexpr int most_runs = 10'000;
 
-  static std::FILE* open_part(std::string const& part) noexcept {
-    std::FILE* file = std::fopen(part.c_str(), "wbe");
-#if defined(__linux__) || defined(__APPLE__)
-    if (file != nullptr && ::fileno(file) <= STDERR_FILENO) file = moved_up(file);
-#endif
+  int open_part(std::string const& name, std::FILE*& file) const {
+    open_folder const folder(path_, open_folder::last_link::refused);
+    if (folder.error() != 0) return folder.error();
+    if (folder.owner() != owner_) return EPERM;
+    file = folder.create(name + ".part");
+    if (file == nullptr) return errno;
     // The text_writer has a buffer. A second one here would be written again by a child that the
     // program forks meanwhile.
-    if (file != nullptr) (void)std::setvbuf(file, nullptr, _IONBF, 0);
-    return file;
+    (void)std::setvbuf(file, nullptr, _IONBF, 0);
+    return 0;
   }
   /// Gives the part its name, or removes it where there was an error. Returns: the first one.
-  static int close_part(std::string const& part, std::string const& whole, std::FILE* file,
-                        int error) noexcept {
+  int close_part(std::string const& name, std::FILE* file, int error) const {
+    open_folder const folder(path_, open_folder::last_link::refused);
     if (error != text_writer::file_lost && std::fclose(file) != 0 && error == 0) error = errno;
-    if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
-    if (error != 0) (void)std::remove(part.c_str());
+    if (folder.error() != 0) return error != 0 ? error : folder.error();
+    if (folder.owner() != owner_) return error != 0 ? error : EPERM;
+    std::string const part = name + ".part";
+    if (error == 0) error = folder.rename(part, name);
+    if (error != 0) folder.remove(part);
     return error;
   }
+
+  /// What is before the last part of a path: empty for the working directory.
+  static std::string parent_of(std::string const& path) {
+    std::size_t const slash = path.rfind('/');
+    if (slash == std::string::npos) return {};
+    return path.substr(0, slash == 0 ? 1 : slash);
+  }
+  static std::string name_of(std::string const& path) { return path.substr(path.rfind('/') + 1); }
 
   static std::string three_digits(int number) {
     std::string const text = sentence() << number;
     return std::string(text.size() < 3 ? 3 - text.size() : 0, '0') + text;
   }
-
-#if defined(__linux__) || defined(__APPLE__)
-  /// A file under another number than those of the program's input and output, which a program may
-  /// have closed. Null, with errno, where there is none.
-  static std::FILE* moved_up(std::FILE* file) noexcept {
-    int const number = ::fcntl(::fileno(file), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int const error = errno;
-    (void)std::fclose(file);
-    errno = error;
-    return number < 0 ? nullptr : ::fdopen(number, "wb");
-  }
-#endif
 
   static void remove_empty(std::string const& path) noexcept {
 #if defined(_WIN32)
@@ -216,19 +284,19 @@ class output_directory {
   }
 
   static status failure(std::string const& path, int error) {
-    if (error == text_writer::file_lost)
-      return {errc::input_output,
-              sentence("cannot write ")
-                  << path
-                  << ": the program closed its file, as closefrom() does; close "
-                     "files before the first range"};
-    return {errc::input_output, sentence("cannot write ")
-                                    << path << ": " << std::strerror(error)
-                                    << "; choose another place with STRATA=...,out=DIRECTORY"};
+    std::string const text = sentence("cannot write ") << path << ": " << reason(error);
+    return {errc::input_output, error == text_writer::file_lost ? text : text + cure};
+  }
+  static status refusal(std::string const& path, std::string const& objection) {
+    return {errc::input_output,
+            sentence("cannot write ")
+                << path << ": " << objection
+                << "; make a directory of your own, and name it in STRATA=...,out=DIRECTORY/run"};
   }
 
   std::string path_;
   int number_ = 0;
+  long owner_ = -1;  // of the directory, as it was made
 };
 
 }  // namespace detail

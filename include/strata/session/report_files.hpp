@@ -7,6 +7,7 @@
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/memory_table.hpp>
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -113,6 +114,76 @@ class running_trace {
   ~running_trace() = default;
 };
 
+/// The files of one report: where each is, and which could not be written where they should be.
+class written_files {
+ public:
+  /// Where the files are wanted, first; then where they go instead.
+  void add(output_directory const& made) { places_.push_back({made, {}}); }
+
+  /// Writes one, in the first place that takes it. `add_place` finds another place, once it is
+  /// needed. Returns: whether it is there.
+  bool write(char const* name, file_content const& content, callback<bool()> add_place) {
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+      int const error = places_[i].directory.put(name, content);
+      if (error == 0) {
+        places_[i].files.emplace_back(name);
+        if (i != 0) refused_.emplace_back(name);
+        return true;
+      }
+      if (error_ == 0) error_ = error;
+      if (i + 1 == places_.size() && !add_place()) break;
+    }
+    refused_.emplace_back(name);
+    return false;
+  }
+
+  /// One was written in the first place, by somebody else.
+  void add_written(char const* name) { places_.front().files.emplace_back(name); }
+
+  output_directory const& wanted() const noexcept { return places_.front().directory; }
+  vec<std::string> const& in_wanted() const noexcept { return places_.front().files; }
+  bool has_place() const noexcept { return !places_.empty(); }
+  bool refused() const noexcept { return !refused_.empty(); }
+
+  /// All that could not be written where they should be, and where they are instead.
+  status outcome() const {
+    if (refused_.empty()) return {};
+    std::string text = sentence("cannot write ")
+                       << output_directory::joined(wanted().path(), refused_) << ": "
+                       << output_directory::reason(error_);
+    char const* before = "; instead there are ";
+    for (std::size_t i = 1; i < places_.size(); ++i) {
+      if (places_[i].files.empty()) continue;
+      text += before + output_directory::joined(places_[i].directory.path(), places_[i].files);
+      before = " and ";
+    }
+    if (error_ != text_writer::file_lost) text += output_directory::cure;
+    return {errc::input_output, text};
+  }
+
+  void say_written() const {
+    for (place const& here : places_) {
+      if (here.files.empty()) continue;
+      say(("wrote " + output_directory::joined(here.directory.path(), here.files)).c_str());
+    }
+  }
+
+  /// Directories that were made in vain go, but for the first one.
+  void remove_empty() const {
+    for (std::size_t i = 1; i < places_.size(); ++i)
+      if (places_[i].files.empty()) places_[i].directory.remove_empty();
+  }
+
+ private:
+  struct place {
+    output_directory directory;
+    vec<std::string> files;  // names
+  };
+  vec<place> places_;
+  vec<std::string> refused_;
+  int error_ = 0;  // the first one
+};
+
 /// All reports of one profile: the files in a directory of their own, the table on stderr.
 class report_files {
  public:
@@ -136,7 +207,7 @@ class report_files {
                            std::string const& spare) {
     if (!wants_files(wanted)) return {};
     bool const numbered = wanted.reports_windows();
-    if (numbered) out = machine::absolute(out);
+    out = machine::absolute(out);
     status const asked = output_directory::probe(place(out, rank), numbered);
     if (asked.ok()) return {};
     if (!output_directory::probe(place(spare, rank), numbered).ok()) return asked;
@@ -151,9 +222,9 @@ class report_files {
   static bool make_directory(options const& wanted, int rank, std::string const& spare,
                              output_directory& made, status& outcome, int number = 1) {
     int const from = wanted.reports_windows() ? number : 0;
-    outcome = made.make(place(wanted.out, rank), from);
+    std::string elsewhere = machine::absolute(wanted.out);
+    outcome = made.make(place(elsewhere, rank), from);
     if (outcome.ok()) return true;
-    std::string elsewhere = wanted.out;
     outcome = find_place(wanted, elsewhere, rank, spare);
     return made.make(place(elsewhere, rank), from).ok();
   }
@@ -189,12 +260,18 @@ class report_files {
     status const outcome = write_files(input);
     print(source, input, said, earlier);
     if (!outcome.ok()) say(outcome.message().c_str());
-    say_written();
+    files_.say_written();
+    if (!files_.has_place()) return outcome;
+    files_.remove_empty();
     // A window that the end of the program cut off takes no whole one's place.
-    if (earlier != nullptr && !written_.empty() && !broken_ && !source.steps.empty())
-      earlier->add(directory_, written_, options_->keep);
-    if (earlier != nullptr && broken_)
-      output_directory::remove(directory_.path(), written_, directory_.which());
+    bool const broken = files_.refused();
+    if (earlier != nullptr && !files_.in_wanted().empty() && !broken && !source.steps.empty())
+      earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
+    if (earlier != nullptr && broken)
+      output_directory::remove(files_.wanted().path(), files_.in_wanted(), files_.wanted().which());
+    bool const of_one_run = !options_->reports_windows() && source.environment.rank < 0;
+    if (of_one_run && !files_.in_wanted().empty())
+      files_.wanted().link_latest(machine::absolute(options_->out));
     return outcome;
   }
 
@@ -208,7 +285,7 @@ class report_files {
 
   /// In the folder of temporary files.
   static std::string spare_place() {
-    char const* const folder = std::getenv("TMPDIR");
+    char const* const folder = variable("TMPDIR");
     return std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
   }
 
@@ -236,75 +313,99 @@ class report_files {
     source.problems = problems;
   }
 
-  void say_written() const {
-    if (written_.empty()) return;
-    std::string names;
-    for (std::string const& each : written_) add_part(names, each, ",");
-    bool const several = written_.size() > 1;  // a shell expands {a,b}, not {a}
-    std::fprintf(stderr, several ? "strata: wrote %s/{%s}\n" : "strata: wrote %s/%s\n",
-                 directory_.path().c_str(), names.c_str());
+  /// Another place for files that cannot be written: the folder of temporary files, once. Not for
+  /// a window: the next one may have room.
+  bool add_place(int rank) {
+    if (options_->reports_windows() || asked_for_place_) return false;
+    asked_for_place_ = true;
+    output_directory made;
+    bool const found = made.make(place(around_.spare, rank)).ok();
+    if (found) files_.add(made);
+    return found;
   }
 
+  /// Errors: input_output, with the files that are not where they should be.
   status write_files(report_input const& input) {
     if (!wants_files(*options_)) return {};
     status outcome;
-    if (trace_ != nullptr) {
-      directory_ = trace_->directory();
-    } else if (!make_directory(*options_, input.source.environment.rank, around_.spare, directory_,
+    output_directory made;
+    trace_gone_ = trace_ != nullptr && trace_->directory().gone();
+    if (trace_ != nullptr && !trace_gone_) {
+      made = trace_->directory();
+    } else if (!make_directory(*options_, input.source.environment.rank, around_.spare, made,
                                outcome, number_)) {
       return outcome;
     }
-    auto const file = [&](char const* name, file_content const& content) {
-      status const done = directory_.write(name, content);
-      if (done.ok()) written_.emplace_back(name);
-      broken_ = broken_ || !done.ok();
-      if (outcome.ok()) outcome = done;
-    };
-    auto const report = [&](char const* name, void (*fill)(text_writer&, report_input const&)) {
-      file(name, [&](text_writer& out) { fill(out, input); });
-    };
+    files_.add(made);
+    write_tables(input);
+    write_page(input);
+    write_traces(input);
+    return outcome.ok() ? files_.outcome() : outcome;
+  }
+
+  bool write_file(report_input const& input, char const* name, file_content const& content) {
+    return files_.write(name, content, [&] { return add_place(input.source.environment.rank); });
+  }
+  void write_file(report_input const& input, char const* name,
+                  void (*fill)(text_writer&, report_input const&)) {
+    (void)write_file(input, name, [&](text_writer& out) { fill(out, input); });
+  }
+
+  // The small files come before the large ones: a disk that becomes full keeps what fits.
+
+  void write_tables(report_input const& input) {
     if (options_->csv) {
-      report("ranges.csv", &write_ranges_csv);
-      report("kernels.csv", &write_kernels_csv);
-      report("memory.csv", &write_memory_csv);
-      if (!input.source.spans.empty()) report("spans.csv", &write_spans_csv);
-      for (counter_tables const& each : input.counters) {
-        counter_table const& table = each.ranges;
-        file((table.name + ".csv").c_str(),
-             [&](text_writer& out) { write_counters_csv(out, input, table); });
-        file((table.name + "_wide.csv").c_str(),
-             [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
+      write_file(input, "ranges.csv", &write_ranges_csv);
+      write_file(input, "kernels.csv", &write_kernels_csv);
+      write_file(input, "memory.csv", &write_memory_csv);
+      if (!input.source.spans.empty()) write_file(input, "spans.csv", &write_spans_csv);
+      for (counter_tables const& set : input.counters) {
+        counter_table const& table = set.ranges;
+        (void)write_file(input, (table.name + ".csv").c_str(),
+                         [&](text_writer& out) { write_counters_csv(out, input, table); });
+        (void)write_file(input, (table.name + "_wide.csv").c_str(),
+                         [&](text_writer& out) { write_counters_wide_csv(out, input, table); });
       }
     }
-    if (options_->json) {
-      report("findings.json", &write_findings);
-      report("profile.json", &write_json);
-    }
+    if (!options_->json) return;
+    write_file(input, "findings.json", &write_findings);
+    write_file(input, "profile.json", &write_json);
+  }
+
+  void write_page(report_input const& input) {
+    if (options_->html)
+      (void)write_file(input, "report.html", [&](text_writer& out) { write_html(out, input); });
+    if (options_->recording)
+      (void)write_file(input, "profile.strata",
+                       [&](text_writer& out) { write_recording(out, input.source); });
+  }
+
+  void write_traces(report_input const& input) {
     if (options_->chrome_trace)
-      file("trace.json", [&](text_writer& out) {
+      (void)write_file(input, "trace.json", [&](text_writer& out) {
         trace_problem_ = write_trace(out, input, trace_options_).problem;
       });
+    bool written = false;
     if (trace_ != nullptr) {
       std::string remark;
-      if (trace_->complete(input, remark)) written_.emplace_back(trace_->file_name());
+      written = trace_->complete(input, remark);
+      if (written) files_.add_written(trace_->file_name());
       if (!remark.empty()) trace_problem_ = remark;
-    } else if (options_->perfetto) {
-      file("trace.perfetto-trace", [&](text_writer& out) {
+      // What was written while the program ran has gone with its directory: the rest of it is kept.
+      if (!written && !trace_gone_) return;
+    }
+    if (!written && options_->perfetto)
+      (void)write_file(input, "trace.perfetto-trace", [&](text_writer& out) {
         std::string const problem = write_perfetto(out, input).problem;
         if (!problem.empty()) trace_problem_ = problem;
       });
-    }
-    if (options_->html) file("report.html", [&](text_writer& out) { write_html(out, input); });
-    if (options_->recording)
-      file("profile.strata", [&](text_writer& out) { write_recording(out, input.source); });
-    return outcome;
   }
 
   /// https://no-color.org
   static bool has_colors() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
-    char const* const none = std::getenv("NO_COLOR");
-    char const* const kind = std::getenv("TERM");
+    char const* const none = variable("NO_COLOR");
+    char const* const kind = variable("TERM");
     return (none == nullptr || *none == '\0') && kind != nullptr &&
            std::strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) != 0;
 #else
@@ -315,7 +416,7 @@ class report_files {
   /// Whether the environment does not name a locale of another encoding, as LC_ALL=C does.
   static bool has_utf8() noexcept {
     for (char const* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-      char const* const locale = std::getenv(name);
+      char const* const locale = variable(name);
       if (locale == nullptr || *locale == '\0') continue;
       for (char const* at = locale; *at != '\0'; ++at)
         if ((at[0] | 0x20) == 'u' && (at[1] | 0x20) == 't' && (at[2] | 0x20) == 'f') return true;
@@ -325,7 +426,7 @@ class report_files {
   }
 
   static int terminal_width() noexcept {
-    if (char const* const columns = std::getenv("COLUMNS")) {
+    if (char const* const columns = variable("COLUMNS")) {
       int const asked = std::atoi(columns);
       if (asked >= 40) return asked;
     }
@@ -341,10 +442,10 @@ class report_files {
   surroundings around_;
   std::string trace_problem_;  ///< what a trace leaves out
   running_trace* trace_ = nullptr;
-  output_directory directory_;
-  int number_ = 1;            // the one that the directory of a window's report asks for
-  vec<std::string> written_;  // names of files
-  bool broken_ = false;       // a file could not be written
+  int number_ = 1;  // the one that the directory of a window's report asks for
+  written_files files_;
+  bool trace_gone_ = false;       // with the directory that it was begun in
+  bool asked_for_place_ = false;  // another one for files
 };
 
 }  // namespace detail

@@ -52,8 +52,13 @@ class schedule {
 
   /// With every=: the steps before each window.
   static std::uint32_t skipped(options const& from) noexcept {
-    std::uint64_t const kept = std::uint64_t{from.warmup} + (from.active == 0 ? 1 : from.active);
+    std::uint64_t const kept = steps_of_window(from);
     return from.every > kept ? static_cast<std::uint32_t>(from.every - kept) : 0;
+  }
+
+  /// With every= or trigger=: warm-up and active steps.
+  static std::uint64_t steps_of_window(options const& from) noexcept {
+    return std::uint64_t{from.warmup} + (from.active == 0 ? 1 : from.active);
   }
 
   /// What has no effect beside another key. Errors: bad_argument.
@@ -79,6 +84,12 @@ class schedule {
       return {errc::bad_argument,
               "skip= and repeat= are ignored beside every=, which places its windows by itself and "
               "goes on until the program ends"};
+    std::uint64_t const kept = steps_of_window(wanted);
+    if (wanted.every != 0 && wanted.every < kept)
+      return {errc::bad_argument,
+              sentence("every=") << wanted.every << " has no room for windows of " << kept
+                                 << " steps (warmup + active): they follow each other without a "
+                                    "pause; choose a larger one"};
     return {};
   }
 

@@ -10,12 +10,14 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/counters/counters.hpp>
+#include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_trace.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
@@ -237,6 +239,15 @@ class session_core {
           "range: unset it, or make that session by options::parse of its text");
     }
     say_now(schedule::ignored(options_));
+    if (!options_.ceilings.empty() && options_.ceilings != "off") {
+      options_.ceilings = machine::absolute(options_.ceilings);
+      status const found = ceilings_file::look_for(options_.ceilings);
+      say_now(found);
+      if (!found.ok()) options_.ceilings = "off";  // it was said
+    }
+    vec<status> unknown;
+    if (!options_.counters.empty()) (void)pass_plan::is_known(options_.counters, unknown);
+    for (status const& name : unknown) say_now(name);
   }
 
   void open_collectors(detail::recorder& recorder) {

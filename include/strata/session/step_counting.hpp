@@ -78,7 +78,7 @@ class step_counting {
     vec<status> unknown;
     if (pass_plan::is_known(options_.counters, unknown) && has_cupti) return true;
     stage_ = stage::done;
-    for (status& each : unknown) problems_.push_back(std::move(each));
+    for (status const& name : unknown) (void)keep(name);
     return false;
   }
 

@@ -28,6 +28,7 @@
 #include <strata/session/stream_track.hpp>
 #include <strata/status.hpp>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -89,6 +90,8 @@ class timeline_stream final : public running_trace {
       return outcome;
     status const begun = directory_.begin(name, file_);
     if (!begun.ok()) return begun;
+    std::uint64_t const room = directory_.room();
+    kept_room_ = room / 2 < most_kept_room ? room / 2 : most_kept_room;
     out_.emplace(file_);
     sink_.emplace(*out_, labels_.texts(), 0, true);
     set_streaming(true);
@@ -164,6 +167,9 @@ class timeline_stream final : public running_trace {
   /// Calls wait for so long for their work, and the ranges around them with them.
   static constexpr std::int64_t call_age_ns = 750'000'000;
   static constexpr std::size_t usual_piece = 65'536;
+  /// Bytes of the disk that this file leaves to the smaller ones, which are written at the end. A
+  /// heuristic: tables, findings and profile.json rarely have more.
+  static constexpr std::uint64_t most_kept_room = std::uint64_t{64} << 20;
   static constexpr std::uint32_t within_none = 0xfffffffeu;
 
   void set_streaming(bool on) noexcept {
@@ -248,6 +254,7 @@ class timeline_stream final : public running_trace {
   }
   void write_pieces(bool last) {
     if (!has_file()) return;
+    if (directory_.room() < kept_room_) return fail(ENOSPC);
     recorder& from = recorder::instance();
     // One rate for the whole file: times that were written stay in order with those that follow.
     if (!std::exchange(has_ticks_, true)) ticks_ = from.converter();
@@ -520,6 +527,7 @@ class timeline_stream final : public running_trace {
   std::int64_t piece_ns_ = period_ns;
   tick_converter ticks_;
   bool has_ticks_ = false;
+  std::uint64_t kept_room_ = 0;
   std::uint64_t left_out_ = 0;
   status problem_;
   atomic<int> ended_{0};

@@ -1,6 +1,8 @@
 // What STRATA and the rest of the environment bring about.
 #include "child.hpp"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -106,6 +108,22 @@ TEST_CASE("mistakes in STRATA are told in a line each, once, and the rest applie
   CHECK_FALSE(fs::exists(folder / "out/profile.json"));
 }
 
+TEST_CASE("what can be looked at when the session starts is said then, once") {
+  work_folder const folder;
+  ending const e =
+      scenario("return", "verbose,formats=csv,counters=hbm+l1_hitrate,ceilings=" + folder / "none" +
+                             ",out=" + folder / "out");
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  std::size_t const started = e.err.find("recording host times");
+  for (std::string const& said :
+       texts{"ceilings=" + folder / "none" + " cannot be read", "l1_hitrate"}) {
+    CAPTURE(said);
+    CHECK(e.err.find(said) < started);
+    CHECK(count_of(e.err, said) == 1);
+  }
+}
+
 TEST_CASE("mistakes are in the files too") {
   work_folder const folder;
   (void)scenario("return", "host,formats=json,tracee,out=" + folder / "out");
@@ -165,6 +183,62 @@ TEST_CASE("a directory that is there is left as it is") {
   CHECK(calls_in(folder / "out-2").count("open") == 1);
 }
 
+TEST_CASE("out= is where it was at the start, whatever directory the program changes to") {
+  work_folder const folder;
+  fs::create_directories(folder / "there");
+  fs::path const here = fs::current_path();
+  fs::current_path(folder / ".");
+  std::string const absolute = fs::current_path() / "relative";
+  ending const e = scenario("elsewhere", "host,formats=csv,out=relative");
+  ending const home =
+      scenario("return", "host,formats=csv,out=~/mine", {"HOME=" + folder / "there"});
+  fs::current_path(here);
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  CHECK(has(e.err, "strata: wrote " + absolute + "/{ranges.csv,"));
+  CHECK(calls_in(absolute) == usual);
+  CHECK(fs::read_symlink(absolute + "-latest") == "relative");
+  CHECK(calls_in(folder / "there/mine") == usual);
+}
+
+TEST_CASE("a setuid program obeys no variable of the user who begins it") {
+  fs::path const setpriv = "/usr/bin/setpriv";
+  if (geteuid() != 0 || !fs::exists(setpriv)) {
+    std::puts("LEFT OUT: a setuid program: needs root and setpriv");
+    return;
+  }
+  char place[] = "/tmp/strata-setuid-XXXXXX";
+  REQUIRE(mkdtemp(place) != nullptr);
+  fs::path const folder = place;
+  fs::path const copy = folder / "scenarios";
+  fs::copy_file(program("scenarios"), copy);
+  REQUIRE(chmod(place, 0755) == 0);
+  REQUIRE(chmod(copy.c_str(), 04755) == 0);
+  texts const variables{"STRATA=host,out=" + (folder / "out").string(), "TMPDIR=" + folder.string(),
+                        "HOME=" + folder.string()};
+  ending const e =
+      run({setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", copy, "return"}, variables);
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  CHECK(is_one_line(e.err, "STRATA and the other variables are not read, since this program"));
+  CHECK(count_of(e.err, "\n") == 1);
+  fs::remove(copy);
+  CHECK(fs::is_empty(folder));
+  fs::remove_all(folder);
+}
+
+// The loader holds a lock that TSan's interceptors wait for as well.
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a range while a library is loaded never waits for good for another thread's session") {
+  work_folder const folder;
+  ending const e = run({program("scenarios"), "loader", program("module_locked.so")},
+                       {"STRATA=trace,formats=csv,out=" + folder / "out"});
+  CAPTURE(e.err);
+  CHECK(e.code == 5);
+  CHECK(calls_in(folder / "out").at("outer/inner[0]") == 2);
+}
+#endif
+
 TEST_CASE("a directory that cannot be made is told at the start, and the files go elsewhere") {
   work_folder const folder;
   std::ofstream(folder / "file") << "mine";
@@ -204,7 +278,7 @@ TEST_CASE("no room for the files") {
   CAPTURE(e.err);
   CHECK(e.code == 7);
   CHECK(reports_in(e) == 1);
-  CHECK(is_one_line(e.err, "cannot write " + folder / "out/ranges.csv"));
+  CHECK(is_one_line(e.err, "cannot write " + folder / "out/{ranges.csv,kernels.csv,memory.csv,"));
   CHECK(has(e.err, std::strerror(EFBIG)));
   CHECK_FALSE(has(e.err, "wrote"));
   CHECK(fs::is_empty(folder / "out"));

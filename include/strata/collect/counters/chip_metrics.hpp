@@ -207,11 +207,31 @@ class chip_metrics {
     groups.push_back({name});
   }
 
+  /// The chip of a product, or of a name in small letters.
+  static std::string chip_of_product(std::string name) {
+    struct product {
+      char const* name;
+      char const* chip;
+    };
+    // Source: NVIDIA's architecture papers.
+    static constexpr product products[] = {{"H100", "GH100"}, {"H200", "GH100"},  {"H20", "GH100"},
+                                           {"H800", "GH100"}, {"GH200", "GH100"}, {"A100", "GA100"},
+                                           {"B100", "GB100"}, {"B200", "GB100"},  {"L40", "AD102"},
+                                           {"L40S", "AD102"}, {"L4", "AD104"},    {"T4", "TU104"}};
+    for (char& letter : name)
+      if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+    for (product const& row : products)
+      if (name == row.name) return row.chip;
+    return name;
+  }
+
   static status why_not(profiler_library const& library, std::string const& chip, status failed) {
     vec<std::string> const known = chips(library);
     if (known.empty() || known.contains(chip)) return failed;
     std::string text = sentence(library.path) << " does not know chip '" << chip << "'; it knows";
     for (std::string const& each : known) text += ' ' + each;
+    std::string const meant = chip_of_product(chip);
+    if (known.contains(meant)) text += "; write chip=" + meant + " for it";
     return {errc::bad_argument, std::move(text)};
   }
 

@@ -4,6 +4,7 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/text.hpp>
@@ -240,7 +241,7 @@ class progress_line {
   static std::size_t width_of(std::FILE* of) noexcept {
 #if defined(__linux__) || defined(__APPLE__)
     int const file = of == nullptr ? -1 : ::fileno(of);
-    char const* const kind = std::getenv("TERM");
+    char const* const kind = variable("TERM");
     if (file < 0 || ::isatty(file) == 0) return 0;
     if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
     winsize size{};

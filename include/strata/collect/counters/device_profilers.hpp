@@ -434,9 +434,17 @@ struct pass_plan {
   static bool is_known(std::string_view request, vec<status>& problems) {
     metric_set const set =
         resolve_metrics(expand_metrics(request), [](std::string const&) { return true; });
-    for (unknown_metric const& each : set.unknown)
-      problems.emplace_back(errc::bad_argument, each.message());
+    add_unknown(set, problems);
     return !set.metrics.empty();
+  }
+
+  /// A problem for each name that no chip has, once: the start of the session has said it.
+  static void add_unknown(metric_set const& set, vec<status>& problems) {
+    for (unknown_metric const& name : set.unknown) {
+      bool said = false;
+      for (status const& known : problems) said = said || known.message() == name.message();
+      if (!said) problems.emplace_back(errc::bad_argument, name.message());
+    }
   }
 
   /// A problem for what the chip lacks and was asked for by its own name, or as a preset of which
@@ -485,8 +493,7 @@ struct pass_plan {
     done = host.open(library, devices.chip(), devices.availability());
     if (!done) return done;
     set = host.resolve(expand_metrics(request));
-    for (unknown_metric const& each : set.unknown)
-      problems.emplace_back(errc::bad_argument, each.message());
+    add_unknown(set, problems);
     add_absent(request, set, problems);
     if (set.metrics.empty()) return {errc::bad_argument, "counters: nothing is left to count"};
     for (metric_group const& group : group_metrics(set, pass_layout::cheap_ranges_apart))

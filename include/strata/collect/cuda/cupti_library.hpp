@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/dynamic_library.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -74,7 +75,7 @@ inline vec<std::string> folders() {
 #else
   char const* const target = "/targets/x86_64-linux/lib";
 #endif
-  for (char const* root : {trusted_env("CUDA_HOME"), trusted_env("CUDA_PATH"),
+  for (char const* root : {filled_variable("CUDA_HOME"), filled_variable("CUDA_PATH"),
                            static_cast<char const*>("/usr/local/cuda")}) {
     if (root == nullptr || *root != '/') continue;
     list.push_back(std::string(root) + "/extras/CUPTI/lib64");
@@ -179,7 +180,7 @@ struct cupti_file {
 
   /// STRATA_CUPTI, if set: it is this library or none.
   bool open_chosen(dynamic_library& library, vec<std::string> const& names) {
-    char const* chosen = trusted_env("STRATA_CUPTI");
+    char const* chosen = filled_variable("STRATA_CUPTI");
     if (chosen == nullptr) return false;
     const std::string setting = sentence("STRATA_CUPTI=") << chosen << ": ";
     if (!dynamic_library::acceptable(chosen)) {

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_DRIVER_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 
 #include <strata/base/dynamic_library.hpp>
@@ -214,7 +215,7 @@ struct driver_library {
   /// Opens the libcuda of this process, or says why there is none.
   static bool open(dynamic_library& library, std::string& problem) {
 #if defined(__linux__)
-    if (char const* chosen = trusted_env("STRATA_LIBCUDA")) {
+    if (char const* chosen = filled_variable("STRATA_LIBCUDA")) {
       if (!dynamic_library::acceptable(chosen)) {
         problem = sentence("STRATA_LIBCUDA=") << chosen << ": give a bare name or an absolute path";
       } else if (!library.open(chosen)) {

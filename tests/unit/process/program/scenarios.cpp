@@ -3,6 +3,7 @@
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -268,6 +269,15 @@ int main(int argc, char** argv) {
   if (how == "return") {
     work();
     return 5;
+  }
+  if (how == "elsewhere") {
+    work();
+    return chdir("/") == 0 ? 5 : 1;
+  }
+  if (how == "loader") {
+    bool const loaded = dlopen(argv[2], RTLD_NOW) != nullptr;
+    work();
+    return loaded ? 5 : 1;
   }
   if (how == "late-handler") {
     std::atexit(&work);

@@ -1,0 +1,76 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_ENVIRONMENT_HPP
+#define STRATA_BASE_ENVIRONMENT_HPP
+
+#include <strata/base/macros.hpp>
+
+#include <cstdlib>
+#include <cstring>
+
+#if defined(__linux__)
+#include <sys/auxv.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN_LIGHT
+
+namespace detail {
+
+/// Whether the program has more rights than the user who began it: setuid, setgid, or capabilities
+/// of its file. Its environment is that user's.
+inline bool has_foreign_environment() noexcept {
+#if defined(__linux__)
+  return getauxval(AT_SECURE) != 0;
+#else
+  return false;
+#endif
+}
+
+/// A variable of the environment; null where it is unset, or where the environment is not to be
+/// trusted. All of Strata reads the environment here.
+inline char const* variable(char const* name) noexcept {
+  return has_foreign_environment() ? nullptr : std::getenv(name);
+}
+
+/// The same, null where it is empty.
+inline char const* filled_variable(char const* name) noexcept {
+  char const* const value = variable(name);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
+#if defined(__linux__)
+/// Gives a variable a value. Unlike setenv it frees nothing that getenv of another thread may be
+/// reading: the old list of variables stays as it is. Threads: any that does not meet a setenv.
+/// Returns: false where memory is short.
+inline bool set_variable(char const* name, char const* value) noexcept {
+  std::size_t const length = std::strlen(name);
+  std::size_t const size = std::strlen(value) + 1;
+  std::size_t count = 0;
+  while (environ != nullptr && environ[count] != nullptr) ++count;
+  auto* const entry = static_cast<char*>(std::malloc(length + 1 + size));
+  auto** const all = static_cast<char**>(std::malloc((count + 2) * sizeof(char*)));
+  if (entry == nullptr || all == nullptr) {
+    std::free(entry);
+    std::free(all);
+    return false;
+  }
+  std::memcpy(entry, name, length);
+  entry[length] = '=';
+  std::memcpy(entry + length + 1, value, size);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    char* const old = environ[i];
+    if (std::strncmp(old, entry, length + 1) != 0) all[kept++] = old;
+  }
+  all[kept++] = entry;
+  all[kept] = nullptr;
+  __atomic_store_n(&environ, all, __ATOMIC_RELEASE);
+  return true;
+}
+#endif
+
+}  // namespace detail
+
+STRATA_END_LIGHT
+
+#endif  // STRATA_BASE_ENVIRONMENT_HPP
