@@ -46,10 +46,8 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
-  /// `attach=window`: CUPTI is in the process during windows only, where it may go: it comes when
-  /// one begins and goes when it ends; it stays where it saw CUDA graphs, which may fail without
-  /// it, or other threads that call the driver. Requires: no other thread makes or destroys CUDA
-  /// graphs when it comes, as at the start of a session.
+  /// `attach=window`: CUPTI comes into the process with the first window, and stays. Requires: no
+  /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.
   bool attach_in_window = false;
   /// Device work of threads that are in no range belongs to the innermost range of the thread that
   /// drives the steps; `adopt=off`: to none.
@@ -100,7 +98,7 @@ struct options {
   /// Whether each window has a report of its own, while the program goes on.
   bool reports_windows() const noexcept { return !trigger.empty() || (every != 0 && keep != 0); }
 
-  /// Whether CUPTI comes with a window. With `nvtx=in` it cannot: NVTX looks for its tool at the
+  /// Whether CUPTI comes with the first window. With `nvtx=in` it cannot: NVTX looks for its tool at the
   /// program's first NVTX call.
   bool attaches_in_windows() const noexcept {
     return attach_in_window && trace && has_schedule() && !nvtx_in();

@@ -1,4 +1,4 @@
-// attach=window: CUPTI comes with the first window, and goes after each report where it can.
+// attach=window: CUPTI comes with the first window, and stays.
 #include <doctest/doctest.h>
 
 #include <sys/wait.h>
@@ -46,7 +46,7 @@ struct attached : work_folder, strata::session {
   }
 };
 
-/// Touches the file and steps until the window's report is there and CUPTI is let go, or stays.
+/// Touches the file and steps until the window's report is there.
 template <class Step>
 void window(attached const& s, std::string const& file, int number, Step step) {
   for (int i = 0; i < 110; ++i) {
@@ -62,21 +62,9 @@ void window(attached const& s, std::string const& file, int number, Step step) {
   }
   REQUIRE(fs::exists(last));
   threads.await_others();
-  for (int i = 0; i < 200; ++i) step();  // in which graphs are looked for
 }
 
-/// Made when CUPTI was not there; it stays after a session that saw graphs.
-fake_graph_t graph_from_before() {
-  static fake_graph_t const made = [] {
-    REQUIRE(fake_subscribed() == 0);
-    fake_graph_t const graph = fake_graph_create();
-    fake_kernel kernel;
-    (void)fake_graph_create_node(graph, &kernel);
-    return fake_graph_clone(graph);
-  }();
-  return made;
-}
-
+/// Nobody is subscribed, and no launch calls back or leaves a record.
 bool nothing_of_cupti() {
   std::size_t const before = fake_callbacks_made();
   for (int i = 0; i < 100; ++i) launch();
@@ -85,29 +73,28 @@ bool nothing_of_cupti() {
 
 }  // namespace
 
-TEST_CASE("passes of the program between windows: CUPTI comes for them, and stays") {
-  pid_t const child = fork();  // a process of its own, since it stays
+TEST_CASE("passes of the program before the first window: CUPTI comes for them") {
+  pid_t const child = fork();  // a process of its own, since counting keeps the subscription
   if (child == 0) {
-    fake::session s(fake::configure("trace,attach=window,every=10,active=1,formats=none"));
+    fake::session s(fake::configure("trace,attach=window,every=300,active=1,formats=none"));
     bool right = s.start().ok();
     auto const step = [] {
       STRATA_RANGE("work");
       fake::launch_blocks(2);
     };
-    auto const steps = [&] { fake::run_steps(250, step); };
-    steps();
+    fake::run_steps(250, step);
     right = right && fake_subscribed() == 0;
-    std::size_t const before = fake_calls("cuptiFinalize");
     for (auto const& pass : s.counters(hbm_read)) {
       (void)pass;
       right = right && fake_subscribed() == 1 && fake_callback_enabled("cuGraphDestroy") == 1;
       step();
     }
-    steps();
-    right = right && fake_subscribed() == 1 && fake_calls("cuptiFinalize") == before;
+    fake::run_steps(350, step);
+    right = right && fake_subscribed() == 1;
     strata::profile const& p = s.profile();
-    right = right && p.problems.empty() && fake::row(p, "work").self.kernels == 50 &&
+    right = right && p.problems.empty() && fake::row(p, "work").self.kernels == 2 &&
             fake::counted(p).total("work", hbm_read) == 64;
+    right = right && fake_subscribed() == 1 && fake_calls("cuptiUnsubscribe") == 0;
     _exit(right ? 0 : 1);
   }
   int status = 0;
@@ -115,57 +102,45 @@ TEST_CASE("passes of the program between windows: CUPTI comes for them, and stay
   CHECK(status == 0);
 }
 
-TEST_CASE("a program whose file nobody touched has no CUPTI; after a report it has none again") {
+TEST_CASE("a program whose file nobody touched has no CUPTI; from the first window on it stays") {
   work_folder const files;
   std::size_t const before = fake_calls("cuptiSubscribe");
   attached s(attached::on_touch(files));
   for (int i = 0; i < 50; ++i) s.step();
   CHECK(fake_calls("cuptiSubscribe") == before);
+  CHECK(nothing_of_cupti());
   for (int number = 1; number <= 3; ++number) {
     CAPTURE(number);
-    CHECK(nothing_of_cupti());
     window(s, files / "now", number, [&] { s.step(number); });
     CHECK(s.has_kernels(number, number));
-    CHECK(fake_calls("cuptiSubscribe") == before + static_cast<std::size_t>(number));
+    CHECK(fake_subscribed() == 1);
+    CHECK(fake_calls("cuptiSubscribe") == before + 1);
+    fake::check_tracing(false);
   }
-  CHECK(nothing_of_cupti());
   CHECK(s.report().ok());
+  CHECK(nothing_of_cupti());
   CHECK(s.problems().empty());
   CHECK(fake_misuse_count() == 0);
   CHECK(fake_buffers_outstanding() == 0);
 }
 
-TEST_CASE("windows that are reported together: CUPTI comes and goes, and all of them add up") {
+TEST_CASE("windows that are reported together: CUPTI comes with the first, and all add up") {
   attached s("every=10,active=2");
   for (int step = 0; step < 40; ++step) {
     CAPTURE(step);
-    // After the first window graphs are looked for, at most until the next one ends.
-    CHECK(nothing_of_cupti() == (step < 9 || (step >= 20 && step % 10 != 9)));
+    CHECK(fake_subscribed() == (step < 9 ? 0 : 1));
     s.step(3);
-    if (step % 10 != 8 && (step < 9 || step > 18)) fake::check_tracing(false);
+    if (step % 10 != 8) fake::check_tracing(false);
   }
   strata::profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(fake::row(p, "work").self.kernels == 24);
   CHECK(fake::row(p, "work").self.launches == 24);
-  CHECK(p.launches.size() == 24 + 4 * 100);  // and those between the steps of a window
+  CHECK(p.launches.size() == 24);
   for (std::size_t i = 1; i < p.launches.size(); ++i)
     CHECK(p.launches[i].correlation > p.launches[i - 1].correlation);
   CHECK(p.steps.size() == 8);
   CHECK(nothing_of_cupti());
-}
-
-TEST_CASE("a timeline that is written meanwhile asks nothing of CUPTI while it is gone") {
-  attached s("every=20,active=1,formats=perfetto");
-  for (int step = 0; step < 60; ++step) {
-    s.step();
-    if (step % 20 == 19) usleep(1'200'000);  // it is written each second
-  }
-  s.stop();
-  CHECK(s.report().ok());
-  INFO(fake_last_misuse());
-  CHECK(fake_misuse_count() == 0);
-  CHECK(fs::file_size(s / "out/trace.perfetto-trace") > 0);
 }
 
 TEST_CASE("a session that ends before its first window needs no CUPTI") {
@@ -188,9 +163,11 @@ TEST_CASE("what keeps CUPTI from coming is told with the window, and the next on
   fake_fail("cuptiSubscribe", 0);
   window(s, files / "now", 2, [&] { s.step(2); });
   CHECK(s.has_kernels(2, 2));
-  fake_fail("cuptiSubscribe", 39);
+  fake_fail("cuptiActivityEnable", 39);
   window(s, files / "now", 3, [&] { s.step(3); });
-  fake_fail("cuptiSubscribe", 0);
+  fake_fail("cuptiActivityEnable", 0);
+  window(s, files / "now", 4, [&] { s.step(4); });
+  CHECK(s.has_kernels(4, 4));
   for (char const* const number : {"1", "2", "3"}) {
     CAPTURE(std::string(number));
     std::string const json = content(s / (std::string("out/00") + number + "/profile.json"));
@@ -200,7 +177,7 @@ TEST_CASE("what keeps CUPTI from coming is told with the window, and the next on
   CHECK(nothing_of_cupti());
 }
 
-TEST_CASE("windows come and go beside threads that launch, and CUPTI stays") {
+TEST_CASE("windows come and go beside threads that launch") {
   work_folder const files;
   attached s(attached::on_touch(files));
   std::atomic<bool> go_on{true};
@@ -236,111 +213,21 @@ TEST_CASE("windows come and go beside threads that launch, and CUPTI stays") {
   CHECK(fake_misuse_count() == 0);
 }
 
-TEST_CASE("a call that began within a window takes CUPTI along: no number comes twice") {
-  fake_hide_clients_calls(1);
-  attached s("every=300,active=1");
-  int step = 0;
-  auto const steps = [&](int until, int launches) {
-    for (; step < until; ++step) s.step(launches);
-  };
-  steps(299, 1);
-  static std::atomic<bool> begun, ends;
-  begun = ends = false;
-  fake_set_call_hook([] {
-    begun = true;
-    while (!ends) std::this_thread::yield();
-  });
-  std::thread other;
-  {
-    STRATA_STEP();
-    other = std::thread([] { launch("long"); });
-    while (!begun) std::this_thread::yield();
-    STRATA_RANGE("first");
-    for (int i = 0; i < 50; ++i) launch();
-  }
-  ++step;
-  steps(520, 0);  // CUPTI is about to go since step 500
-  ends = true;
-  other.join();
-  CHECK(fake_subscribed() == 0);
-  steps(599, 0);
-  s.step(20);
-  fake_hide_clients_calls(0);
-  strata::profile const& p = s.profile();
-  CHECK(fake::row(p, "first").self.launches == 50);
-  CHECK(fake::row(p, "first").self.kernels == 50);
-  CHECK(fake::row(p, "work").self.launches == 20);
-  CHECK(fake::row(p, "work").self.kernels == 20);
-  launch();
-  CHECK(nothing_of_cupti());
-}
-
-TEST_CASE("while CUPTI is about to go it is asked for nothing, beside a call that takes it along") {
-  fake_hide_clients_calls(1);
-  attached s("every=210,active=1,keep=2");
-  test::threads_of_before const threads;
-  for (int step = 0; step < 419; ++step) {
-    s.step(step == 209 ? 1 : 0);
-    if (step == 209) threads.await_others();
-  }
-  std::size_t const before = fake_calls("cuptiActivityFlushAll");
-  s.step(2);
-  threads.await_others();
-  CHECK(s.has_kernels(2, 2));
-  CHECK(fake_subscribed() == 1);
-  CHECK(fake_calls("cuptiActivityFlushAll") == before + 2);  // as the window ended
-  launch();
-  CHECK(nothing_of_cupti());
-  fake_hide_clients_calls(0);
-}
-
-TEST_CASE("a program that launches no graph beside CUPTI lets it go") {
-  fake_graph_t const executable = graph_from_before();
-  attached s("every=300,active=1");
-  for (int step = 0; step < 900; ++step) {
+TEST_CASE(
+    "launches of graphs are looked at until one was seen, and traced in windows that want them") {
+  fake_graph_t const graph = fake_graph_create();
+  fake_kernel kernel;
+  (void)fake_graph_create_node(graph, &kernel);
+  fake_graph_t const executable = fake_graph_clone(graph);
+  attached s("every=3,active=1,trace=copies");
+  for (int step = 0; step < 12; ++step) {
     CAPTURE(step);
-    // After the first window, at step 299, graphs are looked for during 200 steps.
-    CHECK((fake_subscribed() == 0) == (step < 300 || step >= 500));
+    CHECK(fake_callback_enabled("cuGraphLaunch") == (step >= 3 && step < 6 ? 1 : 0));
     STRATA_STEP();
-    STRATA_RANGE("work");
-    if (fake_subscribed() == 0)
-      (void)fake_graph_launch(executable, 7);
-    else
-      launch();
-  }
-  strata::profile const& p = s.profile();
-  fake::nothing_lost(p);
-  CHECK(fake::row(p, "work").self.kernels == 3);
-  (void)fake_graph_launch(executable, 7);
-  CHECK(fake_misuse_count() == 0);
-}
-
-// CUPTI does not go any more from here on, since that graph fails without it.
-TEST_CASE("where a graph was launched beside it, CUPTI stays") {
-  fake_graph_t const executable = graph_from_before();
-  attached s("every=50,active=1");  // looked for from step 50 to 100
-  std::size_t const before = fake_calls("cuptiFinalize");
-  for (int step = 0; step < 600; ++step) {
-    STRATA_STEP();
-    if (step == 70) std::thread([&] { (void)fake_graph_launch(executable, 8); }).join();
-  }
-  CHECK(fake_calls("cuptiFinalize") == before);
-  CHECK(fake_subscribed() == 1);
-  CHECK(fake_callback_enabled("cuGraphLaunch") == 0);  // there is nothing to look for any more
-  s.stop();
-  CHECK(fake_calls("cuptiFinalize") == before);
-  (void)fake_graph_launch(executable, 7);
-  CHECK(fake_misuse_count() == 0);
-}
-
-TEST_CASE("graphs are looked at in windows that do not trace them, and are not in these") {
-  fake_graph_t const executable = graph_from_before();
-  attached s("every=2,active=1,trace=copies");
-  for (int step = 0; step < 6; ++step) {
-    STRATA_STEP();
-    (void)fake_graph_launch(executable, 7);
+    if (step == 5) (void)fake_graph_launch(executable, 7);
   }
   CHECK(s.profile().launches.empty());
+  CHECK(fake_subscribed() == 1);  // kept, since the program has graphs
 }
 
 TEST_CASE("where there is no window to wait for, a sentence says so and CUPTI comes at once") {

@@ -192,12 +192,7 @@ FAKE_EXPORT std::size_t fake_pending();              // records not yet delivere
 FAKE_EXPORT std::size_t fake_buffers_outstanding();  // requested and not yet returned
 FAKE_EXPORT int fake_kind_enabled(std::uint32_t kind);
 FAKE_EXPORT int fake_subscribed();
-/// Callbacks of all kinds since the start or the last cuptiFinalize. That one takes all of the
-/// client's state with it, and correlation ids begin anew. To launch a graph later that was
-/// instantiated, updated or launched beside it is a misuse. A call that is under way then leaves no
-/// record; its end is told to a client that came meanwhile. It ends the process where another
-/// thread's callback lasts beside it, or where it is called beside a call of the program and not in
-/// the exit callback of one.
+/// Callbacks of all kinds since the start.
 FAKE_EXPORT std::size_t fake_callbacks_made();
 /// Called once, by the next callback, when it can no more be switched off but has not begun.
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)());
@@ -205,8 +200,6 @@ FAKE_EXPORT void fake_set_callback_hook(void (*hook)());
 FAKE_EXPORT void fake_set_configure_hook(void (*hook)());
 /// Called once, within the next call of the program, between its two callbacks.
 FAKE_EXPORT void fake_set_call_hook(void (*hook)());
-/// The client's own cuDriverGetVersion does not call back.
-FAKE_EXPORT void fake_hide_clients_calls(int on);
 /// Whether the driver function of this name, for example "cuLaunchKernel", calls back.
 FAKE_EXPORT int fake_callback_enabled(char const* driver_function);
 /// Calls that CUPTI forbids: before cuInit, from a buffer callback, with a misaligned buffer, ...

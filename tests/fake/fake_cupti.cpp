@@ -19,8 +19,6 @@ namespace fake {
 
 thread_local int in_buffer_callback = 0;
 thread_local int in_resource_callback = 0;
-thread_local int in_callback = 0;  // how deep
-thread_local int in_exit_callback = 0;
 std::atomic<void (*)()> callback_hook{nullptr};
 std::atomic<void (*)()> configure_hook{nullptr};
 
@@ -77,8 +75,7 @@ char const* const driver_names[] = {"cuInit",
                                     "cuMemGetAllocationGranularity",
                                     "cuGraphExecUpdate_v2",
                                     "cuGraphExecDestroy",
-                                    "cuGraphDestroy",
-                                    "cuDriverGetVersion"};
+                                    "cuGraphDestroy"};
 char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",
@@ -123,72 +120,18 @@ void call_back(cupti::domain where, std::uint32_t id, void const* data) {
   state& s = the_state();
   cupti::callback_function* callback = nullptr;
   void* user = nullptr;
-  bool const api = where == cupti::domain::driver_api || where == cupti::domain::runtime_api;
-  bool const at_exit =
-      api && static_cast<cupti::api_data const*>(data)->site == cupti::api_site::exit;
-  bool const begins = api && !at_exit;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
-    if (!s.subscribed || s.detaching || s.callbacks.count({static_cast<int>(where), id}) == 0)
-      return;
-    if (begins && call_began_in != s.stays) return;
+    if (!s.subscribed || s.callbacks.count({static_cast<int>(where), id}) == 0) return;
     callback = s.callback;
     user = s.user;
-    ++s.callbacks_under_way;
     ++s.callbacks_made;
   }
   int const resource = where == cupti::domain::resource ? 1 : 0;
   if (auto* const hook = callback_hook.exchange(nullptr)) hook();
   in_resource_callback += resource;
-  ++in_callback;
-  in_exit_callback += at_exit;
   callback(user, where, id, data);
-  in_exit_callback -= at_exit;
-  --in_callback;
   in_resource_callback -= resource;
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  --s.callbacks_under_way;
-}
-
-// CUPTI goes: no callback begins any more, and those of other threads have to end.
-[[noreturn]] void crash(char const* why) {
-  (void)std::fprintf(stderr, "fake CUPTI: %s\n", why);
-  std::abort();
-}
-void detach() {
-  state& s = the_state();
-  {
-    const std::lock_guard<std::mutex> lock(s.mutex);
-    if (in_exit_callback == 0 && s.calls_under_way != 0) crash("cuptiFinalize beside a call");
-    if (!s.captures.empty()) misuse(s, "cuptiFinalize beside a capture");
-    if (!s.pending.empty()) misuse(s, "cuptiFinalize before the records are flushed");
-    if (!s.kinds.empty()) misuse(s, "cuptiFinalize while records are made");
-    s.detaching = true;
-  }
-  join_workers();
-  for (int turn = 0;; ++turn) {
-    {
-      const std::lock_guard<std::mutex> lock(s.mutex);
-      if (s.callbacks_under_way == static_cast<std::size_t>(in_callback)) break;
-    }
-    if (turn == 20'000) crash("cuptiFinalize beside a callback");
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  s.detaching = s.subscribed = false;
-  s.finalized = true;
-  s.callbacks.clear();
-  s.kinds.clear();
-  s.attributes.clear();
-  s.request = nullptr;
-  s.complete = nullptr;
-  s.pending.clear();
-  s.pending_bytes = 0;
-  s.spare.clear();
-  s.outstanding = 0;
-  s.callbacks_made = 0;
-  s.correlation = 0;
-  ++s.stays;
 }
 
 // ---- records ----
@@ -268,10 +211,7 @@ void queue_record(void const* prefix, std::size_t size) {
   state& s = the_state();
   const cupti::activity_kind kind = static_cast<cupti::record const*>(prefix)->kind;
   std::unique_lock<std::mutex> lock(s.mutex);
-  auto const recorded = [&] {
-    return (call_began_in == 0 || call_began_in == s.stays) &&
-           s.kinds.count(static_cast<std::uint32_t>(kind)) != 0;
-  };
+  auto const recorded = [&] { return s.kinds.count(static_cast<std::uint32_t>(kind)) != 0; };
   if (!recorded()) return;
   pending_record record;
   record.bytes.assign(stride_of(kind, s.version), std::uint8_t{0xA5});  // what is appended is noise
@@ -425,7 +365,6 @@ namespace {
   if (out == nullptr || callback == nullptr) return result::invalid_parameter;
   if (s.has_other_client || s.subscribed) return result::multiple_subscribers_not_supported;
   s.subscribed = true;
-  s.finalized = false;
   s.callback = callback;
   s.user = user;
   *out = fake::handle_of(++s.subscriptions);
@@ -473,8 +412,6 @@ FAKE_EXPORT result cuptiGetResultString(result code, char const** text) {
 
 FAKE_EXPORT result cuptiGetTimestamp(std::uint64_t* time_ns) {
   FAKE_FUNCTION(anywhere);
-  if (s.finalized) fake::misuse(s, "cuptiGetTimestamp after cuptiFinalize");
-  if (s.detaching) fake::misuse(s, "cuptiGetTimestamp within cuptiFinalize");
   *time_ns = fake::now_ns(s);
   return result::success;
 }
@@ -490,6 +427,7 @@ FAKE_EXPORT result cuptiSubscribe(cupti::subscriber_handle* out, cupti::callback
 FAKE_EXPORT result cuptiUnsubscribe(cupti::subscriber_handle which) {
   FAKE_FUNCTION(not_in_buffer_callback);
   if (!s.subscribed || which != fake::handle_of(s.subscriptions)) return result::invalid_parameter;
+  if (!s.captures.empty()) fake::misuse(s, "cuptiUnsubscribe beside a capture");
   s.subscribed = false;
   s.callbacks.clear();
   return result::success;
@@ -555,7 +493,6 @@ FAKE_EXPORT result cuptiActivityEnable(cupti::activity_kind kind) {
   FAKE_FUNCTION(not_in_buffer_callback);
   if (fake::stride_of(kind, s.version) == 0) return result::not_compatible;
   if (s.request == nullptr) fake::misuse(s, "cuptiActivityEnable without buffer callbacks");
-  if (s.finalized) fake::misuse(s, "cuptiActivityEnable after cuptiFinalize");
   s.kinds.insert(static_cast<std::uint32_t>(kind));
   return result::success;
 }
@@ -605,7 +542,6 @@ FAKE_EXPORT result cuptiActivityFlushAll(cupti::flush_flag flag) {
     FAKE_FUNCTION(not_in_buffer_callback);
     if (s.complete == nullptr) return result::invalid_operation;
     if (fake::in_resource_callback != 0) fake::misuse(s, "FlushAll in a resource callback");
-    if (s.detaching) fake::misuse(s, "FlushAll within cuptiFinalize");
     delivery = s.delivery;
   }
   bool const forced = flag == cupti::flush_flag::forced;
@@ -680,15 +616,6 @@ FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
 
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)()) { fake::callback_hook.store(hook); }
 FAKE_EXPORT void fake_set_configure_hook(void (*hook)()) { fake::configure_hook.store(hook); }
-
-FAKE_EXPORT result cuptiFinalize() {
-  {
-    FAKE_FUNCTION(not_in_buffer_callback);
-    (void)s;
-  }
-  fake::detach();
-  return result::success;
-}
 
 FAKE_EXPORT result cuptiActivityConfigureUnifiedMemoryCounter(cupti::unified_memory_config* list,
                                                               std::uint32_t count) {

@@ -28,15 +28,12 @@ std::atomic<void (*)()> call_hook{nullptr};
 template <class Body>
 std::uint32_t perform(api_call const& call, Body body) {
   state& s = the_state();
-  std::uint64_t const outer = call_began_in;
   std::uint32_t correlation = 0;
   bool runtime = false;
   int status = 0;
   {
     const std::lock_guard<std::mutex> lock(s.mutex);
     correlation = ++s.correlation;
-    call_began_in = s.stays;
-    ++s.calls_under_way;
     runtime = s.runtime_api && call.runtime != nullptr;
     std::swap(status, s.next_call_result);
   }
@@ -64,23 +61,8 @@ std::uint32_t perform(api_call const& call, Body body) {
   if (status == 0) status = body(correlation);
   tell(domain::driver_api, cupti::api_site::exit);
   if (runtime) tell(domain::runtime_api, cupti::api_site::exit);
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  --s.calls_under_way;
-  call_began_in = outer;
   return correlation;
 }
-
-// The client's own calls of the driver call back too.
-void version_called() {
-  bool told = false;
-  {
-    state& s = the_state();
-    const std::lock_guard<std::mutex> lock(s.mutex);
-    told = s.subscribed && s.clients_calls_call_back;
-  }
-  if (told) (void)perform({"cuDriverGetVersion", nullptr}, [](std::uint32_t) { return 0; });
-}
-[[maybe_unused]] bool const told_of_versions = (fake_set_version_hook(&version_called), true);
 
 // A call that begins a capture, instantiates, updates or destroys a graph.
 struct graph_call {
@@ -622,9 +604,7 @@ fake_graph_t fake_graph_clone(fake_graph_t graph) {
                           data.node = fake::handle_of(each.id);
                           fake::tell_resource(fake::resource_id::graph_node_cloned, data);
                         }
-                        with_state([&](fake::state& s) {
-                          s.graphs[copy] = {true, nodes, s.subscribed ? s.stays : 0};
-                        });
+                        with_state([&](fake::state& s) { s.graphs[copy] = {true, nodes}; });
                         fake::cupti::graph_data executable{};
                         executable.graph = fake::handle_of(graph);
                         executable.exec = fake::handle_of(copy);
@@ -653,10 +633,7 @@ std::uint32_t fake_graph_update(fake_graph_t executable, fake_graph_t graph) {
       data.original_node = fake::handle_of(to[i].id);
       fake::tell_resource(fake::resource_id::graph_node_updated, data);
     }
-    with_state([&](fake::state& s) {
-      s.graphs[executable].nodes = to;
-      if (s.subscribed) s.graphs[executable].beside = s.stays;
-    });
+    with_state([&](fake::state& s) { s.graphs[executable].nodes = to; });
     return 0;
   });
 }
@@ -670,16 +647,8 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
   call.params = &params;
   return fake::perform(call, [&](std::uint32_t correlation) {
     fake::graph graph;
-    bool outlives = false;
-    with_state([&](fake::state& s) {
-      graph = s.graphs[executable];
-      outlives = graph.beside != 0 && graph.beside != s.stays && !graph.nodes.empty();
-      if (outlives)
-        misuse(s, "a graph that was used beside CUPTI is launched without it");
-      else if (s.subscribed)
-        s.graphs[executable].beside = s.stays;
-    });
-    if (!graph.executable || outlives) return 1;  // CUDA_ERROR_INVALID_VALUE
+    with_state([&](fake::state& s) { graph = s.graphs[executable]; });
+    if (!graph.executable) return 1;  // CUDA_ERROR_INVALID_VALUE
     for (const fake::node& each : graph.nodes) {
       for (int i = 0; i < each.times; ++i) {
         // As on an H200 with CUDA 13.0: kernels of a conditional node have an id of no call.
@@ -811,9 +780,6 @@ std::size_t fake_callbacks_made() {
   std::size_t count = 0;
   with_state([&](fake::state& s) { count = s.callbacks_made; });
   return count;
-}
-void fake_hide_clients_calls(int on) {
-  with_state([&](fake::state& s) { s.clients_calls_call_back = on == 0; });
 }
 int fake_subscribed() {
   int subscribed = 0;

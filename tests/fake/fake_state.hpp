@@ -47,7 +47,6 @@ struct node {
 struct graph {
   bool executable = false;
   std::vector<node> nodes;
-  std::uint64_t beside = 0;  // which of CUPTI's stays in the process, where it was made in one
 };
 
 struct green_context {
@@ -83,12 +82,7 @@ struct settings {
   void* user = nullptr;
   bool subscribed = false;
   std::uint64_t subscriptions = 0;  // each has a handle of its own
-  bool finalized = false;           // and not subscribed since
-  bool detaching = false;
-  std::size_t callbacks_under_way = 0;
-  std::size_t calls_under_way = 0;
   std::size_t callbacks_made = 0;
-  std::uint64_t stays = 1;  // of CUPTI in the process, the present or next one
   std::set<std::pair<int, std::uint32_t>> callbacks;
   std::set<std::uint32_t> kinds;
   std::map<int, std::vector<std::uint8_t>> attributes;
@@ -116,15 +110,10 @@ struct state : settings {
   std::condition_variable worker_ended;
   std::uint32_t correlation = 0;
   std::uint64_t next_handle = 1;
-  bool clients_calls_call_back = true;
   std::string misuse_text;  // keeps what fake_last_misuse returned
 };
 
 state& the_state();
-
-/// The stay of CUPTI in which this thread's call began, 0 outside of calls: what it leaves in a
-/// later one is not recorded, but it ends there.
-inline thread_local std::uint64_t call_began_in = 0;
 
 // With the mutex held.
 void misuse(state& s, char const* what);

@@ -892,7 +892,6 @@ std::string program::run() {
   fake::unscript();
   deliver_otherwise();
   fake_set_runtime_api(static_cast<int>(below(2)));
-  fake_hide_clients_calls(below(6) == 0 ? 1 : 0);  // CUPTI then goes at the program's next call
   unsigned const usual = 10 + below(150);
   if (operations == 0) operations = usual;
   between_meetings = 1 + below(8);
@@ -905,7 +904,6 @@ std::string program::run() {
   for (std::thread& each : others) each.join();
   if (in.listening) stop(*actors_[0]);
   step_.reset();
-  fake_hide_clients_calls(0);
   fake_lose_timestamps(0);
   return differences_;
 }
@@ -945,7 +943,7 @@ TEST_CASE("random programs whose calls are under way while sessions and windows 
   run_seeds(30, how);
 }
 
-// From here on CUPTI stays, since there are graphs.
+// From here on the subscription is kept, since there are graphs.
 TEST_CASE("random programs with graphs") {
   shape how;
   how.graphs = true;

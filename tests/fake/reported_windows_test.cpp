@@ -92,27 +92,6 @@ std::string cell(std::string const& csv, std::string const& column,
 
 }  // namespace
 
-// The first test, since CUPTI stays for good where it saw a graph.
-TEST_CASE("a graph that is launched in a window which does not trace it keeps CUPTI") {
-  fake_graph_t const graph = fake_graph_create();
-  fake_kernel kernel;
-  (void)fake_graph_create_node(graph, &kernel);
-  fake_graph_t const executable = fake_graph_clone(graph);
-  strata::session s(fake::configure("trace=copies,formats=none,attach=window,every=300,active=1"));
-  fake::unscript();
-  REQUIRE(s.start().ok());
-  for (int step = 0; step < 900; ++step) {
-    CAPTURE(step);
-    CHECK((fake_subscribed() == 0) == (step < 300 || (step >= 500 && step < 600)));
-    STRATA_STEP();
-    if (step == 599) (void)fake_graph_launch(executable, 7);  // the second window
-  }
-  CHECK(s.profile().launches.empty());
-  CHECK(s.profile().kernels.empty());
-  (void)fake_graph_launch(executable, 7);
-  CHECK(fake_misuse_count() == 0);
-}
-
 TEST_CASE("each window has its own device work; between them nothing is traced") {
   triggered s;
   fake::check_tracing(false);

@@ -7,9 +7,7 @@
 //   start=CONFIGURATION   begins a session       work=N       N kernels in the range "work"
 //   steps=N               N steps, a kernel each  hold         work does not end
 //   graph                 makes a graph          launch-graph           launches it
-//   capture               makes one by a capture   hide-calls           the client's do not call
-//   back leaving-graph         launches it when the driver is asked for its version next
-//   leaving-make          makes it then
+//   capture               makes one by a capture
 //   other-device-work     every other kind of work in the range "other"
 //   fork                  a child works, ends its session, returns from main
 //   stop                  ends the session and tells what it has
@@ -17,8 +15,9 @@
 //   two-first-ranges      a thread's first range begins while the session of another's does
 //   leave-running         leaves the session to the end of the process
 //   tell=FUNCTION         tells how often the client called it
-// AROUND_MAIN: a static object works before and after. Last comes how often CUPTI was finalized.
-// Without start= the ranges begin the session that STRATA asks for. It ends with exit code 5.
+// AROUND_MAIN: a static object works before and after. Last comes how often the client
+// unsubscribed. Without start= the ranges begin the session that STRATA asks for. It ends with exit
+// code 5.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -124,10 +123,6 @@ struct the_graph {
     (void)CONTROL(cupti, fake_launch)(&kernel);  // of another stream
     (void)CONTROL(cupti, fake_end_capture)(9);
   }
-  /// Once, when it is called first.
-  static void make_now() {
-    if (executable == 0) make(open_library("FAKE_CUPTI_FILE"));
-  }
   static void launch() { (void)launch_it(executable, 7); }
 };
 
@@ -136,7 +131,7 @@ struct last_words {
   ~last_words() {
     if (getpid() != process) return;
     if (void* const cupti = open_library("FAKE_CUPTI_FILE"))
-      std::printf("finalized at exit: %zu\n", CONTROL(cupti, fake_calls)("cuptiFinalize"));
+      std::printf("unsubscribed at exit: %zu\n", CONTROL(cupti, fake_calls)("cuptiUnsubscribe"));
     std::fflush(stdout);
   }
   pid_t process = getpid();
@@ -265,10 +260,7 @@ struct program {
     }
     if (key == "graph") the_graph::make(cupti);
     if (key == "capture") the_graph::capture(cupti);
-    if (key == "hide-calls") CONTROL(cupti, fake_hide_clients_calls)(1);
     if (key == "launch-graph") the_graph::launch();
-    if (key == "leaving-graph") CONTROL(cuda, fake_set_version_hook)(&the_graph::launch);
-    if (key == "leaving-make") CONTROL(cuda, fake_set_version_hook)(&the_graph::make_now);
     if (key == "other-device-work") other_work();
     if (key == "stop") {
       tell();

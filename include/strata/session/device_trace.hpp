@@ -15,8 +15,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The device activity of one session: CUPTI comes with the session, or with each of its windows,
-/// and between these it goes where it may. Threads: the session's.
+/// The device activity of one session: CUPTI comes with the session, or with its first window.
+/// Threads: the session's.
 class device_trace {
  public:
   explicit device_trace(options const& wanted) noexcept : options_(wanted) {}
@@ -39,27 +39,23 @@ class device_trace {
   /// It has, or is to come with a window.
   bool may_trace() const noexcept { return tracing_ || waits_to_attach_; }
 
-  /// Steps are to be counted: as cupti_client::guard_graphs, also when CUPTI comes once more.
+  /// Steps are to be counted: as cupti_client::guard_graphs, also where CUPTI comes later.
   void guard_graphs() {
     guards_graphs_ = true;
     activity().guard_graphs();
   }
 
-  /// The program counts by itself from now on, also outside of windows: CUPTI comes, and stays.
+  /// The program counts by itself from now on, also outside of windows: CUPTI comes.
   /// Errors: those of `begin`.
-  status stay() {
+  status come() {
     guard_graphs();
-    return waits_to_attach_ ? attach() : status();
+    return attach_if_awaited();
   }
 
   /// A window begins. Requires: none is open. Errors: those of `begin` and of
   /// activity_collector::begin_window.
   status begin_window() {
-    status outcome;
-    if (waits_to_attach_) {
-      outcome = attach();
-      waits_to_attach_ = !outcome.ok();
-    }
+    status outcome = attach_if_awaited();
     if (tracing_ && !waits_to_attach_) {
       outcome = activity().begin_window();
       if (!outcome.ok() && outcome.code() != errc::not_supported) tracing_ = false;
@@ -77,20 +73,9 @@ class device_trace {
   /// A window ends. Returns: false while a stream captures a graph, where it stays open.
   bool end_window() {
     if (tracing_ && !activity().end_window()) return false;
-    if (options_.attaches_in_windows()) {
-      let_cupti_go();
-      // Windows of one report have the device's work all of them, or none.
-      waits_to_attach_ = tracing_ || options_.reports_windows();
-    }
+    // Windows of one report have the device's work all of them, or none.
+    waits_to_attach_ = !tracing_ && options_.attaches_in_windows() && options_.reports_windows();
     return true;
-  }
-
-  /// Whether CUPTI is about to go, which takes steps outside of windows.
-  bool counts_steps() const noexcept { return steps_to_look_ != 0; }
-  /// One of these steps begins.
-  void step_begins(bool in_window) {
-    --steps_to_look_;
-    if (steps_to_look_ == 0 && !in_window) let_cupti_go();
   }
 
   /// As activity_collector::bring_in and begin_anew. Requires: no window is open.
@@ -128,18 +113,24 @@ class device_trace {
   }
 
  private:
-  static constexpr std::uint32_t steps_of_looking = 200;
-
   static activity_collector& activity() { return activity_collector::instance(); }
 
   std::int64_t buffer_bytes() const noexcept { return std::int64_t{options_.buffers_mb} << 20; }
 
-  /// CUPTI comes into the process, for the first time in this session or once more.
+  status attach_if_awaited() {
+    status outcome;
+    if (!waits_to_attach_) return outcome;
+    outcome = attach();
+    waits_to_attach_ = !outcome.ok();
+    return outcome;
+  }
+
+  /// CUPTI comes into the process.
   status attach() {
     activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
                                                   options_.trace_memory, options_.trace_waits,
                                                   options_.trace_managed};
-    status outcome = tracing_ ? activity().attach(chosen) : activity().open(buffer_bytes(), chosen);
+    status outcome = activity().open(buffer_bytes(), chosen);
     if (outcome.ok()) {
       if (guards_graphs_) activity().guard_graphs();
       tracing_ = true;
@@ -147,15 +138,11 @@ class device_trace {
     return outcome;
   }
 
-  /// For the first time, this takes some steps of looking at whether graphs are launched.
-  void let_cupti_go() { steps_to_look_ = activity().step_aside() ? 0 : steps_of_looking; }
-
   options const& options_;
   bool tracing_ = false;
   bool waits_to_attach_ = false;  // until a window begins
   bool lacks_window_ = false;
   bool guards_graphs_ = false;  // since steps are counted
-  std::uint32_t steps_to_look_ = 0;
 };
 
 }  // namespace detail

@@ -87,7 +87,7 @@ class options_reader {
        ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
       {"attach", "=start|window",
-       "when CUPTI is in the process: from the start, or in windows only, where it may go",
+       "when CUPTI comes into the process: at the start, or with the first window",
        "start"},
       {"adopt", "=on|off",
        "GPU work of threads in no range belongs to the range of the thread that drives the steps",

@@ -200,7 +200,6 @@ class reported_windows {
     state_.store(state::window, memory_order_release);
   }
 
-  bool reporting() const noexcept { return state_.load(memory_order_acquire) == state::reporting; }
   bool in_window() const noexcept { return state_.load(memory_order_acquire) == state::window; }
   /// The step of a window, from 0.
   std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }

@@ -117,7 +117,7 @@ class session_core {
     if (!windows_.used()) {
       if (running_ && !in_forked_child()) {
         attempt([&] {
-          keep(trace_.stay());
+          keep(trace_.come());
           counting_->by_program(request);
         });
       }
@@ -363,8 +363,6 @@ class session_core {
     self.attempt([&] { self.begin_step(step); });
   }
   void begin_step(std::uint32_t step) {
-    if (trace_.counts_steps() && !windows_.reporting())
-      trace_.step_begins(window_open_ || window_pending_);
     if (windows_.used()) {
       if (windows_.is_due(step)) begin_reported(step);
       if (!windows_.in_window()) return;

@@ -48,27 +48,13 @@ class activity_collector {
     return *only;
   }
 
-  /// A session begins, with CUPTI in the process. Errors: those of `attach`.
+  /// A session begins, with CUPTI in the process. Errors: those of cupti_client::attach.
   status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
-    cupti_.begin_session();
-    status outcome = attach(chosen);
+    chosen_ = chosen;
+    detail::capture_guard::forget_graph_calls();  // what changes graphs is not followed yet
+    status outcome = cupti_.attach(&handle);
     if (outcome.ok()) reset(memory_limit_bytes);
     return outcome;
-  }
-
-  /// As cupti_client::attach; what the session has recorded stays.
-  status attach(traced_kinds const& chosen) {
-    chosen_ = chosen;
-    return cupti_.attach(&handle, detail::recorder::instance().of_this_thread());
-  }
-
-  /// Between windows: CUPTI goes where it may, as cupti_client::step_aside. Requires: no window is
-  /// open. Returns: false where it is to be called again, some steps later. Threads: that of the
-  /// steps.
-  bool step_aside() {
-    if (!cupti_.is_subscribed()) return true;
-    bring_in();
-    return cupti_.step_aside();
   }
 
   /// Enables the records and the launch callbacks; what the program launches from now on is traced.
@@ -193,13 +179,13 @@ class activity_collector {
   }
 
   /// The last flush of a session, at any moment, also while a stream captures (then without waiting
-  /// for the device). Where CUPTI keeps nothing for later sessions, it is let go.
+  /// for the device). Another profiler may come where cupti_client::unsubscribe lets it.
   void close() {
     if (!cupti_.is_subscribed()) return;
     if (!end_window()) disable();
     cupti_.unguard_graphs();
     bring_in();
-    if (cupti_.is_subscribed()) cupti_.let_go();
+    if (cupti_.unsubscribe()) buffers_.detach();
   }
 
   /// Hands what was traced to the profile, each record joined to the call that caused it.
@@ -354,7 +340,6 @@ class activity_collector {
     if (call.function_name == nullptr || !detail::cupti::is_managed_allocation(call.function_name))
       return;
     bool const first = cupti_.saw_managed_allocation();
-    cupti_.saw_caller(detail::recorder::instance().of_this_thread());  // CUPTI stays meanwhile
     if (!first || !window_open_.load() || !chosen_.memory || follows_migrations_.load()) return;
     (void)follow_migrations();
     if (!window_open_.load()) ignore_migrations();  // it ended meanwhile, in another thread
@@ -376,8 +361,6 @@ class activity_collector {
   static void handle(void*, detail::cupti::domain where, std::uint32_t id,
                      void const* data) noexcept {
     activity_collector& self = instance();
-    if (STRATA_DETAIL_UNLIKELY(self.cupti_.is_leaving()) && self.cupti_.leave_at(where, id, data))
-      return;
     if (where == detail::cupti::domain::driver_api) {
       self.on_api(self.cupti_.kind_of(id), *static_cast<detail::cupti::api_data const*>(data));
     } else if (where == detail::cupti::domain::resource) {
@@ -417,20 +400,17 @@ class activity_collector {
       return;
     detail::thread_recorder* const own = recorder.of_this_thread();
     if (own == nullptr) return;
-    cupti_.saw_caller(own);
     detail::capture_guard::saw(call.context);
     std::uint32_t const session = session_.load(detail::memory_order_relaxed);
     if (is_work(kind)) detail::thread_contexts::saw(call.context, session);
     launch_record launch{};
     launch.begin =
         call.correlation_data == nullptr ? end : static_cast<std::int64_t>(*call.correlation_data);
-    // The call was under way when the callbacks began; its number may be of CUPTI's stay before.
-    if (launch.begin < window_begin_.load(detail::memory_order_relaxed) || launch.begin > end) {
-      if (buffers_.continues_ids()) return;
+    // The call was under way when the callbacks began.
+    if (launch.begin < window_begin_.load(detail::memory_order_relaxed) || launch.begin > end)
       launch.begin = end;
-    }
     launch.end = end;
-    launch.correlation = buffers_.id_of(call.correlation_id);
+    launch.correlation = call.correlation_id;
     launch.kind = kind;
     launch.flags = detail::capture_guard::capturing() ? launch_record::in_capture : 0;
     detail::atomic<bool> const& warming = recorder.state().warming;  // read outside of windows only

@@ -91,24 +91,14 @@ class buffer_pool {
     return taken;
   }
 
-  /// Takes a buffer back of which the first `used` bytes were written. One that CUPTI completes
-  /// after take_all_back is free already.
+  /// Takes a buffer back of which the first `used` bytes were written. Another client's, which
+  /// CUPTI may complete here, is left alone.
   void give_back(std::uint8_t* buffer, std::size_t used) noexcept {
     std::memset(buffer, 0, used < buffer_bytes ? used : buffer_bytes);
     system_lock lock(mutex_);
     std::size_t const before = taken_.size();
     taken_.keep_if([buffer](std::uint8_t const* each) { return each != buffer; });
     if (taken_.size() != before) free_.push_back(buffer);
-  }
-
-  /// CUPTI is gone: the buffers that it held are free.
-  void take_all_back() noexcept {
-    system_lock lock(mutex_);
-    for (std::uint8_t* const each : taken_) {
-      std::memset(each, 0, buffer_bytes);
-      free_.push_back(each);
-    }
-    taken_.clear();
   }
 
  private:
@@ -189,24 +179,12 @@ class activity_buffers {
     return {};
   }
 
-  /// Before CUPTI goes: from now on its clock is not read. Returns: what held before.
-  bool set_attached(bool on) noexcept {
-    system_lock const lock(asking_);
-    bool const before = attached_;
-    attached_ = on;
-    return before;
+  /// The subscription was given back: another client may give CUPTI callbacks of its own, and the
+  /// next window gives ours again. Source: cuptiActivityFlushPeriod.
+  void detach() noexcept {
+    if (attached_.exchange(false) && library_->api.flush_period != nullptr)
+      (void)library_->api.flush_period(0);
   }
-  /// CUPTI is gone from the process, in the call of this correlation id: the next window attaches
-  /// again.
-  void detach(std::uint32_t correlation) noexcept {
-    pool_.take_all_back();
-    store_.continue_ids(correlation);
-  }
-  /// The number of a call by CUPTI's correlation id. Threads: any.
-  std::uint32_t id_of(std::uint32_t correlation) const noexcept {
-    return store_.id_of(correlation);
-  }
-  bool continues_ids() const noexcept { return store_.continues_ids(); }
 
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
@@ -295,7 +273,7 @@ class activity_buffers {
     std::uint64_t now = 0;
     auto const get = library_ == nullptr ? nullptr : library_->api.get_timestamp;
     if (get == nullptr || get(&now) != cupti::result::success) return;
-    store_.graphs().launched(id_of(correlation), graph, static_cast<std::int64_t>(now));
+    store_.graphs().launched(correlation, graph, static_cast<std::int64_t>(now));
   }
 
   /// Why records are missing, if CUPTI did not hand them out.

@@ -127,18 +127,6 @@ class activity_store {
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
 
-  /// The number of a call in a session that CUPTI left and came back to: its ids begin anew then.
-  std::uint32_t id_of(std::uint32_t correlation) const noexcept {
-    return first_id_.load(memory_order_relaxed) + correlation;
-  }
-  /// CUPTI has left in this call, which may have been under way while others came and went.
-  /// Requires: all that it recorded has arrived.
-  void continue_ids(std::uint32_t correlation) noexcept {
-    first_id_.store(launches().newest_id(id_of(correlation)), memory_order_relaxed);
-  }
-  /// Whether CUPTI left in a session before: a call that began then bears a number of that time.
-  bool continues_ids() const noexcept { return first_id_.load(memory_order_relaxed) != 0; }
-
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
@@ -485,7 +473,7 @@ class activity_store {
     to.graph = from.graph_id;
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
-    to.correlation = id_of(from.correlation_id);
+    to.correlation = from.correlation_id;
     to.name = name(from.name);
     to.stream = from.stream_id;
     to.context = from.context_id;
@@ -524,7 +512,7 @@ class activity_store {
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
     to.bytes = from.size_bytes;
-    to.correlation = id_of(from.correlation_id);
+    to.correlation = from.correlation_id;
     to.stream = from.stream_id;
     to.context = from.context_id;
     to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
@@ -538,7 +526,7 @@ class activity_store {
     to.time = stamp(from.timestamp_ns);
     to.address = from.address;
     to.bytes = from.size_bytes;
-    to.correlation = id_of(from.correlation_id);
+    to.correlation = from.correlation_id;
     to.stream = from.stream_id;
     to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
     to.kind = kind_of(from.memory);
@@ -551,7 +539,7 @@ class activity_store {
     strata::synchronization_record to{};
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
-    to.correlation = id_of(from.correlation_id);
+    to.correlation = from.correlation_id;
     to.stream = from.stream_id;
     to.kind = kind_of(from.type);
     return to;
@@ -607,7 +595,6 @@ class activity_store {
   bool lacks_sums_ = false;  // for want of memory
   bool described_ = false;
   bool is_full_ = false;
-  atomic<std::uint32_t> first_id_{0};
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
   std::size_t batch_ = batch;

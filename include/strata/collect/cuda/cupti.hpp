@@ -525,7 +525,6 @@ struct table {
   result (*configure_unified_memory)(unified_memory_config* list, std::uint32_t count) = nullptr;
   result (*set_attribute)(attribute code, std::size_t* size, void* value) = nullptr;
   result (*get_graph_node_id)(graph_node_handle node, std::uint64_t* id) = nullptr;
-  result (*finalize)() = nullptr;
 };
 
 }  // namespace cupti

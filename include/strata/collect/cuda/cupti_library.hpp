@@ -315,8 +315,7 @@ struct cupti_library : cupti_file {
         {"cuptiActivityFlushPeriod", &api.flush_period},
         {"cuptiActivityConfigureUnifiedMemoryCounter", &api.configure_unified_memory},
         {"cuptiActivitySetAttribute", &api.set_attribute},
-        {"cuptiGetGraphNodeId", &api.get_graph_node_id},
-        {"cuptiFinalize", &api.finalize}};
+        {"cuptiGetGraphNodeId", &api.get_graph_node_id}};
     for (library_function const& each : optional) library.bind(each);
     return bind_all(library, needed, sizeof needed / sizeof *needed,
                     "use the libcupti of CUDA 12.0 or later");
@@ -443,7 +442,6 @@ class api_list {
       }
       nameless = 0;
       if (const api_kind kind = classify_api(name); kind != api_kind::none) list.add(id, kind);
-      if (std::string_view(name) == "cuDriverGetVersion") list.version_ = id;
       if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;
@@ -461,9 +459,6 @@ class api_list {
   /// The id of cuMemAllocManaged, 0 where it has none.
   [[nodiscard]] std::uint32_t managed_id() const noexcept { return managed_; }
 
-  /// The id of cuDriverGetVersion, 0 where it has none.
-  [[nodiscard]] std::uint32_t version_id() const noexcept { return version_; }
-
  private:
   void add(std::uint32_t id, api_kind kind) {
     kinds_.resize(std::size_t{id} + 1, api_kind::none);
@@ -473,7 +468,6 @@ class api_list {
 
   vec<api_call> calls_;
   vec<api_kind> kinds_;
-  std::uint32_t version_ = 0;
   std::uint32_t managed_ = 0;
 };
 

@@ -66,18 +66,6 @@ class launch_table {
     return true;
   }
 
-  /// The id of the newest call, or `least` where that is newer.
-  /// Cost: a look at each call of a page.
-  std::uint32_t newest_id(std::uint32_t least) const noexcept {
-    auto const index = static_cast<std::uint32_t>(newest_page_.load(memory_order_acquire));
-    page const* const at = page_of(index * page_launches);
-    launch_record call{};
-    for (std::uint32_t i = page_launches; at != nullptr && i-- != 0;)
-      if (read(at->slots[i], at->first + i, call))
-        return call.correlation - least < 0x80000000u ? call.correlation : least;
-    return least;
-  }
-
   /// Threads: as find. One more piece of work has come from this call. Returns: the number of its
   /// arrow, from 1; 0 where the call has gone to the stream without it. `sure`: a call that causes
   /// one piece of work goes with one arrow.
