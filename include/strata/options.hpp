@@ -98,8 +98,8 @@ struct options {
   /// Whether each window has a report of its own, while the program goes on.
   bool reports_windows() const noexcept { return !trigger.empty() || (every != 0 && keep != 0); }
 
-  /// Whether CUPTI comes with the first window. With `nvtx=in` it cannot: NVTX looks for its tool at the
-  /// program's first NVTX call.
+  /// Whether CUPTI comes with the first window. With `nvtx=in` it cannot: NVTX looks for its tool
+  /// at the program's first NVTX call.
   bool attaches_in_windows() const noexcept {
     return attach_in_window && trace && has_schedule() && !nvtx_in();
   }

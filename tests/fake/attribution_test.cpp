@@ -262,6 +262,40 @@ TEST_CASE("allocations and releases") {
   CHECK(row(p, "allocate").self.launches == 0);
 }
 
+TEST_CASE("virtual memory and pools are of the range and purpose that they are asked for in") {
+  traced s;
+  {
+    STRATA_MEMORY("kv cache");
+    STRATA_RANGE("grow");
+    (void)fake_memory_call("cuMemAddressReserve", '-', 0x100000, 0x100000);
+    (void)fake_memory_call("cuMemCreate", 'a', 0x100000, 4000);
+    (void)fake_memory_call("cuMemMap", '-', 0x100000, 4000);
+    (void)fake_memory_call("cuMemAllocFromPoolAsync", 'a', 0x2000, 200);
+  }
+  {
+    STRATA_RANGE("map");
+    (void)fake_memory_call("cuMemMap", 'a', 0x300000, 30);
+  }
+  {
+    STRATA_RANGE("shrink");
+    (void)fake_memory_call("cuMemUnmap", 'r', 0x300000, 30);
+    (void)fake_memory_call("cuMemRelease", 'r', 0x100000, 4000);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(row(p, "memory:kv cache/grow").self.allocations == 2);
+  CHECK(row(p, "memory:kv cache/grow").self.allocated_bytes == 4200);
+  CHECK(row(p, "memory:kv cache/grow").self.launches == 0);
+  CHECK(row(p, "map").self.allocated_bytes == 30);
+  CHECK(row(p, "shrink").self.released_bytes == 4030);
+  strata::memory_table const table = strata::make_memory_table(p, strata::call_tree(p));
+  REQUIRE(table.purposes.size() == 2);
+  CHECK(table.purposes[0].name == "kv cache");
+  CHECK(table.purposes[0].live == 200);
+  CHECK(table.purposes[0].at_peak == 4200);
+  CHECK(table.purposes[1].live == 0);
+}
+
 TEST_CASE("memory by purpose, whoever releases it") {
   traced s;
   {

@@ -127,6 +127,10 @@ FAKE_EXPORT std::uint32_t fake_malloc(std::uint64_t address, std::uint64_t bytes
                                       int async);
 FAKE_EXPORT std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, int kind,
                                     int async);
+/// One of the driver's other functions of memory, for example "cuMemCreate". Of what it does,
+/// 'a' allocates and 'r' releases, which leaves a record; '-' leaves none.
+FAKE_EXPORT std::uint32_t fake_memory_call(char const* driver_function, char does,
+                                           std::uint64_t address, std::uint64_t bytes);
 /// `type` is CUPTI's synchronisation type: 3 stream, 4 context.
 FAKE_EXPORT std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns);
 FAKE_EXPORT void fake_overhead(int kind, std::uint64_t duration_ns);
@@ -149,6 +153,8 @@ FAKE_EXPORT void fake_wait_ns_kernel();
 // ---- graphs ----
 FAKE_EXPORT std::uint32_t fake_begin_capture(std::uint32_t stream);
 FAKE_EXPORT std::uint32_t fake_begin_capture_in(std::uint32_t context, std::uint32_t stream);
+/// cuStreamBeginRecaptureToGraph; fake_end_capture ends it.
+FAKE_EXPORT std::uint32_t fake_begin_recapture(std::uint32_t stream, fake_graph_t graph);
 /// The attempt to end a capture from another thread than the one that began it: it goes on.
 FAKE_EXPORT void fake_end_capture_elsewhere(std::uint32_t stream);
 /// Launches on a capturing stream call back, become nodes and leave no record.

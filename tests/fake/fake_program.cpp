@@ -435,6 +435,15 @@ std::uint32_t fake_free(std::uint64_t address, std::uint64_t bytes, int kind, in
                            address, bytes, kind, async);
 }
 
+std::uint32_t fake_memory_call(char const* driver_function, char does, std::uint64_t address,
+                               std::uint64_t bytes) {
+  if (does == '-')
+    return fake::perform({driver_function, nullptr}, [](std::uint32_t) { return 0; });
+  auto const operation = does == 'a' ? fake::cupti::memory_operation::allocation
+                                     : fake::cupti::memory_operation::release;
+  return fake::memory_call({driver_function, nullptr}, operation, address, bytes, 3, 0);
+}
+
 std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_ns) {
   bool const context = type == 4;
   return fake::perform({context ? "cuCtxSynchronize" : "cuStreamSynchronize",
@@ -542,6 +551,17 @@ std::uint32_t fake_begin_capture_in(std::uint32_t context, std::uint32_t stream)
         fake_mark_capture(stream, 1);
         return 0;
       });
+}
+
+std::uint32_t fake_begin_recapture(std::uint32_t stream, fake_graph_t graph) {
+  const fake::stream_params params{fake::stream_handle(stream), 0};
+  return fake::perform({"cuStreamBeginRecaptureToGraph", nullptr, nullptr, &params},
+                       [&](std::uint32_t) {
+                         const fake::graph_call under_way;
+                         with_state([&](fake::state& s) { s.captures[stream] = graph; });
+                         fake_mark_capture(stream, 1);
+                         return 0;
+                       });
 }
 
 fake_graph_t fake_end_capture(std::uint32_t stream) {

@@ -232,13 +232,20 @@ TEST_CASE("functions are classified by name") {
   CHECK(classify_api("cuMemGetAllocationGranularity") == api_kind::none);
   CHECK(classify_api("cuMemSetAccess") == api_kind::none);
   CHECK(classify_api("cuStreamBeginCaptureToGraph") == api_kind::begin_capture);
+  CHECK(classify_api("cuStreamBeginRecaptureToGraph_ptsz") == api_kind::begin_capture);
   CHECK(classify_api("cuStreamEndCapture_ptsz") == api_kind::end_capture);
+  CHECK(classify_api("cuMemCreate") == api_kind::allocate);
+  CHECK(classify_api("cuMemMap") == api_kind::allocate);
+  CHECK(classify_api("cuMemMapArrayAsync_ptsz") == api_kind::none);
+  CHECK(classify_api("cuMemUnmap") == api_kind::release);
+  CHECK(classify_api("cuMemRelease") == api_kind::release);
+  CHECK(classify_api("cuMemAddressFree") == api_kind::none);
   CHECK(classify_api("") == api_kind::none);
   (void)start();
   fake_shift_callback_ids(40);
   const cupti::api_list list = cupti::api_list::read(lib().api);
-  CHECK(list.calls().size() == 27);
-  CHECK(list.kind_of(5 + 40 + 17 * 3) == api_kind::launch);
+  CHECK(list.calls().size() == 33);
+  CHECK(list.kind_of(5 + 40 + 23 * 3) == api_kind::launch);
   CHECK(list.kind_of(1U << 30) == api_kind::none);
 }
 

@@ -62,6 +62,23 @@ TEST_CASE("a graph captured before the first session belongs to who launches it"
   for (strata::kernel_record const& k : p.kernels) CHECK(k.captured_by == strata::no_node);
 }
 
+TEST_CASE("a graph that is captured once more is a capture until that ends") {
+  using strata::detail::capture_guard;
+  traced s;
+  fake_graph_t const graph = capture();
+  (void)fake_begin_recapture(stream, graph);
+  CHECK(capture_guard::capturing());
+  CHECK(capture_guard::capturing_here());
+  std::thread([] {
+    capture_guard::exclusive const alone(0);
+    CHECK_FALSE(static_cast<bool>(alone));
+  }).join();
+  (void)fake_end_capture(stream);
+  CHECK_FALSE(capture_guard::capturing());
+  CHECK(fake_capture_broken() == 0);
+  fake::nothing_lost(s.profile());
+}
+
 TEST_CASE(
     "a graph's kernels belong to the range that launched it and to those that captured them") {
   traced s;

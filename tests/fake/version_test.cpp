@@ -9,7 +9,7 @@ using fake::child_process;
 
 TEST_CASE("records of each version") {
   for (char const* const version : {"18", "20", "21", "22", "24", "26", "27", "28", "130001",
-                                    "130100", "130200", "130300", "130400"}) {
+                                    "130100", "130200", "130300", "130400", "130500"}) {
     CAPTURE(version);
     child_process const p({std::string("version=") + version, "start=trace,formats=none", "work=3",
                            "other-device-work", "other-device-work", "work=2", "stop"});

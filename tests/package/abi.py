@@ -2,13 +2,15 @@
 
 The headers are the installed toolkit's; without one, or with --full, they are fetched by pip, where there is a network."""
 import pathlib
+import re
 import sys
 import zipfile
 
 from common import FULL, HERE, INCLUDE, WARNINGS, Checks, compilers, left_out, run, skip
 
 TOOLKIT = pathlib.Path("/usr/local/cuda/include")
-RELEASES = ("12.1", "12.4", "12.8", "13.0")  # fetched with --full; the last one alone without a toolkit
+# Fetched with --full; the last one alone without a toolkit.
+RELEASES = ("12.1", "12.4", "12.8", "12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
 
 
 def fetch(release):
@@ -31,6 +33,19 @@ def fetch(release):
     return found if len(found) >= 2 else None
 
 
+def driver_calls(name, folders):
+    """A folder with driver_calls.hpp: CUPTI's driver functions whose names speak of captures, graphs or memory."""
+    header = next(f / "cupti_driver_cbid.h" for f in folders if (f / "cupti_driver_cbid.h").exists())
+    calls = re.findall(r"CUPTI_DRIVER_TRACE_CBID_(cu\w+)\s*=", header.read_text(encoding="utf-8"))
+    chosen = [call for call in calls if re.search("Capture|Graph|Alloc|Map|Free|Pool|^cuMem", call)]
+    if len(chosen) < 200:
+        sys.exit(f"{header}: only {len(chosen)} driver functions were found in it")
+    folder = pathlib.Path(f"calls-{name}".replace(" ", "-")).absolute()
+    folder.mkdir(exist_ok=True)
+    (folder / "driver_calls.hpp").write_text("".join(f"CALL({call})\n" for call in chosen), encoding="utf-8")
+    return folder
+
+
 def main():
     sources = sorted(HERE.glob("abi_*.cpp"))
     sets = {}
@@ -46,6 +61,7 @@ def main():
         skip("no CUPTI headers: no toolkit here, and none could be fetched")
     checks = Checks()
     for name, folders in sets.items():
+        folders = [*folders, driver_calls(name, folders)]
         for compiler in compilers():
             checks.all_succeed([(f"{source.name}, {compiler}, {name}",
                                  [compiler, "-std=c++17", *WARNINGS, f"-I{INCLUDE}"] +

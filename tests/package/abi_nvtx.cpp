@@ -6,8 +6,10 @@
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <cuda.h>
 #include <cupti.h>
-#include <generated_nvtx_meta.h>
 #include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtSync.h>
+
+#include <generated_nvtx_meta.h>  // includes no NVTX by itself
 
 #include <cstddef>
 

@@ -395,19 +395,24 @@ constexpr api_kind classify_api(std::string_view name) noexcept {
       {"cuMemset", api_kind::set},
       {"cuMemAlloc", api_kind::allocate},  // ...Host, ...Pitch, ...Managed, ...Async, ...FromPool
       {"cuMemHostAlloc", api_kind::allocate},
-      {"cuMemFree", api_kind::release},  // ...Host, ...Async
+      {"cuMemCreate", api_kind::allocate},  // of virtual memory
+      {"cuMemFree", api_kind::release},     // ...Host, ...Async
+      {"cuMemRelease", api_kind::release},
+      {"cuMemUnmap", api_kind::release},
       {"cuCtxSynchronize", api_kind::wait},
       {"cuStreamSynchronize", api_kind::wait},
       {"cuEventSynchronize", api_kind::wait},
-      {"cuStreamBeginCapture", api_kind::begin_capture},
-      {"cuStreamEndCapture", api_kind::end_capture},
-      {"cuGraphInstantiate", api_kind::graph_change},  // ...WithFlags, ...WithParams
+      {"cuStreamBeginCapture", api_kind::begin_capture},           // ...ToGraph, ...ToCig
+      {"cuStreamBeginRecaptureToGraph", api_kind::begin_capture},  // 13.5
+      {"cuStreamEndCapture", api_kind::end_capture},               // also of a recapture
+      {"cuGraphInstantiate", api_kind::graph_change},              // ...WithFlags, ...WithParams
       {"cuGraphExecDestroy", api_kind::graph_change},
       {"cuGraphExecUpdate", api_kind::graph_change},
       {"cuGraphDestroy", api_kind::graph_change},
       {"cuGraphUpload", api_kind::graph_change},
   };
-  if (name == "cuLaunch") return api_kind::launch;  // cuLaunchHostFunc launches nothing
+  if (name == "cuLaunch") return api_kind::launch;    // cuLaunchHostFunc launches nothing
+  if (name == "cuMemMap") return api_kind::allocate;  // cuMemMapArrayAsync maps tiles of textures
   for (rule const& each : rules) {
     if (name.substr(0, each.prefix.size()) == each.prefix) return each.kind;
   }
