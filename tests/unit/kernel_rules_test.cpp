@@ -439,6 +439,49 @@ TEST_CASE("extra-traffic: without the units, the time of the bytes at the roof")
   CHECK(cost_of(p.made, "extra-traffic") == exactly(0.4 * 4.8e9 / attribute_rate * 1e9));
 }
 
+// --- declared-work ---
+
+namespace {
+
+/// Multiply-adds at this part of FP32's peak, that many times what the range declares.
+program recomputing(double part, double times) {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.01);
+  p.use(p.attention, "fma", part);
+  p.set(p.attention, fused_adds, part * 33.5e9);
+  for (range_record& range : p.made.ranges)
+    if (range.node == p.attention) p.describe(range).flops = part * 67e9 / times;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("declared-work: the part of the pipe's time that is not declared") {
+  CHECK(cost_of(recomputing(0.8, 2.0).made, "declared-work") == exactly(0.5 * kernel_ns));
+  CHECK(cost_of(recomputing(0.4, 2.0).made, "declared-work") == exactly(0.25 * kernel_ns));
+  answer const a(recomputing(0.8, 4.0).made);
+  a.first_is("declared-work", "attention");
+  CHECK(a.findings()[0].title == "Measured 4.00 times the declared operations");
+  CHECK(a.findings()[0].shortens_step(a.steps().typical_ns()));
+}
+
+TEST_CASE("declared-work: from 1.25 times on; less than 0.8 times is a doubt that costs nothing") {
+  CHECK(cost_of(recomputing(0.8, 1.251).made, "declared-work") ==
+        exactly((1.0 - 1.0 / 1.251) * kernel_ns));
+  answer const enough(recomputing(0.8, 1.249).made);
+  CHECK(enough.find("declared-work") == nullptr);
+  answer const also_enough(recomputing(0.8, 0.801).made);
+  CHECK(also_enough.find("declared-work") == nullptr);
+  answer const fewer(recomputing(0.8, 0.799).made);
+  finding const* const doubt = fewer.find("declared-work");
+  REQUIRE(doubt != nullptr);
+  CHECK(doubt->cost_ns_per_step == 0.0);
+  CHECK_FALSE(doubt->shortens_step(fewer.steps().typical_ns()));
+  CHECK_FALSE(doubt->leaves_step(fewer.steps().typical_ns()));
+  for (nlohmann::json const& cause : nlohmann::json::parse(text_of(fewer, true))["findings"])
+    if (cause["rule"] == "declared-work") CHECK(cause["shortens_step"] == false);
+}
+
 // --- waits: tail-wave, low-occupancy, latency-bound ---
 
 TEST_CASE("tail-wave: the SMs that the last wave leaves idle") {

@@ -113,7 +113,7 @@ class kernel_rules : protected step_bound {
   /// unit's own use tells, and which is shorter by the sectors that no longer come. 0 where that is
   /// not so or not known.
   double queued_part(std::size_t row) const noexcept {
-    // Cycles of a load from device memory: 466 (A100), 479 (H100), 542 (RTX 4090).
+    // Cycles of a load from device memory: 466 (A100), 479 (Hopper), 542 (RTX 4090).
     // Source: Luo et al. 2024, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture".
     constexpr double load_latency = 550.0;
     constexpr double far_longer = 2.0;
@@ -123,12 +123,12 @@ class kernel_rules : protected step_bound {
     constexpr double schedulers = 4.0;  // of an SM, from compute capability 7.0 on
     gpu_unit const nearest = load(row).units.longest();
     if (nearest != gpu_unit::l1 && nearest != gpu_unit::l2 && nearest != gpu_unit::hbm) return 0.0;
-    double const cycles = own(row, "sm_active_cycles");
-    double const warps = own(row, "achieved_occupancy") / 100.0 * sm_.warps;
+    double const cycles = own_or_0(row, "sm_active_cycles");
+    double const warps = own_or_0(row, "achieved_occupancy") / 100.0 * sm_.warps;
     double const issued = load(row).use(gpu_unit::issue) * schedulers;
     double const waiting = cycles * (warps - issued * result_latency);
-    double const latency = load_latency * own(row, "lsu_instructions");
-    if (!(latency > 0.0) || !(waiting >= far_longer * latency)) return 0.0;
+    double const latency = load_latency * own_or_0(row, "lsu_instructions");
+    if (latency <= 0.0 || waiting < far_longer * latency) return 0.0;
     return 1.0 - latency / waiting;
   }
 
