@@ -80,6 +80,19 @@ inline bool cure_of(finding_range const& of, vec<range_row> const& rows, steps_s
   return true;
 }
 
+/// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
+/// allocations go, the latency of the launch behind them is hidden too, which the cost leaves to
+/// the launch; only the timeline tells how much of it, and no more than what the device idles.
+inline double most_gain(finding const& cause, steps_summary const& steps) noexcept {
+  double const cost = cause.cost_ns_per_step;
+  for (finding_range const& range : cause.ranges)
+    if (range.part != finding_part::host_work && range.part != finding_part::allocations)
+      return cost;
+  double idle = 0.0;
+  for (idle_time const& time : steps.idle) idle += time.ns;
+  return larger(cost, idle);
+}
+
 }  // namespace detail
 
 /// The mean step with each of the changes, in their order: the host's calls and the device's work
@@ -97,8 +110,9 @@ inline vec<double> predict(profile const& source, call_tree const& folded,
 }
 
 /// Fills `predicted_step_ns` of the findings: the step without this cause alone, in all its ranges
-/// together. It is no shorter than the cost of the finding says. Orders them by what the step
-/// gains, and by their cost where that is the same.
+/// together. It is no shorter than the cost of the finding says; where the host's own time goes,
+/// the cost becomes what the step gains, if that is more. Orders them by what the step gains, and
+/// by their cost where that is the same.
 inline void predict_steps(vec<finding>& findings, profile const& source, call_tree const& folded,
                           steps_summary const& steps) {
   if (findings.empty()) return;
@@ -112,9 +126,10 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     }
     if (changes.empty()) continue;
     double const then = replay.step_ns(changes);
-    if (then >= 0.0)
-      cause.predicted_step_ns =
-          detail::smaller(now, detail::larger(then, now - cause.cost_ns_per_step));
+    if (!(then >= 0.0)) continue;
+    double const least = now - detail::most_gain(cause, steps);
+    cause.predicted_step_ns = detail::smaller(now, detail::larger(then, least));
+    cause.cost_ns_per_step = detail::larger(cause.cost_ns_per_step, now - cause.predicted_step_ns);
   }
   findings.sort([now](finding const& a, finding const& b) {
     double const gain_of_a = a.gain_ns(now);

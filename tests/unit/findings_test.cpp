@@ -542,6 +542,25 @@ TEST_CASE("rules without their counters say which would decide") {
   CHECK(answer(profile()).findings().empty());
 }
 
+TEST_CASE("counted roofs of tensor cores are half on GeForce boards, and not halved twice") {
+  program p = one_kernel();
+  profile_device& device = p.made.environment.devices[0];
+  device.compute_capability_major = 8;
+  device.compute_capability_minor = 9;
+  p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.2 * 989e9);
+  auto const rate = [&p](char const* roof) { return answer(p.made).input.roofline.rate_of(roof); };
+  device.name = "NVIDIA L40S";
+  CHECK(rate("BF16 tensor") == doctest::Approx(989e12));
+  device.name = "NVIDIA GeForce RTX 4090";
+  CHECK(rate("BF16 tensor") == doctest::Approx(494.5e12));
+  CHECK(rate("TF32 tensor") == doctest::Approx(247.25e12));
+  CHECK(rate("FP32") == doctest::Approx(67e12));
+  // The attributes allow 133.8 TFLOP/s.
+  char const* const peak = "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_off.sum.peak_sustained";
+  p.set(p.attention, peak, 120000);
+  CHECK(rate("BF16 tensor") == doctest::Approx(120e12));
+}
+
 TEST_CASE("TF32 has half the roof of BF16, and the roofs say where they are from") {
   program p = one_kernel();
   p.set(p.attention, "sm__ops_path_tensor_src_tf32_dst_fp32.sum", 0.4 * 989e9);

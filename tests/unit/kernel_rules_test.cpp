@@ -120,6 +120,72 @@ TEST_CASE("uncoalesced: HBM moves no less than what the threads use") {
   CHECK(cost_of(p.made, "uncoalesced") == exactly(0.4 * 0.5 * kernel_ns));
 }
 
+namespace {
+
+constexpr char const* lsu_instructions = "sm__inst_executed_pipe_lsu.sum";
+constexpr char const* lsu_peak = "sm__inst_executed_pipe_lsu.sum.peak_sustained";
+
+/// Loads of which an eighth is used take 40 % of device memory, 32 warps an SM are in flight, and
+/// a slot of twenty issues: 30 warps wait in each of the 132e6 cycles.
+program queueing(double loads) {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.4);
+  p.use(p.attention, "issue", 0.05);
+  p.set(p.attention, global_loads, 0.4 * 4.8e9 / 8);
+  p.set(p.attention, lsu_instructions, loads);
+  p.set(p.attention, lsu_peak, 66);
+  return p;
+}
+/// Of these, what is more than a load of an idle memory takes.
+constexpr double queued(double loads) { return 1.0 - 550.0 * loads / (30.0 * 132e6); }
+
+}  // namespace
+
+TEST_CASE("uncoalesced: accesses that wait behind each other take all of the time") {
+  double const by_use = 0.875 * 0.5;  // HBM's 40 % take half of the time
+  CHECK(cost_of(queueing(0.0).made, "uncoalesced") == exactly(by_use * kernel_ns));
+  // Seven of eight sectors go; what a load takes at least stays.
+  CHECK(cost_of(queueing(4e5).made, "uncoalesced") == exactly(0.875 * kernel_ns));
+  CHECK(cost_of(queueing(1e6).made, "uncoalesced") == exactly(queued(1e6) * kernel_ns));
+  // From twice the latency of a load on.
+  CHECK(cost_of(queueing(3.599e6).made, "uncoalesced") == exactly(queued(3.599e6) * kernel_ns));
+  CHECK(cost_of(queueing(3.601e6).made, "uncoalesced") == exactly(by_use * kernel_ns));
+  // The limits stay.
+  program p = queueing(4e5);
+  p.use(p.attention, "adu", 0.3);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(above(0.3)));
+}
+
+TEST_CASE("uncoalesced: a queue is blamed only where memory is used most, and for its own part") {
+  double const by_use = 0.875 * 0.5;
+  program p = queueing(4e5);
+  p.use(p.attention, "fma", 0.399);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(above(0.399)));
+  p.use(p.attention, "fma", 0.401);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(by_use * kernel_ns));
+  p = queueing(4e5);
+  p.set(p.attention, "lts__t_bytes.sum", 4.0 * 0.4 * 4.8e9);  // three quarters come by TMA
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(by_use * kernel_ns));
+  // Half of the warps wait for results of other instructions.
+  p = queueing(2.5e6);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(queued(2.5e6) * kernel_ns));
+  p.use(p.attention, "issue", 0.39);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(by_use * kernel_ns));
+}
+
+TEST_CASE("uncoalesced: a warp moves a sector for each load at least") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.02);
+  p.use(p.attention, "issue", 0.0);
+  double const moved = 0.02 * 4.8e9;
+  p.set(p.attention, global_loads, moved / 8);
+  p.set(p.attention, lsu_peak, 1000);
+  p.set(p.attention, lsu_instructions, moved / 32 / 2);
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.5 * kernel_ns));
+  p.set(p.attention, lsu_instructions, moved / 32);  // a chain of loads by one thread of each warp
+  CHECK(cost_of(p.made, "uncoalesced") == exactly(0.875 * 0.02 / 0.8 * kernel_ns));
+}
+
 // --- register-spills ---
 
 namespace {
@@ -371,6 +437,49 @@ TEST_CASE("extra-traffic: without the units, the time of the bytes at the roof")
   p.count_only("hbm");
   double const attribute_rate = 2.0 * 3'201'000e3 * 6016 / 8;
   CHECK(cost_of(p.made, "extra-traffic") == exactly(0.4 * 4.8e9 / attribute_rate * 1e9));
+}
+
+// --- declared-work ---
+
+namespace {
+
+/// Multiply-adds at this part of FP32's peak, that many times what the range declares.
+program recomputing(double part, double times) {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.01);
+  p.use(p.attention, "fma", part);
+  p.set(p.attention, fused_adds, part * 33.5e9);
+  for (range_record& range : p.made.ranges)
+    if (range.node == p.attention) p.describe(range).flops = part * 67e9 / times;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("declared-work: the part of the pipe's time that is not declared") {
+  CHECK(cost_of(recomputing(0.8, 2.0).made, "declared-work") == exactly(0.5 * kernel_ns));
+  CHECK(cost_of(recomputing(0.4, 2.0).made, "declared-work") == exactly(0.25 * kernel_ns));
+  answer const a(recomputing(0.8, 4.0).made);
+  a.first_is("declared-work", "attention");
+  CHECK(a.findings()[0].title == "Measured 4.00 times the declared operations");
+  CHECK(a.findings()[0].shortens_step(a.steps().typical_ns()));
+}
+
+TEST_CASE("declared-work: from 1.25 times on; less than 0.8 times is a doubt that costs nothing") {
+  CHECK(cost_of(recomputing(0.8, 1.251).made, "declared-work") ==
+        exactly((1.0 - 1.0 / 1.251) * kernel_ns));
+  answer const enough(recomputing(0.8, 1.249).made);
+  CHECK(enough.find("declared-work") == nullptr);
+  answer const also_enough(recomputing(0.8, 0.801).made);
+  CHECK(also_enough.find("declared-work") == nullptr);
+  answer const fewer(recomputing(0.8, 0.799).made);
+  finding const* const doubt = fewer.find("declared-work");
+  REQUIRE(doubt != nullptr);
+  CHECK(doubt->cost_ns_per_step == 0.0);
+  CHECK_FALSE(doubt->shortens_step(fewer.steps().typical_ns()));
+  CHECK_FALSE(doubt->leaves_step(fewer.steps().typical_ns()));
+  for (nlohmann::json const& cause : nlohmann::json::parse(text_of(fewer, true))["findings"])
+    if (cause["rule"] == "declared-work") CHECK(cause["shortens_step"] == false);
 }
 
 // --- waits: tail-wave, low-occupancy, latency-bound ---

@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/profile.hpp>
+#include <strata/profile/tensor_formats.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -59,10 +60,13 @@ struct tensor_format {
   double speed;
 };
 inline constexpr tensor_format tensor_formats[] = {
-    {"tensor_bf16", "BF16 tensor", 1.0},     {"tensor_fp16", "FP16 tensor", 1.0},
-    {"tensor_tf32", "TF32 tensor", 0.5},     {"tensor_fp8", "FP8 tensor", 2.0},
-    {"tensor_fp4", "FP4 tensor", 4.0},       {"tensor_int8", "INT8 tensor", 2.0},
-    {"tensor_fp64", "FP64 tensor", 1.0 / 16}};
+    {"tensor_bf16", "BF16 tensor", tensor_format_speed_of("bf16")},
+    {"tensor_fp16", "FP16 tensor", tensor_format_speed_of("fp16")},
+    {"tensor_tf32", "TF32 tensor", tensor_format_speed_of("tf32")},
+    {"tensor_fp8", "FP8 tensor", tensor_format_speed_of("fp8")},
+    {"tensor_fp4", "FP4 tensor", tensor_format_speed_of("fp4")},
+    {"tensor_int8", "INT8 tensor", tensor_format_speed_of("int8")},
+    {"tensor_fp64", "FP64 tensor", tensor_format_speed_of("fp64")}};
 
 /// The name of the roof that a measurement is of: "HBM read" is of "HBM".
 inline std::string_view roof_of(std::string_view ceiling) noexcept {
@@ -105,6 +109,12 @@ inline architecture_rates const* rates_of(profile_device const& device) noexcept
   return nullptr;
 }
 
+/// The part of a rate that a board has.
+inline double part_of_board(profile_device const& device, named_rate const& rate) noexcept {
+  bool const is_geforce = device.name.find("GeForce") != std::string::npos;
+  return rate.is_half_on_geforce && is_geforce ? 0.5 : 1.0;
+}
+
 /// The most that the attributes of one device allow, at its highest clock; 0 where they do not
 /// tell.
 inline double device_peak(profile_device const& device, std::string_view roof) noexcept {
@@ -112,13 +122,23 @@ inline double device_peak(profile_device const& device, std::string_view roof) n
   if (roof == "HBM") return 2e3 * device.memory_clock_khz * device.memory_bus_bits / 8.0;
   architecture_rates const* const sm = rates_of(device);
   if (sm == nullptr) return 0.0;
-  bool const is_geforce = device.name.find("GeForce") != std::string::npos;
   for (named_rate const& known : named_rates) {
     if (known.roof != roof) continue;
-    double const cycle = sm->*known.rate * (known.is_half_on_geforce && is_geforce ? 0.5 : 1.0);
+    double const cycle = sm->*known.rate * part_of_board(device, known);
     return cycle * 1e3 * device.clock_khz * device.multiprocessors;
   }
   return 0.0;
+}
+
+/// A counted peak as the board has it: the profiler knows the chip. What is no more than the
+/// attributes of the board allow is left as it is.
+inline double counted_peak(profile_device const& device, std::string_view roof,
+                           double counted) noexcept {
+  double const most = device_peak(device, roof);
+  for (named_rate const& known : named_rates)
+    if (known.roof == roof && most > 0.0 && counted > most)
+      return counted * part_of_board(device, known);
+  return counted;
 }
 
 /// What was measured of a roof, the best of reading, writing and copying; 0 where nothing was.

@@ -75,6 +75,11 @@ struct finding {
     double const gain = step_ns - predicted_step_ns;
     return detail::is_finite(gain) ? detail::larger(0.0, gain) : cost_ns_per_step;
   }
+  /// Whether a step of `step_ns` gets shorter without this cause alone. A doubt about the numbers
+  /// costs nothing, so it neither shortens nor leaves a step.
+  bool shortens_step(double step_ns) const noexcept {
+    return cost_ns_per_step > 0.0 && !leaves_step(step_ns);
+  }
   /// Whether a step of `step_ns` would be no shorter without this cause alone: it waits for
   /// something else meanwhile.
   bool leaves_step(double step_ns) const noexcept {

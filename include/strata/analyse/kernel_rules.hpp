@@ -107,9 +107,34 @@ class kernel_rules : protected step_bound {
     return known(value) ? value : 0.0;
   }
 
+  /// The part of the kernels' time in which accesses to memory wait behind each other. With the
+  /// warps in flight given, the time of a kernel is the accesses times what one takes (Little's
+  /// law). Where one takes far longer than a load of an idle memory, it stands in a queue, which no
+  /// unit's own use tells, and which is shorter by the sectors that no longer come. 0 where that is
+  /// not so or not known.
+  double queued_part(std::size_t row) const noexcept {
+    // Cycles of a load from device memory: 466 (A100), 479 (Hopper), 542 (RTX 4090).
+    // Source: Luo et al. 2024, "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture".
+    constexpr double load_latency = 550.0;
+    constexpr double far_longer = 2.0;
+    // Cycles that a warp waits for the result of another instruction: 4 to 6 of arithmetic, twice
+    // that where the warps share a pipe.
+    constexpr double result_latency = 10.0;
+    constexpr double schedulers = 4.0;  // of an SM, from compute capability 7.0 on
+    gpu_unit const nearest = load(row).units.longest();
+    if (nearest != gpu_unit::l1 && nearest != gpu_unit::l2 && nearest != gpu_unit::hbm) return 0.0;
+    double const cycles = own_or_0(row, "sm_active_cycles");
+    double const warps = own_or_0(row, "achieved_occupancy") / 100.0 * sm_.warps;
+    double const issued = load(row).use(gpu_unit::issue) * schedulers;
+    double const waiting = cycles * (warps - issued * result_latency);
+    double const latency = load_latency * own_or_0(row, "lsu_instructions");
+    if (latency <= 0.0 || waiting < far_longer * latency) return 0.0;
+    return 1.0 - latency / waiting;
+  }
+
   bool uncoalesced(finding_rule const& by) {
     constexpr double enough = 0.4;  // of the bytes of a sector: PyTorch's layer norm uses 0.45
-    return each_counted("global_load_bytes", [&](std::size_t row, double) {
+    return each_counted("global_load_bytes", [&](std::size_t row, double ns) {
       double const sectors =
           own_or_0(row, "l1_global_load_sectors") + own_or_0(row, "l1_global_store_sectors");
       double const asked = own(row, "global_load_bytes") + own(row, "global_store_bytes");
@@ -127,6 +152,10 @@ class kernel_rules : protected step_bound {
       double const hbm_bytes = own(row, "hbm_bytes");
       double const of_hbm = part_of(moved, hbm_bytes);
       cure.leaves(gpu_unit::hbm, larger(part_of(asked, hbm_bytes), 1.0 - of_hbm * (1.0 - used)));
+      // A warp of which one thread loads moves a sector all the same.
+      double const least_moved = larger(asked, 32.0 * own_or_0(row, "lsu_instructions"));
+      double const of_queue = of_l2 * (1.0 - part_of(least_moved, moved));
+      cure.ends_waits(ns * smaller(queued_part(row), of_queue));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made =

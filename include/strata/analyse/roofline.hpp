@@ -157,6 +157,7 @@ class roofline_builder {
     double measured = 0.0;
     if (device_ != nullptr) {
       attribute = device_peak(*device_, name);
+      counted = counted_peak(*device_, name, counted);
       measured = measured_peak(*device_, name);
     }
     roof made{name, memory};

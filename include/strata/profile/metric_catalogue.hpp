@@ -476,7 +476,8 @@ inline constexpr metric_preset metric_catalogue::presets[] = {
      "l1_global_store_sectors l1_local_load_sectors l1_local_store_sectors "
      "global_load_bytes global_store_bytes shared_wavefronts shared_bank_conflicts "
      "shared_load_bytes shared_store_bytes sm_active_cycles tensor_active_cycles "
-     "achieved_occupancy xu_instructions ffma flop_fp32 flop_fp64 flop_fp16 flop tensor_bf16 "
+     "achieved_occupancy lsu_instructions xu_instructions ffma flop_fp32 flop_fp64 flop_fp16 flop "
+     "tensor_bf16 "
      "tensor_fp16 "
      "tensor_tf32 tensor_fp8 tensor_fp4 tensor_int8 tensor_fp64 tensor_flop fp32_peak_per_second "
      "fp64_peak_per_second fp16_peak_per_second tensor_peak_per_second"},

@@ -31,6 +31,12 @@ inline constexpr tensor_format_speed tensor_format_speeds[] = {
     {"fp16", 1.0}, {"bf16", 1.0}, {"tf32", 0.5},        {"fp8", 2.0},
     {"fp4", 4.0},  {"int8", 2.0}, {"fp64", 1.0 / 16.0}, {"int1", 8.0}};
 
+constexpr double tensor_format_speed_of(std::string_view name) noexcept {
+  for (tensor_format_speed const& known : tensor_format_speeds)
+    if (known.name == name) return known.speed;
+  return 1.0;
+}
+
 /// The speed of the format that a counter is of.
 inline double tensor_speed_of(std::string_view counter) noexcept {
   std::string_view const format = counter.substr(tensor_format_prefix.size());

@@ -112,7 +112,7 @@ class answer_json {
     json_.number("cost_of_step", step_ns > 0.0 ? of.cost_ns_per_step / step_ns : 0.0);
     json_.number("predicted_step_ns", of.predicted_step_ns);
     json_.number("gain_ns_per_step", of.gain_ns(step_ns));
-    json_.boolean("shortens_step", !of.leaves_step(step_ns));
+    json_.boolean("shortens_step", of.shortens_step(step_ns));
     json_.array("ranges");
     for (finding_range const& each : of.ranges) {
       json_.object();

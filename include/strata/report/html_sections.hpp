@@ -160,7 +160,7 @@ function oneFinding(f) {
     el("p", { class: "evidence" }, f.evidence.length ? [evidence(f), ". "] : null, f.needs ? "counters=" + f.needs.replace(/^counters=/, "") + " tells more. " : null, "Rule ", el("code", {}, f.rule), "."));
 }
 function findings() {
-  const helps = f => f.shortens_step, undecided = answer.undecided, most = 5;
+  const helps = f => f.shortens_step || !(f.cost_ns_per_step > 0), undecided = answer.undecided, most = 5;
   const list = answer.findings.filter(helps), others = answer.findings.filter(f => !helps(f));
   if (!answer.findings.length && !answer.bound && !undecided.length) return;
   const about = list.length ? "One cause each, over all its ranges, by what the " + unit + " gains without it. Gains are upper bounds." : data.traced ? "No rule found anything wrong." : "No rule found anything wrong in the host times; most rules look at the GPU's.";
