@@ -199,9 +199,9 @@ for field, key in (("skip", "skip"), ("warmup", "warmup"), ("repeat", "repeat"),
 variables = set()
 for path in include.rglob("*.h*"):
     text = path.read_text(encoding="utf-8")
-    variables |= set(re.findall(r'(?:getenv|trusted_env)\("(\w+)"\)', text))
+    variables |= set(re.findall(r'(?:getenv|variable)\("(\w+)"\)', text))
     variables |= set(re.findall(r'block_variable = "(\w+)"', text))
-    for group in re.findall(r"for \(char const\* variable :\s*\{([^}]*)\}", text):
+    for group in re.findall(r"for \(char const\* (?:variable|name) :\s*\{([^}]*)\}", text):
         variables |= set(re.findall(r'"(\w+)"', group))
 same(NAME, "variable", variables - {"STRATA"}, first_column(section(NAME, "Other variables")))
 for preset in re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("presets[] = {")[-1].split("};")[0], re.M):

@@ -1,3 +1,4 @@
+#include <strata/base/environment.hpp>
 #include <strata/session/report_files.hpp>
 
 #include <doctest/doctest.h>
@@ -293,6 +294,20 @@ TEST_CASE("directories of other users" * doctest::skip(geteuid() != 0)) {
   CHECK(made.gone());
   CHECK_FALSE(made.write("a.txt", [](text_writer& out) { out.write("x"); }).ok());
   CHECK(fs::is_empty(here / "sticky/run"));
+}
+#endif
+
+#if defined(__linux__)
+TEST_CASE("a variable that is set leaves what another thread may be reading") {
+  setenv("STRATA_TEST_VARIABLE", "before", 1);
+  char** const list = environ;
+  char const* const value = getenv("STRATA_TEST_VARIABLE");
+  REQUIRE(strata::detail::set_variable("STRATA_TEST_VARIABLE", "after"));
+  CHECK(environ != list);
+  CHECK(std::string(value) == "before");
+  CHECK(std::string(getenv("STRATA_TEST_VARIABLE")) == "after");
+  unsetenv("STRATA_TEST_VARIABLE");
+  CHECK(getenv("STRATA_TEST_VARIABLE") == nullptr);
 }
 #endif
 
