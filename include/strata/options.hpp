@@ -59,8 +59,8 @@ struct options {
       nvtx_mode::automatic;  ///< ranges to NVTX tools as well; `in`: the program's NVTX calls too
   bool verbose = false;
   bool strict = false;             ///< exit code 3 when something could not be measured
-  std::uint32_t log_mb = 256;      ///< memory limit of ranges and launches
-  std::uint32_t buffers_mb = 512;  ///< memory limit of device activity
+  std::uint32_t log_mb = 256;      ///< memory limit of ranges, launches and names
+  std::uint32_t buffers_mb = 512;  ///< memory limit of device activity and its sums
   /// Hardware counters: presets (hbm, l1, memory, ...), keys and CUPTI names joined by `+`; counted
   /// in the steps after the timed ones.
   std::string counters;

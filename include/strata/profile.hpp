@@ -194,7 +194,7 @@ inline constexpr loss_kind loss_kinds[] = {
     STRATA_DETAIL_LOSS(
         graph_nodes_refused, "nodes of CUDA graphs one too many",
         "Their kernels are not shown where they were captured. Destroy graphs that are not "
-        "needed."),
+        "needed, or give them room with {buffers}."),
     STRATA_DETAIL_LOSS(buffers_refused, "buffers refused to CUPTI at the memory limit",
                        "Raise it with {buffers}."),
     STRATA_DETAIL_LOSS(

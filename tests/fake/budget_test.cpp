@@ -25,6 +25,8 @@ constexpr bool whole = false;
 constexpr char const* smallest = "trace,formats=none,log=16,buffers=16";
 constexpr std::uint64_t caps_kb = (16 + 16) << 10;
 constexpr std::uint64_t beyond_kb = 64 << 10;
+/// By how much the records that wait in the stand-in, 20,000 at most, differ between two runs.
+constexpr std::uint64_t undelivered_kb = 4 << 10;
 
 using numbers = std::map<std::string, std::uint64_t>;
 
@@ -65,8 +67,8 @@ void check_memory(growth const& made) {
   CAPTURE(made.grown_kb);
   CAPTURE(made.printed_kb);
   CHECK(made.peak_kb < caps_kb + beyond_kb);
-  CHECK(made.printed_kb * 10 > made.grown_kb * 9);
-  CHECK(made.printed_kb * 10 < made.grown_kb * 11);
+  CHECK(made.printed_kb + undelivered_kb > made.grown_kb * 9 / 10);
+  CHECK(made.printed_kb < made.grown_kb * 11 / 10 + undelivered_kb);
 }
 
 }  // namespace

@@ -118,9 +118,8 @@ void listen_and_forget() {
       [](void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t) noexcept {
         std::free(buffer);
       });
-  for (cupti::activity_kind const kind :
-       {cupti::activity_kind::concurrent_kernel, cupti::activity_kind::copy,
-        cupti::activity_kind::memory})
+  for (cupti::activity_kind const kind : {cupti::activity_kind::concurrent_kernel,
+                                          cupti::activity_kind::copy, cupti::activity_kind::memory})
     (void)api.activity_enable(kind);
 }
 

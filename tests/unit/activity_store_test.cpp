@@ -295,10 +295,11 @@ TEST_CASE("beyond the limits the sums go on: a million kernels in a log of one m
 
 TEST_CASE("the calls of a session are moved out of their pages") {
   traced_run run;
+  std::int64_t const nodes = run.host.state().budget.used();
   constexpr std::uint32_t count = 20'000;
   for (std::uint32_t i = 0; i < count; ++i) run.launch(run.a);
   std::int64_t const full = run.host.state().budget.used();
-  CHECK(full > std::int64_t{32} * count);
+  CHECK(full > nodes + std::int64_t{32} * count);
   profile before, after;
   run.host.copy_to(before);
   CHECK(run.host.state().budget.used() == full);  // a report while the program runs
@@ -306,8 +307,9 @@ TEST_CASE("the calls of a session are moved out of their pages") {
   CHECK(before.launches.size() == count);
   CHECK(after.launches.size() == count);
   CHECK(after.launches.back().correlation == count);
-  CHECK(after.cost.log_bytes == static_cast<std::uint64_t>(full));
-  CHECK(run.host.state().budget.used() == 0);
+  CHECK(after.cost.log_bytes >= static_cast<std::uint64_t>(full));  // and names
+  CHECK(after.cost.log_bytes == before.cost.log_bytes);
+  CHECK(run.host.state().budget.used() == nodes);
   run.launch(run.a);  // of a thread that comes late
 }
 

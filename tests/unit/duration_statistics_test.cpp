@@ -166,3 +166,55 @@ TEST_CASE("durations in another unit") {
   none.scale(2.0);
   CHECK(none.count() == 0);
 }
+
+TEST_CASE("a coarse histogram takes little memory: all but the quantiles stays exact") {
+  duration_statistics fine;
+  for (std::int64_t ns = 1'000; ns < 1'000'000; ns += 997) fine.add(ns);
+  duration_statistics coarse = fine;
+  std::size_t bytes = coarse.bytes();
+  CHECK_FALSE(coarse.is_coarse());
+  for (double const error : {0.07, 0.5, 1e9}) {
+    REQUIRE(coarse.coarsen());
+    CHECK(coarse.is_coarse());
+    CHECK(coarse.bytes() * 4 < bytes * 3);
+    bytes = coarse.bytes();
+    CHECK(coarse.count() == fine.count());
+    CHECK(coarse.sum() == fine.sum());
+    CHECK(coarse.minimum() == fine.minimum());
+    CHECK(coarse.maximum() == fine.maximum());
+    for (double const part : {0.1, 0.5, 0.95}) {
+      auto const exact = static_cast<double>(fine.quantile(part));
+      auto const found = static_cast<double>(coarse.quantile(part));
+      CHECK(found > exact * (1.0 - error));
+      CHECK(found < exact * (1.0 + error));
+      CHECK(found >= 1'000.0);
+      CHECK(found < 1'000'000.0);
+    }
+  }
+  CHECK(coarse.is_coarsest());
+  CHECK_FALSE(coarse.coarsen());
+  CHECK(coarse.growth(1) == 0);
+  CHECK(coarse.growth(std::int64_t{1} << 62) == 0);
+}
+
+TEST_CASE("fine and coarse histograms are added in either order, and converted") {
+  duration_statistics fine;
+  duration_statistics coarse;
+  for (std::int64_t ns = 1; ns < 100'000; ns += 7) fine.add(ns);
+  for (std::int64_t ns = 3; ns < 900'000; ns += 11) coarse.add(ns);
+  REQUIRE(coarse.coarsen());
+  duration_statistics first = fine;
+  first.add(coarse);
+  duration_statistics second = coarse;
+  second.add(fine);
+  CHECK(first.count() == fine.count() + coarse.count());
+  CHECK(first.is_coarse());
+  CHECK(second.is_coarse());
+  for (double const part : {0.1, 0.5, 0.95}) CHECK(first.quantile(part) == second.quantile(part));
+  std::int64_t const median = first.quantile(0.5);
+  first.scale(2.0);
+  CHECK(first.is_coarse());
+  CHECK(first.quantile(0.5) > median * 17 / 10);
+  CHECK(first.quantile(0.5) < median * 23 / 10);
+  CHECK(first.sum() == 2.0 * second.sum());
+}

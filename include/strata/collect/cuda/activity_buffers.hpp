@@ -352,7 +352,7 @@ class activity_buffers {
   atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};
-  std::size_t record_bytes_ = 208;       // of the last record; at first a kernel's of CUPTI 12
+  std::size_t record_bytes_ = 208;  // of the last record; at first a kernel's of CUPTI 12
   graph_captures captures_{&budget_};
   activity_store store_{budget_, captures_};
   status problem_;

@@ -65,8 +65,7 @@ class activity_store {
     strays_ = {};
     sums_ = {};
     graphs_.clear();
-    lacks_sums_ =
-        !if_memory_allows([this] { summing_.emplace(sums_, *budget_, other_kernels_); });
+    lacks_sums_ = !if_memory_allows([this] { summing_.emplace(sums_, *budget_, other_kernels_); });
     if (lacks_sums_) summing_.reset();
     room_ = 0;
     newest_ = retired_ = 0;
@@ -474,7 +473,7 @@ class activity_store {
     to.begin = stamp(from.start_ns);
     to.end = stamp(from.end_ns);
     to.correlation = from.correlation_id;
-    to.name = name(from.name);
+    to.name = kernel_names_.number(from.name);
     to.stream = from.stream_id;
     to.context = from.context_id;
     to.grid_x = static_cast<std::uint32_t>(from.grid_x);
@@ -488,22 +487,6 @@ class activity_store {
     to.static_shared_bytes = narrow<std::uint16_t>(from.static_shared_memory_bytes);
     to.device = narrow<std::uint16_t>(std::int64_t{from.device_id});
     return to;
-  }
-
-  /// The number of a kernel's name: by its address, which CUPTI keeps, checked against the text.
-  std::uint32_t name(char const* text) {
-    if (text == nullptr) return no_reference;
-    auto const address = reinterpret_cast<std::uintptr_t>(text);
-    known_name& known = known_[(address >> 4 ^ address >> 13) & (known_names - 1)];
-    if (known.text != text || known.copy != text) {
-      std::string_view const copy(text);
-      known.text = nullptr;
-      known.copy.assign(copy.data(), copy.size());
-      known.number = names_.intern(copy, other_names);
-      if (known.number == no_reference) out_of_memory();
-      known.text = text;
-    }
-    return known.number;
   }
 
   template <class From>
@@ -567,15 +550,6 @@ class activity_store {
     return to;
   }
 
-  static constexpr std::string_view other_names = "[other kernels]";
-
-  struct known_name {
-    char const* text = nullptr;
-    std::uint32_t number = 0;
-    std::string copy;
-  };
-  static constexpr std::size_t known_names = 256;
-
   memory_budget* budget_;
   graph_captures* captures_;
   graph_launches graphs_;
@@ -602,8 +576,9 @@ class activity_store {
   std::size_t room_ = 0;  // bytes taken from the budget and not used
   name_table names_;
   std::uint32_t const profilers_own_ = names_.intern("WaitNs", {});
-  std::uint32_t const other_kernels_ = names_.intern(other_names, {});  // needs no memory later
-  known_name known_[known_names];
+  std::uint32_t const other_kernels_ =
+      names_.intern(kernel_name_memo::others, {});  // needs no memory later
+  kernel_name_memo kernel_names_{names_};
 };
 
 }  // namespace detail

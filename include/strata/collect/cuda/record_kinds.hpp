@@ -2,14 +2,19 @@
 #ifndef STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
 #define STRATA_COLLECT_CUDA_RECORD_KINDS_HPP
 
+#include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/profile/records.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <type_traits>
 
-// CUPTI's kinds and numbers, as a profile has them.
+// CUPTI's kinds, numbers and names, as a profile has them.
 
 STRATA_BEGIN
 namespace detail {
@@ -114,6 +119,43 @@ inline strata::synchronization_kind kind_of(cupti::synchronization_type type) no
       return strata::synchronization_kind::unknown;
   }
 }
+
+/// The numbers of kernels' names: by their address, which CUPTI keeps, checked against the text.
+/// Threads: one at a time.
+class kernel_name_memo {
+ public:
+  /// Of those that the table has no room for.
+  static constexpr std::string_view others = "[other kernels]";
+
+  explicit kernel_name_memo(name_table& names) noexcept : names_(&names) {}
+
+  /// Without memory it throws, as a vec does.
+  std::uint32_t number(char const* text) {
+    if (text == nullptr) return no_reference;
+    auto const address = reinterpret_cast<std::uintptr_t>(text);
+    known_name& known = known_[(address >> 4 ^ address >> 13) & (known_names - 1)];
+    if (known.text != text || known.copy != text) {
+      std::string_view const copy(text);
+      known.text = nullptr;
+      known.copy.assign(copy.data(), copy.size());
+      known.number = names_->intern(copy, others);
+      if (known.number == no_reference) out_of_memory();
+      known.text = text;
+    }
+    return known.number;
+  }
+
+ private:
+  struct known_name {
+    char const* text = nullptr;
+    std::uint32_t number = 0;
+    std::string copy;
+  };
+  static constexpr std::size_t known_names = 256;
+
+  name_table* names_;
+  known_name known_[known_names];
+};
 
 }  // namespace detail
 STRATA_END
