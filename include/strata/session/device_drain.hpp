@@ -4,6 +4,7 @@
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
+#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
@@ -35,7 +36,10 @@ inline bool do_apart([[maybe_unused]] void (*body)() noexcept) noexcept {
   machine::own_threads().fetch_add(1);
   void* (*const run)(void*) = [](void* what) -> void* {
     pthread_setname_np(pthread_self(), "strata-drain");
-    reinterpret_cast<void (*)() noexcept>(what)();
+    {
+      guest const as_guest;
+      reinterpret_cast<void (*)() noexcept>(what)();
+    }
     // The end of the last thread ends the process, and main may have ended before: then another
     // thread is in exit(), and ends the process when the report is written.
     bool const ends = block().phase.load() != process_phase::running;
