@@ -160,7 +160,8 @@ STRATA_DETAIL_BODY session::session(strata::options const& wanted)
 STRATA_DETAIL_BODY session::~session() {
   // A forked child leaves it alone, where leak checkers find it: the profiler is the parent's.
   static detail::atomic<detail::session_core const*> left_alone{nullptr};
-  if (detail::in_forked_child()) {
+  if (!detail::in_forked_child()) core_->stop();
+  if (detail::in_forked_child() || !core_->may_go()) {
     left_alone.store(core_);
   } else {
     delete core_;

@@ -57,6 +57,11 @@ struct options {
       false;  ///< wait for the device at the end of every range, for wall-clock comparisons
   nvtx_mode nvtx =
       nvtx_mode::automatic;  ///< ranges to NVTX tools as well; `in`: the program's NVTX calls too
+  /// How long the end of a session waits for a device, in ms. What has not ended by then is a loss.
+  std::uint32_t drain_ms = 1000;
+  /// After so many seconds without any sign of progress the console says where the program is; 0:
+  /// never.
+  std::uint32_t watchdog_s = 0;
   bool verbose = false;
   bool strict = false;             ///< exit code 3 when something could not be measured
   std::uint32_t log_mb = 256;      ///< memory limit of ranges, launches and names

@@ -137,6 +137,7 @@ struct profile_losses {
   std::uint64_t kernels_merged = 0;
   std::uint64_t histograms_coarse = 0;
   std::uint64_t allocations_dropped = 0;
+  std::uint64_t work_unfinished = 0;
 };
 
 /// One kind of loss as reports name it.
@@ -224,7 +225,10 @@ inline constexpr loss_kind loss_kinds[] = {
                        "them room with {buffers}."),
     STRATA_DETAIL_LOSS(allocations_dropped, "allocations in use that could not be followed",
                        "Peaks of memory are too small; counts and bytes are exact. Give them room "
-                       "with {buffers}.")};
+                       "with {buffers}."),
+    STRATA_DETAIL_LOSS(work_unfinished, "calls whose GPU work had not ended at the end",
+                       "Their GPU time is missing. Where the GPU was only slow, wait longer for it "
+                       "with drain= (ms).")};
 #undef STRATA_DETAIL_LOSS
 
 /// What the instrumentation itself cost the program.
@@ -316,11 +320,33 @@ struct counter_set {
   std::uint64_t passes_done = 0;
 };
 
+/// A range that was open when the GPU did not answer any more.
+struct hung_range {
+  std::string path;           ///< as in ranges.csv
+  std::uint32_t thread = 0;   ///< its ordinal
+  std::int64_t open_ns = -1;  ///< for how long; -1 where its begin was not recorded
+};
+
+/// The calls of one range whose work had not ended by then.
+struct hung_work {
+  std::string path;  ///< "" outside of ranges
+  std::uint64_t calls = 0;
+  std::int64_t last_ns = 0;  ///< how long ago the last one was
+};
+
+/// How the program stood when the GPU did not answer: at the end of a session, within `drain=`.
+struct profile_hang {
+  bool found = false;
+  vec<hung_range> ranges;  ///< of each thread from the outermost on
+  vec<hung_work> work;     ///< the most calls first
+};
+
 /// What a run produced: data only. Times are ns since the session began unless said otherwise.
 struct profile {
   profile_environment environment;
   profile_losses losses;
   profile_cost cost;
+  profile_hang hang;
   vec<std::string> problems;  ///< one sentence each: what could not be done and the cure
 
   vec<std::string> names;       ///< of ranges and notes; position 0 is empty

@@ -83,6 +83,22 @@ FAKE_EXPORT std::size_t fake_crash_count();
 /// How long such calls take, so that they meet. Stays until it is set again.
 FAKE_EXPORT void fake_set_call_time(unsigned microseconds);
 FAKE_EXPORT void fake_take_time();  // for the stand-ins
+/// Calls that a kernel which never ends blocks: bits of fake_hang.
+enum fake_blocked : unsigned {
+  fake_blocks_context = 1,       ///< cuCtxSynchronize of Strata
+  fake_blocks_forced_flush = 2,  ///< cuptiActivityFlushAll, forced
+  fake_blocks_flush = 4,         ///< cuptiActivityFlushAll(0), which otherwise gives nothing
+  fake_blocks_stream = 8,        ///< fake_sync of the program
+  fake_blocks_profiler = 16,     ///< what the profiler drains the device for
+  fake_blocks_switches = 32,     ///< cuptiActivityDisable and cuptiEnableCallback
+  fake_blocks_attributes = 64,   ///< cuDeviceGetAttribute
+  fake_blocks_all = 127
+};
+/// A kernel of the device, launched while fake_hold is on, does not end until this says 0: these
+/// calls block, in whichever thread.
+FAKE_EXPORT void fake_hang(unsigned blocked);
+FAKE_EXPORT int fake_hangs();                       // whether there is such a kernel
+FAKE_EXPORT void fake_block_while(unsigned which);  // for the stand-ins
 
 // ---- libcupti.so.13: conditions ----
 /// Back to the start: version 13.0.1, no subscriber, nothing enabled, nothing pending. Buffers that

@@ -136,6 +136,7 @@ struct context_stack {
 thread_local context_stack pushed;
 std::atomic<void (*)()> synchronize_hook{nullptr};
 std::atomic<void (*)()> version_hook{nullptr};
+std::atomic<unsigned> hang{0};
 std::atomic<unsigned> call_time{0};
 
 }  // namespace
@@ -190,6 +191,7 @@ FAKE_EXPORT result cuDeviceGetName(char* name, int capacity, device_handle of) {
 }
 
 FAKE_EXPORT result cuDeviceGetAttribute(int* value, attribute code, device_handle of) {
+  fake_block_while(fake_blocks_attributes);
   return with_state([&](cuda_state& s) {
     const auto own = s.attributes_of.find({of, static_cast<int>(code)});
     if (own != s.attributes_of.end()) {
@@ -340,6 +342,7 @@ FAKE_EXPORT result cuCtxPopCurrent_v2(context_handle* out) {
 
 FAKE_EXPORT result cuCtxSynchronize() {
   if (auto* const hook = synchronize_hook.load()) hook();
+  fake_block_while(fake_blocks_context);
   return with_state([&](cuda_state& s) {
     if (pushed.empty() && !s.has_context) return result::invalid_context;
     if (!s.capturing.empty()) {
@@ -558,6 +561,12 @@ void fake_breaking_call(int begins, int of_session) {
 std::size_t fake_crash_count() {
   const std::lock_guard<std::mutex> lock(state().mutex);
   return state().crashes;
+}
+
+void fake_hang(unsigned blocked) { hang.store(blocked); }
+int fake_hangs() { return hang.load() != 0 ? 1 : 0; }
+void fake_block_while(unsigned which) {
+  while ((hang.load() & which) != 0) ::usleep(500);
 }
 
 void fake_set_call_time(unsigned microseconds) { call_time.store(microseconds); }

@@ -442,6 +442,7 @@ FAKE_EXPORT result cuptiUnsubscribe(cupti::subscriber_handle which) {
 
 FAKE_EXPORT result cuptiEnableCallback(std::uint32_t on, cupti::subscriber_handle who,
                                        cupti::domain where, std::uint32_t id) {
+  fake_block_while(fake_blocks_switches);
   FAKE_FUNCTION(not_in_buffer_callback);
   if (!s.subscribed || who != fake::handle_of(s.subscriptions)) return result::invalid_parameter;
   if (where == cupti::domain::invalid || id == 0) return result::invalid_parameter;
@@ -514,6 +515,7 @@ FAKE_EXPORT result cuptiActivityEnableAndDump(cupti::activity_kind kind) {
 #endif
 
 FAKE_EXPORT result cuptiActivityDisable(cupti::activity_kind kind) {
+  fake_block_while(fake_blocks_switches);
   FAKE_FUNCTION(not_in_buffer_callback);
   s.kinds.erase(static_cast<std::uint32_t>(kind));
   return result::success;
@@ -552,6 +554,8 @@ FAKE_EXPORT result cuptiActivityFlushAll(cupti::flush_flag flag) {
     delivery = s.delivery;
   }
   bool const forced = flag == cupti::flush_flag::forced;
+  fake_block_while(forced ? fake_blocks_forced_flush : fake_blocks_flush);
+  if (!forced && fake_hangs() != 0) return result::success;  // no buffer is complete
   fake::join_workers();
   if (delivery == fake_thread::caller) {
     fake::deliver(forced);

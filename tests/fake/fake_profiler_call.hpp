@@ -39,6 +39,7 @@ class profiler_call {
     if (breaks_ || of_session_) {
       fake_breaking_call(1, of_session_ ? 1 : 0);
       fake_take_time();
+      fake_block_while(fake_blocks_profiler);
     }
     bool const ready = fake_cuda_ready() != 0;
     current_ = fake_current_context();

@@ -449,6 +449,7 @@ std::uint32_t fake_sync(int type, std::uint32_t stream, std::uint64_t duration_n
   return fake::perform({context ? "cuCtxSynchronize" : "cuStreamSynchronize",
                         context ? "cudaDeviceSynchronize_v3020" : "cudaStreamSynchronize_v3020"},
                        [&](std::uint32_t correlation) {
+                         fake_block_while(fake_blocks_stream);
                          const fake::span time = fake::occupy(stream, duration_ns);
                          fake::cupti::synchronization_record record{};
                          record.kind = fake::activity_kind::synchronization;

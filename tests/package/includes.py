@@ -34,7 +34,7 @@ PUBLIC = {
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
-MOST_HEADERS = 138  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
+MOST_HEADERS = 145  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
 SHORTEST, LONGEST = 60, 600
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason

@@ -45,6 +45,10 @@ profile whole_sample() {
   device.ceilings.push_back({"L2 read", true, 9e12, 0.0, 0.1, 1.98e9, 7, "below HBM"});
   p.environment.started_at_unix_ns = 1793701230123456789;
   p.losses.spans_dropped = 7;
+  p.losses.work_unfinished = 41;
+  p.hang.found = true;
+  p.hang.ranges.push_back({"train/all-reduce", 1, 12'300'000'000});
+  p.hang.work.push_back({"train/all-reduce", 41, 12'200'000'000});
   p.problems.push_back("one \xff problem");
   p.threads.push_back({1, ~std::uint64_t{0}, "loader"});
   p.nodes[node].index = any_index;
@@ -140,12 +144,13 @@ TEST_CASE("every report of a recording is that of the profile, to the last byte"
 // recorded too.
 #if defined(__x86_64__) && defined(__GLIBCXX__) && _GLIBCXX_USE_CXX11_ABI
 static_assert(sizeof(profile_environment) == 280 && sizeof(profile_device) == 192 &&
-              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 26 * 8 &&
+              sizeof(device_ceiling) == 112 && sizeof(profile_losses) == 27 * 8 &&
               sizeof(profile_cost) == 12 * 8 && sizeof(profile_node) == 24 &&
               sizeof(profile_thread) == 48 && sizeof(overflow_sums) == 112 &&
               sizeof(kernel_sums) == 280 && sizeof(device_sums) == 216 &&
               sizeof(counter_set) == 360 && sizeof(resolved_metric) == 128 &&
-              sizeof(counted_kernel) == 48 && sizeof(profile) == 1376);
+              sizeof(counted_kernel) == 48 && sizeof(profile_hang) == 56 &&
+              sizeof(profile) == 1440);
 #endif
 
 TEST_CASE("a recording of a step is small") {

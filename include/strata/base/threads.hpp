@@ -152,6 +152,17 @@ class system_mutex {
 using system_mutex = std::mutex;
 #endif
 
+/// Locks a mutex, unless it stays taken for so many milliseconds. Returns: whether it is locked.
+inline bool lock_within(system_mutex& which, unsigned patience_ms) noexcept {
+  constexpr unsigned turns_of_ms = 5;  // as wait_a_turn sleeps
+  unsigned const most = 64 + patience_ms * turns_of_ms;
+  for (unsigned turn = 0; !which.try_lock(); ++turn) {
+    if (turn >= most) return false;
+    wait_a_turn(turn);
+  }
+  return true;
+}
+
 /// How many mutexes the calling thread holds, or waits for.
 inline int& locks_of_this_thread() noexcept {
   static thread_local int count = 0;

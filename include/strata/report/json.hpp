@@ -214,6 +214,23 @@ inline void write_losses(json_writer& json, profile_losses const& losses) {
   json.end_object();
 }
 
+inline void write_hang(json_writer& json, profile_hang const& hang) {
+  if (!hang.found) return;
+  json.line();
+  json.object("hang");
+  write_list(json, "open_ranges", hang.ranges, [&](hung_range const& open) {
+    json.integer("thread", open.thread);
+    json.text("path", open.path);
+    if (open.open_ns >= 0) json.number("open_seconds", static_cast<double>(open.open_ns) * 1e-9);
+  });
+  write_list(json, "unfinished", hang.work, [&](hung_work const& work) {
+    json.text("path", work.path);
+    json.integer("calls", work.calls);
+    json.number("last_call_seconds_ago", static_cast<double>(work.last_ns) * 1e-9);
+  });
+  json.end_object();
+}
+
 inline void write_cost(json_writer& json, profile_cost const& c) {
   json.line();
   json.object("cost");
@@ -319,6 +336,7 @@ inline void write_json(detail::text_writer& out, report_input const& input) {
   json.boolean("has_steps", source.has_steps);
   json.integer("end_ns", source.end);
   detail::write_losses(json, source.losses);
+  detail::write_hang(json, source.hang);
   detail::write_cost(json, source.cost);
   json.line();
   detail::write_texts(json, "problems", source.problems);

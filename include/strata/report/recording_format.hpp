@@ -72,6 +72,7 @@ struct recorded_fields {
     at.field("traced", of.traced);
     at.field("has_steps", of.has_steps);
     at.field("has_migrations", of.has_migrations);
+    at.field("hang", of.hang);
   }
   template <class At>
   static void each(At& at, profile_environment& of) {
@@ -121,6 +122,24 @@ struct recorded_fields {
     at.field("clock_hertz", of.clock_hertz);
     at.field("samples", of.samples);
     at.field("refused", of.refused);
+  }
+  template <class At>
+  static void each(At& at, profile_hang& of) {
+    at.field("found", of.found);
+    at.field("ranges", of.ranges);
+    at.field("work", of.work);
+  }
+  template <class At>
+  static void each(At& at, hung_range& of) {
+    at.field("path", of.path);
+    at.field("thread", of.thread);
+    at.field("open_ns", of.open_ns);
+  }
+  template <class At>
+  static void each(At& at, hung_work& of) {
+    at.field("path", of.path);
+    at.field("calls", of.calls);
+    at.field("last_ns", of.last_ns);
   }
   template <class At>
   static void each(At& at, profile_losses& of) {

@@ -4,10 +4,12 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/device_drain.hpp>
 #include <strata/status.hpp>
 
 #include <cstdint>
@@ -86,12 +88,22 @@ class device_trace {
     if (tracing_) activity().begin_anew(buffer_bytes());
   }
 
-  /// The last flush of the session.
-  void close() {
-    if (options_.trace) activity().close();
+  /// The last flush of the session begins. Threads: the one that ends the session.
+  void begin_to_close() {
+    drain_.emplace(options_.drain_ms);
+    drains_ = options_.trace && activity().is_open();
+    if (drains_) drain_->begin();
   }
+  /// Whether the devices have done their work; they are waited for until `drain=` is over.
+  bool is_idle() { return !drains_ || drain_->is_idle(); }
+  /// The rest of the flush. Requires: is_idle() was true.
+  void close() {
+    if (drains_) drain_->finish();
+  }
+  /// Whether CUPTI is left alone, since a device did not answer.
+  bool gave_up() const noexcept { return drains_ && drain_->gave_up(); }
   /// Hands what was traced to the profile. Errors: why it is incomplete. Requires: tracing().
-  status const& take(profile& to, tick_converter const& ticks) {
+  status take(profile& to, tick_converter const& ticks) {
     activity().take(to, ticks);
     return activity().problem();
   }
@@ -139,6 +151,8 @@ class device_trace {
   }
 
   options const& options_;
+  maybe<device_drain> drain_;
+  bool drains_ = false;
   bool tracing_ = false;
   bool waits_to_attach_ = false;  // until a window begins
   bool lacks_window_ = false;

@@ -104,6 +104,9 @@ class options_reader {
        ""},
       {"log", "=MB", "memory limit of ranges, launches and names", "256"},
       {"buffers", "=MB", "memory limit of GPU activity and its sums", "512"},
+      {"drain", "=MS", "how long the end waits for a GPU that does not answer", "1000"},
+      {"watchdog", "=S",
+       "says where the program is after so many seconds without any progress; 0: never", "0"},
       {"verbose", "", "says what is opened, and when windows begin and end", ""},
       {"strict", "", "exit code 3 when the program exits by itself and there was any problem", ""},
       {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
@@ -124,10 +127,16 @@ class options_reader {
     char const* unit;
   };
   static constexpr number_row numbers[] = {
-      {"skip", &options::skip, 0, ""},        {"warmup", &options::warmup, 0, ""},
-      {"active", &options::active, 1, ""},    {"repeat", &options::repeat, 0, ""},
-      {"every", &options::every, 1, ""},      {"keep", &options::keep, 1, ""},
-      {"log", &options::log_mb, 1, " of MB"}, {"buffers", &options::buffers_mb, 16, " of MB"},
+      {"skip", &options::skip, 0, ""},
+      {"warmup", &options::warmup, 0, ""},
+      {"active", &options::active, 1, ""},
+      {"repeat", &options::repeat, 0, ""},
+      {"every", &options::every, 1, ""},
+      {"keep", &options::keep, 1, ""},
+      {"log", &options::log_mb, 1, " of MB"},
+      {"buffers", &options::buffers_mb, 16, " of MB"},
+      {"drain", &options::drain_ms, 1, " of ms"},
+      {"watchdog", &options::watchdog_s, 0, " of s"},
   };
 
   struct flag_row {

@@ -19,12 +19,14 @@
 #include <strata/profile.hpp>
 #include <strata/session/ceilings_file.hpp>
 #include <strata/session/device_trace.hpp>
+#include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/session/step_counting.hpp>
 #include <strata/session/timeline_stream.hpp>
+#include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -32,6 +34,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
@@ -85,16 +88,21 @@ class session_core {
     quiet_writes const quiet;
     running_ = !in_forked_child();
     if (!running_) return;
+    watchdog_.stop();
     windows_.end();
     detail::recorder& recorder = detail::recorder::instance();
+    attempt([this] { look_at_ranges(); });
+    attempt([this] { trace_.begin_to_close(); });
     attempt([this] { counting_->ask_to_end(); });
     if (stream_) stream_->stop();
-    recorder.end_session();
+    steps_ended_ = recorder.end_session(options_.drain_ms);
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     attempt([this] { cpu_counters_->close(); });
-    attempt([this] { counting_->close(); });
-    attempt([this] { trace_.close(); });
+    bool const idle = trace_.is_idle();
+    attempt([&] { idle ? counting_->close() : counting_->abandon(); });
+    if (idle) attempt([this] { trace_.close(); });
+    if (trace_.gave_up()) attempt([this] { report_hang(); });
     attempt([this] { close_stream(); });
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
@@ -106,6 +114,10 @@ class session_core {
   }
 
   bool running() const noexcept { return running_; }
+
+  /// Whether no thread is in a call of this session that does not come back: else it has to live as
+  /// long as the process.
+  bool may_go() const noexcept { return steps_ended_ && !trace_.gave_up(); }
   strata::options const& options() const noexcept { return options_; }
 
   /// Hardware counters for passes that the program drives itself:
@@ -210,6 +222,7 @@ class session_core {
     open_collectors(recorder);
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
+    keep(watchdog_.start(options_.watchdog_s));
     start_ns_ = monotonic_ns() - begin;
     if (options_.verbose) say_started();
     return {};
@@ -437,6 +450,21 @@ class session_core {
     attempt([this] { trace_.begin_anew(); });
   }
 
+  /// The ranges that are open at the end, should a device not answer.
+  void look_at_ranges() {
+    hang_ = {};
+    if (options_.trace) hang_finder_.look_at_ranges(hang_);
+  }
+
+  /// A device does not answer: first of all the console says where the program is.
+  void report_hang() {
+    hang_.found = true;
+    hang_finder_.look_at_work(hang_);
+    hang_finder::print("the GPU does not answer, and the report has what came before; the program:",
+                       hang_);
+    problems_.emplace_back(errc::limit, hang_finder::sentence_of(hang_));
+  }
+
   void refuse_passes() {
     refused_passes_->ranges().refuse(
         {errc::bad_argument,
@@ -503,7 +531,11 @@ class session_core {
     }
     if (trace_.tracing()) {  // before the calls are moved, since it joins device work to them
       keep(trace_.take(profile_, ticks));
-      keep(machine::describe_devices(profile_.environment, options_.ceilings));
+      keep(devices_of_machine::describe(profile_.environment, options_, hang_.found));
+    }
+    if (hang_.found) {
+      profile_.losses.work_unfinished = hang_finder::calls_in(hang_);
+      profile_.hang = std::move(hang_);
     }
     recorder.copy_to(profile_, true);
     convert_times(ticks);
@@ -561,6 +593,10 @@ class session_core {
   std::int64_t start_ns_ = 0;
   atomic<bool> said_short_{false};  // of memory
   std::size_t said_ = 0;            // how many of the problems, the first ones, were printed before
+  watchdog watchdog_;
+  hang_finder hang_finder_;
+  profile_hang hang_;
+  bool steps_ended_ = true;
   bool running_ = false;
   bool window_open_ = false;
   bool window_pending_ = false;

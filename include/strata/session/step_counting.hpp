@@ -112,6 +112,12 @@ class step_counting {
     kernels_.close();
   }
 
+  /// The devices do not answer: as `close`, but CUPTI is not called.
+  void abandon() noexcept {
+    ranges_.abandon();
+    kernels_.abandon();
+  }
+
   /// Adds what was counted, and what went wrong.
   void copy_to(profile& to) {
     ranges_.copy_to(to);

@@ -355,6 +355,18 @@ class pass_driver {
     may_close_ = wait_for_end();
   }
 
+  /// The devices do not answer: all counting is over, and nothing of CUPTI is called. Threads: any.
+  void abandon() noexcept {
+    ending_ = true;
+    if (!mutex_.try_lock()) return;  // the thread of the pass is in a call that does not return
+    progress_.erase();
+    held_.reset();
+    if (stage_ == stage::counting) stage_ = stage::stopped;
+    drop();
+    if (std::exchange(open_, false)) plan_.devices.abandon();
+    mutex_.unlock();
+  }
+
   /// Lets CUPTI go; what was counted stays. Threads: any. Cost: that of `ask_to_end`.
   void close() noexcept {
     bool const own = thread_ == recorder::thread_id();

@@ -115,7 +115,7 @@ class activity_collector {
     buffers_.flush(detail::cupti::flush_flag::complete_only);
     disable();
     captures_.await_records(false);
-    flush_ticks_ += clock().now() - begin;
+    flush_ticks_.fetch_add(clock().now() - begin);
     return true;
   }
 
@@ -150,7 +150,10 @@ class activity_collector {
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
   /// and no call is under way any more when it returns. False where nothing can be followed.
   bool watch_launches(launch_watcher* watcher, void* context) noexcept {
-    if (!cupti_.is_subscribed()) return false;
+    if (!cupti_.is_subscribed()) {
+      if (watcher == nullptr) set_watcher(nullptr, nullptr);
+      return false;
+    }
     if (watcher != nullptr && cupti_.set_callbacks(1, &client::is_for_windows) == 0) return false;
     cupti_.keep();
     if (watcher == nullptr) {
@@ -158,10 +161,7 @@ class activity_collector {
       cupti_.look_outside_windows();
       if (window_open_.load()) set_launch_callbacks(1);
     }
-    detail::system_lock lock(watch_mutex_);
-    watch_context_ = context;
-    watcher_ = watcher;
-    watched_.store(watcher != nullptr, detail::memory_order_release);
+    set_watcher(watcher, context);
     return true;
   }
 
@@ -188,6 +188,55 @@ class activity_collector {
     if (cupti_.unsubscribe()) buffers_.detach();
   }
 
+  // `close` in parts, of which others than `let_go` are for a thread of Strata's own, which may
+  // wait for a device without an end. Requires: no other thread calls CUPTI meanwhile.
+
+  /// Takes what is complete, and waits until the devices are idle if it `may_wait`, in an exclusive
+  /// scope that the caller's caller holds.
+  void await_devices(bool may_wait) {
+    if (!window_open_.load()) return;
+    std::int64_t const begin = clock().now();
+    buffers_.flush(detail::cupti::flush_flag::complete_only);
+    if (may_wait) {
+      detail::capture_guard::all_contexts();
+      if (!cupti_.is_silent()) buffers_.flush(detail::cupti::flush_flag::complete_only);
+    }
+    flush_ticks_.fetch_add(clock().now() - begin);
+  }
+  /// What `close` does after that, but for `let_go`.
+  void finish() {
+    std::int64_t const begin = clock().now();
+    if (window_open_.load()) disable();
+    cupti_.unguard_graphs();
+    bring_in();
+    flush_ticks_.fetch_add(clock().now() - begin);
+  }
+  void let_go() {
+    if (cupti_.is_subscribed() && cupti_.unsubscribe()) buffers_.detach();
+  }
+
+  /// How those calls fare, and what to do when they do not come back.
+  detail::cupti_client& client_of_cupti() noexcept { return cupti_; }
+  /// They did not: what the program launches is not followed any more.
+  void give_up() noexcept {
+    window_open_.store(false);
+    set_watcher(nullptr, nullptr);
+  }
+  bool is_open() const noexcept { return cupti_.is_subscribed(); }
+
+  /// Threads: any. Another number after each call into the driver that was followed, and each
+  /// delivery of records.
+  std::uint64_t mark() const noexcept {
+    std::uint64_t all = buffers_.delivered();
+    for (lane const& each : lanes_) all += each.callbacks.load(detail::memory_order_relaxed);
+    return all;
+  }
+  /// Threads: any. As activity_buffers::each_unfinished.
+  template <class Sink>
+  void each_unfinished(Sink sink) {
+    buffers_.each_unfinished(sink);
+  }
+
   /// Hands what was traced to the profile, each record joined to the call that caused it.
   void take(profile& to, detail::tick_converter const& ticks) {
     detail::cupti_library const* const library = cupti_.library();
@@ -200,11 +249,11 @@ class activity_collector {
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
     for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
-    to.cost.flush_seconds += static_cast<double>(flush_ticks_) * ticks.ns_per_tick() * 1e-9;
+    to.cost.flush_seconds += static_cast<double>(flush_ticks_.load()) * ticks.ns_per_tick() * 1e-9;
   }
 
   /// Why the activity is incomplete, if it is.
-  status const& problem() const noexcept { return buffers_.problem(); }
+  status problem() const { return cupti_.is_silent() ? status{} : buffers_.problem(); }
 
  private:
   using client = detail::cupti_client;
@@ -240,7 +289,14 @@ class activity_collector {
     has_migrations_.store(false);
     for (lane& each : lanes_) each.callbacks.store(0);
     launches_dropped_.store(0);
-    flush_ticks_ = 0;
+    flush_ticks_.store(0);
+  }
+
+  void set_watcher(launch_watcher* watcher, void* context) noexcept {
+    detail::system_lock lock(watch_mutex_);
+    watch_context_ = context;
+    watcher_ = watcher;
+    watched_.store(watcher != nullptr, detail::memory_order_release);
   }
 
   /// A count of its own line for a group of threads, since all of them count.
@@ -507,7 +563,7 @@ class activity_collector {
   void* watch_context_ = nullptr;
   lane lanes_[lanes];
   detail::atomic<std::uint64_t> launches_dropped_{0};
-  std::int64_t flush_ticks_ = 0;
+  detail::atomic<std::int64_t> flush_ticks_{0};
 };
 
 STRATA_END

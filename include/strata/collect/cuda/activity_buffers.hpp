@@ -236,6 +236,20 @@ class activity_buffers {
     count_dropped();
   }
 
+  /// How many buffers CUPTI has delivered. Threads: any.
+  std::uint64_t delivered() const noexcept { return delivered_.load(memory_order_relaxed); }
+
+  /// Threads: any. Hands each call to `sink` of which no work has arrived.
+  template <class Sink>
+  void each_unfinished(Sink sink) {
+    system_lock lock(store_.mutex());
+    store_.find_calls();
+    recorder::instance().state().launches.for_each(
+        [&](launch_record const& call, bool worked, bool) {
+          if (!worked && is_work(call.kind) && call.causes_work()) sink(call);
+        });
+  }
+
   /// Joins what is complete, and hands everything to the profile.
   void take(profile& to, tick_converter const& ticks) {
     store_.take(to, bridge_, ticks);
@@ -335,6 +349,7 @@ class activity_buffers {
     }
     self.pool_.give_back(buffer, valid);
     self.count_dropped();
+    self.delivered_.fetch_add(1, memory_order_relaxed);
     self.ticks_.fetch_add(static_cast<std::uint64_t>(clock.now() - begin), memory_order_relaxed);
   }
 
@@ -358,6 +373,7 @@ class activity_buffers {
   status problem_;
   atomic<std::uint64_t> dropped_{0};
   atomic<std::uint64_t> refused_{0};
+  atomic<std::uint64_t> delivered_{0};
   atomic<std::uint64_t> ticks_{0};
 };
 

@@ -126,6 +126,15 @@ class activity_store {
     if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
   }
 
+  /// What came before its call was noted finds it now, since the call may go. Requires: the mutex.
+  void find_calls() {
+    auto const stays = [this](auto& each) { return is_awaited(each, join(each)); };
+    kernels_.keep_if(stays);
+    copies_.keep_if(stays);
+    memory_.keep_if(stays);
+    waits_.keep_if(stays);
+  }
+
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
@@ -273,15 +282,6 @@ class activity_store {
     waits_.erase(waits_.begin(), waits_.begin() + waits);
     if (newest_ != 0) retire();
     captures_->forget_updated();
-  }
-
-  /// What came before its call was noted finds it now, since the call may go.
-  void find_calls() {
-    auto const stays = [this](auto& each) { return is_awaited(each, join(each)); };
-    kernels_.keep_if(stays);
-    copies_.keep_if(stays);
-    memory_.keep_if(stays);
-    waits_.keep_if(stays);
   }
 
   void retire() noexcept {

@@ -43,6 +43,10 @@ class cupti_client {
       return {errc::unavailable,
               "a forked child cannot trace the device: CUDA works in the parent only"};
     }
+    if (is_silent()) {
+      return {errc::unavailable,
+              "no device activity: the GPU has not answered since the last session ended"};
+    }
     status outcome;
     if (!subscribed_.load()) outcome = subscribe();
     if (!outcome.ok()) return outcome;
@@ -51,7 +55,24 @@ class cupti_client {
     return outcome;
   }
 
-  bool is_subscribed() const noexcept { return subscribed_.load() && in_own_process(); }
+  bool is_subscribed() const noexcept {
+    return subscribed_.load() && in_own_process() && !is_silent();
+  }
+
+  /// A thread of Strata's own begins calls that may wait for a device without an end.
+  void calls_begin() noexcept { calls_apart_.store(calls_apart::under_way); }
+  /// They have come back, be it after `give_up`: then CUPTI answers again.
+  void calls_end() noexcept { calls_apart_.store(calls_apart::none); }
+  /// Whether they are under way. Threads: any.
+  bool calls_last() const noexcept { return calls_apart_.load() == calls_apart::under_way; }
+  /// Nobody waits for them any more, and CUPTI is not called until they come back. Returns: false
+  /// where they have.
+  bool give_up() noexcept {
+    calls_apart expected = calls_apart::under_way;
+    return calls_apart_.compare_exchange_strong(expected, calls_apart::given_up);
+  }
+  /// Whether CUPTI did not come back from a call, and may not be called.
+  bool is_silent() const noexcept { return calls_apart_.load() == calls_apart::given_up; }
 
   /// A forked child has this object, but neither CUDA nor CUPTI.
   bool in_own_process() const noexcept { return process_ == process_id(); }
@@ -137,6 +158,8 @@ class cupti_client {
  private:
   using resource_id = cupti::resource_id;
 
+  enum class calls_apart : unsigned char { none, under_way, given_up };
+
   static bool is_capture(api_kind kind) noexcept {
     return kind == api_kind::begin_capture || kind == api_kind::end_capture;
   }
@@ -196,6 +219,7 @@ class cupti_client {
   cupti::api_list calls_;
   atomic<cupti::callback_function*> handler_{nullptr};
   atomic<bool> subscribed_{false};
+  atomic<calls_apart> calls_apart_{calls_apart::none};
   atomic<bool> ends_{false};   // the process
   unsigned long process_ = 0;  // that subscribed
   bool keeps_subscription_ = false;

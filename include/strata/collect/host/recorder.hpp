@@ -116,7 +116,6 @@ class recorder {
 
   STRATA_DETAIL_COLD_CODE
 
-  /// Whether the logs have all ranges and launches of the session so far.
   bool logs_are_whole() const noexcept { return !state_.budget.exhausted(); }
   /// Steps of the session that were recorded.
   std::size_t steps_recorded() {
@@ -152,28 +151,35 @@ class recorder {
   }
   /// When the session began, in ticks.
   std::int64_t begun() const noexcept { return first_.ticks; }
+  /// Hands the recorder of each thread that lives to `sink`. Threads: any.
+  template <class Sink>
+  void each_thread(Sink sink) {
+    own_lock const lock(mutex_);
+    for (thread_recorder const* const t : threads_)
+      if (t->owned()) sink(*t);
+  }
   /// The threads so far.
   vec<profile_thread> threads() {
     own_lock const lock(mutex_);
     return profile_threads_;
   }
 
-  /// Whether a session has this recorder; sessions take it by turns.
-  atomic<bool>& owned() noexcept { return owned_; }
-
+  atomic<bool>& owned() noexcept { return owned_; }  // by a session; they take it by turns
   /// When the session ended (or now), in ns since it began.
   std::int64_t ended_ns(tick_converter const& ticks) const noexcept {
     return ticks.to_ns(last_.ticks);
   }
 
   /// Ends the session: the calling thread's open ranges are recorded until now, those of other
-  /// threads are counted.
-  void end_session() noexcept {
-    {
-      system_lock lock(step_mutex_);  // no hook runs any more
+  /// threads are counted. Returns: whether no hook of a step runs any more; one that waits for a
+  /// device may not come back in so many ms.
+  bool end_session(std::uint32_t patience_ms) noexcept {
+    bool const alone = lock_within(step_mutex_, patience_ms);
+    if (alone) {
       hooks_ = {};
       stepping_ = false;
       step_thread_.store(0, memory_order_relaxed);
+      step_mutex_.unlock();
     }
     thread_recorder* const own = thread_recorder::current();
     std::uint64_t const own_open = own == nullptr ? 0 : own->cut();
@@ -186,6 +192,7 @@ class recorder {
     }
     state_.nodes.end_session();
     last_ = sample_clock(state_.clock, monotonic_ns);
+    return alone;
   }
 
   /// Where memory has ended, the logs make room for the report: it has their sums, and the first
@@ -408,6 +415,7 @@ class recorder {
     ~thread_end() {
       // In a forked child the mutex may be held by a thread that does not exist there.
       if (owner == nullptr || in_forked_child()) return;
+      own->note_end();
       std::uint32_t const open = own->cut();
       own->abandon();
       thread_recorder::current() = nullptr;

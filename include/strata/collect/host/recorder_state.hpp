@@ -5,6 +5,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory_budget.hpp>
+#include <strata/base/open_ranges.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/host/launch_table.hpp>
 #include <strata/collect/host/node_table.hpp>
@@ -37,6 +38,7 @@ struct recorder_state {
   atomic<void (*)() noexcept> before_end{nullptr};  // `sync=1`
   atomic<void (*)(char const* name, std::size_t length) noexcept> forward_begin{nullptr};  // NVTX
   atomic<void (*)() noexcept> forward_end{nullptr};
+  left_ranges left;  // of the thread that ended last
   atomic<std::uint64_t> ended_elsewhere{0};
   atomic<std::uint64_t> pops_without_push{0};
   atomic<std::uint64_t> too_many_open{0};

@@ -7,6 +7,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/open_ranges.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/host/launch_table.hpp>
@@ -18,7 +19,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 STRATA_BEGIN
@@ -40,9 +40,8 @@ class thread_recorder : public range_owner {
 
   thread_recorder(thread_recorder const&) = delete;
   thread_recorder& operator=(thread_recorder const&) = delete;
-  ~thread_recorder() { std::free(frames_); }
 
-  static constexpr std::uint32_t most_open = 1u << 20;
+  static constexpr std::uint32_t most_open = open_ranges::most;
   static constexpr std::uint32_t no_base = 0xffffffffu;
 
   /// A thread takes this recorder over.
@@ -77,28 +76,30 @@ class thread_recorder : public range_owner {
         (session != 0 || session_ == shared_->forgotten.load(memory_order_relaxed)))
       renew(session);
     if (STRATA_DETAIL_UNLIKELY(is_of_before())) renew_places();
-    std::uint32_t const depth = depth_.load(memory_order_relaxed);
-    if (STRATA_DETAIL_UNLIKELY(depth == capacity_) && !grow()) return refuse(pushed);
+    std::uint32_t const depth = frames_.depth();
+    if (STRATA_DETAIL_UNLIKELY(!frames_.has_room()) && !frames_.grow()) return refuse(pushed);
     std::uint32_t number = known_number(name, cached);
     if (number == 0) number = number_of(name, cached);
     frame& f = frames_[depth];
-    f.node = children_.find({place_.node(), number, index});
+    std::uint32_t const node = children_.find({place_.node(), number, index});
+    std::uint32_t const serial = frames_.next_serial();
+    f.node.store(node, memory_order_relaxed);
     f.index = index;
     f.name = number;
-    f.session = session;
+    f.session.store(session, memory_order_relaxed);
     f.attribute = no_reference;
-    f.serial = ++serial_;
+    f.serial = serial;
     f.pushed = pushed;
     f.forwarded = false;
     if (STRATA_DETAIL_UNLIKELY(attributes != nullptr) && session != 0)
-      f.attribute = log(*attributes, f.node);
-    depth_.store(depth + 1, memory_order_relaxed);
-    place_.enter(f.node);
+      f.attribute = log(*attributes, node);
+    frames_.set_depth(depth + 1);
+    place_.enter(node);
     if (STRATA_DETAIL_UNLIKELY(is_observed() ||
                                shared_->forward_begin.load(memory_order_relaxed) != nullptr))
       after_begin(name, f);
-    range_token const token{this, depth + 1, f.serial};
-    if (session != 0) f.begin = shared_->clock.now();
+    range_token const token{this, depth + 1, serial};
+    if (session != 0) f.begin.store(shared_->clock.now(), memory_order_relaxed);
     return token;
   }
 
@@ -107,23 +108,31 @@ class thread_recorder : public range_owner {
     if (within_) return leave_out();
     within const guard(within_);
     if (is_of_before()) renew_places();
-    std::uint32_t const depth = depth_.load(memory_order_relaxed);
+    std::uint32_t const depth = frames_.depth();
     if (node == root_node || node == this->node()) return {};
-    if (depth == capacity_ && !grow()) return refuse(false);
-    frames_[depth] = {0, no_index, node, 0, base_, ++serial_, 0, false, false};
+    if (!frames_.has_room() && !frames_.grow()) return refuse(false);
+    frame& f = frames_[depth];
+    f.begin.store(0, memory_order_relaxed);
+    f.index = no_index;
+    f.node.store(node, memory_order_relaxed);
+    f.session.store(0, memory_order_relaxed);
+    f.attribute = base_;
+    f.serial = frames_.next_serial();
+    f.name = 0;
+    f.pushed = f.forwarded = false;
     base_ = depth + 1;
     bases_.fetch_add(1, memory_order_relaxed);
-    depth_.store(depth + 1, memory_order_relaxed);
+    frames_.set_depth(depth + 1);
     place_.enter(node);
     report_place();
-    return {this, depth + 1, serial_};
+    return {this, depth + 1, f.serial};
   }
 
   /// Ends the range at this depth and whatever is still open within it.
   STRATA_DETAIL_COLD void end(std::uint32_t depth) noexcept {
     if (auto* const wait = shared_->before_end.load(memory_order_relaxed)) wait();
     std::int64_t const now = shared_->clock.now();
-    while (depth_.load(memory_order_relaxed) >= depth) close_top(now);
+    while (frames_.depth() >= depth) close_top(now);
     pushes_refused_.store(0, memory_order_relaxed);
   }
 
@@ -135,22 +144,27 @@ class thread_recorder : public range_owner {
     std::uint32_t count = pushes_refused_.load(memory_order_relaxed);
     if (session == 0) return count;
     std::uint32_t base = base_;
-    for (std::uint32_t depth = depth_.load(memory_order_relaxed); depth != 0; --depth) {
+    for (std::uint32_t depth = frames_.depth(); depth != 0; --depth) {
       frame& f = frames_[depth - 1];
       if (depth == base) base = f.attribute;
-      if (f.session != session) continue;
+      if (f.session.load(memory_order_relaxed) != session) continue;
       record(f, now, is_contained(depth - 1, base));
       if (depth - 1 == base) add_inherited(f, base, now);
-      f.session = 0;
+      f.session.store(0, memory_order_relaxed);
       ++count;
     }
     return count;
   }
 
+  /// The thread ends: what it has open now is what it was in. To be called before `cut`.
+  void note_end() noexcept {
+    shared_->left.note(ordinal_, frames_, session_, shared_->clock.now());
+  }
+
   /// The thread ends: so do its ranges.
   void abandon() noexcept {
     std::int64_t const now = shared_->clock.now();
-    while (depth_.load(memory_order_relaxed) != 0) close_top(now);
+    while (frames_.depth() != 0) close_top(now);
     pushes_refused_.store(0, memory_order_relaxed);
   }
 
@@ -162,7 +176,7 @@ class thread_recorder : public range_owner {
     if (is_of_before()) renew_places();
     if (std::uint32_t const refused = pushes_refused_.load(memory_order_relaxed))
       return pushes_refused_.store(refused - 1, memory_order_relaxed);
-    std::uint32_t const depth = depth_.load(memory_order_relaxed);
+    std::uint32_t const depth = frames_.depth();
     if (depth != 0 && frames_[depth - 1].pushed) return end(depth);
     shared_->pops_without_push.fetch_add(1, memory_order_relaxed);
   }
@@ -249,9 +263,15 @@ class thread_recorder : public range_owner {
   /// Threads: any. How many ranges are open now, as far as the thread has come to this session.
   std::uint32_t depth() const noexcept {
     if (is_of_before()) return 0;
-    return depth_.load(memory_order_relaxed) - bases_.load(memory_order_relaxed) +
+    return frames_.depth() - bases_.load(memory_order_relaxed) +
            pushes_refused_.load(memory_order_relaxed);
   }
+  /// Threads: any. As open_ranges::each and mark.
+  template <class Sink>
+  void each_open(std::uint32_t session, Sink sink) const {
+    if (!is_of_before()) frames_.each(session, sink);
+  }
+  std::uint64_t mark() const noexcept { return frames_.mark(); }
   /// Threads: any.
   std::uint32_t ordinal() const noexcept { return ordinal_; }
   std::uint64_t os_id() const noexcept { return os_id_; }
@@ -287,21 +307,11 @@ class thread_recorder : public range_owner {
   }
 
  private:
-  struct frame {
-    std::int64_t begin;
-    std::int64_t index;
-    std::uint32_t node;
-    std::uint32_t session;    // that recorded when the range began, 0 if none
-    std::uint32_t attribute;  // of an inherited place: the base_ below it
-    std::uint32_t serial;
-    std::uint32_t name;  // 0: an inherited place
-    bool pushed;
-    bool forwarded;
-  };
+  using frame = open_range;
+
   static void end_range(range_token range) noexcept {
     auto& recorder = static_cast<thread_recorder&>(*range.owner);
-    if (STRATA_DETAIL_UNLIKELY(current_ != &recorder ||
-                               recorder.depth_.load(memory_order_relaxed) != range.depth ||
+    if (STRATA_DETAIL_UNLIKELY(current_ != &recorder || recorder.frames_.depth() != range.depth ||
                                recorder.frames_[range.depth - 1].serial != range.serial ||
                                recorder.shared_->before_end.load(memory_order_relaxed) != nullptr ||
                                recorder.pushes_refused_.load(memory_order_relaxed) != 0))
@@ -319,19 +329,19 @@ class thread_recorder : public range_owner {
     }
     within const guard(within_);
     // A range that ended with an outer one is not there any more.
-    if (depth_.load(memory_order_relaxed) >= range.depth &&
-        frames_[range.depth - 1].serial == range.serial)
+    if (frames_.depth() >= range.depth && frames_[range.depth - 1].serial == range.serial)
       end(range.depth);
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void close_top(std::int64_t now) noexcept {
-    std::uint32_t const depth = depth_.load(memory_order_relaxed) - 1;
+    std::uint32_t const depth = frames_.depth() - 1;
     frame const& f = frames_[depth];
-    depth_.store(depth, memory_order_relaxed);
-    place_.enter(depth == 0 ? root_node : frames_[depth - 1].node);
+    frames_.set_depth(depth);
+    place_.enter(depth == 0 ? root_node : frames_[depth - 1].node_now());
     if (STRATA_DETAIL_UNLIKELY(f.forwarded || is_observed())) after_end(f);
     if (STRATA_DETAIL_UNLIKELY(depth + 1 == base_)) return leave_inherited(f);
-    if (f.session == 0 || f.session != shared_->session.load(memory_order_relaxed)) return;
+    std::uint32_t const session = f.session.load(memory_order_relaxed);
+    if (session == 0 || session != shared_->session.load(memory_order_relaxed)) return;
     record(f, now, is_contained(depth, base_));
     if (STRATA_DETAIL_UNLIKELY(depth == base_)) add_inherited(f, base_, now);
   }
@@ -345,10 +355,12 @@ class thread_recorder : public range_owner {
   STRATA_DETAIL_COLD void add_inherited(frame const& f, std::uint32_t base,
                                         std::int64_t now) noexcept {
     while (base > 1 && frames_[base - 1].attribute == base - 1) --base;
-    bool const around = base > 1 && frames_[base - 2].session == f.session;
-    std::uint32_t const from = around ? frames_[base - 2].node : root_node;
+    bool const around = base > 1 && frames_[base - 2].session.load(memory_order_relaxed) ==
+                                        f.session.load(memory_order_relaxed);
+    std::uint32_t const from = around ? frames_[base - 2].node_now() : root_node;
+    std::int64_t const duration = now - f.begin.load(memory_order_relaxed);
     system_lock lock(mutex_);
-    if (!inherited_.add(f.node, from, now - f.begin)) lose();
+    if (!inherited_.add(f.node_now(), from, duration)) lose();
   }
 
   STRATA_DETAIL_COLD void after_begin(std::string_view name, frame& f) noexcept {
@@ -369,12 +381,12 @@ class thread_recorder : public range_owner {
   /// within each other. Its time then contains the inner call's, which counts as one without time.
   STRATA_DETAIL_ALWAYS_INLINE bool is_contained(std::uint32_t at,
                                                 std::uint32_t base) const noexcept {
-    return at != 0 && at != base && frames_[at - 1].node == frames_[at].node;
+    return at != 0 && at != base && frames_[at - 1].node_now() == frames_[at].node_now();
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void record(frame const& f, std::int64_t now,
                                           bool contained) noexcept {
-    if (STRATA_DETAIL_UNLIKELY(contained)) now = f.begin;
+    if (STRATA_DETAIL_UNLIKELY(contained)) now = f.begin.load(memory_order_relaxed);
     range_record* const to = ranges_.place();
     if (STRATA_DETAIL_UNLIKELY(to == nullptr)) return fold(f, now);
     write(*to, f, now);
@@ -383,9 +395,9 @@ class thread_recorder : public range_owner {
 
   STRATA_DETAIL_ALWAYS_INLINE void write(range_record& to, frame const& f,
                                          std::int64_t now) const noexcept {
-    to.begin = f.begin;
+    to.begin = f.begin.load(memory_order_relaxed);
     to.end = now;
-    to.node = f.node;
+    to.node = f.node_now();
     to.attribute = f.attribute;
     to.step = shared_->step.load(memory_order_relaxed);
     to.thread = ordinal_;
@@ -435,16 +447,6 @@ class thread_recorder : public range_owner {
     return {};
   }
 
-  STRATA_DETAIL_COLD bool grow() noexcept {
-    if (capacity_ >= most_open) return false;
-    std::uint32_t const capacity = capacity_ == 0 ? 64 : capacity_ * 2;
-    auto* const grown = static_cast<frame*>(std::realloc(frames_, capacity * sizeof(frame)));
-    if (grown == nullptr) return false;
-    frames_ = grown;
-    capacity_ = capacity;
-    return true;
-  }
-
   /// The first record of another session: what the last one left is forgotten.
   STRATA_DETAIL_COLD void renew(std::uint32_t session) noexcept {
     system_lock lock(mutex_);
@@ -470,18 +472,19 @@ class thread_recorder : public range_owner {
     place_.begin_term(now);
     if (changed >> 32 != 0) {
       std::uint32_t first = 0;
-      while (first < depth_.load(memory_order_relaxed) && !frames_[first].pushed) ++first;
-      while (depth_.load(memory_order_relaxed) > first) close_top(0);
+      while (first < frames_.depth() && !frames_[first].pushed) ++first;
+      while (frames_.depth() > first) close_top(0);
       pushes_refused_.store(0, memory_order_relaxed);
     }
     bool const has_new_nodes = static_cast<std::uint32_t>(changed) != 0;
     if (has_new_nodes) children_.clear();
     std::uint32_t parent = root_node;
-    for (std::uint32_t i = 0; i < depth_.load(memory_order_relaxed); ++i) {
+    for (std::uint32_t i = 0; i < frames_.depth(); ++i) {
       frame& f = frames_[i];
-      if (has_new_nodes)
-        f.node = f.name == 0 ? root_node : children_.find({parent, f.name, f.index});
-      parent = f.node;
+      if (has_new_nodes && f.name == 0) f.node.store(root_node, memory_order_relaxed);
+      if (has_new_nodes && f.name != 0)
+        f.node.store(children_.find({parent, f.name, f.index}), memory_order_relaxed);
+      parent = f.node_now();
     }
     place_.enter(parent);
   }
@@ -545,13 +548,10 @@ class thread_recorder : public range_owner {
   recorder_state* shared_;
   bool volatile within_ = false;
   thread_place place_;
-  atomic<std::uint32_t> depth_{0};
+  open_ranges frames_;
   atomic<std::uint32_t> pushes_refused_{0};
   atomic<std::uint32_t> bases_{0};  // inherited places among the open ranges
   std::uint32_t base_ = no_base;    // depth of the innermost inherited place
-  std::uint32_t serial_ = 0;
-  std::uint32_t capacity_ = 0;
-  frame* frames_ = nullptr;
   std::uint32_t session_ = 0;
   std::uint32_t ordinal_ = 0;
   atomic<bool> owned_{false};

@@ -1,0 +1,166 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_HANG_REPORT_HPP
+#define STRATA_SESSION_HANG_REPORT_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
+#include <strata/base/guest.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cuda/activity.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Where the program is while a device does not answer: the ranges that are open in all threads,
+/// and the calls whose work has not ended. Beside running threads it reads what they publish.
+/// Threads: one at a time.
+class hang_finder {
+ public:
+  /// Ages are by the rate of the clock since now.
+  hang_finder() noexcept : first_(now()) {}
+
+  /// The ranges that are open. Requires: the session records.
+  void look_at_ranges(profile_hang& to) {
+    recorder& all = recorder::instance();
+    tick_converter const rate = rate_so_far();
+    std::int64_t const at_ticks = all.clock().now();
+    vec<node_table::node> const nodes = all.state().nodes.nodes();
+    vec<std::string> const names = all.state().names.texts();
+    auto const add = [&](std::uint32_t thread, std::uint32_t node, std::int64_t begin) {
+      hung_range open;
+      open.path = path_of(node, nodes, names);
+      open.thread = thread;
+      if (begin != open_ranges::no_begin)
+        open.open_ns = larger(std::int64_t{0}, rate.duration_ns(at_ticks - begin));
+      to.ranges.push_back(open);
+    };
+    auto const just_ended = static_cast<std::int64_t>(end_ns / rate.ns_per_tick());
+    all.state().left.each(at_ticks - just_ended, add);
+    all.each_thread([&](thread_recorder const& thread) {
+      std::uint32_t const number = thread.ordinal();
+      thread.each_open(all.session(),
+                       [&](std::uint32_t node, std::int64_t begin) { add(number, node, begin); });
+    });
+  }
+
+  /// The calls whose work has not arrived.
+  void look_at_work(profile_hang& to) {
+    recorder& all = recorder::instance();
+    tick_converter const rate = rate_so_far();
+    std::int64_t const at_ticks = all.clock().now();
+    vec<node_table::node> const nodes = all.state().nodes.nodes();
+    vec<std::string> const names = all.state().names.texts();
+    vec<hung_work> by_node(nodes.size());
+    activity_collector::instance().each_unfinished([&](launch_record const& call) {
+      if (call.node >= by_node.size()) return;
+      hung_work& work = by_node[call.node];
+      std::int64_t const age = larger(std::int64_t{0}, rate.duration_ns(at_ticks - call.begin));
+      work.last_ns = work.calls == 0 ? age : smaller(work.last_ns, age);
+      ++work.calls;
+    });
+    for (std::size_t node = 0; node < by_node.size(); ++node) {
+      if (by_node[node].calls == 0) continue;
+      by_node[node].path = path_of(static_cast<std::uint32_t>(node), nodes, names);
+      to.work.push_back(by_node[node]);
+    }
+    to.work.sort([](hung_work const& a, hung_work const& b) { return a.calls > b.calls; });
+  }
+
+  /// How many calls those are.
+  static std::uint64_t calls_in(profile_hang const& hang) noexcept {
+    std::uint64_t sum = 0;
+    for (hung_work const& work : hang.work) sum += work.calls;
+    return sum;
+  }
+
+  /// "1 call still ran at the end: launched in all-reduce 12.3 s ago".
+  static std::string sentence_of(profile_hang const& hang) {
+    std::uint64_t const calls = calls_in(hang);
+    if (calls == 0) return "the GPU did not answer at the end";
+    hung_work const& most = hang.work.front();
+    sentence text;
+    text << "the work of " << calls << (calls == 1 ? " call" : " calls")
+         << " still ran on the GPU at the end: "
+         << (hang.work.size() == 1 ? "launched in " : "the most were launched in ")
+         << shown(most.path) << ", " << (calls == 1 ? "" : "the last one ") << seconds(most.last_ns)
+         << " ago";
+    return text;
+  }
+
+  /// Prints it, one range a line: the innermost of each thread last.
+  static void print(char const* heading, profile_hang const& hang) {
+    quiet_writes const quiet;
+    say(heading);
+    std::size_t lines = 0;
+    for (hung_range const& open : hang.ranges) {
+      if (++lines > most_lines) break;
+      std::string line = sentence("  thread ") << open.thread << " is in " << open.path;
+      if (open.open_ns >= 0) line += ", for " + seconds(open.open_ns);
+      say(line.c_str());
+    }
+    if (hang.ranges.empty()) say("  no range is open");
+    if (lines > most_lines) say("  and in more ranges, which are not listed");
+    lines = 0;
+    for (hung_work const& work : hang.work) {
+      if (++lines > most_lines) break;
+      std::string const line = sentence("  on the GPU: ")
+                               << work.calls << (work.calls == 1 ? " call of " : " calls of ")
+                               << shown(work.path) << " without an end, the last one "
+                               << seconds(work.last_ns) << " ago";
+      say(line.c_str());
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_lines = 40;
+  /// How long the program's own exit handlers may take, after main has ended.
+  static constexpr double end_ns = 5e9;
+
+  static clock_sample now() noexcept {
+    return sample_clock(recorder::instance().clock(), monotonic_ns);
+  }
+  tick_converter rate_so_far() const noexcept {
+    constexpr std::int64_t shortest_ns = 2'000'000;  // for a rate exact to 0.1 %
+    clock_sample last = now();
+    while (last.other - first_.other < shortest_ns) last = now();
+    return {first_, last};
+  }
+
+  static std::string shown(std::string const& path) {
+    return path.empty() ? std::string("no range") : path;
+  }
+  static std::string seconds(std::int64_t ns) {
+    return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
+  }
+
+  static std::string path_of(std::uint32_t node, vec<node_table::node> const& nodes,
+                             vec<std::string> const& names) {
+    std::string path;
+    for (; node != root_node && node < nodes.size(); node = nodes[node].parent) {
+      node_table::node const& one = nodes[node];
+      std::string name = one.name < names.size() ? names[one.name] : std::string();
+      if (one.index == any_index) name += "[*]";
+      if (one.index != any_index && one.index != no_index)
+        name += sentence("[") << one.index << ']';
+      path = path.empty() ? name : name + '/' + path;
+    }
+    return path;
+  }
+
+  clock_sample first_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_SESSION_HANG_REPORT_HPP

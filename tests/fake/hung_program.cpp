@@ -1,0 +1,138 @@
+// A program whose GPU never ends a kernel, and that ends in some way: `hung_program STATE WAY`.
+// FAKE_HANG is the number of fake_blocked: which calls block. TEST_SESSION is the text of a session
+// in code, where there is one; else STRATA decides. hung_test runs each state with each way.
+#include <strata/session.hpp>
+#include <strata/strata.hpp>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "fake.hpp"
+
+namespace {
+
+constexpr std::uint32_t stream = 9;
+
+void* const cupti = dlopen(std::getenv("FAKE_CUPTI_FILE"), RTLD_NOW);
+
+template <class Function>
+Function* control(char const* name) {
+  return reinterpret_cast<Function*>(dlsym(cupti, name));
+}
+#define CONTROL(name) control<decltype(name)>(#name)
+
+void say(char const* text) { (void)!write(1, text, std::string(text).size()); }
+
+void launch(std::uint32_t context = 1) {
+  fake_kernel kernel;
+  kernel.name = "kernel";
+  kernel.context = context;
+  (void)CONTROL(fake_launch)(&kernel);
+}
+
+void work() {
+  STRATA_RANGE("work");
+  launch();
+}
+
+/// From here on a kernel runs that never ends.
+void hang(std::uint32_t context = 1) {
+  STRATA_RANGE("stuck");
+  CONTROL(fake_hold)(1);
+  launch(context);
+  CONTROL(fake_hang)(static_cast<unsigned>(std::atoi(std::getenv("FAKE_HANG"))));
+}
+
+/// The thread waits for the GPU within a range, as long as the process lives.
+void wait_for_gpu() {
+  STRATA_RANGE("all-reduce");
+  (void)CONTROL(fake_sync)(3, stream, 1000);
+}
+
+struct state {
+  strata::phases open;
+  std::unique_ptr<strata::scoped_step> step;
+
+  void enter(std::string const& which) {
+    for (int i = 0; i < 3; ++i) {
+      strata::scoped_step const whole;
+      work();
+    }
+    if (which == "counting" || which == "window-end")
+      step = std::make_unique<strata::scoped_step>();
+    if (which == "contexts") {
+      CONTROL(fake_create_context)(2);
+      launch(2);
+      hang(2);
+    } else {
+      hang();
+    }
+    if (which == "thread") {
+      std::thread(&wait_for_gpu).detach();
+      usleep(50'000);
+    } else {
+      open.next("all-reduce");
+    }
+  }
+};
+
+[[noreturn]] void wait_for(int signal) {
+  kill(getpid(), signal);
+  for (;;) pause();
+}
+
+int end(std::string const& way, state& now) {
+  if (way == "exit") std::exit(4);
+  if (way == "quick_exit") std::quick_exit(5);
+  if (way == "SIGTERM") wait_for(SIGTERM);
+  if (way == "SIGINT") wait_for(SIGINT);
+  if (way == "SIGHUP") wait_for(SIGHUP);
+  if (way == "in-window-end" || way == "in-range-end") {  // Strata itself may wait in this thread
+    std::thread([] {
+      usleep(300'000);
+      kill(getpid(), SIGTERM);
+    }).detach();
+    now.open.end();
+    now.step.reset();
+    for (;;) pause();
+  }
+  if (way == "watched") {
+    usleep(2'500'000);
+    std::exit(6);
+  }
+  if (way == "released") {
+    std::thread([] {
+      usleep(300'000);
+      CONTROL(fake_hang)(0);
+    }).detach();
+    usleep(1000);
+  }
+  return 3;
+}
+
+/// What a program may do at its end: the handlers and objects of its own all run.
+struct last_words {
+  ~last_words() { say("static object\n"); }
+} const object;
+
+}  // namespace
+
+int main(int, char** words) {
+  std::atexit([] { say("exit handler\n"); });
+  std::unique_ptr<strata::session> session;
+  if (char const* const text = std::getenv("TEST_SESSION")) {
+    strata::vec<std::string> problems;
+    session = std::make_unique<strata::session>(strata::options::parse(text, problems));
+    if (!session->start().ok()) return 99;
+  }
+  auto* const now = new state;  // its ranges stay open
+  now->enter(words[1]);
+  return end(words[2], *now);
+}

@@ -1,0 +1,166 @@
+// A GPU that never ends a kernel keeps no program from its end: each state with each way, beside
+// the same without Strata, whichever calls block.
+#include "../unit/process/child.hpp"
+
+#include "fake.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace process_test;
+
+namespace {
+
+// What the end may take longer than without Strata: the drain, and a loaded machine's share.
+constexpr double most_seconds = 2.0;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr double margin_seconds = 10.0;
+#else
+constexpr double margin_seconds = 4.0;
+#endif
+constexpr unsigned deadline_s = 20;  // of one program
+
+struct trial {
+  std::string state;
+  std::string way;
+  std::string options;
+  unsigned blocked = fake_blocks_all;
+  ending without{}, with{}, in_code{};
+  double longer = 0, longer_in_code = 0;
+  std::string json{};
+
+  void run_all() {
+    work_folder const folder;
+    double seconds_without = 0, seconds_with = 0, seconds_in_code = 0;
+    std::string const text = "trace" + options + ",formats=json+csv+table,out=";
+    without = timed({}, seconds_without);
+    with = timed("STRATA=" + text + (folder / "out"), seconds_with);
+    in_code = timed("TEST_SESSION=" + text + (folder / "code"), seconds_in_code);
+    longer = seconds_with - seconds_without;
+    longer_in_code = seconds_in_code - seconds_without;
+    for (char const* file : {"out/profile.json", "out/001/profile.json"})
+      if (json.empty() && fs::exists(fs::path(folder / file))) json = content(folder / file);
+  }
+
+  void check() const {
+    std::string const name = state + ", " + way + ", " + options + ", " + std::to_string(blocked);
+    CAPTURE(name);
+    CAPTURE(with.err);
+    CHECK(with.code == without.code);
+    CHECK(with.signal == without.signal);
+    CHECK(lines_of(with.out) == lines_of(without.out));
+    CHECK(longer < most_seconds + margin_seconds);
+    CHECK(reports_in(with) == 1);
+    CHECK(count_of(with.err, "the GPU does not answer") == 1);
+    CHECK(has(with.err, "strata: wrote "));
+    CHECK(has(json, "\"hang\":{"));
+    CHECK((has(json, "all-reduce") || way.substr(0, 3) == "in-"));
+    CHECK(in_code.code == without.code);
+    CHECK(in_code.signal == without.signal);
+    CHECK(longer_in_code < most_seconds + margin_seconds);
+  }
+
+  ending timed(std::string const& variable, double& seconds) const {
+    texts environment{"ASAN_OPTIONS=detect_leaks=0", "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
+                      "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
+                      "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13",
+                      "FAKE_HANG=" + std::to_string(blocked)};
+    if (!variable.empty()) environment.push_back(variable);
+    auto const begin = std::chrono::steady_clock::now();
+    ending const ended = run({HUNG_PROGRAM, state, way}, environment, {}, deadline_s);
+    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return ended;
+  }
+
+ private:
+  /// Sorted: a report flushes what the program has printed so far.
+  static texts lines_of(std::string const& text) {
+    texts lines;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    std::sort(lines.begin(), lines.end());
+    return lines;
+  }
+};
+
+void run_all(std::vector<trial>& trials) {
+  std::atomic<std::size_t> next{0};
+  std::vector<std::thread> runners;
+  for (int i = 0; i < 6; ++i)
+    runners.emplace_back([&] {
+      for (std::size_t row = next++; row < trials.size(); row = next++) trials[row].run_all();
+    });
+  for (std::thread& runner : runners) runner.join();
+}
+
+}  // namespace
+
+TEST_CASE("a hung GPU with every way to end") {
+  struct state_row {
+    char const* name;
+    char const* options;
+  };
+  std::vector<trial> trials;
+  for (state_row const state : {state_row{"trace", ""},
+                                {"counting", ",counters=hbm,active=2"},
+                                {"window", ",every=4,active=2"},
+                                {"contexts", ""},
+                                {"thread", ""}})
+    for (char const* const way : {"return", "exit", "quick_exit", "SIGTERM", "SIGINT", "SIGHUP"})
+      trials.push_back({state.name, way, state.options});
+  // Whichever call blocks; the longest wait is the default.
+  for (unsigned const blocked : {1u, 2u, 32u, 4u | 1u}) {
+    trials.push_back({"trace", "return", ",drain=300", blocked});
+    trials.push_back({"trace", "SIGTERM", ",drain=300", blocked});
+  }
+  // Strata itself waits for the device in the program's thread when the signal comes.
+  trials.push_back({"window-end", "in-window-end", ",every=4,active=2"});
+  trials.push_back({"counting", "in-range-end", ",counters=hbm,active=2"});
+  run_all(trials);
+  for (trial const& one : trials) one.check();
+}
+
+TEST_CASE("the report names the range, for how long, and what has no end") {
+  trial one{"thread", "SIGTERM", ",drain=300"};
+  one.run_all();
+  CAPTURE(one.with.err);
+  CHECK(has(one.with.err, "is in all-reduce, for 0."));
+  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  CHECK(has(one.with.err, "calls whose GPU work had not ended at the end: "));
+  CHECK(has(one.json, "\"open_ranges\""));
+  CHECK(has(one.json, "\"path\":\"all-reduce\""));
+  CHECK(has(one.json, "\"unfinished\""));
+}
+
+TEST_CASE("a GPU that is slow, and ends within the drain, is no hang") {
+  trial one{"trace", "released", ",drain=15000", fake_blocks_context};
+  one.run_all();
+  CAPTURE(one.with.err);
+  CHECK(one.with.code == 3);
+  CHECK(reports_in(one.with) == 1);
+  CHECK(!has(one.with.err, "does not answer"));
+  CHECK(has(one.json, "\"work_unfinished\":0"));
+  CHECK(!has(one.json, "\"hang\""));
+}
+
+TEST_CASE("a watchdog says where the program is while it hangs") {
+  trial one{"thread", "watched", ",watchdog=1,drain=300"};
+  one.run_all();
+  CAPTURE(one.with.err);
+  CHECK(one.with.code == 6);
+  CHECK(count_of(one.with.err, "nothing has gone on for 1 s (watchdog=)") == 1);
+  CHECK(count_of(one.with.err, "is in all-reduce, for 1.") == 1);
+  CHECK(count_of(one.with.err, "on the GPU: 1 call of stuck without an end") == 2);
+  CHECK(reports_in(one.with) == 1);
+}
+
+TEST_CASE("a watchdog is silent where nothing hangs") {
+  trial one{"trace", "released", ",watchdog=1", fake_blocks_context};
+  one.run_all();
+  CHECK(!has(one.with.err, "watchdog"));
+}
