@@ -258,9 +258,9 @@ TEST_CASE("unknown metrics are named with the nearest ones, and the rest is coun
   run_steps(2, step);
   profile const& p = s.profile();
   REQUIRE(p.problems.size() == 2);
-  CHECK(says(p.problems[0],
+  CHECK(says(p.problems[1],
              "unknown metric 'dram__bytes_raed.sum': did you mean dram__bytes_read.sum or "));
-  CHECK(says(p.problems[1], "unknown metric 'hbm_raed_bytes': did you mean hbm_read_bytes"));
+  CHECK(says(p.problems[0], "unknown metric 'hbm_raed_bytes': did you mean hbm_read_bytes"));
   CHECK(counted(p).self("a", hbm_read) == 64);
 }
 

@@ -92,8 +92,8 @@ class session_core {
     windows_.end();
     detail::recorder& recorder = detail::recorder::instance();
     attempt([this] { look_at_ranges(); });
+    attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
-    attempt([this] { counting_->ask_to_end(); });
     if (stream_) stream_->stop();
     steps_ended_ = recorder.end_session(options_.drain_ms);
     recorder.state().before_end.store(nullptr);
