@@ -164,13 +164,13 @@ class device_summing {
       : to_(&to), by_node_(to.by_node), by_family_(to.by_family) {
     add_node(root_node, 0);
   }
-  /// `other_names` is the number of the name that stands for those without room.
-  device_summing(device_sums& to, memory_budget& budget, std::uint32_t other_names)
+  /// `stand_in` is the number of the name for those without room.
+  device_summing(device_sums& to, memory_budget& budget, std::uint32_t stand_in)
       : to_(&to),
         by_node_(to.by_node),
         by_family_(to.by_family),
         budget_(&budget),
-        other_names_(other_names) {
+        other_names_(stand_in) {
     add_node(root_node, 0);
   }
   device_summing(device_summing const&) = delete;

@@ -76,6 +76,15 @@ class hang_finder {
     to.work.sort([](hung_work const& a, hung_work const& b) { return a.calls > b.calls; });
   }
 
+  /// A device does not answer: adds those calls to the ranges that were open, and prints all of it.
+  /// Returns: the sentence for the report.
+  status report(profile_hang& to) {
+    to.found = true;
+    look_at_work(to);
+    print("the GPU does not answer, and the report has what came before; the program:", to);
+    return {errc::limit, sentence_of(to)};
+  }
+
   /// How many calls those are.
   static std::uint64_t calls_in(profile_hang const& hang) noexcept {
     std::uint64_t sum = 0;

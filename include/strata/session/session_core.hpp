@@ -91,7 +91,7 @@ class session_core {
     watchdog_.stop();
     windows_.end();
     detail::recorder& recorder = detail::recorder::instance();
-    attempt([this] { look_at_ranges(); });
+    if (options_.trace) attempt([this] { hang_finder_.look_at_ranges(hang_ = {}); });
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
     if (stream_) stream_->stop();
@@ -102,7 +102,7 @@ class session_core {
     bool const idle = trace_.is_idle();
     attempt([&] { idle ? counting_->close() : counting_->abandon(); });
     if (idle) attempt([this] { trace_.close(); });
-    if (trace_.gave_up()) attempt([this] { report_hang(); });
+    if (trace_.gave_up()) attempt([this] { problems_.push_back(hang_finder_.report(hang_)); });
     attempt([this] { close_stream(); });
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
@@ -448,21 +448,6 @@ class session_core {
     said_ = said_at_start_;
     detail::recorder::instance().begin_anew(log_bytes());
     attempt([this] { trace_.begin_anew(); });
-  }
-
-  /// The ranges that are open at the end, should a device not answer.
-  void look_at_ranges() {
-    hang_ = {};
-    if (options_.trace) hang_finder_.look_at_ranges(hang_);
-  }
-
-  /// A device does not answer: first of all the console says where the program is.
-  void report_hang() {
-    hang_.found = true;
-    hang_finder_.look_at_work(hang_);
-    hang_finder::print("the GPU does not answer, and the report has what came before; the program:",
-                       hang_);
-    problems_.emplace_back(errc::limit, hang_finder::sentence_of(hang_));
   }
 
   void refuse_passes() {
