@@ -849,7 +849,8 @@ void program::compare(profile const& p) {
       refused ? p.losses.activity_dropped - e.losses["activity_dropped"] : 0;
   for (strata::loss_kind const& each : strata::loss_kinds) {
     std::string const key(each.key);
-    bool const of_limits = key == "buffers_refused" || key.find("_folded") != key.npos;
+    bool const of_limits = key == "buffers_refused" || key == "histograms_coarse" ||
+                           key == "kernels_merged" || key.find("_folded") != key.npos;
     if (of_limits && e.limits_cut) continue;
     bool const of_records = key == "uncorrelated" || key == "timestamps_lost";
     check(key, p.losses.*each.count, e.losses[key] + (key == "activity_dropped" ? missing : 0),

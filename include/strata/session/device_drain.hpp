@@ -77,11 +77,12 @@ class device_drain {
     begun_ = call(wait);
   }
 
-  /// Whether the devices are idle, or not to be waited for.
+  /// Whether the devices are idle, or not to be waited for. The records that were complete come
+  /// first, which may take its time.
   bool is_idle() noexcept {
     bool idle = true;
     if (begun_) {
-      while (client().calls_last() && monotonic_ns() < latest_) capture_guard::rest();
+      wait_while_records_come();
       idle = !give_up();
     }
     alone_.reset();
@@ -92,16 +93,8 @@ class device_drain {
   /// Requires: is_idle() was true.
   void finish() noexcept {
     if (!begun_ || !call(&take_rest)) return activity().close();
-    std::uint64_t seen = activity().mark();
-    std::int64_t const begin = monotonic_ns();
-    latest_ = begin + patience_ns_;
-    while (client().calls_last() && monotonic_ns() < latest_) {
-      capture_guard::rest();
-      std::uint64_t const now = activity().mark();
-      bool const goes_on = now != seen && monotonic_ns() - begin < most_patiences * patience_ns_;
-      if (goes_on) latest_ = monotonic_ns() + patience_ns_;
-      seen = now;
-    }
+    latest_ = monotonic_ns() + patience_ns_;
+    wait_while_records_come();
     if (!give_up()) activity().let_go();
   }
 
@@ -134,6 +127,20 @@ class device_drain {
     bool const started = do_apart(body);
     if (!started) client().calls_end();
     return started;
+  }
+
+  /// Until the calls come back, or no record has come for the patience. What other threads launch
+  /// meanwhile is no answer of a device.
+  void wait_while_records_come() noexcept {
+    std::uint64_t seen = activity().delivered();
+    std::int64_t const begin = monotonic_ns();
+    while (client().calls_last() && monotonic_ns() < latest_) {
+      capture_guard::rest();
+      std::uint64_t const now = activity().delivered();
+      bool const goes_on = now != seen && monotonic_ns() - begin < most_patiences * patience_ns_;
+      if (goes_on) latest_ = monotonic_ns() + patience_ns_;
+      seen = now;
+    }
   }
 
   bool give_up() noexcept {

@@ -26,8 +26,8 @@ namespace detail {
 /// Threads: one at a time.
 class hang_finder {
  public:
-  /// Ages are by the rate of the clock since now.
-  hang_finder() noexcept : first_(now()) {}
+  /// Ages are by the rate of the clock since now. Throws where no memory is left for the recorder.
+  hang_finder() : first_(now()) {}
 
   /// The ranges that are open. Requires: the session records.
   void look_at_ranges(profile_hang& to) {
@@ -135,10 +135,10 @@ class hang_finder {
   /// How long the program's own exit handlers may take, after main has ended.
   static constexpr double end_ns = 5e9;
 
-  static clock_sample now() noexcept {
+  static clock_sample now() {
     return sample_clock(recorder::instance().clock(), monotonic_ns);
   }
-  tick_converter rate_so_far() const noexcept {
+  tick_converter rate_so_far() const {
     constexpr std::int64_t shortest_ns = 2'000'000;  // for a rate exact to 0.1 %
     clock_sample last = now();
     while (last.other - first_.other < shortest_ns) last = now();

@@ -32,7 +32,7 @@ namespace detail {
 /// driver, and takes no lock that is held while a device is waited for.
 class watchdog {
  public:
-  watchdog() noexcept = default;
+  watchdog() = default;
   watchdog(watchdog const&) = delete;
   watchdog& operator=(watchdog const&) = delete;
   ~watchdog() { stop(); }

@@ -227,7 +227,7 @@ class activity_collector {
   /// Threads: any. Another number after each call into the driver that was followed, and each
   /// delivery of records.
   std::uint64_t mark() const noexcept {
-    std::uint64_t all = buffers_.delivered();
+    std::uint64_t all = delivered();
     for (lane const& each : lanes_) all += each.callbacks.load(detail::memory_order_relaxed);
     return all;
   }
