@@ -267,7 +267,8 @@ def reports_of(program, folder):
         here.mkdir(parents=True)
         done = run([pathlib.Path(program).absolute(), recording,
                     "formats=table+csv+json+trace+perfetto+html+recording,out=reports"], cwd=here)
-        made[f"{recording.stem}: table"] = f"{done.returncode}\n{done.stdout}{done.stderr}".encode()
+        said = f"{done.stdout}{done.stderr}".replace(str(here), "HERE")
+        made[f"{recording.stem}: table"] = f"{done.returncode}\n{said}".encode()
         made.update((f"{recording.stem}: {path.name}", path.read_bytes()) for path in (here / "reports").iterdir())
     return made
 

@@ -135,9 +135,7 @@ class hang_finder {
   /// How long the program's own exit handlers may take, after main has ended.
   static constexpr double end_ns = 5e9;
 
-  static clock_sample now() {
-    return sample_clock(recorder::instance().clock(), monotonic_ns);
-  }
+  static clock_sample now() { return sample_clock(recorder::instance().clock(), monotonic_ns); }
   tick_converter rate_so_far() const {
     constexpr std::int64_t shortest_ns = 2'000'000;  // for a rate exact to 0.1 %
     clock_sample last = now();

@@ -117,8 +117,8 @@ class watchdog {
   std::int64_t next_ = 0;
   std::uint64_t mark_ = 0;
   atomic<bool> ended_{false};
-  bool runs_ = false;
 #if defined(__linux__)
+  bool runs_ = false;
   pthread_t thread_{};
 #endif
 };
