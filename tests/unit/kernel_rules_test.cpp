@@ -478,8 +478,9 @@ TEST_CASE("declared-work: from 1.25 times on; less than 0.8 times is a doubt tha
   CHECK(doubt->cost_ns_per_step == 0.0);
   CHECK_FALSE(doubt->shortens_step(fewer.steps().typical_ns()));
   CHECK_FALSE(doubt->leaves_step(fewer.steps().typical_ns()));
-  for (nlohmann::json const& cause : nlohmann::json::parse(text_of(fewer, true))["findings"])
-    if (cause["rule"] == "declared-work") CHECK(cause["shortens_step"] == false);
+  nlohmann::json const answered = nlohmann::json::parse(text_of(fewer, true));
+  for (nlohmann::json const& cause : answered.at("findings"))
+    if (cause.at("rule") == "declared-work") CHECK(cause.at("shortens_step") == false);
 }
 
 // --- waits: tail-wave, low-occupancy, latency-bound ---
