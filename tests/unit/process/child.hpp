@@ -83,7 +83,7 @@ inline texts clean_environment() {
 
 /// Runs a program to its end. When its output says `ready` it gets the signals, one each time.
 inline ending run(texts command, texts more_environment = {}, std::vector<int> const& signals = {},
-                  unsigned deadline_s = 60) {
+                  unsigned deadline_s = 240) {
   // The leak check of a forked child waits for ever where another thread held the allocator's lock.
   if (command.size() > 1 && command[1].compare(0, 4, "fork") == 0)
     more_environment.push_back("ASAN_OPTIONS=detect_leaks=0");
