@@ -47,17 +47,14 @@ inline bool set_variable(char const* name, char const* value) noexcept {
   std::size_t const size = std::strlen(value) + 1;
   std::size_t count = 0;
   while (environ != nullptr && environ[count] != nullptr) ++count;
-  auto* const entry = static_cast<char*>(std::malloc(length + 1 + size));
-  auto** const block = static_cast<char**>(std::malloc((count + 3) * sizeof(char*)));
-  if (entry == nullptr || block == nullptr) {
-    std::free(entry);
-    std::free(block);
-    return false;
-  }
+  std::size_t const list_size = (count + 3) * sizeof(char*);
+  auto** const block = static_cast<char**>(std::malloc(list_size + length + 1 + size));
+  if (block == nullptr) return false;
+  auto* const entry = reinterpret_cast<char*>(block) + list_size;  // behind the list
   std::memcpy(entry, name, length);
   entry[length] = '=';
   std::memcpy(entry + length + 1, value, size);
-  static char** latest = nullptr;  // a later setenv copies the list: ours is no leak
+  static char** latest = nullptr;  // whoever drops the list or the entry: no leak
   *block = reinterpret_cast<char*>(__atomic_exchange_n(&latest, block, __ATOMIC_ACQ_REL));
   char** const all = block + 1;
   std::size_t kept = 0;
