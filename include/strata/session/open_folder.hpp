@@ -34,7 +34,7 @@ class open_folder {
       : path_(path.c_str()) {
 #if !defined(_WIN32)
     int const flags = link == last_link::refused ? O_NOFOLLOW : 0;
-    file_ = ::open(*path_ == '\0' ? "." : path_, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
+    file_ = ::open(*path_ == '\0' ? "." : path_, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags, 0);
     if (file_ < 0) error_ = errno;
 #else
     (void)link;
