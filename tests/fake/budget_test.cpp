@@ -22,7 +22,7 @@ constexpr bool whole = true;
 constexpr bool whole = false;
 #endif
 
-constexpr char const* smallest = "trace,formats=none,log=16,buffers=16";
+constexpr char const* smallest = "trace,formats=none,drain=60000,log=16,buffers=16";
 constexpr std::uint64_t caps_kb = (16 + 16) << 10;
 constexpr std::uint64_t beyond_kb = 64 << 10;
 /// By how much the records that wait in the stand-in, 20,000 at most, differ between two runs.

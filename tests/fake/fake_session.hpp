@@ -57,9 +57,11 @@ inline void unscript() {
 }
 
 /// A session that traces and writes nothing.
+/// A loaded machine and a sanitizer slow the fake down: only tests of hung devices have less
+/// patience.
 struct traced : session {
   explicit traced(std::string const& more = "")
-      : session(configure("trace,formats=none" + (more.empty() ? "" : "," + more))) {
+      : session(configure("trace,formats=none,drain=60000" + (more.empty() ? "" : "," + more))) {
     unscript();
     REQUIRE(start().ok());
   }

@@ -224,7 +224,7 @@ class activity_collector {
   }
   bool is_open() const noexcept { return cupti_.is_subscribed(); }
 
-  /// Threads: any. How many buffers of records CUPTI has delivered.
+  /// Threads: any. As activity_buffers::delivered.
   std::uint64_t delivered() const noexcept { return buffers_.delivered(); }
 
   /// Threads: any. Another number after each call into the driver that was followed, and each

@@ -236,7 +236,7 @@ class activity_buffers {
     count_dropped();
   }
 
-  /// How many buffers CUPTI has delivered. Threads: any.
+  /// How many records CUPTI has delivered, and were read. Threads: any.
   std::uint64_t delivered() const noexcept { return delivered_.load(memory_order_relaxed); }
 
   /// Threads: any. Hands each call to `sink` of which no work has arrived.
@@ -338,6 +338,8 @@ class activity_buffers {
         if (read++ != 0) self.record_bytes_ = at - offset;
         offset = at;
         self.store_.try_add(*record);
+        self.delivered_.store(self.delivered() + 1,
+                              memory_order_relaxed);  // the lock's holder alone
       }
       // Work that had not ended leaves a record that cannot be read, and so cannot be passed over:
       // what follows it is lost too, and is counted by the size of the records before.
@@ -349,7 +351,6 @@ class activity_buffers {
     }
     self.pool_.give_back(buffer, valid);
     self.count_dropped();
-    self.delivered_.fetch_add(1, memory_order_relaxed);
     self.ticks_.fetch_add(static_cast<std::uint64_t>(clock.now() - begin), memory_order_relaxed);
   }
 
