@@ -32,6 +32,7 @@ constexpr state_row states[] = {
     {"host", ",host"},
     {"strict", ",strict=1"},
     {"window", ",every=9,active=9,keep=1"},
+    {"late", ",attach=window,every=9,active=9,keep=1"},
 };
 
 struct way_row {

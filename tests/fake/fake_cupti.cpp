@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -327,9 +328,17 @@ void join_workers() {
 
 __attribute__((destructor)) void leave() { join_workers(); }
 
+// CUPTI has objects that are destroyed after the exit handlers that are younger than it, and before
+// the older ones: what calls it then crashes.
+std::atomic<bool> is_destroyed{false};
+struct own_objects {
+  ~own_objects() { is_destroyed = true; }
+} const objects;
+
 // What every function does first. Returns true, and the code, when that is all it does.
 enum class where_allowed { anywhere, not_in_buffer_callback };
 bool stop(char const* function, where_allowed allowed, cupti::result& code) {
+  if (is_destroyed) raise(SIGSEGV);
   bool const ready = fake_cuda_ready() != 0;
   state& s = the_state();
   const std::lock_guard<std::mutex> lock(s.mutex);

@@ -110,7 +110,8 @@ struct process_block {
   spin_mutex mutex;                                       // guards everything below
   spin_mutex decision_mutex;  // held while the first range chooses the listener
   atomic<process_phase> phase{process_phase::running};
-  atomic<unsigned long> owner{0};  // the process that has started a session
+  atomic<unsigned long> owner{0};              // the process that has started a session
+  atomic<void (*)()> report_at_exit{nullptr};  // for who is destroyed before the exit handlers end
   atomic<listener const*>* slots[most_copies] = {};
   std::size_t slot_count = 0;
   bool decided = false;           // the listener is chosen; else the next range chooses it

@@ -184,6 +184,7 @@ class exit_hooks {
     if (all.finish.exchange(finish) != nullptr) return;
     share_account();
     std::atexit([] { run(ending::exit); });
+    block().report_at_exit.store([] { run(ending::exit); });
 #if defined(__linux__)
     std::at_quick_exit([] { run(ending::quick_exit); });
 #endif

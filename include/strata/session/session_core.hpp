@@ -100,7 +100,7 @@ class session_core {
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     attempt([this] { cpu_counters_->close(); });
     bool const idle = trace_.is_idle();
-    attempt([&] { idle ? counting_->close() : counting_->abandon(); });
+    attempt([&] { idle&& trace_.answers() ? counting_->close() : counting_->abandon(); });
     if (idle) attempt([this] { trace_.close(); });
     if (trace_.gave_up()) attempt([this] { problems_.push_back(hang_finder_.report(hang_)); });
     attempt([this] { close_stream(); });

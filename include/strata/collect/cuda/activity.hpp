@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -53,7 +54,9 @@ class activity_collector {
     chosen_ = chosen;
     detail::capture_guard::forget_graph_calls();  // what changes graphs is not followed yet
     status outcome = cupti_.attach(&handle);
-    if (outcome.ok()) reset(memory_limit_bytes);
+    if (!outcome.ok()) return outcome;
+    leave_at_exit();
+    reset(memory_limit_bytes);
     return outcome;
   }
 
@@ -107,7 +110,7 @@ class activity_collector {
   /// Ends the tracing and brings in what is under way. While a stream captures a graph nothing is
   /// synchronised: the window stays open, and false says so.
   bool end_window() {
-    if (!window_open_.load() || !cupti_.in_own_process()) return true;
+    if (!window_open_.load() || !cupti_.is_subscribed()) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
     if (!alone) return false;
     std::int64_t const begin = clock().now();
@@ -256,7 +259,13 @@ class activity_collector {
   }
 
   /// Why the activity is incomplete, if it is.
-  status problem() const { return cupti_.is_silent() ? status{} : buffers_.problem(); }
+  status problem() const {
+    if (cupti_.is_silent()) return {};
+    if (!cupti_.is_gone()) return buffers_.problem();
+    return {errc::unavailable,
+            "device activity is incomplete: CUPTI was destroyed before the session ended: end it "
+            "before main returns"};
+  }
 
  private:
   using client = detail::cupti_client;
@@ -281,6 +290,18 @@ class activity_collector {
 
   static detail::tick_source const& clock() noexcept {
     return detail::recorder::instance().clock();
+  }
+
+  /// CUPTI's objects are destroyed after the exit handlers that are younger, and before the older
+  /// ones: the one of a session that began without CUPTI would come too late to report.
+  void leave_at_exit() {
+    if (std::exchange(leaves_at_exit_, true)) return;
+    (void)std::atexit([] {
+      void (*const report)() = detail::block().report_at_exit.load();
+      if (report != nullptr) report();
+      instance().cupti_.set_gone();
+      instance().buffers_.forget();
+    });
   }
 
   void reset(std::int64_t memory_limit_bytes) {
@@ -554,8 +575,9 @@ class activity_collector {
   detail::atomic<std::int64_t> window_begin_{0};  // in ticks
   detail::activity_buffers& buffers_ = detail::activity_buffers::instance();
   traced_kinds chosen_;
-  bool has_traced_ = false;    // in this session
-  bool reported_ = false;      // what is not traced
+  bool has_traced_ = false;  // in this session
+  bool reported_ = false;    // what is not traced
+  bool leaves_at_exit_ = false;
   bool has_contexts_ = false;  // records of contexts are on
   detail::atomic<bool> follows_migrations_{false};
   detail::atomic<bool> has_migrations_{false};  // in this session

@@ -186,6 +186,9 @@ class activity_buffers {
       (void)library_->api.flush_period(0);
   }
 
+  /// CUPTI may not be called any more.
+  void forget() noexcept { attached_.store(false); }
+
   /// A new session begins: what came too late for the last one is forgotten.
   void reset(std::int64_t memory_limit_bytes) {
     pool_.shrink(ready_buffers * buffer_pool::buffer_bytes);

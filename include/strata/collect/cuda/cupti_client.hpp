@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -47,6 +46,7 @@ class cupti_client {
       return {errc::unavailable,
               "no device activity: the GPU has not answered since the last session ended"};
     }
+    if (is_gone()) return {errc::unavailable, "no device activity: the program is ending"};
     status outcome;
     if (!subscribed_.load()) outcome = subscribe();
     if (!outcome.ok()) return outcome;
@@ -56,7 +56,7 @@ class cupti_client {
   }
 
   bool is_subscribed() const noexcept {
-    return subscribed_.load() && in_own_process() && !is_silent();
+    return subscribed_.load() && in_own_process() && !is_silent() && !is_gone();
   }
 
   /// A thread of Strata's own begins calls that may wait for a device without an end.
@@ -73,6 +73,10 @@ class cupti_client {
   }
   /// Whether CUPTI did not come back from a call, and may not be called.
   bool is_silent() const noexcept { return calls_apart_.load() == calls_apart::given_up; }
+
+  /// Whether the program's exit handlers have come to CUPTI, which may not be called any more.
+  bool is_gone() const noexcept { return gone_.load(); }
+  void set_gone() noexcept { gone_.store(true); }
 
   /// A forked child has this object, but neither CUDA nor CUPTI.
   bool in_own_process() const noexcept { return process_ == process_id(); }
@@ -180,10 +184,6 @@ class cupti_client {
           code == cupti::result::insufficient_privileges ? errc::not_permitted : errc::unavailable,
           library_->describe("cuptiSubscribe", code)};
     }
-    if (process_ == 0) {
-      static cupti_client* const subscriber = this;
-      (void)std::atexit([] { subscriber->ends_.store(true); });
-    }
     process_ = process_id();
     capture_guard::forget_all();
     if (calls_.empty()) calls_ = cupti::api_list::read(library_->api);
@@ -203,7 +203,7 @@ class cupti_client {
   }
 
   bool process_goes_on() const noexcept {
-    return !ends_.load() && block().phase.load() == process_phase::running;
+    return !is_gone() && block().phase.load() == process_phase::running;
   }
 
   STRATA_DETAIL_HOT_CODE
@@ -220,7 +220,7 @@ class cupti_client {
   atomic<cupti::callback_function*> handler_{nullptr};
   atomic<bool> subscribed_{false};
   atomic<calls_apart> calls_apart_{calls_apart::none};
-  atomic<bool> ends_{false};   // the process
+  atomic<bool> gone_{false};
   unsigned long process_ = 0;  // that subscribed
   bool keeps_subscription_ = false;
   bool guards_graphs_ = false;
