@@ -101,7 +101,7 @@ class device_trace {
     if (drains_) drain_->finish();
   }
   /// Whether CUPTI may still be called: it is destroyed before what is older than it.
-  static bool answers() noexcept { return !activity().client_of_cupti().is_gone(); }
+  bool answers() const noexcept { return !tracing_ || !activity().client_of_cupti().is_gone(); }
   /// Whether CUPTI is left alone, since a device did not answer.
   bool gave_up() const noexcept { return drains_ && drain_->gave_up(); }
   /// Hands what was traced to the profile. Errors: why it is incomplete. Requires: tracing().
