@@ -54,7 +54,7 @@ FAKE_EXPORT void fake_set_device_of(std::uint32_t context, int device);
 FAKE_EXPORT std::size_t fake_synchronize_count();
 FAKE_EXPORT std::size_t fake_synchronize_count_of(std::uint32_t context);
 FAKE_EXPORT void fake_set_version_hook(void (*hook)());  // within cuDriverGetVersion
-/// Called within cuCtxSynchronize. Null ends it.
+/// Called within cuCtxSynchronize and cuCtxRecordEvent. Null ends it.
 FAKE_EXPORT void fake_set_synchronize_hook(void (*hook)());
 /// The context is gone: to use it from now on is a misuse. For fake_destroy_context.
 FAKE_EXPORT void fake_forget_context(std::uint32_t context);
@@ -200,9 +200,10 @@ FAKE_EXPORT void fake_set_delivery(fake_thread thread);
 FAKE_EXPORT void fake_set_records_per_buffer(std::size_t count);  // 0: as many as fit
 /// Delivers on a thread of its own whenever so many records wait. 0: only when flushed.
 FAKE_EXPORT void fake_set_auto_delivery(std::size_t records);
-/// Records made while this is on are incomplete until cuCtxSynchronize: FlushAll(0) leaves them,
-/// FlushAll(forced) returns them as a record that CUPTI cannot read.
-FAKE_EXPORT void fake_hold(int on);
+/// Records made while this is 1 are incomplete until a context's work was waited for: FlushAll(0)
+/// leaves them, FlushAll(forced) returns a kernel's without times, and others, or with 2 all, as a
+/// record that CUPTI cannot read.
+FAKE_EXPORT void fake_hold(int how);
 /// Records made while this is on have start = end = 0.
 FAKE_EXPORT void fake_lose_timestamps(int on);
 /// So many records were dropped, says cuptiActivityGetNumDroppedRecords next.
@@ -220,6 +221,8 @@ FAKE_EXPORT std::size_t fake_callbacks_made();
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)());
 /// Called once, within the next cuptiActivityConfigureUnifiedMemoryCounter.
 FAKE_EXPORT void fake_set_configure_hook(void (*hook)());
+/// Called once, within the next cuptiActivityDisable.
+FAKE_EXPORT void fake_set_disable_hook(void (*hook)());
 /// Called once, within the next call of the program, between its two callbacks.
 FAKE_EXPORT void fake_set_call_hook(void (*hook)());
 /// Whether the driver function of this name, for example "cuLaunchKernel", calls back.

@@ -15,6 +15,7 @@
 #include <utility>
 
 using strata::detail::driver::attribute;
+using strata::detail::driver::capture_mode;
 using strata::detail::driver::capture_status;
 using strata::detail::driver::context_handle;
 using strata::detail::driver::device_handle;
@@ -37,7 +38,8 @@ struct cuda_state {
   std::map<std::uint32_t, int> device_of;                    // by context
   std::size_t misuses = 0;
   std::size_t filled_bytes = 0;
-  std::size_t events = 0;  // that live; stays, as does the clock
+  std::size_t events = 0;                 // that live; stays, as do the clock
+  std::map<void*, std::uint32_t> fences;  // and the events that await a context's work
   std::uint64_t event_ns = 0;
   std::size_t allocated_bytes = 0;            // of the one allocation
   std::set<std::uint32_t> implicit_captures;  // contexts
@@ -259,6 +261,7 @@ FAKE_EXPORT result cuEventCreate(void** out, unsigned) {
 FAKE_EXPORT result cuEventDestroy_v2(void* which) {
   return with_state([&](cuda_state& s) {
     --s.events;
+    s.fences.erase(which);
     delete static_cast<std::uint64_t*>(which);
     return result::success;
   });
@@ -267,6 +270,19 @@ FAKE_EXPORT result cuEventDestroy_v2(void* which) {
 FAKE_EXPORT result cuEventRecord(void* which, stream_handle) {
   return with_state([&](cuda_state& s) {
     *static_cast<std::uint64_t*>(which) = s.event_ns;
+    return result::success;
+  });
+}
+
+// Work is done when it is asked for, unless it hangs.
+FAKE_EXPORT result cuEventQuery(void* which) {
+  if ((hang.load() & fake_blocks_context) != 0) return result::not_ready;
+  return with_state([&](cuda_state& s) {
+    auto const fence = s.fences.find(which);
+    if (fence == s.fences.end()) return result::success;
+    ++s.synchronizations;
+    ++s.synchronizations_of[fence->second];
+    s.fences.erase(fence);
     return result::success;
   });
 }
@@ -353,6 +369,27 @@ FAKE_EXPORT result cuCtxSynchronize() {
     ++s.synchronizations_of[pushed.empty() ? 1 : pushed.back()];
     return result::success;
   });
+}
+
+// As a driver before CUDA 12.5 with FAKE_OLD_DRIVER.
+FAKE_EXPORT result cuCtxRecordEvent(context_handle of, void* which) {
+  static bool const is_old = std::getenv("FAKE_OLD_DRIVER") != nullptr;
+  if (is_old) return result::not_supported;
+  if (auto* const hook = synchronize_hook.load()) hook();
+  return with_state([&](cuda_state& s) {
+    if (!s.capturing.empty()) {
+      s.break_captures();
+      return result::stream_capture_unsupported;
+    }
+    s.fences[which] = number_of(of);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuThreadExchangeStreamCaptureMode(capture_mode* own) {
+  static thread_local auto mode = capture_mode::global;
+  std::swap(*own, mode);
+  return result::success;
 }
 
 FAKE_EXPORT result cuStreamIsCapturing(stream_handle which, capture_status* out) {

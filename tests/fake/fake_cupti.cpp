@@ -22,6 +22,7 @@ thread_local int in_buffer_callback = 0;
 thread_local int in_resource_callback = 0;
 std::atomic<void (*)()> callback_hook{nullptr};
 std::atomic<void (*)()> configure_hook{nullptr};
+std::atomic<void (*)()> disable_hook{nullptr};
 
 state& the_state() {
   static state& s = *new state;
@@ -224,7 +225,8 @@ void queue_record(void const* prefix, std::size_t size) {
   pending_record record;
   record.bytes.assign(stride_of(kind, s.version), std::uint8_t{0xA5});  // what is appended is noise
   std::memcpy(record.bytes.data(), prefix, std::min(size, record.bytes.size()));
-  record.held = s.hold;
+  record.held = s.hold != 0;
+  record.unreadable = s.hold == 2;
   const std::size_t bytes = record.bytes.size();
   if (!has_room(s, bytes)) {
     lock.unlock();
@@ -256,6 +258,20 @@ void queue_record(void const* prefix, std::size_t size) {
   }
 }
 
+// A record of work that has not ended: a kernel's lacks its times (13.0), others are invalid.
+void leave_open(pending_record& record) {
+  cupti::kernel_record kernel{};
+  std::uint8_t* const bytes = record.bytes.data();
+  std::memcpy(&kernel.kind, bytes, sizeof kernel.kind);
+  if (record.unreadable || kernel.kind != cupti::activity_kind::concurrent_kernel) {
+    std::memset(bytes, 0, sizeof kernel.kind);
+    return;
+  }
+  std::memcpy(&kernel, bytes, sizeof kernel);
+  kernel.start_ns = kernel.end_ns = 0;
+  std::memcpy(bytes, &kernel, sizeof kernel);
+}
+
 void deliver(bool forced) {
   state& s = the_state();
   const std::size_t synchronizations = fake_synchronize_count();
@@ -281,7 +297,7 @@ void deliver(bool forced) {
     std::shuffle(ready.begin(), ready.end(), random);
   }
   for (pending_record& each : incomplete) {
-    std::memset(each.bytes.data(), 0, sizeof(cupti::activity_kind));
+    leave_open(each);
     ready.push_back(std::move(each));
   }
 
@@ -525,6 +541,7 @@ FAKE_EXPORT result cuptiActivityEnableAndDump(cupti::activity_kind kind) {
 
 FAKE_EXPORT result cuptiActivityDisable(cupti::activity_kind kind) {
   fake_block_while(fake_blocks_switches);
+  if (auto* const hook = fake::disable_hook.exchange(nullptr)) hook();
   FAKE_FUNCTION(not_in_buffer_callback);
   s.kinds.erase(static_cast<std::uint32_t>(kind));
   return result::success;
@@ -636,6 +653,7 @@ FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
 
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)()) { fake::callback_hook.store(hook); }
 FAKE_EXPORT void fake_set_configure_hook(void (*hook)()) { fake::configure_hook.store(hook); }
+FAKE_EXPORT void fake_set_disable_hook(void (*hook)()) { fake::disable_hook.store(hook); }
 
 FAKE_EXPORT result cuptiActivityConfigureUnifiedMemoryCounter(cupti::unified_memory_config* list,
                                                               std::uint32_t count) {

@@ -762,8 +762,8 @@ void fake_set_records_per_buffer(std::size_t count) {
 void fake_set_auto_delivery(std::size_t records) {
   with_state([&](fake::state& s) { s.auto_delivery = records; });
 }
-void fake_hold(int on) {
-  with_state([&](fake::state& s) { s.hold = on != 0; });
+void fake_hold(int how) {
+  with_state([&](fake::state& s) { s.hold = how; });
 }
 void fake_lose_timestamps(int on) {
   with_state([&](fake::state& s) { s.lose_timestamps = on != 0; });

@@ -442,7 +442,12 @@ TEST_CASE("what can go wrong with records") {
     CHECK(now.kernels.size() == 1);
     launch("k");
     flush(true);
-    CHECK(now.kernels.size() == 1);
+    REQUIRE(now.kernels.size() == 2);
+    CHECK(now.kernels[1].start_ns + now.kernels[1].end_ns == 0);
+    fake_hold(2);
+    launch("k");
+    flush(true);
+    CHECK(now.kernels.size() == 2);
     CHECK(now.invalid == 1);
     CHECK(fake_buffers_outstanding() == 0);
   }

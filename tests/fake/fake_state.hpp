@@ -26,6 +26,7 @@ namespace cupti = strata::detail::cupti;
 struct pending_record {
   std::vector<std::uint8_t> bytes;
   bool held = false;
+  bool unreadable = false;           // where it is asked for while its work runs
   std::size_t synchronizations = 0;  // when it was held
 };
 
@@ -72,7 +73,7 @@ struct settings {
   fake_thread delivery = fake_thread::caller;
   std::size_t records_per_buffer = 0;
   std::size_t auto_delivery = 0;
-  bool hold = false;
+  int hold = 0;
   bool lose_timestamps = false;
   std::size_t dropped = 0;
   std::size_t misuses = 0;

@@ -81,6 +81,13 @@ SAME_FUNCTION(cuCtxGetDevice, table, context_device);
 SAME_FUNCTION(cuCtxPushCurrent, table, context_push);
 SAME_FUNCTION(cuCtxPopCurrent, table, context_pop);
 SAME_FUNCTION(cuCtxSynchronize, table, context_synchronize);
+#if CUDA_VERSION >= 12050
+SAME_FUNCTION(cuCtxRecordEvent, table, context_record_event);
+#endif
+SAME_FUNCTION(cuEventCreate, table, event_create);
+SAME_FUNCTION(cuEventDestroy, table, event_destroy);
+SAME_FUNCTION(cuEventQuery, table, event_query);
+SAME_FUNCTION(cuThreadExchangeStreamCaptureMode, table, exchange_capture_mode);
 SAME_FUNCTION(cuStreamIsCapturing, table, stream_is_capturing);
 SAME_FUNCTION(cuPointerGetAttributes, table, pointer_attributes);
 SAME_FUNCTION(cuGetErrorName, table, error_name);

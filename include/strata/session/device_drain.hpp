@@ -11,6 +11,7 @@
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
+#include <strata/collect/cuda/device_fence.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/machine.hpp>
@@ -27,18 +28,25 @@
 STRATA_BEGIN
 namespace detail {
 
+/// What a thread of Strata's own does. It lives as long as that thread may.
+struct apart_work {
+  void (*body)(void* context) noexcept;
+  void* context;
+};
+
 /// Does a thing in a thread of Strata's own, that of a call which may never come back. The thread
 /// is not waited for: what it uses has to live as long as the process. Threads: any.
 /// Returns: false where no thread can be started.
-inline bool do_apart([[maybe_unused]] void (*body)() noexcept) noexcept {
+inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
 #if defined(__linux__)
   pthread_t made{};
   machine::own_threads().fetch_add(1);
-  void* (*const run)(void*) = [](void* what) -> void* {
+  void* (*const run)(void*) = [](void* context) -> void* {
     pthread_setname_np(pthread_self(), "strata-drain");
     {
       guest const as_guest;
-      reinterpret_cast<void (*)() noexcept>(what)();
+      apart_work const work = *static_cast<apart_work*>(context);
+      work.body(work.context);
     }
     // The end of the last thread ends the process, and main may have ended before: then another
     // thread is in exit(), and ends the process when the report is written.
@@ -47,7 +55,7 @@ inline bool do_apart([[maybe_unused]] void (*body)() noexcept) noexcept {
     machine::own_threads().fetch_sub(1);
     return nullptr;
   };
-  if (machine::start_thread(made, run, reinterpret_cast<void*>(body))) {
+  if (machine::start_thread(made, run, &what)) {
     pthread_detach(made);
     return true;
   }
@@ -56,104 +64,173 @@ inline bool do_apart([[maybe_unused]] void (*body)() noexcept) noexcept {
   return false;
 }
 
-/// The end of a session's device activity: what may wait for a device without an end is called by a
-/// thread of Strata's own, which is waited for up to a deadline. Beyond it CUPTI is not called any
-/// more, and the profile has what has come so far. While a device is waited for, nothing is held
-/// but the exclusive scope of the capture_guard, by the thread that waits here.
-/// Threads: that of the session.
+/// How long the work of a device is waited for: `drain=` ms, and so long after each record that is
+/// read, up to 60 times: 60 s by default, 10^8 records. What threads launch meanwhile is no answer
+/// of a device. Threads: one.
+class record_patience {
+ public:
+  explicit record_patience(std::uint32_t ms) noexcept
+      : patience_ns_(std::int64_t{ms} * 1'000'000),
+        begin_(monotonic_ns()),
+        latest_(begin_ + patience_ns_),
+        seen_(delivered()) {}
+
+  bool lasts() noexcept {
+    std::int64_t const now = monotonic_ns();
+    std::uint64_t const records = delivered();
+    if (records != seen_ && now - begin_ < most_patiences * patience_ns_)
+      latest_ = now + patience_ns_;
+    seen_ = records;
+    return now < latest_;
+  }
+
+ private:
+  static constexpr std::int64_t most_patiences = 60;
+
+  static std::uint64_t delivered() noexcept { return activity_collector::instance().delivered(); }
+
+  std::int64_t patience_ns_;
+  std::int64_t begin_;
+  std::int64_t latest_;
+  std::uint64_t seen_;
+};
+
+/// How long the program's own threads wait for a device, in steps that count and with `sync=1`:
+/// `drain=` ms of the last session. Threads: any.
+class device_patience {
+ public:
+  device_patience() noexcept : latest_(monotonic_ns() + patience_ns().load()) {}
+
+  static void set(std::uint32_t ms) noexcept { patience_ns().store(std::int64_t{ms} * 1'000'000); }
+  bool lasts() const noexcept { return monotonic_ns() < latest_; }
+
+  /// Waits for the work of the current context, if there is one and nothing captures.
+  static void wait_for_range() noexcept {
+    driver::context_handle const context = capture_guard::current();
+    if (context == nullptr) return;
+    device_fence work;
+    {
+      capture_guard::exclusive const alone(0);
+      if (!alone) return;
+      work.add(context);
+    }
+    device_patience const patience;
+    (void)work.wait([&patience] { return patience.lasts(); });
+  }
+
+ private:
+  static atomic<std::int64_t>& patience_ns() noexcept {
+    static atomic<std::int64_t> ns{1'000'000'000};
+    return ns;
+  }
+
+  std::int64_t latest_;
+};
+
+/// The end of a session's device activity. The devices are waited for as long as `drain=` says;
+/// what may not come back is called by a thread of Strata's own, which is not waited for much
+/// longer: then CUPTI is not called any more, and the profile has what has come so far. While a
+/// device is waited for, nothing is held; where the driver is older than CUDA 12.5, the exclusive
+/// scope of the capture_guard is. Threads: that of the session. Where CUPTI is silent, the drain
+/// has to live as long as the process.
 class device_drain {
  public:
-  explicit device_drain(std::uint32_t patience_ms) noexcept
-      : patience_ns_(std::int64_t{patience_ms} * 1'000'000) {}
+  enum class outcome : unsigned char {
+    idle,
+    busy,   // the devices did not end their work in time
+    silent  // CUPTI or the driver did not come back
+  };
+
+  explicit device_drain(std::uint32_t patience_ms) noexcept : patience_ms_(patience_ms) {}
   device_drain(device_drain const&) = delete;
   device_drain& operator=(device_drain const&) = delete;
 
   /// Has what is complete delivered, and begins to wait for the devices. Requires: CUPTI is open.
   void begin() noexcept {
     alone_.emplace(capture_guard::patience / 10);
-    // While a stream captures nothing is waited for: that would ruin the capture.
-    auto* const wait = *alone_ ? &await_idle : &take_complete;
-    latest_ = monotonic_ns() + patience_ns_;
-    begun_ = call(wait);
+    captures_ = !*alone_;  // nothing is waited for then: that would ruin the capture
+    begun_ = call(awaits_devices_);
   }
 
-  /// Whether the devices are idle, or not to be waited for. The records that were complete come
+  /// Until the devices are idle, or not to be waited for. The records that were complete come
   /// first, which may take its time.
-  bool is_idle() noexcept {
-    bool idle = true;
-    if (begun_) {
-      wait_while_records_come();
-      idle = !give_up();
-    }
+  outcome wait() noexcept {
+    if (begun_) wait_for_calls();
     alone_.reset();
-    return idle;
+    return outcome_;
   }
 
-  /// Takes what is left, as activity_collector::close. It may take its time while records come.
-  /// Requires: is_idle() was true.
+  /// Takes what is left, which may take its time while records come. Requires: `wait` came back.
   void finish() noexcept {
-    if (!begun_ || !call(&take_rest)) return activity().close();
-    latest_ = monotonic_ns() + patience_ns_;
-    wait_while_records_come();
-    if (!give_up()) activity().let_go();
+    if (outcome_ == outcome::silent) return;
+    bool const process_ends = block().phase.load() != process_phase::running;
+    if (outcome_ == outcome::busy && process_ends) return;
+    if (call(takes_rest_)) wait_for_calls();
+    if (outcome_ == outcome::idle) activity().let_go();
   }
 
-  /// Whether a device did not answer.
-  bool gave_up() const noexcept { return gave_up_; }
+  /// How the devices fared.
+  outcome found() const noexcept { return outcome_; }
 
  private:
-  /// How much longer than a device without an answer one may take that delivers records: 60 s by
-  /// default, 10^8 records.
-  static constexpr std::int64_t most_patiences = 60;
+  /// For what the thread does when its own patience is over.
+  static constexpr std::uint32_t grace_ms = 300;
 
   static activity_collector& activity() { return activity_collector::instance(); }
   static cupti_client& client() { return activity().client_of_cupti(); }
 
-  static void await_idle() noexcept {
-    (void)if_memory_allows([] { activity().await_devices(true); });
+  void await_devices() noexcept {
+    bool idle = true;
+    (void)if_memory_allows([&] {
+      maybe<record_patience> patience;
+      idle = activity().await_devices(
+          captures_,
+          [&] {
+            added_.store(true);
+            patience.emplace(patience_ms_);
+          },
+          [&] { return patience->lasts(); });
+    });
+    added_.store(true);
+    idle_.store(idle);
     client().calls_end();
   }
-  static void take_complete() noexcept {
-    (void)if_memory_allows([] { activity().await_devices(false); });
-    client().calls_end();
-  }
-  static void take_rest() noexcept {
+  void take_rest() noexcept {
     (void)if_memory_allows([] { activity().finish(); });
     client().calls_end();
   }
 
-  static bool call(void (*body)() noexcept) noexcept {
+  /// Begins the work in a thread of Strata's own, or does it. Returns: whether there is a thread.
+  static bool call(apart_work& work) noexcept {
     client().calls_begin();
-    bool const started = do_apart(body);
-    if (!started) client().calls_end();
+    bool const started = do_apart(work);
+    if (!started) work.body(work.context);
     return started;
   }
 
-  /// Until the calls come back, or no record has come for the patience. What other threads launch
-  /// meanwhile is no answer of a device.
-  void wait_while_records_come() noexcept {
-    std::uint64_t seen = activity().delivered();
-    std::int64_t const begin = monotonic_ns();
-    while (client().calls_last() && monotonic_ns() < latest_) {
+  void wait_for_calls() noexcept {
+    record_patience patience(patience_ms_ + grace_ms);
+    while (client().calls_last() && patience.lasts()) {
+      if (added_.load()) alone_.reset();
       capture_guard::rest();
-      std::uint64_t const now = activity().delivered();
-      bool const goes_on = now != seen && monotonic_ns() - begin < most_patiences * patience_ns_;
-      if (goes_on) latest_ = monotonic_ns() + patience_ns_;
-      seen = now;
     }
+    bool const silent = client().give_up();
+    if (silent) activity().give_up();
+    if (silent || outcome_ == outcome::silent) outcome_ = outcome::silent;
+    if (!silent && !idle_.load()) outcome_ = outcome::busy;
   }
 
-  bool give_up() noexcept {
-    gave_up_ = client().give_up();
-    if (gave_up_) activity().give_up();
-    return gave_up_;
-  }
-
-  std::int64_t patience_ns_;
-  std::int64_t latest_ = 0;
+  std::uint32_t patience_ms_;
   maybe<capture_guard::exclusive> alone_;
+  apart_work awaits_devices_{
+      [](void* self) noexcept { static_cast<device_drain*>(self)->await_devices(); }, this};
+  apart_work takes_rest_{[](void* self) noexcept { static_cast<device_drain*>(self)->take_rest(); },
+                         this};
+  bool captures_ = false;
   bool begun_ = false;
-  bool gave_up_ = false;
+  outcome outcome_ = outcome::idle;
+  atomic<bool> added_{false};  // the events are recorded
+  atomic<bool> idle_{true};
 };
 
 /// The devices for the head of a report. Where one does not answer, the driver may not come back
@@ -165,8 +242,8 @@ class devices_of_machine {
     if (!hangs) return machine::describe_devices(to, wanted.ceilings);
     answer& own = *new answer;  // stays, since nobody knows when the thread comes back
     own.ceilings = wanted.ceilings;
-    asked().store(&own);
-    if (!do_apart(&ask)) return {};
+    own.asks = {&ask, &own};
+    if (!do_apart(own.asks)) return {};
     std::int64_t const latest = monotonic_ns() + patience_ns;
     while (!own.there.load() && monotonic_ns() < latest) capture_guard::rest();
     if (!own.there.load()) return {};
@@ -183,13 +260,10 @@ class devices_of_machine {
     profile_environment made;
     status outcome;
     atomic<bool> there{false};
+    apart_work asks{};
   };
-  static atomic<answer*>& asked() noexcept {
-    static atomic<answer*> last{nullptr};
-    return last;
-  }
-  static void ask() noexcept {
-    answer& own = *asked().load();
+  static void ask(void* context) noexcept {
+    answer& own = *static_cast<answer*>(context);
     (void)if_memory_allows(
         [&own] { own.outcome = machine::describe_devices(own.made, own.ceilings); });
     own.there.store(true);

@@ -27,6 +27,7 @@ class device_trace {
 
   /// The session begins. Errors: those of activity_collector::open.
   status begin() {
+    device_patience::set(options_.drain_ms);
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
     status outcome;
@@ -74,15 +75,18 @@ class device_trace {
 
   /// A window ends. Returns: false while a stream captures a graph, where it stays open.
   bool end_window() {
-    if (tracing_ && !activity().end_window()) return false;
+    if (tracing_ && !activity().end_window(options_.reports_windows())) return false;
     // Windows of one report have the device's work all of them, or none.
     waits_to_attach_ = !tracing_ && options_.attaches_in_windows() && options_.reports_windows();
     return true;
   }
 
-  /// As activity_collector::bring_in and begin_anew. Requires: no window is open.
+  /// As activity_collector::bring_in, as long as `drain=` says, and begin_anew. Requires: no window
+  /// is open.
   void bring_in() {
-    if (tracing_) activity().bring_in();
+    if (!tracing_) return;
+    record_patience patience(options_.drain_ms);
+    activity().bring_in([&patience] { return patience.lasts(); });
   }
   void begin_anew() {
     if (tracing_) activity().begin_anew(buffer_bytes());
@@ -90,20 +94,25 @@ class device_trace {
 
   /// The last flush of the session begins. Threads: the one that ends the session.
   void begin_to_close() {
-    drain_.emplace(options_.drain_ms);
     drains_ = options_.trace && activity().is_open();
-    if (drains_) drain_->begin();
+    if (!drains_) return;
+    drain_.emplace(options_.drain_ms);
+    drain_->begin();
   }
-  /// Whether the devices have done their work; they are waited for until `drain=` is over.
-  bool is_idle() { return !drains_ || drain_->is_idle(); }
-  /// The rest of the flush. Requires: is_idle() was true.
+  /// Whether the devices have done their work; they are waited for as long as `drain=` says.
+  bool is_idle() { return !drains_ || drain_->wait() == device_drain::outcome::idle; }
+  /// The rest of the flush. Requires: is_idle() came back.
   void close() {
     if (drains_) drain_->finish();
   }
   /// Whether CUPTI may still be called: it is destroyed before what is older than it.
   bool answers() const noexcept { return !tracing_ || !activity().client_of_cupti().is_gone(); }
-  /// Whether CUPTI is left alone, since a device did not answer.
-  bool gave_up() const noexcept { return drains_ && drain_->gave_up(); }
+  /// Whether a device had not done its work at the end.
+  bool hangs() const noexcept { return drains_ && drain_->found() != device_drain::outcome::idle; }
+  /// Whether CUPTI is left alone, since a call of it or of the driver does not come back.
+  bool is_silent() const noexcept {
+    return drains_ && drain_->found() == device_drain::outcome::silent;
+  }
   /// Hands what was traced to the profile. Errors: why it is incomplete. Requires: tracing().
   status take(profile& to, tick_converter const& ticks) {
     activity().take(to, ticks);
@@ -116,7 +125,8 @@ class device_trace {
   static trace_control control() noexcept {
     trace_control made;
     made.tracing = [] { return activity().tracing(); };
-    made.suspend = [] { return activity().end_window(); };
+    made.suspend = &pause;
+    made.devices_are_idle = &devices_are_idle;
     made.resume = [] { (void)activity().begin_window(); };
     made.watch = [](trace_control::launch_watcher* watcher, void* context) {
       return activity().watch_launches(watcher, context);
@@ -128,6 +138,24 @@ class device_trace {
 
  private:
   static activity_collector& activity() { return activity_collector::instance(); }
+
+  /// The wait of a step that counts. A device that has once not done its work in time is not waited
+  /// for again until it has.
+  template <class Wait>
+  static pause_outcome wait_in_step(Wait wait) {
+    static atomic<bool> hangs{false};
+    device_patience const patience;
+    pause_outcome const outcome = wait([&] { return !hangs.load() && patience.lasts(); });
+    if (outcome != pause_outcome::captures) hangs.store(outcome == pause_outcome::busy);
+    return outcome;
+  }
+  static pause_outcome pause() {
+    return wait_in_step([](auto goes_on) { return activity().pause(goes_on); });
+  }
+  static bool devices_are_idle() {
+    return wait_in_step([](auto goes_on) { return activity().wait_for_devices(goes_on); }) !=
+           pause_outcome::busy;
+  }
 
   std::int64_t buffer_bytes() const noexcept { return std::int64_t{options_.buffers_mb} << 20; }
 

@@ -101,8 +101,8 @@ class session_core {
     attempt([this] { cpu_counters_->close(); });
     bool const idle = trace_.is_idle();
     attempt([&] { idle&& trace_.answers() ? counting_->close() : counting_->abandon(); });
-    if (idle) attempt([this] { trace_.close(); });
-    if (trace_.gave_up()) attempt([this] { problems_.push_back(hang_finder_.report(hang_)); });
+    attempt([this] { trace_.close(); });
+    if (trace_.hangs()) attempt([this] { problems_.push_back(hang_finder_.report(hang_)); });
     attempt([this] { close_stream(); });
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
@@ -117,7 +117,7 @@ class session_core {
 
   /// Whether no thread is in a call of this session that does not come back: else it has to live as
   /// long as the process.
-  bool may_go() const noexcept { return steps_ended_ && !trace_.gave_up(); }
+  bool may_go() const noexcept { return steps_ended_ && !trace_.is_silent(); }
   strata::options const& options() const noexcept { return options_; }
 
   /// Hardware counters for passes that the program drives itself:
@@ -272,7 +272,7 @@ class session_core {
     keep(trace_.begin());
     plan_steps();
     if (options_.synchronize) {
-      recorder.state().before_end.store(&capture_guard::current_context);
+      recorder.state().before_end.store(&device_patience::wait_for_range);
     }
     keep(nvtx_input_.open(options_, trace_.tracing()));
     keep(send_to_nvtx(options_));

@@ -125,7 +125,7 @@ class step_counting {
     for (status const& problem : ranges_.problems()) problems_.push_back(problem);
     for (status const& problem : kernels_.problems()) (void)keep(problem);  // ranges may have it
     if (stage_ == stage::waiting && postponed_ != 0)
-      problems_.push_back(pass_driver::captures_in_the_way(postponed_));
+      problems_.push_back(pass_driver::in_the_way(postponed_, postponed_by_));
     (void)keep(ranges_.hindrance());
     (void)keep(kernels_.hindrance());
     if (ranges_.passes_done() < ranges_.passes()) {
@@ -149,8 +149,11 @@ class step_counting {
   void open_ranges() {
     std::size_t const before = problems_.size();
     capture_guard::exclusive const alone;
-    postponed_ = alone ? 0 : postponed_ + 1;
-    if (!alone) return;
+    postponed_by_ = !alone                       ? pause_outcome::captures
+                    : ranges_.devices_are_idle() ? pause_outcome::paused
+                                                 : pause_outcome::busy;
+    postponed_ = postponed_by_ == pause_outcome::paused ? 0 : postponed_ + 1;
+    if (postponed_ != 0) return;
     stage_ = stage::done;
     if (!keep(ranges_.open(options_.counters, problems_))) return;
     stage_ = stage::ranges;
@@ -194,7 +197,8 @@ class step_counting {
   kernel_counter_collector kernels_;
   std::string requested_;      // by the program
   status refusal_;             // of that request
-  std::size_t postponed_ = 0;  // steps in a row at which captures kept counting from its begin
+  std::size_t postponed_ = 0;  // steps in a row at which something kept counting from its begin
+  pause_outcome postponed_by_ = pause_outcome::paused;
 };
 
 }  // namespace detail

@@ -414,7 +414,8 @@ class counter_collector : public detail::pass_driver {
     detail::capture_guard::exclusive const alone;
     self.attempt_.dropped = !alone;
     if (!alone) return;
-    self.leave();
+    self.leave_range();
+    if (self.attempt_.dropped) return;
     self.enter(node);
   }
 

@@ -14,6 +14,7 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
 #include <strata/profile/records.hpp>
@@ -264,7 +265,8 @@ struct trace_control {
   using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
 
   bool (*tracing)() = nullptr;
-  bool (*suspend)() = nullptr;  // false while a stream captures a graph: the trace goes on
+  pause_outcome (*suspend)() = nullptr;  // the trace goes on unless it paused
+  bool (*devices_are_idle)() = nullptr;  // waits for them, as long as `drain=` says
   void (*resume)() = nullptr;
   /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
   /// launches.
@@ -285,15 +287,20 @@ class counting_step {
     if (trace_.guard_graphs != nullptr) trace_.guard_graphs();
   }
 
-  /// False while a stream captures a graph: nothing is suspended.
-  bool suspend() {
+  /// Whether the devices have done what the program launched: CUPTI waits for them without an end.
+  bool devices_are_idle() const {
+    return trace_.devices_are_idle == nullptr || trace_.devices_are_idle();
+  }
+  /// Nothing is suspended unless it says `paused`.
+  pause_outcome suspend() {
     bool const traced = trace_.tracing != nullptr && trace_.tracing();
-    if (traced && !trace_.suspend()) return false;
+    pause_outcome const outcome = traced ? trace_.suspend() : pause_outcome::paused;
+    if (outcome != pause_outcome::paused) return outcome;
     resume_trace_ = traced;
     recorder& log = recorder::instance();
     resume_log_ = log.recording();
     log.record(false);
-    return true;
+    return outcome;
   }
   /// False where launches cannot be watched; ranges are.
   bool watch(trace_control::launch_watcher* launched, place_observers::place_changed* moved,
@@ -332,7 +339,13 @@ class pass_driver {
   pass_driver& operator=(pass_driver const&) = delete;
 
   /// After this many steps that were no passes.
-  static status captures_in_the_way(std::size_t steps) {
+  static status in_the_way(std::size_t steps, pause_outcome last) {
+    if (last == pause_outcome::busy)
+      return {errc::busy,
+              sentence("counters: the GPU had not done its earlier work in ")
+                  << steps
+                  << " steps in a row, so no pass could begin: let a step wait for the GPU, or "
+                     "raise drain="};
     return {errc::busy,
             sentence("counters: streams captured graphs in ")
                 << steps
@@ -340,9 +353,11 @@ class pass_driver {
                    "or capture before the steps that count"};
   }
 
-  /// That captures kept the last steps from being passes; ok where they did not.
-  status hindrance() const { return skipped_ == 0 ? status{} : captures_in_the_way(skipped_); }
+  /// What kept the last steps from being passes; ok where nothing did.
+  status hindrance() const { return skipped_ == 0 ? status{} : in_the_way(skipped_, hindered_by_); }
 
+  /// As counting_step::devices_are_idle.
+  bool devices_are_idle() const { return step_.devices_are_idle(); }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept { return !open_ || ending_ || at_ >= plan_.configs.size(); }
   std::string const& chip() const noexcept { return plan_.devices.chip(); }
@@ -416,7 +431,9 @@ class pass_driver {
   /// counting is over. Requires: an exclusive scope, if one could be opened.
   template <class Prepare>
   bool begin(Prepare prepare, bool alone, status& problem) {
-    if (!alone || stage_ != stage::none || !step_.suspend()) {
+    if (!alone) hindered_by_ = pause_outcome::captures;
+    if (alone && stage_ == stage::none) hindered_by_ = step_.suspend();
+    if (stage_ != stage::none || hindered_by_ != pause_outcome::paused) {
       problem = skip();
       return false;
     }
@@ -444,14 +461,18 @@ class pass_driver {
   }
 
   /// Ends the counting of a pass, of which is not known yet whether it counts. While a capture is
-  /// open it goes on until the next call.
+  /// open, or a device has not done its work, it goes on until the next call.
   void stop(bool goes_on = true) noexcept {
     if (stage_ != stage::counting) return;
     progress_.erase();
     step_.unwatch(this);
     capture_guard::exclusive const alone;
-    attempt_.dropped = attempt_.dropped || !alone;
-    if (!alone) return held_.reset();
+    hindered_by_ = !alone ? pause_outcome::captures : pause_outcome::paused;
+    if (alone && !step_.devices_are_idle()) hindered_by_ = pause_outcome::busy;
+    if (hindered_by_ != pause_outcome::paused) {
+      attempt_.dropped = true;
+      return held_.reset();
+    }
     leave();
     if (!if_memory_allows([this] { attempt_.outcome = plan_.devices.stop(attempt_.complete); }))
       attempt_.dropped = true;
@@ -472,7 +493,7 @@ class pass_driver {
     plan_.devices.drop();
   }
 
-  /// A step that a capture kept from being a pass. Not for ever: a body that passes run by hand is
+  /// A step that something kept from being a pass. Not for ever: a body that passes run by hand is
   /// run so often, steps go on for so long.
   status skip() {
     constexpr std::size_t most = 100;
@@ -480,16 +501,23 @@ class pass_driver {
     std::int64_t const now = monotonic_ns();
     if (skipped_ == 0) skipped_since_ = now;
     if (++skipped_ < most || (!by_hand_ && now - skipped_since_ < longest)) return {};
-    status const why = captures_in_the_way(std::exchange(skipped_, std::size_t{0}));
+    status const why = in_the_way(std::exchange(skipped_, std::size_t{0}), hindered_by_);
     return give_up(why);
   }
 
   void push(std::uint32_t range) noexcept {
     if (!std::exchange(attempt_.pushed, true)) plan_.devices.push(range);
   }
+  /// Requires: the devices are idle, or CUPTI waits for them.
   void leave() noexcept {
     if (std::exchange(attempt_.pushed, false)) plan_.devices.pop();
     held_.reset();
+  }
+  /// The pass goes on in another range; it does not count where a device does not come to an end.
+  void leave_range() noexcept {
+    if (!attempt_.pushed) return leave();
+    attempt_.dropped = !step_.devices_are_idle();
+    attempt_.dropped ? held_.reset() : leave();
   }
 
   /// Does a part of a pass. Where memory is short for it, all counting ends, and the pass under way
@@ -536,6 +564,7 @@ class pass_driver {
   std::size_t at_ = 0;       // of the plan's configurations
   std::size_t skipped_ = 0;  // steps in a row that could be no pass
   std::int64_t skipped_since_ = 0;
+  pause_outcome hindered_by_ = pause_outcome::paused;
   bool by_hand_ = false;  // the program drives the passes
   stage stage_ = stage::none;
   bool open_ = false;

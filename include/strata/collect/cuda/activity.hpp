@@ -6,11 +6,13 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
 #include <strata/collect/host/recorder.hpp>
@@ -107,19 +109,39 @@ class activity_collector {
     return {errc::not_supported, problem};
   }
 
-  /// Ends the tracing and brings in what is under way. While a stream captures a graph nothing is
-  /// synchronised: the window stays open, and false says so.
-  bool end_window() {
+  /// Ends the tracing, and waits for nothing: the records of what is under way come when it is
+  /// done. While a stream captures a graph the window stays open, and false says so. `marks_end`:
+  /// the work until now is what the next `bring_in` waits for.
+  bool end_window(bool marks_end = false) {
     if (!window_open_.load() || !cupti_.is_subscribed()) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
     if (!alone) return false;
     std::int64_t const begin = clock().now();
-    detail::capture_guard::all_contexts();
-    buffers_.flush(detail::cupti::flush_flag::complete_only);
     disable();
     captures_.await_records(false);
+    if (marks_end) window_end_.add_all();
     flush_ticks_.fetch_add(clock().now() - begin);
     return true;
+  }
+
+  /// Waits for what the program has launched, while `goes_on`.
+  detail::pause_outcome wait_for_devices(detail::callback<bool()> goes_on) {
+    if (!cupti_.is_subscribed()) return detail::pause_outcome::paused;
+    detail::capture_guard::exclusive const alone(0);
+    if (!alone) return detail::pause_outcome::captures;
+    detail::device_fence before;
+    before.add_all();
+    return before.wait(goes_on) ? detail::pause_outcome::paused : detail::pause_outcome::busy;
+  }
+
+  /// As end_window, once the devices are idle, which is waited for while `goes_on`.
+  detail::pause_outcome pause(detail::callback<bool()> goes_on) {
+    if (!window_open_.load() || !cupti_.is_subscribed()) return detail::pause_outcome::paused;
+    detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
+    if (!alone) return detail::pause_outcome::captures;
+    detail::pause_outcome const waited = wait_for_devices(goes_on);
+    if (waited != detail::pause_outcome::paused) return waited;
+    return end_window() ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
 
   /// Whether what the program launches now is traced.
@@ -168,11 +190,17 @@ class activity_collector {
     return true;
   }
 
-  /// Has CUPTI deliver all that it holds. Requires: no window is open. Threads: any.
-  void bring_in() {
+  /// Has CUPTI deliver the work of the window that ended last with `marks_end`, which is waited for
+  /// while `goes_on`. What has not ended then is lost. Requires: no window is open. Threads: any.
+  void bring_in(detail::callback<bool()> goes_on) {
     if (!cupti_.is_subscribed()) return;
-    buffers_.flush(detail::cupti::flush_flag::forced);
-    captures_.await_records(false);
+    if (window_end_.wait(goes_on)) {
+      await_records();
+      bring_in();
+    } else {
+      take_ended();
+      captures_.await_records(false);
+    }
   }
 
   /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
@@ -181,39 +209,41 @@ class activity_collector {
     if (cupti_.library() != nullptr && cupti_.in_own_process()) reset(memory_limit_bytes);
   }
 
-  /// The last flush of a session, at any moment, also while a stream captures (then without waiting
-  /// for the device). Another profiler may come where cupti_client::unsubscribe lets it.
-  void close() {
-    if (!cupti_.is_subscribed()) return;
-    if (!end_window()) disable();
-    cupti_.unguard_graphs();
-    bring_in();
-    if (cupti_.unsubscribe()) buffers_.detach();
-  }
+  // The last flush of a session, in parts, at any moment: what may wait for a device without an
+  // end, by some versions of the driver and CUPTI, is for a thread of Strata's own. Requires: no
+  // other thread calls CUPTI meanwhile.
 
-  // `close` in parts, of which others than `let_go` are for a thread of Strata's own, which may
-  // wait for a device without an end. Requires: no other thread calls CUPTI meanwhile.
-
-  /// Takes what is complete, and waits until the devices are idle if it `may_wait`, in an exclusive
-  /// scope that the caller's caller holds.
-  void await_devices(bool may_wait) {
-    if (!window_open_.load()) return;
+  /// Takes what is complete, and waits for the devices while `goes_on`, or not if a stream
+  /// captures. `added` is called when nobody has to keep captures out any more. Returns: whether
+  /// they are idle.
+  bool await_devices(bool captures, detail::callback<void()> added,
+                     detail::callback<bool()> goes_on) {
+    if (!cupti_.is_subscribed()) return true;
     std::int64_t const begin = clock().now();
+    detail::device_fence before;
+    if (!captures) before.add_all();
+    added();
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    if (may_wait) {
-      detail::capture_guard::all_contexts();
-      if (!cupti_.is_silent()) buffers_.flush(detail::cupti::flush_flag::complete_only);
+    bool const idle = before.wait(goes_on);
+    if (cupti_.is_silent()) return idle;
+    if (idle && !captures) {
+      await_records();
+    } else {
+      take_ended();
     }
     flush_ticks_.fetch_add(clock().now() - begin);
+    return idle;
   }
-  /// What `close` does after that, but for `let_go`.
+  /// Ends what the session has CUPTI do, and takes the rest.
   void finish() {
+    if (!cupti_.is_subscribed()) return;
     std::int64_t const begin = clock().now();
     if (window_open_.load()) disable();
     cupti_.unguard_graphs();
     bring_in();
     flush_ticks_.fetch_add(clock().now() - begin);
   }
+  /// Another profiler may come, where cupti_client::unsubscribe lets it.
   void let_go() {
     if (cupti_.is_subscribed() && cupti_.unsubscribe()) buffers_.detach();
   }
@@ -254,6 +284,7 @@ class activity_collector {
     to.has_migrations = has_migrations_.load();
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
+    to.losses.work_unfinished += unfinished_.load();
     for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_.load()) * ticks.ns_per_tick() * 1e-9;
   }
@@ -304,6 +335,28 @@ class activity_collector {
     });
   }
 
+  /// The work is done: CUPTI may need a moment until it has the times.
+  void await_records() {
+    constexpr std::int64_t longest_ns = 20'000'000;  // some calls have no record
+    std::int64_t const begin = detail::monotonic_ns();
+    buffers_.flush(detail::cupti::flush_flag::complete_only);
+    while (buffers_.unfinished() != 0 && detail::monotonic_ns() - begin < longest_ns) {
+      for (int i = 0; i < 10; ++i) detail::capture_guard::rest();
+      buffers_.flush(detail::cupti::flush_flag::complete_only);
+    }
+  }
+  /// Has CUPTI deliver what has ended; the rest is lost.
+  void take_ended() {
+    buffers_.flush_ended();
+    unfinished_.store(buffers_.unfinished());
+  }
+  /// Has CUPTI deliver all that it holds.
+  void bring_in() {
+    if (!cupti_.is_subscribed()) return;
+    buffers_.flush(detail::cupti::flush_flag::forced);
+    captures_.await_records(false);
+  }
+
   void reset(std::int64_t memory_limit_bytes) {
     bring_in();
     buffers_.reset(memory_limit_bytes);
@@ -313,6 +366,7 @@ class activity_collector {
     has_migrations_.store(false);
     for (lane& each : lanes_) each.callbacks.store(0);
     launches_dropped_.store(0);
+    unfinished_.store(0);
     flush_ticks_.store(0);
   }
 
@@ -577,6 +631,8 @@ class activity_collector {
   traced_kinds chosen_;
   bool has_traced_ = false;  // in this session
   bool reported_ = false;    // what is not traced
+  detail::atomic<std::uint64_t> unfinished_{0};
+  detail::device_fence window_end_;
   bool leaves_at_exit_ = false;
   bool has_contexts_ = false;  // records of contexts are on
   detail::atomic<bool> follows_migrations_{false};

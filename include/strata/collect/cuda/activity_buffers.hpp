@@ -239,6 +239,13 @@ class activity_buffers {
     count_dropped();
   }
 
+  /// Has CUPTI deliver all that has ended; what has not is lost, and its calls stay unfinished.
+  void flush_ended() {
+    leave_out_unfinished(true);
+    flush(cupti::flush_flag::forced);
+    leave_out_unfinished(false);
+  }
+
   /// How many records CUPTI has delivered, and were read. Threads: any.
   std::uint64_t delivered() const noexcept { return delivered_.load(memory_order_relaxed); }
 
@@ -251,6 +258,13 @@ class activity_buffers {
         [&](launch_record const& call, bool worked, bool) {
           if (!worked && is_work(call.kind) && call.causes_work()) sink(call);
         });
+  }
+
+  /// How many calls those are.
+  std::uint64_t unfinished() {
+    std::uint64_t count = 0;
+    each_unfinished([&count](launch_record const&) { ++count; });
+    return count;
   }
 
   /// Joins what is complete, and hands everything to the profile.
@@ -301,6 +315,11 @@ class activity_buffers {
   static constexpr std::uint32_t flush_period_ms = 100;
 
   activity_buffers() = default;
+
+  void leave_out_unfinished(bool leave_out) noexcept {
+    system_lock lock(store_.mutex());
+    store_.leave_out_unfinished(leave_out);
+  }
 
   /// What CUPTI dropped since it was asked last.
   void count_dropped() noexcept {

@@ -135,6 +135,10 @@ class activity_store {
     waits_.keep_if(stays);
   }
 
+  /// Work that comes without times has not ended yet: it stays out, and its call unfinished, or it
+  /// has lost them. Requires: the mutex.
+  void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
+
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
   /// CUPTI's clock. Guarded by the mutex.
@@ -335,6 +339,7 @@ class activity_store {
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
+    if (leaves_out_unfinished_ && lacks_times(made)) return;
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;
@@ -342,6 +347,16 @@ class activity_store {
     if (by == call::unknown) note_capture(made, latest_time);  // its graph may go meanwhile
     if (by != call::left_out) queue_.add(made, launches());
     waiting.push_back(made);
+  }
+  static bool lacks_times(traced_kernel const& kernel) noexcept {
+    return kernel.begin == 0 && kernel.end == 0;
+  }
+  static bool lacks_times(strata::copy_record const& copy) noexcept {
+    return copy.begin == 0 && copy.end == 0;
+  }
+  template <class Record>
+  static bool lacks_times(Record const&) noexcept {
+    return false;
   }
   static bool is_awaited(traced_kernel& kernel, call by) noexcept {
     if (by == call::left_out) kernel.is_left_out = true;
@@ -569,6 +584,7 @@ class activity_store {
   bool lacks_sums_ = false;  // for want of memory
   bool described_ = false;
   bool is_full_ = false;
+  bool leaves_out_unfinished_ = false;
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
   std::uint32_t retired_ = 0;  // the newest one when calls were last retired
   std::size_t batch_ = batch;

@@ -6,6 +6,7 @@
 #include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
+#include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/driver.hpp>
 
 #include <cstddef>
@@ -220,22 +221,20 @@ class capture_guard {
     update();
   }
 
-  /// Waits until the work in every context that was seen is done. Requires: an exclusive scope.
-  static void all_contexts() noexcept {
-    auto* const wait = driver_library::get().api.context_synchronize;
-    if (wait == nullptr) return;
-    each_context([&] {
-      (void)wait();
+  /// The contexts that were seen and live, each current in turn. Threads: any.
+  static void each_context(callback<void(driver::context_handle)> action) noexcept {
+    (void)each_living([&](driver::context_handle context) {
+      action(context);
       return true;
     });
   }
 
-  /// Waits for the current context, if there is one and nothing captures: for `sync=1`.
-  static void current_context() noexcept {
-    driver::table const& api = driver_library::get().api;
-    if (api.context_synchronize == nullptr || current_or_none() == nullptr) return;
-    exclusive const alone(0);
-    if (alone) (void)api.context_synchronize();
+  /// The current context of this thread, or null.
+  static driver::context_handle current() noexcept {
+    driver::context_handle context = nullptr;
+    auto* const get = driver_library::get().api.context_current;
+    bool const known = get != nullptr && get(&context) == driver::result::success;
+    return known ? context : nullptr;
   }
 
   /// A moment of 50 us.
@@ -371,28 +370,22 @@ class capture_guard {
       return ask(nullptr, &now) != driver::result::stream_capture_implicit &&
              now == driver::capture_status::none;
     };
-    driver::context_handle const current = current_or_none();
-    return (current != nullptr && !none()) || !each_context(none, current);
+    driver::context_handle const own = current();
+    return (own != nullptr && !none()) ||
+           !each_living([&](driver::context_handle) { return none(); }, own);
   }
 
   /// Calls `action` in each context that was seen but one, until it returns false.
   template <class Action>
-  static bool each_context(Action action, driver::context_handle but = nullptr) noexcept {
+  static bool each_living(Action action, driver::context_handle but = nullptr) noexcept {
     for (atomic<driver::context_handle>& slot : state().contexts) {
       driver::context_handle const context = slot.load();
       if (context == nullptr) break;
       if (context == forgotten() || context == but) continue;
       context_scope const here(context);
-      if (here && !action()) return false;
+      if (here && !action(context)) return false;
     }
     return true;
-  }
-
-  static driver::context_handle current_or_none() noexcept {
-    driver::context_handle context = nullptr;
-    auto* const get = driver_library::get().api.context_current;
-    bool const known = get != nullptr && get(&context) == driver::result::success;
-    return known ? context : nullptr;
   }
 
   /// Marks a slot whose context was destroyed.

@@ -21,6 +21,7 @@ namespace driver {
 using device_handle = int;     // CUdevice
 using context_handle = void*;  // CUcontext
 using stream_handle = void*;   // CUstream
+using event_handle = void*;    // CUevent
 
 /// The CUresult values that Strata tells apart.
 enum class result : int {
@@ -33,6 +34,7 @@ enum class result : int {
   no_device = 100,
   invalid_device = 101,
   invalid_context = 201,
+  not_ready = 600,
   not_permitted = 800,
   not_supported = 801,
   system_not_ready = 802,
@@ -73,6 +75,12 @@ struct uuid {
   unsigned char bytes[16];
 };
 
+/// CUevent_flags.
+enum class event_flags : unsigned { without_times = 2 };
+
+/// CUstreamCaptureMode: of which captures the calls of a thread take care.
+enum class capture_mode : int { global = 0, of_thread = 1, relaxed = 2 };
+
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
 /// The driver functions in use; any of them may be null.
@@ -90,6 +98,11 @@ struct table {
   result (*context_push)(context_handle which) = nullptr;
   result (*context_pop)(context_handle* out) = nullptr;
   result (*context_synchronize)() = nullptr;
+  result (*context_record_event)(context_handle of, event_handle which) = nullptr;  // from 12.5 on
+  result (*event_create)(event_handle* out, event_flags flags) = nullptr;
+  result (*event_destroy)(event_handle which) = nullptr;
+  result (*event_query)(event_handle which) = nullptr;
+  result (*exchange_capture_mode)(capture_mode* own) = nullptr;
   result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
   result (*pointer_attributes)(unsigned count, pointer_attribute* codes, void** values,
                                unsigned long long address) = nullptr;
@@ -249,6 +262,11 @@ struct driver_library {
     library.bind("cuCtxPushCurrent_v2", api.context_push);
     library.bind("cuCtxPopCurrent_v2", api.context_pop);
     library.bind("cuCtxSynchronize", api.context_synchronize);
+    library.bind("cuCtxRecordEvent", api.context_record_event);
+    library.bind("cuEventCreate", api.event_create);
+    library.bind("cuEventDestroy_v2", api.event_destroy);
+    library.bind("cuEventQuery", api.event_query);
+    library.bind("cuThreadExchangeStreamCaptureMode", api.exchange_capture_mode);
     library.bind("cuStreamIsCapturing", api.stream_is_capturing);
     library.bind("cuPointerGetAttributes", api.pointer_attributes);
     library.bind("cuGetErrorName", api.error_name);
