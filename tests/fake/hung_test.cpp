@@ -30,6 +30,7 @@ struct trial {
   std::string way;
   std::string options;
   unsigned blocked = fake_blocks_all;
+  bool old_driver = false;
   ending without{}, with{}, in_code{};
   double longer = 0, longer_in_code = 0;
   std::string json{};
@@ -70,6 +71,7 @@ struct trial {
                       "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
                       "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13",
                       "FAKE_HANG=" + std::to_string(blocked)};
+    if (old_driver) environment.push_back("FAKE_OLD_DRIVER=1");
     if (!variable.empty()) environment.push_back(variable);
     auto const begin = std::chrono::steady_clock::now();
     ending const ended = run({HUNG_PROGRAM, state, way}, environment, {}, deadline_s);
@@ -118,7 +120,10 @@ TEST_CASE("a hung GPU with every way to end") {
     trials.push_back({"trace", "return", ",drain=300", blocked});
     trials.push_back({"trace", "SIGTERM", ",drain=300", blocked});
   }
-  // Strata itself waits for the device in the program's thread when the signal comes.
+  // A driver before CUDA 12.5 has no event of a context.
+  for (char const* const way : {"return", "SIGTERM"})
+    trials.push_back({"trace", way, ",drain=300", fake_blocks_all, true});
+  // A signal comes after the end of a window, and while Strata waits in the program's thread.
   trials.push_back({"window-end", "in-window-end", ",every=4,active=2"});
   trials.push_back({"counting", "in-range-end", ",counters=hbm,active=2"});
   run_all(trials);
@@ -135,6 +140,15 @@ TEST_CASE("the report names the range, for how long, and what has no end") {
   CHECK(has(one.json, "\"open_ranges\""));
   CHECK(has(one.json, "\"path\":\"all-reduce\""));
   CHECK(has(one.json, "\"unfinished\""));
+}
+
+TEST_CASE("work that has ended is no part of a hang") {
+  trial one{"trace", "return", ",drain=300", fake_blocks_context};
+  one.run_all();
+  CAPTURE(one.with.err);
+  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  CHECK(!has(one.with.err, "of work without an end"));
+  CHECK(has(one.json, "\"work_unfinished\":1"));
 }
 
 TEST_CASE("a GPU that is slow, and ends within the drain, is no hang") {

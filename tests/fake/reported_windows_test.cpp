@@ -20,6 +20,7 @@
 
 using fake::hbm_read;
 using fake::launch_blocks;
+using fake::says;
 using namespace perfetto_reading;
 using test::content;
 using test::work_folder;
@@ -91,6 +92,20 @@ std::string cell(std::string const& csv, std::string const& column,
 }
 
 }  // namespace
+
+TEST_CASE("a window whose work does not end is reported without it, and the program goes on") {
+  triggered s(",formats=csv+json,drain=200");
+  s.steps_for(120);
+  fake_hold(1);
+  fake_hang(fake_blocks_context);
+  std::string const ranges = s.window(1, "profile.json");
+  CHECK(cell(ranges, "kernels") == "0");
+  CHECK(says(content(s.file(1, "profile.json")), "\"work_unfinished\":1"));
+  fake_hang(0);
+  fake_hold(0);
+  CHECK(cell(s.window(2), "kernels") == "1");
+  CHECK(s.report().ok());
+}
 
 TEST_CASE("each window has its own device work; between them nothing is traced") {
   triggered s;

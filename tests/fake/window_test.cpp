@@ -210,9 +210,9 @@ TEST_CASE("work that runs on when its window ends is the window's, however late 
   fake_hold(0);
   profile const& p = s.profile();
   fake::nothing_lost(p);
-  CHECK(p.kernels.size() == 3);
-  CHECK(row(p, "work").self.kernels == 3);
-  CHECK(p.copies.size() == 6);
+  CHECK(p.kernels.size() == 2);
+  CHECK(row(p, "work").self.kernels == 2);
+  CHECK(p.copies.size() == 4);
 }
 
 TEST_CASE("sessions in a row all trace and find nothing of each other") {

@@ -198,6 +198,28 @@ TEST_CASE("tokens of a range, per second of a step") {
   CHECK(a.steps().tokens_per_s == doctest::Approx(64e9 / a.steps().mean_ns));
 }
 
+TEST_CASE("a device that did not end its work is the answer, and no rule judges what came") {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      for (int i = 0; i < 100; ++i) p.kernel_of(at, 2 * us);
+    });
+  });
+  p.made.hang.found = true;
+  CHECK(answer(p.made).input.findings.bound ==
+        "The GPU hangs: at the end it had not done its work.");
+  p.made.hang.work.push_back({"attention", 3, 12'300'000'000});
+  p.made.hang.work.push_back({"", 1, 1});
+  p.made.hang.ranges.push_back({"train", 0, 20'000'000'000});
+  p.made.hang.ranges.push_back({"train/all-reduce", 0, 12'200'000'000});
+  answer const a(p.made);
+  CHECK(a.findings().empty());
+  CHECK(a.input.findings.undecided.empty());
+  CHECK(a.input.findings.bound ==
+        "The GPU hangs: at the end the work of 3 calls in attention was not done, 12.3 s after "
+        "the last one; thread 0 was in train/all-reduce for 12.2 s.");
+}
+
 TEST_CASE("launch-bound: short kernels that the host launches one by one") {
   program p;
   p.run(4, [&] {

@@ -494,7 +494,12 @@ inline constexpr finding_rule finding_rules::rules[] = {
 };
 
 inline findings_table finding_rules::run() {
-  if (rows_.empty() || !(step_ns_ > 0.0)) return {};
+  if (rows_.empty()) return {};
+  if (in_.source.hang.found) {  // what is missing says more than what came
+    made_.bound = bound();
+    return std::move(made_);
+  }
+  if (!(step_ns_ > 0.0)) return {};
   for (finding_rule const& rule : rules) {
     std::size_t const before = made_.findings.size();
     bool const decided = (this->*rule.look)(rule);

@@ -28,6 +28,7 @@ class step_bound : protected finding_context {
   std::string bound() const {
     constexpr double gpu_bound = 0.7;  // of the time
     steps_summary const& steps = in_.steps;
+    if (in_.source.hang.found) return hang_text(in_.source.hang);
     if (!in_.source.traced) return longest_on_host();
     if (!has_device_work()) return "The GPU had nothing to do.";
     // Work that overlaps the next step's is no part of this one.
@@ -39,6 +40,28 @@ class step_bound : protected finding_context {
       return sentence(busy_text(whole, busy))
              << " Why it is idle otherwise is not known: raise buffers= or log=.";
     return bound_by_host(whole, busy) + rest_of_run();
+  }
+  /// Of a device that did not end its work: what it does, and where the program waits for it.
+  static std::string hang_text(profile_hang const& hang) {
+    sentence text;
+    text << "The GPU hangs: at the end ";
+    if (hang.work.empty()) {
+      text << "it had not done its work";
+    } else {
+      hung_work const& most = hang.work.front();
+      text << "the work of " << count(static_cast<double>(most.calls), "call", "calls") << " in "
+           << shown(most.path) << " was not done, " << time(static_cast<double>(most.last_ns))
+           << " after " << (most.calls == 1 ? "it" : "the last one");
+    }
+    if (!hang.ranges.empty()) {
+      hung_range const& open = hang.ranges.back();
+      text << "; thread " << open.thread << " was in " << shown(open.path);
+      if (open.open_ns >= 0) text << " for " << time(static_cast<double>(open.open_ns));
+    }
+    return text << ".";
+  }
+  static std::string shown(std::string const& path) {
+    return path.empty() ? std::string("no range") : path;
   }
   /// "The GPU is busy 87 % of the step."
   std::string busy_text(std::string const& whole, double busy) const {

@@ -519,7 +519,8 @@ class session_core {
       keep(devices_of_machine::describe(profile_.environment, options_, hang_.found));
     }
     if (hang_.found) {
-      profile_.losses.work_unfinished = hang_finder::calls_in(hang_);
+      profile_.losses.work_unfinished =
+          larger(profile_.losses.work_unfinished, hang_finder::calls_in(hang_));
       profile_.hang = std::move(hang_);
     }
     recorder.copy_to(profile_, true);

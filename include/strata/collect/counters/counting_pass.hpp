@@ -294,7 +294,9 @@ class counting_step {
   /// Nothing is suspended unless it says `paused`.
   pause_outcome suspend() {
     bool const traced = trace_.tracing != nullptr && trace_.tracing();
-    pause_outcome const outcome = traced ? trace_.suspend() : pause_outcome::paused;
+    pause_outcome const outcome = traced               ? trace_.suspend()
+                                  : devices_are_idle() ? pause_outcome::paused
+                                                       : pause_outcome::busy;
     if (outcome != pause_outcome::paused) return outcome;
     resume_trace_ = traced;
     recorder& log = recorder::instance();

@@ -198,7 +198,7 @@ class activity_collector {
       await_records();
       bring_in();
     } else {
-      take_ended();
+      buffers_.flush_ended();
       captures_.await_records(false);
     }
   }
@@ -229,7 +229,7 @@ class activity_collector {
     if (idle && !captures) {
       await_records();
     } else {
-      take_ended();
+      buffers_.flush_ended();
     }
     flush_ticks_.fetch_add(clock().now() - begin);
     return idle;
@@ -284,7 +284,6 @@ class activity_collector {
     to.has_migrations = has_migrations_.load();
     to.losses.graph_nodes_refused += captures_.refused();
     to.losses.launches_dropped += launches_dropped_.load();
-    to.losses.work_unfinished += unfinished_.load();
     for (lane const& each : lanes_) to.cost.callbacks += each.callbacks.load();
     to.cost.flush_seconds += static_cast<double>(flush_ticks_.load()) * ticks.ns_per_tick() * 1e-9;
   }
@@ -345,11 +344,6 @@ class activity_collector {
       buffers_.flush(detail::cupti::flush_flag::complete_only);
     }
   }
-  /// Has CUPTI deliver what has ended; the rest is lost.
-  void take_ended() {
-    buffers_.flush_ended();
-    unfinished_.store(buffers_.unfinished());
-  }
   /// Has CUPTI deliver all that it holds.
   void bring_in() {
     if (!cupti_.is_subscribed()) return;
@@ -366,7 +360,6 @@ class activity_collector {
     has_migrations_.store(false);
     for (lane& each : lanes_) each.callbacks.store(0);
     launches_dropped_.store(0);
-    unfinished_.store(0);
     flush_ticks_.store(0);
   }
 
@@ -631,7 +624,6 @@ class activity_collector {
   traced_kinds chosen_;
   bool has_traced_ = false;  // in this session
   bool reported_ = false;    // what is not traced
-  detail::atomic<std::uint64_t> unfinished_{0};
   detail::device_fence window_end_;
   bool leaves_at_exit_ = false;
   bool has_contexts_ = false;  // records of contexts are on

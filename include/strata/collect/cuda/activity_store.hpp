@@ -202,6 +202,7 @@ class activity_store {
     to.losses.launches_dropped += made_.losses.launches_dropped;
     to.losses.uncorrelated += made_.losses.uncorrelated;
     to.losses.timestamps_lost += made_.losses.timestamps_lost;
+    to.losses.work_unfinished += made_.losses.work_unfinished;
     to.losses.migrations_dropped += made_.losses.migrations_dropped;
   }
 
@@ -339,7 +340,7 @@ class activity_store {
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
-    if (leaves_out_unfinished_ && lacks_times(made)) return;
+    if (leaves_out_unfinished_ && lacks_times(made)) return (void)++made_.losses.work_unfinished;
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;
