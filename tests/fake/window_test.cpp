@@ -168,25 +168,6 @@ TEST_CASE("sync=1 waits at the end of each range") {
   CHECK(fake_synchronize_count() == 6);
 }
 
-TEST_CASE("our own wait at the end, and what it costs, is not in the profile") {
-  traced s;
-  // CUPTI records each wait, also that of Strata.
-  fake_set_synchronize_hook([] {
-    (void)fake_sync(4, 98, 10);
-    fake_overhead(1 << 16, 10);
-  });
-  {
-    STRATA_STEP();
-    work(1);
-  }
-  profile const& p = s.profile();
-  CHECK(fake_synchronize_count() == 1);
-  fake_set_synchronize_hook(nullptr);
-  fake::nothing_lost(p);
-  CHECK(p.synchronizations.size() == 1);
-  CHECK(p.overheads.size() == 1);
-}
-
 TEST_CASE("what is launched while a window closes has its launch and is left out") {
   traced s("active=1");
   fake_set_disable_hook([] { launch("late"); });
