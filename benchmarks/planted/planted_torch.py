@@ -35,7 +35,7 @@ def normal(*shape):
 
 def attention(kinds):
     """Flash attention and its like have few warps by design, and share the time among tensor cores, exp and shared memory."""
-    q, k, v = [normal(4, 16, 4096, 128) for _ in range(3)]
+    q, k, v = [normal(16, 16, 4096, 128) for _ in range(3)]
 
     def step():
         for name, kind in kinds.items():
