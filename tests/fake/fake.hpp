@@ -221,8 +221,6 @@ FAKE_EXPORT std::size_t fake_callbacks_made();
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)());
 /// Called once, within the next cuptiActivityConfigureUnifiedMemoryCounter.
 FAKE_EXPORT void fake_set_configure_hook(void (*hook)());
-/// Called once, within the next cuptiActivityDisable.
-FAKE_EXPORT void fake_set_disable_hook(void (*hook)());
 /// Called once, within the next call of the program, between its two callbacks.
 FAKE_EXPORT void fake_set_call_hook(void (*hook)());
 /// Whether the driver function of this name, for example "cuLaunchKernel", calls back.

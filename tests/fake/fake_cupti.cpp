@@ -22,7 +22,6 @@ thread_local int in_buffer_callback = 0;
 thread_local int in_resource_callback = 0;
 std::atomic<void (*)()> callback_hook{nullptr};
 std::atomic<void (*)()> configure_hook{nullptr};
-std::atomic<void (*)()> disable_hook{nullptr};
 
 state& the_state() {
   static state& s = *new state;
@@ -541,7 +540,6 @@ FAKE_EXPORT result cuptiActivityEnableAndDump(cupti::activity_kind kind) {
 
 FAKE_EXPORT result cuptiActivityDisable(cupti::activity_kind kind) {
   fake_block_while(fake_blocks_switches);
-  if (auto* const hook = fake::disable_hook.exchange(nullptr)) hook();
   FAKE_FUNCTION(not_in_buffer_callback);
   s.kinds.erase(static_cast<std::uint32_t>(kind));
   return result::success;
@@ -653,7 +651,6 @@ FAKE_EXPORT result cuptiSubscribe_v2(cupti::subscriber_handle* out,
 
 FAKE_EXPORT void fake_set_callback_hook(void (*hook)()) { fake::callback_hook.store(hook); }
 FAKE_EXPORT void fake_set_configure_hook(void (*hook)()) { fake::configure_hook.store(hook); }
-FAKE_EXPORT void fake_set_disable_hook(void (*hook)()) { fake::disable_hook.store(hook); }
 
 FAKE_EXPORT result cuptiActivityConfigureUnifiedMemoryCounter(cupti::unified_memory_config* list,
                                                               std::uint32_t count) {

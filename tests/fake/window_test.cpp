@@ -57,12 +57,14 @@ TEST_CASE("only the active steps of each window are kept") {
     STRATA_STEP();
     bool const in_window = step < 10 && step % 5 >= 2;
     fake::check_tracing(in_window);
+    // The device is waited for at the end of a window, and at no other time.
+    CHECK(fake_synchronize_count() == static_cast<std::size_t>(step < 5 ? 0 : step < 10 ? 1 : 2));
     work(step + 1);
   }
-  CHECK(fake_synchronize_count() == 0);  // the device is waited for at the end alone
+  CHECK(fake_synchronize_count() == 2);
   fake::check_tracing(false);
   profile const& p = s.profile();
-  CHECK(fake_synchronize_count() == 1);
+  CHECK(fake_synchronize_count() == 2);
   fake::nothing_lost(p);
   // Steps 3, 4, 8 and 9 are active; step n works n + 1 times.
   std::size_t const times = 4 + 5 + 9 + 10;
@@ -126,7 +128,7 @@ TEST_CASE("windows without an end") {
     STRATA_STEP();
     work(1);
   }
-  CHECK(fake_synchronize_count() == 0);
+  CHECK(fake_synchronize_count() == 10);
   profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 10);
@@ -168,32 +170,71 @@ TEST_CASE("sync=1 waits at the end of each range") {
   CHECK(fake_synchronize_count() == 6);
 }
 
-TEST_CASE("what is launched while a window closes has its launch and is left out") {
+TEST_CASE("our own wait at the end of a window, and what it costs, is not in the profile") {
   traced s("active=1");
-  fake_set_disable_hook([] { launch("late"); });
+  // CUPTI records each wait, also that of Strata.
+  fake_set_synchronize_hook([] {
+    (void)fake_sync(4, 98, 10);
+    fake_overhead(1 << 16, 10);
+  });
   {
     STRATA_STEP();
     work(1);
   }
+  CHECK(fake_synchronize_count() == 1);
+  fake_set_synchronize_hook(nullptr);
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(p.synchronizations.size() == 1);
+  CHECK(p.overheads.size() == 1);
+}
+
+TEST_CASE("what is launched while a window closes has its launch and is left out") {
+  traced s("active=1");
+  fake_set_synchronize_hook([] { launch("late"); });
+  {
+    STRATA_STEP();
+    work(1);
+  }
+  fake_set_synchronize_hook(nullptr);
   profile const& p = s.profile();
   fake::nothing_lost(p);
   CHECK(p.kernels.size() == 1);
 }
 
-TEST_CASE("work that runs on when its window ends is the window's, however late it ends") {
-  traced s("every=5,active=1");
+TEST_CASE("a window stays open until its work has come, and no step waits for it") {
+  traced s("every=9,active=1,repeat=2");
   fake_hold(1);
-  for (int step = 0; step < 13; ++step) {
+  for (int step = 0; step < 27; ++step) {
     STRATA_STEP();
+    CAPTURE(step);
+    if (step == 8) fake_hang(fake_blocks_context);
+    if (step == 12) fake_hang(0);
     work(1);
+    CHECK(fake_kind_enabled(fake::kernels) == ((step >= 8 && step <= 12) || step == 17 ? 1 : 0));
   }
-  CHECK(fake_synchronize_count() == 0);
   fake_hold(0);
   profile const& p = s.profile();
   fake::nothing_lost(p);
+  CHECK(p.steps.size() == 2);
   CHECK(p.kernels.size() == 2);
   CHECK(row(p, "work").self.kernels == 2);
   CHECK(p.copies.size() == 4);
+}
+
+TEST_CASE("a window that is still open when the next one begins goes on as that") {
+  traced s("every=3,active=1,repeat=3");
+  for (int step = 0; step < 12; ++step) {
+    STRATA_STEP();
+    if (step == 2) fake_hang(fake_blocks_context);
+    if (step == 6) fake_hang(0);
+    work(1);
+  }
+  fake::check_tracing(false);
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(p.steps.size() == 3);
+  CHECK(p.kernels.size() == 3);
 }
 
 TEST_CASE("sessions in a row all trace and find nothing of each other") {

@@ -58,6 +58,7 @@ class device_trace {
   /// A window begins. Requires: none is open. Errors: those of `begin` and of
   /// activity_collector::begin_window.
   status begin_window() {
+    ending_.reset();
     status outcome = attach_if_awaited();
     if (tracing_ && !waits_to_attach_) {
       outcome = activity().begin_window();
@@ -73,20 +74,23 @@ class device_trace {
   /// The device would be idle in this window, beside windows of the same report in which it works.
   bool leaves_window_out() const noexcept { return lacks_window_ && !options_.reports_windows(); }
 
-  /// A window ends. Returns: false while a stream captures a graph, where it stays open.
+  /// A window ends. Returns: false while it stays open, until its work has arrived and no stream
+  /// captures a graph. A window that is reported stays open for `drain=` ms at most.
   bool end_window() {
-    if (tracing_ && !activity().end_window(options_.reports_windows())) return false;
+    if (tracing_) {
+      if (!ending_) ending_.emplace();
+      bool const at_once = options_.reports_windows() && !ending_->lasts();
+      if (!activity().end_window(at_once)) return false;
+    }
+    ending_.reset();
     // Windows of one report have the device's work all of them, or none.
     waits_to_attach_ = !tracing_ && options_.attaches_in_windows() && options_.reports_windows();
     return true;
   }
 
-  /// As activity_collector::bring_in, as long as `drain=` says, and begin_anew. Requires: no window
-  /// is open.
+  /// As activity_collector::bring_in_window and begin_anew. Requires: no window is open.
   void bring_in() {
-    if (!tracing_) return;
-    record_patience patience(options_.drain_ms);
-    activity().bring_in([&patience] { return patience.lasts(); });
+    if (tracing_) activity().bring_in_window();
   }
   void begin_anew() {
     if (tracing_) activity().begin_anew(buffer_bytes());
@@ -186,7 +190,8 @@ class device_trace {
   bool tracing_ = false;
   bool waits_to_attach_ = false;  // until a window begins
   bool lacks_window_ = false;
-  bool guards_graphs_ = false;  // since steps are counted
+  bool guards_graphs_ = false;     // since steps are counted
+  maybe<device_patience> ending_;  // a window
 };
 
 }  // namespace detail

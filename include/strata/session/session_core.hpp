@@ -397,8 +397,8 @@ class session_core {
     if (windows_.used()) step = windows_.position(step);
     counting_->end_step();
     cpu_counters_->end_step();
-    if (options_.has_schedule() && schedule_.of(step + 1) == phase::skip) close_window();
-    if (window_pending_) close_window();
+    bool const skips_next = options_.has_schedule() && schedule_.of(step + 1) == phase::skip;
+    if (skips_next || window_pending_) close_window();
     if (windows_.used()) end_reported(step + 1);
   }
 

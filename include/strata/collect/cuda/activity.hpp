@@ -66,7 +66,8 @@ class activity_collector {
   /// Source: cuptiActivityEnable.
   status begin_window() {
     if (!cupti_.is_subscribed()) return {errc::unavailable, "device activity is not open"};
-    if (window_open_.load()) return {};
+    end_is_marked_ = false;
+    if (window_open_.load()) return {};  // the last one has not ended yet
     errc const failure = !has_traced_ ? errc::unavailable : errc::not_supported;
     detail::cupti_library const& library = *cupti_.library();
     status const registered = buffers_.attach(library);
@@ -109,19 +110,26 @@ class activity_collector {
     return {errc::not_supported, problem};
   }
 
-  /// Ends the tracing, and waits for nothing: the records of what is under way come when it is
-  /// done. While a stream captures a graph the window stays open, and false says so. `marks_end`:
-  /// the work until now is what the next `bring_in` waits for.
-  bool end_window(bool marks_end = false) {
+  /// Ends the tracing once the work that was traced has arrived, and waits for nothing: until then
+  /// the window stays open, and false says so; another call tries again. CUPTI takes the times of a
+  /// graph's kernels from its next launch where they have not been delivered. While a stream
+  /// captures a graph the window stays open too. `at_once`: what has not ended is lost.
+  bool end_window(bool at_once = false) {
     if (!window_open_.load() || !cupti_.is_subscribed()) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
     if (!alone) return false;
     std::int64_t const begin = clock().now();
-    disable();
-    captures_.await_records(false);
-    if (marks_end) window_end_.add_all();
+    if (!std::exchange(end_is_marked_, true)) {
+      window_end_.add_all();
+      looks_ = 0;
+    }
+    bool const ends = has_arrived() || at_once;
+    if (ends) {
+      disable();
+      captures_.await_records(false);
+    }
     flush_ticks_.fetch_add(clock().now() - begin);
-    return true;
+    return ends;
   }
 
   /// Waits for what the program has launched, while `goes_on`.
@@ -141,7 +149,9 @@ class activity_collector {
     if (!alone) return detail::pause_outcome::captures;
     detail::pause_outcome const waited = wait_for_devices(goes_on);
     if (waited != detail::pause_outcome::paused) return waited;
-    return end_window() ? detail::pause_outcome::paused : detail::pause_outcome::captures;
+    detail::device_fence::settle();
+    await_records();
+    return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
 
   /// Whether what the program launches now is traced.
@@ -190,11 +200,11 @@ class activity_collector {
     return true;
   }
 
-  /// Has CUPTI deliver the work of the window that ended last with `marks_end`, which is waited for
-  /// while `goes_on`. What has not ended then is lost. Requires: no window is open. Threads: any.
-  void bring_in(detail::callback<bool()> goes_on) {
+  /// Has CUPTI deliver what it holds of the window that ended last. Requires: no window is open.
+  /// Threads: any.
+  void bring_in_window() {
     if (!cupti_.is_subscribed()) return;
-    if (window_end_.wait(goes_on)) {
+    if (window_end_.is_reached()) {
       await_records();
       bring_in();
     } else {
@@ -334,6 +344,14 @@ class activity_collector {
     });
   }
 
+  /// Whether all work until the mark at the window's end has come. Some calls have no record, so
+  /// that they are looked for so many times only.
+  bool has_arrived() {
+    constexpr int most_looks = 20;
+    if (!window_end_.is_reached()) return false;
+    buffers_.flush(detail::cupti::flush_flag::complete_only);
+    return buffers_.unfinished() == 0 || ++looks_ >= most_looks;
+  }
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
     constexpr std::int64_t longest_ns = 20'000'000;  // some calls have no record
@@ -625,6 +643,8 @@ class activity_collector {
   bool has_traced_ = false;  // in this session
   bool reported_ = false;    // what is not traced
   detail::device_fence window_end_;
+  bool end_is_marked_ = false;
+  int looks_ = 0;  // at records that have not come
   bool leaves_at_exit_ = false;
   bool has_contexts_ = false;  // records of contexts are on
   detail::atomic<bool> follows_migrations_{false};

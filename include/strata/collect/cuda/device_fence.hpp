@@ -55,6 +55,12 @@ class device_fence {
     if (calls.context_synchronize != nullptr) (void)calls.context_synchronize();
   }
 
+  /// Whether it is done.
+  bool is_reached() noexcept {
+    relaxed_captures const beside;
+    return is_done();
+  }
+
   /// Waits until it is done, as long as `goes_on` says, also beside captures: an exclusive scope is
   /// not needed any more. Returns: whether it is done.
   bool wait(callback<bool()> goes_on) noexcept {
@@ -66,6 +72,14 @@ class device_fence {
       if (monotonic_ns() - begin > shortest_ns) capture_guard::rest();
     }
     return true;
+  }
+
+  /// Waits for all contexts, where there is nothing to wait for: CUPTI then has the times of
+  /// graphs' kernels. Requires: as add_all, and that the fence is reached.
+  static void settle() noexcept {
+    auto* const call = api().context_synchronize;
+    if (call != nullptr)
+      capture_guard::each_context([call](driver::context_handle) { (void)call(); });
   }
 
  private:
