@@ -271,6 +271,20 @@ void leave_open(pending_record& record) {
   std::memcpy(bytes, &kernel, sizeof kernel);
 }
 
+// CUPTI 13.0 takes the times of a graph's kernels from its next launch where they have not been
+// delivered when the kernels are switched off.
+void lose_times_of_graphs(state& s) {
+  for (pending_record& each : s.pending) {
+    cupti::kernel_record kernel{};
+    if (each.bytes.size() < sizeof kernel) continue;
+    std::memcpy(&kernel, each.bytes.data(), sizeof kernel);
+    if (kernel.kind != cupti::activity_kind::concurrent_kernel || kernel.graph_node_id == 0)
+      continue;
+    kernel.end_ns += 1'000'000'000;
+    std::memcpy(each.bytes.data(), &kernel, sizeof kernel);
+  }
+}
+
 void deliver(bool forced) {
   state& s = the_state();
   const std::size_t synchronizations = fake_synchronize_count();
@@ -542,6 +556,7 @@ FAKE_EXPORT result cuptiActivityDisable(cupti::activity_kind kind) {
   fake_block_while(fake_blocks_switches);
   FAKE_FUNCTION(not_in_buffer_callback);
   s.kinds.erase(static_cast<std::uint32_t>(kind));
+  if (kind == cupti::activity_kind::concurrent_kernel) fake::lose_times_of_graphs(s);
   return result::success;
 }
 

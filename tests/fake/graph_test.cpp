@@ -62,6 +62,45 @@ TEST_CASE("a graph captured before the first session belongs to who launches it"
   for (strata::kernel_record const& k : p.kernels) CHECK(k.captured_by == strata::no_node);
 }
 
+TEST_CASE("the times of a graph's kernels have come before tracing ends") {
+  auto const right = [](profile const& p) {
+    for (strata::kernel_record const& k : p.kernels) CHECK(k.end - k.begin < 1'000'000);
+    return p.kernels.size();
+  };
+  fake_graph_t const executable = fake_graph_clone(capture());
+  SUBCASE("with windows") {
+    traced s("every=2,active=1");
+    for (int step = 0; step < 8; ++step) {
+      STRATA_STEP();
+      decode(executable);
+    }
+    CHECK(right(s.profile()) == 20);
+  }
+  SUBCASE("with windows, as the device ends its work later") {
+    traced s("every=4,active=1");
+    for (int step = 0; step < 10; ++step) {
+      STRATA_STEP();
+      if (step % 4 == 3) fake_hang(fake_blocks_context);
+      if (step % 4 == 1) fake_hang(0);
+      decode(executable);
+    }
+    CHECK(right(s.profile()) == 10);
+  }
+  SUBCASE("with steps that count") {
+    traced s("active=1,counters=dram__bytes_read.sum");
+    for (int step = 0; step < 8; ++step) {
+      STRATA_STEP();
+      decode(executable);
+    }
+    CHECK(right(s.profile()) == 5);
+  }
+  SUBCASE("at the end") {
+    traced s;
+    decode(executable);
+    CHECK(right(s.profile()) == 5);
+  }
+}
+
 TEST_CASE("a graph that is captured once more is a capture until that ends") {
   using strata::detail::capture_guard;
   traced s;
