@@ -15,6 +15,7 @@
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
+#include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/profile.hpp>
@@ -36,14 +37,7 @@ STRATA_BEGIN
 /// record a launch in the launching thread; the rest on CUPTI's thread.
 class activity_collector {
  public:
-  /// What is traced.
-  struct traced_kinds {
-    bool kernels = true;
-    bool copies = true;    ///< and fills
-    bool memory = true;    ///< allocations and releases
-    bool waits = true;     ///< of the host for the device
-    bool managed = false;  ///< migrations of managed memory, also before an allocation was seen
-  };
+  using traced_kinds = detail::traced_kinds;
 
   static activity_collector& instance() {
     static auto* const only = static_cast<activity_collector*>(detail::shared_object(
@@ -81,7 +75,7 @@ class activity_collector {
     std::string problem = enable_launch_callbacks();
     std::string refused;
     auto why = detail::cupti::result::success;
-    for (traced_kind const& each : kinds) {
+    for (detail::traced_kind const& each : detail::traced_kind_table) {
       if (!(chosen_.*each.chosen)) continue;
       auto const code = library.api.activity_enable(each.kind);
       if (code == detail::cupti::result::success) continue;
@@ -110,10 +104,10 @@ class activity_collector {
     return {errc::not_supported, problem};
   }
 
-  /// Ends the tracing once the work that was traced has arrived, and waits for nothing: until then
-  /// the window stays open, and false says so; another call tries again. CUPTI takes the times of a
-  /// graph's kernels from its next launch where they have not been delivered. While a stream
-  /// captures a graph the window stays open too. `at_once`: what has not ended is lost.
+  /// Ends the tracing once all traced work has arrived, and waits for nothing. Until then, and
+  /// while a stream captures, the window stays open: false, and another call tries again. CUPTI
+  /// takes the times of a graph's kernels from its next launch where they came not before.
+  /// `at_once`: what has not ended is lost.
   bool end_window(bool at_once = false) {
     if (!window_open_.load() || !cupti_.is_subscribed()) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
@@ -204,13 +198,8 @@ class activity_collector {
   /// Threads: any.
   void bring_in_window() {
     if (!cupti_.is_subscribed()) return;
-    if (window_end_.is_reached()) {
-      await_records();
-      bring_in();
-    } else {
-      buffers_.flush_ended();
-      captures_.await_records(false);
-    }
+    window_end_.is_reached() ? await_records() : buffers_.flush_ended();
+    bring_in();
   }
 
   /// What was traced is forgotten, and the sums start anew; graphs stay known. Requires: no window
@@ -236,11 +225,7 @@ class activity_collector {
     buffers_.flush(detail::cupti::flush_flag::complete_only);
     bool const idle = before.wait(goes_on);
     if (cupti_.is_silent()) return idle;
-    if (idle && !captures) {
-      await_records();
-    } else {
-      buffers_.flush_ended();
-    }
+    idle && !captures ? await_records() : buffers_.flush_ended();
     flush_ticks_.fetch_add(clock().now() - begin);
     return idle;
   }
@@ -310,21 +295,6 @@ class activity_collector {
  private:
   using client = detail::cupti_client;
   using resource_id = detail::cupti::resource_id;
-
-  using chosen_kind = bool traced_kinds::*;
-  struct traced_kind {
-    detail::cupti::activity_kind kind;
-    char const* name;
-    chosen_kind chosen;
-  };
-  static constexpr traced_kind kinds[] = {
-      {detail::cupti::activity_kind::concurrent_kernel, "kernels", &traced_kinds::kernels},
-      {detail::cupti::activity_kind::copy, "copies", &traced_kinds::copies},
-      {detail::cupti::activity_kind::peer_copy, "copies between devices", &traced_kinds::copies},
-      {detail::cupti::activity_kind::set, "fills", &traced_kinds::copies},
-      {detail::cupti::activity_kind::memory, "allocations", &traced_kinds::memory},
-      {detail::cupti::activity_kind::synchronization, "synchronizations", &traced_kinds::waits},
-      {detail::cupti::activity_kind::overhead, "CUPTI's overhead", &traced_kinds::kernels}};
 
   activity_collector() = default;
 
@@ -397,21 +367,6 @@ class activity_collector {
     return lanes_[(reinterpret_cast<std::uintptr_t>(&own) >> 6) * 0x9e3779b97f4a7c15u >> 59];
   }
 
-  bool is_chosen(api_kind kind) const noexcept {
-    switch (kind) {
-      case api_kind::copy:
-      case api_kind::set:
-        return chosen_.copies;
-      case api_kind::allocate:
-      case api_kind::release:
-        return chosen_.memory;
-      case api_kind::wait:
-        return chosen_.waits;
-      default:
-        return chosen_.kernels;
-    }
-  }
-
   /// Records of the contexts, those that live included: how many multiprocessors a green one has.
   /// Where CUPTI does not tell, work is compared with the whole device, and that is no problem.
   void enable_contexts(detail::cupti_library const& library) {
@@ -430,7 +385,7 @@ class activity_collector {
   /// Returns: how many; `code` is the last failure's.
   std::size_t set_launch_callbacks(std::uint32_t on, detail::cupti::result* code = nullptr) {
     return cupti_.set_callbacks(
-        on, [this](api_kind kind) { return client::is_for_windows(kind) && is_chosen(kind); },
+        on, [this](api_kind kind) { return client::is_for_windows(kind) && chosen_.has(kind); },
         code);
   }
 
@@ -444,28 +399,9 @@ class activity_collector {
     return then + "cuptiGetCallbackName names no driver function that launches";
   }
 
-  /// Has CUPTI record migrations and faults of managed memory until the window ends. Threads: any.
-  /// Source: cuptiActivityConfigureUnifiedMemoryCounter, cuptiActivityEnable.
+  /// Has CUPTI record migrations until the window ends. Threads: any.
   detail::cupti::result follow_migrations() noexcept {
-    using detail::cupti::unified_memory_kind;
-    detail::cupti::table const& api = cupti_.library()->api;
-    if (api.configure_unified_memory == nullptr) return detail::cupti::result::not_supported;
-    detail::cupti::unified_memory_config wanted[] = {
-        migrations_of(unified_memory_kind::host_to_device),
-        migrations_of(unified_memory_kind::device_to_host),
-        migrations_of(unified_memory_kind::gpu_page_fault),
-        migrations_of(unified_memory_kind::cpu_page_fault),
-        migrations_of(unified_memory_kind::device_to_device),
-        migrations_of(unified_memory_kind::thrashing),
-        migrations_of(unified_memory_kind::throttling),
-        migrations_of(unified_memory_kind::remote_map)};
-    // The first ones are all that is needed where CUPTI knows no others.
-    constexpr std::uint32_t needed = 3;
-    constexpr std::uint32_t all = sizeof wanted / sizeof *wanted;
-    auto code = api.configure_unified_memory(wanted, all);
-    if (code != detail::cupti::result::success) code = api.configure_unified_memory(wanted, needed);
-    if (code == detail::cupti::result::success)
-      code = api.activity_enable(detail::cupti::activity_kind::unified_memory);
+    auto const code = detail::enable_migrations(cupti_.library()->api);
     if (code != detail::cupti::result::success) return code;
     follows_migrations_.store(true);
     has_migrations_.store(true);
@@ -474,10 +410,6 @@ class activity_collector {
   void ignore_migrations() noexcept {
     if (follows_migrations_.exchange(false))
       (void)cupti_.library()->api.activity_disable(detail::cupti::activity_kind::unified_memory);
-  }
-  static detail::cupti::unified_memory_config migrations_of(
-      detail::cupti::unified_memory_kind kind) noexcept {
-    return {detail::cupti::unified_memory_config::process_all_devices, kind, 0, 1};
   }
 
   /// Memory was allocated: what is managed may migrate from now on. Threads: any.
@@ -491,7 +423,7 @@ class activity_collector {
   }
 
   void disable() {
-    for (traced_kind const& each : kinds)
+    for (detail::traced_kind const& each : detail::traced_kind_table)
       if (chosen_.*each.chosen) (void)cupti_.library()->api.activity_disable(each.kind);
     disable_contexts();
     set_launch_callbacks(0);

@@ -349,16 +349,11 @@ class activity_store {
     if (by != call::left_out) queue_.add(made, launches());
     waiting.push_back(made);
   }
-  static bool lacks_times(traced_kernel const& kernel) noexcept {
-    return kernel.begin == 0 && kernel.end == 0;
-  }
-  static bool lacks_times(strata::copy_record const& copy) noexcept {
-    return copy.begin == 0 && copy.end == 0;
-  }
   template <class Record>
-  static bool lacks_times(Record const&) noexcept {
-    return false;
+  static bool lacks_times(Record const& each) noexcept {
+    return each.begin == 0 && each.end == 0;
   }
+  static bool lacks_times(strata::memory_record const&) noexcept { return false; }
   static bool is_awaited(traced_kernel& kernel, call by) noexcept {
     if (by == call::left_out) kernel.is_left_out = true;
     return by != call::left_out || kernel.graph_node != 0;
@@ -399,7 +394,7 @@ class activity_store {
   /// A record has 0 for both times where the device lost them.
   template <class Record>
   void note_lost_time(Record& each) noexcept {
-    if (each.begin != 0 || each.end != 0) return;
+    if (!lacks_times(each)) return;
     each.begin = each.end = lost_time;
     ++made_.losses.timestamps_lost;
   }

@@ -157,6 +157,68 @@ class kernel_name_memo {
   known_name known_[known_names];
 };
 
+/// What is traced.
+struct traced_kinds {
+  bool kernels = true;
+  bool copies = true;    // and fills
+  bool memory = true;    // allocations and releases
+  bool waits = true;     // of the host for the device
+  bool managed = false;  // migrations of managed memory, also before an allocation was seen
+
+  /// Whether the records of such calls are.
+  bool has(api_kind kind) const noexcept {
+    switch (kind) {
+      case api_kind::copy:
+      case api_kind::set:
+        return copies;
+      case api_kind::allocate:
+      case api_kind::release:
+        return memory;
+      case api_kind::wait:
+        return waits;
+      default:
+        return kernels;
+    }
+  }
+};
+
+/// A kind of CUPTI's records, and what it is chosen by.
+struct traced_kind {
+  cupti::activity_kind kind;
+  char const* name;
+  bool traced_kinds::*chosen;
+};
+inline constexpr traced_kind traced_kind_table[] = {
+    {cupti::activity_kind::concurrent_kernel, "kernels", &traced_kinds::kernels},
+    {cupti::activity_kind::copy, "copies", &traced_kinds::copies},
+    {cupti::activity_kind::peer_copy, "copies between devices", &traced_kinds::copies},
+    {cupti::activity_kind::set, "fills", &traced_kinds::copies},
+    {cupti::activity_kind::memory, "allocations", &traced_kinds::memory},
+    {cupti::activity_kind::synchronization, "synchronizations", &traced_kinds::waits},
+    {cupti::activity_kind::overhead, "CUPTI's overhead", &traced_kinds::kernels}};
+
+/// Has CUPTI record migrations and faults of managed memory. Threads: any.
+/// Source: cuptiActivityConfigureUnifiedMemoryCounter, cuptiActivityEnable.
+inline cupti::result enable_migrations(cupti::table const& api) noexcept {
+  using cupti::unified_memory_kind;
+  if (api.configure_unified_memory == nullptr) return cupti::result::not_supported;
+  // The first ones are all that is needed where CUPTI knows no others.
+  constexpr std::uint32_t needed = 3;
+  constexpr unified_memory_kind counters[] = {
+      unified_memory_kind::host_to_device,   unified_memory_kind::device_to_host,
+      unified_memory_kind::gpu_page_fault,   unified_memory_kind::cpu_page_fault,
+      unified_memory_kind::device_to_device, unified_memory_kind::thrashing,
+      unified_memory_kind::throttling,       unified_memory_kind::remote_map};
+  constexpr std::uint32_t all = sizeof counters / sizeof *counters;
+  cupti::unified_memory_config wanted[all];
+  for (std::uint32_t i = 0; i < all; ++i)
+    wanted[i] = {cupti::unified_memory_config::process_all_devices, counters[i], 0, 1};
+  auto code = api.configure_unified_memory(wanted, all);
+  if (code != cupti::result::success) code = api.configure_unified_memory(wanted, needed);
+  if (code != cupti::result::success) return code;
+  return api.activity_enable(cupti::activity_kind::unified_memory);
+}
+
 }  // namespace detail
 STRATA_END
 

@@ -1,0 +1,191 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_COUNTERS_PASS_FINGERPRINT_HPP
+#define STRATA_COLLECT_COUNTERS_PASS_FINGERPRINT_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/host/recorder.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+namespace cupti {
+
+/// Arguments of cuLaunchKernel and cuLaunchCooperativeKernel, as callbacks get them.
+struct launch_kernel_params {
+  void* function;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+};
+
+/// CUlaunchConfig.
+struct launch_config {
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+};
+
+/// Arguments of cuLaunchKernelEx.
+struct launch_kernel_ex_params {
+  launch_config const* config;
+  void* function;
+};
+
+}  // namespace cupti
+
+/// Grid and block of a launch, in blocks and threads; all 0 where the call does not tell.
+struct launch_shape {
+  std::uint32_t grid[3] = {};
+  std::uint32_t block[3] = {};
+
+  /// Of all blocks.
+  double threads() const noexcept {
+    double product = 1.0;
+    for (int i = 0; i < 3; ++i) product *= static_cast<double>(grid[i]) * block[i];
+    return product;
+  }
+
+  /// Of all blocks, partial warps counted whole.
+  double warps() const noexcept {
+    double const blocks = static_cast<double>(grid[0]) * grid[1] * grid[2];
+    std::uint64_t const block_threads = std::uint64_t{block[0]} * block[1] * block[2];
+    return blocks * static_cast<double>((block_threads + 31) / 32);
+  }
+
+  /// Reads it from a callback of the driver domain.
+  static launch_shape of(cupti::api_data const& call) noexcept {
+    launch_shape made;
+    if (call.function_name == nullptr || call.function_params == nullptr) return made;
+    std::string_view name = call.function_name;
+    for (std::string_view const suffix : {"_ptsz", "_ptds"}) {
+      if (name.size() > suffix.size() && name.substr(name.size() - suffix.size()) == suffix)
+        name.remove_suffix(suffix.size());
+    }
+    if (name == "cuLaunchKernel" || name == "cuLaunchCooperativeKernel") {
+      made.take(*static_cast<cupti::launch_kernel_params const*>(call.function_params));
+    } else if (name == "cuLaunchKernelEx") {
+      auto const& params =
+          *static_cast<cupti::launch_kernel_ex_params const*>(call.function_params);
+      if (params.config != nullptr) made.take(*params.config);
+    }
+    return made;
+  }
+
+ private:
+  template <class Source>
+  void take(Source const& from) noexcept {
+    for (int i = 0; i < 3; ++i) {
+      grid[i] = from.grid[i];
+      block[i] = from.block[i];
+    }
+  }
+};
+
+/// What each range puts on the device in each counting step, so that steps with other work are
+/// distinguished from steps with the same. Threads: calls come one at a time.
+class pass_fingerprint {
+ public:
+  /// Begins a pass over the ranges of a thread.
+  void begin(std::uint32_t pass, thread_recorder const* counted) noexcept {
+    pass_ = pass;
+    counted_ = counted;
+    ranges_.clear();
+  }
+
+  /// The range that the counted thread is in now.
+  void enter(std::uint32_t node) noexcept { node_.store(node, memory_order_relaxed); }
+  std::uint32_t node() const noexcept { return node_.load(memory_order_relaxed); }
+
+  /// Whether the calling thread is the one whose ranges are counted.
+  bool is_counted_thread() const noexcept {
+    return counted_ != nullptr && thread_recorder::current() == counted_;
+  }
+
+  /// One call into the driver, by whichever thread. That of another thread is foreign where the
+  /// timed steps have its work in another range than the one that counts it.
+  void add(api_kind kind, cupti::api_data const& call) {
+    if (counted_ == nullptr || !is_work(kind)) return;
+    counted_work& range = of(node());
+    if (!is_counted_thread() && timed_node() != range.node) {
+      ++range.foreign;
+      return;
+    }
+    launch_shape const shape = launch_shape::of(call);
+    std::uint64_t const what = hash_of(kind, call.symbol_name);
+    ++range.launches;
+    range.what += what;
+    range.shapes += hash_of(what, shape);
+    range.threads += shape.threads();
+  }
+
+  /// Ends the pass; one that does not count leaves no trace.
+  void end(bool counts) {
+    if (counts) {
+      for (auto const& each : ranges_.entries()) done_.push_back(each.second);
+    }
+    ranges_.clear();
+    counted_ = nullptr;
+  }
+
+  /// Forgets the passes from this one on.
+  void forget_from(std::uint32_t pass) noexcept {
+    while (!done_.empty() && done_.back().pass >= pass) done_.pop_back();
+  }
+
+  vec<counted_work> const& passes() const noexcept { return done_; }
+
+ private:
+  /// The range that the timed steps have work of the calling thread in.
+  static std::uint32_t timed_node() noexcept {
+    thread_recorder* const own = recorder::instance().of_this_thread();
+    return own == nullptr ? root_node : own->work_node();
+  }
+
+  counted_work& of(std::uint32_t node) {
+    counted_work& made = ranges_[node];
+    made.node = node;
+    made.pass = pass_;
+    return made;
+  }
+
+  // A hash is spread at the end, since hashes are added up.
+  static std::uint64_t hash_of(api_kind kind, char const* symbol) noexcept {
+    fnv1a hash;
+    hash.add(static_cast<std::uint64_t>(kind));
+    if (kind == api_kind::launch && symbol != nullptr) hash.add(std::string_view(symbol));
+    return spread(hash.value());
+  }
+  static std::uint64_t hash_of(std::uint64_t what, launch_shape const& shape) noexcept {
+    fnv1a hash;
+    hash.add(what);
+    for (std::uint32_t const n : shape.grid) hash.add(std::uint64_t{n});
+    for (std::uint32_t const n : shape.block) hash.add(std::uint64_t{n});
+    return spread(hash.value());
+  }
+  static std::uint64_t spread(std::uint64_t h) noexcept {
+    h ^= h >> 33;
+    h *= 0xff51afd7ed558ccdu;
+    return h ^ (h >> 33);
+  }
+
+  std::uint32_t pass_ = 0;
+  thread_recorder const* counted_ = nullptr;
+  atomic<std::uint32_t> node_{root_node};
+  flat_map<std::uint32_t, counted_work> ranges_;  ///< of the pass under way
+  vec<counted_work> done_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_COLLECT_COUNTERS_PASS_FINGERPRINT_HPP
