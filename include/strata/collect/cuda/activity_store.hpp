@@ -135,8 +135,7 @@ class activity_store {
     waits_.keep_if(stays);
   }
 
-  /// Work that comes without times has not ended yet: it stays out, and its call unfinished, or it
-  /// has lost them. Requires: the mutex.
+  /// From now on work without times has not ended, and stays out; else it has lost them.
   void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
 
   /// Excludes clear, settle and take while a whole buffer is added.
@@ -340,7 +339,9 @@ class activity_store {
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
-    if (leaves_out_unfinished_ && lacks_times(made)) return (void)++made_.losses.work_unfinished;
+    if (leaves_out_unfinished_ && lacks_times(made))
+      return (void)(made_.losses.work_unfinished +=
+                    launches().leaves_out(made.correlation) ? 0 : 1);
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;

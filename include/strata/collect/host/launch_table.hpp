@@ -66,6 +66,13 @@ class launch_table {
     return true;
   }
 
+  /// Threads: as find. Whether a call with this id is known, and no part of the profile.
+  bool leaves_out(std::uint32_t id) noexcept {
+    launch_record found{};
+    page* const at = page_of(id);
+    return at != nullptr && read(at->slots[id % page_launches], id, found) && found.is_left_out();
+  }
+
   /// Threads: as find. One more piece of work has come from this call. Returns: the number of its
   /// arrow, from 1; 0 where the call has gone to the stream without it. `sure`: a call that causes
   /// one piece of work goes with one arrow.
