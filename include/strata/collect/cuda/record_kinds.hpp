@@ -165,6 +165,8 @@ struct traced_kinds {
   bool waits = true;     // of the host for the device
   bool managed = false;  // migrations of managed memory, also before an allocation was seen
 
+  using choice = bool traced_kinds::*;  // one of them
+
   /// Whether the records of such calls are.
   bool has(api_kind kind) const noexcept {
     switch (kind) {
@@ -186,7 +188,7 @@ struct traced_kinds {
 struct traced_kind {
   cupti::activity_kind kind;
   char const* name;
-  bool traced_kinds::*chosen;
+  traced_kinds::choice chosen;
 };
 inline constexpr traced_kind traced_kind_table[] = {
     {cupti::activity_kind::concurrent_kernel, "kernels", &traced_kinds::kernels},
