@@ -80,6 +80,11 @@ FAKE_EXPORT int fake_capture_invalid(std::uint32_t stream);          // for fake
 FAKE_EXPORT void fake_graph_call(int begins);
 FAKE_EXPORT void fake_breaking_call(int begins, int of_session);
 FAKE_EXPORT std::size_t fake_crash_count();
+/// Whether the calling thread holds a lock over which it may not call: asked in each call of the
+/// driver and CUPTI but cuptiActivityGetNextRecord, which reads a buffer. Counts from 0 again.
+FAKE_EXPORT void fake_set_lock_question(int (*holds)());
+FAKE_EXPORT std::size_t fake_calls_under_lock();
+FAKE_EXPORT void fake_ask_for_locks(char const* function);  // for the stand-ins
 /// How long such calls take, so that they meet. Stays until it is set again.
 FAKE_EXPORT void fake_set_call_time(unsigned microseconds);
 FAKE_EXPORT void fake_take_time();  // for the stand-ins

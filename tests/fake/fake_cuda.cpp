@@ -89,7 +89,8 @@ cuda_state& state() {
 
 // Runs `body` under the lock, once cuInit has succeeded.
 template <class Body>
-result with_state(Body body) {
+result with_state(Body body, char const* function = __builtin_FUNCTION()) {
+  fake_ask_for_locks(function);
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   return s.ready ? body(s) : result::not_initialized;
@@ -140,6 +141,8 @@ std::atomic<void (*)()> synchronize_hook{nullptr};
 std::atomic<void (*)()> version_hook{nullptr};
 std::atomic<unsigned> hang{0};
 std::atomic<unsigned> call_time{0};
+std::atomic<int (*)()> lock_question{nullptr};
+std::atomic<std::size_t> calls_under_lock{0};
 
 }  // namespace
 
@@ -604,6 +607,18 @@ void fake_hang(unsigned blocked) { hang.store(blocked); }
 int fake_hangs() { return hang.load() != 0 ? 1 : 0; }
 void fake_block_while(unsigned which) {
   while ((hang.load() & which) != 0) ::usleep(500);
+}
+
+void fake_set_lock_question(int (*holds)()) {
+  lock_question.store(holds);
+  calls_under_lock.store(0);
+}
+std::size_t fake_calls_under_lock() { return calls_under_lock.load(); }
+void fake_ask_for_locks(char const* function) {
+  auto* const holds = lock_question.load();
+  if (holds == nullptr || holds() == 0) return;
+  if (calls_under_lock.fetch_add(1) == 0)
+    (void)std::fprintf(stderr, "fake: %s is called under a lock\n", function);
 }
 
 void fake_set_call_time(unsigned microseconds) { call_time.store(microseconds); }

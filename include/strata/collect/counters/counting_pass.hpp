@@ -393,7 +393,7 @@ class pass_driver {
     bool met_other_device = false;
   };
 
-  system_mutex mutex_;  // held by each function that others call
+  system_mutex mutex_{held_over::calls};  // held by each function that others call
   counting_step step_;
   pass_plan plan_;
   attempt attempt_;

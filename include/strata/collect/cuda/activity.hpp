@@ -110,20 +110,10 @@ class activity_collector {
   /// `at_once`: what has not ended is lost.
   bool end_window(bool at_once = false) {
     if (!window_open_.load() || !cupti_.is_subscribed()) return true;
-    detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
-    if (!alone) return false;
     std::int64_t const begin = clock().now();
-    if (!std::exchange(end_is_marked_, true)) {
-      window_end_.add_all();
-      looks_ = 0;
-    }
-    bool const ends = has_arrived() || at_once;
-    if (ends) {
-      disable();
-      captures_.await_records(false);
-    }
+    bool const ended = mark_end() && (has_arrived() || at_once) && switch_off();
     flush_ticks_.fetch_add(clock().now() - begin);
-    return ends;
+    return ended;
   }
 
   /// Waits for what the program has launched, while `goes_on`.
@@ -251,10 +241,8 @@ class activity_collector {
     set_watcher(nullptr, nullptr);
   }
   bool is_open() const noexcept { return cupti_.is_subscribed(); }
-
   /// Threads: any. As activity_buffers::delivered.
   std::uint64_t delivered() const noexcept { return buffers_.delivered(); }
-
   /// Threads: any. Another number after each call into the driver that was followed, and each
   /// delivery of records.
   std::uint64_t mark() const noexcept {
@@ -314,13 +302,29 @@ class activity_collector {
     });
   }
 
+  /// Marks what the window's end awaits, once. Returns: false where no moment is without a capture.
+  bool mark_end() {
+    if (end_is_marked_) return true;
+    detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
+    if (!alone) return false;
+    window_end_.add_all();
+    looks_ = 0;
+    return end_is_marked_ = true;
+  }
+  /// Ends the tracing. Returns: as mark_end.
+  bool switch_off() {
+    detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
+    if (!alone) return false;
+    disable();
+    captures_.await_records(false);
+    return true;
+  }
   /// Whether all work until the mark at the window's end has come. Some calls have no record, so
-  /// that they are looked for so many times only.
+  /// that they are looked for 20 times only.
   bool has_arrived() {
-    constexpr int most_looks = 20;
     if (!window_end_.is_reached()) return false;
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    return buffers_.unfinished() == 0 || ++looks_ >= most_looks;
+    return buffers_.unfinished() == 0 || ++looks_ >= 20;
   }
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
