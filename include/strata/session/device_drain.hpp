@@ -18,10 +18,12 @@
 #include <strata/status.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #if defined(__linux__)
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 #endif
 
@@ -62,6 +64,27 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
   machine::own_threads().fetch_sub(1);
 #endif
   return false;
+}
+
+/// A call of a thread of Strata's own does not come back: that thread keeps the process alive. It
+/// ends with the last of the program's threads, as it would have, once that main has ended by
+/// pthread_exit. Threads: any.
+inline void end_with_last_thread() noexcept {
+#if defined(__linux__)
+  static apart_work ends{[](void*) noexcept {
+                           timespec const usual{1, 0};
+                           timespec const soon{0, 10'000'000};
+                           bool ended = false;
+                           while (!ended || machine::threads_left() > 1 + machine::own_threads()) {
+                             (void)::nanosleep(ended ? &soon : &usual, nullptr);
+                             ended = ended || machine::main_has_ended("/proc/self/stat");
+                           }
+                           std::exit(0);
+                         },
+                         nullptr};
+  static atomic<bool> begun{false};
+  if (!begun.exchange(true)) (void)do_apart(ends);
+#endif
 }
 
 /// How long the work of a device is waited for: `drain=` ms, and so long after each record that is
@@ -147,7 +170,7 @@ class device_drain {
 
   /// Has what is complete delivered, and begins to wait for the devices. Requires: CUPTI is open.
   void begin() noexcept {
-    alone_.emplace(capture_guard::patience / 10);
+    alone_.emplace(capture_guard::short_patience);
     captures_ = !*alone_;  // nothing is waited for then: that would ruin the capture
     begun_ = call(awaits_devices_);
   }
@@ -217,6 +240,7 @@ class device_drain {
     bool const silent = client().give_up();
     if (silent) activity().give_up();
     if (silent || outcome_ == outcome::silent) outcome_ = outcome::silent;
+    if (silent && block().phase.load() == process_phase::running) end_with_last_thread();
     if (!silent && !idle_.load()) outcome_ = outcome::busy;
   }
 
