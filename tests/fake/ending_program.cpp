@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,12 @@ void start_worker() {
   while (!works) usleep(100);
 }
 
+/// From now on no file gets a byte.
+void fill_disk() {
+  rlimit const none{0, 0};
+  (void)setrlimit(RLIMIT_FSIZE, &none);
+}
+
 /// What happens to be under way when the program ends.
 struct state {
   strata::phases open;
@@ -62,6 +69,8 @@ struct state {
   /// True in the process that ends in the way asked for.
   bool enter(std::string const& which) {
     if (which == "idle") return true;
+    if (which == "busy") CONTROL(fake_hold)(1);
+    if (which == "full") fill_disk();
     if (which != "late") work();
     if (which == "open") open.next("open");
     if (which == "counting") {
@@ -75,6 +84,10 @@ struct state {
     }
     if (which == "window" || which == "late") {
       step = std::make_unique<strata::scoped_step>();
+      work();
+    }
+    if (which == "ended") {
+      strata::scoped_step const timed;
       work();
     }
     if (which == "capture" || which == "pending") {
