@@ -11,7 +11,6 @@
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
-#include <strata/collect/cuda/device_fence.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/session/machine.hpp>
@@ -93,38 +92,6 @@ class record_patience {
   std::int64_t begin_;
   std::int64_t latest_;
   std::uint64_t seen_;
-};
-
-/// How long the program's own threads wait for a device, in steps that count and with `sync=1`:
-/// `drain=` ms of the last session. Threads: any.
-class device_patience {
- public:
-  device_patience() noexcept : latest_(monotonic_ns() + patience_ns().load()) {}
-
-  static void set(std::uint32_t ms) noexcept { patience_ns().store(std::int64_t{ms} * 1'000'000); }
-  bool lasts() const noexcept { return monotonic_ns() < latest_; }
-
-  /// Waits for the work of the current context, if there is one and nothing captures.
-  static void wait_for_range() noexcept {
-    driver::context_handle const context = capture_guard::current();
-    if (context == nullptr) return;
-    device_fence work;
-    {
-      capture_guard::exclusive const alone(0);
-      if (!alone) return;
-      work.add(context);
-    }
-    device_patience const patience;
-    (void)work.wait([&patience] { return patience.lasts(); });
-  }
-
- private:
-  static atomic<std::int64_t>& patience_ns() noexcept {
-    static atomic<std::int64_t> ns{1'000'000'000};
-    return ns;
-  }
-
-  std::int64_t latest_;
 };
 
 /// The end of a session's device activity. The devices are waited for as long as `drain=` says;

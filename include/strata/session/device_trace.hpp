@@ -9,7 +9,9 @@
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/counting_waits.hpp>
 #include <strata/session/device_drain.hpp>
+#include <strata/session/device_patience.hpp>
 #include <strata/status.hpp>
 
 #include <cstdint>
@@ -28,6 +30,7 @@ class device_trace {
   /// The session begins. Errors: those of activity_collector::open.
   status begin() {
     device_patience::set(options_.drain_ms);
+    counting_waits::instance().reset();
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
     status outcome;
@@ -129,8 +132,14 @@ class device_trace {
   static trace_control control() noexcept {
     trace_control made;
     made.tracing = [] { return activity().tracing(); };
-    made.suspend = &pause;
-    made.devices_are_idle = &devices_are_idle;
+    made.choose_streams = &counting_waits::choose_streams;
+    made.await_own_streams = [] { counting_waits::instance().await_own_streams(); };
+    made.suspend = [] { return counting_waits::instance().suspend(); };
+    made.devices_are_idle = [] {
+      return counting_waits::instance().await_all() != pause_outcome::busy;
+    };
+    made.await_pass = [] { return counting_waits::instance().await_pass(); };
+    made.in_the_way = [] { return counting_waits::instance().in_the_way(); };
     made.resume = [] { (void)activity().begin_window(); };
     made.watch = [](trace_control::launch_watcher* watcher, void* context) {
       return activity().watch_launches(watcher, context);
@@ -142,24 +151,6 @@ class device_trace {
 
  private:
   static activity_collector& activity() { return activity_collector::instance(); }
-
-  /// The wait of a step that counts. A device that has once not done its work in time is not waited
-  /// for again until it has.
-  template <class Wait>
-  static pause_outcome wait_in_step(Wait wait) {
-    static atomic<bool> hangs{false};
-    device_patience const patience;
-    pause_outcome const outcome = wait([&] { return !hangs.load() && patience.lasts(); });
-    if (outcome != pause_outcome::captures) hangs.store(outcome == pause_outcome::busy);
-    return outcome;
-  }
-  static pause_outcome pause() {
-    return wait_in_step([](auto goes_on) { return activity().pause(goes_on); });
-  }
-  static bool devices_are_idle() {
-    return wait_in_step([](auto goes_on) { return activity().wait_for_devices(goes_on); }) !=
-           pause_outcome::busy;
-  }
 
   std::int64_t buffer_bytes() const noexcept { return std::int64_t{options_.buffers_mb} << 20; }
 

@@ -265,6 +265,7 @@ class kernel_counter_collector : public detail::pass_driver {
     end_last();
     if (!done() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
     if (done()) return {};
+    if (stage_ == stage::none) await_own_streams();
     detail::capture_guard::exclusive const alone;
     auto const start = [&] {
       status const ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
@@ -286,8 +287,8 @@ class kernel_counter_collector : public detail::pass_driver {
   }
 
   status take_step() {
-    detail::capture_guard::exclusive const alone;
     stop();
+    detail::capture_guard::exclusive const alone;
     if (stage_ != stage::stopped) return {};
     regions_.end();
     if (attempt_.dropped) {

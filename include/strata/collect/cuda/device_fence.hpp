@@ -22,6 +22,22 @@ enum class pause_outcome : unsigned char {
   busy       // the devices do other work
 };
 
+/// As long as it lives, questions of this thread leave other threads' captures as they are.
+class relaxed_captures {
+ public:
+  relaxed_captures() noexcept { exchange(); }
+  relaxed_captures(relaxed_captures const&) = delete;
+  relaxed_captures& operator=(relaxed_captures const&) = delete;
+  ~relaxed_captures() { exchange(); }
+
+ private:
+  void exchange() noexcept {
+    auto* const call = driver_library::get().api.exchange_capture_mode;
+    if (call != nullptr) (void)call(&mode_);
+  }
+  driver::capture_mode mode_ = driver::capture_mode::relaxed;
+};
+
 /// The work that the program has put on the devices until now, and whether it is done: an event in
 /// each context, which holds nothing up. Threads: one at a time. Cost: 5 us a context, 2 us a
 /// question. Source: cuCtxRecordEvent (CUDA 12.5), cuEventQuery. An older driver waits for the
@@ -74,6 +90,17 @@ class device_fence {
     return true;
   }
 
+  /// Waits for what the program has put on all devices, while `goes_on`.
+  static pause_outcome wait_for_all(callback<bool()> goes_on) noexcept {
+    device_fence before;
+    {
+      capture_guard::exclusive const alone;
+      if (!alone) return pause_outcome::captures;
+      before.add_all();
+    }
+    return before.wait(goes_on) ? pause_outcome::paused : pause_outcome::busy;
+  }
+
   /// Waits for all contexts, where there is nothing to wait for: CUPTI then has the times of
   /// graphs' kernels. Requires: as add_all, and that the fence is reached.
   static void settle() noexcept {
@@ -86,20 +113,6 @@ class device_fence {
   static constexpr std::size_t most = capture_guard::most_contexts;
 
   static driver::table const& api() noexcept { return driver_library::get().api; }
-
-  /// Questions of this thread leave other threads' captures as they are.
-  class relaxed_captures {
-   public:
-    relaxed_captures() noexcept { exchange(); }
-    ~relaxed_captures() { exchange(); }
-
-   private:
-    void exchange() noexcept {
-      auto* const call = api().exchange_capture_mode;
-      if (call != nullptr) (void)call(&mode_);
-    }
-    driver::capture_mode mode_ = driver::capture_mode::relaxed;
-  };
 
   struct mark {
     driver::context_handle context;
