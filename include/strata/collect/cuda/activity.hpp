@@ -15,7 +15,6 @@
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
-#include <strata/collect/cuda/launch_streams.hpp>
 #include <strata/collect/cuda/record_kinds.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
