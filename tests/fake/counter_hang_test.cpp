@@ -209,6 +209,37 @@ TEST_CASE("captures of another thread go on while a pass waits for the device, a
   CHECK(counted(s.profile()).self("work", hbm_read) == 64);
 }
 
+TEST_CASE("a pass that a capture ruined ends in a program that runs ahead, and is made again") {
+  counting s(hbm_read, long_drain);
+  std::atomic<bool> captures{false};
+  std::atomic<bool> ends{false};
+  std::thread capturing;
+  auto const run_ahead = [] {
+    own_step();
+    fake_occupy(1, own, 200);  // also when the next step begins
+  };
+  run_steps(1, own_step);
+  run_steps(1, [&] {
+    own_step();
+    capturing = std::thread([&] {
+      (void)fake_begin_capture(21);
+      captures = true;
+      while (!ends) std::this_thread::yield();
+      (void)fake_end_capture(21);
+    });
+    while (!captures) std::this_thread::yield();
+    STRATA_RANGE("after");
+    ends = true;
+    run_ahead();
+  });
+  capturing.join();
+  run_steps(3, run_ahead);
+  CHECK(fake_capture_broken() == 0);
+  profile const& p = s.profile();
+  fake::no_problem(p);
+  CHECK(counted(p).self("work", hbm_read) == 64);
+}
+
 TEST_CASE("after one pass in which a device did not come to its end, no other waits so long") {
   constexpr double drain_ms = 600;
   counting s(hbm_read, "drain=600");

@@ -118,13 +118,11 @@ class counting_waits {
   /// Looks for it once in steps in a row: each question is of all streams.
   void find_blocker() {
     launch_streams::launch oldest;
-    bool const known = busy_in_row_ > 1 && blocker_begin_ns_.load() != 0;
-    bool const found = !known && activity().streams().find_busy(oldest);
-    if (found) {
-      blocker_node_.store(oldest.node);
-      blocker_begin_ns_.store(oldest.begin_ns);
-    }
     blocked_ns_.store(monotonic_ns());
+    if (busy_in_row_ > 1 && blocker_begin_ns_.load() != 0) return;
+    (void)activity().streams().find_busy(oldest);
+    blocker_node_.store(oldest.node);
+    blocker_begin_ns_.store(oldest.begin_ns);
   }
 
   bool own_hang_ = false;         // since they did not answer in time

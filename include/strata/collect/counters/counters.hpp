@@ -270,10 +270,10 @@ class counter_collector : public detail::pass_driver {
 
  private:
   status begin_counting() {
+    await_own_streams();
     end_last();
     leave_graphs_alone();
     if (done()) return {};
-    if (stage_ == stage::none) await_own_streams();
     detail::capture_guard::exclusive const alone;
     status problem;
     if (!begin([this] { return prepare(); }, static_cast<bool>(alone), problem)) return problem;

@@ -262,10 +262,10 @@ class kernel_counter_collector : public detail::pass_driver {
 
  private:
   status begin_counting(vec<counted_work> const& seen) {
+    await_own_streams();
     end_last();
     if (!done() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
     if (done()) return {};
-    if (stage_ == stage::none) await_own_streams();
     detail::capture_guard::exclusive const alone;
     auto const start = [&] {
       status const ready = plan_.devices.configure(plan_.configs[at_], expected(seen), true);
