@@ -153,9 +153,11 @@ class finding_rules : private kernel_rules {
   double pinned_rate(bool to_device) const noexcept {
     constexpr double large = 1 << 20;  // bytes: what is smaller takes its launch
     double best = 0.0;
-    for (copy_time const& copies : in_.steps.copies)
-      if (copies.to_device == to_device && !copies.pageable && copies.bytes >= large * copies.count)
+    for (copy_time const& copies : in_.steps.copies) {
+      bool const is_large = copies.count > 0.0 && copies.bytes >= large * copies.count;
+      if (copies.to_device == to_device && !copies.pageable && is_large && copies.ns > 0.0)
         best = larger(best, copies.bytes / copies.ns);
+    }
     if (best > 0.0) return best;
     vec<profile_device const*> const worked = worked_devices(in_.source);
     for (profile_device const* const device : worked) best = larger(best, bus_peak(*device));
@@ -170,12 +172,13 @@ class finding_rules : private kernel_rules {
     vec<double> idle(rows_.size(), 0.0);
     for (idle_time const& each : in_.steps.idle)
       if (each.cause == idle_cause::copy) idle[each.row] += each.ns;
+    double const rates[] = {pinned_rate(false), pinned_rate(true)};
     for (copy_time const& each : in_.steps.copies) {
       double cost = each.alone_ns + idle[each.row];
       idle[each.row] = 0.0;
       if (each.pageable != by.apart) continue;
-      double const pinned_ns = each.bytes / pinned_rate(each.to_device);
-      if (each.pageable && known(pinned_ns))
+      double const pinned_ns = each.bytes / rates[each.to_device ? 1 : 0];
+      if (each.pageable && known(pinned_ns) && each.ns > 0.0)
         cost -= each.alone_ns * smaller(1.0, pinned_ns / each.ns);
       if (!is_worth(cost)) continue;
       finding& made = add(by, each.row, cost,

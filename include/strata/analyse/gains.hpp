@@ -51,7 +51,8 @@ class cure_of_kernels {
   }
   /// The cure brings a unit work for this long at its peak.
   cure_of_kernels& adds(gpu_unit unit, double ns_at_peak) noexcept {
-    if (ns_at_peak > 0.0) added_ns_[static_cast<std::size_t>(unit)] = ns_at_peak;
+    if (is_finite(ns_at_peak) && ns_at_peak > 0.0)
+      added_ns_[static_cast<std::size_t>(unit)] = ns_at_peak;
     return *this;
   }
   /// The cure ends waits: at most this long, whatever unit it is for.
