@@ -474,16 +474,24 @@ class Page:
         self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
         self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
+        records = "Number(document.getElementById('timeline-figure').dataset.records)"
+        status = "document.querySelector('#timeline [role=status]').textContent"
         for i, value in enumerate(options):
             if value is not None:
                 self.choose("#timeline select", value)
-            drawn = self.run("Number(document.getElementById('timeline-figure').dataset.bars)")
-            self.expect(drawn == self.run(f"sum(data.timeline.windows.filter(w => w.tracks.length)[{i}].tracks, t => t.bars.length / 5)"), "the timeline lacks bars")
+            drawn = self.run(records)
+            shown = f"data.timeline.windows.filter(w => w.tracks.length)[{i}]"
+            self.expect(drawn == self.run(f"sum({shown}.tracks, t => t.count)"), "the timeline lacks records")
+            self.expect(self.run(f"{status}.startsWith(sentence(windowTitle({shown}) + ', all of it'))"), "the timeline does not say what it shows")
         self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
         self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
-        self.expect(self.run("Number(document.getElementById('timeline-figure').dataset.bars)") <= drawn, "the timeline does not zoom")
+        self.expect(self.run(records) <= drawn and not self.run(status + ".includes(', all of it.')"), "the timeline does not zoom")
+        marks = self.run("""(() => { const texts = [], paint = CanvasRenderingContext2D.prototype, fill = paint.fillText;
+            paint.fillText = function (text, x, y) { if (y === 8) texts.push(text); return fill.apply(this, arguments); };
+            for (let i = 0; i < 12; i++) { texts.length = 0; document.querySelector('#timeline [aria-label="Zoom in"]').click(); } paint.fillText = fill; return texts; })()""")
+        self.expect(len(marks) > 1 and len(set(marks)) == len(marks), f"marks of the axis that are alike: {marks}")
         self.click("document.querySelector('#timeline [aria-label=\"Show all of it\"]')")
-        self.expect(self.run("Number(document.getElementById('timeline-figure').dataset.bars)") == drawn, "the timeline does not come back")
+        self.expect(self.run(records) == drawn, "the timeline does not come back")
 
     def check_memory(self):
         if not self.has("#memory-figure"):
