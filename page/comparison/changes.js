@@ -53,7 +53,6 @@ function drawChanges(width, shown) {
         fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
         "fill-opacity": range.judged ? 1 : 0.55,
         "data-delta": range.delta,
-        tabindex: "0",
         role: "button",
         "aria-label": text,
         ...hinted(text),

@@ -51,7 +51,7 @@ function runPoints(run, i, left, x) {
     r: 4,
     fill: run.side === "before" ? "var(--c0)" : "var(--c1)",
     "fill-opacity": 0.45,
-    ...hinted(runName(run) + "\n" + milliseconds(value)),
+    ...hovered(runName(run) + "\n" + milliseconds(value)),
   }));
   const stroke = none(middle)
     ? []

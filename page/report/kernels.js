@@ -88,7 +88,7 @@ function drawHistogram(box, width, bins, caption) {
       height: high,
       fill: "var(--c0)",
       "data-value": bin.value,
-      ...hinted(bin.label + ": " + time(bin.value) + " a " + unit),
+      ...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
     }));
     const share = (100 * bin.value / total).toFixed(0) + " %";
     if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");

@@ -94,7 +94,7 @@ class MemoryDrawing {
       points: corners.map(corner => corner.join(",")).join(" "),
       fill: partPaint(this.set, i),
       "fill-opacity": 0.85,
-      ...hinted(name + "\npeak " + peak),
+      ...hovered(name + "\npeak " + peak),
     }));
     return upper;
   }
@@ -188,7 +188,7 @@ function memory() {
       if (typeof part === "number") choose(part);
     };
     box.replaceChildren(new MemoryDrawing(width, order).draw(names));
-    legend.replaceChildren(...names.map((name, i) =>
+    legend.fill(names.map((name, i) =>
       legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
     numbers.replaceChildren(memoryNumbers(set, names));
   }, 240);

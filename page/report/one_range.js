@@ -102,11 +102,27 @@ function kernelFigures() {
   };
 }
 
-/** The range that is shown first. */
+/** The places of ranges that have something to show: kernels, or counted values. */
+function tellingPlaces() {
+  const places = new Set(folded.rows.filter(row => row.counted.some(value => !none(value)))
+    .map(row => row.place));
+  for (const kernel of kernelRows) {
+    for (let row = folded.rows[kernel.range]; row; row = folded.rows[row.parent]) {
+      places.add(row.place);
+    }
+  }
+  return places;
+}
+
+/** The range that is shown first: the longest on the GPU, then on the host, that has something. */
 function longestRange() {
-  const cost = row => row.gpu_busy_ns || row.host_total_ns;
+  const telling = tellingPlaces();
   const rows = folded.rows.filter(row => row.depth);
-  return rows.sort((a, b) => cost(b) - cost(a) || a.place - b.place)[0];
+  const shown = rows.filter(row => telling.has(row.place));
+  const gpu = row => row.gpu_busy_ns || 0;
+  const compare = (a, b) =>
+    gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
+  return (shown.length ? shown : rows).sort(compare)[0];
 }
 
 function oneRange() {

@@ -15,9 +15,12 @@ const byLabel = (a, b) => a.label.localeCompare(b.label) || a.place - b.place;
 
 /** Compares by a column: texts upwards, the empty ones last; numbers downwards. */
 function byColumn(column) {
-  const text = row => String(column.get(row) || "~");
+  const text = row => String(column.get(row) || "");
+  const isEmpty = row => Number(text(row) === "");
   const number = row => column.get(row) || 0;
-  if (column.text) return (a, b) => text(a).localeCompare(text(b));
+  if (column.text) {
+    return (a, b) => isEmpty(a) - isEmpty(b) || text(a).localeCompare(text(b));
+  }
   return (a, b) => number(b) - number(a) || a.place - b.place;
 }
 

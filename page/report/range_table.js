@@ -14,6 +14,7 @@ const rangeTable = {
   per: true,
   open: new Set(),
   most: firstRows,
+  updateFocus: () => {},
 };
 if (rangeTable.sort === "cost") {
   rangeTable.sort = columns.some(column => column.key === "busy") ? "busy" : "host";
@@ -70,6 +71,7 @@ function foldButton(row, name) {
   const isOpen = rangeTable.open.has(row.place);
   return button(isOpen ? "\u25be" : "\u25b8", () => toggleRow(row), {
     class: "fold",
+    tabindex: "-1",
     "aria-expanded": String(isOpen),
     "aria-label": (isOpen ? "Fold " : "Unfold ") + name,
   });
@@ -90,7 +92,7 @@ function rangeRow(row) {
   return el("tr", {id: row.outside ? "row-0" : rowId(row.place), class: isPicked && "picked"},
     el("th", {scope: "row", style}, el("div", {class: "name"},
       foldButton(row, name),
-      button(name, () => choose(row.folded), {class: "pick", title}))),
+      button(name, () => choose(row.folded), {class: "pick", title, "data-place": row.place}))),
     columns.map(column => rangeCell(row, column)));
 }
 
@@ -137,11 +139,23 @@ function drawRanges(focus) {
       columns.map(column => rangeHeading(column.key, column)))),
     el("tbody", {}, shown.map(rangeRow))));
   fitColumns(box);
+  rangeTable.updateFocus();
   byId("range-more").hidden = rows.length <= shown.length;
   byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
   byId("range-note").textContent = rangeNote(rows);
   const row = focus === undefined ? null : byId(rowId(focus));
-  if (row) row.querySelector(".fold, .pick").focus();
+  if (row) row.querySelector(".pick").focus();
+}
+
+/** The arrow keys to the sides fold and unfold a row. */
+function foldByKey(key, item) {
+  const place = Number(item.dataset.place);
+  const isOpen = rangeTable.open.has(place);
+  const isFold = key === "ArrowLeft" || key === "ArrowRight";
+  const row = rangeTable.view.rows[place];
+  if (!isFold) return false;
+  if (row.children.length && isOpen === (key === "ArrowLeft")) toggleRow(row);
+  return true;
 }
 
 /** Brings a row of the folded table into view. */
@@ -231,7 +245,7 @@ function ranges() {
   openTo(3, 40);
   const about = "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is"
     + " for the order of execution and for names. A click on a name shows the range in the figures"
-    + " below.";
+    + " below. The arrow keys go from name to name, and fold.";
   const limiter = " Limiter: the unit with the highest use, from 60 % on; else launch: the GPU"
     + " waits for the host; copies; or latency: kernels wait for their own results.";
   const showMore = () => {
@@ -241,6 +255,7 @@ function ranges() {
   const hasLimiter = columns.some(column => column.key === "limit");
   const rows = tableBox("Table of ranges", 0);
   rows.id = "range-rows";
+  rangeTable.updateFocus = oneTabStop(rows, ".pick", foldByKey);
   section("ranges", "Ranges", about + (hasLimiter ? limiter : ""),
     rangeControls(),
     rows,

@@ -205,7 +205,6 @@ class RooflineDrawing {
       "stroke-dasharray": isSure ? undefined : "3 2",
       class: this.isDim(point) && "dim",
       "data-range": point.range,
-      tabindex: "0",
       role: "button",
       "aria-pressed": String(this.state.alone === point.range),
       "aria-label": text,
@@ -309,7 +308,7 @@ function roofline() {
     const drawing = new RooflineDrawing(width, state, roofs, all, longestPoints(all, state.part));
     box.replaceChildren(drawing.draw());
     note.textContent = rooflineNote(drawing);
-    legend.replaceChildren(...drawing.list.slice(0, 24).map(entry));
+    legend.fill(drawing.list.slice(0, 24).map(entry));
     numbers.replaceChildren(numbersOfFigure(rooflineNumbers));
   }, 320);
   state.isolate = range => {

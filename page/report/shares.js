@@ -113,10 +113,9 @@ function drawShare(drawing, part, kind, i, place) {
     fill: paint,
     class: "edge",
     "data-share": part.shares[i],
-    tabindex: isButton ? "0" : undefined,
     role: isButton ? "button" : "presentation",
     "aria-label": isButton ? text : undefined,
-    ...hinted(text),
+    ...(isButton ? hinted(text) : hovered(text)),
     ...(part.rest ? {} : pressed(() => choose(part.place))),
   }));
   const label = lastName(part.name);
@@ -192,7 +191,7 @@ function shares() {
   const figure = chart((box, width) => {
     const shown = parts(depth);
     box.replaceChildren(drawShares(width, shown));
-    legend.replaceChildren(...shown.parts.map(part =>
+    legend.fill(shown.parts.map(part =>
       legendItem(sharePaint(part), shortPath(part.name), () => chooseShare(part))));
     numbers.replaceChildren(shareNumbers(shown.parts));
   });

@@ -76,7 +76,7 @@ class TimelineDrawing {
     const {paper, height} = this;
     paper.fillStyle = this.paint("var(--soft)");
     paper.strokeStyle = this.paint("var(--grid)");
-    for (const mark of timeMarks(from, to, Math.max(2, (this.width - this.left) / 110))) {
+    for (const mark of timeMarks(from, to, (this.width - this.left) / 110)) {
       const x = this.x(mark.ns);
       if (x + paper.measureText(mark.text).width + 4 > this.width) break;
       paper.fillText(mark.text, x + 3, 8);

@@ -10,11 +10,11 @@ function roundStep(least) {
 const timeUnits = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
 
 /**
- * The marks of an axis of times from `from` to `to` nanoseconds, at most `most` of them: all in one
+ * The marks of an axis of times from `from` to `to` nanoseconds, about `most` of them: all in one
  * unit, with as many digits as tell them apart.
  */
 function timeMarks(from, to, most) {
-  const step = roundStep((to - from) / Math.max(1, most));
+  const step = roundStep((to - from) / Math.max(3, most));
   const [name, size] = timeUnits.filter(([, ns]) => ns <= to).pop() || timeUnits[0];
   const places = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
   const marks = [];

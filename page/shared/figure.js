@@ -4,21 +4,32 @@
 /** Functions that draw a figure anew, since its colours changed. */
 const redrawOnTheme = [];
 
-/** A figure, drawn by `draw(box, width)` at the width that it has, and again when that changes. */
+/** All figures of the page. */
+const figures = [];
+
+/**
+ * A figure, drawn by `draw(box, width)` at the width that it has, and again when that changes. What
+ * can be pressed in it is one tab stop.
+ */
 function chart(draw, height) {
   const style = height ? "min-height:" + height + "px" : undefined;
   const box = el("div", {class: "chart", style});
+  const updateFocus = oneTabStop(box, "[role=button]");
   let width = 0;
   box.redraw = () => {
-    if (width > 0) draw(box, width);
+    if (width <= 0) return;
+    draw(box, width);
+    updateFocus();
   };
-  const observer = new ResizeObserver(() => {
+  /** Draws it where its width is another one now. */
+  box.fit = () => {
     const now = Math.floor(box.clientWidth);
     if (now <= 0 || now === width) return;
     width = now;
     box.redraw();
-  });
-  observer.observe(box);
+  };
+  new ResizeObserver(box.fit).observe(box);
+  figures.push(box);
   return box;
 }
 
@@ -28,12 +39,8 @@ function palette(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name.slice(4, -1)).trim();
 }
 
-/** Black or white: what can be read on a colour. */
-function ink(name) {
-  const hex = palette(name);
-  const [red, green, blue] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) || 0);
-  return 0.299 * red + 0.587 * green + 0.114 * blue > 128 ? "#10151c" : "#ffffff";
-}
+/** What can be read on a colour of the page. */
+const ink = name => inkOn(palette(name));
 
 const pen = el("canvas").getContext("2d");
 
@@ -47,4 +54,13 @@ function textWidth(text) {
 const legendItem = (paint, name, act, attributes) => el("li", {},
   button([el("i", {style: "background:" + paint}), name], act, attributes));
 
-const legendList = label => el("ul", {class: "legend", "aria-label": label});
+/** A legend, which `fill(items)` fills; its entries are one tab stop. */
+function legendList(label) {
+  const list = el("ul", {class: "legend", "aria-label": label});
+  const updateFocus = oneTabStop(list, "button");
+  list.fill = items => {
+    list.replaceChildren(...items);
+    updateFocus();
+  };
+  return list;
+}

@@ -1,5 +1,5 @@
 "use strict";
-// Light and dark, and the two buttons of the header.
+// Light and dark, printing, and the two buttons of the header.
 
 const darkQuery = matchMedia("(prefers-color-scheme: dark)");
 
@@ -21,5 +21,32 @@ function headerButtons() {
   });
   darkQuery.addEventListener("change", update);
   byId("print").addEventListener("click", () => print());
+  followPrinting(update);
   update();
+}
+
+/** Before it is printed the page is as wide as paper, and light: tables and figures fit that. */
+function followPrinting(update) {
+  const root = document.documentElement;
+  let theme;
+  const fitAll = () => {
+    for (const box of document.querySelectorAll(".scroll")) fitColumns(box);
+    for (const figure of figures) figure.fit();
+    update();
+  };
+  addEventListener("beforeprint", () => {
+    theme = root.dataset.theme;
+    root.dataset.theme = "light";
+    root.classList.add("paper");
+    fitAll();
+  });
+  addEventListener("afterprint", () => {
+    root.classList.remove("paper");
+    if (theme) {
+      root.dataset.theme = theme;
+    } else {
+      delete root.dataset.theme;
+    }
+    fitAll();
+  });
 }

@@ -14,10 +14,15 @@ function tip(text, x, y) {
   box.style.top = (above ? Math.max(4, y - height - 12) : y + 18) + "px";
 }
 
-/** Attributes that show a text at the mouse and at the keyboard's focus. */
-const hinted = text => ({
+/** Attributes that show a text at the mouse. What listens to the focus would be a tab stop. */
+const hovered = text => ({
   onmousemove: event => tip(text, event.clientX, event.clientY),
   onmouseleave: () => tip(""),
+});
+
+/** Attributes that show a text at the mouse and at the keyboard's focus. */
+const hinted = text => ({
+  ...hovered(text),
   onblur: () => tip(""),
   onfocus: event => {
     const place = event.target.getBoundingClientRect();

@@ -13,9 +13,9 @@ const sum = (list, amount) => list.reduce((total, item) => total + (amount(item)
 function digits(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size >= 100) return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
-  if (size >= 10) return value.toFixed(1);
-  if (size >= 1) return value.toFixed(2);
+  if (size >= 99.95) return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+  if (size >= 9.995) return value.toFixed(1);
+  if (size >= 0.9995) return value.toFixed(2);
   return size >= 0.0095 ? value.toFixed(3) : value.toExponential(1);
 }
 

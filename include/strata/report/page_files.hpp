@@ -54,7 +54,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c13: #8a5a1c;
 --rest: #b3bbc5;
 }
-@media (prefers-color-scheme: dark) {
+@media screen and (prefers-color-scheme: dark) {
 :root:not([data-theme="light"]) {
 --back: #12161c;
 --card: #1a2029;
@@ -708,13 +708,28 @@ padding-left: 2.1rem;
 </style>
 )page"sv;
 inline constexpr std::string_view page_style_print_css = R"page(<style>
-@media print {
-:root {
---back: #fff;
---card: #fff;
+:root.paper {
+--back: #ffffff;
+font-size: 11px;
+print-color-adjust: exact;
+-webkit-print-color-adjust: exact;
 }
+.paper body {
+font-size: 1rem;
+}
+.paper :is(header, main, footer) {
+max-width: none;
+width: 700px;
+margin: 0;
+padding: 0;
+}
+.paper svg text {
+font-size: 11px;
+}
+@media print {
 nav,
 .controls,
+.more-columns,
 #theme,
 #print,
 .skip {
@@ -733,9 +748,6 @@ max-height: none;
 }
 .scroll {
 overflow: visible;
-}
-body {
-font-size: 11px;
 }
 }
 </style>
@@ -767,9 +779,9 @@ const sum = (list, amount) => list.reduce((total, item) => total + (amount(item)
 function digits(value) {
 const size = Math.abs(value);
 if (size === 0) return "0";
-if (size >= 100) return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
-if (size >= 10) return value.toFixed(1);
-if (size >= 1) return value.toFixed(2);
+if (size >= 99.95) return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+if (size >= 9.995) return value.toFixed(1);
+if (size >= 0.9995) return value.toFixed(2);
 return size >= 0.0095 ? value.toFixed(3) : value.toExponential(1);
 }
 function scaled(value, step, units) {
@@ -831,7 +843,7 @@ return [1, 2, 5, 10].map(times => times * base).find(step => step >= least);
 }
 const timeUnits = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
 function timeMarks(from, to, most) {
-const step = roundStep((to - from) / Math.max(1, most));
+const step = roundStep((to - from) / Math.max(3, most));
 const [name, size] = timeUnits.filter(([, ns]) => ns <= to).pop() || timeUnits[0];
 const places = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
 const marks = [];
@@ -909,9 +921,12 @@ const above = y + 18 + height > innerHeight;
 box.style.left = Math.max(4, Math.min(x + 14, innerWidth - width - 8)) + "px";
 box.style.top = (above ? Math.max(4, y - height - 12) : y + 18) + "px";
 }
-const hinted = text => ({
+const hovered = text => ({
 onmousemove: event => tip(text, event.clientX, event.clientY),
 onmouseleave: () => tip(""),
+});
+const hinted = text => ({
+...hovered(text),
 onblur: () => tip(""),
 onfocus: event => {
 const place = event.target.getBoundingClientRect();
@@ -926,6 +941,42 @@ event.preventDefault();
 act(event);
 },
 });
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_focus_js = R"page(<script>
+"use strict";
+const focusKeys = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1};
+function positionAfter(key, position, amount) {
+if (key === "Home") return 0;
+if (key === "End") return amount - 1;
+if (!focusKeys[key]) return undefined;
+return Math.max(0, Math.min(amount - 1, position + focusKeys[key]));
+}
+function oneTabStop(box, selector, act = () => false) {
+let current = 0;
+const items = () => [...box.querySelectorAll(selector)];
+const update = () => {
+const all = items();
+current = Math.min(current, Math.max(0, all.length - 1));
+all.forEach((item, i) => item.setAttribute("tabindex", i === current ? "0" : "-1"));
+};
+box.addEventListener("focusin", event => {
+const position = items().indexOf(event.target);
+if (position < 0) return;
+current = position;
+update();
+});
+box.addEventListener("keydown", event => {
+const all = items();
+const position = all.indexOf(event.target);
+if (position < 0 || act(event.key, event.target)) return;
+const next = positionAfter(event.key, position, all.length);
+if (next === undefined) return;
+event.preventDefault();
+all[next].focus();
+});
+return update;
+}
 </script>
 )page"sv;
 inline constexpr std::string_view page_shared_table_js = R"page(<script>
@@ -1008,34 +1059,53 @@ return box;
 const numbersOfFigure = make => details("Numbers of this figure", make);
 </script>
 )page"sv;
+inline constexpr std::string_view page_shared_colours_js = R"page(<script>
+"use strict";
+function luminance(hex) {
+const [red, green, blue] = [1, 3, 5].map(i => {
+const part = (parseInt(hex.slice(i, i + 2), 16) || 0) / 255;
+return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+});
+return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+function contrast(first, second) {
+const [dark, light] = [luminance(first), luminance(second)].sort((a, b) => a - b);
+return (light + 0.05) / (dark + 0.05);
+}
+const darkInk = "#10151c";
+const lightInk = "#ffffff";
+const inkOn = hex => contrast(hex, darkInk) > contrast(hex, lightInk) ? darkInk : lightInk;
+</script>
+)page"sv;
 inline constexpr std::string_view page_shared_figure_js = R"page(<script>
 "use strict";
 const redrawOnTheme = [];
+const figures = [];
 function chart(draw, height) {
 const style = height ? "min-height:" + height + "px" : undefined;
 const box = el("div", {class: "chart", style});
+const updateFocus = oneTabStop(box, "[role=button]");
 let width = 0;
 box.redraw = () => {
-if (width > 0) draw(box, width);
+if (width <= 0) return;
+draw(box, width);
+updateFocus();
 };
-const observer = new ResizeObserver(() => {
+box.fit = () => {
 const now = Math.floor(box.clientWidth);
 if (now <= 0 || now === width) return;
 width = now;
 box.redraw();
-});
-observer.observe(box);
+};
+new ResizeObserver(box.fit).observe(box);
+figures.push(box);
 return box;
 }
 function palette(name) {
 if (!name.startsWith("var")) return name;
 return getComputedStyle(document.documentElement).getPropertyValue(name.slice(4, -1)).trim();
 }
-function ink(name) {
-const hex = palette(name);
-const [red, green, blue] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) || 0);
-return 0.299 * red + 0.587 * green + 0.114 * blue > 128 ? "#10151c" : "#ffffff";
-}
+const ink = name => inkOn(palette(name));
 const pen = el("canvas").getContext("2d");
 function textWidth(text) {
 pen.font = "12px " + getComputedStyle(document.body).fontFamily;
@@ -1043,7 +1113,15 @@ return pen.measureText(text).width;
 }
 const legendItem = (paint, name, act, attributes) => el("li", {},
 button([el("i", {style: "background:" + paint}), name], act, attributes));
-const legendList = label => el("ul", {class: "legend", "aria-label": label});
+function legendList(label) {
+const list = el("ul", {class: "legend", "aria-label": label});
+const updateFocus = oneTabStop(list, "button");
+list.fill = items => {
+list.replaceChildren(...items);
+updateFocus();
+};
+return list;
+}
 </script>
 )page"sv;
 inline constexpr std::string_view page_shared_theme_js = R"page(<script>
@@ -1066,7 +1144,32 @@ update();
 });
 darkQuery.addEventListener("change", update);
 byId("print").addEventListener("click", () => print());
+followPrinting(update);
 update();
+}
+function followPrinting(update) {
+const root = document.documentElement;
+let theme;
+const fitAll = () => {
+for (const box of document.querySelectorAll(".scroll")) fitColumns(box);
+for (const figure of figures) figure.fit();
+update();
+};
+addEventListener("beforeprint", () => {
+theme = root.dataset.theme;
+root.dataset.theme = "light";
+root.classList.add("paper");
+fitAll();
+});
+addEventListener("afterprint", () => {
+root.classList.remove("paper");
+if (theme) {
+root.dataset.theme = theme;
+} else {
+delete root.dataset.theme;
+}
+fitAll();
+});
 }
 </script>
 )page"sv;
@@ -1552,9 +1655,12 @@ return wanted;
 }
 const byLabel = (a, b) => a.label.localeCompare(b.label) || a.place - b.place;
 function byColumn(column) {
-const text = row => String(column.get(row) || "~");
+const text = row => String(column.get(row) || "");
+const isEmpty = row => Number(text(row) === "");
 const number = row => column.get(row) || 0;
-if (column.text) return (a, b) => text(a).localeCompare(text(b));
+if (column.text) {
+return (a, b) => isEmpty(a) - isEmpty(b) || text(a).localeCompare(text(b));
+}
 return (a, b) => number(b) - number(a) || a.place - b.place;
 }
 function sortedRows(rows, sort) {
@@ -1595,6 +1701,7 @@ search: "",
 per: true,
 open: new Set(),
 most: firstRows,
+updateFocus: () => {},
 };
 if (rangeTable.sort === "cost") {
 rangeTable.sort = columns.some(column => column.key === "busy") ? "busy" : "host";
@@ -1643,6 +1750,7 @@ if (!isFoldable) return el("span", {class: "leaf", "aria-hidden": "true"}, "\u00
 const isOpen = rangeTable.open.has(row.place);
 return button(isOpen ? "\u25be" : "\u25b8", () => toggleRow(row), {
 class: "fold",
+tabindex: "-1",
 "aria-expanded": String(isOpen),
 "aria-label": (isOpen ? "Fold " : "Unfold ") + name,
 });
@@ -1661,7 +1769,7 @@ const isPicked = row.folded === chosen && !row.outside;
 return el("tr", {id: row.outside ? "row-0" : rowId(row.place), class: isPicked && "picked"},
 el("th", {scope: "row", style}, el("div", {class: "name"},
 foldButton(row, name),
-button(name, () => choose(row.folded), {class: "pick", title}))),
+button(name, () => choose(row.folded), {class: "pick", title, "data-place": row.place}))),
 columns.map(column => rangeCell(row, column)));
 }
 function sortBy(key) {
@@ -1702,11 +1810,21 @@ rangeHeading(rangeTable.sort === "name" ? "name" : "order", first),
 columns.map(column => rangeHeading(column.key, column)))),
 el("tbody", {}, shown.map(rangeRow))));
 fitColumns(box);
+rangeTable.updateFocus();
 byId("range-more").hidden = rows.length <= shown.length;
 byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
 byId("range-note").textContent = rangeNote(rows);
 const row = focus === undefined ? null : byId(rowId(focus));
-if (row) row.querySelector(".fold, .pick").focus();
+if (row) row.querySelector(".pick").focus();
+}
+function foldByKey(key, item) {
+const place = Number(item.dataset.place);
+const isOpen = rangeTable.open.has(place);
+const isFold = key === "ArrowLeft" || key === "ArrowRight";
+const row = rangeTable.view.rows[place];
+if (!isFold) return false;
+if (row.children.length && isOpen === (key === "ArrowLeft")) toggleRow(row);
+return true;
 }
 function showRow(place) {
 rangeTable.view = folded;
@@ -1788,7 +1906,7 @@ function ranges() {
 openTo(3, 40);
 const about = "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is"
 + " for the order of execution and for names. A click on a name shows the range in the figures"
-+ " below.";
++ " below. The arrow keys go from name to name, and fold.";
 const limiter = " Limiter: the unit with the highest use, from 60 % on; else launch: the GPU"
 + " waits for the host; copies; or latency: kernels wait for their own results.";
 const showMore = () => {
@@ -1798,6 +1916,7 @@ drawRanges();
 const hasLimiter = columns.some(column => column.key === "limit");
 const rows = tableBox("Table of ranges", 0);
 rows.id = "range-rows";
+rangeTable.updateFocus = oneTabStop(rows, ".pick", foldByKey);
 section("ranges", "Ranges", about + (hasLimiter ? limiter : ""),
 rangeControls(),
 rows,
@@ -1901,10 +2020,9 @@ x, y, width, height,
 fill: paint,
 class: "edge",
 "data-share": part.shares[i],
-tabindex: isButton ? "0" : undefined,
 role: isButton ? "button" : "presentation",
 "aria-label": isButton ? text : undefined,
-...hinted(text),
+...(isButton ? hinted(text) : hovered(text)),
 ...(part.rest ? {} : pressed(() => choose(part.place))),
 }));
 const label = lastName(part.name);
@@ -1976,7 +2094,7 @@ const numbers = el("div", {});
 const figure = chart((box, width) => {
 const shown = parts(depth);
 box.replaceChildren(drawShares(width, shown));
-legend.replaceChildren(...shown.parts.map(part =>
+legend.fill(shown.parts.map(part =>
 legendItem(sharePaint(part), shortPath(part.name), () => chooseShare(part))));
 numbers.replaceChildren(shareNumbers(shown.parts));
 });
@@ -2262,7 +2380,6 @@ stroke: point.above_roof ? "var(--warn)" : edge,
 "stroke-dasharray": isSure ? undefined : "3 2",
 class: this.isDim(point) && "dim",
 "data-range": point.range,
-tabindex: "0",
 role: "button",
 "aria-pressed": String(this.state.alone === point.range),
 "aria-label": text,
@@ -2359,7 +2476,7 @@ return;
 const drawing = new RooflineDrawing(width, state, roofs, all, longestPoints(all, state.part));
 box.replaceChildren(drawing.draw());
 note.textContent = rooflineNote(drawing);
-legend.replaceChildren(...drawing.list.slice(0, 24).map(entry));
+legend.fill(drawing.list.slice(0, 24).map(entry));
 numbers.replaceChildren(numbersOfFigure(rooflineNumbers));
 }, 320);
 state.isolate = range => {
@@ -2590,7 +2707,7 @@ width: Math.max(1, wide - 2),
 height: high,
 fill: "var(--c0)",
 "data-value": bin.value,
-...hinted(bin.label + ": " + time(bin.value) + " a " + unit),
+...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
 }));
 const share = (100 * bin.value / total).toFixed(0) + " %";
 if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
@@ -2717,10 +2834,24 @@ fill ? kernelFigure("How much of the GPU they can fill", fill, fillTable) : null
 kernelFigure("Sizes of grids", grids, gridTable)),
 };
 }
+function tellingPlaces() {
+const places = new Set(folded.rows.filter(row => row.counted.some(value => !none(value)))
+.map(row => row.place));
+for (const kernel of kernelRows) {
+for (let row = folded.rows[kernel.range]; row; row = folded.rows[row.parent]) {
+places.add(row.place);
+}
+}
+return places;
+}
 function longestRange() {
-const cost = row => row.gpu_busy_ns || row.host_total_ns;
+const telling = tellingPlaces();
 const rows = folded.rows.filter(row => row.depth);
-return rows.sort((a, b) => cost(b) - cost(a) || a.place - b.place)[0];
+const shown = rows.filter(row => telling.has(row.place));
+const gpu = row => row.gpu_busy_ns || 0;
+const compare = (a, b) =>
+gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
+return (shown.length ? shown : rows).sort(compare)[0];
 }
 function oneRange() {
 if (!kernelRows.length && !folded.metrics.length) return;
@@ -2904,7 +3035,7 @@ const {from, to} = this.view;
 const {paper, height} = this;
 paper.fillStyle = this.paint("var(--soft)");
 paper.strokeStyle = this.paint("var(--grid)");
-for (const mark of timeMarks(from, to, Math.max(2, (this.width - this.left) / 110))) {
+for (const mark of timeMarks(from, to, (this.width - this.left) / 110)) {
 const x = this.x(mark.ns);
 if (x + paper.measureText(mark.text).width + 4 > this.width) break;
 paper.fillText(mark.text, x + 3, 8);
@@ -3177,7 +3308,7 @@ this.svg.append(sv("polygon", {
 points: corners.map(corner => corner.join(",")).join(" "),
 fill: partPaint(this.set, i),
 "fill-opacity": 0.85,
-...hinted(name + "\npeak " + peak),
+...hovered(name + "\npeak " + peak),
 }));
 return upper;
 }
@@ -3260,7 +3391,7 @@ const chooseSeries = part => {
 if (typeof part === "number") choose(part);
 };
 box.replaceChildren(new MemoryDrawing(width, order).draw(names));
-legend.replaceChildren(...names.map((name, i) =>
+legend.fill(names.map((name, i) =>
 legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
 numbers.replaceChildren(memoryNumbers(set, names));
 }, 240);
@@ -3581,7 +3712,6 @@ height: 17,
 fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
 "fill-opacity": range.judged ? 1 : 0.55,
 "data-delta": range.delta,
-tabindex: "0",
 role: "button",
 "aria-label": text,
 ...hinted(text),
@@ -3912,7 +4042,7 @@ cy: y,
 r: 4,
 fill: run.side === "before" ? "var(--c0)" : "var(--c1)",
 "fill-opacity": 0.45,
-...hinted(runName(run) + "\n" + milliseconds(value)),
+...hovered(runName(run) + "\n" + milliseconds(value)),
 }));
 const stroke = none(middle)
 ? []
@@ -3973,7 +4103,9 @@ inline constexpr std::string_view report_page_tail[] = {
     page_shared_axis_js,
     page_shared_elements_js,
     page_shared_tip_js,
+    page_shared_focus_js,
     page_shared_table_js,
+    page_shared_colours_js,
     page_shared_figure_js,
     page_shared_theme_js,
     page_report_ranges_js,
@@ -4018,7 +4150,9 @@ inline constexpr std::string_view comparison_page_tail[] = {
     page_shared_axis_js,
     page_shared_elements_js,
     page_shared_tip_js,
+    page_shared_focus_js,
     page_shared_table_js,
+    page_shared_colours_js,
     page_shared_figure_js,
     page_shared_theme_js,
     page_comparison_compared_js,
