@@ -2,6 +2,8 @@
 // with that of STRATA and with one in code.
 #include "../unit/process/child.hpp"
 
+#include "endings.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,10 +13,11 @@
 #include <vector>
 
 using namespace process_test;
+using endings::way_row;
+using endings::ways;
+using endings::word;
 
 namespace {
-
-enum class word { report, sentence, nothing };
 
 // What the end may take longer than without Strata, and a loaded machine's share.
 constexpr double most_seconds = 2.0;
@@ -46,24 +49,6 @@ constexpr state_row states[] = {
     {"ended", ",every=1,active=1,keep=1"},
     {"watched", ",watchdog=30"},
     {"late", ",attach=window,every=9,active=9,keep=1"},
-};
-
-struct way_row {
-  char const* name;
-  word what;    // that the session of STRATA says
-  bool ranges;  // the way has ranges of its own
-};
-
-constexpr way_row ways[] = {
-    {"return", word::report, false},      {"exit", word::report, false},
-    {"quick_exit", word::report, false},  {"thread_exit", word::report, true},
-    {"pthread_exit", word::report, true}, {"throw", word::report, false},
-    {"dlclose", word::report, true},      {"SIGTERM", word::report, false},
-    {"SIGINT", word::report, false},      {"SIGHUP", word::report, false},
-    {"abort", word::sentence, false},     {"SIGABRT", word::sentence, false},
-    {"daemon", word::sentence, true},     {"_exit", word::nothing, false},
-    {"SIGKILL", word::nothing, false},    {"SIGSEGV", word::nothing, false},
-    {"exec", word::nothing, false},
 };
 
 /// Sorted: a report flushes what the program has printed so far.

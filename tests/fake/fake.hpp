@@ -102,6 +102,12 @@ enum fake_blocked : unsigned {
 /// A kernel of the device, launched while fake_hold is on, does not end until this says 0: these
 /// calls block, in whichever thread.
 FAKE_EXPORT void fake_hang(unsigned blocked);
+/// A stream has work for so long from now on; 0 ends it, -1 is for ever. Meanwhile it and events of
+/// its context are not ready, and what waits for the context blocks: cuCtxSynchronize, and what the
+/// profiler drains the device for.
+FAKE_EXPORT void fake_occupy(std::uint32_t context, std::uint32_t stream, long milliseconds);
+/// How often a stream was asked whether it has work.
+FAKE_EXPORT std::size_t fake_stream_queries();
 FAKE_EXPORT int fake_hangs();                       // whether there is such a kernel
 FAKE_EXPORT void fake_block_while(unsigned which);  // for the stand-ins
 

@@ -103,9 +103,7 @@ ELSEWHERE = {
     "analyse/kernel_rules.hpp": None,
     "analyse/step_bound.hpp": "findings.md",
     "report/findings.hpp": "findings.md reading-the-report.md",
-    "report/html_shell.hpp": None,  # the page explains itself
-    "report/html_sections.hpp": None,
-    "report/html_charts.hpp": None,
+    "report/page_files.hpp": None,  # the page explains itself
     "report/comparison_files.hpp": None,
 }
 

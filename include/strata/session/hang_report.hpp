@@ -108,6 +108,18 @@ class hang_finder {
     return text;
   }
 
+  /// The path of a range now, for a sentence.
+  static std::string shown_path(std::uint32_t node) {
+    recorder_state& all = recorder::instance().state();
+    return shown(path_of(node, all.nodes.nodes(), all.names.texts()));
+  }
+  static std::string shown(std::string const& path) {
+    return path.empty() ? std::string("no range") : path;
+  }
+  static std::string seconds(std::int64_t ns) {
+    return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
+  }
+
   /// Prints it, one range a line: the innermost of each thread last. CUPTI holds back a buffer with
   /// all in it while one of its kernels runs, so that a call without a record may have ended.
   static void print(char const* heading, profile_hang const& hang, bool all_came) {
@@ -145,13 +157,6 @@ class hang_finder {
     clock_sample last = now();
     while (last.other - first_.other < shortest_ns) last = now();
     return {first_, last};
-  }
-
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
-  }
-  static std::string seconds(std::int64_t ns) {
-    return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
   }
 
   static std::string path_of(std::uint32_t node, vec<node_table::node> const& nodes,

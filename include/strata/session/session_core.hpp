@@ -278,6 +278,7 @@ class session_core {
     keep(trace_.begin());
     plan_steps();
     if (options_.synchronize) {
+      device_patience::begin_again();
       recorder.state().before_end.store(&device_patience::wait_for_range);
     }
     keep(nvtx_input_.open(options_, trace_.tracing()));
@@ -388,7 +389,7 @@ class session_core {
       step = windows_.position(step);
     }
     if (options_.has_schedule()) open_window(schedule_.of(step));
-    if (step >= schedule_.steps_before_counting()) counting_->begin_step();
+    counting_->begin_step(step >= schedule_.steps_before_counting());
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -546,6 +547,7 @@ class session_core {
       problems_.emplace_back(errc::bad_argument,
                              "only= matches no range of this program: it is compared with names, "
                              "without index and path (block, not block[0])");
+    if (options_.synchronize) keep(device_patience::problem());
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
