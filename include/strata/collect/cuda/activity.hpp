@@ -130,7 +130,6 @@ class activity_collector {
 
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
-
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
   /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
   status receive_nvtx(std::string& library) {
@@ -157,7 +156,6 @@ class activity_collector {
 
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
-
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
