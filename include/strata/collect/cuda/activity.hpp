@@ -127,7 +127,6 @@ class activity_collector {
     await_records();
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
-
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
@@ -153,7 +152,6 @@ class activity_collector {
     cupti_.guard_graphs();
   }
   detail::launch_streams& streams() noexcept { return streams_; }
-
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
