@@ -127,10 +127,8 @@ class activity_collector {
     await_records();
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
-
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
-
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
   /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
   status receive_nvtx(std::string& library) {
@@ -154,10 +152,8 @@ class activity_collector {
     cupti_.guard_graphs();
   }
   detail::launch_streams& streams() noexcept { return streams_; }
-
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
-
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
