@@ -384,9 +384,9 @@ class activity_buffers {
   }
 
   cupti_library const* library_ = nullptr;
-  atomic<bool> attached_{false};  // CUPTI has the callbacks
-  clock_bridge bridge_;           // guarded by the store's mutex
-  system_mutex asking_;           // held while CUPTI's clock is read; taken before the store's
+  atomic<bool> attached_{false};           // CUPTI has the callbacks
+  clock_bridge bridge_;                    // guarded by the store's mutex
+  system_mutex asking_{held_over::calls};  // while CUPTI's clock is read; before the store's
   atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};

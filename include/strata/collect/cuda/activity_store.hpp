@@ -75,11 +75,12 @@ class activity_store {
 
   /// The devices' sizes. Requires: CUDA is initialised. Threads: one that may call the driver.
   void describe_devices() {
-    system_lock lock(mutex_);
-    if (std::exchange(described_, true) || !summing_) return;
     driver_library const& driver = driver_library::get();
+    if (described_.exchange(true)) return;
     for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
       int const count = driver.attribute(i, driver::attribute::multiprocessor_count);
+      system_lock lock(mutex_);
+      if (!summing_) return;
       summing_->describe_device(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count));
     }
   }
@@ -116,8 +117,7 @@ class activity_store {
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
       case cupti::activity_kind::unified_memory:
-        keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
-        return;
+        return keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
       default:
         return;
     }
@@ -579,7 +579,7 @@ class activity_store {
   device_sums sums_;
   maybe<device_summing> summing_;
   bool lacks_sums_ = false;  // for want of memory
-  bool described_ = false;
+  atomic<bool> described_{false};
   bool is_full_ = false;
   bool leaves_out_unfinished_ = false;
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one
