@@ -89,6 +89,7 @@ struct state {
     } else {
       hang();
     }
+    if (which == "capture") (void)CONTROL(fake_begin_capture)(stream);
     if (which == "thread") {
       std::thread(&wait_for_gpu).detach();
       while (!waits) usleep(1000);
