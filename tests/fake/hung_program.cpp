@@ -74,6 +74,14 @@ struct state {
     }
     if (which == "counting" || which == "window-end")
       step = std::make_unique<strata::scoped_step>();
+    if (which == "stuck-thread") {  // with sync=1 it waits at the end of the range, too
+      std::thread([] {
+        hang();
+        wait_for_gpu();
+      }).detach();
+      usleep(300'000);
+      return;
+    }
     if (which == "contexts") {
       CONTROL(fake_create_context)(2);
       launch(2);
@@ -81,6 +89,7 @@ struct state {
     } else {
       hang();
     }
+    if (which == "capture") (void)CONTROL(fake_begin_capture)(stream);
     if (which == "thread") {
       std::thread(&wait_for_gpu).detach();
       while (!waits) usleep(1000);

@@ -182,6 +182,23 @@ TEST_CASE("work that has ended is no part of a hang") {
   CHECK(has(one.json, "\"work_unfinished\":1"));
 }
 
+TEST_CASE("beside a capture a hang is found by its records") {
+  trial one{"capture", "return", ",drain=300", fake_blocks_context};
+  one.run_all();
+  one.check();
+  CAPTURE(one.with.err);
+  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+}
+
+TEST_CASE("a thread that waits with sync=1 while main ends") {
+  trial one{"stuck-thread", "return", ",sync=1,drain=300", fake_blocks_context};
+  one.run_all();
+  CAPTURE(one.with.err);
+  CHECK(one.with.code == one.without.code);
+  CHECK(one.longer < most_seconds + margin_seconds);
+  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+}
+
 TEST_CASE("a GPU that is slow, and ends within the drain, is no hang") {
   trial one{"trace", "released", ",drain=15000", fake_blocks_context};
   one.run_all();

@@ -35,7 +35,7 @@ PUBLIC = {
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
 MOST_HEADERS = 145  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
-SHORTEST, LONGEST = 60, 600
+SHORTEST, LONGEST = 60, 640
 GENERATED = {"report/page_files.hpp": "page/embed.py writes it of the files in page/"}  # may be longer
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason

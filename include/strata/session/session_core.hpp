@@ -109,7 +109,6 @@ class session_core {
   }
 
   bool running() const noexcept { return running_; }
-
   /// Whether no thread is in a call of this session that does not come back: else it has to live as
   /// long as the process.
   bool may_go() const noexcept { return steps_ended_ && !trace_.is_silent(); }
@@ -143,7 +142,6 @@ class session_core {
 
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept { return problems_; }
-
   /// Whether it was said that memory is short.
   bool said_short() const noexcept { return said_short_; }
 

@@ -127,10 +127,8 @@ class activity_collector {
     await_records();
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
-
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
-
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
   /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
   status receive_nvtx(std::string& library) {
@@ -154,10 +152,8 @@ class activity_collector {
     cupti_.guard_graphs();
   }
   detail::launch_streams& streams() noexcept { return streams_; }
-
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
-
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
@@ -181,7 +177,9 @@ class activity_collector {
   /// Has CUPTI deliver what it holds of the last window. Requires: none is open. Threads: any.
   void bring_in_window() {
     if (!cupti_.is_subscribed()) return;
-    window_end_.is_reached() ? await_records() : buffers_.flush_ended();
+    bool const ended = window_end_.is_reached();
+    if (ended) await_records();
+    if (!ended) (void)buffers_.flush_ended();
     bring_in();
   }
 
@@ -195,9 +193,9 @@ class activity_collector {
   // end, by some versions of the driver and CUPTI, is for a thread of Strata's own. Requires: no
   // other thread calls CUPTI meanwhile.
 
-  /// Takes what is complete, and waits for the devices while `goes_on`, or not if a stream
-  /// captures. `added` is called when nobody has to keep captures out any more. Returns: whether
-  /// they are idle.
+  /// Takes what is complete, and waits for the devices while `goes_on`; if a stream captures, for
+  /// the records alone. `added` is called when nobody has to keep captures out any more. Returns:
+  /// whether they are idle.
   bool await_devices(bool captures, detail::callback<void()> added,
                      detail::callback<bool()> goes_on) {
     if (!cupti_.is_subscribed()) return true;
@@ -206,9 +204,11 @@ class activity_collector {
     if (!captures) before.add_all();
     added();
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    bool const idle = before.wait(goes_on);
+    bool idle = before.wait(goes_on);
     if (cupti_.is_silent()) return idle;
-    idle && !captures ? await_records() : buffers_.flush_ended();
+    if (captures) buffers_.await_records(goes_on);
+    if (idle && !captures) await_records();
+    if (!idle || captures) idle = buffers_.flush_ended() == 0 && idle;
     flush_ticks_.fetch_add(clock().now() - begin);
     return idle;
   }
@@ -323,12 +323,8 @@ class activity_collector {
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
     constexpr std::int64_t longest_ns = 20'000'000;  // some calls have no record
-    std::int64_t const begin = detail::monotonic_ns();
-    buffers_.flush(detail::cupti::flush_flag::complete_only);
-    while (buffers_.unfinished() != 0 && detail::monotonic_ns() - begin < longest_ns) {
-      for (int i = 0; i < 10; ++i) detail::capture_guard::rest();
-      buffers_.flush(detail::cupti::flush_flag::complete_only);
-    }
+    std::int64_t const latest = detail::monotonic_ns() + longest_ns;
+    buffers_.await_records([latest] { return detail::monotonic_ns() < latest; });
   }
   /// Has CUPTI deliver all that it holds.
   void bring_in() {

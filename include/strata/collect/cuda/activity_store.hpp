@@ -137,6 +137,7 @@ class activity_store {
 
   /// From now on work without times has not ended, and stays out; else it has lost them.
   void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
+  std::uint64_t work_unfinished() const noexcept { return made_.losses.work_unfinished; }
 
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
@@ -339,9 +340,10 @@ class activity_store {
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
-    if (leaves_out_unfinished_ && lacks_times(made))
-      return (void)(made_.losses.work_unfinished +=
-                    launches().leaves_out(made.correlation) ? 0 : 1);
+    if (leaves_out_unfinished_ && lacks_times(made)) {
+      if (!launches().leaves_out(made.correlation)) ++made_.losses.work_unfinished;
+      return;
+    }
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;
