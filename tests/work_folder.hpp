@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -40,6 +42,29 @@ inline std::string content(std::string const& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
+
+/// What is printed on stderr while it lives is seen by nobody.
+class quiet_stderr {
+ public:
+  quiet_stderr() {
+    int const nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    REQUIRE(nowhere >= 0);
+    std::fflush(stderr);
+    before_ = dup(STDERR_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    close(nowhere);
+  }
+  quiet_stderr(quiet_stderr const&) = delete;
+  quiet_stderr& operator=(quiet_stderr const&) = delete;
+  ~quiet_stderr() {
+    std::fflush(stderr);
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+  }
+
+ private:
+  int before_ = -1;
+};
 
 /// As `touch FILE` in a shell; the file is made where there is none.
 inline void touch(std::string const& path) {
