@@ -402,7 +402,7 @@ class random_runs {
   one_run run(bool later) {
     one_run made;
     std::size_t const steps = 6 + random_.below(4);
-    made.steps_ms.resize(steps, 0.05);
+    made.steps_ms.resize(steps, later ? 0.05 * rest_ : 0.05);  // in no range
     double const whole = 1.0 + run_noise_ * spread();
     for (std::uint32_t i = 0; i < ranges_; ++i) {
       double const base = i == 4 ? 9e3 : 2e5 * (1 + i);
@@ -421,6 +421,7 @@ class random_runs {
     double const factors[] = {1.0, 1.0, 1.04, 1.08, 1.2, 1.5, 0.8};
     slowdown_ = factors[random_.below(7)];
     all_slower_ = random_.below(4) == 0 ? factors[random_.below(7)] : 1.0;
+    rest_ = random_.below(3) == 0 ? 1.0 + random_.below(9) : 1.0;
     strata::compare_options made;
     made.limit = random_.below(2) == 0 ? 0.05 : 0.02;
     made.least_share = random_.below(2) == 0 ? 0.02 : 0.2;
@@ -441,6 +442,7 @@ class random_runs {
   double run_noise_;
   double slowdown_ = 1.0;
   double all_slower_ = 1.0;
+  double rest_ = 1.0;
 };
 
 }  // namespace
@@ -449,7 +451,7 @@ TEST_CASE("comparisons of random runs are those of a plain reference") {
   std::size_t verdicts[3] = {};
   std::size_t range_verdicts[5] = {};
   std::size_t advised = 0;
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 900; ++seed) {
     CAPTURE(seed);
     random_runs random(seed);
     strata::compare_options const options = random.options();
@@ -539,6 +541,57 @@ TEST_CASE("an accepted limit below the general one changes nothing") {
   CHECK(made.find("r1")->verdict == range_verdict::within);
 }
 
+namespace {
+
+/// A run of steps of 1 ms, a range in them, and one beside them with these members.
+std::string with_load(std::size_t steps, std::string const& members,
+                      std::string const& settings = "trace") {
+  std::string text = json_of({numbers(steps, 1.0), {numbers(steps, 5e5)}});
+  std::string const load = ",{\"path\":\"load\",\"step_share\":0," + members + "}";
+  text.insert(text.find("],\"kernels\""), load);
+  std::string const command = "\"command\":\"x\"";
+  text.insert(text.find(command) + command.size(), ",\"configuration\":\"" + settings + "\"");
+  return text;
+}
+
+comparison compared_texts(std::string const& before, std::string const& after) {
+  strata::profile_file files[2];
+  REQUIRE(files[0].read(before) == "");
+  REQUIRE(files[1].read(after) == "");
+  return strata::compare(files[0], files[1]);
+}
+
+}  // namespace
+
+TEST_CASE("a range in no step has its share of all of them") {
+  std::string const text =
+      with_load(8, "\"calls\":6,\"host_total_ns\":6e5,\"host_stddev_ns\":10,\"host_p50_ns\":1e5");
+  comparison const made = compared_texts(text, text);
+  REQUIRE(made.find("load") != nullptr);
+  CHECK(made.find("load")->once);
+  CHECK(made.find("load")->share == doctest::Approx(0.6 / 8));
+  CHECK(made.find("load")->verdict == range_verdict::within);
+}
+
+TEST_CASE("work is alike within a thousandth, a step or in all; where files go is no setting") {
+  auto const notes = [](std::size_t steps, std::string const& kernels,
+                        std::string const& settings = "trace,formats=csv,out=a") {
+    comparison const made =
+        compared_texts(with_load(8, "\"calls\":1,\"kernels\":8000", "trace,out=b"),
+                       with_load(steps, "\"calls\":1,\"kernels\":" + kernels, settings));
+    std::string all;
+    for (std::string const& note : made.notes)
+      if (note.find("kernels") != std::string::npos || note.find("settings") != std::string::npos)
+        all += note;
+    return all;
+  };
+  CHECK(notes(8, "8000") == "");
+  CHECK(notes(8, "8007") == "");
+  CHECK(notes(8, "8009") != "");
+  CHECK(notes(16, "8000") == "");  // outside of steps: the same in all
+  CHECK(notes(8, "8000", "host,formats=csv").find("The STRATA settings differ") == 0);
+}
+
 // --- statistics, beside what defines them ---
 
 TEST_CASE("Student's t is the integral of its density") {
@@ -597,10 +650,12 @@ TEST_CASE("the typical logarithm of a series, and how much neighbours are alike"
     numbers series;
     strata::vec<double> same;
     double drift = 100.0;
-    for (std::uint32_t i = 0; i < 5 + seed % 12; ++i) {
+    std::uint32_t const count = seed % 5 == 0 ? 80 : 5 + static_cast<std::uint32_t>(seed % 12);
+    for (std::uint32_t i = 0; i < count; ++i) {
       drift += random.below(3);
       series.push_back(seed % 3 == 0 ? drift * drift : drift + random.below(4));
-      if (random.below(7) == 0) series.back() *= 3.0;  // interrupted
+      if (random.below(7) == 0) series.back() *= 3.0;         // interrupted
+      if (seed % 5 == 0) series.back() = i < 40 ? 1.0 : 1.1;  // two levels: neighbours are alike
       same.push_back(series.back());
     }
     estimate const expected = typical_of(series);

@@ -1,6 +1,7 @@
 // Each field of CUPTI's records, each kind, and the limits of what keeps them: by hand.
 #include <doctest/doctest.h>
 #include <strata/analyse/counter_sums.hpp>
+#include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
@@ -548,6 +549,7 @@ TEST_CASE("counters: a name that is there twice counts once, and a maximum is no
   detail::counter_sums const sums = ranges.sums();
   CHECK(sums.value(0, 0, counter_scope::total) == 8);
   CHECK(sums.ranges(0, 0, counter_scope::total) == 2);
+  CHECK(std::isnan(sums.value(0, 1, counter_scope::total)));  // the first of that name has it
   CHECK(std::isnan(sums.value(0, 2, counter_scope::total)));
   CHECK(sums.value(0, 3, counter_scope::total) == 64);  // the device has it, whichever range saw it
   CHECK(sums.value(1, 2, counter_scope::self) == 7);
@@ -610,6 +612,43 @@ TEST_CASE("kernels of rows whose steps launched other numbers have no counted va
   made.counter_sets[0].kernels[0].launches_min = 2;  // the first of them varied
   table = make_kernel_counter_table(made, tree, rows);
   CHECK(std::isnan(table.at(0, 0)));
+}
+
+TEST_CASE("steps that are in sums only are timed ones too") {
+  counted_ranges ranges;
+  ranges.call(ranges.a, 0, 10);
+  ranges.made.steps = {{0, 5, 0, 0}, {5, 10, 1, 0}};
+  for (int i = 0; i < 3; ++i) ranges.made.folded_steps.add(5);
+  ranges.set.name = counter_set::gpu;
+  ranges.made.counter_sets.push_back(ranges.set);
+  CHECK(make_counter_table(ranges.made, call_tree(ranges.made)).timed_steps == 5);
+}
+
+TEST_CASE("a counter of the CPU that was never on the hardware has no value, and its reason") {
+  counted_ranges ranges;
+  ranges.call(ranges.a, 0, 10);
+  counter_set& set = ranges.set;
+  set.name = counter_set::cpu;
+  set.method = counting::while_running;
+  set.names = {"cpu__i.sum", "cpu__i_running.sum", "cpu__i_enabled.sum"};
+  resolved_metric metric;
+  metric.key = "instructions";
+  metric.formula = "cpu__i.sum * cpu__i_enabled.sum / cpu__i_running.sum";
+  metric.counters = set.names;
+  set.metrics.metrics.push_back(metric);
+  auto const cell = [&](double running, double enabled) {
+    set.values = {{ranges.a, 0, 100}, {ranges.a, 1, running}, {ranges.a, 2, enabled}};
+    ranges.made.counter_sets = {};
+    ranges.made.counter_sets.push_back(set);
+    counter_table const table =
+        make_counter_table(ranges.made, call_tree(ranges.made), counter_set::cpu);
+    counter_cell const& made = table.at(1, 0, counter_scope::self);
+    return std::pair(made.value, table.note(made));
+  };
+  CHECK(cell(25, 50).first == 200);
+  CHECK(cell(25, 50).second == "scaled: the hardware counted 50.0 % of the time");
+  CHECK(std::isnan(cell(0, 0).first));
+  CHECK(cell(0, 0).second.find("the hardware had no counter free") == 0);
 }
 
 // --- windows ---

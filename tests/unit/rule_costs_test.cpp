@@ -273,3 +273,68 @@ TEST_CASE("the sentence: a cause of half of the idle time, no less") {
   CHECK(bound(500 * us).find("CPU-bound") == 0);
   CHECK(bound(170 * us).find("Idle: ") == 0);
 }
+
+// --- rules of kernels ---
+
+namespace {
+
+/// Two kernels of 900 us and four blocks, the second one so long before the end of the first.
+program side_by_side(std::int64_t overlap) {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t row) {
+      p.kernel_of(row, 900 * us, 4, 1);
+      p.free -= overlap + 500;
+      p.kernel_of(row, 900 * us, 4, 2);
+    });
+    p.wait();
+  });
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "few-blocks: kernels that overlap by a fifth fill each other's SMs, what overlaps less is "
+    "taken off") {
+  // Of 1,800 us of kernels, 1,600 in which one ran; then 1,300.
+  CHECK(cost_of(side_by_side(200 * us).made, "few-blocks") == about(1'600'000 * (1 - 4 / 132.0)));
+  CHECK_FALSE(is_found(side_by_side(500 * us).made, "few-blocks"));
+}
+
+TEST_CASE(
+    "extra-traffic: what a range declares with those below it is not beside its own kernels") {
+  program p;
+  std::uint32_t const child = p.node(p.attention, "child");
+  bool const both[] = {false, true};
+  for (bool const has_child : both) {
+    program q = p;
+    q.run(8, [&] {
+      q.in(q.attention, [&](std::uint32_t row) {
+        q.kernel_of(row, 1000 * us, 10'000);
+        if (has_child)
+          q.in(child, [&](std::uint32_t below) { q.kernel_of(below, 1000 * us, 10'000); });
+      });
+      q.wait();
+    });
+    q.count_nothing(q.attention);
+    if (has_child) q.count_nothing(child);
+    q.hbm(q.attention, 0.8);
+    for (range_record& range : q.made.ranges)
+      if (range.node == q.attention) q.describe(range).bytes = 0.4 * 4.8e9;
+    CHECK(is_found(q.made, "extra-traffic") == !has_child);
+  }
+}
+
+TEST_CASE("latency-bound: stalls that were counted need no more counters, however few they are") {
+  program p = one_kernel();
+  counter_set const all = p.counted();
+  p.count_only("findings+tensor+stalls");
+  for (std::string const& name : p.counted().names)
+    if (all.names.index_of(name) == all.names.size()) p.set(p.attention, name, 0);
+  p.set(p.attention, "smsp__warps_active.sum", 1000);
+  p.set(p.attention, "smsp__warps_issue_stalled_barrier.sum", 150);
+  answer const a(p.made);
+  REQUIRE(a.find("latency-bound") != nullptr);
+  CHECK(a.find("latency-bound")->needs.empty());
+}
