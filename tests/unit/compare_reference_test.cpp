@@ -547,7 +547,7 @@ namespace {
 std::string with_load(std::size_t steps, std::string const& members,
                       std::string const& settings = "trace") {
   std::string text = json_of({numbers(steps, 1.0), {numbers(steps, 5e5)}});
-  std::string const load = ",{\"path\":\"load\",\"step_share\":0," + members + "}";
+  std::string const load = ",{\"path\":\"load\"," + members + "}";
   text.insert(text.find("],\"kernels\""), load);
   std::string const command = "\"command\":\"x\"";
   text.insert(text.find(command) + command.size(), ",\"configuration\":\"" + settings + "\"");
@@ -564,8 +564,9 @@ comparison compared_texts(std::string const& before, std::string const& after) {
 }  // namespace
 
 TEST_CASE("a range in no step has its share of all of them") {
-  std::string const text =
-      with_load(8, "\"calls\":6,\"host_total_ns\":6e5,\"host_stddev_ns\":10,\"host_p50_ns\":1e5");
+  std::string const text = with_load(8,
+                                     "\"step_share\":0,\"calls\":6,\"host_total_ns\":6e5,\"host_"
+                                     "stddev_ns\":10,\"host_p50_ns\":1e5");
   comparison const made = compared_texts(text, text);
   REQUIRE(made.find("load") != nullptr);
   CHECK(made.find("load")->once);
