@@ -17,6 +17,8 @@
 #include <string>
 #include <thread>
 
+#include "patience.hpp"
+
 namespace test {
 
 namespace fs = std::filesystem;
@@ -83,9 +85,8 @@ class threads_of_before {
   /// Returns when there are no others: a report that a thread writes is whole, and the next window
   /// may begin.
   void await_others() const {
-    for (int i = 0; i < 60'000 && now() > before_; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    REQUIRE(now() <= before_);
+    await([this] { return now() <= before_; },
+          [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
   }
 
  private:

@@ -19,6 +19,7 @@
 #include <string>
 #include <thread>
 
+#include "../patience.hpp"
 #include "fake.hpp"
 #include "two_implementations.hpp"
 
@@ -51,7 +52,7 @@ void start_worker() {
       works = true;
     }
   }).detach();
-  while (!works) usleep(100);
+  test::await([] { return works.load(); }, [] { usleep(100); });
 }
 
 /// What happens to be under way when the program ends.
@@ -136,7 +137,8 @@ int end(std::string const& way) {
   if (way == "daemon") {
     pid_t const parent = getpid();
     if (daemon(1, 1) != 0) return 9;
-    while (getppid() == parent) usleep(1000);  // it may still be ending
+    test::await([parent] { return getppid() != parent; },
+                [] { usleep(1000); });  // it may still be ending
     work();
   }
   if (way == "dlclose") {
