@@ -74,6 +74,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
     command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
+    command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
   fi
   if [ $sanitize = 1 ]; then
     command -v clang++ >/dev/null 2>&1 || echo clang
@@ -82,6 +83,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   if has_ring package; then
     command -v clang++ >/dev/null 2>&1 || echo clang
     command -v clang-format >/dev/null 2>&1 || echo clang-format
+    command -v eslint >/dev/null 2>&1 || echo eslint
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
@@ -271,7 +273,7 @@ total = {"passed": 0, "failed": failures, "skipped": 0}
 optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.platforms",
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds:  # it installs no browser, and nothing of PyPI
-    optional |= {"unit.script.check_page", "unit.script.check_perfetto"}
+    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_perfetto"}
 
 
 def read(build):

@@ -663,7 +663,7 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
   struct {
     void* executable;
     void* stream;
-  } const params{fake::handle_of(executable), nullptr};
+  } const params{fake::handle_of(executable), fake::stream_handle(stream)};
   fake::api_call call{"cuGraphLaunch", "cudaGraphLaunch_v10000"};
   call.params = &params;
   return fake::perform(call, [&](std::uint32_t correlation) {

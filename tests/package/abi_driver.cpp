@@ -87,6 +87,7 @@ SAME_FUNCTION(cuCtxRecordEvent, table, context_record_event);
 SAME_FUNCTION(cuEventCreate, table, event_create);
 SAME_FUNCTION(cuEventDestroy, table, event_destroy);
 SAME_FUNCTION(cuEventQuery, table, event_query);
+SAME_FUNCTION(cuStreamQuery, table, stream_query);
 SAME_FUNCTION(cuThreadExchangeStreamCaptureMode, table, exchange_capture_mode);
 SAME_FUNCTION(cuStreamIsCapturing, table, stream_is_capturing);
 SAME_FUNCTION(cuPointerGetAttributes, table, pointer_attributes);

@@ -95,10 +95,10 @@ std::vector<std::string> cells(std::string const& line) {
   return result;
 }
 
-nlohmann::json const& of_path(nlohmann::json const& counters, std::string const& path) {
+nlohmann::json const& of_path(nlohmann::json const& counters, std::string_view path) {
   for (nlohmann::json const& each : counters["values"])
     if (each["path"] == path) return each;
-  FAIL("no path " << path);
+  FAIL("no path " << std::string(path));
   return counters;
 }
 

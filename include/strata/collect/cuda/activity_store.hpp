@@ -75,11 +75,12 @@ class activity_store {
 
   /// The devices' sizes. Requires: CUDA is initialised. Threads: one that may call the driver.
   void describe_devices() {
-    system_lock lock(mutex_);
-    if (std::exchange(described_, true) || !summing_) return;
     driver_library const& driver = driver_library::get();
+    if (described_.exchange(true)) return;
     for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
       int const count = driver.attribute(i, driver::attribute::multiprocessor_count);
+      system_lock lock(mutex_);
+      if (!summing_) return;
       summing_->describe_device(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count));
     }
   }
@@ -116,8 +117,7 @@ class activity_store {
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
       case cupti::activity_kind::unified_memory:
-        keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
-        return;
+        return keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
       default:
         return;
     }
@@ -137,6 +137,7 @@ class activity_store {
 
   /// From now on work without times has not ended, and stays out; else it has lost them.
   void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
+  std::uint64_t work_unfinished() const noexcept { return made_.losses.work_unfinished; }
 
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
@@ -339,9 +340,10 @@ class activity_store {
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
-    if (leaves_out_unfinished_ && lacks_times(made))
-      return (void)(made_.losses.work_unfinished +=
-                    launches().leaves_out(made.correlation) ? 0 : 1);
+    if (leaves_out_unfinished_ && lacks_times(made)) {
+      if (!launches().leaves_out(made.correlation)) ++made_.losses.work_unfinished;
+      return;
+    }
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;
@@ -579,7 +581,7 @@ class activity_store {
   device_sums sums_;
   maybe<device_summing> summing_;
   bool lacks_sums_ = false;  // for want of memory
-  bool described_ = false;
+  atomic<bool> described_{false};
   bool is_full_ = false;
   bool leaves_out_unfinished_ = false;
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one

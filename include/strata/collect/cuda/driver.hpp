@@ -81,6 +81,9 @@ enum class event_flags : unsigned { without_times = 2 };
 /// CUstreamCaptureMode: of which captures the calls of a thread take care.
 enum class capture_mode : int { global = 0, of_thread = 1, relaxed = 2 };
 
+/// CU_STREAM_PER_THREAD: the calling thread's own stream.
+inline stream_handle stream_of_thread() noexcept { return reinterpret_cast<stream_handle>(2); }
+
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
 /// The driver functions in use; any of them may be null.
@@ -102,6 +105,7 @@ struct table {
   result (*event_create)(event_handle* out, event_flags flags) = nullptr;
   result (*event_destroy)(event_handle which) = nullptr;
   result (*event_query)(event_handle which) = nullptr;
+  result (*stream_query)(stream_handle which) = nullptr;
   result (*exchange_capture_mode)(capture_mode* own) = nullptr;
   result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
   result (*pointer_attributes)(unsigned count, pointer_attribute* codes, void** values,
@@ -266,6 +270,7 @@ struct driver_library {
     library.bind("cuEventCreate", api.event_create);
     library.bind("cuEventDestroy_v2", api.event_destroy);
     library.bind("cuEventQuery", api.event_query);
+    library.bind("cuStreamQuery", api.stream_query);
     library.bind("cuThreadExchangeStreamCaptureMode", api.exchange_capture_mode);
     library.bind("cuStreamIsCapturing", api.stream_is_capturing);
     library.bind("cuPointerGetAttributes", api.pointer_attributes);
