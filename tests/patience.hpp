@@ -10,23 +10,21 @@
 namespace test {
 
 /// Returns when `done()` is true; until then `meanwhile()` is called again and again. After 20 s
-/// the program ends with the place of the call: other threads may wait for the same, and cannot be
+/// the program ends, and doctest names the case: other threads may wait for the same, and cannot be
 /// ended.
 template <class Done, class Meanwhile>
-void await(Done done, Meanwhile meanwhile, char const* file = __builtin_FILE(),
-           int line = __builtin_LINE()) {
+void await(Done done, Meanwhile meanwhile) {
   auto const begin = std::chrono::steady_clock::now();
   while (!done()) {
     meanwhile();
     if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) continue;
-    std::fprintf(stderr, "%s:%d: waited for 20 s in vain\n", file, line);
+    std::fputs("a test waited for 20 s in vain\n", stderr);
     std::abort();
   }
 }
 template <class Done>
-void await(Done done, char const* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  await(
-      done, [] { std::this_thread::yield(); }, file, line);
+void await(Done done) {
+  await(done, [] { std::this_thread::yield(); });
 }
 
 }  // namespace test

@@ -30,8 +30,8 @@ struct store_run {
   detail::activity_store store{budget, captures};
   std::uint32_t correlations = 0;
 
-  explicit store_run(std::int64_t bytes = 64 << 20) {
-    host.begin_session(64 << 20);
+  explicit store_run(std::int64_t bytes = 64 << 20, std::int64_t log_bytes = 64 << 20) {
+    host.begin_session(log_bytes);
     host.record(true);
     budget.set(bytes);
     store.clear();
@@ -358,6 +358,33 @@ TEST_CASE("a timeline that was full once stays full, for smaller records and for
   CHECK(p.losses.activity_folded == kernels - p.kernels.size() + 1);
 }
 
+TEST_CASE("ids that begin anew after 2^32: pages of calls go on being used again") {
+  store_run run(64 << 20, 1 << 20);
+  constexpr std::uint32_t windows = 300;
+  constexpr std::uint32_t between = detail::launch_table::page_launches - 1;
+  run.correlations =
+      0u - 100 * (between + 1);  // the last hundred pages, then the first two hundred
+  for (std::uint32_t i = 0; i < windows; ++i) {
+    run.correlations += between;
+    std::uint32_t const id = run.launch();
+    run.add(kernel_of(id, 10 * i + 1, 10 * i + 5));
+  }
+  profile const p = run.take();
+  CHECK(p.losses.uncorrelated == 0);
+  CHECK(p.launches.size() + p.losses.launches_folded == windows);
+}
+
+TEST_CASE("records of one time do not wait for others") {
+  store_run run(1 << 20);
+  std::uint32_t const id = run.launch();
+  constexpr std::uint32_t batches = 5;
+  for (std::uint32_t i = 0; i < batches * detail::activity_store::least_batch; ++i)
+    run.add(kernel_of(id, 7, 9));
+  // A batch of records waits at most, and some more.
+  CHECK(run.store.bytes_beyond_budget() < 2 * detail::activity_store::least_batch * 128);
+  CHECK(run.take().losses.uncorrelated == 0);
+}
+
 // --- calls by their ids ---
 
 namespace {
@@ -511,7 +538,11 @@ TEST_CASE("launches: partial warps count whole, and streams of a thread are no o
   shape.block[2] = 1;
   CHECK(shape.threads() == 6 * 33);
   CHECK(shape.warps() == 6 * 2);
-  detail::cupti::launch_kernel_params params{nullptr, {4, 1, 1}, {64, 1, 1}};
+  detail::cupti::launch_kernel_params params{};
+  for (int i = 0; i < 3; ++i) {
+    params.grid[i] = i == 0 ? 4 : 1;
+    params.block[i] = i == 0 ? 64 : 1;
+  }
   for (char const* const name : {"cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernel_ptds",
                                  "cuLaunchCooperativeKernel_ptsz"}) {
     CAPTURE(name);
