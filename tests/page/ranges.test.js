@@ -9,7 +9,7 @@ const page = load(
     "report/selection.js"],
   ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "isWithin", "unit", "isSum",
     "perStep", "amountPerStep", "hostSelfPerStep", "isAround", "inNoStep", "color", "choose",
-    "listeners", "readRows", "colourCount"],
+    "listeners", "readRows", "colours"],
   data);
 const {rows} = page.folded;
 const named = name => rows.find(row => row.name === name);
@@ -86,6 +86,9 @@ test("siblings have different colours, and keep them", () => {
   const siblings = named("block").children.map(row => page.color(row.place));
   assert.strictEqual(new Set(siblings).size, siblings.length);
   assert.strictEqual(page.color(3), page.color(3));
+  page.colours.clear();
+  page.colours.set(4, 1);  // the next that is free would be 1, which a sibling has
+  assert.strictEqual(page.color(3), "var(--c2)");
   assert.ok(rows.slice(1).every(row => /^var\(--c\d+\)$/.test(page.color(row.place))));
 });
 

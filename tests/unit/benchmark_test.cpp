@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "../work_folder.hpp"
+
 using namespace strata;
 
 namespace {
@@ -136,6 +138,7 @@ TEST_CASE("names do no harm on a terminal and keep the columns straight") {
 }
 
 TEST_CASE("without a device the host times the trials, which are calls of ranges") {
+  test::quiet_stderr const quiet;
   benchmarks all("host,formats=none");
   int calls = 0;
   int flushed = 0;
@@ -174,6 +177,7 @@ TEST_CASE("without a device the host times the trials, which are calls of ranges
 }
 
 TEST_CASE("beside another session the trials are ranges of that one") {
+  test::quiet_stderr const quiet;
   vec<std::string> problems;
   session other(options::parse("host,formats=none", problems));
   REQUIRE(other.start().ok());
@@ -185,6 +189,7 @@ TEST_CASE("beside another session the trials are ranges of that one") {
 }
 
 TEST_CASE("a function may run another benchmark") {
+  test::quiet_stderr const quiet;
   benchmarks all("host,formats=none");
   all.run("outer", [&] {
     for (int i = 0; i < 8; ++i)  // the list of results grows
