@@ -285,8 +285,8 @@ TEST_CASE(
   range_row const row = row_of(p.made, "a");
   CHECK(row.around_steps);
   CHECK(row.step_share == doctest::Approx((200 / 600.0 + 100 / 200.0) / 2));
-  CHECK(row.step_self_share == doctest::Approx(30 / 50.0));
-  CHECK(row.step_work_share == doctest::Approx(30 / 50.0));
+  CHECK(row.step_self_share.in_steps == doctest::Approx(30 / 50.0));
+  CHECK(row.step_work_share.in_steps == doctest::Approx(30 / 50.0));
   range_row const below = row_of(p.made, "a/b");
   CHECK_FALSE(below.around_steps);
   CHECK(below.step_share == 0.5);
