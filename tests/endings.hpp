@@ -16,6 +16,8 @@
 #include <string>
 #include <thread>
 
+#include "patience.hpp"
+
 namespace endings {
 
 /// What Strata says at the end.
@@ -52,7 +54,7 @@ inline void start_worker(void (*at_end)() = [] {}) {
     }
     at_end();
   }).detach();
-  while (!works) usleep(100);
+  test::await([] { return works.load(); }, [] { usleep(100); });
 }
 
 [[noreturn]] inline void wait_for(int signal) {

@@ -5,7 +5,7 @@
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without the examples: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan, and a
 #                              minute of each fuzz target, where clang has libFuzzer
-#   tests/run.sh --full        and the long parts
+#   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #
 # Missing Debian packages are installed when root; otherwise the command is printed and the script fails. Nothing else
@@ -253,6 +253,12 @@ for name in "${planned[@]}"; do
   build "$name"
   runner=()
 done
+
+if [ $full = 1 ]; then
+  echo "mutants: a build of the unit and fake tests with all faults in it, and each fault tried (build/mutants/results.txt)"
+  STRATA_DOCTEST_INCLUDE=$doctest_include python3 -B tests/mutants/run.py --jobs "$jobs" ||
+    problems+=("mutants: less than 90 % killed, or not as tests/mutants/mutants.txt says")
+fi
 
 # ---- the account ----------------------------------------------------------------------------------------------------
 echo

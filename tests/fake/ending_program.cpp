@@ -17,6 +17,7 @@
 #include <string>
 #include <thread>
 
+#include "../patience.hpp"
 #include "endings.hpp"
 #include "fake.hpp"
 #include "two_implementations.hpp"
@@ -117,7 +118,8 @@ int end(std::string const& way) {
   if (way == "daemon") {
     pid_t const parent = getpid();
     if (daemon(1, 1) != 0) return 9;
-    while (getppid() == parent) usleep(1000);  // it may still be ending
+    test::await([parent] { return getppid() != parent; },
+                [] { usleep(1000); });  // it may still be ending
     work();
   }
   if (way == "dlclose") {

@@ -325,6 +325,7 @@ TEST_CASE("work outside ranges is a row of its own") {
 }
 
 TEST_CASE("the files of a run have counters where there are any") {
+  test::quiet_stderr const quiet;
   test::work_folder const folder;
   options chosen;
   chosen.out = folder / "run";
