@@ -118,7 +118,7 @@ class column_survey final : public cell_sink {
     compare(key, negative ? ~magnitude : magnitude + 1);
   }
 
-  bool differs(std::size_t column) const noexcept { return columns_[column].differs; }
+  bool differs(std::size_t position) const noexcept { return columns_[position].differs; }
 
  private:
   struct column {
