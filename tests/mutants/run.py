@@ -11,8 +11,7 @@ a mutant, where that is more), a mutant 60 s: what takes longer in a test has fa
 The list of results is printed and written to build/mutants/results.txt. The exit status is 1 where less than 90 % are
 killed, where a listed killer does not kill, or where a text is not found exactly once in include/.
 
---only runs those whose names match, of which all have to be killed or listed with `-`; --update writes into mutants.txt
-which test killed each.
+--only tries those whose names match; --update writes into mutants.txt which test killed each.
 """
 import argparse
 import collections
@@ -23,6 +22,7 @@ import os
 import pathlib
 import queue
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -122,6 +122,12 @@ class Source:
         self.dense = "".join(self.text[i] for i in self.places)
         self.found = []  # (begin, end, mutant)
 
+    def starts_of(self, wanted):
+        start = self.dense.find(wanted)
+        while start >= 0:
+            yield start
+            start = self.dense.find(wanted, start + 1)
+
 
 def dense(text):
     return "".join(text.split())
@@ -131,8 +137,7 @@ def find(mutants, sources):
     for mutant in mutants:
         before, original, after = dense(mutant.before), dense(mutant.original), dense(mutant.after)
         wanted = before + original + after
-        places = [(source, at.start()) for source in sources
-                  for at in re.finditer(f"(?={re.escape(wanted)})", source.dense)]
+        places = [(source, start) for source in sources for start in source.starts_of(wanted)]
         if len(places) != 1:
             mutant.problem = f"its text is in include/ {len(places)} times: " + ", ".join(
                 str(source.path.relative_to(ROOT)) for source, _ in places)
@@ -406,8 +411,8 @@ def main():
     tests = read_tests()
     run_with_none(tests, mutants, wanted.jobs)
     passed = time.monotonic()
-    print(f"{len(tests)} tests pass with no mutant on; built in {built - begin:.0f} s, run in {passed - built:.0f} s",
-          flush=True)
+    print(f"{len(tests)} tests pass with no mutant on; built in {built - begin:.0f} s, run in {passed - built:.0f} s, "
+          f"{processor_s():.0f} s of processors", flush=True)
     chosen = [mutant for mutant in mutants if fnmatch.fnmatch(mutant.name, wanted.only)]
     results = []
     for result in with_places(wanted.jobs, lambda mutant, place: try_mutant(mutant, tests, place), chosen):
@@ -416,6 +421,12 @@ def main():
     if wanted.update:
         update(results)
     return summary(results, passed - begin, time.monotonic() - passed)
+
+
+def processor_s():
+    """Of what was built and run until now."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def summary(results, prepared_s, tried_s):
@@ -431,7 +442,7 @@ def summary(results, prepared_s, tried_s):
     absent = len(results) - len(applicable)
     lines.append(f"{killed} of {len(applicable)} mutants killed ({100 * killed / max(1, len(applicable)):.1f} %), "
                  f"{lost} not by the listed test, {absent} not applicable; {prepared_s:.0f} s to build and run all tests, "
-                 f"{tried_s:.0f} s for the mutants")
+                 f"{tried_s:.0f} s for the mutants, {processor_s():.0f} s of processors in all")
     (HOME / "results.txt").write_text("\n".join(lines) + "\n")
     print("\n".join(lines[len(results):]))
     return 1 if killed < LEAST_KILLED * len(applicable) or lost or absent else 0
