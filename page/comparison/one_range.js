@@ -21,8 +21,9 @@ function timeSentence(range) {
     return why + range.by + " time: " + times + ".";
   }
   const ends = range.ends ? " (95 % interval " + between(range.ends) + ")" : "";
+  const most = shareText(100 * range.share);
   return "Judged by its " + range.by + " time: " + times + ", factor " + factor(range.factor) + ends
-    + "; " + range.said + "; " + percent(100 * range.share) + " of a step at most.";
+    + "; " + range.said + (most && "; " + most + " of a step at most") + ".";
 }
 
 function drawRange() {

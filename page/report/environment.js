@@ -40,11 +40,11 @@ function costTable() {
     ["on CUPTI's own threads", cost.activity_ns],
   ].filter(([, ns]) => ns > 0);
   if (!times.length) return null;
-  const share = ([, ns]) => percent(100 * ns / (cost.window_ns || data.end_ns));
+  const ofTime = ([, ns]) => shareText(100 * ns / (cost.window_ns || data.end_ns));
   return table("Cost of Strata", [
     {label: "What", get: ([name]) => name, text: true},
     {label: "Time", get: ([, ns]) => time(ns)},
-    {label: "% of the recorded time", get: share},
+    {label: "% of the recorded time", get: ofTime},
   ], times);
 }
 

@@ -34,9 +34,9 @@ function afterwards(finding) {
 
 function gainOf(finding) {
   const part = 100 * finding.gain_ns_per_step / summary.typical_ns;
-  const share = summary.typical_ns > 0 ? " (" + percent(part) + ")" : "";
+  const known = summary.typical_ns > 0 ? shareText(part) : "";
   const most = none(finding.predicted_step_ns) ? "up to " : "";
-  return most + time(finding.gain_ns_per_step) + " a " + unit + share;
+  return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
 
 function otherRanges(finding) {

@@ -15,7 +15,7 @@ function stepTiles() {
     const note = why + ": all numbers are of the whole run";
     return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
   }
-  const measured = count(summary.count - (summary.without_first ? 1 : 0));
+  const measured = count(typicalCount);
   const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
     + time(summary.p95_ns);
   const tiles = [tile({
@@ -24,7 +24,7 @@ function stepTiles() {
     note: summary.count > 1 ? spread : "of 1 step",
   })];
   if (summary.without_first) {
-    const note = "apart: in no other figure up here";
+    const note = "apart: in no figure of a mean step";
     tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
   }
   return tiles;
@@ -49,7 +49,7 @@ function gpuTiles() {
   const note = time(busy) + " a " + unit + " with a kernel or copy";
   const idleNote = percent(100 - share) + " of the mean " + unit;
   return [
-    tile({name: "GPU busy", value: percent(share), note, more: meter}),
+    tile({name: "GPU busy", value: shareText(share), note, more: meter}),
     tile({name: "GPU idle", value: time(idle), note: idleNote}),
   ];
 }

@@ -107,16 +107,17 @@ function blocksText({blocks_min: least, blocks_max: most}) {
 /** A table of kernels, with amounts of a mean step. */
 function kernelTable(list) {
   const total = sum(list, kernel => kernel.total_ns) || 1;
-  const fill = kernel => none(kernel.gpu_utilisation) ? "" : percent(100 * kernel.gpu_utilisation);
+  const fill = kernel =>
+    none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
   const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
   const range = kernel =>
     kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
-  const share = kernel => percent(100 * kernel.total_ns / total);
+  const ofRange = kernel => shareText(100 * kernel.total_ns / total);
   return table("Kernels of the range", [
     {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
     {label: "Launches", get: kernel => count(kernel.count / summary.count)},
     {label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
-    {label: "% of range", title: "of the kernels' time of the range", get: share},
+    {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
     {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
     {label: "GPU fill", get: fill},
     {label: "Blocks", title: "of a grid", get: blocksText},

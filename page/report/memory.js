@@ -159,7 +159,7 @@ function purposeTable({purposes, steps, peak_bytes: peak}) {
     {label: "Live at the end", get: row => bytes(row.live)},
     {label: "Its peak", get: row => bytes(row.most)},
     {label: "At the peak of all", get: row => bytes(row.atPeak)},
-    {label: "% of that", get: row => percent(100 * row.atPeak / (peak || 1))},
+    {label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
   ], rows)];
 }
 

@@ -7,8 +7,8 @@ const limitOf = row => limiters.get(row.folded) || "";
 /** Per cent of the mean step: of the GPU's busy time, of host time where no GPU worked. */
 function shareOfStep(row) {
   const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-  const part = hasGpu ? workPerStep(row, row.gpu_busy_ns) : perStep(row, row.host_total_ns);
-  return 100 * part / meanOfAll;
+  const part = hasGpu ? busyPerStep(row) : perStep(row, row.host_total_ns);
+  return 100 * part / summary.mean_ns;
 }
 
 /** What a range declares, a second of its GPU time, or of its host time without a GPU. */
@@ -17,7 +17,8 @@ const declaredRate = column => row => {
   return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
 };
 
-const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit;
+const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
+  + "; empty where that of several threads or steps is longer";
 
 /** A column whose amounts add up. */
 const adding = column => ({
@@ -31,7 +32,7 @@ const recordedColumns = [
     label: "GPU busy",
     title: "time in which a kernel or copy of the range ran",
     get: row => row.gpu_busy_ns,
-    per: row => workPerStep(row, row.gpu_busy_ns),
+    per: busyPerStep,
     show: time,
   },
   {
@@ -39,7 +40,7 @@ const recordedColumns = [
     label: "% of " + unit,
     title: busyTitle,
     get: shareOfStep,
-    show: percent,
+    show: shareText,
     bar: true,
   },
   {
@@ -70,7 +71,7 @@ const recordedColumns = [
     key: "calls",
     label: "Calls",
     get: row => row.calls,
-    per: row => isAround(row) ? null : perStep(row, row.calls),
+    per: row => isAround(row) ? null : perStep(row, row.calls, row.step_call_share),
     show: count,
   },
   {

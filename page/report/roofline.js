@@ -18,11 +18,11 @@ function originOf(roof) {
 }
 
 function describePoint(point) {
-  const share = percent(100 * point.time_at_roof_ns / point.time_ns);
+  const atRoof = shareText(100 * point.time_at_roof_ns / point.time_ns);
   const limit = limitOf(folded.rows[point.range]);
   return titleOf(point.range) + "\n" + digits(point.flop_per_byte) + " FLOP/B of " + point.level
     + ", " + rate("FLOP/s")(point.flop_per_second) + "\n" + time(point.time_ns) + " a " + unit
-    + "; at the roof " + time(point.time_at_roof_ns) + " (" + share + ")"
+    + "; at the roof " + time(point.time_at_roof_ns) + (atRoof && " (" + atRoof + ")")
     + (limit ? "\nLimiter: " + limit : "") + "\n" + point.evidence
     + (point.above_roof ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
 }
@@ -220,7 +220,7 @@ function rooflineNote(drawing) {
   const whole = sum(all, point => point.time_ns);
   return count(list.length) + " of " + count(all.length) + " ranges"
     + (state.alone === null ? "" : "; " + titleOf(state.alone) + " stands alone")
-    + (covered < whole ? ", with " + percent(100 * covered / whole) + " of their time" : "") + "."
+    + (covered < whole ? ", with " + shareText(100 * covered / whole) + " of their time" : "") + "."
     + (nameless.length ? " Roofs without room for a name: " + nameless.join(", ") + "." : "");
 }
 

@@ -105,7 +105,7 @@ function chooseShare(part) {
 function drawShare(drawing, part, kind, i, place) {
   const {x, y, width, height} = place;
   const paint = sharePaint(part);
-  const text = part.name + "\n" + kind.name + ": " + percent(100 * part.shares[i]) + ", "
+  const text = part.name + "\n" + kind.name + ": " + shareText(100 * part.shares[i]) + ", "
     + kind.show(part.values[i]);
   const isButton = width > 3;
   drawing.append(sv("rect", {
@@ -167,7 +167,7 @@ function drawShares(width, {parts: list, totals}) {
 function shareNumbers(list) {
   const amounts = shareKinds.flatMap((kind, i) => [
     {label: kind.name, get: part => none(part.values[i]) ? "" : kind.show(part.values[i])},
-    {label: "%", get: part => percent(100 * part.shares[i])},
+    {label: "%", get: part => shareText(100 * part.shares[i])},
   ]);
   const range = {label: "Range", get: part => part.name, text: true};
   return numbersOfFigure(() => table("Shares by range", [range, ...amounts], list));

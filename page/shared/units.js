@@ -62,6 +62,9 @@ function percent(value) {
   return value.toFixed(places) + " %";
 }
 
+/** A share of a whole. A part that is larger than its whole is of other work: it has none. */
+const shareText = value => none(value) || value > 100.05 ? "" : percent(Math.min(value, 100));
+
 /** The singular of a unit: `faults` is `fault`, `misses/s` is `miss/s`. */
 const singular = unit => unit.replace(/(?<=ss|ch)es(?=\/|$)|s(?=\/|$)/, "");
 

@@ -45,6 +45,9 @@ FAKE_EXPORT void fake_set_device_attribute(int code, int value);
 /// Of one device, whatever the others have.
 FAKE_EXPORT void fake_set_attribute_of(int device, int code, int value);
 /// Where an address is: a device's memory, or with -1 pinned memory of the host.
+/// Whether devices read each other's memory; else a copy between them has two records.
+FAKE_EXPORT void fake_set_devices_reach(int reach);
+FAKE_EXPORT int fake_devices_reach();
 FAKE_EXPORT void fake_set_memory_of(std::uint64_t address, int device);
 FAKE_EXPORT int fake_memory_of(std::uint64_t address);   // -1 where it is none
 FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context

@@ -54,6 +54,7 @@ struct cuda_state {
   std::map<int, int> attributes;
   std::map<std::pair<int, int>, int> attributes_of;  // by device and code, before those of all
 
+  bool devices_reach = true;               // each other's memory
   std::map<std::uint64_t, int> memory_of;  // device by address, -1: the host's
   using time_point = std::chrono::steady_clock::time_point;
   std::map<std::pair<std::uint32_t, std::uint32_t>, time_point> work_of;  // by context and stream
@@ -91,6 +92,7 @@ struct cuda_state {
                   {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32},  {111, 1024}};
     attributes_of.clear();
     memory_of.clear();
+    devices_reach = true;
   }
   cuda_state() { clear(); }
 
@@ -240,6 +242,13 @@ FAKE_EXPORT result cuDeviceGetUuid_v2(strata::detail::driver::uuid* out, device_
     *out = {};
     out->bytes[0] = 0xfa;
     out->bytes[15] = static_cast<unsigned char>(of);
+    return result::success;
+  });
+}
+
+FAKE_EXPORT result cuDeviceCanAccessPeer(int* can, device_handle, device_handle) {
+  return with_state([&](cuda_state& s) {
+    *can = s.devices_reach ? 1 : 0;
     return result::success;
   });
 }
@@ -507,6 +516,16 @@ void fake_set_attribute_of(int device, int code, int value) {
 void fake_set_memory_of(std::uint64_t address, int device) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().memory_of[address] = device;
+}
+
+void fake_set_devices_reach(int reach) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().devices_reach = reach != 0;
+}
+
+int fake_devices_reach() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().devices_reach ? 1 : 0;
 }
 
 int fake_memory_of(std::uint64_t address) {

@@ -76,6 +76,7 @@ SAME_FUNCTION(cuDeviceGetName, table, device_name);
 SAME_FUNCTION(cuDeviceGetAttribute, table, device_attribute);
 SAME_FUNCTION(cuDeviceTotalMem, table, device_total_memory);
 SAME_FUNCTION(cuDeviceGetUuid, table, device_uuid);
+SAME_FUNCTION(cuDeviceCanAccessPeer, table, can_access_peer);
 SAME_FUNCTION(cuCtxGetCurrent, table, context_current);
 SAME_FUNCTION(cuCtxGetDevice, table, context_device);
 SAME_FUNCTION(cuCtxPushCurrent, table, context_push);

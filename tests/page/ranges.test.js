@@ -9,7 +9,7 @@ const page = load(
     "report/selection.js"],
   ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "isWithin", "unit", "isSum",
     "perStep", "amountPerStep", "hostSelfPerStep", "isAround", "inNoStep", "color", "choose",
-    "listeners", "readRows", "colourCount"],
+    "listeners", "readRows", "colours"],
   data);
 const {rows} = page.folded;
 const named = name => rows.find(row => row.name === name);
@@ -52,13 +52,12 @@ test("a sum over the run is a part of a mean step", () => {
 });
 
 test("a range around steps has its own part and those of its children in steps", () => {
-  const child = {step_work_share: 1, step_share: 1, host_total_ns: 600, kernels: 6, children: []};
-  const other = {step_work_share: 0, step_share: 0, host_total_ns: 100, kernels: 2, children: []};
+  const child = {step_work_share: 1, kernels: 6, children: []};
+  const other = {step_work_share: 0, kernels: 2, children: []};
   const around = {
     step_self_share: 0.5,
-    step_share: 0.7,
     step_work_share: 0.6,
-    host_total_ns: 1000,
+    step_host_self_share: 1 / 3,
     host_self_ns: 300,
     kernels: 10,
     children: [child, other],
@@ -66,7 +65,7 @@ test("a range around steps has its own part and those of its children in steps",
   assert.ok(page.isAround(around) && !page.isAround(child));
   // 2 of its own, half of them in steps; 6 and 0 of its children; two steps.
   assert.strictEqual(page.amountPerStep(around, row => row.kernels), (1 + 6 + 0) / 2);
-  // 300 outside of steps, 100 of them below: 200 of its own 300 ns.
+  // A third of its own 300 ns is in steps.
   assert.ok(Math.abs(page.hostSelfPerStep(around) - 50) < 1e-9);
 });
 
@@ -87,6 +86,9 @@ test("siblings have different colours, and keep them", () => {
   const siblings = named("block").children.map(row => page.color(row.place));
   assert.strictEqual(new Set(siblings).size, siblings.length);
   assert.strictEqual(page.color(3), page.color(3));
+  page.colours.clear();
+  page.colours.set(4, 1);  // the next that is free would be 1, which a sibling has
+  assert.strictEqual(page.color(3), "var(--c2)");
   assert.ok(rows.slice(1).every(row => /^var\(--c\d+\)$/.test(page.color(row.place))));
 });
 

@@ -2,17 +2,18 @@
 // The data of a small run, as report/html.hpp writes them: two steps, and a range outside of them.
 
 const columns = ["parent", "name", "index", "calls", "host_total_ns", "host_self_ns", "kernels",
-  "gpu_kernel_ns", "gpu_copy_ns", "gpu_busy_ns", "copies", "step_share", "hidden"];
+  "gpu_kernel_ns", "gpu_copy_ns", "gpu_busy_ns", "copies", "step_share", "step_host_share",
+  "hidden"];
 
 // Where a row stands, its calls and host times, its work, its share in steps, rows left out.
 const rows = [
-  [null, "", null, 0, 1900, 0, 25, 1250, 0, 1250, 0, 1, 0],
-  [0, "step", null, 2, 1500, 100, 24, 1200, 0, 1200, 0, 1, 0],
-  [1, "block", "*", 4, 1300, 300, 20, 1000, 0, 1000, 0, 1, 3],
-  [2, "attention", null, 4, 700, 700, 12, 800, 0, 800, 0, 1, 0],
-  [2, "mlp", null, 4, 300, 300, 8, 200, 0, 200, 0, 1, 0],
-  [1, "loss", null, 2, 100, 100, 4, 200, 0, 200, 0, 1, 0],
-  [0, "load", null, 1, 400, 400, 0, 0, 0, 0, 0, 0, 0],
+  [null, "", null, 0, 1900, 0, 25, 1250, 0, 1250, 0, 1, 1, 0],
+  [0, "step", null, 2, 1500, 100, 24, 1200, 0, 1200, 0, 1, 1, 0],
+  [1, "block", "*", 4, 1300, 300, 20, 1000, 0, 1000, 0, 1, 1, 3],
+  [2, "attention", null, 4, 700, 700, 12, 800, 0, 800, 0, 1, 1, 0],
+  [2, "mlp", null, 4, 300, 300, 8, 200, 0, 200, 0, 1, 1, 0],
+  [1, "loss", null, 2, 100, 100, 4, 200, 0, 200, 0, 1, 1, 0],
+  [0, "load", null, 1, 400, 400, 0, 0, 0, 0, 0, 0, 0, 0],
 ];
 
 const kernel = (range, name, count, total, blocks, gpu) =>
@@ -40,7 +41,15 @@ const data = {
   devices: [],
   environment: {command: "./build/toy -n 3"},
   columns,
-  same: {bytes: null, flops: null, step_work_share: 1, step_self_share: null},
+  same: {
+    bytes: null,
+    flops: null,
+    step_call_share: 1,
+    step_host_self_share: 1,
+    step_work_share: 1,
+    step_busy_share: 1,
+    step_self_share: null,
+  },
   views: [{
     name: "folded",
     total: 10,

@@ -4,7 +4,7 @@ const test = require("node:test");
 const {load} = require("./load.js");
 
 const names = ["none", "firstKnown", "sum", "digits", "time", "bytes", "count", "some", "rate",
-  "percent", "inUnit", "sentence", "programOf"];
+  "percent", "shareText", "inUnit", "sentence", "programOf"];
 const page = load(["shared/units.js"], names);
 
 /** Compares a function with its results, one a line. */
@@ -52,6 +52,11 @@ test("a rate has its unit behind the prefix", () => {
 test("per cent has a digit more where it is small", () => {
   checkEach(page.percent, [[null, ""], [0, "0.00 %"], [0.684, "0.68 %"], [1.24, "1.2 %"],
     [58.77, "58.8 %"], [99.96, "100 %"], [250, "250 %"]]);
+});
+
+test("a share is never above 100 %", () => {
+  checkEach(page.shareText, [[null, ""], [0, "0.00 %"], [42.42, "42.4 %"], [100, "100 %"],
+    [100.04, "100 %"], [100.1, ""], [515, ""]]);
 });
 
 test("a value of a metric is shown in its unit", () => {

@@ -53,6 +53,10 @@ TEST_CASE("rates and the share of the ceiling") {
   CHECK(one.of_ceiling() == doctest::Approx(0.2));
   one.how.peak_bytes_per_s = 4e12;  // 250 ns for the bytes, 200 for the operations
   CHECK(one.of_ceiling() == doctest::Approx(0.25));
+  CHECK(benchmark_text({one}).find("25.0 %") != std::string::npos);
+  one.how.peak_flops_per_s = one.how.peak_bytes_per_s = 1e11;  // of another GPU
+  CHECK(one.of_ceiling() > 1.0);
+  CHECK(benchmark_text({one}).find("  -  host") != std::string::npos);
 }
 
 TEST_CASE("the fitted exponent is that of the times, beside the expected one") {

@@ -317,10 +317,11 @@ class finding_rules : private kernel_rules {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
       roofline_point const& each = *above[i];
-      std::string title = sentence("The range is above its roof, ")
-                          << percent(each.time_at_roof_ns / each.time_ns) << " of " << each.level
-                          << "'s or of its operations', from " << to_string(each.evidence)
-                          << " work: this is no result";
+      std::string title = sentence("The range is above its roof: its ")
+                          << to_string(each.evidence) << " work takes "
+                          << fixed_string(each.time_at_roof_ns / each.time_ns, 2)
+                          << " times its time at the peak of " << each.level
+                          << " or of its operations: this is no result";
       if (each.level == "HBM") title += cleared_by_driver(each.row);
       if (above.size() > most_of_a_rule)
         title += sentence(", the longest of ranges above their roofs: ") << above.size();

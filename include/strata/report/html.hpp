@@ -348,9 +348,14 @@ class page_writer {
     cells.integer("path_id", row.path_id);
     range_name_columns(cells, row);
     range_value_columns(cells, input_, row);
-    cells.number("step_work_share", row.step_work_share);
+    steps_summary const& steps = input_.steps;
+    cells.number("step_call_share", steps.part(row.step_call_share));
+    cells.number("step_host_share", steps.part(row.step_host_share));
+    cells.number("step_host_self_share", steps.part(row.step_host_self_share));
+    cells.number("step_work_share", steps.part(row.step_work_share));
+    cells.number("step_busy_share", steps.part(row.step_busy_share));
     if (row.around_steps) {
-      cells.number("step_self_share", row.step_self_share);
+      cells.number("step_self_share", steps.part(row.step_self_share));
     } else {
       cells.absent("step_self_share");
     }

@@ -817,6 +817,7 @@ const size = Math.abs(value);
 const places = size >= 99.95 ? 0 : size >= 1 ? 1 : 2;
 return value.toFixed(places) + " %";
 }
+const shareText = value => none(value) || value > 100.05 ? "" : percent(Math.min(value, 100));
 const singular = unit => unit.replace(/(?<=ss|ch)es(?=\/|$)|s(?=\/|$)/, "");
 function inUnit(unit) {
 const known = {"%": percent, B: bytes, ns: time, s: value => time(value * 1e9), "": count};
@@ -1244,11 +1245,14 @@ inline constexpr std::string_view page_report_steps_js = R"page(<script>
 "use strict";
 const unit = hasSteps ? "step" : "run";
 const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
-function perStep(row, value, share = row.step_share) {
+const typicalCount = summary.count - (summary.without_first ? 1 : 0);
+function perStep(row, value, share = row.step_host_share) {
 if (none(value)) return value;
-return value * (!hasSteps || none(share) ? 1 : share) / summary.count;
+return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
 }
 const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
+const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 const isAround = row => hasSteps && !none(row.step_self_share);
 function amountPerStep(row, amount) {
 const all = amount(row);
@@ -1257,15 +1261,6 @@ if (!isAround(row)) return workPerStep(row, all);
 const itself = perStep(row, selfOf(row, amount), row.step_self_share);
 return itself + sum(row.children, child => amountPerStep(child, amount));
 }
-const outsideNs = row => row.host_total_ns * (1 - row.step_share);
-function hostSelfPerStep(row) {
-if (!isAround(row)) return perStep(row, row.host_self_ns);
-const outsideItself = Math.max(0, outsideNs(row) - sum(row.children, outsideNs));
-return Math.max(0, row.host_self_ns - outsideItself) / summary.count;
-}
-const meanOfAll = summary.without_first
-? (summary.mean_ns * (summary.count - 1) + summary.first_ns) / summary.count
-: summary.mean_ns;
 const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;
 </script>
 )page"sv;
@@ -1318,7 +1313,7 @@ const why = data.has_steps ? "no step was recorded" : "the program has no STRATA
 const note = why + ": all numbers are of the whole run";
 return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
 }
-const measured = count(summary.count - (summary.without_first ? 1 : 0));
+const measured = count(typicalCount);
 const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
 + time(summary.p95_ns);
 const tiles = [tile({
@@ -1327,7 +1322,7 @@ value: time(summary.mean_ns),
 note: summary.count > 1 ? spread : "of 1 step",
 })];
 if (summary.without_first) {
-const note = "apart: in no other figure up here";
+const note = "apart: in no figure of a mean step";
 tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
 }
 return tiles;
@@ -1351,7 +1346,7 @@ el("span", {style: "width:" + share + "%"}));
 const note = time(busy) + " a " + unit + " with a kernel or copy";
 const idleNote = percent(100 - share) + " of the mean " + unit;
 return [
-tile({name: "GPU busy", value: percent(share), note, more: meter}),
+tile({name: "GPU busy", value: shareText(share), note, more: meter}),
 tile({name: "GPU idle", value: time(idle), note: idleNote}),
 ];
 }
@@ -1421,9 +1416,9 @@ return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead 
 }
 function gainOf(finding) {
 const part = 100 * finding.gain_ns_per_step / summary.typical_ns;
-const share = summary.typical_ns > 0 ? " (" + percent(part) + ")" : "";
+const known = summary.typical_ns > 0 ? shareText(part) : "";
 const most = none(finding.predicted_step_ns) ? "up to " : "";
-return most + time(finding.gain_ns_per_step) + " a " + unit + share;
+return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
 function otherRanges(finding) {
 if (finding.ranges.length < 2) return null;
@@ -1514,14 +1509,15 @@ const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]
 const limitOf = row => limiters.get(row.folded) || "";
 function shareOfStep(row) {
 const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-const part = hasGpu ? workPerStep(row, row.gpu_busy_ns) : perStep(row, row.host_total_ns);
-return 100 * part / meanOfAll;
+const part = hasGpu ? busyPerStep(row) : perStep(row, row.host_total_ns);
+return 100 * part / summary.mean_ns;
 }
 const declaredRate = column => row => {
 const ns = row.gpu_busy_ns || row.host_total_ns;
 return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
 };
-const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit;
+const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
++ "; empty where that of several threads or steps is longer";
 const adding = column => ({
 get: row => row[column],
 per: row => amountPerStep(row, item => item[column]),
@@ -1532,7 +1528,7 @@ key: "busy",
 label: "GPU busy",
 title: "time in which a kernel or copy of the range ran",
 get: row => row.gpu_busy_ns,
-per: row => workPerStep(row, row.gpu_busy_ns),
+per: busyPerStep,
 show: time,
 },
 {
@@ -1540,7 +1536,7 @@ key: "share",
 label: "% of " + unit,
 title: busyTitle,
 get: shareOfStep,
-show: percent,
+show: shareText,
 bar: true,
 },
 {
@@ -1571,7 +1567,7 @@ show: time,
 key: "calls",
 label: "Calls",
 get: row => row.calls,
-per: row => isAround(row) ? null : perStep(row, row.calls),
+per: row => isAround(row) ? null : perStep(row, row.calls, row.step_call_share),
 show: count,
 },
 {
@@ -2012,7 +2008,7 @@ if (!part.rest) choose(part.place);
 function drawShare(drawing, part, kind, i, place) {
 const {x, y, width, height} = place;
 const paint = sharePaint(part);
-const text = part.name + "\n" + kind.name + ": " + percent(100 * part.shares[i]) + ", "
+const text = part.name + "\n" + kind.name + ": " + shareText(100 * part.shares[i]) + ", "
 + kind.show(part.values[i]);
 const isButton = width > 3;
 drawing.append(sv("rect", {
@@ -2072,7 +2068,7 @@ return drawing;
 function shareNumbers(list) {
 const amounts = shareKinds.flatMap((kind, i) => [
 {label: kind.name, get: part => none(part.values[i]) ? "" : kind.show(part.values[i])},
-{label: "%", get: part => percent(100 * part.shares[i])},
+{label: "%", get: part => shareText(100 * part.shares[i])},
 ]);
 const range = {label: "Range", get: part => part.name, text: true};
 return numbersOfFigure(() => table("Shares by range", [range, ...amounts], list));
@@ -2210,11 +2206,11 @@ const day = roof.measured_at ? " " + roof.measured_at.slice(0, 10) : "";
 return " (" + roof.origin + day + ")";
 }
 function describePoint(point) {
-const share = percent(100 * point.time_at_roof_ns / point.time_ns);
+const atRoof = shareText(100 * point.time_at_roof_ns / point.time_ns);
 const limit = limitOf(folded.rows[point.range]);
 return titleOf(point.range) + "\n" + digits(point.flop_per_byte) + " FLOP/B of " + point.level
 + ", " + rate("FLOP/s")(point.flop_per_second) + "\n" + time(point.time_ns) + " a " + unit
-+ "; at the roof " + time(point.time_at_roof_ns) + " (" + share + ")"
++ "; at the roof " + time(point.time_at_roof_ns) + (atRoof && " (" + atRoof + ")")
 + (limit ? "\nLimiter: " + limit : "") + "\n" + point.evidence
 + (point.above_roof ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
 }
@@ -2394,7 +2390,7 @@ const covered = sum(list, point => point.time_ns);
 const whole = sum(all, point => point.time_ns);
 return count(list.length) + " of " + count(all.length) + " ranges"
 + (state.alone === null ? "" : "; " + titleOf(state.alone) + " stands alone")
-+ (covered < whole ? ", with " + percent(100 * covered / whole) + " of their time" : "") + "."
++ (covered < whole ? ", with " + shareText(100 * covered / whole) + " of their time" : "") + "."
 + (nameless.length ? " Roofs without room for a name: " + nameless.join(", ") + "." : "");
 }
 const rooflineNumbers = () => table("Numbers of the roofline", [
@@ -2723,16 +2719,17 @@ return least === most ? count(least) : count(least) + " to " + count(most);
 }
 function kernelTable(list) {
 const total = sum(list, kernel => kernel.total_ns) || 1;
-const fill = kernel => none(kernel.gpu_utilisation) ? "" : percent(100 * kernel.gpu_utilisation);
+const fill = kernel =>
+none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
 const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
 const range = kernel =>
 kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
-const share = kernel => percent(100 * kernel.total_ns / total);
+const ofRange = kernel => shareText(100 * kernel.total_ns / total);
 return table("Kernels of the range", [
 {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
 {label: "Launches", get: kernel => count(kernel.count / summary.count)},
 {label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
-{label: "% of range", title: "of the kernels' time of the range", get: share},
+{label: "% of range", title: "of the kernels' time of the range", get: ofRange},
 {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
 {label: "GPU fill", get: fill},
 {label: "Blocks", title: "of a grid", get: blocksText},
@@ -3365,7 +3362,7 @@ return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
 {label: "Live at the end", get: row => bytes(row.live)},
 {label: "Its peak", get: row => bytes(row.most)},
 {label: "At the peak of all", get: row => bytes(row.atPeak)},
-{label: "% of that", get: row => percent(100 * row.atPeak / (peak || 1))},
+{label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
 ], rows)];
 }
 function memoryNumbers(set, names) {
@@ -3456,11 +3453,11 @@ const times = [
 ["on CUPTI's own threads", cost.activity_ns],
 ].filter(([, ns]) => ns > 0);
 if (!times.length) return null;
-const share = ([, ns]) => percent(100 * ns / (cost.window_ns || data.end_ns));
+const ofTime = ([, ns]) => shareText(100 * ns / (cost.window_ns || data.end_ns));
 return table("Cost of Strata", [
 {label: "What", get: ([name]) => name, text: true},
 {label: "Time", get: ([, ns]) => time(ns)},
-{label: "% of the recorded time", get: share},
+{label: "% of the recorded time", get: ofTime},
 ], times);
 }
 function environment() {
@@ -3950,8 +3947,9 @@ const why = "Not judged: it is too small, or has few calls. Its ";
 return why + range.by + " time: " + times + ".";
 }
 const ends = range.ends ? " (95 % interval " + between(range.ends) + ")" : "";
+const most = shareText(100 * range.share);
 return "Judged by its " + range.by + " time: " + times + ", factor " + factor(range.factor) + ends
-+ "; " + range.said + "; " + percent(100 * range.share) + " of a step at most.";
++ "; " + range.said + (most && "; " + most + " of a step at most") + ".";
 }
 function drawRange() {
 const range = ranges.find(other => other.path === chosen);

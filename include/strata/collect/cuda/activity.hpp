@@ -60,7 +60,7 @@ class activity_collector {
   /// Source: cuptiActivityEnable.
   status begin_window() {
     if (!cupti_.is_subscribed()) return {errc::unavailable, "device activity is not open"};
-    end_is_marked_ = false;
+    end_marked_ns_ = 0;
     if (window_open_.load()) return {};  // the last one has not ended yet
     errc const failure = !has_traced_ ? errc::unavailable : errc::not_supported;
     detail::cupti_library const& library = *cupti_.library();
@@ -277,7 +277,6 @@ class activity_collector {
  private:
   using client = detail::cupti_client;
   using resource_id = detail::cupti::resource_id;
-
   activity_collector() = default;
 
   static detail::tick_source const& clock() noexcept {
@@ -298,12 +297,12 @@ class activity_collector {
 
   /// Marks what the window's end awaits, once. Returns: false where no moment is without a capture.
   bool mark_end() {
-    if (end_is_marked_) return true;
+    if (end_marked_ns_ != 0) return true;
     detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
     if (!alone) return false;
     window_end_.add_all();
     looks_ = 0;
-    return end_is_marked_ = true;
+    return (end_marked_ns_ = detail::monotonic_ns()) != 0;
   }
   /// Ends the tracing. Returns: as mark_end.
   bool switch_off() {
@@ -314,11 +313,12 @@ class activity_collector {
     return true;
   }
   /// Whether all work until the mark at the window's end has come. Some calls have no record, so
-  /// that they are looked for 20 times only.
+  /// that they are looked for 20 times only. Migrations have no call: they come after a moment.
   bool has_arrived() {
     if (!window_end_.is_reached()) return false;
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    return buffers_.unfinished() == 0 || ++looks_ >= 20;
+    if (buffers_.unfinished() != 0 && ++looks_ < 20) return false;
+    return !follows_migrations_.load() || detail::monotonic_ns() - end_marked_ns_ > 250'000'000;
   }
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
@@ -579,8 +579,8 @@ class activity_collector {
   bool reported_ = false;    // what is not traced
   detail::launch_streams streams_;
   detail::device_fence window_end_;
-  bool end_is_marked_ = false;
-  int looks_ = 0;  // at records that have not come
+  std::int64_t end_marked_ns_ = 0;  // of the window that ends
+  int looks_ = 0;                   // at records that have not come
   bool leaves_at_exit_ = false;
   bool has_contexts_ = false;  // records of contexts are on
   detail::atomic<bool> follows_migrations_{false};

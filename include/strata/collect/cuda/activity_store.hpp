@@ -77,6 +77,7 @@ class activity_store {
   void describe_devices() {
     driver_library const& driver = driver_library::get();
     if (described_.exchange(true)) return;
+    staged_.look(driver);
     for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
       int const count = driver.attribute(i, driver::attribute::multiprocessor_count);
       system_lock lock(mutex_);
@@ -100,7 +101,7 @@ class activity_store {
         add_copy(cupti::as<cupti::copy_record>(&any));
         break;
       case cupti::activity_kind::peer_copy:
-        add_copy(cupti::as<cupti::peer_copy_record>(&any));
+        add_copy(staged_.counted_once(cupti::as<cupti::peer_copy_record>(&any)));
         break;
       case cupti::activity_kind::set:
         await(copies_, copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set, false));
@@ -112,12 +113,11 @@ class activity_store {
         await(waits_, wait(cupti::as<cupti::synchronization_record>(&any)));
         break;
       case cupti::activity_kind::overhead:
-        keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
-        return;
+        return keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
       case cupti::activity_kind::unified_memory:
-        return keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
+        return add_migration(cupti::as<cupti::unified_memory_record>(&any));
       default:
         return;
     }
@@ -438,7 +438,8 @@ class activity_store {
   }
 
   /// Migrations are in no other sums, so one without room is lost.
-  void keep_migration(strata::migration_record const& record) {
+  void add_migration(cupti::unified_memory_record const& from) {
+    auto const record = migration_of(from, stamp(from.start_ns), stamp(from.end_ns));
     if (record.kind == migration_kind::unknown) return;
     if (!is_full_ && has_room(sizeof record) && made_.migrations.make_room(1)) {
       made_.migrations.push_back(record);
@@ -546,29 +547,12 @@ class activity_store {
     return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
   }
 
-  strata::migration_record migration(cupti::unified_memory_record const& from) const noexcept {
-    strata::migration_record to{};
-    to.begin = stamp(from.start_ns);
-    to.kind = kind_of(from.counter);
-    to.device = from.source_id;
-    if (to.kind == migration_kind::to_device || to.kind == migration_kind::between_devices)
-      to.device = from.destination_id;
-    // CUPTI leaves the end open where nothing takes time, and the value of a CPU's fault is none.
-    to.end = larger(to.begin, stamp(from.end_ns));
-    to.value = from.value;
-    if (to.kind == migration_kind::cpu_fault) {
-      to.end = to.begin;
-      to.value = 1;
-      to.device = migration_record::no_device;
-    }
-    return to;
-  }
-
   memory_budget* budget_;
   graph_captures* captures_;
   graph_launches graphs_;
   system_mutex mutex_;
   continued_clock clock_;
+  staged_copies staged_;
   // What waits to be joined.
   vec<traced_kernel> kernels_;
   vec<strata::copy_record> copies_;

@@ -96,6 +96,7 @@ struct table {
   result (*device_attribute)(int* value, attribute code, device_handle of) = nullptr;
   result (*device_total_memory)(std::size_t* bytes, device_handle of) = nullptr;
   result (*device_uuid)(uuid* out, device_handle of) = nullptr;
+  result (*can_access_peer)(int* can, device_handle from, device_handle to) = nullptr;
   result (*context_current)(context_handle* out) = nullptr;
   result (*context_device)(device_handle* out) = nullptr;
   result (*context_push)(context_handle which) = nullptr;
@@ -174,6 +175,16 @@ struct driver_library {
     if (!ok() || api.device_get == nullptr || api.device_attribute == nullptr) return otherwise;
     if (api.device_get(&of, ordinal) != driver::result::success) return otherwise;
     return api.device_attribute(&value, code, of) == driver::result::success ? value : otherwise;
+  }
+
+  /// Whether a device can read the memory of another; true where that is not known.
+  [[nodiscard]] bool reaches(int ordinal, int other) const noexcept {
+    driver::device_handle from = 0, to = 0;
+    int can = 1;
+    if (!ok() || api.device_get == nullptr || api.can_access_peer == nullptr) return true;
+    if (api.device_get(&from, ordinal) != driver::result::success) return true;
+    if (api.device_get(&to, other) != driver::result::success) return true;
+    return api.can_access_peer(&can, from, to) != driver::result::success || can != 0;
   }
 
   /// The device whose memory an address is of; -1 for the host's, and where it is not known.
@@ -261,6 +272,7 @@ struct driver_library {
     library.bind("cuDeviceTotalMem_v2", api.device_total_memory);
     if (!library.bind("cuDeviceGetUuid_v2", api.device_uuid))  // of the MIG instance, from 11.4 on
       library.bind("cuDeviceGetUuid", api.device_uuid);
+    library.bind("cuDeviceCanAccessPeer", api.can_access_peer);
     library.bind("cuCtxGetCurrent", api.context_current);
     library.bind("cuCtxGetDevice", api.context_device);
     library.bind("cuCtxPushCurrent_v2", api.context_push);
