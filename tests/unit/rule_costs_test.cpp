@@ -211,7 +211,7 @@ TEST_CASE("above-roof: the level that is the furthest above is named") {
     if (each.rule == "above-roof" && each.title.find("The range is above its roof") == 0)
       found = &each;
   REQUIRE(found != nullptr);
-  CHECK(found->title.find("150 % of HBM") != std::string::npos);
+  CHECK(found->title.find("1.50 times its time at the peak of HBM") != std::string::npos);
   CHECK(found->cost_ns_per_step == 0.0);
   CHECK(evidence_of(*found, "time_at_roof_ns") == about(1.5e6));
 }
