@@ -351,6 +351,22 @@ TEST_CASE(
   CHECK(row.bytes == 11.0);
 }
 
+TEST_CASE("host time in steps of a range itself is that of its calls without its children's") {
+  program p;
+  p.made.has_steps = true;
+  p.made.steps = {{0, 100, 0, 0}, {100, 200, 1, 0}};
+  p.call(p.a, 0, 100).step = 0;
+  p.call(p.b, 10, 60).step = 0;
+  p.call(p.a, 100, 200).step = 1;
+  p.call(p.b, 110, 190).step = 1;
+  p.call(p.a, 300, 350).step = no_step;
+  range_row const row = row_of(p.made, "a");
+  CHECK(row.host_self_ns == 50 + 20 + 50);
+  CHECK(row.step_host_share.in_steps == doctest::Approx(200 / 250.0));
+  CHECK(row.step_host_self_share.in_steps == doctest::Approx(70 / 120.0));
+  CHECK(row.step_host_self_share.typical == doctest::Approx(20 / 120.0));
+}
+
 TEST_CASE("a call has captured work where that was launched within it, not later") {
   program p;
   auto const call = [&](std::int64_t begin, double flops) {
