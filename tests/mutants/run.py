@@ -28,6 +28,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = pathlib.Path(__file__).resolve().parent / "mutants.txt"
@@ -37,6 +38,7 @@ OUT = HOME / "out"  # what CMake makes of them
 TEST_S = 20
 MUTANT_S = 60
 LEAST_KILLED = 0.9
+NUMBERS = 1 << 20  # that mutants may have
 
 # What decides in the program which mutant is on, and notes by which ones it comes: in a file that all processes of a
 # test share, since many of them do not end as programs should.
@@ -84,9 +86,9 @@ inline bool const begun = is_on(0);  // before the program can be short of memor
 
 
 class Mutant:
-    def __init__(self, number, line):
-        self.number = number
+    def __init__(self, line):
         self.name, self.killer, text = line.split(None, 2)
+        self.number = 1 + zlib.crc32(self.name.encode()) % (NUMBERS - 1)  # others keep theirs when one is added
         parts = re.fullmatch(r"(.*)\{\{ (.+?) =>(.*?) \}\}(.*)", text.strip())
         if not parts:
             sys.exit(f"{LIST.name}: {self.name} has no {{{{ ORIGINAL => REPLACEMENT }}}}")
@@ -102,11 +104,12 @@ class Mutant:
 
 def read_list():
     lines = [line for line in LIST.read_text().splitlines() if line.strip() and not line.startswith("#")]
-    mutants = [Mutant(number, line) for number, line in enumerate(lines, 1)]
-    names = collections.Counter(mutant.name for mutant in mutants)
-    for name, count in names.items():
-        if count > 1:
-            sys.exit(f"{LIST.name}: {count} mutants are named {name}")
+    mutants = [Mutant(line) for line in lines]
+    by_number = {}
+    for mutant in mutants:
+        other = by_number.setdefault(mutant.number, mutant)
+        if other is not mutant:
+            sys.exit(f"{LIST.name}: {other.name} and {mutant.name} have one number: name one of them differently")
     return mutants
 
 
@@ -219,8 +222,7 @@ def make_tree(mutants):
     sources = [Source(path) for path in sorted((ROOT / "include").rglob("*")) if path.is_file()]
     find(mutants, [source for source in sources if source.path.suffix in (".hpp", ".cpp")])
     wanted = {TREE / "include/strata/mutants.hpp"}
-    switch = SWITCH.replace("MUTANT_COUNT", str(len(mutants) + 1))
-    write(TREE / "include/strata/mutants.hpp", switch)
+    write(TREE / "include/strata/mutants.hpp", SWITCH.replace("MUTANT_COUNT", str(NUMBERS)))
     for source in sources:
         text = mutated(source)
         if source.path.name == "version.hpp":
@@ -259,7 +261,7 @@ class Test:
             self.command = self.command + ["--abort-after=1"]
         self.environment = dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", []))
         self.seconds = 0.0
-        self.reached = b""
+        self.reached = set()  # numbers of mutants
 
 
 def read_tests():
@@ -321,9 +323,11 @@ def run_with_none(tests, mutants, jobs):
     def one(test, place):
         place.mkdir(parents=True, exist_ok=True)
         reached = place / f"{test.name}.reached"
-        reached.write_bytes(bytes(len(mutants) + 1))
+        with open(reached, "wb") as file:
+            file.truncate(NUMBERS)
         test.seconds, passed = run(test, place, 300, {"MUTANTS_REACHED": str(reached)})
-        test.reached = reached.read_bytes()
+        came_by = reached.read_bytes()
+        test.reached = {mutant.number for mutant in mutants if came_by[mutant.number]}
         return test, passed, (place / test.name / "output").read_text(errors="replace")
 
     failed = 0
@@ -350,7 +354,7 @@ def try_mutant(mutant, tests, place):
     if mutant.problem:
         result.said = mutant.problem
         return result
-    reaching = [test for test in tests if test.reached[mutant.number]]
+    reaching = [test for test in tests if mutant.number in test.reached]
     reaching.sort(key=lambda test: (test.name != mutant.killer, test.seconds))
     for test in reaching:
         if result.seconds > MUTANT_S:
