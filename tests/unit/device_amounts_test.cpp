@@ -285,14 +285,31 @@ TEST_CASE(
   range_row const row = row_of(p.made, "a");
   CHECK(row.around_steps);
   CHECK(row.step_share == doctest::Approx((200 / 600.0 + 100 / 200.0) / 2));
-  CHECK(row.step_self_share.in_steps == doctest::Approx(30 / 50.0));
-  CHECK(row.step_work_share.in_steps == doctest::Approx(30 / 50.0));
+  CHECK(row.step_call_share.in_steps == row.step_share);
+  CHECK(row.step_call_share.typical == doctest::Approx((100 / 600.0 + 100 / 200.0) / 2));
+  // 600 and 200 ns of calls, of which 300 lie in steps, 200 in the second one.
+  CHECK(row.step_host_share.in_steps == doctest::Approx(300 / 800.0));
+  CHECK(row.step_host_share.typical == doctest::Approx(200 / 800.0));
+  for (step_part const& part : {row.step_self_share, row.step_work_share, row.step_busy_share}) {
+    CHECK(part.in_steps == doctest::Approx(30 / 50.0));
+    CHECK(part.typical == 0.0);
+  }
   range_row const below = row_of(p.made, "a/b");
   CHECK_FALSE(below.around_steps);
   CHECK(below.step_share == 0.5);
+  CHECK(below.step_call_share.typical == 0.5);
   CHECK(row_of(p.made, "").step_share == doctest::Approx(1 / 3.0));
+  CHECK(row_of(p.made, "").step_call_share.typical == 0.0);
+  kernel_in(1, 1310, 1390);
+  kernel_in(1, 1330, 1350);  // beside it
+  range_row const more = row_of(p.made, "a");
+  CHECK(more.step_work_share.in_steps == doctest::Approx(130 / 150.0));
+  CHECK(more.step_work_share.typical == doctest::Approx(100 / 150.0));
+  CHECK(more.step_busy_share.in_steps == doctest::Approx(110 / 130.0));
+  CHECK(more.step_busy_share.typical == doctest::Approx(80 / 130.0));
   p.made.launches[1].flags = launch_record::in_capture;  // no work followed from it
-  CHECK(row_of(p.made, "").step_share == 0.5);
+  CHECK(row_of(p.made, "").step_share == 0.75);
+  CHECK(row_of(p.made, "").step_call_share.typical == 0.5);
   program idle;
   idle.made.has_steps = true;
   CHECK(row_of(idle.made, "").step_share == 1.0);
@@ -332,6 +349,22 @@ TEST_CASE(
   CHECK(row.tokens == 25.0);
   CHECK(row.flops == 7.0);
   CHECK(row.bytes == 11.0);
+}
+
+TEST_CASE("host time in steps of a range itself is that of its calls without its children's") {
+  program p;
+  p.made.has_steps = true;
+  p.made.steps = {{0, 100, 0, 0}, {100, 200, 1, 0}};
+  p.call(p.a, 0, 100).step = 0;
+  p.call(p.b, 10, 60).step = 0;
+  p.call(p.a, 100, 200).step = 1;
+  p.call(p.b, 110, 190).step = 1;
+  p.call(p.a, 300, 350).step = no_step;
+  range_row const row = row_of(p.made, "a");
+  CHECK(row.host_self_ns == 50 + 20 + 50);
+  CHECK(row.step_host_share.in_steps == doctest::Approx(200 / 250.0));
+  CHECK(row.step_host_self_share.in_steps == doctest::Approx(70 / 120.0));
+  CHECK(row.step_host_self_share.typical == doctest::Approx(20 / 120.0));
 }
 
 TEST_CASE("a call has captured work where that was launched within it, not later") {

@@ -334,8 +334,9 @@ TEST_CASE("the cure of a finding: a part of the range's kernels in a step") {
   rows[1].self.kernel_ns = 4000;
   rows[1].total.kernel_ns = 9000;
   rows[1].step_share = 1.0;
-  rows[1].step_self_share = {0.5, 0.5};
-  rows[1].step_work_share = {0.75, 0.75};
+  rows[1].step_self_share = {0.5, 0.4};
+  rows[1].step_call_share = {0.6, 0.6};
+  rows[1].step_work_share = {0.75, 0.7};
   steps_summary steps;
   steps.from_steps = true;
   steps.count = 2;

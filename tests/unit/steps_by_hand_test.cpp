@@ -138,13 +138,15 @@ TEST_CASE("a part of a sum in a step, for a range that lies partly in steps") {
   steps.from_steps = true;
   steps.count = 5;
   CHECK(steps.per_step(100.0) == 20.0);
-  CHECK(steps.per_step(100.0, {0.25, 0.125}) == 5.0);
-  steps.without_first = true;
-  CHECK(steps.per_step(100.0) == 20.0);
-  CHECK(steps.per_step(100.0, {0.25, 0.125}) == 12.5 / 4);
-  CHECK(steps.part({0.25, 0.125}) == 0.125);
+  CHECK(steps.per_step(100.0, {0.25, 0.2}) == 5.0);
+  CHECK(steps.part({0.25, 0.2}) == 0.25);
+  steps.without_first = true;  // four steps, and what lies in them
+  CHECK(steps.per_step(100.0, {0.25, 0.2}) == 5.0);
+  CHECK(steps.per_step(100.0, {0.25, 0.1}) == 2.5);
+  CHECK(steps.part({0.25, 0.2}) == 0.2);
+  CHECK(steps.per_step(100.0) == 20.0);  // of what is known for the run alone
   steps.from_steps = false;
-  CHECK(steps.per_step(100.0, {0.25, 0.125}) == 100.0);
+  CHECK(steps.per_step(100.0, {0.25, 0.2}) == 100.0);
 }
 
 TEST_CASE(
@@ -337,52 +339,55 @@ TEST_CASE("a loop is a period of the device where a tenth of the host's time fol
 TEST_CASE("amounts of a step: a range around the loop has what lies below it in steps") {
   steps_summary steps;
   steps.from_steps = true;
-  steps.count = 4;
+  steps.count = 5;
+  steps.without_first = true;  // of four steps
   vec<range_row> rows(5);
   enum { root, loop, block, save, rest };
-  auto const place = [&](std::size_t row, std::uint32_t parent, std::int64_t host_total,
-                         std::int64_t host_self, double share) {
+  auto const place = [&](std::size_t row, std::uint32_t parent, double share) {
     rows[row].parent = parent;
-    rows[row].host_total_ns = host_total;
-    rows[row].host_self_ns = host_self;
     rows[row].step_share = share;
-    rows[row].step_call_share = rows[row].step_host_share =
-        rows[row].step_host_self_share = {share, share};
-    rows[row].step_work_share = rows[row].step_self_share = {share, share};
-    if (row != root) rows[row].host.add(host_total);
+    // What lies in the first step with it is more.
+    rows[row].step_call_share = rows[row].step_host_share = rows[row].step_host_self_share =
+        rows[row].step_work_share = rows[row].step_self_share =
+            rows[row].step_busy_share = {share * 1.2, share};
+    if (row != root) rows[row].host.add(10);
   };
-  place(loop, root, 1000, 100, 0.5);
-  place(block, loop, 700, 700, 0.75);
-  place(save, loop, 200, 200, 0.0);
-  place(rest, root, 50, 50, 0.0);
+  place(loop, root, 0.5);
+  place(block, loop, 0.75);
+  place(save, loop, 0.0);
+  place(rest, root, 0.0);
+  rows[root].step_self_share = {0.7, 0.5};
   rows[loop].around_steps = true;
-  rows[loop].step_self_share = {0.25, 0.25};
-  rows[loop].step_host_self_share = {0.1, 0.1};
-  rows[root].step_self_share = {0.5, 0.5};
+  rows[loop].step_self_share = {0.3, 0.25};
   rows[loop].self.kernels = 10;
-  rows[block].step_work_share = {0.5, 0.5};
-  rows[block].gpu_busy_ns = 80;
-  rows[block].step_busy_share = {0.4, 0.4};
-  rows[root].gpu_busy_ns = 100;
-  rows[root].step_busy_share = {0.3, 0.3};
+  rows[loop].gpu_busy_ns = 800;
+  rows[loop].step_busy_share = {0.9, 0.5};
+  rows[block].host_total_ns = 700;
+  rows[block].host_self_ns = 100;
+  rows[block].step_host_share = {0.9, 0.6};
+  rows[block].step_host_self_share = {0.9, 0.4};
+  rows[block].step_work_share = {0.6, 0.5};
+  rows[block].gpu_busy_ns = 500;
+  rows[block].step_busy_share = {0.9, 0.2};
   rows[block].total.kernels = rows[block].self.kernels = 21;
   rows[save].total.kernels = rows[save].self.kernels = 30;
   rows[loop].total.kernels = 61;
   rows[root].self.kernels = 8;
+  rows[root].gpu_busy_ns = 1000;
+  rows[root].step_busy_share = {0.5, 0.3};
   detail::step_amounts const amounts(rows, steps);
   CHECK(amounts.factor(block) == 0.75 / 4);
   CHECK(amounts.calls(block) == 0.75 / 4);
-  CHECK(amounts.host_ns(block) == 700 * 0.75 / 4);
-  CHECK(amounts.busy_ns(block) == 80 * 0.4 / 4);
-  CHECK(amounts.busy_ns(root) == 80 * 0.4 / 4);  // no less than any range's
+  CHECK(amounts.host_ns(block) == doctest::Approx(700 * 0.6 / 4));
+  CHECK(amounts.self_ns(block) == doctest::Approx(100 * 0.4 / 4));
+  CHECK(amounts.busy_ns(block) == doctest::Approx(500 * 0.2 / 4));
+  CHECK(amounts.busy_ns(root) == doctest::Approx(800 * 0.5 / 4));  // no less than any range's
   // 2.5 and 10.5 kernels are 3 and 11 in the table; the root has half of its own beside them.
   CHECK(amounts.work_of(loop).kernels == 3 + 11);
   CHECK(amounts.work_of(root).kernels == 3 + 11 + 4);
   CHECK(amounts.work_of(block).kernels == 21);
   CHECK(amounts.part_of_work(loop) == 0.25);
   CHECK(amounts.part_of_work(block) == 0.125);
-  CHECK(amounts.self_ns(loop) == 100 * 0.1 / 4);
-  CHECK(amounts.self_ns(block) == 700 * 0.75 / 4);
   CHECK_FALSE(amounts.is_outside(loop));
   CHECK(amounts.is_outside(save));
   rows[rest].host = {};  // never called: a row of records without a range
