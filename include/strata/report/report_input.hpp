@@ -76,6 +76,43 @@ struct report_input {
   }
 };
 
+/// All tables of a profile, and the input that refers to them. Requires: the profile lives as long.
+class profile_tables {
+ public:
+  explicit profile_tables(profile const& source)
+      : tree_(source),
+        folded_(source, folding::by_name),
+        kernels_(make_kernel_table(source, tree_)),
+        memory_(make_memory_table(source, tree_)),
+        input_(source, tree_, folded_, kernels_, memory_) {
+    for (counter_set const& set : source.counter_sets) {
+      if (!set.values.empty()) {
+        input_.counters.push_back({make_counter_table(source, tree_, set.name),
+                                   make_counter_table(source, folded_, set.name)});
+      }
+      if (!set.kernels.empty()) {
+        kernel_counters_ = make_kernel_counter_table(source, tree_, kernels_);
+        input_.kernel_counters = &kernel_counters_;
+      }
+    }
+  }
+  profile_tables(profile_tables const&) = delete;
+  profile_tables& operator=(profile_tables const&) = delete;
+
+  report_input& input() noexcept { return input_; }
+  report_input const& input() const noexcept { return input_; }
+  /// Fills `steps`, `roofline` and `findings` of the input.
+  void find_answer() { input_.find_answer(folded_); }
+
+ private:
+  call_tree tree_;
+  call_tree folded_;
+  vec<kernel_row> kernels_;
+  memory_table memory_;
+  kernel_counter_table kernel_counters_;
+  report_input input_;
+};
+
 STRATA_END
 
 #endif  // STRATA_REPORT_REPORT_INPUT_HPP

@@ -97,7 +97,7 @@ class options_reader {
       {"kernels", "=NAME+...",
        "with counters: the kernels of these ranges, and below them, are counted one by one", ""},
       {"ceilings", "=FILE",
-       "measured roofs of this device, as examples/ceilings keeps them; or off",
+       "measured roofs of this device, as strata ceilings keeps them; or off",
        "those of the cache"},
       {"sync", "", "wait for the GPU at the end of every range", ""},
       {"nvtx", "=in+out", "in: NVTX ranges become rows; out: ranges become NVTX ranges; or off",

@@ -2,10 +2,6 @@
 #ifndef STRATA_SESSION_REPORT_FILES_HPP
 #define STRATA_SESSION_REPORT_FILES_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
@@ -236,27 +232,13 @@ class report_files {
                kept_reports* earlier = nullptr) {
     trace_ = trace;
     if (earlier != nullptr) number_ = earlier->next();
-    call_tree const tree(source);
-    call_tree const folded(source, folding::by_name);
-    vec<kernel_row> const kernels = make_kernel_table(source, tree);
-    memory_table const memory = make_memory_table(source, tree);
-    report_input input(source, tree, folded, kernels, memory);
+    profile_tables tables(source);
+    report_input& input = tables.input();
     input.sort = static_cast<row_order>(options_->sort);
     input.trace_file = options_->chrome_trace ? "trace.json"
                        : options_->perfetto   ? "trace.perfetto-trace"
                                               : "";
-    kernel_counter_table kernel_counters;
-    for (counter_set const& set : source.counter_sets) {
-      if (!set.values.empty()) {
-        input.counters.push_back({make_counter_table(source, tree, set.name),
-                                  make_counter_table(source, folded, set.name)});
-      }
-      if (!set.kernels.empty()) {
-        kernel_counters = make_kernel_counter_table(source, tree, kernels);
-        input.kernel_counters = &kernel_counters;
-      }
-    }
-    if (options_->table || options_->json || options_->html) input.find_answer(folded);
+    if (options_->table || options_->json || options_->html) tables.find_answer();
     status const outcome = write_files(input);
     print(source, input, said, earlier);
     if (!outcome.ok()) say(outcome.message().c_str());

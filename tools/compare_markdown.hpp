@@ -1,6 +1,6 @@
 // A comparison as Markdown for comments on a change, and what a line of it says.
-#ifndef COMPARE_OUTPUT_HPP
-#define COMPARE_OUTPUT_HPP
+#ifndef STRATA_TOOLS_COMPARE_MARKDOWN_HPP
+#define STRATA_TOOLS_COMPARE_MARKDOWN_HPP
 
 #include <strata/compare.hpp>
 #include <strata/report/text_writer.hpp>
@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+namespace tools {
 
 /// `+12.3 % +-0.5`: a change and its noise, as percentages.
 inline std::string change_text(double change, double noise) {
@@ -69,4 +71,6 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
   for (std::string const& note : c.notes) out.write("- " + plain_markdown(note) + "\n");
 }
 
-#endif  // COMPARE_OUTPUT_HPP
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_COMPARE_MARKDOWN_HPP
