@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The corpus under Strata and under Nsight Compute, list by list, and the comparison. On a machine with a GPU, ncu and nvcc.
-#   bash benchmarks/corpus/run.sh OUTDIR [LIST...]        LIST: torch triton jax cupy; all without one
+#   bash benchmarks/corpus/run.sh OUTDIR [LIST...]        LIST: torch triton jax cupy llama; without one
+#   all, llama where GGML_LIBRARIES is set (kernels_llama.py)
 # Environment: COUNTERS, what Strata counts; STEPS; CORPUS_ONLY, CORPUS_WITHOUT: names; LIMIT: seconds for a program;
 # ONLY_SIDE: strata or ncu; INJECT: libstrata_inject.so that is built already; CACHES: all (emptied for each kernel, beside
 # reads before each operation under Strata) or none (CORPUS_WARM=1 is then set).
@@ -9,7 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
-lists=${*:-torch triton jax cupy}
+lists=${*:-torch triton jax cupy ${GGML_LIBRARIES:+llama}}
 toolkit=${CUDA_HOME:-/usr/local/cuda}
 CACHES=${CACHES:-all}
 [ "$CACHES" = none ] && export CORPUS_WARM=1

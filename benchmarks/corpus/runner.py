@@ -6,7 +6,7 @@
                                       memory: ncu saves all of it before each kernel
     runner.py LIST list               the names and their times
 
-LIST is torch, triton, jax or cupy: kernels_LIST.py has `operations()`, the makers by name, `synchronise()`, `flusher()` and
+LIST is torch, triton, jax, cupy or llama: kernels_LIST.py has `operations()`, the makers by name, `synchronise()`, `flusher()` and
 `release()`. A maker prepares inputs and returns what the operation calls. One that fails is left out with its reason.
 
 Environment: CORPUS_ONLY and CORPUS_WITHOUT, regular expressions of names; CORPUS_WARM=1: the caches stay as they are, else
