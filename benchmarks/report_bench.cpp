@@ -3,16 +3,16 @@
 #include "host_session.hpp"
 
 #include <benchmark/benchmark.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/csv.hpp>
 #include <strata/report/html.hpp>
-#include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

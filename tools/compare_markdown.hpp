@@ -3,7 +3,7 @@
 #define STRATA_TOOLS_COMPARE_MARKDOWN_HPP
 
 #include <strata/compare.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

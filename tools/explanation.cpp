@@ -3,7 +3,7 @@
 #include <strata/recording.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/report/table.hpp>
+#include <strata/tables/table.hpp>
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 #define STRATA_TOOLS_FILES_HPP
 
 #include <strata/profile.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <functional>
 #include <string>

@@ -2,7 +2,7 @@
 #include "command.hpp"
 
 #include <CLI/CLI.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/text_writer.hpp>
 #include <strata/version.hpp>
 
 #include <cstdio>

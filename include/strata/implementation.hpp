@@ -53,8 +53,8 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/text_writer.hpp>
 
 // The bodies of <strata/c.h>.
 

@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/table.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/table.hpp>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,16 +1,16 @@
 // The CPU's counters against a kernel that does what the test says.
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/table.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/strata.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <doctest/doctest.h>
 

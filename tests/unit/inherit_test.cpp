@@ -1,11 +1,11 @@
 // A place in the call tree that a thread hands to others.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/inherit.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/table.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/table.hpp>
 
 #include <atomic>
 #include <chrono>

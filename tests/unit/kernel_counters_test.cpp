@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
-#include <strata/report/csv.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <cmath>
 #include <cstdint>

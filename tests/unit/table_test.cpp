@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <strata/report/table.hpp>
+#include <strata/tables/table.hpp>
 
 #include <string>
 #include <vector>

@@ -4,15 +4,15 @@
 
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/console_table.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

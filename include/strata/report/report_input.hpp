@@ -2,17 +2,17 @@
 #ifndef STRATA_REPORT_REPORT_INPUT_HPP
 #define STRATA_REPORT_REPORT_INPUT_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/findings.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/steps.hpp>
 #include <strata/what_if.hpp>
 
 #include <cstdint>

@@ -6,9 +6,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace_plan.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,13 +2,13 @@
 #ifndef STRATA_REPORT_TRACE_PLAN_HPP
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,19 +9,19 @@
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/csv.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/html.hpp>
-#include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/recording_format.hpp>
-#include <strata/report/table.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
 #include <strata/status.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/recording_format.hpp>
+#include <strata/tables/table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdio>

@@ -18,15 +18,15 @@
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/report/columns.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/report/trace_plan.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/stream_track.hpp>
 #include <strata/status.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -1,9 +1,7 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_KERNEL_TABLE_HPP
-#define STRATA_ANALYSE_KERNEL_TABLE_HPP
+#ifndef STRATA_TABLES_KERNEL_TABLE_HPP
+#define STRATA_TABLES_KERNEL_TABLE_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_sums.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -12,6 +10,8 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_sums.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -453,4 +453,4 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_KERNEL_TABLE_HPP
+#endif  // STRATA_TABLES_KERNEL_TABLE_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_HOST_TIMELINE_HPP
-#define STRATA_ANALYSE_HOST_TIMELINE_HPP
+#ifndef STRATA_TABLES_HOST_TIMELINE_HPP
+#define STRATA_TABLES_HOST_TIMELINE_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -198,4 +198,4 @@ class host_timeline {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_HOST_TIMELINE_HPP
+#endif  // STRATA_TABLES_HOST_TIMELINE_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_RANGE_ROWS_HPP
-#define STRATA_ANALYSE_RANGE_ROWS_HPP
+#ifndef STRATA_TABLES_RANGE_ROWS_HPP
+#define STRATA_TABLES_RANGE_ROWS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -370,4 +370,4 @@ class span_sweep {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_RANGE_ROWS_HPP
+#endif  // STRATA_TABLES_RANGE_ROWS_HPP

@@ -1,13 +1,13 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_CSV_HPP
-#define STRATA_REPORT_CSV_HPP
+#ifndef STRATA_TABLES_CSV_HPP
+#define STRATA_TABLES_CSV_HPP
 
-#include <strata/analyse/counter_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -151,4 +151,4 @@ inline void write_counters_wide_csv(detail::text_writer& out, report_input const
 
 STRATA_END
 
-#endif  // STRATA_REPORT_CSV_HPP
+#endif  // STRATA_TABLES_CSV_HPP

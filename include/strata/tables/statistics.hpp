@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_STATISTICS_HPP
-#define STRATA_ANALYSE_STATISTICS_HPP
+#ifndef STRATA_TABLES_STATISTICS_HPP
+#define STRATA_TABLES_STATISTICS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -193,4 +193,4 @@ inline common_change change_in_common(vec<estimate> const& changes) {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_STATISTICS_HPP
+#endif  // STRATA_TABLES_STATISTICS_HPP

@@ -1,13 +1,13 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_CONSOLE_TABLE_HPP
-#define STRATA_REPORT_CONSOLE_TABLE_HPP
+#ifndef STRATA_TABLES_CONSOLE_TABLE_HPP
+#define STRATA_TABLES_CONSOLE_TABLE_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -344,4 +344,4 @@ class console_table {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_CONSOLE_TABLE_HPP
+#endif  // STRATA_TABLES_CONSOLE_TABLE_HPP

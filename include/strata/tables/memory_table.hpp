@@ -1,8 +1,7 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_MEMORY_TABLE_HPP
-#define STRATA_ANALYSE_MEMORY_TABLE_HPP
+#ifndef STRATA_TABLES_MEMORY_TABLE_HPP
+#define STRATA_TABLES_MEMORY_TABLE_HPP
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -10,6 +9,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -269,4 +269,4 @@ constexpr char const* to_string(memory_kind kind) noexcept {
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_MEMORY_TABLE_HPP
+#endif  // STRATA_TABLES_MEMORY_TABLE_HPP

@@ -1,17 +1,17 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_STEPS_HPP
-#define STRATA_ANALYSE_STEPS_HPP
+#ifndef STRATA_TABLES_STEPS_HPP
+#define STRATA_TABLES_STEPS_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/devices.hpp>
-#include <strata/analyse/host_timeline.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -535,4 +535,4 @@ inline steps_summary make_steps(profile const& source, call_tree const& folded,
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_STEPS_HPP
+#endif  // STRATA_TABLES_STEPS_HPP

@@ -1,9 +1,7 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_CALL_TREE_HPP
-#define STRATA_ANALYSE_CALL_TREE_HPP
+#ifndef STRATA_TABLES_CALL_TREE_HPP
+#define STRATA_TABLES_CALL_TREE_HPP
 
-#include <strata/analyse/migrations.hpp>
-#include <strata/analyse/range_rows.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -14,6 +12,8 @@
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
+#include <strata/tables/migrations.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -557,4 +557,4 @@ inline call_tree::call_tree(profile const& source, folding mode) {
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_CALL_TREE_HPP
+#endif  // STRATA_TABLES_CALL_TREE_HPP

@@ -1,8 +1,7 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_TRIALS_HPP
-#define STRATA_ANALYSE_TRIALS_HPP
+#ifndef STRATA_TABLES_TRIALS_HPP
+#define STRATA_TABLES_TRIALS_HPP
 
-#include <strata/analyse/statistics.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -10,6 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -275,4 +275,4 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_TRIALS_HPP
+#endif  // STRATA_TABLES_TRIALS_HPP

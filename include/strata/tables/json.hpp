@@ -1,14 +1,14 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_JSON_HPP
-#define STRATA_REPORT_JSON_HPP
+#ifndef STRATA_TABLES_JSON_HPP
+#define STRATA_TABLES_JSON_HPP
 
-#include <strata/analyse/counter_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -355,4 +355,4 @@ inline void write_json(detail::text_writer& out, report_input const& input) {
 
 STRATA_END
 
-#endif  // STRATA_REPORT_JSON_HPP
+#endif  // STRATA_TABLES_JSON_HPP

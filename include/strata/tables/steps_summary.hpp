@@ -1,10 +1,10 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_STEPS_SUMMARY_HPP
-#define STRATA_ANALYSE_STEPS_SUMMARY_HPP
+#ifndef STRATA_TABLES_STEPS_SUMMARY_HPP
+#define STRATA_TABLES_STEPS_SUMMARY_HPP
 
-#include <strata/analyse/host_timeline.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/host_timeline.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -98,4 +98,4 @@ struct steps_summary {
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_STEPS_SUMMARY_HPP
+#endif  // STRATA_TABLES_STEPS_SUMMARY_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_DEVICES_HPP
-#define STRATA_ANALYSE_DEVICES_HPP
+#ifndef STRATA_TABLES_DEVICES_HPP
+#define STRATA_TABLES_DEVICES_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -78,4 +78,4 @@ inline std::uint32_t multiprocessors_of(profile const& source, std::uint32_t dev
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_DEVICES_HPP
+#endif  // STRATA_TABLES_DEVICES_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_TEXT_WRITER_HPP
-#define STRATA_REPORT_TEXT_WRITER_HPP
+#ifndef STRATA_TABLES_TEXT_WRITER_HPP
+#define STRATA_TABLES_TEXT_WRITER_HPP
 
 #include <strata/base/containers.hpp>
 #include <strata/base/guest.hpp>
@@ -578,4 +578,4 @@ class json_writer final : public cell_sink {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_TEXT_WRITER_HPP
+#endif  // STRATA_TABLES_TEXT_WRITER_HPP

@@ -1,9 +1,7 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_COUNTER_TABLE_HPP
-#define STRATA_ANALYSE_COUNTER_TABLE_HPP
+#ifndef STRATA_TABLES_COUNTER_TABLE_HPP
+#define STRATA_TABLES_COUNTER_TABLE_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_sums.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -12,6 +10,8 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_sums.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -403,4 +403,4 @@ inline counter_table make_counter_table(profile const& source, call_tree const& 
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_COUNTER_TABLE_HPP
+#endif  // STRATA_TABLES_COUNTER_TABLE_HPP

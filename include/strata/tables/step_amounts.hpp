@@ -1,13 +1,13 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_STEP_AMOUNTS_HPP
-#define STRATA_ANALYSE_STEP_AMOUNTS_HPP
+#ifndef STRATA_TABLES_STEP_AMOUNTS_HPP
+#define STRATA_TABLES_STEP_AMOUNTS_HPP
 
-#include <strata/analyse/range_rows.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/tables/range_rows.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <type_traits>
@@ -134,4 +134,4 @@ class step_amounts {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_STEP_AMOUNTS_HPP
+#endif  // STRATA_TABLES_STEP_AMOUNTS_HPP

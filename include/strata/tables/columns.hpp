@@ -1,16 +1,16 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_COLUMNS_HPP
-#define STRATA_REPORT_COLUMNS_HPP
+#ifndef STRATA_TABLES_COLUMNS_HPP
+#define STRATA_TABLES_COLUMNS_HPP
 
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -252,4 +252,4 @@ inline void span_columns(cell_sink& cells, report_input const& input, span_recor
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_COLUMNS_HPP
+#endif  // STRATA_TABLES_COLUMNS_HPP

@@ -1,17 +1,17 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_RANGE_TABLE_HPP
-#define STRATA_REPORT_RANGE_TABLE_HPP
+#ifndef STRATA_TABLES_RANGE_TABLE_HPP
+#define STRATA_TABLES_RANGE_TABLE_HPP
 
-#include <strata/analyse/counter_sums.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/step_amounts.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/console_table.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/counter_sums.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/step_amounts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -510,4 +510,4 @@ class counter_view {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_REPORT_RANGE_TABLE_HPP
+#endif  // STRATA_TABLES_RANGE_TABLE_HPP

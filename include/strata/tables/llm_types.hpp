@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_LLM_TYPES_HPP
-#define STRATA_ANALYSE_LLM_TYPES_HPP
+#ifndef STRATA_TABLES_LLM_TYPES_HPP
+#define STRATA_TABLES_LLM_TYPES_HPP
 
 #include <strata/base/macros.hpp>
 
@@ -321,4 +321,4 @@ struct utilisation {
 
 STRATA_END
 
-#endif  // STRATA_ANALYSE_LLM_TYPES_HPP
+#endif  // STRATA_TABLES_LLM_TYPES_HPP

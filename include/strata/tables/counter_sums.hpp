@@ -1,8 +1,7 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_COUNTER_SUMS_HPP
-#define STRATA_ANALYSE_COUNTER_SUMS_HPP
+#ifndef STRATA_TABLES_COUNTER_SUMS_HPP
+#define STRATA_TABLES_COUNTER_SUMS_HPP
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
@@ -10,6 +9,7 @@
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
+#include <strata/tables/call_tree.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -373,4 +373,4 @@ class pass_agreement {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_COUNTER_SUMS_HPP
+#endif  // STRATA_TABLES_COUNTER_SUMS_HPP

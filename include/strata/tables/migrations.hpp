@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_ANALYSE_MIGRATIONS_HPP
-#define STRATA_ANALYSE_MIGRATIONS_HPP
+#ifndef STRATA_TABLES_MIGRATIONS_HPP
+#define STRATA_TABLES_MIGRATIONS_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -99,4 +99,4 @@ class migration_places {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_ANALYSE_MIGRATIONS_HPP
+#endif  // STRATA_TABLES_MIGRATIONS_HPP

@@ -1,19 +1,19 @@
 #include <strata/version.hpp>
-#ifndef STRATA_REPORT_TABLE_HPP
-#define STRATA_REPORT_TABLE_HPP
+#ifndef STRATA_TABLES_TABLE_HPP
+#define STRATA_TABLES_TABLE_HPP
 
-#include <strata/analyse/step_amounts.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/console_table.hpp>
 #include <strata/report/findings.hpp>
-#include <strata/report/range_table.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/range_table.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -416,4 +416,4 @@ inline void write_table(detail::text_writer& out, report_input const& input,
 
 STRATA_END
 
-#endif  // STRATA_REPORT_TABLE_HPP
+#endif  // STRATA_TABLES_TABLE_HPP
