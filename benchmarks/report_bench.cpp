@@ -245,16 +245,16 @@ void statistics_add(benchmark::State& state) {
 
 // ---- writing ----
 
-using write_function = void (*)(strata::detail::text_writer&, strata::report_input const&);
+using write_function = void (*)(strata::detail::text_writer&, strata::table_input const&);
 
 constexpr strata::trace_options whole{1'000'000'000, false};
 std::uint64_t events = 0;  // of the trace that was written last
 
-void write_whole_trace(strata::detail::text_writer& out, strata::report_input const& input) {
+void write_whole_trace(strata::detail::text_writer& out, strata::table_input const& input) {
   events = strata::write_trace(out, input, whole).events;
 }
 
-void write_whole_perfetto(strata::detail::text_writer& out, strata::report_input const& input) {
+void write_whole_perfetto(strata::detail::text_writer& out, strata::table_input const& input) {
   events = strata::write_perfetto(out, input, whole).events;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace tools {
 namespace {
@@ -24,12 +25,16 @@ std::string path_of(std::string_view path) { return line_of(path, 120); }
 class explainer {
  public:
   explainer(strata::profile const& recorded, std::string const& file, std::size_t most)
-      : source_(recorded), file_(file), most_(most), tables_(recorded) {
-    tables_.find_answer();
+      : source_(recorded),
+        file_(file),
+        most_(most),
+        tables_(recorded),
+        input_(std::move(tables_.input())) {
+    input_.find_answer(tables_.folded());
   }
 
   explanation make() {
-    strata::report_input const& input = tables_.input();
+    strata::report_input const& input = input_;
     made_.run = line_of(inner::where_text(source_.environment));
     if (!source_.environment.started_at.empty())
       made_.run += " | " + line_of(source_.environment.started_at);
@@ -48,7 +53,7 @@ class explainer {
 
  private:
   void add_causes() {
-    strata::report_input const& input = tables_.input();
+    strata::report_input const& input = input_;
     strata::vec<strata::finding> const& all = input.findings.findings;
     for (strata::finding const& found : all) {
       if (made_.causes.size() == most_) break;
@@ -74,14 +79,14 @@ class explainer {
 
   /// Of a step: the GPU was busy for it; host time by itself where the GPU was not traced.
   double time_of(strata::range_row const& row) const {
-    strata::steps_summary const& steps = tables_.input().steps;
+    strata::steps_summary const& steps = input_.steps;
     if (source_.traced)
       return steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_work_share);
     return steps.per_step(static_cast<double>(row.host_self_ns), row.step_share);
   }
 
   void add_ranges() {
-    strata::report_input const& input = tables_.input();
+    strata::report_input const& input = input_;
     for (std::size_t i = 1; i < input.folded.size(); ++i) {
       explained_range range;
       range.time_ns = time_of(input.folded[i]);
@@ -105,11 +110,11 @@ class explainer {
       made_.not_examined.push_back("the GPU: only host times were recorded; STRATA=trace");
     if (!source_.has_steps)
       made_.not_examined.push_back("steps: put STRATA_STEP() at the top of the loop's body");
-    if (source_.traced && !tables_.input().steps.has_timeline)
+    if (source_.traced && !input_.steps.has_timeline)
       made_.not_examined.push_back(
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
     std::map<std::string, std::string> rules;  // by what they need
-    for (strata::undecided_rule const& rule : tables_.input().findings.undecided) {
+    for (strata::undecided_rule const& rule : input_.findings.undecided) {
       std::string& list = rules[rule.needs];
       if (!list.empty()) list += ", ";
       list += rule.rule;
@@ -128,7 +133,7 @@ class explainer {
 
   void add_next() {
     std::string const program = line_of(source_.environment.command, 200);
-    strata::vec<strata::undecided_rule> const& open = tables_.input().findings.undecided;
+    strata::vec<strata::undecided_rule> const& open = input_.findings.undecided;
     if (!open.empty())
       made_.next.push_back("STRATA=trace," + line_of(open[0].needs) +
                            ",formats=table+recording,out=next " + program);
@@ -141,6 +146,7 @@ class explainer {
   std::string const& file_;
   std::size_t most_;
   strata::profile_tables tables_;
+  strata::report_input input_;
   explanation made_;
 };
 

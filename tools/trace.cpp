@@ -1,8 +1,8 @@
 // strata trace: the timeline of a recording, for Perfetto or chrome://tracing.
 #include <strata/recording.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/report_input.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/tables/table_input.hpp>
 
 #include <cstdio>
 #include <string>
@@ -31,7 +31,7 @@ class trace_command final : public subcommand {
   exit_code run() override {
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
-    strata::profile_tables const tables(recorded);
+    strata::profile_tables tables(recorded);
     std::string_view const ending = ".json";
     bool const is_json =
         out_.size() > ending.size() && out_.substr(out_.size() - ending.size()) == ending;

@@ -8,7 +8,8 @@
 //   #include <strata/strata.hpp>
 //
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
-// each of several shared objects, are harmless.
+// each of several shared objects, are harmless. With STRATA_RECORDER defined, too, what is made of
+// a profile beyond tables is left out (<strata/reports.hpp>): the command `strata` makes it later.
 
 #include <strata/base/macros.hpp>
 
@@ -117,6 +118,10 @@ STRATA_DETAIL_COLD_CODE
 #include <strata/session/options_reader.hpp>
 #include <strata/session/session_core.hpp>
 
+#if !defined(STRATA_RECORDER)
+#include <strata/reports.hpp>
+#endif
+
 STRATA_BEGIN_SWITCH
 
 STRATA_DETAIL_BODY options options::parse(std::string_view text, vec<std::string>& problems) {
@@ -201,6 +206,9 @@ __attribute__((constructor(102)))
 static void
 register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
+#if !defined(STRATA_RECORDER)
+  install_reports();
+#endif
 }
 
 inline bool const nvtx_session_started = environment_session::start_for_nvtx();

@@ -61,7 +61,7 @@ std::string written(profile const& p, Write write) {
   strata::call_tree const folded(p, strata::folding::by_name);
   auto const kernels = strata::make_kernel_table(p, tree);
   auto const memory = strata::make_memory_table(p, tree);
-  strata::report_input const input(p, tree, folded, kernels, memory);
+  strata::table_input const input(p, tree, folded, kernels, memory);
   std::string text;
   strata::detail::text_writer out(text);
   write(out, input);

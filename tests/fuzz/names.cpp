@@ -1,6 +1,7 @@
 // Any names of ranges, kernels, threads, notes and problems, through every writer: what is read
 // back is well-formed, and nothing of a name becomes markup, a control sequence or a further row.
 #include <strata/recording.hpp>
+#include <strata/report/html.hpp>
 
 #include <nlohmann/json.hpp>
 

@@ -46,7 +46,7 @@ def cmake(checks, name, *options):
 
 def install(checks, prefix):
     """CMake and Meson install every header of the tree, and the package files; nothing else."""
-    expected = sorted([*headers(adapters=True), "strata/implementation.cpp"])
+    expected = sorted([*headers(adapters=True), "strata/implementation.cpp", "strata/recorder.cpp"])
     shutil.rmtree(prefix, ignore_errors=True)
     shutil.rmtree("build", ignore_errors=True)
     checks.succeeds("configures", ["cmake", "-S", ROOT, "-B", "build", *generator(), f"-DCMAKE_INSTALL_PREFIX={prefix}"])
@@ -169,6 +169,8 @@ def pkg_config(checks, prefix):
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
     checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *flags, "-o", "consumer"])
     runs(checks, "consumer")
+    recorder = run(["pkg-config", "--variable=recorder", "strata"], env=env).stdout.strip()
+    checks.that(os.path.exists(recorder), "pkg-config names the recorder", recorder)
 
 
 def makefile(checks, prefix):

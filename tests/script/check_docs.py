@@ -71,7 +71,8 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 # Where a text is explained that is not a message: legends and notes belong to the tables; the catalogues of metrics are
 # themselves what list-metrics prints.
 ELSEWHERE = {
-    "tables/table.hpp": "reading-the-report.md troubleshooting.md",
+    "tables/table.hpp": "findings.md reading-the-report.md troubleshooting.md",
+    "report/report_input.hpp": "findings.md reading-the-report.md",
     "report/trace.hpp": "reading-the-report.md",
     "tables/range_table.hpp": "counters.md reading-the-report.md",
     "report/perfetto.hpp": "reading-the-report.md",

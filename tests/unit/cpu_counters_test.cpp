@@ -777,7 +777,7 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
   call_tree const folded(made.data, folding::by_name);
   strata::vec<kernel_row> const kernels;
   memory_table const memory;
-  report_input input(made.data, made.rows, folded.rows(), kernels, memory);
+  table_input input(made.data, made.rows, folded.rows(), kernels, memory);
   input.counters.push_back({made.table, make_counter_table(made.data, folded, counter_set::cpu)});
   auto const text_of = [&](auto write) {
     std::string text;

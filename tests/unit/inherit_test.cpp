@@ -433,7 +433,7 @@ TEST_CASE("the files and the table tell of workers as of anyone") {
   call_tree const folded(p, folding::by_name);
   strata::vec<kernel_row> const kernels = make_kernel_table(p, tree);
   memory_table const memory = make_memory_table(p, tree);
-  report_input const input(p, tree, folded, kernels, memory);
+  table_input const input(p, tree, folded, kernels, memory);
   std::string const csv =
       report_test::text_of([&](detail::text_writer& out) { write_ranges_csv(out, input); });
   CHECK(csv.find("parent/work,") != std::string::npos);

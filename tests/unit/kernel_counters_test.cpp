@@ -181,7 +181,7 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
 
   call_tree const folded(s.made, folding::by_name);
   memory_table const memory = make_memory_table(s.made, tree);
-  report_input input(s.made, tree, folded, rows, memory);
+  table_input input(s.made, tree, folded, rows, memory);
   auto const text_of = [&] {
     std::string text;
     detail::text_writer out(text);

@@ -3,6 +3,7 @@
 #ifndef STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 #define STRATA_TESTS_UNIT_REPORT_SAMPLE_HPP
 
+#include <strata/report/report_input.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/recording_format.hpp>
 #include <strata/tables/text_writer.hpp>

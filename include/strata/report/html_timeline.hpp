@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>

@@ -6,10 +6,10 @@
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/report/report_input.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>
 #include <strata/tables/memory_table.hpp>
+#include <strata/tables/table_input.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace detail {
 // the row, past the last one for the line of column names.
 
 template <class Row>
-using columns_of = void (*)(cell_sink& cells, report_input const& input, Row const& row,
+using columns_of = void (*)(cell_sink& cells, table_input const& input, Row const& row,
                             std::size_t at);
 
 inline double standard_deviation(duration_statistics const& of) noexcept {
@@ -44,7 +44,7 @@ inline void rank_column(cell_sink& cells, profile const& source) {
   }
 }
 
-inline void range_columns(cell_sink& cells, report_input const& input, range_row const& row,
+inline void range_columns(cell_sink& cells, table_input const& input, range_row const& row,
                           std::size_t) {
   bool const root = row.depth == 0;
   bool const called = row.host.count() > 0;
@@ -168,7 +168,7 @@ inline std::string metric_column(counter_metric const& metric) {
 }
 
 /// What was counted of the kernel of a row; nothing where no kernels were counted.
-inline void kernel_counter_columns(cell_sink& cells, report_input const& input, std::size_t at) {
+inline void kernel_counter_columns(cell_sink& cells, table_input const& input, std::size_t at) {
   if (input.kernel_counters == nullptr) return;
   kernel_counter_table const& table = *input.kernel_counters;
   bool const known = at < input.kernels.size();
@@ -177,7 +177,7 @@ inline void kernel_counter_columns(cell_sink& cells, report_input const& input, 
     cells.number(metric_column(table.metrics[i]).c_str(), known ? table.at(at, i) : 0.0);
 }
 
-inline void kernel_columns(cell_sink& cells, report_input const& input, kernel_row const& row,
+inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_row const& row,
                            std::size_t at) {
   rank_column(cells, input.source);
   cells.integer("path_id", row.path_id);
@@ -208,7 +208,7 @@ inline void kernel_columns(cell_sink& cells, report_input const& input, kernel_r
   kernel_counter_columns(cells, input, at);
 }
 
-inline void allocation_columns(cell_sink& cells, report_input const& input,
+inline void allocation_columns(cell_sink& cells, table_input const& input,
                                allocation_row const& row, std::size_t) {
   char address[longest_number] = {'0', 'x'};
   char const* const end = digits_text(address + 2, row.address, 16);
@@ -235,7 +235,7 @@ inline std::string_view name_text(profile const& source, std::uint32_t name) noe
   return name < source.names.size() ? std::string_view(source.names[name]) : std::string_view();
 }
 
-inline void span_columns(cell_sink& cells, report_input const& input, span_record const& span,
+inline void span_columns(cell_sink& cells, table_input const& input, span_record const& span,
                          std::size_t) {
   rank_column(cells, input.source);
   cells.text("kind", span.kind == span_kind::mark ? "mark" : "range");

@@ -53,7 +53,7 @@ class csv_line final : public cell_sink {
 
 /// A line of names, then one a row.
 template <class Row>
-inline void write_csv(text_writer& out, report_input const& input, vec<Row> const& rows,
+inline void write_csv(text_writer& out, table_input const& input, vec<Row> const& rows,
                       columns_of<Row> columns) {
   Row const none{};
   for (std::size_t i = 0; i <= rows.size(); ++i) {
@@ -66,35 +66,34 @@ inline void write_csv(text_writer& out, report_input const& input, vec<Row> cons
 
 /// ranges.csv: one row a path and index. Units are in the column names; an unknown number is an
 /// empty cell; text is quoted as in RFC 4180, lines end in one LF.
-inline void write_ranges_csv(detail::text_writer& out, report_input const& input) {
+inline void write_ranges_csv(detail::text_writer& out, table_input const& input) {
   detail::write_csv(out, input, input.ranges, detail::range_columns);
 }
 
 /// kernels.csv: one row a kernel in a range. The mangled names are in profile.json.
-inline void write_kernels_csv(detail::text_writer& out, report_input const& input) {
+inline void write_kernels_csv(detail::text_writer& out, table_input const& input) {
   detail::write_csv(out, input, input.kernels, detail::kernel_columns);
 }
 
 /// memory.csv: one row an allocation. The peak of each range is in ranges.csv.
-inline void write_memory_csv(detail::text_writer& out, report_input const& input) {
+inline void write_memory_csv(detail::text_writer& out, table_input const& input) {
   detail::write_csv(out, input, input.memory.allocations, detail::allocation_columns);
 }
 
 /// spans.csv: one row a start/end range or mark of NVTX.
-inline void write_spans_csv(detail::text_writer& out, report_input const& input) {
+inline void write_spans_csv(detail::text_writer& out, table_input const& input) {
   detail::write_csv(out, input, input.source.spans, detail::span_columns);
 }
 
 namespace detail {
 
-inline void counter_path_columns(cell_sink& cells, report_input const& input,
-                                 range_row const& row) {
+inline void counter_path_columns(cell_sink& cells, table_input const& input, range_row const& row) {
   rank_column(cells, input.source);
   cells.integer("path_id", row.path_id);
   cells.text("path", row.path);
 }
 
-inline void counter_columns(cell_sink& cells, report_input const& input, range_row const& row,
+inline void counter_columns(cell_sink& cells, table_input const& input, range_row const& row,
                             counter_scope scope, counter_metric const& metric,
                             counter_cell const& cell, std::string_view note) {
   counter_path_columns(cells, input, row);
@@ -114,7 +113,7 @@ inline void counter_columns(cell_sink& cells, report_input const& input, range_r
 /// metric that cannot be counted here at all has one row, the root's, with the reason.
 /// The rows of one scope, cut to path, metric and value, are what tools take that read
 /// `range,metric,value`.
-inline void write_counters_csv(detail::text_writer& out, report_input const& input,
+inline void write_counters_csv(detail::text_writer& out, table_input const& input,
                                counter_table const& table) {
   {
     detail::csv_line names(out, true);
@@ -136,7 +135,7 @@ inline void write_counters_csv(detail::text_writer& out, report_input const& inp
 
 /// counters_wide.csv: one row a path, with everything below it; a column a metric. The reason of an
 /// empty cell is in counters.csv.
-inline void write_counters_wide_csv(detail::text_writer& out, report_input const& input,
+inline void write_counters_wide_csv(detail::text_writer& out, table_input const& input,
                                     counter_table const& table) {
   vec<std::string> keys;
   for (counter_metric const& metric : table.metrics) keys.push_back(detail::metric_column(metric));

@@ -33,7 +33,7 @@ inline void write_list(json_writer& json, char const* key, vec<Row> const& rows,
 
 /// The rows of a table, with the columns of its CSV file.
 template <class Row>
-inline void write_rows(json_writer& json, char const* key, report_input const& input,
+inline void write_rows(json_writer& json, char const* key, table_input const& input,
                        vec<Row> const& rows, columns_of<Row> columns) {
   write_list(json, key, rows, [&](Row const& row) {
     columns(json, input, row, static_cast<std::size_t>(&row - rows.data()));
@@ -129,7 +129,7 @@ class counter_values_json {
 };
 
 /// Requires: a table of input.ranges.
-inline void write_counters(json_writer& json, report_input const& input,
+inline void write_counters(json_writer& json, table_input const& input,
                            counter_table const& table) {
   json.line();
   json.object(table.name.c_str());
@@ -287,7 +287,7 @@ inline void write_timeline(json_writer& json, memory_table const& memory) {
   json.end_object();
 }
 
-inline void write_memory(json_writer& json, report_input const& input) {
+inline void write_memory(json_writer& json, table_input const& input) {
   json.line();
   json.object("memory");
   json.integer("peak_bytes", input.memory.peak_bytes);
@@ -320,7 +320,7 @@ inline void write_memory(json_writer& json, report_input const& input) {
 
 /// profile.json: everything, one row a line. Keys are the column names of the CSV files; the text
 /// is exact, but for bytes that are not UTF-8; an unknown number is null.
-inline void write_json(detail::text_writer& out, report_input const& input) {
+inline void write_json(detail::text_writer& out, table_input const& input) {
   profile const& source = input.source;
   detail::json_writer json(out);
   json.object();

@@ -23,7 +23,7 @@ STRATA_BEGIN
 namespace detail {
 
 /// The part of the work outside of ranges that lies in steps.
-inline double share_outside(report_input const& input) noexcept {
+inline double share_outside(table_input const& input) noexcept {
   std::uint64_t all = 0;
   std::uint64_t in_steps = 0;
   for (launch_record const& each : input.source.launches) {
@@ -38,11 +38,11 @@ inline double share_outside(report_input const& input) noexcept {
 /// and counts are of a mean step; ranges that are in none have a table of their own.
 class range_table {
  public:
-  range_table(report_input const& input, std::size_t max_rows)
+  range_table(table_input const& input, std::size_t max_rows)
       : rows_(input.folded),
         steps_(input.steps),
         mean_(input.folded, input.steps, share_outside(input)),
-        limits_(input.roofline.limits),
+        limits_(input.limits),
         sort_(input.sort),
         by_gpu_(gpu_time(input)),
         table_(columns(by_gpu_)) {
@@ -102,7 +102,7 @@ class range_table {
   }
 
  private:
-  static bool gpu_time(report_input const& input) noexcept {
+  static bool gpu_time(table_input const& input) noexcept {
     return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
   }
 
@@ -224,31 +224,20 @@ class range_table {
     std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
                                  work.device_to_device_bytes + work.other_bytes;
     auto const mean = [part](auto value) { return if_any(static_cast<double>(value) * part); };
-    vec<double> values{has_roof(limited) ? 100.0 * limits_[limited].fraction() : none,
-                       if_any(busy_ns),
-                       share,
-                       share,
-                       mean(work.graph_kernel_ns),
-                       mean(work.kernel_ns),
-                       mean(work.kernels)};
+    vec<double> values{
+        use_percent(limited), if_any(busy_ns),   share, share, mean(work.graph_kernel_ns),
+        mean(work.kernel_ns), mean(work.kernels)};
     values.insert(values.end(), host.begin(), host.end());
     for (double const value :
          {mean(work.launch_ns), mean(copied), mean(work.allocated_bytes), if_any(peak_bytes)})
       values.push_back(value);
     return values;
   }
-  /// Whether a row's share of a roof was counted.
-  bool has_roof(std::size_t row) const noexcept {
-    return row < limits_.size() && limits_[row].counted && limits_[row].roof_ns > 0.0 &&
-           limits_[row].time_ns > 0.0 && !limits_[row].above_roof;
+  double use_percent(std::size_t row) const noexcept {
+    return row < limits_.size() ? limits_[row].use_percent : none;
   }
-  /// The limiter; without the share that has a column.
   std::string limiter(std::size_t row) const {
-    if (row >= limits_.size()) return {};
-    range_limit const& limit = limits_[row];
-    bool const at_roof =
-        limit.text.compare(0, limit.roof.size() + 1, std::string(limit.roof) + ' ') == 0;
-    return has_roof(row) && at_roof ? std::string(limit.roof) : limit.text;
+    return row < limits_.size() ? limits_[row].limiter : std::string();
   }
   double all_busy_ns() const noexcept {
     bool const known = steps_.from_steps && steps_.has_timeline && !steps_.without_first;
@@ -299,7 +288,7 @@ class range_table {
   vec<range_row> const& rows_;
   steps_summary const& steps_;
   step_amounts mean_;
-  vec<range_limit> const& limits_;  ///< of the rows, or empty
+  vec<row_limit> const& limits_;  ///< of the rows, or empty
   row_order sort_;
   bool by_gpu_;  ///< the time that counts is that of the device
   console_table table_;

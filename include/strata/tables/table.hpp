@@ -8,7 +8,6 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/findings.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/console_table.hpp>
 #include <strata/tables/range_table.hpp>
@@ -117,7 +116,7 @@ inline vec<std::string> folded_paths(vec<range_row> const& rows) {
 
 /// Kernels by name and folded range, the longest in a mean step first; without those that are in no
 /// step.
-inline vec<top_kernel> fold_kernels(report_input const& input) {
+inline vec<top_kernel> fold_kernels(table_input const& input) {
   vec<std::string> const paths = folded_paths(input.ranges);
   vec<std::string> const names = distinct_names(input.kernels);
   number_map<std::size_t> rows;  // by path_id
@@ -190,7 +189,49 @@ inline std::string where_text(profile_environment const& e) {
   return line;
 }
 
-inline void write_heading(text_writer& out, report_input const& input,
+/// `step 2.74 ms (mean of 10, median ..., p95 ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
+inline std::string step_text(steps_summary const& steps, bool has_steps) {
+  std::string text;
+  if (!steps.from_steps)
+    return sentence("whole run ") << time_text(steps.mean_ns)
+                                  << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
+  text = "step " + time_text(steps.mean_ns);
+  if (steps.period_of_gpu) text += " on the GPU";
+  text += " (mean of " + count_text(static_cast<std::uint64_t>(steps.typical_count()));
+  if (steps.typical_count() > 1)
+    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
+  if (steps.without_first)
+    text += sentence("; without the first, ") << time_text(steps.first_ns);
+  else if (steps.count > 1)
+    text += sentence(", first ") << time_text(steps.first_ns);
+  return text + ")";
+}
+
+/// What the device did in it, and what lies outside.
+inline std::string device_text(table_input const& input) {
+  steps_summary const& steps = input.steps;
+  std::string text;
+  auto const add = [&text](std::string_view part) { add_part(text, part, " | "); };
+  if (!input.source.traced) {
+    add("host times only");
+  } else {
+    std::string const share = human_percent(steps.gpu_busy_ns, steps.mean_ns);
+    add(sentence("GPU busy ") << time_text(steps.gpu_busy_ns)
+                              << (share.empty() ? share : sentence(" (") << share << " %)")
+                              << ", idle " << time_text(steps.gpu_idle_ns));
+  }
+  if (!input.roofs_measured_at.empty())
+    add("roofs measured on this device " + input.roofs_measured_at.substr(0, 10));
+  if (steps.tokens_per_s > 0.0)
+    add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
+  if (steps.from_steps && steps.outside_ns > 0.0)
+    add(sentence("outside of steps ")
+        << time_text(steps.outside_ns)
+        << (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
+  return text;
+}
+
+inline void write_heading(text_writer& out, table_input const& input,
                           table_options const& options) {
   std::size_t const width = usable_width(options);
   write_paragraph(out, {}, where_text(input.source.environment), width, {}, false);
@@ -198,12 +239,11 @@ inline void write_heading(text_writer& out, report_input const& input,
                   sentence(step_text(input.steps, input.source.has_steps))
                       << " | " << device_text(input),
                   width, {}, false);
-  write_answer(out, input, width, options.color);
+  input.write_answer(out, width, options.color);
   out.put('\n');
 }
 
-inline void write_ranges(text_writer& out, report_input const& input,
-                         table_options const& options) {
+inline void write_ranges(text_writer& out, table_input const& input, table_options const& options) {
   range_table ranges(input, options.max_rows);
   if (ranges.empty())
     return write_paragraph(out, {}, "There is no range to show.", usable_width(options), {}, false);
@@ -234,7 +274,7 @@ inline void write_ranges(text_writer& out, report_input const& input,
 }
 
 /// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
-inline void write_outside_steps(text_writer& out, report_input const& input,
+inline void write_outside_steps(text_writer& out, table_input const& input,
                                 table_options const& options) {
   constexpr std::size_t most = 10;
   step_amounts const amounts(input.folded, input.steps, 1.0);
@@ -269,7 +309,7 @@ inline void write_outside_steps(text_writer& out, report_input const& input,
 }
 
 /// The counted values of the ranges, a table for each counter_set.
-inline void write_counter_tables(text_writer& out, report_input const& input,
+inline void write_counter_tables(text_writer& out, table_input const& input,
                                  table_options const& options) {
   for (counter_tables const& each : input.counters) {
     range_table const ranges(input, options.max_rows);
@@ -283,7 +323,7 @@ inline void write_counter_tables(text_writer& out, report_input const& input,
 }
 
 /// Device memory by purpose, where the program named one.
-inline void write_memory_purposes(text_writer& out, report_input const& input,
+inline void write_memory_purposes(text_writer& out, table_input const& input,
                                   table_options const& options) {
   memory_table const& memory = input.memory;
   if (memory.purposes.size() < 2) return;
@@ -319,7 +359,7 @@ inline void write_memory_purposes(text_writer& out, report_input const& input,
                   usable_width(options), {}, false);
 }
 
-inline void write_top_kernels(text_writer& out, report_input const& input,
+inline void write_top_kernels(text_writer& out, table_input const& input,
                               table_options const& options) {
   constexpr std::size_t most = 10;
   vec<top_kernel> const kernels = fold_kernels(input);
@@ -381,7 +421,7 @@ inline void write_ascii(text_writer& out, std::string_view text) {
 }
 
 /// In UTF-8.
-inline void write_sections(text_writer& out, report_input const& input,
+inline void write_sections(text_writer& out, table_input const& input,
                            table_options const& options) {
   std::size_t const width = usable_width(options);
   write_heading(out, input, options);
@@ -403,7 +443,7 @@ inline void write_sections(text_writer& out, report_input const& input,
 /// The report for a terminal: where and how long, the folded call tree with its cost, what was
 /// counted in it, memory by purpose, the kernels that took longest, what was lost and how to keep
 /// it, what went wrong, what Strata itself cost.
-inline void write_table(detail::text_writer& out, report_input const& input,
+inline void write_table(detail::text_writer& out, table_input const& input,
                         table_options const& options = {}) {
   if (!options.ascii) return detail::write_sections(out, input, options);
   std::string text;

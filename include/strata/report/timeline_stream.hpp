@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_SESSION_TIMELINE_STREAM_HPP
-#define STRATA_SESSION_TIMELINE_STREAM_HPP
+#ifndef STRATA_REPORT_TIMELINE_STREAM_HPP
+#define STRATA_REPORT_TIMELINE_STREAM_HPP
 
 #include <strata/annotate/process.hpp>
 #include <strata/base/clock.hpp>
@@ -19,11 +19,12 @@
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/report/perfetto.hpp>
+#include <strata/report/stream_track.hpp>
 #include <strata/report/trace.hpp>
 #include <strata/report/trace_plan.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/report_files.hpp>
-#include <strata/session/stream_track.hpp>
+#include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/text_writer.hpp>
@@ -48,40 +49,20 @@
 STRATA_BEGIN
 namespace detail {
 
-/// With only=: marks the node whose name matches one of the patterns, or which is below such a one.
-inline bool select(profile& of, std::size_t number, vec<std::string> const& patterns) noexcept {
-  profile_node& node = of.nodes[number];
-  node.selected = patterns.empty() || (node.parent < number && node.parent != root_node &&
-                                       of.nodes[node.parent].selected);
-  for (std::string const& pattern : patterns)
-    node.selected = node.selected || matches(of.names[node.name], pattern);
-  return node.selected;
-}
-
-/// With only=: marks all nodes. Returns: whether one is wanted.
-inline bool select_all(profile& of, vec<std::string> const& patterns) noexcept {
-  bool any = false;
-  for (std::size_t i = 1; i < of.nodes.size(); ++i) any = select(of, i, patterns) || any;
-  of.nodes[root_node].selected = false;
-  return any;
-}
-
 /// Writes trace.perfetto-trace while the program runs: what has ended goes to the file within a
 /// second, by a thread of its own, and what was written survives any end of the process. The file
 /// is called trace.perfetto-trace.part until it is complete. Threads: the session's, one at a time.
 /// Cost: memory for what comes in a second, at most 64 MB.
-class timeline_stream final : public running_trace {
+class timeline_stream final : public streamed_trace {
  public:
   timeline_stream(options const& wanted, bool tracing) : options_(&wanted), tracing_(tracing) {}
   timeline_stream& operator=(timeline_stream const&) = delete;
-  ~timeline_stream() {
+  ~timeline_stream() override {
     // In a forked child the file is the parent's.
     if (!in_forked_child() && !if_memory_allows([this] { close(); })) end_early();
   }
 
-  /// Makes the directory and begins the file. Requires: the collectors are open, and record nothing
-  /// yet. Errors: input_output: then the trace is written at the end.
-  status open() {
+  status open() override {
 #if defined(__linux__)
     machine::describe(made_.environment);
     status outcome;
@@ -105,7 +86,7 @@ class timeline_stream final : public running_trace {
   }
 
   /// Ends the thread. Threads: any; also that thread, when it is the last one of the process.
-  void stop() noexcept {
+  void stop() noexcept override {
 #if defined(__linux__)
     if (!runs_) return;
     runs_ = false;
@@ -117,7 +98,7 @@ class timeline_stream final : public running_trace {
 
   /// Writes what was recorded until the session ended. Requires: `stop`, and that nothing was taken
   /// from the collectors.
-  void write_rest() {
+  void write_rest() override {
     write(true);
     left_out_ = recorder::instance().state().stream_dropped.load() +
                 recorder::instance().state().launches.dropped_from_stream();
@@ -130,7 +111,7 @@ class timeline_stream final : public running_trace {
   }
 
   /// Adds what is known at the end only, and gives the file its name.
-  bool complete(report_input const& input, std::string& remark) override {
+  bool complete(table_input const& input, std::string& remark) override {
     if (!has_file()) return false;
     if (left_out_ > 0)
       remark =
@@ -153,7 +134,7 @@ class timeline_stream final : public running_trace {
   char const* file_name() const noexcept override { return name; }
   output_directory const& directory() const noexcept override { return directory_; }
   /// Why the file ends early; it was said.
-  status const& problem() const noexcept { return problem_; }
+  status const& problem() const noexcept override { return problem_; }
 
  private:
   static constexpr char const* name = "trace.perfetto-trace";
@@ -540,4 +521,4 @@ class timeline_stream final : public running_trace {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_SESSION_TIMELINE_STREAM_HPP
+#endif  // STRATA_REPORT_TIMELINE_STREAM_HPP

@@ -1,6 +1,6 @@
 #include <strata/version.hpp>
-#ifndef STRATA_SESSION_STREAM_TRACK_HPP
-#define STRATA_SESSION_STREAM_TRACK_HPP
+#ifndef STRATA_REPORT_STREAM_TRACK_HPP
+#define STRATA_REPORT_STREAM_TRACK_HPP
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
@@ -119,4 +119,4 @@ class stream_track {
 }  // namespace detail
 STRATA_END
 
-#endif  // STRATA_SESSION_STREAM_TRACK_HPP
+#endif  // STRATA_REPORT_STREAM_TRACK_HPP
