@@ -10,7 +10,8 @@ Exits with 1 where a case is wrong. PLANTED_BINARY is a program that is built al
 The programs of PyTorch run where `python3` (or PLANTED_PYTHON) has one that sees a GPU, and are left out elsewhere.
 
 --pairs runs each case and the same program without its fault in turns, five times each: `predicted_step_ns` of the first
-finding beside the median step of the mended program, medians of the runs. Exits with 1 where fewer than four are within 15 %.
+finding beside the median step of the mended program, medians of the runs. Exits with 1 where fewer than ten are within 15 %, or
+where one promises more: it is more than 15 % below.
 """
 
 import csv
@@ -95,10 +96,10 @@ MOST = 0.05
 # These cost a mean step nothing, so any place in the list is right.
 WITHOUT_COST = {"first-step"}
 # Cases that `planted CASE STEPS mended` mends as the finding assumes: without the launches' cost, copies, waits or host work,
-# or with kernels that are as much shorter as the finding costs.
+# or with kernels that do the same work in the way that the finding advises.
 PAIRS = ["launch_storm", "pageable_copy", "pinned_copy", "wait_in_step", "allocation", "few_blocks", "serialised_streams",
-         "cpu_work", "cpu_gap", "strided", "bank_conflicts"]
-RUNS, WITHIN, LEAST = 5, 0.15, 4
+         "cpu_work", "cpu_gap", "strided", "uncoalesced_transpose", "bank_conflicts", "conflicts_in_transpose", "fp64_by_accident"]
+RUNS, WITHIN, LEAST = 5, 0.15, 10
 
 
 def build(folder):
@@ -228,6 +229,7 @@ def compare(binary, folder, case):
 
 def pairs(binary, folder, chosen):
     lines, right = ["| case | finding | step | predicted | mended | predicted / mended |", "|---|---|---:|---:|---:|---:|"], 0
+    too_low = []
     for case in chosen:
         medians, said = compare(binary, folder, case)
         if medians is None:
@@ -235,13 +237,16 @@ def pairs(binary, folder, chosen):
         else:
             error = medians[1] / medians[2] - 1
             right += abs(error) <= WITHIN
+            too_low += [case] if error < -WITHIN else []
             times = " | ".join(f"{each / 1e6:.3f} ms" for each in medians)
             lines.append(f"| {case} | {said} | {times} | {100 * error:+.1f} % |")
         print(lines[-1], flush=True)
     lines.append(f"\n{right} of {len(chosen)} within {100 * WITHIN:.0f} %; medians of {RUNS} runs each")
+    if too_low:
+        lines[-1] += f"; promise more: {', '.join(too_low)}"
     print(lines[-1])
     (folder / "pairs.md").write_text("\n".join(lines) + "\n")
-    return 0 if right >= min(LEAST, len(chosen)) else 1
+    return 1 if too_low or right < min(LEAST, len(chosen)) else 0
 
 
 def main():

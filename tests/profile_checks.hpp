@@ -10,17 +10,18 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 namespace test {
 
 /// Where the row with this path is; the test ends where there is none.
-inline std::size_t place_of(strata::vec<strata::range_row> const& rows, std::string const& path) {
+inline std::size_t place_of(strata::vec<strata::range_row> const& rows, std::string_view path) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (rows[i].path == path) return i;
-  FAIL("no row " << path);
+  FAIL("no row " << std::string(path));
   return 0;
 }
-inline strata::range_row const& row_at(strata::call_tree const& tree, std::string const& path) {
+inline strata::range_row const& row_at(strata::call_tree const& tree, std::string_view path) {
   return tree.rows()[place_of(tree.rows(), path)];
 }
 inline strata::range_row row(strata::profile const& of, std::string const& path) {

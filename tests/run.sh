@@ -5,7 +5,7 @@
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan, and a
 #                              minute of each fuzz target, where clang has libFuzzer
-#   tests/run.sh --full        and the long parts
+#   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #
 # Missing Debian packages are installed when root; otherwise the command is printed and the script fails. Nothing else
@@ -75,6 +75,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
     command -v firefox-esr >/dev/null 2>&1 || command -v firefox >/dev/null 2>&1 || echo firefox-esr
+    command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || echo nodejs
   fi
   if [ $sanitize = 1 ]; then
     command -v clang++ >/dev/null 2>&1 || echo clang
@@ -83,6 +84,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   if has_ring package; then
     command -v clang++ >/dev/null 2>&1 || echo clang
     command -v clang-format >/dev/null 2>&1 || echo clang-format
+    command -v eslint >/dev/null 2>&1 || echo eslint
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
     command -v qemu-aarch64 >/dev/null 2>&1 || echo qemu-user
@@ -253,6 +255,12 @@ for name in "${planned[@]}"; do
   runner=()
 done
 
+if [ $full = 1 ]; then
+  echo "mutants: a build of the unit and fake tests with all faults in it, and each fault tried (build/mutants/results.txt)"
+  STRATA_DOCTEST_INCLUDE=$doctest_include python3 -B tests/mutants/run.py --jobs "$jobs" ||
+    problems+=("mutants: less than 90 % killed, or not as tests/mutants/mutants.txt says")
+fi
+
 # ---- the account ----------------------------------------------------------------------------------------------------
 echo
 python3 - "$logs" "$rings" "$device" "${nvcc:+1}" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
@@ -266,7 +274,7 @@ total = {"passed": 0, "failed": failures, "skipped": 0}
 optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.platforms",
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds:  # it installs no browser, and nothing of PyPI
-    optional |= {"unit.script.check_page", "unit.script.check_perfetto"}
+    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_perfetto"}
 
 
 def read(build):

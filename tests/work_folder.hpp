@@ -5,15 +5,19 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
+
+#include "patience.hpp"
 
 namespace test {
 
@@ -41,6 +45,29 @@ inline std::string content(std::string const& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+/// What is printed on stderr while it lives is seen by nobody.
+class quiet_stderr {
+ public:
+  quiet_stderr() {
+    int const nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    REQUIRE(nowhere >= 0);
+    std::fflush(stderr);
+    before_ = dup(STDERR_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+    close(nowhere);
+  }
+  quiet_stderr(quiet_stderr const&) = delete;
+  quiet_stderr& operator=(quiet_stderr const&) = delete;
+  ~quiet_stderr() {
+    std::fflush(stderr);
+    dup2(before_, STDERR_FILENO);
+    close(before_);
+  }
+
+ private:
+  int before_ = -1;
+};
+
 /// As `touch FILE` in a shell; the file is made where there is none.
 inline void touch(std::string const& path) {
   std::ofstream(path).put('x');
@@ -58,9 +85,8 @@ class threads_of_before {
   /// Returns when there are no others: a report that a thread writes is whole, and the next window
   /// may begin.
   void await_others() const {
-    for (int i = 0; i < 60'000 && now() > before_; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    REQUIRE(now() <= before_);
+    await([this] { return now() <= before_; },
+          [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); });
   }
 
  private:

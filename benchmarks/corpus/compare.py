@@ -5,7 +5,15 @@
 
 STRATA_FOLDER has counters_wide.csv, ranges.csv, kernels.csv and findings.json of `runner.py LIST strata`, NCU.csv is the raw
 page of `ncu --nvtx --csv --page raw --print-units base` on `runner.py LIST ncu`. OUT.md has a row for each operation, then
-each difference by name, then the shares. It only exits with 1 where nothing could be compared.
+each difference by name, then the shares. A unit's use that lies apart says why:
+
+    time                 the unit works as long, of another time: at equal time its use is within 3 points
+    clock                its cycles are as many, at another clock: power limits products more or less from run to run
+    copies in the range  Strata's range has copies in its time, which ncu does not profile
+    several kernels      ncu takes each alone, and empties the caches before it
+    not explained        none of these
+
+It only exits with 1 where nothing could be compared.
 """
 
 import csv
@@ -70,6 +78,9 @@ EXACT = [
     ("tensor_active_cycles", "sm__pipe_tensor_cycles_active.sum"),
 ]
 EXACT_SHARE = 0.001
+# What runs by the clock of the SMs.
+SM_UNITS = {"tensor", "fma", "alu", "fp64", "xu", "adu", "lsu", "issue", "shared", "l1"}
+REASONS = ("time", "clock", "copies in the range", "several kernels", "not explained")
 LONG_NS = 10_000.0  # shorter kernels are listed and not judged
 POINTS = 3.0  # of a unit's use
 LEAST_BYTES = 1e6
@@ -77,6 +88,7 @@ SATURATED = 80.0  # % of a unit: nothing to gain
 ACCUSED = 0.05  # of the operation's time
 PERCENT = ".avg.pct_of_peak_sustained_elapsed"
 TIME = "gpu__time_duration.sum"
+CYCLES = "sm__cycles_elapsed.max"
 
 
 def number(text):
@@ -180,6 +192,7 @@ def read_strata(folder, names):
             "limiter": row.get("limiter") or limits.get(name, ""),
             "time": (number(times.get("gpu_busy_ns")) or 0.0) / calls,
             "kernels": (number(times.get("kernels")) or 0.0) / calls,
+            "copies": (number(times.get("copies")) or 0.0) / calls,
         }
     return made, findings
 
@@ -231,8 +244,36 @@ class Comparison:
         tie = beside is not None and self.top_use - beside <= POINTS
         self.same = self.own is not None and (self.own == self.unit or (self.unit, self.own) in ALIKE or tie)
         self.points = {unit: said["uses"][unit] - self.uses[unit] for unit in said["uses"] if unit in self.uses}
+        self.why = {unit: self.reason(unit) for unit, points in self.points.items() if abs(points) > POINTS}
         self.accused = accusations(findings, name, times)
         self.differences = list(self.sums())
+
+    def at_equal_time(self, unit):
+        """Points apart where both had taken ncu's time for the same work."""
+        slower = self.said["time"] / self.time if self.time and self.said["time"] else 1.0
+        return self.said["uses"][unit] * slower - self.uses[unit]
+
+    def faster_clock(self):
+        """The SMs' clock while Strata counted, of that under ncu; None where it is not known."""
+        row = self.said["row"]
+        cycles, time, theirs = number(row.get("sm_cycles")), number(row.get("time_ns")), self.metrics.get(CYCLES)
+        if not cycles or not time or not theirs or not self.time:
+            return None
+        return cycles / time / (theirs / self.time)
+
+    def reason(self, unit):
+        if abs(self.at_equal_time(unit)) <= POINTS:
+            return "time"
+        clock = self.faster_clock() if unit in SM_UNITS else None
+        if clock and abs((self.at_equal_time(unit) + self.uses[unit]) * clock - self.uses[unit]) <= POINTS:
+            return "clock"
+        if self.said["copies"]:
+            return "copies in the range"
+        return "several kernels" if len(self.kernels) > 1 else "not explained"
+
+    def reasons(self):
+        return "; ".join(f"{reason}: {' '.join(unit for unit, own in self.why.items() if own == reason)}" for reason in REASONS
+                         if reason in self.why.values())
 
     def sums(self):
         """(judged, text) of each sum that differs. With several kernels ncu's caches are not the program's."""
@@ -255,7 +296,7 @@ class Comparison:
         sums = {column: (number(self.said["row"].get(column)), self.metrics.get(metric)) for column, metric, *_ in SUMS}
         cells = [self.name, f"{len(self.kernels)}: {', '.join(names[:2])}", f"{self.time / 1000:.1f}", f"{self.said['time'] / 1000:.1f}",
                  f"{self.unit} {self.top_use:.0f} ({top})", f"{self.own} {'' if mine is None else format(mine, '.0f')}",
-                 self.said["limiter"], "same" if self.same else "OTHER", apart, *[percent(*sums[column]) for column in sums],
+                 self.said["limiter"], "same" if self.same else "OTHER", apart, self.reasons(), *[percent(*sums[column]) for column in sums],
                  "; ".join(self.accused)]
         return "| " + " | ".join(cell.replace("|", "/") for cell in cells) + " |"
 
@@ -264,7 +305,7 @@ def percent(mine, theirs):
     return "" if mine is None or not theirs else f"{100 * (mine / theirs - 1):+.1f} %"
 
 
-HEAD = ["operation", "kernels", "ncu us", "Strata us", "ncu's limiter %", "Strata's %", "Strata's text", "", "points apart", "HBM read",
+HEAD = ["operation", "kernels", "ncu us", "Strata us", "ncu's limiter %", "Strata's %", "Strata's text", "", "points apart", "why", "HBM read",
         "HBM written", "L2 sectors", "L1 sectors", "findings"]
 
 
@@ -281,8 +322,9 @@ def report(compared, missing):
     same = [one for one in judged if one.same]
     full = [one for one in judged if one.top_use >= SATURATED]
     false = [one for one in full if one.accused]
-    points = [f"{one.name}: {unit}: {one.said['uses'][unit]:.1f}, ncu {one.uses[unit]:.1f}" for one in judged
-              for unit, apart in one.points.items() if abs(apart) > POINTS]
+    points = [f"{one.name}: {unit}: {one.said['uses'][unit]:.1f}, ncu {one.uses[unit]:.1f}; {reason}" for one in judged
+              for unit, reason in one.why.items()]
+    reasons = [reason for one in judged for reason in one.why.values()]
     sums = [f"{one.name}: {text}" for one in judged for strict, text in one.differences if strict]
     loose = [f"{one.name}: {text}" for one in judged for strict, text in one.differences if not strict]
     kernels = [f"{one.name}: {one.said['kernels']:.1f}, ncu {len(one.kernels)}" for one in compared
@@ -302,6 +344,10 @@ def report(compared, missing):
               f"- same limiter: {share(same, judged)}",
               f"- operations within {POINTS:.0f} points in each unit: "
               + share([one for one in judged if all(abs(p) <= POINTS for p in one.points.values())], judged),
+              f"- the same at equal time: "
+              + share([one for one in judged if all(abs(one.at_equal_time(unit)) <= POINTS for unit in one.points)], judged),
+              f"- units more than {POINTS:.0f} points apart: {len(reasons)}; "
+              + ", ".join(f"{reason} {reasons.count(reason)}" for reason in REASONS),
               f"- sums that differ, one kernel: {len(sums)}; several: {len(loose)}",
               f"- falsely accused: {share(false, full)} of those at {SATURATED:.0f} % or more of a unit",
               "- ncu's metrics of no unit: " + (", ".join(sorted({metric.replace(PERCENT, "") for one in compared for metric in one.metrics

@@ -45,7 +45,7 @@ for list in $lists; do
   if [ "${ONLY_SIDE:-strata}" = strata ]; then
     rm -rf "$out/$list"*.strata
     CUDA_INJECTION64_PATH=$INJECT CORPUS_TIMES=$out/$list.times.json \
-      STRATA="trace,nvtx=in,skip=2,active=${ACTIVE:-5},counters=${COUNTERS:-findings+hbm+flops},formats=csv+json,out=$out/$list.strata" \
+      STRATA="trace,nvtx=in,skip=2,active=${ACTIVE:-5},counters=${COUNTERS:-findings+hbm+flops+sm_cycles},formats=csv+json,out=$out/$list.strata" \
       timeout "${LIMIT:-240}" python3 "$here/runner.py" "$list" strata "${STEPS:-40}" >"$out/$list.strata.txt" 2>&1
     echo "$list strata: $?"
     tail -n 3 "$out/$list.strata.txt"

@@ -202,7 +202,9 @@ inline std::string benchmark_text(vec<benchmark_result> const& results) {
     text += detail::aligned(detail::sentence() << each.outliers, 10);
     text += detail::aligned(rate(each.flops_per_s()), 11);
     text += detail::aligned(rate(each.bytes_per_s()), 11);
-    text += detail::aligned(percent(each.of_ceiling()), 9);
+    std::string const reached = detail::human_percent(each.of_ceiling(), 1.0);
+    bool const known = each.of_ceiling() > 0.0 && !reached.empty();
+    text += detail::aligned(known ? reached + " %" : std::string("-"), 9);
     text += each.by_device ? "  device\n" : each.by_events ? "  events\n" : "  host\n";
   }
   for (benchmark_growth const& each : growth_of(results)) {

@@ -29,7 +29,8 @@ inline what_if at_roof(roofline_table const& roofs, std::size_t row, double part
   return made;
 }
 
-/// A range whose launches cost the host nothing, as if a CUDA graph launched its kernels.
+/// A range whose launches cost the host nothing, as if a CUDA graph launched its kernels, which
+/// follow each other more closely there.
 inline what_if without_gaps(std::size_t row) noexcept {
   what_if made;
   made.row = row;
@@ -38,6 +39,17 @@ inline what_if without_gaps(std::size_t row) noexcept {
 }
 
 namespace detail {
+
+/// The time that copies alone take of a row in a mean step, with the idle time that is theirs.
+/// Units: ns.
+inline double copies_ns(std::size_t row, steps_summary const& steps) noexcept {
+  double sum = 0.0;
+  for (copy_time const& copies : steps.copies)
+    if (copies.row == row) sum += copies.alone_ns;
+  for (idle_time const& time : steps.idle)
+    if (time.row == row && time.cause == idle_cause::copy) sum += time.ns;
+  return sum;
+}
 
 /// What the cure of a finding would change of one of its ranges at most; false where no time of a
 /// part follows from it.
@@ -58,9 +70,11 @@ inline bool cure_of(finding_range const& of, vec<range_row> const& rows, steps_s
     case finding_part::kernels_below:
       made.kernels = larger(0.0, 1.0 - of.cost_ns_per_step / kernels);
       return kernels > 0.0;
-    case finding_part::copies:
-      made.copies = 0.0;
-      break;
+    case finding_part::copies: {
+      double const copies = copies_ns(of.row, steps);
+      made.copies = 1.0 - of.cost_ns_per_step / copies;
+      return copies > 0.0;
+    }
     case finding_part::launches:
       made.launches = 0.0;
       break;
@@ -78,6 +92,27 @@ inline bool cure_of(finding_range const& of, vec<range_row> const& rows, steps_s
       break;
   }
   return true;
+}
+
+/// Adds what one more range of a finding changes. A range may be there twice: copies in both
+/// directions, several kernels.
+inline void add_change(vec<what_if>& changes, what_if const& more) {
+  what_if* change = nullptr;
+  for (what_if& known : changes)
+    if (known.row == more.row && known.below == more.below) change = &known;
+  if (change == nullptr) {
+    changes.push_back(what_if());
+    change = &changes.back();
+    change->row = more.row;
+    change->below = more.below;
+  }
+  for (double what_if::*const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
+                                      &what_if::host_work, &what_if::waits, &what_if::allocations})
+    change->*part = larger(0.0, change->*part + more.*part - 1.0);
+  change->any_order = change->any_order || more.any_order;
+  // Of a few bytes nothing stays, nor does the host wait for them.
+  constexpr double noticed = 0.01;
+  if (change->copies < noticed) change->copies = 0.0;
 }
 
 /// The most that a step gains without a cause, in ns: its cost. Where the host's work or its
@@ -122,7 +157,7 @@ inline void predict_steps(vec<finding>& findings, profile const& source, call_tr
     vec<what_if> changes;
     for (finding_range const& range : cause.ranges) {
       what_if change;
-      if (detail::cure_of(range, folded.rows(), steps, change)) changes.push_back(change);
+      if (detail::cure_of(range, folded.rows(), steps, change)) detail::add_change(changes, change);
     }
     if (changes.empty()) continue;
     double const then = replay.step_ns(changes);

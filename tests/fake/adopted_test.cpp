@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "../patience.hpp"
 #include "counter_run.hpp"
 
 using fake::launch;
@@ -291,7 +292,7 @@ TEST_CASE("threads launch while ranges come and go: each launch is in one that w
       STRATA_RANGE("attention");
     }
     int const before = launched.load();
-    while (launched.load() == before) std::this_thread::yield();
+    test::await([&] { return launched.load() != before; });
   }
   goes_on.store(false);
   other.join();

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "../patience.hpp"
 #include "../work_folder.hpp"
 #include "counter_run.hpp"
 #include "fake_session.hpp"
@@ -200,7 +201,7 @@ TEST_CASE("windows come and go beside threads that launch") {
       STRATA_RANGE("work");
       for (int i = 0; i < number; ++i) launch();
       std::uint64_t const begin = launched.load();
-      while (launched.load() < begin + 20) std::this_thread::yield();
+      test::await([&] { return launched.load() >= begin + 20; });
     });
     CHECK(s.has_kernels(number, number));
     CHECK(fake_subscribed() == 1);
@@ -271,10 +272,10 @@ TEST_CASE("a graph call that is under way when a window begins is waited for bef
   begun = goes_on = false;
   fake_set_call_hook([] {
     begun = true;
-    while (!goes_on) std::this_thread::yield();
+    test::await([] { return goes_on.load(); });
   });
   std::thread other([graph] { fake_graph_destroy(graph); });
-  while (!begun) std::this_thread::yield();
+  test::await([] { return begun.load(); });
   {
     STRATA_STEP();
     CHECK(fake_kind_enabled(fake::kernels) != 0);

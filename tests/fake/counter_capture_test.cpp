@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "../patience.hpp"
 #include "counter_run.hpp"
 
 using fake::counted;
@@ -39,7 +40,7 @@ class graph_makers {
   explicit graph_makers(std::uint32_t threads, unsigned call_us) {
     fake_set_call_time(call_us);
     for (std::uint32_t t = 0; t < threads; ++t) all_.emplace_back([this, t] { run(20 + t); });
-    while (good_.load() + bad_.load() < static_cast<int>(threads)) std::this_thread::yield();
+    test::await([&] { return good_.load() + bad_.load() >= static_cast<int>(threads); });
   }
   ~graph_makers() { join(); }
   graph_makers(graph_makers const&) = delete;
@@ -91,10 +92,10 @@ class capture_elsewhere {
     thread_ = std::thread([this, stream] {
       (void)fake_begin_capture(stream);
       begun_ = true;
-      while (!ending_) std::this_thread::yield();
+      test::await([this] { return ending_.load(); });
       valid_ = fake_end_capture(stream) != 0;
     });
-    while (!begun_) std::this_thread::yield();
+    test::await([this] { return begun_.load(); });
   }
   ~capture_elsewhere() {
     if (thread_.joinable()) (void)end();

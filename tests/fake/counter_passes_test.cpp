@@ -8,6 +8,7 @@
 
 #include <strata/collect/host/recorder.hpp>
 
+#include "../patience.hpp"
 #include "counter_run.hpp"
 
 using fake::counted;
@@ -191,10 +192,11 @@ TEST_CASE("another thread stops the session within a pass: the thread of the pas
       s.stop();
       stopped = true;
     });
-    while (!stopped) {
-      STRATA_RANGE("a");
-      launch_blocks(1);
-    }
+    test::await([&] { return stopped.load(); },
+                [] {
+                  STRATA_RANGE("a");
+                  launch_blocks(1);
+                });
     other.join();
   }
   CHECK(fake_profiler_enabled() == 0);

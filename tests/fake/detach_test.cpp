@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "../patience.hpp"
 #include "child_process.hpp"
 #include "fake_session.hpp"
 
@@ -175,7 +176,7 @@ TEST_CASE("sessions come and go beside threads that launch") {
   for (int round = 0; round < 200; ++round) {
     traced s;
     std::uint64_t const begin = launched.load();
-    while (launched.load() < begin + 20) std::this_thread::yield();
+    test::await([&] { return launched.load() >= begin + 20; });
     s.stop();
     profile const& p = s.profile();
     CHECK(p.problems.empty());

@@ -145,6 +145,35 @@ TEST_CASE("a copy between devices is known by CUPTI's record, whichever function
   CHECK(p.copies[2].kind == strata::copy_kind::device_to_device);
 }
 
+TEST_CASE("a copy by way of the host has two records, and its bytes are counted once") {
+  for (bool const reach : {false, true}) {
+    CAPTURE(reach);
+    struct session_on : fake::session {
+      explicit session_on(bool reach) : session(fake::configure("trace,formats=none")) {
+        fake::unscript();
+        script_devices();
+        fake_set_devices_reach(reach ? 1 : 0);
+        REQUIRE(start().ok());
+      }
+    } s(reach);
+    fake_set_memory_of(0x1000, big);
+    fake_set_memory_of(0x2000, small);
+    {
+      STRATA_RANGE("copies");
+      for (int i = 0; i < 100; ++i)
+        (void)fake_copy_between("cuMemcpyAsync", 0x2000, 0x1000, 1 << 10);
+    }
+    profile const& p = s.profile();
+    fake::nothing_lost(p);
+    CHECK(p.copies.size() == (reach ? 100 : 200));
+    for (strata::copy_record const& copy : p.copies) CHECK(copy.kind == strata::copy_kind::peer);
+    strata::call_tree const tree(p);
+    strata::device_work const& work = tree.rows()[0].total;
+    CHECK(work.device_to_device_bytes == 100u << 10);
+    CHECK(work.host_to_device_bytes + work.device_to_host_bytes == 0);
+  }
+}
+
 TEST_CASE("a copy between devices by their pointers counts on both, another where it is made") {
   fake::counting s(fake::hbm_read, "");
   fake_set_device_count(2);

@@ -7,18 +7,18 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "../patience.hpp"
+#include "endings.hpp"
 #include "fake.hpp"
 #include "two_implementations.hpp"
 
@@ -41,17 +41,10 @@ void work() {
   (void)CONTROL(fake_launch)(&kernel);
 }
 
-/// A thread that goes on for a while: longer than what ends with main.
-void start_worker() {
-  static std::atomic<bool> works{false};
-  std::thread([] {
-    for (int i = 0; i < 300; ++i) {
-      STRATA_RANGE("worker");
-      usleep(1000);
-      works = true;
-    }
-  }).detach();
-  while (!works) usleep(100);
+/// From now on no file gets a byte.
+void fill_disk() {
+  rlimit const none{0, 0};
+  (void)setrlimit(RLIMIT_FSIZE, &none);
 }
 
 /// What happens to be under way when the program ends.
@@ -62,6 +55,8 @@ struct state {
   /// True in the process that ends in the way asked for.
   bool enter(std::string const& which) {
     if (which == "idle") return true;
+    if (which == "busy") CONTROL(fake_hold)(1);
+    if (which == "full") fill_disk();
     if (which != "late") work();
     if (which == "open") open.next("open");
     if (which == "counting") {
@@ -77,12 +72,16 @@ struct state {
       step = std::make_unique<strata::scoped_step>();
       work();
     }
+    if (which == "ended") {
+      strata::scoped_step const timed;
+      work();
+    }
     if (which == "capture" || which == "pending") {
       if (which == "pending") step = std::make_unique<strata::scoped_step>();
       (void)CONTROL(fake_begin_capture)(stream);
       if (which == "pending") step.reset();  // its window ends, but the capture does not
     }
-    if (which == "threads") start_worker();
+    if (which == "threads") endings::start_worker();
     return which != "child" || fork_child();
   }
 
@@ -105,38 +104,22 @@ struct state {
 
 void say(char const* text) { (void)!write(1, text, std::string(text).size()); }
 
-[[noreturn]] void wait_for(int signal) {
-  kill(getpid(), signal);
-  for (;;) pause();
-}
-
 int end(std::string const& way) {
-  if (way == "exit") std::exit(4);
-  if (way == "quick_exit") std::quick_exit(5);
-  if (way == "_exit") _exit(6);
   if (way == "thread_exit") {
     std::thread([] {
       STRATA_RANGE("thread");
       std::exit(7);
     }).join();
   }
-  if (way == "abort") std::abort();
   if (way == "pthread_exit") {
-    start_worker();
+    endings::start_worker();
     pthread_exit(nullptr);
   }
-  if (way == "throw") throw std::runtime_error("nobody catches this");
-  if (way == "SIGTERM") wait_for(SIGTERM);
-  if (way == "SIGINT") wait_for(SIGINT);
-  if (way == "SIGHUP") wait_for(SIGHUP);
-  if (way == "SIGABRT") wait_for(SIGABRT);
-  if (way == "SIGKILL") wait_for(SIGKILL);
-  if (way == "SIGSEGV") wait_for(SIGSEGV);
-  if (way == "exec") execl("/bin/sh", "sh", "-c", "exit 8", static_cast<char*>(nullptr));
   if (way == "daemon") {
     pid_t const parent = getpid();
     if (daemon(1, 1) != 0) return 9;
-    while (getppid() == parent) usleep(1000);  // it may still be ending
+    test::await([parent] { return getppid() != parent; },
+                [] { usleep(1000); });  // it may still be ending
     work();
   }
   if (way == "dlclose") {
@@ -144,7 +127,7 @@ int end(std::string const& way) {
     reinterpret_cast<two::module_calls const* (*)()>(dlsym(module, "two_module"))()->work([] {});
     dlclose(module);
   }
-  return 3;
+  return endings::end(way);
 }
 
 /// What a program may do at its end: the handlers and objects of its own all run.

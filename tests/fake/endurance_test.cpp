@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <strata/collect/cuda/activity_buffers.hpp>
 #include <string>
 #include <thread>
 
+#include "../work_folder.hpp"
 #include "fake_session.hpp"
 
 using fake::launch;
@@ -159,4 +162,48 @@ TEST_CASE("graphs captured anew between windows leave nothing behind") {
   }
   CHECK(most == 200);  // those of the open window's step
   CHECK(known.size() == before);
+}
+
+TEST_CASE("decode beside windows with reports: memory is flat") {
+  // STRATA_TEST_STEPS: 180,000 are an hour of steps of 20 ms, with 1,800 windows.
+  char const* const wanted = std::getenv("STRATA_TEST_STEPS");
+  int const steps = wanted != nullptr ? std::atoi(wanted) : sanitized ? 2'000 : 6'000;
+  constexpr std::uint32_t stream = 9;
+  test::work_folder const folder;
+  strata::session s(
+      fake::configure("trace,every=100,warmup=1,active=2,keep=2,drain=60000,log=16,"
+                      "buffers=16,formats=csv+json,out=" +
+                      folder / "out"));
+  fake::unscript();
+  fake_set_auto_delivery(2'000);
+  REQUIRE(s.start().ok());
+  std::int64_t early = 0;
+  for (int step = 0; step < steps; ++step) {
+    STRATA_STEP();
+    STRATA_RANGE("decode", step % 50);
+    std::string const name = "request " + std::to_string(step % 1000);  // as a server's are
+    STRATA_RANGE(name);
+    auto const address = 0x7000'0000'0000u + 512u * static_cast<std::uint64_t>(step);
+    (void)fake_malloc(address, 512, 3, 1);
+    if (step % 10 == 0) {
+      (void)fake_begin_capture(stream);
+      for (int k = 0; k < 20; ++k) launch("node", stream, 1);
+      fake_graph_t const captured = fake_end_capture(stream);
+      fake_graph_t const executable = fake_graph_clone(captured);
+      (void)fake_graph_launch(executable, stream);
+      fake_graph_destroy(executable);
+      fake_graph_destroy(captured);
+    }
+    for (int k = 0; k < 5; ++k) launch("kernel", 7, 1000);
+    (void)fake_free(address, 512, 3, 1);
+    if (step == steps / 3) early = memory_mb("VmRSS:");
+    if (wanted != nullptr && step % (steps / 10) == 0)
+      std::printf("%d steps: %d MB\n", step, static_cast<int>(memory_mb("VmRSS:")));
+  }
+  std::int64_t const late = memory_mb("VmRSS:");
+  CAPTURE(early);
+  CAPTURE(late);
+  if (!sanitized) CHECK(late - early <= 3);
+  s.stop();
+  CHECK(fake_misuse_count() == 0);
 }

@@ -45,6 +45,9 @@ FAKE_EXPORT void fake_set_device_attribute(int code, int value);
 /// Of one device, whatever the others have.
 FAKE_EXPORT void fake_set_attribute_of(int device, int code, int value);
 /// Where an address is: a device's memory, or with -1 pinned memory of the host.
+/// Whether devices read each other's memory; else a copy between them has two records.
+FAKE_EXPORT void fake_set_devices_reach(int reach);
+FAKE_EXPORT int fake_devices_reach();
 FAKE_EXPORT void fake_set_memory_of(std::uint64_t address, int device);
 FAKE_EXPORT int fake_memory_of(std::uint64_t address);   // -1 where it is none
 FAKE_EXPORT void fake_set_current_context(int present);  // 0: the thread has no context
@@ -80,6 +83,11 @@ FAKE_EXPORT int fake_capture_invalid(std::uint32_t stream);          // for fake
 FAKE_EXPORT void fake_graph_call(int begins);
 FAKE_EXPORT void fake_breaking_call(int begins, int of_session);
 FAKE_EXPORT std::size_t fake_crash_count();
+/// Whether the calling thread holds a lock over which it may not call: asked in each call of the
+/// driver and CUPTI but cuptiActivityGetNextRecord, which reads a buffer. Counts from 0 again.
+FAKE_EXPORT void fake_set_lock_question(int (*holds)());
+FAKE_EXPORT std::size_t fake_calls_under_lock();
+FAKE_EXPORT void fake_ask_for_locks(char const* function);  // for the stand-ins
 /// How long such calls take, so that they meet. Stays until it is set again.
 FAKE_EXPORT void fake_set_call_time(unsigned microseconds);
 FAKE_EXPORT void fake_take_time();  // for the stand-ins
@@ -97,6 +105,12 @@ enum fake_blocked : unsigned {
 /// A kernel of the device, launched while fake_hold is on, does not end until this says 0: these
 /// calls block, in whichever thread.
 FAKE_EXPORT void fake_hang(unsigned blocked);
+/// A stream has work for so long from now on; 0 ends it, -1 is for ever. Meanwhile it and events of
+/// its context are not ready, and what waits for the context blocks: cuCtxSynchronize, and what the
+/// profiler drains the device for.
+FAKE_EXPORT void fake_occupy(std::uint32_t context, std::uint32_t stream, long milliseconds);
+/// How often a stream was asked whether it has work.
+FAKE_EXPORT std::size_t fake_stream_queries();
 FAKE_EXPORT int fake_hangs();                       // whether there is such a kernel
 FAKE_EXPORT void fake_block_while(unsigned which);  // for the stand-ins
 

@@ -5,6 +5,7 @@
 #include "fake.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,9 +54,27 @@ struct cuda_state {
   std::map<int, int> attributes;
   std::map<std::pair<int, int>, int> attributes_of;  // by device and code, before those of all
 
+  bool devices_reach = true;               // each other's memory
   std::map<std::uint64_t, int> memory_of;  // device by address, -1: the host's
+  using time_point = std::chrono::steady_clock::time_point;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, time_point> work_of;  // by context and stream
+  std::size_t stream_queries = 0;
+
+  // Whether a stream has work, or with 0 any stream of the context, or with 0 of all.
+  bool is_busy(std::uint32_t context, std::uint32_t stream) const {
+    auto const now = std::chrono::steady_clock::now();
+    bool any = false;
+    for (auto const& work : work_of) {
+      bool const its = (context == 0 || work.first.first == context) &&
+                       (stream == 0 || work.first.second == stream);
+      any = any || (its && now < work.second);
+    }
+    return any;
+  }
 
   void clear() {
+    work_of.clear();
+    stream_queries = 0;
     init_result = 0;
     device_count = 1;
     driver_version = 13000;
@@ -73,6 +92,7 @@ struct cuda_state {
                   {75, 9},  {76, 0},       {81, 233472}, {82, 65536},    {106, 32},  {111, 1024}};
     attributes_of.clear();
     memory_of.clear();
+    devices_reach = true;
   }
   cuda_state() { clear(); }
 
@@ -89,7 +109,8 @@ cuda_state& state() {
 
 // Runs `body` under the lock, once cuInit has succeeded.
 template <class Body>
-result with_state(Body body) {
+result with_state(Body body, char const* function = __builtin_FUNCTION()) {
+  fake_ask_for_locks(function);
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   return s.ready ? body(s) : result::not_initialized;
@@ -140,6 +161,8 @@ std::atomic<void (*)()> synchronize_hook{nullptr};
 std::atomic<void (*)()> version_hook{nullptr};
 std::atomic<unsigned> hang{0};
 std::atomic<unsigned> call_time{0};
+std::atomic<int (*)()> lock_question{nullptr};
+std::atomic<std::size_t> calls_under_lock{0};
 
 }  // namespace
 
@@ -223,6 +246,13 @@ FAKE_EXPORT result cuDeviceGetUuid_v2(strata::detail::driver::uuid* out, device_
   });
 }
 
+FAKE_EXPORT result cuDeviceCanAccessPeer(int* can, device_handle, device_handle) {
+  return with_state([&](cuda_state& s) {
+    *can = s.devices_reach ? 1 : 0;
+    return result::success;
+  });
+}
+
 FAKE_EXPORT result cuMemAlloc_v2(unsigned long long* out, std::size_t bytes) {
   return with_state([&](cuda_state& s) {
     if (s.allocated_bytes != 0) return result::out_of_memory;
@@ -280,6 +310,7 @@ FAKE_EXPORT result cuEventQuery(void* which) {
   return with_state([&](cuda_state& s) {
     auto const fence = s.fences.find(which);
     if (fence == s.fences.end()) return result::success;
+    if (s.is_busy(fence->second, 0)) return result::not_ready;
     ++s.synchronizations;
     ++s.synchronizations_of[fence->second];
     s.fences.erase(fence);
@@ -386,6 +417,19 @@ FAKE_EXPORT result cuCtxRecordEvent(context_handle of, void* which) {
   });
 }
 
+FAKE_EXPORT result cuStreamQuery(stream_handle which) {
+  return with_state([&](cuda_state& s) {
+    ++s.stream_queries;
+    if (!s.capturing.empty()) {
+      s.break_captures();
+      return result::stream_capture_unsupported;
+    }
+    auto const number = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(which));
+    std::uint32_t const context = pushed.empty() ? 1 : pushed.back();
+    return s.is_busy(context, number == 0 ? 7 : number) ? result::not_ready : result::success;
+  });
+}
+
 FAKE_EXPORT result cuThreadExchangeStreamCaptureMode(capture_mode* own) {
   static thread_local auto mode = capture_mode::global;
   std::swap(*own, mode);
@@ -472,6 +516,16 @@ void fake_set_attribute_of(int device, int code, int value) {
 void fake_set_memory_of(std::uint64_t address, int device) {
   const std::lock_guard<std::mutex> lock(state().mutex);
   state().memory_of[address] = device;
+}
+
+void fake_set_devices_reach(int reach) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  state().devices_reach = reach != 0;
+}
+
+int fake_devices_reach() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().devices_reach ? 1 : 0;
 }
 
 int fake_memory_of(std::uint64_t address) {
@@ -604,6 +658,37 @@ void fake_hang(unsigned blocked) { hang.store(blocked); }
 int fake_hangs() { return hang.load() != 0 ? 1 : 0; }
 void fake_block_while(unsigned which) {
   while ((hang.load() & which) != 0) ::usleep(500);
+  constexpr unsigned drains = fake_blocks_context | fake_blocks_profiler;
+  auto const has_work = [] {
+    const std::lock_guard<std::mutex> lock(state().mutex);
+    return state().is_busy(0, 0);
+  };
+  while ((which & drains) != 0 && has_work()) ::usleep(500);
+}
+
+void fake_occupy(std::uint32_t context, std::uint32_t stream, long milliseconds) {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  auto const now = std::chrono::steady_clock::now();
+  state().work_of[{context, stream}] = milliseconds < 0
+                                           ? cuda_state::time_point::max()
+                                           : now + std::chrono::milliseconds(milliseconds);
+}
+
+std::size_t fake_stream_queries() {
+  const std::lock_guard<std::mutex> lock(state().mutex);
+  return state().stream_queries;
+}
+
+void fake_set_lock_question(int (*holds)()) {
+  lock_question.store(holds);
+  calls_under_lock.store(0);
+}
+std::size_t fake_calls_under_lock() { return calls_under_lock.load(); }
+void fake_ask_for_locks(char const* function) {
+  auto* const holds = lock_question.load();
+  if (holds == nullptr || holds() == 0) return;
+  if (calls_under_lock.fetch_add(1) == 0)
+    (void)std::fprintf(stderr, "fake: %s is called under a lock\n", function);
 }
 
 void fake_set_call_time(unsigned microseconds) { call_time.store(microseconds); }

@@ -36,6 +36,7 @@ class profiler_call {
     of_session_ = is_one_of({"cuptiRangeProfilerEnable", "cuptiRangeProfilerDisable",
                              "cuptiRangeProfilerSetConfig", "cuptiRangeProfilerStart",
                              "cuptiRangeProfilerStop", "cuptiRangeProfilerDecodeData"});
+    fake_ask_for_locks(function);
     if (breaks_ || of_session_) {
       fake_breaking_call(1, of_session_ ? 1 : 0);
       fake_take_time();

@@ -397,6 +397,12 @@ std::uint32_t fake_copy_between(char const* function, std::uint64_t destination,
     record.stream_id = 7;
     record.correlation_id = correlation;
     fake::queue_record(&record, sizeof(record));
+    if (from == to || fake_devices_reach() != 0) return 0;
+    const fake::span second = fake::occupy(7, 1000);
+    record.start_ns = second.start_ns;
+    record.end_ns = second.end_ns;
+    record.device_id = static_cast<std::uint32_t>(to);
+    fake::queue_record(&record, sizeof(record));
     return 0;
   });
 }
@@ -663,7 +669,7 @@ std::uint32_t fake_graph_launch(fake_graph_t executable, std::uint32_t stream) {
   struct {
     void* executable;
     void* stream;
-  } const params{fake::handle_of(executable), nullptr};
+  } const params{fake::handle_of(executable), fake::stream_handle(stream)};
   fake::api_call call{"cuGraphLaunch", "cudaGraphLaunch_v10000"};
   call.params = &params;
   return fake::perform(call, [&](std::uint32_t correlation) {

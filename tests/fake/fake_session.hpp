@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <strata/base/threads.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
@@ -56,6 +57,9 @@ inline void unscript() {
   fake_cuda_reset();
 }
 
+/// Locks of Strata's that no call of the driver or CUPTI may be made under.
+inline int holds_lock() { return strata::detail::holds_memory_lock() ? 1 : 0; }
+
 /// A session that traces and writes nothing.
 /// A loaded machine and a sanitizer slow the fake down: only tests of hung devices have less
 /// patience.
@@ -63,7 +67,13 @@ struct traced : session {
   explicit traced(std::string const& more = "")
       : session(configure("trace,formats=none,drain=60000" + (more.empty() ? "" : "," + more))) {
     unscript();
+    fake_set_lock_question(&holds_lock);
     REQUIRE(start().ok());
+  }
+  ~traced() {
+    stop();
+    CHECK(fake_calls_under_lock() == 0);
+    fake_set_lock_question(nullptr);
   }
 };
 

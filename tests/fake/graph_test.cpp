@@ -12,6 +12,7 @@
 
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/driver.hpp>
+#include "../patience.hpp"
 #include "fake_session.hpp"
 
 using fake::launch;
@@ -486,10 +487,10 @@ TEST_CASE("a graph call under way when a counting session ends is not waited for
     REQUIRE(fake_callback_enabled("cuGraphDestroy") != 0);
     fake_set_callback_hook([] {
       call_begins = true;
-      while (!call_may_go_on) std::this_thread::yield();
+      test::await([] { return call_may_go_on.load(); });
     });
     other = std::thread([graph] { fake_graph_destroy(graph); });
-    while (!call_begins) std::this_thread::yield();
+    test::await([] { return call_begins.load(); });
     s.stop();
     CHECK(fake_callback_enabled("cuGraphDestroy") == 0);
   }

@@ -5,12 +5,16 @@
 #include <strata/strata.hpp>
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -50,9 +54,12 @@ void hang(std::uint32_t context = 1) {
   CONTROL(fake_hang)(static_cast<unsigned>(std::atoi(std::getenv("FAKE_HANG"))));
 }
 
+std::atomic<bool> waits{false};
+
 /// The thread waits for the GPU within a range, as long as the process lives.
 void wait_for_gpu() {
   STRATA_RANGE("all-reduce");
+  waits = true;
   (void)CONTROL(fake_sync)(3, stream, 1000);
 }
 
@@ -67,6 +74,14 @@ struct state {
     }
     if (which == "counting" || which == "window-end")
       step = std::make_unique<strata::scoped_step>();
+    if (which == "stuck-thread") {  // with sync=1 it waits at the end of the range, too
+      std::thread([] {
+        hang();
+        wait_for_gpu();
+      }).detach();
+      usleep(300'000);
+      return;
+    }
     if (which == "contexts") {
       CONTROL(fake_create_context)(2);
       launch(2);
@@ -74,9 +89,10 @@ struct state {
     } else {
       hang();
     }
+    if (which == "capture") (void)CONTROL(fake_begin_capture)(stream);
     if (which == "thread") {
       std::thread(&wait_for_gpu).detach();
-      usleep(50'000);
+      while (!waits) usleep(1000);
     } else {
       open.next("all-reduce");
     }
@@ -91,6 +107,24 @@ struct state {
 int end(std::string const& way, state& now) {
   if (way == "exit") std::exit(4);
   if (way == "quick_exit") std::quick_exit(5);
+  if (way == "throw") throw std::runtime_error("nobody catches this");
+  if (way == "abort") std::abort();
+  if (way == "_exit") _exit(7);
+  if (way == "exec") execl("/bin/sh", "sh", "-c", "exit 8", static_cast<char*>(nullptr));
+  if (way == "pthread_exit") {
+    std::thread([] { usleep(100'000); }).detach();
+    pthread_exit(nullptr);
+  }
+  if (way == "fork") {
+    std::fflush(nullptr);
+    pid_t const child = fork();
+    if (child == 0) return 9;
+    int status = 0;
+    while (waitpid(child, &status, 0) != child) {
+    }
+    std::printf("child %d\n", status);
+  }
+  if (way == "SIGKILL") wait_for(SIGKILL);
   if (way == "SIGTERM") wait_for(SIGTERM);
   if (way == "SIGINT") wait_for(SIGINT);
   if (way == "SIGHUP") wait_for(SIGHUP);
@@ -102,6 +136,14 @@ int end(std::string const& way, state& now) {
     now.open.end();
     now.step.reset();
     for (;;) pause();
+  }
+  if (way == "in-report") {  // the window's end has waited long enough, and its report begins
+    now.step.reset();
+    for (int i = 0; i < 4; ++i) {
+      strata::scoped_step const whole;
+      usleep(100'000);
+    }
+    wait_for(SIGTERM);
   }
   if (way == "watched") {
     usleep(2'500'000);

@@ -139,6 +139,33 @@ TEST_CASE("steps: migrations outside of the window are not recorded") {
   check(s.profile());
 }
 
+TEST_CASE("steps: migrations of a window that come after its end are of it") {
+  traced s("active=1");
+  std::uint64_t last = 0;
+  {
+    STRATA_STEP();
+    thrash();
+    STRATA_RANGE("last");
+    wait_a_moment();
+    last = now();
+    wait_a_moment();
+  }
+  {
+    STRATA_STEP();
+    CHECK(fake_kind_enabled(unified_memory) == 1);
+    fake_migrate(to_host, 16384, last, last + 700);
+    wait_a_moment();
+    fake_migrate(to_host, 32768, now(), now() + 700);  // of this step
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (int i = 0; i < 2; ++i) STRATA_STEP();
+  CHECK(fake_kind_enabled(unified_memory) == 0);
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  CHECK(row(p, "last").migrated_to_host_bytes == 16384);
+  CHECK(row(p, "").migrated_to_host_bytes == 8192 + 16384);
+}
+
 TEST_CASE("a refusal of what nobody asked for is no problem") {
   strata::session s(fake::configure("trace,formats=none"));
   fake::unscript();

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "../patience.hpp"
 #include "fake_session.hpp"
 
 using fake::launch;
@@ -27,7 +28,7 @@ class launchers {
  public:
   launchers() {
     for (int t = 0; t < threads; ++t) all_.emplace_back([this, t] { run(t); });
-    while (begun_.load() != threads) std::this_thread::yield();
+    test::await([this] { return begun_.load() == threads; });
   }
   ~launchers() {
     go_on_.store(false);
@@ -40,7 +41,7 @@ class launchers {
   void allow(int rounds) { allowed_.fetch_add(rounds * threads); }
   /// Returns when at most so many rounds are left.
   void wait(int left) const {
-    while (allowed_.load() > left * threads) std::this_thread::yield();
+    test::await([this, left] { return allowed_.load() <= left * threads; });
   }
 
  private:
@@ -118,18 +119,18 @@ TEST_CASE("threads that launch have no line of memory that all of them write") {
   std::vector<std::thread> all;
   for (int t = 0; t < 16; ++t)
     all.emplace_back([&turn, t] {
-      while (turn.load() != 2 * t) std::this_thread::yield();
+      test::await([&] { return turn.load() == 2 * t; });
       STRATA_RANGE("launches");
       fake_kernel kernel;
       kernel.name = "work";
       kernel.context = 1 + static_cast<std::uint32_t>(t % 2);
       (void)fake_launch(&kernel);
       turn.fetch_add(1);
-      while (turn.load() != 32) std::this_thread::yield();
+      test::await([&] { return turn.load() == 32; });
     });
   std::set<std::size_t> common;
   for (int t = 0; t < 16; ++t) {
-    while (turn.load() != 2 * t + 1) std::this_thread::yield();
+    test::await([&] { return turn.load() == 2 * t + 1; });
     std::set<std::size_t> const own = lines.since_last();
     CHECK_FALSE(own.empty());
     std::set<std::size_t> both;
@@ -209,11 +210,12 @@ TEST_CASE("captures come and go while windows end") {
     });
   }
   int steps = 0;
-  while (captured.load() < 200 || steps < 50) {
-    STRATA_STEP();
-    launch("work", 7, 10);
-    ++steps;
-  }
+  test::await([&] { return captured.load() >= 200 && steps >= 50; },
+              [&] {
+                STRATA_STEP();
+                launch("work", 7, 10);
+                ++steps;
+              });
   go_on.store(false);
   for (std::thread& t : all) t.join();
   profile const& p = s.profile();

@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../patience.hpp"
 #include "fake.hpp"
 
 namespace {
@@ -93,7 +94,7 @@ struct two_first_ranges {
       thread.store(static_cast<int>(gettid()));
       STRATA_RANGE("second");
     });
-    while (thread.load() == 0) std::this_thread::yield();
+    test::await([] { return thread.load() != 0; });
     std::string const path = "/proc/self/task/" + std::to_string(thread.load()) + "/stat";
     for (int i = 0; i < 5'000 && state != 'S'; ++i) {
       std::FILE* const file = std::fopen(path.c_str(), "r");

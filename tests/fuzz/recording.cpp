@@ -1,4 +1,4 @@
-// Any bytes as the content of a recording: refused, or reported to the end.
+// Any bytes as the content of a recording: refused, or one of the reports is made of it.
 #include <strata/recording.hpp>
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "../unit/all_reports.hpp"
+#include "fuzz.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   // The hash is made right, since it would refuse every change.
@@ -14,6 +15,6 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
       report_test::recording_with(std::string_view(reinterpret_cast<char const*>(data), size));
   strata::profile read;
   if (!strata::read_recording(bytes, read).ok()) return 0;
-  (void)report_test::reports_of(read);
+  (void)report_test::report_of(read, fuzz::choose(data, size, report_test::report_count));
   return 0;
 }

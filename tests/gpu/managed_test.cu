@@ -55,6 +55,11 @@ void check(profile const& p) {
   strata::range_row const& touch = gpu::row_at(tree, "touch");
   strata::range_row const& read = gpu::row_at(tree, "read");
   auto const whole = static_cast<double>(bytes);
+  strata::range_row const& all = tree.rows()[0];
+  MESSAGE("to the device: ", touch.migrated_to_device_bytes, " in touch, ",
+          all.migrated_to_device_bytes, " in all; to the host: ", read.migrated_to_host_bytes,
+          " in read, ", all.migrated_to_host_bytes, " in all; records: ", p.migrations.size(),
+          ", without room: ", p.losses.migrations_dropped);
   CHECK(static_cast<double>(touch.migrated_to_device_bytes) ==
         doctest::Approx(whole).epsilon(0.05));
   CHECK(touch.gpu_page_faults > 0);

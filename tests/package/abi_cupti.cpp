@@ -507,6 +507,11 @@ static_assert(offsetof(cuLaunchCooperativeKernel_params, gridDimX) ==
               offsetof(ours::launch_kernel_params, grid));
 static_assert(offsetof(cuLaunchCooperativeKernel_params, blockDimX) ==
               offsetof(ours::launch_kernel_params, block));
+SAME_FIELD(cuLaunchKernel_params, hStream, ours::launch_kernel_params, stream);
+SAME_FIELD(cuLaunchCooperativeKernel_params, hStream, ours::launch_kernel_params, stream);
+SAME_FIELD(CUlaunchConfig, hStream, ours::launch_config, stream);
+SAME_FIELD(cuGraphLaunch_params, hGraph, ours::graph_launch_params, graph);
+SAME_FIELD(cuGraphLaunch_params, hStream, ours::graph_launch_params, stream);
 static_assert(offsetof(CUlaunchConfig, gridDimX) == offsetof(ours::launch_config, grid));
 static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(ours::launch_config, block));
 SAME_FIELD(cuLaunchKernelEx_params, config, ours::launch_kernel_ex_params, config);

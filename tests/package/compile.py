@@ -17,6 +17,9 @@ LLAMA_OWN = {
     "clang++": """-Wunreachable-code-break -Wunreachable-code-return -Wmissing-prototypes -Wextra-semi
                   -Wdouble-promotion""".split(),
 }
+# What distributions build with: with the first the C library checks the arguments of open(), as Ubuntu's compilers do
+# by default, at level 3 since 24.04.
+HARDENED = "-O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE={} -D_GLIBCXX_ASSERTIONS -fstack-protector-strong".split()
 LLMC = "-Ofast -Wno-unused-result -Wno-ignored-pragmas -Wno-unknown-attributes -march=native".split()
 LLMC_NVCC = "--threads=0 -t=0 --use_fast_math -std=c++17 -O3".split()
 
@@ -45,6 +48,11 @@ def host(checks, compiler):
         if FULL or name != "fast":
             jobs.append((f"implementation, {name}", base + ["-std=c++17", MODES["on"], *flags, "-c", IMPLEMENTATION, "-o",
                                                             f"implementation-{name}.o"], None))
+    for level, sources in (("2", [PARITY, IMPLEMENTATION] if FULL else [PARITY]), ("3", [PARITY, IMPLEMENTATION])):
+        flags = [flag.format(level) for flag in HARDENED]
+        for source in sources:
+            jobs.append((f"{source.stem}, fortified {level}",
+                         base + ["-std=c++17", MODES["on"], *flags, "-c", source, "-o", os.devnull], None))
     for mode, define in MODES.items():
         llama = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", *LLAMA, *LLAMA_OWN.get(compiler, []), define]
         llmc = [compiler, f"-I{INCLUDE}", "-std=c++17", "-Werror", "-Wall", *LLMC, define]

@@ -44,7 +44,8 @@ PUBLIC = {
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
-SHORTEST, LONGEST = 60, 600
+SHORTEST, LONGEST = 60, 640
+GENERATED = {"report/page_files.hpp": "page/embed.py writes it of the files in page/"}  # may be longer
 ALONE = 100  # a header below this many lines that has one user belongs into the user
 SHORT = {  # with the reason
     "version.hpp": "CMake and Meson read it line by line",
@@ -141,7 +142,7 @@ def main():
             mine = users.get(name, set()) - {name}
             checks.that(sizes[name] >= ALONE or short(name) in PUBLIC or len(mine) > 1,
                         f"{name}, of {sizes[name]} lines, has more than one user", "  " + " ".join(sorted(mine)))
-        checks.that(sizes[name] <= LONGEST, f"{name} has at most {LONGEST} lines", f"  it has {sizes[name]}")
+        checks.that(sizes[name] <= LONGEST or short(name) in GENERATED, f"{name} has at most {LONGEST} lines", f"  it has {sizes[name]}")
     # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
     told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
     reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))

@@ -104,9 +104,7 @@ ELSEWHERE = {
     "analyse/kernel_rules.hpp": None,
     "analyse/step_bound.hpp": "findings.md",
     "report/findings.hpp": "findings.md reading-the-report.md",
-    "report/html_shell.hpp": None,  # the page explains itself
-    "report/html_sections.hpp": None,
-    "report/html_charts.hpp": None,
+    "report/page_files.hpp": None,  # the page explains itself
     "report/comparison_files.hpp": None,
 }
 
@@ -217,8 +215,12 @@ columns = read("tables/columns.hpp")
 
 
 def columns_in(function):
+    """Those of the functions that it calls, too, but for the columns of kernels=, which the text below the table has."""
     body = re.search(rf"inline void {function}\(.*?\n}}\n", columns, re.S)
-    return {"rank"} | set(re.findall(r'(?:cells\.(?!exact)\w+|host|device|managed)\("(\w+)"', body.group() if body else ""))
+    text = body.group() if body else ""
+    names = set(re.findall(r'(?:cells\.(?!exact)\w+\(|(?:host|device|managed)\(|known_integer\(cells, )"(\w+)"', text))
+    return names.union(*(columns_in(each) for each in re.findall(r"^  (\w+_columns?)\(cells", text, re.M)
+                         if each != "kernel_counter_columns"))
 
 
 def header_of(file):

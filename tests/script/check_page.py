@@ -328,7 +328,15 @@ class Page:
             self.expect(folded < full, "Fold all folds nothing")
             self.click("document.querySelector('#range-rows .fold')")
             self.expect(self.count(rows) > folded, "a fold does not open")
-            self.expect(self.run("document.activeElement.classList.contains('fold')"), "a fold loses the focus")
+            self.expect(self.run("document.activeElement.classList.contains('pick')"), "a fold loses the focus")
+            folds = "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
+            opened, place = self.count(rows), self.run("document.activeElement.dataset.place")
+            self.act(folds % "ArrowLeft")
+            self.expect(self.count(rows) < opened, "an arrow key does not fold")
+            self.act(folds % "ArrowRight")
+            self.expect(self.count(rows) == opened, "an arrow key does not unfold")
+            self.act(folds % "ArrowDown")
+            self.expect(self.run("document.activeElement.dataset.place") != place, "an arrow key does not go to the next row")
         name = self.run("folded.rows[folded.rows.length - 1].label")
         self.choose("#range-search", name)
         self.expect(self.run(f"[...document.querySelectorAll('#range-rows .pick')].some(b => b.textContent === {json.dumps(name)})"), "the search does not find " + name[:40])
@@ -451,6 +459,7 @@ class Page:
     def check_range(self):
         if not self.has("#range-chosen"):
             return
+        self.expect(self.run("tellingPlaces().has(longestRange().place) || !tellingPlaces().size"), "the range that is shown first has nothing to show")
         for value in self.run("[...document.getElementById('range-chosen').options].map(o => o.value).slice(0, 6)"):
             self.choose("#range-chosen", value)
             self.expect(self.run("chosen") == int(value), "the choice of a range")
@@ -474,16 +483,24 @@ class Page:
         self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
         self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
+        records = "Number(document.getElementById('timeline-figure').dataset.records)"
+        status = "document.querySelector('#timeline [role=status]').textContent"
         for i, value in enumerate(options):
             if value is not None:
                 self.choose("#timeline select", value)
-            drawn = self.run("Number(document.getElementById('timeline-figure').dataset.bars)")
-            self.expect(drawn == self.run(f"sum(data.timeline.windows.filter(w => w.tracks.length)[{i}].tracks, t => t.bars.length / 5)"), "the timeline lacks bars")
+            drawn = self.run(records)
+            shown = f"data.timeline.windows.filter(w => w.tracks.length)[{i}]"
+            self.expect(drawn == self.run(f"sum({shown}.tracks, t => t.count)"), "the timeline lacks records")
+            self.expect(self.run(f"{status}.startsWith(sentence(windowTitle({shown}) + ', all of it'))"), "the timeline does not say what it shows")
         self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
         self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
-        self.expect(self.run("Number(document.getElementById('timeline-figure').dataset.bars)") <= drawn, "the timeline does not zoom")
+        self.expect(self.run(records) <= drawn and not self.run(status + ".includes(', all of it.')"), "the timeline does not zoom")
+        marks = self.run("""(() => { const texts = [], paint = CanvasRenderingContext2D.prototype, fill = paint.fillText;
+            paint.fillText = function (text, x, y) { if (y === 8) texts.push(text); return fill.apply(this, arguments); };
+            for (let i = 0; i < 12; i++) { texts.length = 0; document.querySelector('#timeline [aria-label="Zoom in"]').click(); } paint.fillText = fill; return texts; })()""")
+        self.expect(marks and len(set(marks)) == len(marks), f"marks of the axis that are alike: {marks}")
         self.click("document.querySelector('#timeline [aria-label=\"Show all of it\"]')")
-        self.expect(self.run("Number(document.getElementById('timeline-figure').dataset.bars)") == drawn, "the timeline does not come back")
+        self.expect(self.run(records) == drawn, "the timeline does not come back")
 
     def check_memory(self):
         if not self.has("#memory-figure"):
@@ -504,6 +521,32 @@ class Page:
         self.expect(self.run("isDark()") != theme, "the colours do not change")
         self.click("document.getElementById('theme')")
 
+    def check_focus(self):
+        """What can be pressed in a figure, a legend and the names of the table are one tab stop each; each stop has a name."""
+        stops = "[...document.querySelectorAll('a[href], button, input, select, summary, [tabindex], svg *')].filter(e => e.tabIndex >= 0 && e.getClientRects().length)"
+        nameless = self.run(stops + """.filter(e => !(e.getAttribute('aria-label') || e.textContent || e.closest('label')))
+            .map(e => e.outerHTML.slice(0, 80))""")
+        self.expect(not nameless, f"tab stops without a name: {nameless[:3]}")
+        many = self.run("[...document.querySelectorAll('.chart, .legend, #range-rows tbody')].filter(box => box.querySelectorAll('[tabindex=\"0\"], [role=button]:not([tabindex])').length > 1).map(box => box.parentNode.id)")
+        self.expect(not many, f"several tab stops in {many}")
+        for box in ("#shares .chart", "#roofline .chart", "#shares .legend"):
+            items = f"[...document.querySelectorAll('{box} [tabindex]')]"
+            if self.count(f"{box} [tabindex]") < 2:
+                continue
+            self.act(f"{items}[0].focus(); {items}[0].dispatchEvent(new KeyboardEvent('keydown', {{key: 'ArrowRight', bubbles: true}}))")
+            self.expect(self.run(f"{items}.indexOf(document.activeElement)") == 1, f"an arrow key does not move the focus in {box}")
+            self.act(f"document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {{key: 'End', bubbles: true}}))")
+            self.expect(self.run(f"{items}.indexOf(document.activeElement) === {items}.length - 1"), f"End does not lead to the last of {box}")
+
+    def check_print(self):
+        """On paper the page is narrow and light: figures are drawn for it, columns without room are left out."""
+        before = self.run("[isDark(), document.querySelector('main').clientWidth]")
+        self.act("dispatchEvent(new Event('beforeprint'))")
+        wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
+        self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
+        self.act("dispatchEvent(new Event('afterprint'))")
+        self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
+
     def check_axe(self, axe):
         if axe is None:
             return
@@ -522,7 +565,7 @@ def check(browser, path, axe, wrong):
         if path.name != "huge.html" or width < 500:
             page.check_axe(axe)
         if not dark:
-            for each in (page.check_height, page.check_room, page.check_table, page.check_height, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory, page.check_rest, page.check_height, page.check_texts):
+            for each in (page.check_height, page.check_room, page.check_table, page.check_height, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory, page.check_focus, page.check_print, page.check_rest, page.check_height, page.check_texts):
                 each()
             page.check_width(width)
             if width == 1400 and path.name != "huge.html":

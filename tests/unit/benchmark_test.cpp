@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "../work_folder.hpp"
+
 using namespace strata;
 
 namespace {
@@ -51,6 +53,10 @@ TEST_CASE("rates and the share of the ceiling") {
   CHECK(one.of_ceiling() == doctest::Approx(0.2));
   one.how.peak_bytes_per_s = 4e12;  // 250 ns for the bytes, 200 for the operations
   CHECK(one.of_ceiling() == doctest::Approx(0.25));
+  CHECK(benchmark_text({one}).find("25.0 %") != std::string::npos);
+  one.how.peak_flops_per_s = one.how.peak_bytes_per_s = 1e11;  // of another GPU
+  CHECK(one.of_ceiling() > 1.0);
+  CHECK(benchmark_text({one}).find("  -  host") != std::string::npos);
 }
 
 TEST_CASE("the fitted exponent is that of the times, beside the expected one") {
@@ -132,6 +138,7 @@ TEST_CASE("names do no harm on a terminal and keep the columns straight") {
 }
 
 TEST_CASE("without a device the host times the trials, which are calls of ranges") {
+  test::quiet_stderr const quiet;
   benchmarks all("host,formats=none");
   int calls = 0;
   int flushed = 0;
@@ -170,6 +177,7 @@ TEST_CASE("without a device the host times the trials, which are calls of ranges
 }
 
 TEST_CASE("beside another session the trials are ranges of that one") {
+  test::quiet_stderr const quiet;
   vec<std::string> problems;
   session other(options::parse("host,formats=none", problems));
   REQUIRE(other.start().ok());
@@ -181,6 +189,7 @@ TEST_CASE("beside another session the trials are ranges of that one") {
 }
 
 TEST_CASE("a function may run another benchmark") {
+  test::quiet_stderr const quiet;
   benchmarks all("host,formats=none");
   all.run("outer", [&] {
     for (int i = 0; i < 8; ++i)  // the list of results grows

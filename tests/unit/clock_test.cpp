@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "../work_folder.hpp"
+
 using namespace strata::detail;
 
 TEST_CASE("ticks go on, in every thread") {
@@ -30,7 +32,8 @@ TEST_CASE("ticks go on, in every thread") {
 
 #if defined(__x86_64__) && defined(__linux__)
 TEST_CASE("the TSC is used where the kernel uses it, and nowhere else") {
-  std::string const path = std::string(STRATA_TEST_WORK_DIR) + "/current_clocksource";
+  test::work_folder const here;
+  std::string const path = here / "current_clocksource";
   auto const clock_for = [&](char const* kernel_says) {
     std::ofstream(path) << kernel_says;
     return std::string(tick_source(path.c_str()).name());

@@ -131,6 +131,20 @@ TEST_CASE("more than the peak is no value, and not silent") {
   CHECK(t.tree.rows()[t.table.above_peak[3].row].path == "step/block[0]/attention");
 }
 
+TEST_CASE("a ratio whose parts come from different passes is no more than 100 % either") {
+  counter_sample s;
+  s.set(s.attention0, "l1tex__t_sectors.sum", 100);
+  s.set(s.attention0, "l1tex__t_sectors_lookup_hit.sum", 104);
+  counted const near(s.made);
+  CHECK(near.total("step/block[0]/attention", "l1_hit_rate") == 100.0);
+  CHECK(mentions(near.note("step/block[0]/attention", "l1_hit_rate"), "100 for 104.0: the passes"));
+  s.set(s.attention0, "l1tex__t_sectors_lookup_hit.sum", 106);
+  counted const far(s.made);
+  CHECK(std::isnan(far.total("step/block[0]/attention", "l1_hit_rate")));
+  CHECK(mentions(far.note("step/block[0]/attention", "l1_hit_rate"), "above 100 %: its parts"));
+  CHECK(far.table.above_peak.empty());
+}
+
 TEST_CASE("a little more than the peak is rounded to it, and says so") {
   struct share {
     double bytes;  // 40 are 1 %

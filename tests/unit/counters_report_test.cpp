@@ -95,10 +95,10 @@ std::vector<std::string> cells(std::string const& line) {
   return result;
 }
 
-nlohmann::json const& of_path(nlohmann::json const& counters, std::string const& path) {
+nlohmann::json const& of_path(nlohmann::json const& counters, std::string_view path) {
   for (nlohmann::json const& each : counters["values"])
     if (each["path"] == path) return each;
-  FAIL("no path " << path);
+  FAIL("no path " << std::string(path));
   return counters;
 }
 
@@ -325,6 +325,7 @@ TEST_CASE("work outside ranges is a row of its own") {
 }
 
 TEST_CASE("the files of a run have counters where there are any") {
+  test::quiet_stderr const quiet;
   test::work_folder const folder;
   options chosen;
   chosen.out = folder / "run";

@@ -132,6 +132,29 @@ TEST_CASE("a capability that no document describes has no peaks of another one")
   CHECK(device_peak(device, "NVLink") == 0.0);
 }
 
+TEST_CASE("the bus to the host is that of the chip, and none where both share the memory") {
+  auto const bus_of = [](std::uint32_t major, std::uint32_t minor) {
+    profile_device device;
+    device.compute_capability_major = major;
+    device.compute_capability_minor = minor;
+    return strata::detail::bus_peak(device) / 1e9;
+  };
+  // GB/s in one direction, of which data sheets give both: 32, 64 and 128.
+  CHECK(bus_of(7, 0) == doctest::Approx(15.75).epsilon(0.001));
+  CHECK(bus_of(7, 5) == doctest::Approx(15.75).epsilon(0.001));
+  for (std::uint32_t const minor : {0u, 6u, 9u})
+    CHECK(bus_of(8, minor) == doctest::Approx(31.5).epsilon(0.001));
+  CHECK(bus_of(9, 0) == doctest::Approx(63.0).epsilon(0.001));
+  CHECK(bus_of(10, 0) == doctest::Approx(63.0).epsilon(0.001));
+  CHECK(bus_of(10, 3) == doctest::Approx(63.0).epsilon(0.001));
+  CHECK(bus_of(12, 0) == doctest::Approx(63.0).epsilon(0.001));
+  CHECK(bus_of(7, 2) == 0.0);
+  CHECK(bus_of(8, 7) == 0.0);
+  CHECK(bus_of(11, 0) == 0.0);
+  CHECK(bus_of(12, 1) == 0.0);
+  CHECK(bus_of(13, 0) == 0.0);
+}
+
 TEST_CASE("a measured peak is the best of reading, writing and copying that was not refused") {
   profile_device device;
   auto const measure = [&](char const* name, double rate, char const* refused) {

@@ -91,10 +91,11 @@ struct program : sample::maker {
     api(where, until - now, api_kind::wait);
   }
 
-  void copy_of(std::uint32_t where, copy_kind kind, std::int64_t ns, bool pageable) {
+  void copy_of(std::uint32_t where, copy_kind kind, std::int64_t ns, bool pageable,
+               std::uint64_t bytes = 1u << 20) {
     std::int64_t const begin = now;
     api(where, ns + 5 * us, api_kind::copy);
-    copy_record& record = copy(correlations, begin + us, begin + us + ns, 1u << 26, kind);
+    copy_record& record = copy(correlations, begin + us, begin + us + ns, bytes, kind);
     record.pageable = pageable;
     free = begin + us + ns;
   }

@@ -79,6 +79,33 @@ TEST_CASE("gains: no less time remains than the nearest limit of what is left ta
   }
 }
 
+TEST_CASE("gains: HBM and PCIe are full before their peaks, as in good work") {
+  constexpr std::pair<gpu_unit, double> reached[] = {
+      {gpu_unit::tensor, 0.9}, {gpu_unit::issue, 0.9}, {gpu_unit::l1, 0.9},
+      {gpu_unit::l2, 0.9},     {gpu_unit::hbm, 0.8},   {gpu_unit::pcie, 0.85}};
+  for (auto const& [unit, part] : reached) {
+    CAPTURE(to_string(unit));
+    CHECK(gain_of(load_of({{unit, 0.4}}), cure_of_kernels().ends_waits(1000.0)) ==
+          within(1000 - 400 / part));
+    CHECK(gain_of(load_of({{unit, part}}), cure_of_kernels().ends_waits(1000.0)) == within(0.0));
+  }
+  // The limit is what takes longest so, not what is used most.
+  range_limit const load = load_of({{gpu_unit::hbm, 0.41}, {gpu_unit::l2, 0.45}});
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000 - 410 / 0.8));
+}
+
+TEST_CASE("gains: work that a cure brings takes its unit too") {
+  range_limit const load = load_of({{gpu_unit::fp64, 0.8}, {gpu_unit::fma, 0.09}});
+  cure_of_kernels cure = cure_of_kernels().leaves(gpu_unit::fp64, 0.0);
+  CHECK(gain_of(load, cure) == within(900));
+  CHECK(gain_of(load, cure.adds(gpu_unit::fma, 180.0)) == within(700));
+  CHECK(gain_of(load, cure.adds(gpu_unit::tensor, 450.0)) ==
+        within(500));  // one that was not counted
+  for (double const none : {0.0, -1.0, detail::not_a_number})
+    CHECK(gain_of(load, cure_of_kernels().leaves(gpu_unit::fp64, 0.0).adds(gpu_unit::fma, none)) ==
+          within(900));
+}
+
 TEST_CASE("gains: whatever the cure, between nothing and what units and limits allow") {
   sample::random_numbers random(7);
   for (int turn = 0; turn < 20'000; ++turn) {
@@ -96,10 +123,14 @@ TEST_CASE("gains: whatever the cure, between nothing and what units and limits a
       auto const which = static_cast<gpu_unit>(unit);
       left[unit] = random.below(3) == 0 ? part() : 1.0;
       cure.leaves(which, left[unit]);
+      double const reached = which == gpu_unit::hbm ? 0.8 : which == gpu_unit::pcie ? 0.85 : 0.9;
+      double const added = random.below(4) == 0 ? 1000.0 * part() : 0.0;
+      cure.adds(which, added);
+      least = detail::larger(least, added / reached);
       if (!detail::is_finite(load.units[which])) continue;
       double const taken = 1000.0 * detail::smaller(1.0, load.units[which] / 800.0);
       most = detail::larger(most, taken * (1.0 - left[unit]));
-      least = detail::larger(least, load.units[which] * left[unit] / 0.9);
+      least = detail::larger(least, (load.units[which] * left[unit] + added) / reached);
     }
     if (random.below(2) == 0) {
       double const waits = 1000.0 * part();
@@ -127,8 +158,8 @@ TEST_CASE("gains: an end of waits gains what is waited, other work what is longe
   CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(800));
   // Its units are not those of the work that it replaces.
   range_limit const fma = load_of({{gpu_unit::fma, 0.95}});
-  CHECK(gain_of(fma, cure_of_kernels().replaces_all(90.0)) == within(900));
-  CHECK(gain_of(fma, cure_of_kernels().replaces_all(990.0)) == 0.0);
+  CHECK(gain_of(fma, cure_of_kernels().replaces_all(90.0)) == within(910));
+  CHECK(gain_of(fma, cure_of_kernels().replaces_all(1001.0)) == 0.0);
 }
 
 TEST_CASE("gains: without units the nearest roof is the limit") {
@@ -136,6 +167,8 @@ TEST_CASE("gains: without units the nearest roof is the limit") {
   load.time_ns = 1000.0;
   load.roof = "HBM";
   load.roof_ns = 450.0;
+  CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000 - 450 / 0.8));
+  load.roof = "FP32";
   CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(500));
   load.roof_ns = 0.0;
   CHECK(gain_of(load, cure_of_kernels().ends_waits(1000.0)) == within(1000));

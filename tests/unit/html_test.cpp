@@ -31,6 +31,15 @@ std::string data_of(std::string const& page) {
   return page.substr(from, page.find("</script>", from) - from);
 }
 
+/// The value of a column of a range: of its row, or the one that all rows have.
+nlohmann::json cell(nlohmann::json const& data, nlohmann::json const& row, char const* column) {
+  auto const& names = data["columns"];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == column) return row[i];
+  REQUIRE(data["same"].contains(column));
+  return data["same"][column];
+}
+
 gpt2_sample with_hostile_names() {
   gpt2_sample s(2, 3);
   for (std::string& name : s.made.names)
@@ -142,7 +151,7 @@ TEST_CASE("a name of a range, kernel or device is text on the page, whatever it 
   CHECK(data["problems"][0] == hostile);
   bool found = false;
   for (auto const& row : data["views"][0]["rows"])
-    found = found || row[1].get<std::string>().find("</script>") == 0;
+    found = found || cell(data, row, "name").get<std::string>().find("</script>") == 0;
   CHECK(found);
 }
 
@@ -185,18 +194,13 @@ TEST_CASE("a page of many ranges is bounded and says what it folds") {
   std::string const page = tables.page();
   CHECK(page.size() < 2'000'000);
   nlohmann::json const data = nlohmann::json::parse(data_of(page));
-  auto const column = [&](char const* name) {
-    std::size_t at = 0;
-    while (data["columns"][at] != name) ++at;
-    return at;
-  };
   for (auto const& view : data["views"]) {
     auto const& rows = view["rows"];
     std::size_t hidden = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       CHECK(rows[i].size() == data["columns"].size());
-      hidden += rows[i][column("hidden")].get<std::size_t>();
-      if (i > 0) CHECK(rows[i][column("parent")] < i);
+      hidden += cell(data, rows[i], "hidden").get<std::size_t>();
+      if (i > 0) CHECK(cell(data, rows[i], "parent") < i);
     }
     CHECK(rows.size() <= page_limits().ranges);
     CHECK(rows.size() + hidden == view["total"]);
@@ -206,7 +210,52 @@ TEST_CASE("a page of many ranges is bounded and says what it folds") {
   CHECK(data["memory"]["totals"].size() + data["memory"]["left_out"].get<std::size_t>() > 1000);
 }
 
-TEST_CASE("the timeline of a step has every record, joined where they are short") {
+TEST_CASE("the ranges on the page have the columns of ranges.csv") {
+  report_test::report_sample const s = report_test::gpu_sample();
+  report_input const input = s.input();
+  nlohmann::json const data = nlohmann::json::parse(
+      report_test::text_of([&](detail::text_writer& out) { write_page_data(out, input); }));
+  nlohmann::json const whole = nlohmann::json::parse(
+      report_test::text_of([&](detail::text_writer& out) { write_json(out, input); }));
+  auto const& rows = data["views"].back()["rows"];  // each index by itself
+  REQUIRE(rows.size() == whole["ranges"].size());
+  for (auto const& range : whole["ranges"]) {
+    bool found = false;
+    for (auto const& row : rows) {
+      if (cell(data, row, "path_id") != range["path_id"]) continue;
+      found = true;
+      for (auto const& [key, value] : range.items()) {
+        if (key == "rank" || key == "path" || key == "parent_path_id" || key == "depth") continue;
+        nlohmann::json const shown = cell(data, row, key.c_str());
+        CAPTURE(key);
+        bool const rounded = value.is_number_float() || key == "host_mean_ns";  // to six digits
+        if (value.is_number() && rounded) {
+          CHECK(shown.get<double>() == doctest::Approx(value.get<double>()).epsilon(1e-5));
+        } else {
+          CHECK(shown == value);
+        }
+      }
+    }
+    CHECK(found);
+  }
+}
+
+TEST_CASE("a column that is the same in all rows is on the page once") {
+  nlohmann::json const data = parsed(gpt2_sample());
+  auto const& columns = data["columns"];
+  CHECK(columns.size() + data["same"].size() > 50);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    CAPTURE(columns[i]);
+    CHECK_FALSE(data["same"].contains(columns[i].get<std::string>()));
+    bool differs = false;
+    for (auto const& view : data["views"])
+      for (auto const& row : view["rows"])
+        differs = differs || row[i] != data["views"][0]["rows"][0][i];
+    CHECK(differs);
+  }
+}
+
+TEST_CASE("the timeline of a step has every record, joined where they are too many") {
   gpt2_sample s;
   std::int64_t const begin = s.made.steps[2].begin;
   for (std::int64_t i = 0; i < 100000; ++i) {
@@ -218,19 +267,40 @@ TEST_CASE("the timeline of a step has every record, joined where they are short"
   }
   nlohmann::json const data = parsed(s);
   bool found = false;
+  std::size_t bars = 0;
   for (auto const& window : data["timeline"]["windows"]) {
-    std::size_t bars = 0;
     for (auto const& track : window["tracks"]) {
-      std::size_t count = 0;
-      for (std::size_t i = 4; i < track["bars"].size(); i += 5)
-        count += track["bars"][i].get<std::size_t>();
+      std::size_t const shown = track["bars"].size() / 3;
+      auto const& joined = track["joined"];
+      std::size_t count = shown;
+      for (std::size_t i = 0; i < joined.size(); i += 3) {
+        CHECK(joined[i] < shown);
+        count += joined[i + 1].get<std::size_t>() - 1;
+        // A third of the time something runs: the gaps within a joined bar are not busy.
+        std::size_t const length = track["bars"][3 * joined[i].get<std::size_t>() + 1];
+        CHECK(joined[i + 2] <= length);
+        if (track["name"] == "GPU 0, stream 9")
+          CHECK(joined[i + 2].get<double>() == doctest::Approx(length / 3.0).epsilon(0.05));
+      }
       CHECK(count == track["count"]);
-      bars += track["bars"].size() / 5;
+      bars += shown;
       found = found || (track["name"] == "GPU 0, stream 9" && track["count"] == 100000);
+      if (track["name"] != "GPU 0, stream 9") CHECK(joined.empty());
     }
-    CHECK(bars <= page_limits().slices + 2 * window["tracks"].size());
+    bars -= 2 * window["tracks"].size();
   }
+  CHECK(bars <= page_limits().slices);
   CHECK(found);
+}
+
+TEST_CASE("the timeline of few records has each by itself") {
+  gpt2_sample const s(2, 3);
+  nlohmann::json const data = parsed(s);
+  for (auto const& window : data["timeline"]["windows"])
+    for (auto const& track : window["tracks"]) {
+      CHECK(track["joined"].empty());
+      CHECK(track["bars"].size() == 3 * track["count"].get<std::size_t>());
+    }
 }
 
 TEST_CASE("the timeline tells threads of one name apart, as the trace does") {

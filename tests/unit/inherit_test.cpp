@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "../patience.hpp"
 #include "profile_checks.hpp"
 #include "recording.hpp"
 #include "report_sample.hpp"
@@ -274,9 +275,7 @@ TEST_CASE("nothing to inherit: a context of nowhere, or of a time when nobody li
 
 TEST_CASE("a worker outlives the range, the session and the next session's begin") {
   std::atomic<int> turn{0};
-  auto const wait_for = [&turn](int next) {
-    while (turn.load() != next) std::this_thread::yield();
-  };
+  auto const wait_for = [&turn](int next) { test::await([&] { return turn.load() == next; }); };
   session s(quiet());
   REQUIRE(s.start().ok());
   std::thread worker;

@@ -27,7 +27,7 @@ struct choice {
 
   void launch(std::uint32_t node, char const* kernel, api_kind kind = api_kind::launch,
               std::uint32_t warps = 1) {
-    detail::cupti::launch_kernel_params params{nullptr, {warps, 1, 1}, {32, 1, 1}};
+    detail::cupti::launch_kernel_params params{nullptr, {warps, 1, 1}, {32, 1, 1}, 0, nullptr};
     detail::cupti::api_data call{};
     call.function_params = &params;
     call.function_name = "cuLaunchKernel";

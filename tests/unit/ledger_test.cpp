@@ -138,6 +138,10 @@ TEST_CASE("re-reads: L2 was asked for more than the need and did not keep it") {
   CHECK(made.verdict ==
         "the sum does not close: 25.0 % of the counted bytes is unexplained, most of it in mlp");
   adds_up(made);
+  made = s.ledger({need("mlp", 4800e6, 200e6, 100e6)});
+  CHECK(made.unexplained_share > 1.0);
+  CHECK(made.verdict.find(" times the counted bytes is unexplained") != std::string::npos);
+  CHECK(made.verdict.find(" %") == std::string::npos);
 }
 
 TEST_CASE("workspace and split-K: more is written than the result, and read again") {

@@ -109,6 +109,7 @@ TEST_CASE("a second session is refused, and the first is not disturbed") {
     CHECK(outcome.message().find("stop it first") != std::string::npos);
     CHECK_FALSE(second.running());
     CHECK(second.profile().ranges.empty());
+    test::quiet_stderr const hidden;
     CHECK(second.report().code() == errc::busy);
   }
   work(1);
@@ -590,6 +591,7 @@ TEST_CASE("a report without a start: a status, and nothing is written") {
   how.out = folder / "out";
   {
     session s(how);
+    test::quiet_stderr const hidden;
     strata::status const outcome = s.report();
     CHECK(outcome.code() == strata::errc::bad_argument);
     CHECK(outcome.message() == "start() was not called");

@@ -118,6 +118,7 @@ constexpr char const* no_profile = "Its content is not that of a profile: record
 }  // namespace
 
 TEST_CASE("every report of a recording is that of the profile, to the last byte") {
+  test::quiet_stderr const quiet;
   report_test::report_sample const host = report_test::cpu_sample(2, 3);
   for (profile source : {whole_sample(), host.source, page_test::gpt2_sample(12, 5).made, profile(),
                          sample::random_program(7, 40).run(300)}) {

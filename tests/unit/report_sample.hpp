@@ -445,6 +445,21 @@ class sample_maker {
       row.span_ns = row.host_total_ns + (row.gpu_busy_ns > 0 ? 2500 : 0);
     }
     fold(layers);
+    take_parts(s_.tree, call_tree(s_.source));
+    take_parts(s_.folded, call_tree(s_.source, folding::by_name));
+  }
+
+  /// Which parts lie in steps, as the analysis finds them.
+  static void take_parts(strata::vec<range_row>& rows, call_tree const& tree) {
+    for (range_row& row : rows) {
+      range_row const& found = tree.row_of(row.node);
+      row.step_call_share = found.step_call_share;
+      row.step_host_share = found.step_host_share;
+      row.step_host_self_share = found.step_host_self_share;
+      row.step_work_share = found.step_work_share;
+      row.step_self_share = found.step_self_share;
+      row.step_busy_share = found.step_busy_share;
+    }
   }
 
   void fold(std::uint32_t layers) {

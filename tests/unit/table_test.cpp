@@ -172,7 +172,7 @@ TEST_CASE("ranges around steps stand above them, and ranges outside of steps sta
   range_row const& row = tables.folded.rows()[1];
   CHECK(row.path == "train");
   CHECK(row.step_share == doctest::Approx(0.5));
-  CHECK(row.step_work_share == doctest::Approx(0.5).epsilon(0.001));
+  CHECK(row.step_work_share.in_steps == doctest::Approx(0.5).epsilon(0.001));
   CHECK(tables.folded.row_of(read).step_share == 0.0);
   std::string const text =
       text_of([&](detail::text_writer& out) { write_table(out, tables.input(), {200}); });
@@ -218,8 +218,8 @@ TEST_CASE("adopted work of a range around steps is shared out by the steps that 
   report_tables const tables(m.made);
   range_row const& row = tables.folded.rows()[1];
   CHECK(row.path == "train");
-  CHECK(row.step_self_share == doctest::Approx(0.25));
-  CHECK(row.step_work_share == doctest::Approx(0.25));
+  CHECK(row.step_self_share.in_steps == doctest::Approx(0.25));
+  CHECK(row.step_work_share.in_steps == doctest::Approx(0.25));
 }
 
 TEST_CASE("the use of the limiter is a column beside it") {
@@ -370,10 +370,10 @@ TEST_CASE("kernels of folded ranges are one row") {
   CHECK(rows[0].duration.count() == 2 * 12 * 2);
   report_sample outside = gpu_sample(12, 2);
   for (range_row& row : outside.tree)
-    if (row.name == "attention") row.step_self_share = 0.5;
+    if (row.name == "attention") row.step_self_share = {0.5, 0.5};
   CHECK(detail::fold_kernels(outside.input())[0].launches == 12);
   for (range_row& row : outside.tree)
-    if (row.name == "attention") row.step_self_share = 0.0;
+    if (row.name == "attention") row.step_self_share = {0.0, 0.0};
   CHECK(detail::fold_kernels(outside.input())[0].path == "forward/block[*]/mlp");
 }
 

@@ -113,7 +113,7 @@ class ledger_builder {
     ledger_row made;
     if (row < rows_.size()) {
       made.path = rows_[row].path;
-      made.declared_bytes = steps_.per_step(rows_[row].bytes, rows_[row].step_share);
+      made.declared_bytes = steps_.per_step(rows_[row].bytes, rows_[row].step_call_share);
     }
     made.hbm_read_bytes = value(row, "hbm_read_bytes");
     made.hbm_write_bytes = value(row, "hbm_write_bytes");
@@ -238,7 +238,7 @@ class ledger_builder {
   /// fit. What is only declared can be either: as much as L2 holds, in each call. In no case more
   /// than L2 was asked for beyond what HBM moved.
   void explain_less(ledger_row& of, std::size_t row) const {
-    double const calls = larger(1.0, steps_.per_step(calls_of(row), rows_[row].step_share));
+    double const calls = larger(1.0, steps_.per_step(calls_of(row), rows_[row].step_call_share));
     double most = smaller(of.need_bytes, calls * l2_size_);
     if (of.by_model && of.need_bytes > l2_size_) most = of.need.activations + of.need.logits;
     double const asked = sector * (value(row, "l2_read_sectors") + value(row, "l2_write_sectors"));
@@ -304,11 +304,13 @@ class ledger_builder {
           "no range has a need: give ranges bytes() or a cost as attribute, or needs of a model";
       return;
     }
-    std::string const share = fixed_string(100.0 * made_.unexplained_share, 1) + " %";
+    std::string const share = human_percent(made_.unexplained_share, 1.0);
+    std::string const part =
+        share.empty() ? fixed_string(made_.unexplained_share, 1) + " times the counted bytes"
+                      : share + " % of the counted bytes";
     made_.verdict = made_.closes
-                        ? "the sum closes: " + share + " of the counted bytes is unexplained"
-                        : "the sum does not close: " + share +
-                              " of the counted bytes is unexplained" + most_open();
+                        ? "the sum closes: " + part + " is unexplained"
+                        : "the sum does not close: " + part + " is unexplained" + most_open();
   }
   /// Where the largest part of it is.
   std::string most_open() const {

@@ -130,6 +130,31 @@ inline double device_peak(profile_device const& device, std::string_view roof) n
   return 0.0;
 }
 
+/// The most that the bus to the host moves in one direction, in bytes a second: 16 lanes of the
+/// PCIe that the chips have. A slot may have less, which no attribute of the driver tells. 0 where
+/// the chip shares the host's memory, and where no document tells.
+/// Source: white papers of V100 and Turing (3.0), A100, GA10x and Ada (4.0), H100, B200 and RTX
+/// Blackwell (5.0); 8, 16 and 32 GT/s, of which 128 of 130 bits are data.
+inline double bus_peak(profile_device const& device) noexcept {
+  constexpr double lane = 1e9 / 8.0 * 128.0 / 130.0;
+  switch (10 * device.compute_capability_major + device.compute_capability_minor) {
+    case 70:
+    case 75:
+      return 16.0 * 8.0 * lane;
+    case 80:
+    case 86:
+    case 89:
+      return 16.0 * 16.0 * lane;
+    case 90:
+    case 100:
+    case 103:
+    case 120:
+      return 16.0 * 32.0 * lane;
+    default:
+      return 0.0;
+  }
+}
+
 /// A counted peak as the board has it: the profiler knows the chip. What is no more than the
 /// attributes of the board allow is left as it is.
 inline double counted_peak(profile_device const& device, std::string_view roof,

@@ -272,11 +272,11 @@ class finding_context {
     return bytes / in_.roofline.rate_of(level) * 1e9;
   }
   static std::string time(double ns) { return time_text(ns); }
-  static std::string percent(double fraction) {
-    constexpr double most = 1e4;  // what is above it has a wrong unit, or no end
-    if (!known(fraction) && !(fraction > most)) return "an unknown part";
-    if (fraction > most) return "more than 1000000 %";
-    return fixed_string(100.0 * fraction, 0) + " %";
+  /// No share is above 100 %: one that is tells that its parts are not of the same work.
+  static std::string percent(double const& fraction) {
+    if (is_nan(fraction)) return "an unknown part";
+    double const share = share_of(fraction, 1.0);
+    return is_nan(share) ? "more than 100 %" : fixed_string(100.0 * share, 0) + " %";
   }
   static std::string count(double value) {
     constexpr double most = 1e15;

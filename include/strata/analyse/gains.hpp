@@ -12,19 +12,36 @@
 #include <strata/base/vec.hpp>
 
 #include <cstddef>
+#include <string_view>
 
 STRATA_BEGIN
 namespace detail {
 
-/// The part of a unit's peak that good kernels reach.
-/// Source: cuBLAS reaches 0.88 to 0.92 of the tensor cores, a copy 0.91 of HBM (ncu, H200).
-inline constexpr double reachable_use = 0.9;
+/// The part of a unit's peak that good work reaches.
+/// Source: ncu on an H200. cuBLAS reaches 0.88 to 0.92 of the tensor cores. Of 87 operations that
+/// HBM limits half reach 0.82: sums and copies up to 0.93, but transposes by tiles 0.72 to 0.83 and
+/// gathers of rows 0.72 to 0.79. Copies of pinned memory reach 0.87 of PCIe 5.
+constexpr double reachable_use(gpu_unit unit) noexcept {
+  switch (unit) {
+    case gpu_unit::hbm:
+      return 0.8;
+    case gpu_unit::pcie:
+      return 0.85;
+    default:
+      return 0.9;
+  }
+}
+/// The same of the work that is nearest to a unit or a roof with this name.
+constexpr double reachable_use(std::string_view roof) noexcept {
+  return reachable_use(roof == to_string(gpu_unit::hbm) ? gpu_unit::hbm : gpu_unit::fma);
+}
 
 /// What a cure changes of the kernels of one range.
 class cure_of_kernels {
  public:
   cure_of_kernels() noexcept {
     for (double& part : left_) part = 1.0;
+    for (double& ns : added_ns_) ns = 0.0;
   }
 
   /// The cure leaves this part of a unit's work.
@@ -32,15 +49,21 @@ class cure_of_kernels {
     left_[static_cast<std::size_t>(unit)] = larger(0.0, smaller(1.0, part));
     return *this;
   }
+  /// The cure brings a unit work for this long at its peak.
+  cure_of_kernels& adds(gpu_unit unit, double ns_at_peak) noexcept {
+    if (is_finite(ns_at_peak) && ns_at_peak > 0.0)
+      added_ns_[static_cast<std::size_t>(unit)] = ns_at_peak;
+    return *this;
+  }
   /// The cure ends waits: at most this long, whatever unit it is for.
   cure_of_kernels& ends_waits(double ns) noexcept {
     waits_ns_ = ns;
     return *this;
   }
-  /// Other work takes the place of this one: at least this long at the units' peaks.
-  cure_of_kernels& replaces_all(double ns_at_peak) noexcept {
+  /// Other work takes the place of this one, and takes at least this long.
+  cure_of_kernels& replaces_all(double ns) noexcept {
     replaced_ = true;
-    new_ns_at_peak_ = ns_at_peak;
+    new_ns_ = ns;
     return *this;
   }
 
@@ -52,15 +75,17 @@ class cure_of_kernels {
       saved = larger(saved, taken_ns(load, static_cast<gpu_unit>(unit)) * (1.0 - left_[unit]));
     return saved;
   }
-  /// The least time of what is left.
+  /// The least time of what is left and what is new.
   double least_ns(range_limit const& load) const noexcept {
-    double longest = new_ns_at_peak_;
-    if (!load.units.is_known() && !replaced_) longest = larger(longest, load.roof_ns);
-    for (std::size_t unit = 0; unit < gpu_units && !replaced_; ++unit) {
-      double const ns = load.units[static_cast<gpu_unit>(unit)];
-      if (is_finite(ns)) longest = larger(longest, ns * left_[unit]);
+    if (replaced_) return new_ns_;
+    double longest = load.units.is_known() ? 0.0 : load.roof_ns / reachable_use(load.roof);
+    for (std::size_t unit = 0; unit < gpu_units; ++unit) {
+      auto const which = static_cast<gpu_unit>(unit);
+      double const ns = load.units[which];
+      double const then = (is_finite(ns) ? ns * left_[unit] : 0.0) + added_ns_[unit];
+      longest = larger(longest, then / reachable_use(which));
     }
-    return longest / reachable_use;
+    return longest;
   }
 
   /// The time that a unit takes of the kernels': a unit that bounds them takes all of it.
@@ -70,8 +95,9 @@ class cure_of_kernels {
 
  private:
   double left_[gpu_units];
+  double added_ns_[gpu_units];
   double waits_ns_ = 0.0;
-  double new_ns_at_peak_ = 0.0;
+  double new_ns_ = 0.0;
   bool replaced_ = false;
 };
 

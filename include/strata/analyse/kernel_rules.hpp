@@ -132,6 +132,34 @@ class kernel_rules : protected step_bound {
     return 1.0 - latency / waiting;
   }
 
+  /// What L2 and device memory move at most for a sector that L1 asks for, in sectors. L2 counts
+  /// one that it lacks again when it comes from memory, one that is written in part again when the
+  /// rest is read. It fetches two neighbours from memory by default
+  /// (cudaLimitMaxL2FetchGranularity: 64 B).
+  static constexpr double accesses_by_sector = 2.0;
+
+  /// What whole lines leave of the units that sectors of `moved` bytes pass, of which `asked` are
+  /// used. TMA passes these sectors by: what they are of a level is all that changes there.
+  cure_of_kernels coalescing(std::size_t row, double moved, double asked) const noexcept {
+    double const used = asked / moved;
+    double const of_l1 =
+        1.0 - part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
+    double const l2_bytes = own(row, "l2_bytes");
+    double const of_l2 = part_of(accesses_by_sector * moved, l2_bytes);
+    double const hbm_bytes = own(row, "hbm_bytes");
+    // Of device memory's traffic they are no more than of L2's, through which it goes.
+    double const of_hbm = smaller(of_l2, part_of(accesses_by_sector * moved, hbm_bytes));
+    // Requests of one sector fill L2's tags and its input long before its data path; those of whole
+    // lines bring four sectors at once.
+    double const of_bytes = roof_bytes_ns(l2_bytes, "L2") / load(row).units[gpu_unit::l2];
+    double const by_lines = known(of_bytes) ? smaller(1.0, of_bytes) : 1.0;
+    cure_of_kernels cure;
+    cure.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
+    cure.leaves(gpu_unit::l2, 1.0 - of_l2 * (1.0 - used * by_lines));
+    cure.leaves(gpu_unit::hbm, larger(part_of(asked, hbm_bytes), 1.0 - of_hbm * (1.0 - used)));
+    return cure;
+  }
+
   bool uncoalesced(finding_rule const& by) {
     constexpr double enough = 0.4;  // of the bytes of a sector: PyTorch's layer norm uses 0.45
     return each_counted("global_load_bytes", [&](std::size_t row, double ns) {
@@ -142,19 +170,11 @@ class kernel_rules : protected step_bound {
       double const moved = 32.0 * sectors;
       double const used = asked / moved;
       if (used > enough) return;
-      // TMA passes these sectors by: what they are of a level is all that a cure can change there.
-      double const of_l2 = part_of(moved, own(row, "l2_bytes"));
-      double const of_l1 =
-          1.0 - part_of(load(row).units[gpu_unit::shared], load(row).units[gpu_unit::l1]);
-      cure_of_kernels cure;
-      cure.leaves(gpu_unit::l1, 1.0 - of_l1 * (1.0 - used));
-      cure.leaves(gpu_unit::l2, 1.0 - of_l2 * (1.0 - used));
-      double const hbm_bytes = own(row, "hbm_bytes");
-      double const of_hbm = part_of(moved, hbm_bytes);
-      cure.leaves(gpu_unit::hbm, larger(part_of(asked, hbm_bytes), 1.0 - of_hbm * (1.0 - used)));
       // A warp of which one thread loads moves a sector all the same.
       double const least_moved = larger(asked, 32.0 * own_or_0(row, "lsu_instructions"));
+      double const of_l2 = part_of(accesses_by_sector * moved, own(row, "l2_bytes"));
       double const of_queue = of_l2 * (1.0 - part_of(least_moved, moved));
+      cure_of_kernels cure = coalescing(row, moved, asked);
       cure.ends_waits(ns * smaller(queued_part(row), of_queue));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
@@ -267,7 +287,7 @@ class kernel_rules : protected step_bound {
       double const tensor_ns = flops / in_.roofline.rate_of("TF32 tensor") * 1e9 / library_use;
       if (!known(tensor_ns)) return;
       cure_of_kernels const cure =
-          cure_of_kernels().replaces_all(larger(tensor_ns * reachable_use, hbm_ns));
+          cure_of_kernels().replaces_all(larger(tensor_ns, hbm_ns / reachable_use(gpu_unit::hbm)));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made =
@@ -283,6 +303,9 @@ class kernel_rules : protected step_bound {
   /// A double constant in FP32 code: values are converted, computed in FP64 and converted back.
   bool fp64_by_accident(finding_rule const& by) {
     constexpr double conversions_by_operation = 0.25;
+    // Of 128 lanes that schedulers fill in a cycle the conversion pipe has 16, on all chips from
+    // compute capability 7.0 on ("Arithmetic Instructions", CUDA C++ Programming Guide).
+    constexpr double issue_by_conversion = 16.0 / 128.0;
     return each_counted("flop_fp64", [&](std::size_t row, double) {
       double const operations = own(row, "flop_fp64") / 2.0;  // at least: a multiply-add is two
       double const conversions = 32.0 * own_or_0(row, "xu_instructions");
@@ -290,6 +313,9 @@ class kernel_rules : protected step_bound {
       cure_of_kernels cure;
       cure.leaves(gpu_unit::fp64, 0.0);
       cure.leaves(gpu_unit::xu, 0.0);
+      cure.adds(gpu_unit::fma, own(row, "flop_fp64") / in_.roofline.rate_of("FP32") * 1e9);
+      double const converting = issue_by_conversion * load(row).units[gpu_unit::xu];
+      cure.leaves(gpu_unit::issue, 1.0 - part_of(converting, load(row).units[gpu_unit::issue]));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
@@ -314,7 +340,7 @@ class kernel_rules : protected step_bound {
       double const extra_ns = smaller(ns, roof_bytes_ns(counted - declared, "HBM"));
       cure_of_kernels cure;
       cure.leaves(gpu_unit::hbm, declared / counted);
-      if (!load(row).units.is_known()) cure.replaces_all((ns - extra_ns) * reachable_use);
+      if (!load(row).units.is_known()) cure.replaces_all(ns - extra_ns);
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain) || gain < 0.2 * ns) return;
       finding& made = add_kernels(by, row, gain,

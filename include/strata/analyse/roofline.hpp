@@ -78,10 +78,14 @@ struct range_limit {
   bool above_roof = false;
   unit_times units;  ///< of a step
 
-  /// How much of the time the unit or roof is used.
-  double fraction() const noexcept { return time_ns > 0.0 ? roof_ns / time_ns : 0.0; }
+  /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
+  /// differ a little, and by how much work is too much `above_roof` says.
+  double fraction() const noexcept {
+    return time_ns > 0.0 ? detail::smaller(1.0, roof_ns / time_ns) : 0.0;
+  }
   double use(gpu_unit unit) const noexcept {
-    return time_ns > 0.0 && detail::is_finite(units[unit]) ? units[unit] / time_ns : 0.0;
+    if (!(time_ns > 0.0) || !detail::is_finite(units[unit])) return 0.0;
+    return detail::smaller(1.0, units[unit] / time_ns);
   }
 };
 
@@ -245,7 +249,7 @@ class roofline_builder {
   }
 
   double busy_ns(range_row const& row) const {
-    return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_work_share);
+    return steps_.per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
   }
   /// How many devices worked on a range at a time, on average. A roof is one device's; work and
   /// busy times are added up over devices.
@@ -362,7 +366,7 @@ class roofline_builder {
   void describe(std::size_t place, range_limit& limit) const {
     range_row const& row = rows_[place];
     double const time = limit.time_ns;
-    auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_share);
+    auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
     auto const copies =
         steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_work_share);
     // ns: what is shorter is often launched more slowly than it runs.

@@ -74,9 +74,8 @@ class step_bound : protected finding_context {
     std::string const whole = in_.steps.from_steps ? " of a step" : " of the run";
     std::string first;
     if (in_.steps.without_first)
-      first = sentence("; the first step, ")
-              << time(in_.steps.first_ns) << ", is in it: warmup=1 leaves it out";
-    double const mean = in_.steps.all_mean_ns();
+      first = sentence("; without the first step, which took ") << time(in_.steps.first_ns);
+    double const mean = in_.steps.mean_ns;
     auto const part = [&](double ns) {
       std::string text = time(ns) + whole;
       if (ns <= mean) text += sentence(" (") << percent(ns / mean) << ")";
@@ -86,8 +85,8 @@ class step_bound : protected finding_context {
     double most = 0.0;
     double marked = 0.0;
     for (std::size_t i = 1; i < rows_.size(); ++i) {
-      double const own =
-          in_.steps.per_step(static_cast<double>(rows_[i].host_self_ns), rows_[i].step_share);
+      double const own = in_.steps.per_step(static_cast<double>(rows_[i].host_self_ns),
+                                            rows_[i].step_host_self_share);
       marked += own;
       if (!(own > most)) continue;
       longest = i;

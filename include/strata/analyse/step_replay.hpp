@@ -466,13 +466,23 @@ class step_replay {
     if (each.until == none || !(by > 0.0)) return;
     each.new_end = larger(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
   }
+  /// From the work before it in its stream. Where a kernel was never seen to follow at once, a
+  /// graph brings it sooner than its launch does.
+  std::int64_t lag_of(work const& each) const noexcept {
+    // Source: "Getting Started with CUDA Graphs" (NVIDIA, 2019): kernels of 2.9 us take 3.4 us each
+    // in a graph, 3.8 us launched ahead in a stream.
+    constexpr std::int64_t in_graph = 500;
+    bool const guessed = !each.queued && each.call != none && is_kernel(each);
+    if (!guessed || change_of(calls_[each.call].row).launches > 0.0) return each.after_lag;
+    return smaller(each.after_lag, in_graph);
+  }
   void begin(work& each) noexcept {
     std::int64_t from = lost_time;
     auto const follow = [&from](std::int64_t time, std::int64_t lag) {
       from = larger(from, time + lag);
     };
     if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
-    if (each.after != none) follow(works_[each.after].new_end, each.after_lag);
+    if (each.after != none) follow(works_[each.after].new_end, lag_of(each));
     if (each.other != none && !any_order_)
       follow(works_[each.other].new_end, each.begin - works_[each.other].end);
     each.new_begin = from == lost_time ? each.begin : from;

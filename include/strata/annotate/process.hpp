@@ -96,7 +96,7 @@ enum class process_phase : unsigned char {
 
 /// Where the process keeps one of them. The first module that asks for it makes it.
 struct process_slot {
-  spin_mutex mutex;
+  spin_mutex mutex{held_over::calls};  // while the driver or CUPTI is opened, say
   void* object = nullptr;
 };
 
@@ -108,7 +108,7 @@ struct process_block {
   std::uint32_t size = sizeof(process_block);
   atomic<strata_detail_c_calls const*> c_calls{nullptr};  // for units of <strata/c.h>
   spin_mutex mutex;                                       // guards everything below
-  spin_mutex decision_mutex;  // held while the first range chooses the listener
+  spin_mutex decision_mutex{held_over::calls};  // held while the first range chooses the listener
   atomic<process_phase> phase{process_phase::running};
   atomic<unsigned long> owner{0};              // the process that has started a session
   atomic<void (*)()> report_at_exit{nullptr};  // for who is destroyed before the exit handlers end
@@ -404,11 +404,11 @@ STRATA_DETAIL_COLD inline listener const* decide_listener() noexcept {
   process_block& ours = block();
   listener const* now = active_listener();
   if (now != &bootstrap_listener) return now;
-  ++locks_of_this_thread();
+  locks_of_this_thread() += ours.decision_mutex.weight();
   bool const taken = take_decision(ours);
   if (taken && active_listener() == &bootstrap_listener) decide_now(ours);
   if (taken) ours.decision_mutex.unlock();
-  --locks_of_this_thread();
+  locks_of_this_thread() -= ours.decision_mutex.weight();
   errno = error;
   now = active_listener();
   return now == &bootstrap_listener ? nullptr : now;

@@ -66,6 +66,16 @@ constexpr Number const& larger(Number const& a, Number const& b) noexcept {
   return a < b ? b : a;
 }
 
+/// Measured parts add up to this much more than their whole: clocks, rounding.
+inline constexpr double most_of_whole = 1.0005;
+
+/// A part of a whole, from 0 to 1; NaN without a whole, and where the part is larger: the two are
+/// not of the same work, and no reader could use such a share.
+inline double share_of(double const& part, double const& whole) noexcept {
+  if (!is_positive(whole) || !is_finite(part) || part > most_of_whole * whole) return not_a_number;
+  return smaller(part / whole, 1.0);
+}
+
 #if defined(__GNUC__)
 inline double rounded_down(double value) noexcept { return __builtin_floor(value); }
 inline double rounded_up(double value) noexcept { return __builtin_ceil(value); }

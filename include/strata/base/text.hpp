@@ -306,10 +306,10 @@ inline std::string time_text(double ns) { return human_time(ns).text(); }
 inline std::string bytes_text(double bytes) { return human_bytes(bytes).text(); }
 inline std::string count_text(std::uint64_t count) { return human_count(count).text(); }
 
-/// A share of a whole in percent with one decimal; nothing without a whole.
+/// A share of a whole in percent with one decimal; nothing where it has no such share.
 inline std::string human_percent(double part, double whole) {
-  if (!(whole > 0.0) || !is_finite(part)) return {};
-  return fixed_string(100.0 * part / whole, 1);
+  double const share = share_of(part, whole);
+  return is_finite(share) ? fixed_string(100.0 * share, 1) : std::string();
 }
 
 /// A letter of ASCII as a small one.

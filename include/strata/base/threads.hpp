@@ -118,10 +118,20 @@ inline void wait_a_turn(unsigned turn) noexcept {
 #endif
 }
 
+/// What a thread may call while it holds a mutex. Where that is nothing of others, a call of the
+/// driver or CUPTI, which may wait for a device or call back, is an error that the tests find.
+enum class held_over : int { memory = 1, calls = 1 << 16 };
+
 /// A mutex for what happens a few times in a process. A thread that waits long, for the start of a
 /// session say, sleeps. Threads: any.
 class spin_mutex {
  public:
+  constexpr spin_mutex() noexcept = default;
+  constexpr explicit spin_mutex(held_over what) noexcept : weight_(static_cast<int>(what)) {}
+  spin_mutex(spin_mutex const&) = delete;
+  spin_mutex& operator=(spin_mutex const&) = delete;
+
+  int weight() const noexcept { return weight_; }
   void lock() noexcept {
     for (unsigned turn = 0; taken_.exchange(true, memory_order_acquire); ++turn) wait_a_turn(turn);
   }
@@ -130,6 +140,7 @@ class spin_mutex {
 
  private:
   atomic<bool> taken_{false};
+  int weight_ = static_cast<int>(held_over::memory);
 };
 
 #if defined(__linux__) || defined(__APPLE__)
@@ -138,18 +149,29 @@ class spin_mutex {
 class system_mutex {
  public:
   constexpr system_mutex() noexcept = default;
+  constexpr explicit system_mutex(held_over what) noexcept : weight_(static_cast<int>(what)) {}
   system_mutex(system_mutex const&) = delete;
   system_mutex& operator=(system_mutex const&) = delete;
 
+  int weight() const noexcept { return weight_; }
   void lock() noexcept { pthread_mutex_lock(&mutex_); }
   bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
   void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
 
  private:
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  int weight_ = static_cast<int>(held_over::memory);
 };
 #else
-using system_mutex = std::mutex;
+class system_mutex : public std::mutex {
+ public:
+  system_mutex() noexcept = default;
+  explicit system_mutex(held_over what) noexcept : weight_(static_cast<int>(what)) {}
+  int weight() const noexcept { return weight_; }
+
+ private:
+  int weight_ = static_cast<int>(held_over::memory);
+};
 #endif
 
 /// Locks a mutex, unless it stays taken for so many milliseconds. Returns: whether it is locked.
@@ -163,10 +185,15 @@ inline bool lock_within(system_mutex& which, unsigned patience_ms) noexcept {
   return true;
 }
 
-/// How many mutexes the calling thread holds, or waits for.
+/// The weights of the mutexes that the calling thread holds, or waits for.
 inline int& locks_of_this_thread() noexcept {
-  static thread_local int count = 0;
-  return count;
+  static thread_local int sum = 0;
+  return sum;
+}
+
+/// Whether the calling thread holds one over which it may call neither the driver nor CUPTI.
+inline bool holds_memory_lock() noexcept {
+  return locks_of_this_thread() % static_cast<int>(held_over::calls) != 0;
 }
 
 /// Holds a mutex while it lives.
@@ -174,12 +201,12 @@ template <class Mutex>
 class lock_of {
  public:
   explicit lock_of(Mutex& which) noexcept : which_(&which) {
-    ++locks_of_this_thread();
+    locks_of_this_thread() += which_->weight();
     which_->lock();
   }
   ~lock_of() {
     which_->unlock();
-    --locks_of_this_thread();
+    locks_of_this_thread() -= which_->weight();
   }
   lock_of(lock_of const&) = delete;
   lock_of& operator=(lock_of const&) = delete;

@@ -59,6 +59,9 @@ struct metric_preset {
 
 namespace detail {
 
+/// Shares up to this are rounding and clocks, and said to be 100 %; units: %.
+inline constexpr double most_share = 105.0;
+
 /// Part of `text` before the first `mark`; `text` becomes what follows it.
 inline std::string_view take_until(std::string_view& text, std::string_view marks) noexcept {
   std::size_t const at = text.find_first_of(marks);

@@ -8,8 +8,10 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/findings.hpp>
-#include <strata/report/html_charts.hpp>
+#include <strata/report/html_memory.hpp>
+#include <strata/report/html_shell.hpp>
 #include <strata/report/html_timeline.hpp>
+#include <strata/report/page_files.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>
@@ -18,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -93,97 +96,87 @@ class page_rows {
   vec<std::uint32_t> hidden_;  ///< by place
 };
 
-/// The columns of a range on the page, in the order of write_page_row.
-inline constexpr std::string_view page_columns[] = {"parent",
-                                                    "name",
-                                                    "index",
-                                                    "calls",
-                                                    "host_ns",
-                                                    "host_self_ns",
-                                                    "p50_ns",
-                                                    "p95_ns",
-                                                    "min_ns",
-                                                    "max_ns",
-                                                    "first_step_ns",
-                                                    "launches",
-                                                    "launch_ns",
-                                                    "kernels",
-                                                    "kernel_ns",
-                                                    "busy_ns",
-                                                    "copies",
-                                                    "copy_ns",
-                                                    "h2d_bytes",
-                                                    "d2h_bytes",
-                                                    "d2d_bytes",
-                                                    "set_bytes",
-                                                    "waits",
-                                                    "wait_ns",
-                                                    "allocations",
-                                                    "allocated_bytes",
-                                                    "peak_bytes",
-                                                    "graph_kernels",
-                                                    "flops",
-                                                    "bytes",
-                                                    "tokens",
-                                                    "shape",
-                                                    "note",
-                                                    "path_id",
-                                                    "step_share",
-                                                    "step_work_share",
-                                                    "step_self_share",
-                                                    "hidden"};
+/// Which columns of a table differ between its rows. Names live as long as the program.
+class column_survey final : public cell_sink {
+ public:
+  /// What follows is the cells of one row more.
+  void begin_row() noexcept { position_ = 0; }
 
-inline void write_page_row(json_writer& json, page_rows const& rows, std::size_t place, bool traced,
-                           page_limits const& limits) {
-  range_row const& row = rows.row(place);
-  device_work const& work = row.total;
-  bool const called = row.host.count() > 0;
-  auto const host = [&](std::int64_t value) { called ? json.integer({}, value) : json.absent({}); };
-  auto const device = [&](auto value) { traced ? json.integer({}, value) : json.absent({}); };
-  json.line();
-  json.array();
-  place == 0 ? json.absent({}) : json.integer({}, rows.place(row.parent));
-  json.text({}, shortened(row.name, limits.name));
-  row.index == no_index    ? json.absent({})
-  : row.index == any_index ? json.text({}, "*")
-                           : json.integer({}, row.index);
-  json.integer({}, row.host.count());
-  json.integer({}, row.host_total_ns);
-  json.integer({}, row.host_self_ns);
-  host(row.host.quantile(0.5));
-  host(row.host.quantile(0.95));
-  host(row.host.minimum());
-  host(row.host.maximum());
-  json.integer({}, row.first_step_host_ns);
-  device(work.launches);
-  device(work.launch_ns);
-  device(work.kernels);
-  device(work.kernel_ns);
-  device(row.gpu_busy_ns);
-  device(work.copies);
-  device(work.copy_ns);
-  device(work.host_to_device_bytes);
-  device(work.device_to_host_bytes);
-  device(work.device_to_device_bytes);
-  device(work.set_bytes);
-  device(work.synchronizations);
-  device(work.synchronization_ns);
-  device(work.allocations);
-  device(work.allocated_bytes);
-  device(row.peak_bytes);
-  device(work.graph_kernels);
-  json.number({}, row.flops);
-  json.number({}, row.bytes);
-  json.number({}, row.tokens);
-  json.text({}, row.shape);
-  json.text({}, shortened(row.note, limits.name));
-  json.integer({}, row.path_id);
-  json.number({}, row.step_share);
-  json.number({}, row.step_work_share);
-  row.around_steps ? json.number({}, row.step_self_share) : json.absent({});
-  json.integer({}, rows.hidden(place));
-  json.end_array();
-}
+  void absent(char const* key) override { compare(key, 0); }
+  void text(char const* key, std::string_view value) override {
+    fnv1a hash;
+    hash.add(value);
+    compare(key, hash.value());
+  }
+  void exact(char const*, std::string_view) override {}
+  void number(char const* key, double value) override {
+    std::uint64_t bits = 0;
+    if (is_finite(value)) std::memcpy(&bits, &value, sizeof bits);
+    compare(key, is_finite(value) ? bits + 1 : 0);
+  }
+  void whole(char const* key, std::uint64_t magnitude, bool negative) override {
+    compare(key, negative ? ~magnitude : magnitude + 1);
+  }
+
+  bool differs(std::size_t column) const noexcept { return columns_[column].differs; }
+
+ private:
+  struct column {
+    std::uint64_t first;
+    bool differs;
+  };
+
+  void compare(char const*, std::uint64_t value) {
+    if (position_ == columns_.size()) columns_.push_back({value, false});
+    column& known = columns_[position_];
+    known.differs = known.differs || known.first != value;
+    ++position_;
+  }
+
+  vec<column> columns_;
+  std::size_t position_ = 0;
+};
+
+/// What of a row is written.
+enum class page_cell : std::uint8_t { name, same, differing };
+
+/// Writes the names of the columns that differ, the values of the others, or those that differ.
+class page_cells final : public cell_sink {
+ public:
+  page_cells(json_writer& json, column_survey const& survey, page_cell what, std::size_t width)
+      : json_(json), survey_(survey), what_(what), width_(width) {}
+
+  void absent(char const* key) override {
+    if (begin(key)) json_.absent(key);
+  }
+  void text(char const* key, std::string_view value) override {
+    if (begin(key)) json_.text(key, shortened(value, width_));
+  }
+  void exact(char const*, std::string_view) override {}
+  void number(char const* key, double value) override {
+    if (begin(key)) json_.number(key, value);
+  }
+  void whole(char const* key, std::uint64_t magnitude, bool negative) override {
+    if (begin(key)) json_.whole(key, magnitude, negative);
+  }
+
+ private:
+  /// Whether the value is written: with its key, or without one.
+  bool begin(char const*& key) {
+    bool const differs = survey_.differs(position_);
+    ++position_;
+    if (what_ == page_cell::same) return !differs;
+    if (what_ == page_cell::name && differs) json_.text({}, key);
+    key = nullptr;
+    return what_ == page_cell::differing && differs;
+  }
+
+  json_writer& json_;
+  column_survey const& survey_;
+  page_cell what_;
+  std::size_t width_;  ///< of a text, in columns
+  std::size_t position_ = 0;
+};
 
 inline void write_page_metric(json_writer& json, counter_metric const& metric,
                               std::string_view set) {
@@ -243,34 +236,6 @@ class page_counters {
   bool folded_;
 };
 
-/// A kernel in a range: see kernel_row. The ranges are places in the two tables.
-inline constexpr std::string_view page_kernel_columns[] = {
-    "range",         "range_each",     "name",       "whole",   "count",
-    "total_ns",      "min_ns",         "p50_ns",     "p95_ns",  "max_ns",
-    "blocks_min",    "blocks_median",  "blocks_max", "threads", "registers",
-    "static_shared", "dynamic_shared", "sm",         "gpu"};
-
-inline void write_page_kernel(json_writer& json, kernel_row const& row, std::string const& name,
-                              page_limits const& limits) {
-  json.text({}, name);
-  json.text({}, row.demangled == name ? "" : shortened(row.demangled, limits.whole_name));
-  json.integer({}, row.count);
-  json.integer({}, static_cast<std::int64_t>(row.duration.sum()));
-  json.integer({}, row.duration.minimum());
-  json.integer({}, row.duration.quantile(0.5));
-  json.integer({}, row.duration.quantile(0.95));
-  json.integer({}, row.duration.maximum());
-  json.integer({}, row.blocks_min);
-  json.integer({}, row.blocks_median);
-  json.integer({}, row.blocks_max);
-  json.integer({}, row.block_threads_max);
-  json.integer({}, row.registers_per_thread);
-  json.integer({}, row.static_shared_bytes);
-  json.integer({}, row.dynamic_shared_bytes);
-  json.number({}, row.sm_utilisation);
-  json.number({}, row.gpu_utilisation);
-}
-
 /// Writes the data of the page.
 class page_writer {
  public:
@@ -287,7 +252,7 @@ class page_writer {
     json_.object();
     json_.object("schema");
     json_.text("name", "strata.page");
-    json_.integer("version", 1);
+    json_.integer("version", 2);
     json_.text("strata", version_text());
     json_.end_object();
     write_run();
@@ -363,30 +328,74 @@ class page_writer {
     json_.end_object();
   }
 
-  void write_columns(char const* key, std::string_view const* names, std::size_t count) {
+  /// The names of the columns that differ, and the values of the others.
+  template <class WriteRow>
+  void write_columns(char const* names, char const* same, column_survey const& survey,
+                     WriteRow const& write_row) {
     json_.line();
-    json_.array(key);
-    for (std::size_t i = 0; i < count; ++i) json_.text({}, names[i]);
+    json_.array(names);
+    write_row(page_cell::name, survey);
     json_.end_array();
+    json_.line();
+    json_.object(same);
+    write_row(page_cell::same, survey);
+    json_.end_object();
+  }
+
+  void write_range(cell_sink& cells, page_rows const& rows, std::size_t place) const {
+    range_row const& row = rows.row(place);
+    known_integer(cells, "parent", place != 0, place == 0 ? 0 : rows.place(row.parent));
+    cells.integer("path_id", row.path_id);
+    range_name_columns(cells, row);
+    range_value_columns(cells, input_, row);
+    steps_summary const& steps = input_.steps;
+    cells.number("step_call_share", steps.part(row.step_call_share));
+    cells.number("step_host_share", steps.part(row.step_host_share));
+    cells.number("step_host_self_share", steps.part(row.step_host_self_share));
+    cells.number("step_work_share", steps.part(row.step_work_share));
+    cells.number("step_busy_share", steps.part(row.step_busy_share));
+    if (row.around_steps) {
+      cells.number("step_self_share", steps.part(row.step_self_share));
+    } else {
+      cells.absent("step_self_share");
+    }
+    cells.integer("hidden", rows.hidden(place));
   }
 
   void write_views() {
-    write_columns("columns", page_columns, sizeof page_columns / sizeof *page_columns);
+    bool const has_indices = input_.ranges.size() != input_.folded.size();
+    column_survey survey;
+    for (page_rows const* const rows : {&folded_, &each_}) {
+      if (rows == &each_ && !has_indices) continue;
+      for (std::size_t place = 0; place < rows->shown().size(); ++place) {
+        survey.begin_row();
+        write_range(survey, *rows, place);
+      }
+    }
+    write_columns("columns", "same", survey, [this](page_cell what, column_survey const& known) {
+      page_cells cells(json_, known, what, limits_.name);
+      if (!folded_.shown().empty()) write_range(cells, folded_, 0);
+    });
     json_.line();
     json_.array("views");
-    write_view(folded_, true);
-    if (input_.ranges.size() != input_.folded.size()) write_view(each_, false);
+    write_view(folded_, survey, true);
+    if (has_indices) write_view(each_, survey, false);
     json_.end_array();
   }
 
-  void write_view(page_rows const& rows, bool folded) {
+  void write_view(page_rows const& rows, column_survey const& survey, bool folded) {
     json_.line();
     json_.object();
     json_.text("name", folded ? "folded" : "each");
     json_.integer("total", rows.total());
     json_.array("rows");
-    for (std::size_t place = 0; place < rows.shown().size(); ++place)
-      write_page_row(json_, rows, place, input_.source.traced, limits_);
+    for (std::size_t place = 0; place < rows.shown().size(); ++place) {
+      page_cells cells(json_, survey, page_cell::differing, limits_.name);
+      json_.line();
+      json_.array();
+      write_range(cells, rows, place);
+      json_.end_array();
+    }
     json_.end_array();
     if (!folded) {  // where each row is in the folded table
       json_.line();
@@ -398,28 +407,43 @@ class page_writer {
     json_.end_object();
   }
 
+  /// A kernel in a range, which is a place in each of the two tables.
+  void write_kernel(cell_sink& cells, kernel_row const& row, std::string const& name) {
+    cells.integer("range", path_places_[row.path_id]);
+    cells.integer("range_each", each_places_[row.path_id]);
+    cells.text("name", name);
+    cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
+    kernel_value_columns(cells, row);
+  }
+
   void write_kernels() {
     std::size_t const shown = smaller(input_.kernels.size(), limits_.kernels);
     double rest_ns = 0.0;
     for (std::size_t i = shown; i < input_.kernels.size(); ++i)
       rest_ns += input_.kernels[i].duration.sum();
-    write_columns("kernel_columns", page_kernel_columns,
-                  sizeof page_kernel_columns / sizeof *page_kernel_columns);
     vec<std::string> names = distinct_names(input_.kernels);
     names.resize(shown);
     name_cutter(limits_.kernel_name).cut(names);
+    column_survey survey;
+    for (std::size_t i = 0; i < shown; ++i) {
+      survey.begin_row();
+      write_kernel(survey, input_.kernels[i], names[i]);
+    }
+    write_columns("kernel_columns", "kernel_same", survey,
+                  [&](page_cell what, column_survey const& known) {
+                    page_cells cells(json_, known, what, limits_.whole_name);
+                    if (shown > 0) write_kernel(cells, input_.kernels[0], names[0]);
+                  });
     json_.line();
     json_.object("kernels");
     json_.integer("total", input_.kernels.size());
     json_.number("rest_ns", rest_ns);
     json_.array("rows");
     for (std::size_t i = 0; i < shown; ++i) {
-      kernel_row const& row = input_.kernels[i];
+      page_cells cells(json_, survey, page_cell::differing, limits_.whole_name);
       json_.line();
       json_.array();
-      json_.integer({}, path_places_[row.path_id]);
-      json_.integer({}, each_places_[row.path_id]);
-      write_page_kernel(json_, row, names[i], limits_);
+      write_kernel(cells, input_.kernels[i], names[i]);
       json_.end_array();
     }
     json_.end_array();
@@ -450,8 +474,9 @@ inline void write_page_data(detail::text_writer& out, report_input const& input,
 inline void write_html(detail::text_writer& out, report_input const& input,
                        page_limits const& limits = {}) {
   detail::write_page(
-      out, [&](detail::text_writer& json) { write_page_data(json, input, limits); },
-      detail::page_tail);
+      out, detail::report_page_head,
+      [&](detail::text_writer& json) { write_page_data(json, input, limits); },
+      detail::report_page_tail);
 }
 
 STRATA_END

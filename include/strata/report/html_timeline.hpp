@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/report/html_shell.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -16,30 +17,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 STRATA_BEGIN
-
-/// How much of a run report.html shows, which keeps it below 2 MB; it says what it leaves out.
-struct page_limits {
-  std::size_t ranges = 1200;           ///< of each of the two tables, the dearest
-  std::size_t counter_values = 20000;  ///< of each of the two tables
-  std::size_t kernels = 800;           ///< rows, the longest
-  std::size_t points = 1200;           ///< of the roofline
-  std::size_t findings = 100;          ///< the dearest
-  std::size_t slices = 4000;           ///< of the timeline of one step
-  std::size_t tracks = 32;             ///< of that timeline
-  std::size_t name = 96;               ///< columns of a name; its middle is left out
-  std::size_t kernel_name = 44;        ///< the same of a kernel in the table, and of it below
-  std::size_t whole_name = 200;
-};
-
 namespace detail {
 
-/// Bars of one line of the timeline. What is too short to be seen is joined to one bar with its
-/// neighbours.
+/// Bars of one line of the timeline. Where they are too many, what is shorter than a part of the
+/// time is joined to one bar with its neighbours in that part.
 class page_track {
  public:
   struct place {
@@ -62,39 +47,50 @@ class page_track {
     std::int64_t begin = 0;
     std::int64_t end = 0;
     std::uint64_t count = 0;
+    std::int64_t busy = 0;      ///< the length of all that are joined
     std::int64_t longest = -1;  ///< of those joined, whose label this has
     std::uint32_t label = 0;
     std::uint32_t range = 0;
   };
 
-  place at;
-  std::uint64_t count = 0;
+  explicit page_track(place const& where) : where_(where) {}
 
-  void begin(std::size_t parts) {
-    parts_.clear();
-    parts_.resize(parts);
+  place const& where() const noexcept { return where_; }
+  /// Records of this line.
+  std::uint64_t count() const noexcept { return count_; }
+  void count_one() noexcept { ++count_; }
+
+  /// From `from` on, `length` nanoseconds; at most `most` bars, and two more. Requires: count_one()
+  /// for each bar that follows.
+  void begin(std::int64_t from, std::int64_t length, std::uint64_t most) {
+    from_ = from;
     bars_.clear();
+    parts_.clear();
+    part_ns_ = 0;
+    if (count_ <= most) return;
+    parts_.resize(static_cast<std::size_t>(most / 2 + 1));
+    part_ns_ = length / static_cast<std::int64_t>(parts_.size()) + 1;
   }
 
-  void add(bar const& one, std::int64_t from, std::int64_t part_ns) {
-    ++count;
+  void add(bar const& one) {
     std::int64_t const length = one.end - one.begin;
-    if (length >= part_ns && bars_.size() < parts_.size()) {
+    if (parts_.empty() || (length >= part_ns_ && bars_.size() < parts_.size())) {
       bars_.push_back(one);
       return;
     }
-    auto const at_part =
-        static_cast<std::size_t>(one.begin > from ? (one.begin - from) / part_ns : 0);
-    bar& to = parts_[at_part < parts_.size() ? at_part : parts_.size() - 1];
-    if (to.count == 0 || one.begin < to.begin) to.begin = one.begin;
-    if (to.count == 0 || one.end > to.end) to.end = one.end;
-    ++to.count;
-    if (length < to.longest ||
-        (length == to.longest && (one.label > to.label || one.range > to.range)))
-      return;
-    to.longest = length;
-    to.label = one.label;
-    to.range = one.range;
+    auto const part =
+        static_cast<std::size_t>(larger<std::int64_t>(0, one.begin - from_) / part_ns_);
+    bar& joined = parts_[smaller(part, parts_.size() - 1)];
+    if (joined.count == 0 || one.begin < joined.begin) joined.begin = one.begin;
+    if (joined.count == 0 || one.end > joined.end) joined.end = one.end;
+    ++joined.count;
+    joined.busy += length;
+    if (length < joined.longest) return;
+    bool const is_later = one.label > joined.label || one.range > joined.range;
+    if (length == joined.longest && is_later) return;
+    joined.longest = length;
+    joined.label = one.label;
+    joined.range = one.range;
   }
 
   /// In order of time.
@@ -110,6 +106,10 @@ class page_track {
   }
 
  private:
+  place where_;
+  std::uint64_t count_ = 0;
+  std::int64_t from_ = 0;
+  std::int64_t part_ns_ = 0;
   vec<bar> parts_;
   vec<bar> bars_;
 };
@@ -132,9 +132,11 @@ class page_timeline {
     for (window const& each : windows_) write_window(each);
     json_.end_array();
     json_.line();
-    json_.array("labels");
-    for (std::uint32_t const text : used_)
-      json_.text({}, shortened(labels_.texts()[text], limits_.name));
+    json_.array("labels");  // text, range
+    for (bar_label const& label : used_) {
+      json_.text({}, shortened(labels_.texts()[label.text], limits_.name));
+      json_.integer({}, label.range);
+    }
     json_.end_array();
     json_.end_object();
   }
@@ -190,8 +192,9 @@ class page_timeline {
     profile const& source = input_.source;
     auto const show = [&](page_track::place const& at, auto const& record, std::uint32_t label) {
       if (record.begin == lost_time || record.end < of.begin || record.begin > of.end) return;
-      visit(at, page_track::bar{larger(record.begin, of.begin), smaller(record.end, of.end), 1, 0,
-                                label, place_of(record.node)});
+      std::int64_t const begin = larger(record.begin, of.begin);
+      std::int64_t const end = smaller(record.end, of.end);
+      visit(at, page_track::bar{begin, end, 1, end - begin, 0, label, place_of(record.node)});
     };
     for (range_record const& range : source.ranges) {
       std::uint32_t const depth =
@@ -210,36 +213,65 @@ class page_timeline {
       show({copy.device + 1u, copy.context, copy.stream}, copy, event_name(copy.kind));
   }
 
-  page_track* find(page_track::place const& at) {
-    if (last_ < tracks_.size() && tracks_[last_].at == at) return &tracks_[last_];
+  page_track* find(page_track::place const& where) {
+    if (last_ < tracks_.size() && tracks_[last_].where() == where) return &tracks_[last_];
     for (last_ = 0; last_ < tracks_.size(); ++last_)
-      if (tracks_[last_].at == at) return &tracks_[last_];
+      if (tracks_[last_].where() == where) return &tracks_[last_];
     return nullptr;
   }
 
-  void write_window(window const& of) {
+  /// Makes the lines of a window. Returns: how many records are on others, for which there is no
+  /// room.
+  std::uint64_t find_tracks(window const& shown) {
     tracks_.clear();
     std::uint64_t left_out = 0;
-    each(of, [&](page_track::place const& at, page_track::bar const&) {
-      if (find(at) != nullptr) return;
-      tracks_.size() < limits_.tracks ? tracks_.emplace_back().at = at, void() : void(++left_out);
+    each(shown, [&](page_track::place const& where, page_track::bar const&) {
+      page_track* track = find(where);
+      if (track == nullptr && tracks_.size() < limits_.tracks) {
+        tracks_.push_back(page_track(where));
+        track = &tracks_.back();
+      }
+      if (track == nullptr) {
+        ++left_out;
+      } else {
+        track->count_one();
+      }
     });
-    tracks_.sort([](page_track const& a, page_track const& b) { return a.at < b.at; });
-    std::size_t const parts = tracks_.empty() ? 1 : limits_.slices / 2 / tracks_.size() + 1;
-    std::int64_t const part_ns = (of.end - of.begin) / static_cast<std::int64_t>(parts) + 1;
-    for (page_track& track : tracks_) track.begin(parts);
-    each(of, [&](page_track::place const& at, page_track::bar const& bar) {
-      if (page_track* const track = find(at)) track->add(bar, of.begin, part_ns);
+    tracks_.sort([](page_track const& a, page_track const& b) { return a.where() < b.where(); });
+    return left_out;
+  }
+
+  /// How many bars a line may have: lines with few have all of them, the others share the rest.
+  std::uint64_t most_bars() const {
+    vec<std::uint64_t> counts;
+    for (page_track const& track : tracks_) counts.push_back(track.count());
+    counts.sort([](std::uint64_t a, std::uint64_t b) { return a < b; });
+    std::uint64_t left = limits_.slices / windows_.size();
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      std::uint64_t const share = left / (counts.size() - i);
+      if (counts[i] > share) return share;
+      left -= counts[i];
+    }
+    return counts.empty() ? 0 : counts.back();
+  }
+
+  void write_window(window const& shown) {
+    std::uint64_t const left_out = find_tracks(shown);
+    std::uint64_t const most = most_bars();
+    std::int64_t const length = shown.end - shown.begin;
+    for (page_track& track : tracks_) track.begin(shown.begin, length, most);
+    each(shown, [&](page_track::place const& where, page_track::bar const& bar) {
+      if (page_track* const track = find(where)) track->add(bar);
     });
     json_.line();
     json_.object();
-    json_.text("what", of.what);
-    of.step == no_step ? json_.absent("step") : json_.integer("step", of.step);
-    json_.integer("begin_ns", of.begin);
-    json_.integer("length_ns", of.end - of.begin);
+    json_.text("what", shown.what);
+    known_integer(json_, "step", shown.step != no_step, shown.step);
+    json_.integer("begin_ns", shown.begin);
+    json_.integer("length_ns", length);
     json_.integer("left_out", left_out);
     json_.array("tracks");
-    for (page_track& track : tracks_) write_track(track, of.begin);
+    for (page_track& track : tracks_) write_track(track, shown.begin);
     json_.end_array();
     json_.end_object();
   }
@@ -256,35 +288,53 @@ class page_timeline {
     return at.lane == page_track::calls ? name + ", driver calls" : name;
   }
 
+  static char const* kind_of(page_track::place const& where) noexcept {
+    if (where.process != 0) return "device";
+    return where.lane >= page_track::calls ? "calls" : "ranges";
+  }
+
   void write_track(page_track& track, std::int64_t from) {
+    page_track::place const& where = track.where();
     json_.line();
     json_.object();
-    json_.text("name", shortened(track_name(track.at), limits_.name));
-    json_.text("kind", track.at.process != 0                ? "device"
-                       : track.at.lane >= page_track::calls ? "calls"
-                                                            : "ranges");
-    if (track.at.process == 0 && track.at.lane != page_track::waits)
-      json_.integer("thread", track.at.group);
-    json_.integer("count", track.count);
-    json_.array("bars");  // begin, length, label, range, how many
-    for (page_track::bar const& bar : track.bars()) {
+    json_.text("name", shortened(track_name(where), limits_.name));
+    json_.text("kind", kind_of(where));
+    if (where.process == 0 && where.lane != page_track::waits) json_.integer("thread", where.group);
+    json_.integer("count", track.count());
+    vec<page_track::bar> const& bars = track.bars();
+    json_.array("bars");  // begin, from that of the one before on, length, label
+    for (page_track::bar const& bar : bars) {
       json_.integer({}, bar.begin - from);
       json_.integer({}, bar.end - bar.begin);
-      json_.integer({}, used(bar.label));
-      json_.integer({}, bar.range);
-      json_.integer({}, bar.count);
+      json_.integer({}, used({bar.label, bar.range}));
+      from = bar.begin;
+    }
+    json_.end_array();
+    json_.array("joined");  // of bars that stand for several: position, how many, their length
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      if (bars[i].count == 1) continue;
+      json_.integer({}, i);
+      json_.integer({}, bars[i].count);
+      json_.integer({}, smaller(bars[i].busy, bars[i].end - bars[i].begin));
     }
     json_.end_array();
     json_.end_object();
   }
 
-  std::size_t used(std::uint32_t text) {
-    std::size_t& place = uses_[text];
-    if (place == 0) {
-      used_.push_back(text);
-      place = used_.size();
+  /// What a bar says: a text of the labels, and a range.
+  struct bar_label {
+    std::uint32_t text;
+    std::uint32_t range;
+  };
+
+  /// The position of a label in the page's list.
+  std::size_t used(bar_label const& label) {
+    std::size_t& position = uses_[std::uint64_t{label.range} << 32 | label.text];
+    if (position == 0) {
+      used_.push_back(label);
+      position = used_.size();
     }
-    return place - 1;
+    return position - 1;
   }
 
   json_writer& json_;
@@ -295,238 +345,8 @@ class page_timeline {
   vec<window> windows_;
   vec<page_track> tracks_;
   std::size_t last_ = 0;
-  number_map<std::size_t> uses_;  ///< 1 + position in used_, by text
-  vec<std::uint32_t> used_;
-};
-
-/// Memory over time by range, purpose and kind, what lives at the end, what steps allocate.
-class page_memory {
- public:
-  /// `places`: on the page, of the rows of input.ranges by path_id.
-  page_memory(json_writer& json, report_input const& input, number_map<std::uint32_t> const& places)
-      : json_(json), input_(input), places_(places) {}
-
-  void write() {
-    memory_table const& memory = input_.memory;
-    collect();
-    json_.line();
-    json_.object("memory");
-    json_.integer("peak_bytes", memory.peak_bytes);
-    json_.integer("peak_at_ns", memory.peak_at);
-    json_.integer("allocations", memory.allocations.size());
-    json_.integer("older", memory.releases_of_older_memory);
-    json_.integer("steps", memory.steps.size());
-    write_series("by_range", part_of::range);
-    if (memory.purposes.size() > 1) {
-      write_series("by_purpose", part_of::purpose);
-      write_purposes();
-    }
-    write_series("by_kind", part_of::kind);
-    write_totals();
-    json_.end_object();
-  }
-
- private:
-  static constexpr std::size_t most_series = 9;  ///< the last one has the rest
-  static constexpr std::size_t points = 240;
-  static constexpr std::size_t most_totals = 100;
-
-  struct change {
-    std::int64_t time;
-    std::int64_t bytes;  ///< negative where memory is released
-    std::uint32_t range;
-    memory_kind kind;
-    std::uint32_t purpose;
-  };
-  enum class part_of : std::uint8_t { range, purpose, kind };
-  struct total {
-    std::uint32_t range = 0;
-    memory_kind kind = memory_kind::unknown;
-    std::uint64_t count = 0, bytes = 0;            ///< of all allocations
-    std::uint64_t live_count = 0, live_bytes = 0;  ///< not released at the end
-    std::uint64_t step_count = 0, step_bytes = 0;  ///< made in steps
-    std::uint64_t first_count = 0;                 ///< made in the first step
-  };
-  struct group {
-    std::uint32_t key;
-    std::int64_t live, peak;
-  };
-
-  std::uint32_t place_of(allocation_row const& row) const noexcept {
-    std::uint32_t const* const place = places_.find(row.path_id);
-    return place == nullptr ? 0 : *place;
-  }
-
-  /// Position of the step at a time, or past the last one.
-  static std::size_t step_at(vec<step_record> const& steps, std::int64_t time) noexcept {
-    std::size_t const after =
-        steps.count_first([&](step_record const& step) { return step.begin <= time; });
-    return after != 0 && steps[after - 1].end >= time ? after - 1 : steps.size();
-  }
-
-  void collect() {
-    vec<step_record> steps = input_.source.steps;
-    steps.sort([](step_record const& a, step_record const& b) { return a.begin < b.begin; });
-    number_map<std::size_t> known;
-    for (allocation_row const& row : input_.memory.allocations) {
-      std::uint32_t const range = place_of(row);
-      // No device has more; sums of what a damaged record says stay numbers.
-      std::int64_t const bytes = smaller(signed_bytes(row.bytes), std::int64_t{1} << 46);
-      changes_.push_back({row.allocated_at, bytes, range, row.kind, row.purpose});
-      if (row.released_at >= 0)
-        changes_.push_back({row.released_at, -bytes, range, row.kind, row.purpose});
-      std::size_t& place = known[std::uint64_t{range} << 8 | static_cast<std::uint8_t>(row.kind)];
-      if (place == 0) {
-        totals_.emplace_back();
-        totals_.back().range = range;
-        totals_.back().kind = row.kind;
-        place = totals_.size();
-      }
-      total& to = totals_[place - 1];
-      ++to.count;
-      to.bytes += row.bytes;
-      if (row.released_at < 0) ++to.live_count, to.live_bytes += row.bytes;
-      std::size_t const step = step_at(steps, row.allocated_at);
-      if (step == steps.size()) continue;
-      ++to.step_count;
-      to.step_bytes += row.bytes;
-      if (step == 0) ++to.first_count;
-    }
-    changes_.sort([](change const& a, change const& b) {
-      if (a.time != b.time) return a.time < b.time;
-      return a.bytes != b.bytes ? a.bytes < b.bytes : a.range < b.range;
-    });
-  }
-
-  /// By range and purpose only device memory counts, as in the peak.
-  static bool counts(change const& each, part_of by) noexcept {
-    return by == part_of::kind || is_device_memory(each.kind);
-  }
-  static std::uint32_t key_of(change const& each, part_of by) noexcept {
-    return by == part_of::range     ? each.range
-           : by == part_of::purpose ? each.purpose
-                                    : static_cast<std::uint32_t>(each.kind);
-  }
-
-  /// The groups with the highest peaks, the highest first.
-  vec<group> choose(part_of by) const {
-    vec<group> groups;
-    number_map<std::size_t> known;
-    for (change const& each : changes_) {
-      if (!counts(each, by)) continue;
-      std::size_t& place = known[key_of(each, by)];
-      if (place == 0) {
-        groups.push_back({key_of(each, by), 0, 0});
-        place = groups.size();
-      }
-      group& to = groups[place - 1];
-      to.live += each.bytes;
-      to.peak = larger(to.peak, to.live);
-    }
-    groups.sort([](group const& a, group const& b) {
-      return a.peak != b.peak ? a.peak > b.peak : a.key < b.key;
-    });
-    return groups;
-  }
-
-  void write_series(char const* key, part_of by) {
-    vec<group> const groups = choose(by);
-    std::size_t const named = smaller(groups.size(), most_series - 1);
-    number_map<std::size_t> series;
-    for (std::size_t i = 0; i < named; ++i) series[groups[i].key] = i;
-    json_.line();
-    json_.object(key);
-    json_.array("series");
-    for (std::size_t i = 0; i < named; ++i)
-      by == part_of::range     ? json_.integer({}, groups[i].key)
-      : by == part_of::purpose ? json_.text({}, input_.memory.purposes[groups[i].key].name)
-                               : json_.text({}, to_string(static_cast<memory_kind>(groups[i].key)));
-    json_.end_array();
-    json_.integer("others", groups.size() - named);
-    json_.line();
-    json_.array("points");  // time, then the bytes of each series and of the others
-    std::int64_t live[most_series] = {};
-    std::int64_t highest[most_series] = {};
-    std::int64_t sum = 0, most = -1, at = 0;
-    std::int64_t const part = input_.source.end / static_cast<std::int64_t>(points) + 1;
-    std::int64_t current = 0;
-    auto const write_point = [&] {
-      if (most < 0) return;
-      json_.array();
-      json_.integer({}, at);
-      for (std::size_t i = 0; i <= named; ++i) json_.integer({}, highest[i]);
-      json_.end_array();
-      most = -1;
-    };
-    for (change const& each : changes_) {
-      if (!counts(each, by)) continue;
-      if (each.time / part != current) write_point();
-      current = each.time / part;
-      std::size_t const* const place = series.find(key_of(each, by));
-      live[place == nullptr ? named : *place] += each.bytes;
-      sum += each.bytes;
-      if (sum < most) continue;
-      most = sum;
-      at = each.time;
-      std::memcpy(highest, live, sizeof live);
-    }
-    write_point();
-    if (!changes_.empty()) {
-      most = 0;
-      at = input_.source.end;
-      std::memcpy(highest, live, sizeof live);
-      write_point();
-    }
-    json_.end_array();
-    json_.end_object();
-  }
-
-  /// The purposes that held most at the peak.
-  void write_purposes() {
-    vec<memory_purpose> const& purposes = input_.memory.purposes;
-    json_.line();
-    json_.array("purposes");  // name; bytes: allocated, released, live, peak, at the peak of all
-    for (std::size_t i = 0; i < purposes.size() && i < most_totals; ++i) {
-      memory_purpose const& each = purposes[i];
-      json_.array();
-      json_.text({}, each.name);
-      for (std::int64_t const bytes :
-           {each.allocated, each.released, each.live, each.peak, each.at_peak})
-        json_.integer({}, bytes);
-      json_.end_array();
-    }
-    json_.end_array();
-  }
-
-  void write_totals() {
-    totals_.sort([](total const& a, total const& b) {
-      if (a.live_bytes != b.live_bytes) return a.live_bytes > b.live_bytes;
-      if (a.bytes != b.bytes) return a.bytes > b.bytes;
-      return a.range != b.range ? a.range < b.range : a.kind < b.kind;
-    });
-    std::size_t const shown = smaller(totals_.size(), most_totals);
-    json_.line();
-    json_.array("totals");  // range, kind, then counts and bytes: all, live, in steps; first step
-    for (std::size_t i = 0; i < shown; ++i) {
-      total const& t = totals_[i];
-      json_.line();
-      json_.array();
-      json_.integer({}, t.range);
-      json_.text({}, to_string(t.kind));
-      for (std::uint64_t const value : {t.count, t.bytes, t.live_count, t.live_bytes, t.step_count,
-                                        t.step_bytes, t.first_count})
-        json_.integer({}, value);
-      json_.end_array();
-    }
-    json_.end_array();
-    json_.integer("left_out", totals_.size() - shown);
-  }
-
-  json_writer& json_;
-  report_input const& input_;
-  number_map<std::uint32_t> const& places_;
-  vec<change> changes_;
-  vec<total> totals_;
+  number_map<std::size_t> uses_;  ///< 1 + position in used_, by range and text
+  vec<bar_label> used_;
 };
 
 }  // namespace detail

@@ -7,21 +7,28 @@
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/cuda/activity.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
+#include <strata/collect/cuda/driver.hpp>
+#include <strata/collect/host/node_table.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/status.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #if defined(__linux__)
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 #endif
 
@@ -64,6 +71,27 @@ inline bool do_apart([[maybe_unused]] apart_work& what) noexcept {
   return false;
 }
 
+/// A call of a thread of Strata's own does not come back: that thread keeps the process alive. It
+/// ends with the last of the program's threads, as it would have, once that main has ended by
+/// pthread_exit. Threads: any.
+inline void end_with_last_thread() noexcept {
+#if defined(__linux__)
+  static apart_work ends{[](void*) noexcept {
+                           timespec const usual{1, 0};
+                           timespec const soon{0, 10'000'000};
+                           bool ended = false;
+                           while (!ended || machine::threads_left() > 1 + machine::own_threads()) {
+                             (void)::nanosleep(ended ? &soon : &usual, nullptr);
+                             ended = ended || machine::main_has_ended("/proc/self/stat");
+                           }
+                           std::exit(0);
+                         },
+                         nullptr};
+  static atomic<bool> begun{false};
+  if (!begun.exchange(true)) (void)do_apart(ends);
+#endif
+}
+
 /// How long the work of a device is waited for: `drain=` ms, and so long after each record that is
 /// read, up to 60 times: 60 s by default, 10^8 records. What threads launch meanwhile is no answer
 /// of a device. Threads: one.
@@ -104,10 +132,11 @@ class device_patience {
   static void set(std::uint32_t ms) noexcept { patience_ns().store(std::int64_t{ms} * 1'000'000); }
   bool lasts() const noexcept { return monotonic_ns() < latest_; }
 
-  /// Waits for the work of the current context, if there is one and nothing captures.
+  /// Waits for the work of the current context, if there is one and nothing captures. Once that was
+  /// in vain no range waits any more: this one is where it was given up.
   static void wait_for_range() noexcept {
     driver::context_handle const context = capture_guard::current();
-    if (context == nullptr) return;
+    if (context == nullptr || given_up().load() != still_waits) return;
     device_fence work;
     {
       capture_guard::exclusive const alone(0);
@@ -115,13 +144,36 @@ class device_patience {
       work.add(context);
     }
     device_patience const patience;
-    (void)work.wait([&patience] { return patience.lasts(); });
+    bool const done =
+        work.wait([&patience] { return patience.lasts() && given_up().load() == still_waits; });
+    thread_recorder* const own = thread_recorder::current();
+    std::uint64_t waits = still_waits;
+    if (!done)
+      (void)given_up().compare_exchange_strong(waits, own == nullptr ? root_node : own->node());
+  }
+
+  /// A session begins: ranges wait again.
+  static void begin_again() noexcept { given_up().store(still_waits); }
+  /// What to say where a range of the session waited in vain.
+  static status problem() {
+    std::uint64_t const node = given_up().load();
+    if (node == still_waits) return {};
+    return {errc::busy, sentence("sync=1: the GPU had not done its work ")
+                            << patience_ns().load() / 1'000'000 << " ms (drain=) after the end of "
+                            << hang_finder::shown_path(static_cast<std::uint32_t>(node))
+                            << ", so no range waited for it from then on: raise drain=, or leave "
+                               "sync=1 out beside work that does not end"};
   }
 
  private:
   static atomic<std::int64_t>& patience_ns() noexcept {
     static atomic<std::int64_t> ns{1'000'000'000};
     return ns;
+  }
+  static constexpr std::uint64_t still_waits = ~std::uint64_t{0};  // no node
+  static atomic<std::uint64_t>& given_up() noexcept {
+    static atomic<std::uint64_t> node{still_waits};
+    return node;
   }
 
   std::int64_t latest_;
@@ -147,7 +199,7 @@ class device_drain {
 
   /// Has what is complete delivered, and begins to wait for the devices. Requires: CUPTI is open.
   void begin() noexcept {
-    alone_.emplace(capture_guard::patience / 10);
+    alone_.emplace(capture_guard::short_patience);
     captures_ = !*alone_;  // nothing is waited for then: that would ruin the capture
     begun_ = call(awaits_devices_);
   }
@@ -217,6 +269,7 @@ class device_drain {
     bool const silent = client().give_up();
     if (silent) activity().give_up();
     if (silent || outcome_ == outcome::silent) outcome_ = outcome::silent;
+    if (silent && block().phase.load() == process_phase::running) end_with_last_thread();
     if (!silent && !idle_.load()) outcome_ = outcome::busy;
   }
 

@@ -77,12 +77,14 @@ class hang_finder {
   }
 
   /// A device does not answer: adds those calls to the ranges that were open, and prints all of it.
+  /// `all_came`: all records of what has ended have come.
   /// Returns: the sentence for the report.
-  status report(profile_hang& to) {
+  status report(profile_hang& to, bool all_came) {
     to.found = true;
     look_at_work(to);
-    print("the GPU does not answer, and the report has what came before; the program:", to);
-    return {errc::limit, sentence_of(to)};
+    print("the GPU does not answer, and the report has what came before; the program:", to,
+          all_came);
+    return {errc::limit, sentence_of(to, all_came)};
   }
 
   /// How many calls those are.
@@ -93,21 +95,34 @@ class hang_finder {
   }
 
   /// "1 call still ran at the end: launched in all-reduce 12.3 s ago".
-  static std::string sentence_of(profile_hang const& hang) {
+  static std::string sentence_of(profile_hang const& hang, bool all_came) {
     std::uint64_t const calls = calls_in(hang);
     if (calls == 0) return "the GPU did not answer at the end";
     hung_work const& most = hang.work.front();
     sentence text;
     text << "the work of " << calls << (calls == 1 ? " call" : " calls")
-         << " still ran on the GPU at the end: "
+         << (all_came ? " still ran on the GPU at the end: " : " had no record at the end: ")
          << (hang.work.size() == 1 ? "launched in " : "the most were launched in ")
          << shown(most.path) << ", " << (calls == 1 ? "" : "the last one ") << seconds(most.last_ns)
          << " ago";
     return text;
   }
 
-  /// Prints it, one range a line: the innermost of each thread last.
-  static void print(char const* heading, profile_hang const& hang) {
+  /// The path of a range now, for a sentence.
+  static std::string shown_path(std::uint32_t node) {
+    recorder_state& all = recorder::instance().state();
+    return shown(path_of(node, all.nodes.nodes(), all.names.texts()));
+  }
+  static std::string shown(std::string const& path) {
+    return path.empty() ? std::string("no range") : path;
+  }
+  static std::string seconds(std::int64_t ns) {
+    return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
+  }
+
+  /// Prints it, one range a line: the innermost of each thread last. CUPTI holds back a buffer with
+  /// all in it while one of its kernels runs, so that a call without a record may have ended.
+  static void print(char const* heading, profile_hang const& hang, bool all_came) {
     quiet_writes const quiet;
     say(heading);
     std::size_t lines = 0;
@@ -124,8 +139,9 @@ class hang_finder {
       if (++lines > most_lines) break;
       std::string const line = sentence("  on the GPU: ")
                                << work.calls << (work.calls == 1 ? " call of " : " calls of ")
-                               << shown(work.path) << " without an end, the last one "
-                               << seconds(work.last_ns) << " ago";
+                               << shown(work.path)
+                               << (all_came ? " without an end" : " without a record")
+                               << ", the last one " << seconds(work.last_ns) << " ago";
       say(line.c_str());
     }
   }
@@ -141,13 +157,6 @@ class hang_finder {
     clock_sample last = now();
     while (last.other - first_.other < shortest_ns) last = now();
     return {first_, last};
-  }
-
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
-  }
-  static std::string seconds(std::int64_t ns) {
-    return fixed_string(static_cast<double>(ns) * 1e-9, 1) + " s";
   }
 
   static std::string path_of(std::uint32_t node, vec<node_table::node> const& nodes,

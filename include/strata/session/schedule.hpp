@@ -245,11 +245,27 @@ class reported_windows {
     if (!start_thread()) (void)run(this);
   }
 
-  /// The session ends: waits for a report that is being written; no other begins.
-  void end() {
+  /// Does a part of a report that the device is asked for, which may not come back.
+  template <class Part>
+  void ask_device(Part part) {
+    asks_device_.store(true);
+    part();
+    asks_device_.store(false);
+  }
+
+  /// The session ends: waits for a report that is being written; no other begins. Returns: false
+  /// where the device has not answered it for so many ms and a little longer.
+  bool end(std::uint32_t patience_ms) {
+    constexpr std::int64_t grace_ms = 300;
     system_lock const lock(mutex_);
     ending_ = true;
+    std::int64_t const latest = monotonic_ns() + (patience_ms + grace_ms) * 1'000'000;
+    for (unsigned turn = 0; state_.load() == state::reporting; ++turn) {
+      if (asks_device_.load() && monotonic_ns() > latest) return false;
+      wait_a_turn(turn);
+    }
     join();
+    return true;
   }
 
  private:
@@ -300,9 +316,10 @@ class reported_windows {
   std::uint64_t due_ = 0;     // the step that the next window begins with
   std::uint64_t step_ = 0;    // that began last
   atomic<std::uint64_t> late_{0};
-  system_mutex mutex_;  // a window begins, a report begins, or the session ends
+  system_mutex mutex_{held_over::calls};  // a window begins, a report begins, the session ends
   atomic<state> state_{state::idle};
   bool ending_ = false;
+  atomic<bool> asks_device_{false};  // a report does
   std::uint32_t first_ = 0;
   std::uint32_t windows_ = 0;
   std::int64_t next_look_ = 0;
@@ -336,6 +353,13 @@ inline status missing_steps(options const& wanted, schedule const& plan, bool ne
           sentence("counters: the program ended before the first counting step, which is step ")
               << plan.steps_before_counting() << (windows ? " of the window" : "")
               << ", counted from 0; run more steps, or lower skip, warmup, active or repeat"};
+}
+
+/// Why a session does not start in this process.
+inline status child_is_silent() {
+  return {errc::unavailable,
+          "this process was forked from one that had started a Strata session, and records "
+          "nothing: fork before the first session, or run another program (exec)"};
 }
 
 /// Calls of the program that are left out. `steps`: those that began in a thread while a step of

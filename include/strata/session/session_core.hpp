@@ -44,12 +44,6 @@ STRATA_BEGIN
 
 namespace detail {
 
-inline status child_is_silent() {
-  return {errc::unavailable,
-          "this process was forked from one that had started a Strata session, and records "
-          "nothing: fork before the first session, or run another program (exec)"};
-}
-
 /// The implementation of strata::session: starts the collectors, opens and closes their windows,
 /// and makes the profile of what they collected.
 class session_core {
@@ -92,7 +86,7 @@ class session_core {
     running_ = !in_forked_child();
     if (!running_) return;
     watchdog_.stop();
-    windows_.end();
+    if (!windows_.end(options_.drain_ms)) return leave_behind();
     detail::recorder& recorder = detail::recorder::instance();
     if (options_.trace) attempt([this] { hang_finder_.look_at_ranges(hang_ = {}); });
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
@@ -105,7 +99,8 @@ class session_core {
     bool const idle = trace_.is_idle();
     attempt([&] { idle&& trace_.answers() ? counting_->close() : counting_->abandon(); });
     attempt([this] { trace_.close(); });
-    if (trace_.hangs()) attempt([this] { problems_.push_back(hang_finder_.report(hang_)); });
+    if (trace_.hangs())
+      attempt([this] { problems_.push_back(hang_finder_.report(hang_, !trace_.is_silent())); });
     attempt([this] { close_stream(); });
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
@@ -117,7 +112,6 @@ class session_core {
   }
 
   bool running() const noexcept { return running_; }
-
   /// Whether no thread is in a call of this session that does not come back: else it has to live as
   /// long as the process.
   bool may_go() const noexcept { return steps_ended_ && !trace_.is_silent(); }
@@ -151,7 +145,6 @@ class session_core {
 
   /// What could not be done, one sentence each.
   vec<status> const& problems() const noexcept { return problems_; }
-
   /// Whether it was said that memory is short.
   bool said_short() const noexcept { return said_short_; }
 
@@ -202,6 +195,18 @@ class session_core {
     return outcome;
   }
 
+  /// The report of a window is in a call that does not come back: the session stays as it is.
+  void leave_behind() {
+    refusal_ = {errc::unavailable, "the report of a window waits for a GPU that hangs"};
+    attempt([this] {
+      hang_finder_.look_at_ranges(hang_ = {});
+      hang_finder_.look_at_work(hang_);
+      hang_finder::print("the GPU does not answer; the program:", hang_, false);
+    });
+    (void)detail::recorder::instance().end_session(options_.drain_ms);
+    steps_ended_ = running_ = false;
+  }
+
   /// The rest of `start`.
   status begin() {
     refusal_ = take_ownership(options_);
@@ -214,8 +219,7 @@ class session_core {
     std::int64_t const begin = monotonic_ns();
     started_at_ = realtime_ns();
     cost_ = instrumentation_cost::measure(recorder.clock());
-    window_open_ = false;
-    window_pending_ = false;
+    window_open_ = window_pending_ = false;
     counting_.emplace(options_, problems_, device_trace::control());
     look_at_wishes();
     around_ = report_files::look_around();
@@ -275,6 +279,7 @@ class session_core {
     keep(trace_.begin());
     plan_steps();
     if (options_.synchronize) {
+      device_patience::begin_again();
       recorder.state().before_end.store(&device_patience::wait_for_range);
     }
     keep(nvtx_input_.open(options_, trace_.tracing()));
@@ -387,7 +392,7 @@ class session_core {
       step = windows_.position(step);
     }
     if (options_.has_schedule()) open_window(schedule_.of(step));
-    if (step >= schedule_.steps_before_counting()) counting_->begin_step();
+    counting_->begin_step(step >= schedule_.steps_before_counting());
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -437,9 +442,11 @@ class session_core {
   void report_window() noexcept {
     bool whole = false;
     if (!if_memory_allows([&] {
-          trace_.bring_in();
-          detail::recorder::instance().end_clock();
-          take();
+          windows_.ask_device([this] {
+            trace_.bring_in();
+            detail::recorder::instance().end_clock();
+            take();
+          });
           report_files files(options_, 0, around_);
           whole = files.write(profile_, said_, nullptr, &reports_).ok();
         }))
@@ -514,11 +521,8 @@ class session_core {
     profile_ = {};
     recorder.make_room_for_report();
     tick_converter const ticks = recorder.converter();
-    if (windows_.used()) {
-      profile_.environment = environment_;
-    } else {
-      machine::describe(profile_.environment);
-    }
+    if (windows_.used()) profile_.environment = environment_;
+    if (!windows_.used()) machine::describe(profile_.environment);
     if (trace_.tracing()) {  // before the calls are moved, since it joins device work to them
       keep(trace_.take(profile_, ticks));
       keep(devices_of_machine::describe(profile_.environment, options_, hang_.found));
@@ -546,6 +550,7 @@ class session_core {
       problems_.emplace_back(errc::bad_argument,
                              "only= matches no range of this program: it is compared with names, "
                              "without index and path (block, not block[0])");
+    if (options_.synchronize) keep(device_patience::problem());
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,

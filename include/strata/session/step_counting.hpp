@@ -82,8 +82,10 @@ class step_counting {
     return false;
   }
 
-  /// Begins a step after the timed ones.
-  void begin_step() {
+  /// Begins a step; it counts after the timed ones.
+  void begin_step(bool counts) {
+    if (!counts && stage_ != stage::done) return ranges_.pass_by();
+    if (!counts) return;
     if (stage_ == stage::waiting) open_ranges();
     if (stage_ == stage::ranges && !ranges_.begin_pass().ok()) end_ranges();
     if (stage_ == stage::kernels && !kernels_.begin_step(ranges_.work()).ok()) end();
@@ -125,7 +127,7 @@ class step_counting {
     for (status const& problem : ranges_.problems()) problems_.push_back(problem);
     for (status const& problem : kernels_.problems()) (void)keep(problem);  // ranges may have it
     if (stage_ == stage::waiting && postponed_ != 0)
-      problems_.push_back(pass_driver::in_the_way(postponed_, postponed_by_));
+      problems_.push_back(ranges_.in_the_way(postponed_, postponed_by_));
     (void)keep(ranges_.hindrance());
     (void)keep(kernels_.hindrance());
     if (ranges_.passes_done() < ranges_.passes()) {
@@ -148,6 +150,7 @@ class step_counting {
 
   void open_ranges() {
     std::size_t const before = problems_.size();
+    ranges_.await_own_streams();
     capture_guard::exclusive const alone;
     postponed_by_ = !alone                       ? pause_outcome::captures
                     : ranges_.devices_are_idle() ? pause_outcome::paused

@@ -100,7 +100,7 @@ class watchdog {
     next_ = now + between_reports_ns;
     std::string const heading = sentence("nothing has gone on for ")
                                 << (now - since_) / 1'000'000'000 << " s (watchdog=); the program:";
-    hang_finder::print(heading.c_str(), found);
+    hang_finder::print(heading.c_str(), found, false);
   }
 
   /// Another number after each range and step.

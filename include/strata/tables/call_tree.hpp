@@ -12,6 +12,7 @@
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/profile/sums.hpp>
+#include <strata/tables/host_timeline.hpp>
 #include <strata/tables/migrations.hpp>
 #include <strata/tables/range_rows.hpp>
 
@@ -22,50 +23,6 @@
 
 STRATA_BEGIN
 namespace detail {
-
-/// Which call into the driver caused the work of a record.
-/// Cost: O(l) for l launches, whose correlation ids are dense; O(1) a question.
-class launch_index {
- public:
-  static constexpr std::uint32_t none = 0xffffffffu;
-
-  explicit launch_index(profile const& source) {
-    if (source.launches.empty()) return;
-    std::uint32_t last = 0;
-    first_ = none;
-    for (launch_record const& each : source.launches) {
-      first_ = smaller(first_, each.correlation);
-      last = larger(last, each.correlation);
-    }
-    std::size_t const ids = std::size_t{last} - first_ + 1;
-    is_dense_ = ids / 8 <= source.launches.size();
-    if (is_dense_) positions_.resize(ids, none);
-    for (std::size_t i = 0; i < source.launches.size(); ++i) {
-      launch_record const& each = source.launches[i];
-      if (!each.causes_work()) continue;
-      auto const position = static_cast<std::uint32_t>(i);
-      if (is_dense_) {
-        positions_[each.correlation - first_] = position;
-      } else {
-        sparse_[each.correlation] = position;
-      }
-    }
-  }
-
-  /// Position in profile::launches, or none.
-  std::uint32_t launch_of(std::uint32_t correlation) const noexcept {
-    if (is_dense_)
-      return correlation - first_ < positions_.size() ? positions_[correlation - first_] : none;
-    std::uint32_t const* const found = sparse_.find(correlation);
-    return found == nullptr ? none : *found;
-  }
-
- private:
-  std::uint32_t first_ = 0;
-  bool is_dense_ = false;
-  vec<std::uint32_t> positions_;  ///< by correlation - first_
-  number_map<std::uint32_t> sparse_;
-};
 
 /// The sums over the device work of a profile that has only records; empty where it has none.
 inline device_sums sum_records(profile const& source) {
@@ -97,48 +54,14 @@ inline device_sums sum_records(profile const& source) {
   return sums;
 }
 
-/// Which calls of ranges only captured work into a graph, and did not do it.
-/// Cost: two sorts of the launches, nothing where none was captured; O(log n) a question.
-class captured_calls {
- public:
-  explicit captured_calls(profile const& source) {
-    for (launch_record const& launch : source.launches)
-      if (launch.only_captured() && is_work(launch.kind)) captured_.push_back(moment_of(launch));
-    if (captured_.empty()) return;
-    for (launch_record const& launch : source.launches)
-      if (launch.causes_work() && is_work(launch.kind)) worked_.push_back(moment_of(launch));
-    captured_.sort();
-    worked_.sort();
-  }
-
-  bool only_captured(range_record const& range) const noexcept {
-    return within(captured_, range) && !within(worked_, range);
-  }
-
- private:
-  using moment = pair<std::uint32_t, std::int64_t>;  ///< thread and time
-
-  static moment moment_of(launch_record const& launch) noexcept {
-    return {launch.thread, launch.begin};
-  }
-
-  static bool within(vec<moment> const& moments, range_record const& range) noexcept {
-    moment const wanted{range.thread, range.begin};
-    moment const* const at =
-        moments.begin() + moments.count_first([&](moment const& each) { return each < wanted; });
-    return at != moments.end() && at->first == range.thread && at->second <= range.end;
-  }
-
-  vec<moment> captured_;
-  vec<moment> worked_;
-};
-
 /// How much of a call lies in steps that began and ended during it.
 class steps_within {
  public:
-  explicit steps_within(profile const& source) {
+  /// `without`: a step that is left out, or no_step.
+  steps_within(profile const& source, std::uint32_t without) {
     if (!source.has_steps) return;
-    for (step_record const& step : source.steps) steps_.push_back({step.begin, step.end, 0});
+    for (step_record const& step : source.steps)
+      if (step.step != without) steps_.push_back({step.begin, step.end, 0});
     steps_.sort([](span const& a, span const& b) { return a.begin < b.begin; });
     std::int64_t sum = 0;
     for (span& step : steps_) {
@@ -169,6 +92,183 @@ class steps_within {
   vec<span> steps_;
 };
 
+/// The parts of the rows' calls and device work that lie in steps, in all of them and without the
+/// first one.
+class step_parts {
+ public:
+  step_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
+      : source_(source), layout_(layout), rows_(rows) {
+    if (source.has_steps) find_first_step();
+    steps_.emplace(source, no_step);
+    typical_.emplace(source, first_step_);
+    calls_.resize(rows.size(), step_part{0.0, 0.0});
+    times_.resize(rows.size(), step_part{0.0, 0.0});
+  }
+
+  bool is_first(std::uint32_t step) const noexcept {
+    return step != no_step && step == first_step_;
+  }
+  /// A call of a row; those in the first step are marked, and rows that lie around steps.
+  void add(std::uint32_t at, range_record const& range, std::int64_t duration) {
+    range_row& row = rows_[at];
+    step_part part{1.0, is_first(range.step) ? 0.0 : 1.0};
+    if (range.step == no_step) part = {steps_->share(range), typical_->share(range)};
+    if (range.step == no_step && part.in_steps > 0.0) row.around_steps = true;
+    calls_[at].add(part, 1.0);
+    times_[at].add(part, static_cast<double>(duration));
+    if (!is_first(range.step)) return;
+    ++row.first_step_calls;
+    row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
+  }
+  /// The parts of the calls. Requires: all were added, to the rows too.
+  void find_calls() {
+    if (!source_.has_steps) return;
+    rows_[0].step_call_share = rows_[0].step_host_share = launches_in_steps();
+    for (std::size_t i = 1; i < rows_.size(); ++i) {
+      range_row& row = rows_[i];
+      row.step_call_share.set(calls_[i], static_cast<double>(row.host.count()));
+      row.step_host_share = row.step_call_share;
+      row.step_host_share.set(times_[i], static_cast<double>(row.host_total_ns));
+    }
+    for (range_row& row : rows_) row.step_share = row.step_call_share.in_steps;
+  }
+  /// Those of the device work; of the calls where none is known. Requires: the busy times.
+  void find_work() {
+    find_launched();
+    find_busy();
+  }
+
+ private:
+  struct step_work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t row;
+    std::uint32_t step;
+  };
+
+  /// The first step that was recorded; no_step where there is none.
+  void find_first_step() {
+    for (step_record const& step : source_.steps) first_step_ = smaller(first_step_, step.step);
+    if (first_step_ != no_step) return;
+    for (range_record const& range : source_.ranges) first_step_ = smaller(first_step_, range.step);
+  }
+  /// Where the timeline does not say how long work ran, each launch counts the same.
+  void find_launched() {
+    for (range_row& row : rows_)
+      row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
+    if (!source_.has_steps) return;
+    vec<double> const weights = work_times();
+    vec<double> all(rows_.size(), 0.0);
+    vec<step_part> in_steps(rows_.size(), step_part{0.0, 0.0});
+    for (std::size_t i = 0; i < source_.launches.size(); ++i) {
+      launch_record const& launch = source_.launches[i];
+      if (!launch.causes_work() || !is_work(launch.kind)) continue;
+      std::uint32_t const row = layout_.row_of(launch.node);
+      all[row] += weights[i];
+      in_steps[row].add(part_of(launch), weights[i]);
+    }
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      rows_[i].step_self_share.set(in_steps[i], all[i]);
+    for (std::size_t i = rows_.size(); i-- > 0;) {
+      rows_[i].step_work_share.set(in_steps[i], all[i]);
+      if (all[i] > 0.0) rows_[i].step_busy_share = rows_[i].step_work_share;
+      if (i == 0) return;
+      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
+      all[parent] += all[i];
+      in_steps[parent].add(in_steps[i], 1.0);
+    }
+  }
+  /// The part of the launches that were in steps.
+  step_part launches_in_steps() const noexcept {
+    double all = 0.0;
+    step_part sum{0.0, 0.0};
+    for (launch_record const& each : source_.launches) {
+      if (!each.causes_work() || !is_work(each.kind)) continue;
+      all += 1.0;
+      sum.add(part_of(each), 1.0);
+    }
+    step_part made;
+    made.set(sum, all);
+    return made;
+  }
+
+  step_part part_of(launch_record const& launch) const noexcept {
+    bool const in_step = launch.step != no_step;
+    return {in_step ? 1.0 : 0.0, in_step && !is_first(launch.step) ? 1.0 : 0.0};
+  }
+
+  /// How long the device worked for each launch; 1 of each where the timeline does not say.
+  vec<double> work_times() const {
+    if (!source_.has_whole_timeline()) return vec<double>(source_.launches.size(), 1.0);
+    vec<double> times(source_.launches.size(), 0.0);
+    launch_index const launches(source_);
+    auto const add = [&](auto const& records) {
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches.launch_of(record.correlation);
+        if (launch != launch_index::none && record.begin != lost_time)
+          times[launch] += static_cast<double>(elapsed(record.begin, record.end));
+      }
+    };
+    add(source_.kernels);
+    add(source_.copies);
+    return times;
+  }
+
+  /// How much of the time in which the device worked it worked for steps. Work overlaps, so that
+  /// this is no sum of times.
+  void find_busy() {
+    if (!source_.has_steps || !source_.has_whole_timeline()) return;
+    vec<step_work> const works = work_of_steps();
+    vec<double> const in_steps = busy_times(works, no_step);
+    vec<double> const typical = busy_times(works, first_step_);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      rows_[i].step_busy_share.set({in_steps[i], typical[i]},
+                                   static_cast<double>(rows_[i].gpu_busy_ns));
+  }
+  /// By row, with all below it. `without`: a step that is left out, or no_step.
+  vec<double> busy_times(vec<step_work> const& works, std::uint32_t without) const {
+    vec<std::int64_t> until(rows_.size(), lost_time);
+    vec<double> busy(rows_.size(), 0.0);
+    for (step_work const& each : works) {
+      if (each.step == without) continue;
+      for (std::uint32_t row = each.row;; row = layout_.parent(row)) {
+        busy[row] += static_cast<double>(elapsed(larger(each.begin, until[row]), each.end));
+        until[row] = larger(until[row], each.end);
+        if (row == 0) break;
+      }
+    }
+    return busy;
+  }
+
+  /// The device work of steps, in the order of its begins.
+  vec<step_work> work_of_steps() const {
+    launch_index const launches(source_);
+    vec<step_work> made;
+    auto const look = [&](auto const& records) {
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches.launch_of(record.correlation);
+        if (launch == launch_index::none || record.begin == lost_time) continue;
+        std::uint32_t const step = source_.launches[launch].step;
+        if (step != no_step)
+          made.push_back({record.begin, record.end, layout_.row_of(record.node), step});
+      }
+    };
+    look(source_.kernels);
+    look(source_.copies);
+    made.sort([](step_work const& a, step_work const& b) { return a.begin < b.begin; });
+    return made;
+  }
+
+  profile const& source_;
+  row_layout const& layout_;
+  vec<range_row>& rows_;
+  std::uint32_t first_step_ = no_step;
+  maybe<steps_within> steps_;
+  maybe<steps_within> typical_;  ///< without the first one
+  vec<step_part> calls_;
+  vec<step_part> times_;  ///< of the calls
+};
+
 /// Fills a row for every place in the tree, then drops those that have nothing to say.
 class call_tree_builder {
  public:
@@ -192,6 +292,7 @@ class call_tree_builder {
     add_folded_calls();
     add_device_work();
     add_subtrees();
+    parts_.find_work();
     sum_spans();
     add_migrations();
     sum_subtrees();
@@ -203,93 +304,19 @@ class call_tree_builder {
  private:
   void add_calls() {
     captured_calls const calls(source_);
-    std::uint32_t first_step = no_step;
-    for (range_record const& range : source_.ranges) first_step = smaller(first_step, range.step);
-    steps_within const steps(source_);
-    vec<double> outside(rows_.size(), 0.0);  // calls in no step
     for (range_record const& range : source_.ranges) {
       if (!layout_.has_own_row(range.node)) continue;
       std::uint32_t const at = layout_.row_of(range.node);
       range_row& row = rows_[at];
-      if (range.step == no_step) {
-        double const within = steps.share(range);
-        outside[at] += 1.0 - within;
-        if (within > 0.0) row.around_steps = true;
-      }
       std::int64_t const duration = elapsed(range.begin, range.end);
+      parts_.add(at, range, duration);
       row.host.add(duration);
       row.host_total_ns = add_saturated(row.host_total_ns, duration);
-      bool const in_first_step =
-          source_.has_steps && range.step == first_step && first_step != no_step;
-      if (in_first_step) {
-        ++row.first_step_calls;
-        row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
-      }
       if (range.attribute == no_reference) continue;
-      details_[at].add(row, source_, range, !calls.only_captured(range), in_first_step);
+      details_[at].add(row, source_, range, !calls.only_captured(range),
+                       parts_.is_first(range.step));
     }
-    rows_[0].step_share = share_in_steps();
-    for (std::size_t i = 1; source_.has_steps && i < rows_.size(); ++i)
-      if (auto const kept = static_cast<double>(rows_[i].host.count()); kept > 0.0)
-        rows_[i].step_share = larger(0.0, 1.0 - outside[i] / kept);
-    add_work_shares();
-  }
-
-  /// Of rows around steps by the time on the device of what was launched in steps and outside of
-  /// them, where that is known; else by the number of launches.
-  void add_work_shares() {
-    bool any = false;
-    for (range_row& row : rows_) {
-      row.step_work_share = row.step_self_share = row.step_share;
-      any = any || row.around_steps;
-    }
-    if (!any) return;
-    vec<double> const weights = work_times();
-    vec<double> all(rows_.size(), 0.0);
-    vec<double> in_steps(rows_.size(), 0.0);
-    for (std::size_t i = 0; i < source_.launches.size(); ++i) {
-      launch_record const& launch = source_.launches[i];
-      if (!launch.causes_work() || !is_work(launch.kind)) continue;
-      std::uint32_t const row = layout_.row_of(launch.node);
-      all[row] += weights[i];
-      if (launch.step != no_step) in_steps[row] += weights[i];
-    }
-    for (std::size_t i = 1; i < rows_.size(); ++i)
-      if (rows_[i].around_steps && all[i] > 0.0) rows_[i].step_self_share = in_steps[i] / all[i];
-    for (std::size_t i = rows_.size(); i-- > 1;) {
-      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
-      all[parent] += all[i];
-      in_steps[parent] += in_steps[i];
-      if (rows_[i].around_steps && all[i] > 0.0) rows_[i].step_work_share = in_steps[i] / all[i];
-    }
-  }
-  /// How long the device worked for each launch; 1 of each where the timeline does not say.
-  vec<double> work_times() const {
-    if (!source_.has_whole_timeline()) return vec<double>(source_.launches.size(), 1.0);
-    vec<double> times(source_.launches.size(), 0.0);
-    launch_index const launches(source_);
-    auto const add = [&](auto const& records) {
-      for (auto const& record : records) {
-        std::uint32_t const launch = launches.launch_of(record.correlation);
-        if (launch != launch_index::none && record.begin != lost_time)
-          times[launch] += static_cast<double>(elapsed(record.begin, record.end));
-      }
-    };
-    add(source_.kernels);
-    add(source_.copies);
-    return times;
-  }
-
-  /// The part of the work on the device that was launched in steps.
-  double share_in_steps() const noexcept {
-    std::uint64_t all = 0;
-    std::uint64_t in_steps = 0;
-    for (launch_record const& each : source_.launches) {
-      if (!source_.has_steps || !each.causes_work() || !is_work(each.kind)) continue;
-      ++all;
-      if (each.step != no_step) ++in_steps;
-    }
-    return all == 0 ? 1.0 : static_cast<double>(in_steps) / static_cast<double>(all);
+    parts_.find_calls();
   }
 
   void add_folded_calls() {
@@ -434,23 +461,33 @@ class call_tree_builder {
   void sum_subtrees() {
     vec<std::int64_t> below(rows_.size(), 0);      // host time of the children
     vec<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
+    vec<step_part> below_in_steps(rows_.size(), step_part{0.0, 0.0});
     for (inherited_time const& each : source_.inherited) {
       if (!layout_.has_own_row(each.node)) continue;
       for (std::int64_t* const sum :
            {&elsewhere[layout_.row_of(each.node)], &below[layout_.row_of(each.from)]})
         *sum = add_saturated(*sum, each.total);
+      below_in_steps[layout_.row_of(each.from)].add(
+          rows_[layout_.row_of(each.node)].step_host_share, static_cast<double>(each.total));
     }
     for (std::size_t i = rows_.size(); i-- > 0;) {
       range_row& row = rows_[i];
       add_work(row.total, row.self);
       // Recursion at the depth limit can make the children's time exceed their parent's.
       row.host_self_ns = row.host_total_ns > below[i] ? row.host_total_ns - below[i] : 0;
+      row.step_host_self_share = row.step_host_share;
+      step_part own{0.0, 0.0};
+      own.add(row.step_host_share, static_cast<double>(row.host_total_ns));
+      own.add(below_in_steps[i], -1.0);
+      row.step_host_self_share.set(own, static_cast<double>(row.host_self_ns));
       if (i == 0) return;
       std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
       add_work(rows_[parent].total, row.total);
       add_migrations_below(rows_[parent], row);
       std::int64_t const apart = smaller(elsewhere[i], row.host_total_ns);
       below[parent] = add_saturated(below[parent], row.host_total_ns - apart);
+      below_in_steps[parent].add(row.step_host_share,
+                                 static_cast<double>(row.host_total_ns - apart));
     }
   }
 
@@ -521,6 +558,7 @@ class call_tree_builder {
   device_sums const& sums_;
   vec<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
   vec<row_details> details_;
+  step_parts parts_{source_, layout_, rows_};
 };
 
 }  // namespace detail

@@ -36,32 +36,22 @@ inline double standard_deviation(duration_statistics const& of) noexcept {
   return square_root((squares > 0.0 ? squares : 0.0) / (n - 1.0));
 }
 
-inline void rank_column(cell_sink& cells, profile const& source) {
-  if (source.environment.rank < 0) {
-    cells.absent("rank");
+/// A value where it is known.
+template <class Integer>
+inline void known_integer(cell_sink& cells, char const* key, bool known, Integer value) {
+  if (known) {
+    cells.integer(key, value);
   } else {
-    cells.integer("rank", source.environment.rank);
+    cells.absent(key);
   }
 }
 
-inline void range_columns(cell_sink& cells, table_input const& input, range_row const& row,
-                          std::size_t) {
-  bool const root = row.depth == 0;
-  bool const called = row.host.count() > 0;
-  auto const host = [&](char const* key, std::int64_t value) {
-    called ? cells.integer(key, value) : cells.absent(key);
-  };
-  auto const device = [&](char const* key, auto value) {
-    input.source.traced ? cells.integer(key, value) : cells.absent(key);
-  };
-  rank_column(cells, input.source);
-  cells.integer("path_id", row.path_id);
-  if (root || row.parent >= input.ranges.size()) {
-    cells.absent("parent_path_id");
-  } else {
-    cells.integer("parent_path_id", input.ranges[row.parent].path_id);
-  }
-  cells.text("path", row.path);
+inline void rank_column(cell_sink& cells, profile const& source) {
+  std::int64_t const rank = source.environment.rank;
+  known_integer(cells, "rank", rank >= 0, rank);
+}
+
+inline void range_name_columns(cell_sink& cells, range_row const& row) {
   cells.text("name", row.name);
   if (row.index == no_index) {
     cells.absent("index");
@@ -70,7 +60,14 @@ inline void range_columns(cell_sink& cells, table_input const& input, range_row 
   } else {
     cells.integer("index", row.index);
   }
-  cells.integer("depth", row.depth);
+}
+
+/// Calls and host time.
+inline void range_host_columns(cell_sink& cells, range_row const& row) {
+  bool const called = row.host.count() > 0;
+  auto const host = [&](char const* key, std::int64_t value) {
+    known_integer(cells, key, called, value);
+  };
   cells.integer("calls", row.host.count());
   cells.integer("host_total_ns", row.host_total_ns);
   cells.integer("host_self_ns", row.host_self_ns);
@@ -83,7 +80,13 @@ inline void range_columns(cell_sink& cells, table_input const& input, range_row 
   cells.integer("first_step_calls", row.first_step_calls);
   cells.integer("first_step_host_ns", row.first_step_host_ns);
   cells.number("step_share", row.step_share);
+}
 
+/// Work of the GPU, launches and memory.
+inline void range_device_columns(cell_sink& cells, table_input const& input, range_row const& row) {
+  auto const device = [&](char const* key, auto value) {
+    known_integer(cells, key, input.source.traced, value);
+  };
   device_work const& self = row.self;
   device_work const& total = row.total;
   device("launches_self", self.launches);
@@ -119,7 +122,7 @@ inline void range_columns(cell_sink& cells, table_input const& input, range_row 
   device("graph_kernels", total.graph_kernels);
   device("graph_kernel_ns", total.graph_kernel_ns);
   auto const managed = [&](char const* key, auto value) {
-    input.source.has_migrations ? cells.integer(key, value) : cells.absent(key);
+    known_integer(cells, key, input.source.has_migrations, value);
   };
   managed("migrated_bytes_h2d", row.migrated_to_device_bytes);
   managed("migrated_bytes_d2h", row.migrated_to_host_bytes);
@@ -127,11 +130,30 @@ inline void range_columns(cell_sink& cells, table_input const& input, range_row 
   managed("migration_ns", row.migration_ns);
   device("adopted_kernels", total.adopted_kernels);
   device("adopted_ns", total.adopted_ns);
+}
+
+/// What a range has, wherever it stands.
+inline void range_value_columns(cell_sink& cells, table_input const& input, range_row const& row) {
+  range_host_columns(cells, row);
+  range_device_columns(cells, input, row);
   cells.number("flops", row.flops);
   cells.number("bytes", row.bytes);
   cells.number("tokens", row.tokens);
   cells.text("shape", row.shape);
   cells.text("note", row.note);
+}
+
+inline void range_columns(cell_sink& cells, table_input const& input, range_row const& row,
+                          std::size_t) {
+  bool const has_parent = row.depth != 0 && row.parent < input.ranges.size();
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  known_integer(cells, "parent_path_id", has_parent,
+                has_parent ? input.ranges[row.parent].path_id : 0);
+  cells.text("path", row.path);
+  range_name_columns(cells, row);
+  cells.integer("depth", row.depth);
+  range_value_columns(cells, input, row);
 }
 
 /// A unit as part of a column name: `bytes_per_second`.
@@ -177,14 +199,8 @@ inline void kernel_counter_columns(cell_sink& cells, table_input const& input, s
     cells.number(metric_column(table.metrics[i]).c_str(), known ? table.at(at, i) : 0.0);
 }
 
-inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_row const& row,
-                           std::size_t at) {
-  rank_column(cells, input.source);
-  cells.integer("path_id", row.path_id);
-  cells.text("path", row.path);
-  cells.text("kernel", row.short_name);
-  cells.text("demangled", row.demangled);
-  cells.exact("mangled", row.mangled);
+/// The launches of a kernel, their times and sizes.
+inline void kernel_value_columns(cell_sink& cells, kernel_row const& row) {
   cells.integer("count", row.count);
   cells.integer("total_ns", static_cast<std::int64_t>(row.duration.sum()));
   cells.integer("min_ns", row.duration.minimum());
@@ -205,6 +221,17 @@ inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_ro
   cells.integer("dynamic_shared_bytes", row.dynamic_shared_bytes);
   cells.number("sm_utilisation", row.sm_utilisation);
   cells.number("gpu_utilisation", row.gpu_utilisation);
+}
+
+inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_row const& row,
+                           std::size_t at) {
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  cells.text("path", row.path);
+  cells.text("kernel", row.short_name);
+  cells.text("demangled", row.demangled);
+  cells.exact("mangled", row.mangled);
+  kernel_value_columns(cells, row);
   kernel_counter_columns(cells, input, at);
 }
 
@@ -223,7 +250,7 @@ inline void allocation_columns(cell_sink& cells, table_input const& input,
   cells.integer("stream", row.stream);
   cells.integer("allocated_at_ns", row.allocated_at);
   bool const released = row.released_at >= 0;
-  released ? cells.integer("released_at_ns", row.released_at) : cells.absent("released_at_ns");
+  known_integer(cells, "released_at_ns", released, row.released_at);
   cells.text("released_in", row.released_in);
   cells.text("purpose", row.purpose < input.memory.purposes.size()
                             ? std::string_view(input.memory.purposes[row.purpose].name)
@@ -241,7 +268,7 @@ inline void span_columns(cell_sink& cells, table_input const& input, span_record
   cells.text("kind", span.kind == span_kind::mark ? "mark" : "range");
   cells.text("domain", name_text(input.source, span.domain));
   cells.text("name", name_text(input.source, span.name));
-  span.step == no_step ? cells.absent("step") : cells.integer("step", span.step);
+  known_integer(cells, "step", span.step != no_step, span.step);
   cells.integer("thread", span.thread);
   cells.integer("end_thread", span.end_thread);
   cells.integer("begin_ns", span.begin);

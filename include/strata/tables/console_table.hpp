@@ -94,9 +94,9 @@ inline std::string percent_bar(double percent) {
   return bar;
 }
 
-/// In percent of a whole; NaN without a whole.
+/// In percent of a whole; NaN where it has no such share.
 inline double percent_of(double part, double whole) noexcept {
-  return whole > 0.0 ? 100.0 * part / whole : std::numeric_limits<double>::quiet_NaN();
+  return 100.0 * share_of(part, whole);
 }
 
 /// The value, or NaN where there is nothing to show.

@@ -207,9 +207,6 @@ class counter_table_builder {
            << counted.launches_max << ", a timed one " << fixed_string(launches, 1);
   }
 
-  /// Shares of a peak up to this are rounding and clocks; units: %.
-  static constexpr double most_share = 105.0;
-
   /// Requires: results_ of the row and scope.
   counter_cell make_cell(std::size_t row, std::size_t at, counter_scope scope) {
     pass_agreement::verdict const work = work_.of(row, scope, table_.metrics[at].passes);
@@ -221,12 +218,14 @@ class counter_table_builder {
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (by_time && !table_.is_timed_work(row, scope))
       return {no_value, table_.other_work[row * 2 + static_cast<std::size_t>(scope)]};
-    if (by_time && metric.unit == "%" && results_[at] > most_share) {
+    if (metric.unit == "%" && results_[at] > most_share) {
+      if (!by_time)
+        return {no_value, note("above 100 %: its parts were counted in steps of different work")};
       table_.above_peak.push_back({row, at, results_[at]});
       return {no_value, note("above 100 %: units, clocks or the work of the steps differ")};
     }
     std::uint32_t const remark = note(remarks(row, at, scope, work));
-    bool const rounded = by_time && metric.unit == "%" && results_[at] > 100.0;
+    bool const rounded = metric.unit == "%" && results_[at] > 100.0;
     return {rounded ? 100.0 : results_[at], remark};
   }
 
@@ -344,10 +343,11 @@ class counter_table_builder {
       }
     }
     if (from.time) add(time_remark(rows_[row].host.count(), metric.method));
-    bool const share = metric.unit == "%" && metric.method == counter_method::counted_and_timed;
-    if (share && results_[at] > 100.0)
+    bool const by_time = metric.method == counter_method::counted_and_timed;
+    if (metric.unit == "%" && results_[at] > 100.0)
       add(sentence("100 for ") << fixed_string(results_[at], 1)
-                               << ": the clocks of counted and timed steps differ");
+                               << (by_time ? ": the clocks of counted and timed steps differ"
+                                           : ": the passes that counted its parts differ"));
     return text;
   }
 

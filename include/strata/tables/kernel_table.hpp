@@ -445,7 +445,11 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
     for (std::size_t i = 0; i < results.size(); ++i) {
       // An optional input that the chip has, but that was not counted, is no 0.
       bool const whole = counted && formulas.inputs_of(i).uncounted.empty();
-      table.values.push_back(whole && detail::is_finite(results[i]) ? results[i] : no_value);
+      bool const share = table.metrics[i].unit == "%";
+      bool const known =
+          whole && detail::is_finite(results[i]) && !(share && results[i] > detail::most_share);
+      double const value = share ? detail::smaller(results[i], 100.0) : results[i];
+      table.values.push_back(known ? value : no_value);
     }
   }
   return table;

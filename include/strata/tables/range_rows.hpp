@@ -18,6 +18,23 @@
 
 STRATA_BEGIN
 
+/// The part of some amount that lies in steps, from 0 to 1.
+struct step_part {
+  double in_steps = 1.0;
+  double typical = 1.0;  ///< without the first recorded step, which may be apart
+
+  void add(step_part const& part, double amount) noexcept {
+    in_steps += part.in_steps * amount;
+    typical += part.typical * amount;
+  }
+  /// Becomes these amounts as parts of a whole; stays without a whole.
+  void set(step_part const& amounts, double whole) noexcept {
+    if (!(whole > 0.0)) return;
+    in_steps = detail::smaller(1.0, detail::larger(0.0, amounts.in_steps / whole));
+    typical = detail::smaller(1.0, detail::larger(0.0, amounts.typical / whole));
+  }
+};
+
 /// One range of the call tree with what it cost.
 /// Shape: rows are in depth-first order, children in order of first use, the root first.
 struct range_row {
@@ -39,11 +56,15 @@ struct range_row {
   /// The part of the calls that lies in steps, from 0 to 1; of a call around steps the part of its
   /// time.
   double step_share = 1.0;
-  bool around_steps = false;  ///< steps lie in one of its calls, as in a range around the loop
-  /// The part of the device work of the range and below that was launched in steps, and of that of
-  /// the range itself; `step_share` unless it lies around steps.
-  double step_work_share = 1.0;
-  double step_self_share = 1.0;
+  bool around_steps = false;       ///< steps lie in one of its calls, as in a range around the loop
+  step_part step_call_share;       ///< of the calls
+  step_part step_host_share;       ///< of the time of all calls
+  step_part step_host_self_share;  ///< of `host_self_ns`
+  /// Of the device work of the range and below, and of that of the range itself: by its time where
+  /// the timeline is whole, else by the number of launches.
+  step_part step_work_share;
+  step_part step_self_share;
+  step_part step_busy_share;  ///< of `gpu_busy_ns`: in which work of such launches ran
   device_work self;
   device_work total;
   std::int64_t gpu_busy_ns =

@@ -22,18 +22,6 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The part of the work outside of ranges that lies in steps.
-inline double share_outside(table_input const& input) noexcept {
-  std::uint64_t all = 0;
-  std::uint64_t in_steps = 0;
-  for (launch_record const& each : input.source.launches) {
-    if (each.node != root_node || !is_work(each.kind) || !each.causes_work()) continue;
-    ++all;
-    if (each.step != no_step) ++in_steps;
-  }
-  return all == 0 ? 1.0 : static_cast<double>(in_steps) / static_cast<double>(all);
-}
-
 /// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
 /// and counts are of a mean step; ranges that are in none have a table of their own.
 class range_table {
@@ -41,7 +29,7 @@ class range_table {
   range_table(table_input const& input, std::size_t max_rows)
       : rows_(input.folded),
         steps_(input.steps),
-        mean_(input.folded, input.steps, share_outside(input)),
+        mean_(input.folded, input.steps),
         limits_(input.limits),
         sort_(input.sort),
         by_gpu_(gpu_time(input)),
@@ -55,7 +43,7 @@ class range_table {
       if (visible_[i]) add_range(i);
     device_work const& outside = rows_[0].self;
     has_outside_ = outside.kernels + outside.copies + outside.launches > 0;
-    if (has_outside_) add_outside(share_outside(input));
+    if (has_outside_) add_outside();
     table_.begin_totals();
     add_total();
     for (std::size_t const i : {rate_columns, rate_columns + 1}) {
@@ -147,9 +135,9 @@ class range_table {
   }
 
   double key(std::size_t i) const noexcept {
-    return by_gpu_ ? mean_.scaled_work(
-                         i, add_saturated(rows_[i].gpu_busy_ns, rows_[i].total.graph_kernel_ns))
-                   : mean_.scaled(i, rows_[i].host_total_ns);
+    if (!by_gpu_) return mean_.host_ns(i);
+    auto const in_graphs = static_cast<double>(rows_[i].total.graph_kernel_ns);
+    return mean_.busy_ns(i) + steps_.per_step(in_graphs, rows_[i].step_work_share);
   }
 
   bool dearer(std::size_t a, std::size_t b) const noexcept {
@@ -205,10 +193,10 @@ class range_table {
   /// The columns from `calls` to `max`.
   vec<double> host_values(std::size_t i) const {
     range_row const& row = rows_[i];
-    double const share = if_any(percent_of(mean_.scaled(i, row.host_total_ns), host_ns_));
+    double const share = if_any(percent_of(mean_.host_ns(i), host_ns_));
     bool const repeated = row.host.count() > 1;
-    return {row.around_steps ? none : if_any(mean_.scaled(i, row.host.count())),
-            if_any(mean_.scaled(i, row.host_total_ns)),
+    return {row.around_steps ? none : if_any(mean_.calls(i)),
+            if_any(mean_.host_ns(i)),
             share,
             by_gpu_ ? none : share,
             if_any(mean_.self_ns(i)),
@@ -220,7 +208,7 @@ class range_table {
   /// limiter; `host`: the columns from `calls` to `max`.
   vec<double> values_of(std::size_t limited, device_work const& work, double busy_ns, double part,
                         std::int64_t peak_bytes, vec<double> const& host) const {
-    double const share = by_gpu_ ? if_any(percent_of(busy_ns, all_busy_ns())) : none;
+    double const share = by_gpu_ ? if_any(percent_of(busy_ns, mean_.busy_ns(0))) : none;
     std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
                                  work.device_to_device_bytes + work.other_bytes;
     auto const mean = [part](auto value) { return if_any(static_cast<double>(value) * part); };
@@ -239,18 +227,13 @@ class range_table {
   std::string limiter(std::size_t row) const {
     return row < limits_.size() ? limits_[row].limiter : std::string();
   }
-  double all_busy_ns() const noexcept {
-    bool const known = steps_.from_steps && steps_.has_timeline && !steps_.without_first;
-    return known ? steps_.gpu_busy_ns : mean_.scaled_work(0, rows_[0].gpu_busy_ns);
-  }
-
   void add_range(std::size_t i) {
     range_row const& row = rows_[i];
     auto const host_ns = static_cast<double>(row.host_total_ns);
     auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<double> values = values_of(i, mean_.work_of(i), mean_.scaled_work(i, row.gpu_busy_ns),
-                                   mean_.part_of_work(i), row.peak_bytes, host_values(i));
+    vec<double> values = values_of(i, mean_.work_of(i), mean_.busy_ns(i), mean_.part_of_work(i),
+                                   row.peak_bytes, host_values(i));
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
     values.push_back(rate(row.flops, work_ns, 1e9));
@@ -261,11 +244,11 @@ class range_table {
   }
 
   /// Its busy time is known where no work overlapped at all: then it is the sum.
-  void add_outside(double step_share) {
+  void add_outside() {
     device_work const& work = rows_[0].self;
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
-    double const part = steps_.per_step(1.0, step_share);
+    double const part = steps_.per_step(1.0, rows_[0].step_self_share);
     if (!(part > 0.0)) return;
     outside_shown_ = true;
     double const busy = static_cast<double>(work.kernel_ns + work.copy_ns) * part;
@@ -277,7 +260,7 @@ class range_table {
     vec<double> host(host_columns, none);
     host[1] = if_any(host_ns_);
     table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
-                   values_of(0, mean_.work_of(0), all_busy_ns(), mean_.part_of_work(0),
+                   values_of(0, mean_.work_of(0), mean_.busy_ns(0), mean_.part_of_work(0),
                              rows_[0].peak_bytes, host));
   }
 

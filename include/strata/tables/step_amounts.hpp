@@ -19,43 +19,39 @@ namespace detail {
 /// it in steps: what its children did outside of them is no part of its own.
 class step_amounts {
  public:
-  /// `share_of_root`: the part of the work outside of ranges that lies in steps.
-  step_amounts(vec<range_row> const& rows, steps_summary const& steps, double share_of_root)
+  step_amounts(vec<range_row> const& rows, steps_summary const& steps)
       : rows_(rows), steps_(steps) {
     if (rows_.empty()) return;
     find_inside();
-    sum_in_steps(share_of_root);
+    sum_in_steps();
+    for (std::size_t i = 0; i < rows_.size(); ++i) all_busy_ns_ = larger(all_busy_ns_, busy_in(i));
   }
 
   /// The factor from all calls of a row to those of a mean step.
-  double factor(std::size_t i) const noexcept { return steps_.per_step(1.0, rows_[i].step_share); }
-  /// The same of its work on the device.
-  double work_factor(std::size_t i) const noexcept {
-    return steps_.per_step(1.0, rows_[i].step_work_share);
+  double factor(std::size_t i) const noexcept {
+    return steps_.per_step(1.0, rows_[i].step_call_share);
   }
-  template <class Integer>
-  double scaled(std::size_t i, Integer value) const noexcept {
-    return static_cast<double>(value) * factor(i);
+  double calls(std::size_t i) const noexcept {
+    return static_cast<double>(rows_[i].host.count()) * factor(i);
   }
-
-  template <class Integer>
-  double scaled_work(std::size_t i, Integer value) const noexcept {
-    return static_cast<double>(value) * work_factor(i);
+  double host_ns(std::size_t i) const noexcept {
+    return steps_.per_step(static_cast<double>(rows_[i].host_total_ns), rows_[i].step_host_share);
   }
+  /// Time in which work of the row ran. All of it runs at least as long as that of any range: where
+  /// the timeline does not say, both are estimates.
+  double busy_ns(std::size_t i) const noexcept { return i == 0 ? all_busy_ns_ : busy_in(i); }
 
   /// The work of a row, of which the part below is that of a mean step.
   device_work const& work_of(std::size_t i) const noexcept {
     return has_sums(i) ? in_steps_[i] : rows_[i].total;
   }
   double part_of_work(std::size_t i) const noexcept {
-    return has_sums(i) ? steps_.per_step(1.0) : work_factor(i);
+    return steps_.per_step(1.0, has_sums(i) ? step_part() : rows_[i].step_work_share);
   }
   /// Host time in a range itself, in a mean step.
   double self_ns(std::size_t i) const noexcept {
-    range_row const& row = rows_[i];
-    if (!row.around_steps) return scaled(i, row.host_self_ns);
-    auto const self = static_cast<double>(row.host_self_ns);
-    return steps_.per_step(larger(0.0, self - larger(0.0, outside_ns_[i])));
+    return steps_.per_step(static_cast<double>(rows_[i].host_self_ns),
+                           rows_[i].step_host_self_share);
   }
 
   /// Whether no call of a row, or below it, lies in a step.
@@ -92,25 +88,24 @@ class step_amounts {
     add(sum.other_bytes, work.other_bytes);
     add(sum.allocated_bytes, work.allocated_bytes);
   }
-  void sum_in_steps(double share_of_root) {
+  double busy_in(std::size_t i) const noexcept {
+    return steps_.per_step(static_cast<double>(rows_[i].gpu_busy_ns), rows_[i].step_busy_share);
+  }
+  void sum_in_steps() {
     bool any = false;
     for (range_row const& row : rows_) any = any || row.around_steps;
     if (!any) return;
     in_steps_.resize(rows_.size());
-    outside_ns_.resize(rows_.size(), 0.0);
     for (std::size_t i = rows_.size(); i-- > 1;) {
       range_row const& row = rows_[i];
       if (row.around_steps)
-        add_part(in_steps_[i], row.self, row.step_self_share);
+        add_part(in_steps_[i], row.self, steps_.part(row.step_self_share));
       else
-        add_part(in_steps_[i], row.total, row.step_work_share);
+        add_part(in_steps_[i], row.total, steps_.part(row.step_work_share));
       if (row.parent == 0 || rows_[row.parent].around_steps)
         add_part(in_steps_[row.parent], in_steps_[i], 1.0);
-      double const outside = static_cast<double>(row.host_total_ns) * (1.0 - row.step_share);
-      outside_ns_[i] += outside;
-      outside_ns_[row.parent] -= outside;
     }
-    add_part(in_steps_[0], rows_[0].self, share_of_root);
+    add_part(in_steps_[0], rows_[0].self, steps_.part(rows_[0].step_self_share));
   }
   bool has_sums(std::size_t i) const noexcept {
     return rows_[i].around_steps || (i == 0 && !in_steps_.empty());
@@ -128,7 +123,7 @@ class step_amounts {
   steps_summary const& steps_;
   vec<bool> inside_;           ///< of steps
   vec<device_work> in_steps_;  ///< by row, where one lies around steps
-  vec<double> outside_ns_;     ///< the same: host time in the range itself outside of steps
+  double all_busy_ns_ = 0.0;
 };
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/tables/host_timeline.hpp>
+#include <strata/tables/range_rows.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -70,20 +71,21 @@ struct steps_summary {
   vec<copy_time> copies;        ///< the longest first
   vec<stream_time> streams;     ///< the busiest first
 
-  /// A sum over the whole run as a part of a mean step, for a range with this share in steps. The
-  /// first step has its part in it, as sums over the run have.
-  /// Where no step was recorded, the run is the step, and nothing lies outside of it.
-  double per_step(double total, double step_share = 1.0) const noexcept {
-    return from_steps ? total * step_share / static_cast<double>(count) : total;
+  /// The part of an amount that lies in the steps which `mean_ns` is of.
+  double part(step_part const& of) const noexcept {
+    return without_first ? of.typical : of.in_steps;
+  }
+  /// A sum over the whole run as a part of such a step. Where no step was recorded, the run is the
+  /// step, and nothing lies outside of it.
+  double per_step(double total, step_part const& of) const noexcept {
+    return from_steps ? total * part(of) / typical_count() : total;
+  }
+  /// The same of what is known for all of the run only.
+  double per_step(double total) const noexcept {
+    return from_steps ? total / static_cast<double>(count) : total;
   }
   /// The mean of the steps that findings look at.
   double typical_ns() const noexcept { return mean_ns; }
-  /// The mean of all steps, the first with them, as sums over the run have it in them.
-  double all_mean_ns() const noexcept {
-    if (!without_first || count < 2) return mean_ns;
-    auto const all = static_cast<double>(count);
-    return (mean_ns * (all - 1.0) + first_ns) / all;
-  }
   /// How many steps these are.
   double typical_count() const noexcept {
     return static_cast<double>(count) - (without_first ? 1.0 : 0.0);

@@ -124,10 +124,8 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
     std::size_t const* const at = rows.find(row.path_id);
-    double const share = at == nullptr ? 1.0
-                         : *at == 0    ? share_outside(input)
-                                       : input.ranges[*at].step_self_share;
-    if (!(share > 0.0)) continue;
+    step_part const share = at == nullptr ? step_part() : input.ranges[*at].step_self_share;
+    if (!(input.steps.part(share) > 0.0)) continue;
     double const total = row.duration.sum();
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
                        at == nullptr ? row.path : paths[*at],
@@ -258,10 +256,8 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
         usable_width(options), {}, false);
   std::string legend;
   if (input.steps.without_first)
-    legend = sentence("The first step took ")
-             << time_text(input.steps.first_ns)
-             << " and is no part of the lines above the table. Values are of a mean step, the "
-                "first with the others. ";
+    legend = sentence("Values are of a mean step, without the first, which took ")
+             << time_text(input.steps.first_ns) << ". ";
   else if (input.steps.from_steps)
     legend = "Values are of a mean step. ";
   legend += ranges.legend();
@@ -277,7 +273,7 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
 inline void write_outside_steps(text_writer& out, table_input const& input,
                                 table_options const& options) {
   constexpr std::size_t most = 10;
-  step_amounts const amounts(input.folded, input.steps, 1.0);
+  step_amounts const amounts(input.folded, input.steps);
   vec<std::size_t> const outside = amounts.outside_steps();
   if (outside.empty()) return;
   using form = console_form;

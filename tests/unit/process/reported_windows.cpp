@@ -1,5 +1,6 @@
 // Windows that are reported while the program runs on: `trigger=FILE` at each touch of a file,
 // `every=N,keep=K` by the number of the step.
+#include "../../patience.hpp"
 #include "../recording.hpp"
 #include "child.hpp"
 
@@ -128,7 +129,8 @@ TEST_CASE("a window of a trigger has its warm-up and its steps, and its own time
   CHECK(calls_in(s.report("001")) == call_counts{{"request[1]", 3}});
   serve_on();
   touch(s.file);
-  while (!s.session.running() || calls_in(s.report("002")).empty()) serve(2);
+  test::await([&] { return s.session.running() && !calls_in(s.report("002")).empty(); },
+              [] { serve(2); });
   CHECK(calls_in(s.report("002")) == call_counts{{"request[2]", 3}});
 }
 

@@ -270,6 +270,7 @@ class counter_collector : public detail::pass_driver {
 
  private:
   status begin_counting() {
+    await_own_streams();
     end_last();
     leave_graphs_alone();
     if (done()) return {};
@@ -410,13 +411,10 @@ class counter_collector : public detail::pass_driver {
   static void range_changes(void* context, std::uint32_t node) noexcept {
     auto& self = *static_cast<counter_collector*>(context);
     detail::system_lock const lock(self.mutex_);
-    if (!self.may_move() || node == self.work_.node()) return;
+    if (!self.may_move() || node == self.work_.node() || !self.leave_range()) return;
     detail::capture_guard::exclusive const alone;
-    self.attempt_.dropped = !alone;
-    if (!alone) return;
-    self.leave_range();
-    if (self.attempt_.dropped) return;
-    self.enter(node);
+    if (alone) return self.enter(node);
+    self.drop_for(detail::pause_outcome::captures);
   }
 
   /// A range that launches nothing itself is not worth a drain of the device.

@@ -102,8 +102,14 @@ struct trace_control {
   using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
 
   bool (*tracing)() = nullptr;
-  pause_outcome (*suspend)() = nullptr;  // the trace goes on unless it paused
-  bool (*devices_are_idle)() = nullptr;  // waits for them, as long as `drain=` says
+  // Waits: for the streams that the stepping thread launches most into, as long as `drain=` says;
+  // for all devices, a moment; for those in a pass, as long as `drain=` says, once in vain.
+  void (*choose_streams)() = nullptr;  // a step begins
+  void (*await_own_streams)() = nullptr;
+  bool (*devices_are_idle)() = nullptr;
+  bool (*await_pass)() = nullptr;
+  std::string (*in_the_way)() = nullptr;  // of the last of those waits
+  pause_outcome (*suspend)() = nullptr;   // the trace goes on unless it paused
   void (*resume)() = nullptr;
   /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
   /// launches.
@@ -124,9 +130,23 @@ class counting_step {
     if (trace_.guard_graphs != nullptr) trace_.guard_graphs();
   }
 
+  /// A step begins that does not count yet.
+  void pass_by() const {
+    if (trace_.choose_streams != nullptr) trace_.choose_streams();
+  }
+  /// Before a pass: the program may run ahead of the device. Requires: no exclusive scope.
+  void await_own_streams() const {
+    if (trace_.await_own_streams != nullptr) trace_.await_own_streams();
+  }
   /// Whether the devices have done what the program launched: CUPTI waits for them without an end.
   bool devices_are_idle() const {
     return trace_.devices_are_idle == nullptr || trace_.devices_are_idle();
+  }
+  /// Waits in a pass until they have. Requires: no exclusive scope, which holds up graph calls.
+  bool await_pass() const { return trace_.await_pass == nullptr || trace_.await_pass(); }
+  /// What was not done when that was not so.
+  std::string in_the_way() const {
+    return trace_.in_the_way == nullptr ? std::string() : trace_.in_the_way();
   }
   /// Nothing is suspended unless it says `paused`.
   pause_outcome suspend() {
@@ -178,13 +198,14 @@ class pass_driver {
   pass_driver& operator=(pass_driver const&) = delete;
 
   /// After this many steps that were no passes.
-  static status in_the_way(std::size_t steps, pause_outcome last) {
-    if (last == pause_outcome::busy)
-      return {errc::busy,
-              sentence("counters: the GPU had not done its earlier work in ")
-                  << steps
-                  << " steps in a row, so no pass could begin: let a step wait for the GPU, or "
-                     "raise drain="};
+  status in_the_way(std::size_t steps, pause_outcome last) const {
+    if (last == pause_outcome::busy) {
+      std::string const what = step_.in_the_way();
+      return {errc::busy, sentence("counters: the GPU had not done its earlier work in ")
+                              << steps << " steps in a row, so no pass was counted"
+                              << (what.empty() ? what : "; in the way was " + what)
+                              << ": let a step wait for the GPU, run more steps, or raise drain="};
+    }
     return {errc::busy,
             sentence("counters: streams captured graphs in ")
                 << steps
@@ -195,7 +216,9 @@ class pass_driver {
   /// What kept the last steps from being passes; ok where nothing did.
   status hindrance() const { return skipped_ == 0 ? status{} : in_the_way(skipped_, hindered_by_); }
 
-  /// As counting_step::devices_are_idle.
+  /// As counting_step has them.
+  void pass_by() const { step_.pass_by(); }
+  void await_own_streams() const { step_.await_own_streams(); }
   bool devices_are_idle() const { return step_.devices_are_idle(); }
   bool shows_progress() const noexcept { return progress_.live(); }
   bool done() const noexcept { return !open_ || ending_ || at_ >= plan_.configs.size(); }
@@ -305,13 +328,10 @@ class pass_driver {
     if (stage_ != stage::counting) return;
     progress_.erase();
     step_.unwatch(this);
+    bool const ended = attempt_.dropped || step_.await_pass();
     capture_guard::exclusive const alone;
-    hindered_by_ = !alone ? pause_outcome::captures : pause_outcome::paused;
-    if (alone && !step_.devices_are_idle()) hindered_by_ = pause_outcome::busy;
-    if (hindered_by_ != pause_outcome::paused) {
-      attempt_.dropped = true;
-      return held_.reset();
-    }
+    if (!alone) return drop_for(pause_outcome::captures);
+    if (!ended || !step_.devices_are_idle()) return drop_for(pause_outcome::busy);
     leave();
     if (!if_memory_allows([this] { attempt_.outcome = plan_.devices.stop(attempt_.complete); }))
       attempt_.dropped = true;
@@ -352,11 +372,23 @@ class pass_driver {
     if (std::exchange(attempt_.pushed, false)) plan_.devices.pop();
     held_.reset();
   }
-  /// The pass goes on in another range; it does not count where a device does not come to an end.
-  void leave_range() noexcept {
-    if (!attempt_.pushed) return leave();
-    attempt_.dropped = !step_.devices_are_idle();
-    attempt_.dropped ? held_.reset() : leave();
+  /// Whether the pass may go on in another range. Else it does not count: a device does not come to
+  /// an end, or a capture is open.
+  bool leave_range() noexcept {
+    bool const ended = !attempt_.pushed || step_.await_pass();
+    capture_guard::exclusive const alone;
+    if (!alone) drop_for(pause_outcome::captures);
+    if (alone && attempt_.pushed && !(ended && step_.devices_are_idle()))
+      drop_for(pause_outcome::busy);
+    if (attempt_.dropped) return false;
+    leave();
+    return true;
+  }
+  /// The pass does not count.
+  void drop_for(pause_outcome why) noexcept {
+    hindered_by_ = why;
+    attempt_.dropped = true;
+    held_.reset();
   }
 
   /// Does a part of a pass. Where memory is short for it, all counting ends, and the pass under way
@@ -393,7 +425,7 @@ class pass_driver {
     bool met_other_device = false;
   };
 
-  system_mutex mutex_;  // held by each function that others call
+  system_mutex mutex_{held_over::calls};  // held by each function that others call
   counting_step step_;
   pass_plan plan_;
   attempt attempt_;

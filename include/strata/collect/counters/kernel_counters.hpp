@@ -262,6 +262,7 @@ class kernel_counter_collector : public detail::pass_driver {
 
  private:
   status begin_counting(vec<counted_work> const& seen) {
+    await_own_streams();
     end_last();
     if (!done() && step_.saw_graphs()) (void)plan_.leave_graphs_alone(at_, problems_);
     if (done()) return {};
@@ -286,8 +287,8 @@ class kernel_counter_collector : public detail::pass_driver {
   }
 
   status take_step() {
-    detail::capture_guard::exclusive const alone;
     stop();
+    detail::capture_guard::exclusive const alone;
     if (stage_ != stage::stopped) return {};
     regions_.end();
     if (attempt_.dropped) {

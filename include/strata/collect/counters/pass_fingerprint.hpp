@@ -20,29 +20,6 @@
 STRATA_BEGIN
 namespace detail {
 
-namespace cupti {
-
-/// Arguments of cuLaunchKernel and cuLaunchCooperativeKernel, as callbacks get them.
-struct launch_kernel_params {
-  void* function;
-  std::uint32_t grid[3];
-  std::uint32_t block[3];
-};
-
-/// CUlaunchConfig.
-struct launch_config {
-  std::uint32_t grid[3];
-  std::uint32_t block[3];
-};
-
-/// Arguments of cuLaunchKernelEx.
-struct launch_kernel_ex_params {
-  launch_config const* config;
-  void* function;
-};
-
-}  // namespace cupti
-
 /// Grid and block of a launch, in blocks and threads; all 0 where the call does not tell.
 struct launch_shape {
   std::uint32_t grid[3] = {};

@@ -60,7 +60,7 @@ class activity_collector {
   /// Source: cuptiActivityEnable.
   status begin_window() {
     if (!cupti_.is_subscribed()) return {errc::unavailable, "device activity is not open"};
-    end_is_marked_ = false;
+    end_marked_ns_ = 0;
     if (window_open_.load()) return {};  // the last one has not ended yet
     errc const failure = !has_traced_ ? errc::unavailable : errc::not_supported;
     detail::cupti_library const& library = *cupti_.library();
@@ -110,30 +110,10 @@ class activity_collector {
   /// `at_once`: what has not ended is lost.
   bool end_window(bool at_once = false) {
     if (!window_open_.load() || !cupti_.is_subscribed()) return true;
-    detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
-    if (!alone) return false;
     std::int64_t const begin = clock().now();
-    if (!std::exchange(end_is_marked_, true)) {
-      window_end_.add_all();
-      looks_ = 0;
-    }
-    bool const ends = has_arrived() || at_once;
-    if (ends) {
-      disable();
-      captures_.await_records(false);
-    }
+    bool const ended = mark_end() && (has_arrived() || at_once) && switch_off();
     flush_ticks_.fetch_add(clock().now() - begin);
-    return ends;
-  }
-
-  /// Waits for what the program has launched, while `goes_on`.
-  detail::pause_outcome wait_for_devices(detail::callback<bool()> goes_on) {
-    if (!cupti_.is_subscribed()) return detail::pause_outcome::paused;
-    detail::capture_guard::exclusive const alone(0);
-    if (!alone) return detail::pause_outcome::captures;
-    detail::device_fence before;
-    before.add_all();
-    return before.wait(goes_on) ? detail::pause_outcome::paused : detail::pause_outcome::busy;
+    return ended;
   }
 
   /// As end_window, once the devices are idle, which is waited for while `goes_on`.
@@ -141,16 +121,14 @@ class activity_collector {
     if (!window_open_.load() || !cupti_.is_subscribed()) return detail::pause_outcome::paused;
     detail::capture_guard::exclusive const alone(detail::capture_guard::patience / 10);
     if (!alone) return detail::pause_outcome::captures;
-    detail::pause_outcome const waited = wait_for_devices(goes_on);
+    detail::pause_outcome const waited = detail::device_fence::wait_for_all(goes_on);
     if (waited != detail::pause_outcome::paused) return waited;
     detail::device_fence::settle();
     await_records();
     return end_window(true) ? detail::pause_outcome::paused : detail::pause_outcome::captures;
   }
-
   /// Whether what the program launches now is traced.
   bool tracing() const noexcept { return window_open_.load(); }
-
   /// Receives the program's NVTX calls from now on, in those modules whose NVTX loads `library`,
   /// the CUPTI in use. Source: cuptiEnableCallback in its domain of NVTX.
   status receive_nvtx(std::string& library) {
@@ -168,12 +146,14 @@ class activity_collector {
     return {};
   }
 
-  /// As cupti_client::guard_graphs, until `close`.
-  void guard_graphs() { cupti_.guard_graphs(); }
-
+  /// Steps are to be counted: as cupti_client::guard_graphs, and streams are followed.
+  void guard_graphs() {
+    streams_.follow(true);
+    cupti_.guard_graphs();
+  }
+  detail::launch_streams& streams() noexcept { return streams_; }
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
-
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
 
   /// Hands what any thread puts on the device to `watcher`, while no window is open; null ends it,
@@ -194,11 +174,12 @@ class activity_collector {
     return true;
   }
 
-  /// Has CUPTI deliver what it holds of the window that ended last. Requires: no window is open.
-  /// Threads: any.
+  /// Has CUPTI deliver what it holds of the last window. Requires: none is open. Threads: any.
   void bring_in_window() {
     if (!cupti_.is_subscribed()) return;
-    window_end_.is_reached() ? await_records() : buffers_.flush_ended();
+    bool const ended = window_end_.is_reached();
+    if (ended) await_records();
+    if (!ended) (void)buffers_.flush_ended();
     bring_in();
   }
 
@@ -212,9 +193,9 @@ class activity_collector {
   // end, by some versions of the driver and CUPTI, is for a thread of Strata's own. Requires: no
   // other thread calls CUPTI meanwhile.
 
-  /// Takes what is complete, and waits for the devices while `goes_on`, or not if a stream
-  /// captures. `added` is called when nobody has to keep captures out any more. Returns: whether
-  /// they are idle.
+  /// Takes what is complete, and waits for the devices while `goes_on`; if a stream captures, for
+  /// the records alone. `added` is called when nobody has to keep captures out any more. Returns:
+  /// whether they are idle.
   bool await_devices(bool captures, detail::callback<void()> added,
                      detail::callback<bool()> goes_on) {
     if (!cupti_.is_subscribed()) return true;
@@ -223,9 +204,11 @@ class activity_collector {
     if (!captures) before.add_all();
     added();
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    bool const idle = before.wait(goes_on);
+    bool idle = before.wait(goes_on);
     if (cupti_.is_silent()) return idle;
-    idle && !captures ? await_records() : buffers_.flush_ended();
+    if (captures) buffers_.await_records(goes_on);
+    if (idle && !captures) await_records();
+    if (!idle || captures) idle = buffers_.flush_ended() == 0 && idle;
     flush_ticks_.fetch_add(clock().now() - begin);
     return idle;
   }
@@ -235,6 +218,7 @@ class activity_collector {
     std::int64_t const begin = clock().now();
     if (window_open_.load()) disable();
     cupti_.unguard_graphs();
+    streams_.follow(false);
     bring_in();
     flush_ticks_.fetch_add(clock().now() - begin);
   }
@@ -251,10 +235,8 @@ class activity_collector {
     set_watcher(nullptr, nullptr);
   }
   bool is_open() const noexcept { return cupti_.is_subscribed(); }
-
   /// Threads: any. As activity_buffers::delivered.
   std::uint64_t delivered() const noexcept { return buffers_.delivered(); }
-
   /// Threads: any. Another number after each call into the driver that was followed, and each
   /// delivery of records.
   std::uint64_t mark() const noexcept {
@@ -295,7 +277,6 @@ class activity_collector {
  private:
   using client = detail::cupti_client;
   using resource_id = detail::cupti::resource_id;
-
   activity_collector() = default;
 
   static detail::tick_source const& clock() noexcept {
@@ -314,23 +295,36 @@ class activity_collector {
     });
   }
 
+  /// Marks what the window's end awaits, once. Returns: false where no moment is without a capture.
+  bool mark_end() {
+    if (end_marked_ns_ != 0) return true;
+    detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
+    if (!alone) return false;
+    window_end_.add_all();
+    looks_ = 0;
+    return (end_marked_ns_ = detail::monotonic_ns()) != 0;
+  }
+  /// Ends the tracing. Returns: as mark_end.
+  bool switch_off() {
+    detail::capture_guard::exclusive const alone(detail::capture_guard::short_patience);
+    if (!alone) return false;
+    disable();
+    captures_.await_records(false);
+    return true;
+  }
   /// Whether all work until the mark at the window's end has come. Some calls have no record, so
-  /// that they are looked for so many times only.
+  /// that they are looked for 20 times only. Migrations have no call: they come after a moment.
   bool has_arrived() {
-    constexpr int most_looks = 20;
     if (!window_end_.is_reached()) return false;
     buffers_.flush(detail::cupti::flush_flag::complete_only);
-    return buffers_.unfinished() == 0 || ++looks_ >= most_looks;
+    if (buffers_.unfinished() != 0 && ++looks_ < 20) return false;
+    return !follows_migrations_.load() || detail::monotonic_ns() - end_marked_ns_ > 250'000'000;
   }
   /// The work is done: CUPTI may need a moment until it has the times.
   void await_records() {
     constexpr std::int64_t longest_ns = 20'000'000;  // some calls have no record
-    std::int64_t const begin = detail::monotonic_ns();
-    buffers_.flush(detail::cupti::flush_flag::complete_only);
-    while (buffers_.unfinished() != 0 && detail::monotonic_ns() - begin < longest_ns) {
-      for (int i = 0; i < 10; ++i) detail::capture_guard::rest();
-      buffers_.flush(detail::cupti::flush_flag::complete_only);
-    }
+    std::int64_t const latest = detail::monotonic_ns() + longest_ns;
+    buffers_.await_records([latest] { return detail::monotonic_ns() < latest; });
   }
   /// Has CUPTI deliver all that it holds.
   void bring_in() {
@@ -468,6 +462,7 @@ class activity_collector {
       return graph_call_ended(kind, call, outcome);
     if (outcome != detail::driver::result::success) return;
     if (kind == api_kind::allocate && !cupti_.saw_managed_memory()) saw_allocation(call);
+    if (STRATA_DETAIL_UNLIKELY(streams_.followed())) note_stream(kind, call);
     if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
       detail::system_lock lock(watch_mutex_);
       if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
@@ -495,6 +490,12 @@ class activity_collector {
       launch.flags |= warming ? launch_record::in_warmup : launch_record::outside_window;
     if (!own->add_launch(launch)) launches_dropped_.fetch_add(1, detail::memory_order_relaxed);
     lane_of(*own).callbacks.fetch_add(2, detail::memory_order_relaxed);
+  }
+
+  STRATA_DETAIL_COLD void note_stream(api_kind kind, detail::cupti::api_data const& call) noexcept {
+    if (detail::thread_recorder* const own = detail::recorder::instance().of_this_thread())
+      if (!detail::capture_guard::capturing_here())
+        streams_.saw(kind, call, own->ordinal(), own->node());
   }
 
   /// The executable graph is the first argument of every function that launches one.
@@ -542,10 +543,12 @@ class activity_collector {
 
   void on_resource(resource_id id, detail::cupti::resource_data const& data) noexcept {
     if (id == resource_id::context_destroy_starting) {
+      streams_.forget_all_of(data.context);
       detail::capture_guard::forget(data.context);
       return;
     }
     if (id == resource_id::stream_destroy_starting) {
+      streams_.forget(data.stream);
       detail::capture_guard::forget_stream(data.stream);
       return;
     }
@@ -574,9 +577,10 @@ class activity_collector {
   traced_kinds chosen_;
   bool has_traced_ = false;  // in this session
   bool reported_ = false;    // what is not traced
+  detail::launch_streams streams_;
   detail::device_fence window_end_;
-  bool end_is_marked_ = false;
-  int looks_ = 0;  // at records that have not come
+  std::int64_t end_marked_ns_ = 0;  // of the window that ends
+  int looks_ = 0;                   // at records that have not come
   bool leaves_at_exit_ = false;
   bool has_contexts_ = false;  // records of contexts are on
   detail::atomic<bool> follows_migrations_{false};

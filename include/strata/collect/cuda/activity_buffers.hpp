@@ -10,6 +10,7 @@
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
+#include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/collect/cuda/graph_captures.hpp>
@@ -239,11 +240,22 @@ class activity_buffers {
     count_dropped();
   }
 
+  /// Awaits the records of all calls while `goes_on`.
+  void await_records(callback<bool()> goes_on) {
+    flush(cupti::flush_flag::complete_only);
+    while (unfinished() != 0 && goes_on()) {
+      for (int i = 0; i < 10; ++i) capture_guard::rest();
+      flush(cupti::flush_flag::complete_only);
+    }
+  }
   /// Has CUPTI deliver all that has ended; what has not is lost, and its calls stay unfinished.
-  void flush_ended() {
+  /// Returns: how many records of such there were.
+  std::uint64_t flush_ended() {
+    std::uint64_t const before = work_unfinished();
     leave_out_unfinished(true);
     flush(cupti::flush_flag::forced);
     leave_out_unfinished(false);
+    return work_unfinished() - before;
   }
 
   /// How many records CUPTI has delivered, and were read. Threads: any.
@@ -316,6 +328,10 @@ class activity_buffers {
 
   activity_buffers() = default;
 
+  std::uint64_t work_unfinished() {
+    system_lock lock(store_.mutex());
+    return store_.work_unfinished();
+  }
   void leave_out_unfinished(bool leave_out) noexcept {
     system_lock lock(store_.mutex());
     store_.leave_out_unfinished(leave_out);
@@ -384,9 +400,9 @@ class activity_buffers {
   }
 
   cupti_library const* library_ = nullptr;
-  atomic<bool> attached_{false};  // CUPTI has the callbacks
-  clock_bridge bridge_;           // guarded by the store's mutex
-  system_mutex asking_;           // held while CUPTI's clock is read; taken before the store's
+  atomic<bool> attached_{false};           // CUPTI has the callbacks
+  clock_bridge bridge_;                    // guarded by the store's mutex
+  system_mutex asking_{held_over::calls};  // while CUPTI's clock is read; before the store's
   atomic<std::int64_t> next_sample_{0};
   memory_budget budget_;
   buffer_pool pool_{budget_};

@@ -75,11 +75,13 @@ class activity_store {
 
   /// The devices' sizes. Requires: CUDA is initialised. Threads: one that may call the driver.
   void describe_devices() {
-    system_lock lock(mutex_);
-    if (std::exchange(described_, true) || !summing_) return;
     driver_library const& driver = driver_library::get();
+    if (described_.exchange(true)) return;
+    staged_.look(driver);
     for (int i = 0; driver.ok() && i < driver.device_count; ++i) {
       int const count = driver.attribute(i, driver::attribute::multiprocessor_count);
+      system_lock lock(mutex_);
+      if (!summing_) return;
       summing_->describe_device(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count));
     }
   }
@@ -99,7 +101,7 @@ class activity_store {
         add_copy(cupti::as<cupti::copy_record>(&any));
         break;
       case cupti::activity_kind::peer_copy:
-        add_copy(cupti::as<cupti::peer_copy_record>(&any));
+        add_copy(staged_.counted_once(cupti::as<cupti::peer_copy_record>(&any)));
         break;
       case cupti::activity_kind::set:
         await(copies_, copy(cupti::as<cupti::set_record>(&any), strata::copy_kind::set, false));
@@ -111,13 +113,11 @@ class activity_store {
         await(waits_, wait(cupti::as<cupti::synchronization_record>(&any)));
         break;
       case cupti::activity_kind::overhead:
-        keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
-        return;
+        return keep(made_.overheads, overhead(cupti::as<cupti::overhead_record>(&any)));
       case cupti::activity_kind::context:
         return describe_context(cupti::as<cupti::context_record>(&any));
       case cupti::activity_kind::unified_memory:
-        keep_migration(migration(cupti::as<cupti::unified_memory_record>(&any)));
-        return;
+        return add_migration(cupti::as<cupti::unified_memory_record>(&any));
       default:
         return;
     }
@@ -137,6 +137,7 @@ class activity_store {
 
   /// From now on work without times has not ended, and stays out; else it has lost them.
   void leave_out_unfinished(bool leave_out) noexcept { leaves_out_unfinished_ = leave_out; }
+  std::uint64_t work_unfinished() const noexcept { return made_.losses.work_unfinished; }
 
   /// Excludes clear, settle and take while a whole buffer is added.
   system_mutex& mutex() noexcept { return mutex_; }
@@ -339,9 +340,10 @@ class activity_store {
   /// A record waits for its batch. A call that is still under way is looked for again then.
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
-    if (leaves_out_unfinished_ && lacks_times(made))
-      return (void)(made_.losses.work_unfinished +=
-                    launches().leaves_out(made.correlation) ? 0 : 1);
+    if (leaves_out_unfinished_ && lacks_times(made)) {
+      if (!launches().leaves_out(made.correlation)) ++made_.losses.work_unfinished;
+      return;
+    }
     made.node = no_node;
     call const by = join(made);
     if (!is_awaited(made, by)) return;
@@ -436,7 +438,8 @@ class activity_store {
   }
 
   /// Migrations are in no other sums, so one without room is lost.
-  void keep_migration(strata::migration_record const& record) {
+  void add_migration(cupti::unified_memory_record const& from) {
+    auto const record = migration_of(from, stamp(from.start_ns), stamp(from.end_ns));
     if (record.kind == migration_kind::unknown) return;
     if (!is_full_ && has_room(sizeof record) && made_.migrations.make_room(1)) {
       made_.migrations.push_back(record);
@@ -544,29 +547,12 @@ class activity_store {
     return {stamp(from.start_ns), stamp(from.end_ns), static_cast<std::uint32_t>(from.overhead), 0};
   }
 
-  strata::migration_record migration(cupti::unified_memory_record const& from) const noexcept {
-    strata::migration_record to{};
-    to.begin = stamp(from.start_ns);
-    to.kind = kind_of(from.counter);
-    to.device = from.source_id;
-    if (to.kind == migration_kind::to_device || to.kind == migration_kind::between_devices)
-      to.device = from.destination_id;
-    // CUPTI leaves the end open where nothing takes time, and the value of a CPU's fault is none.
-    to.end = larger(to.begin, stamp(from.end_ns));
-    to.value = from.value;
-    if (to.kind == migration_kind::cpu_fault) {
-      to.end = to.begin;
-      to.value = 1;
-      to.device = migration_record::no_device;
-    }
-    return to;
-  }
-
   memory_budget* budget_;
   graph_captures* captures_;
   graph_launches graphs_;
   system_mutex mutex_;
   continued_clock clock_;
+  staged_copies staged_;
   // What waits to be joined.
   vec<traced_kernel> kernels_;
   vec<strata::copy_record> copies_;
@@ -579,7 +565,7 @@ class activity_store {
   device_sums sums_;
   maybe<device_summing> summing_;
   bool lacks_sums_ = false;  // for want of memory
-  bool described_ = false;
+  atomic<bool> described_{false};
   bool is_full_ = false;
   bool leaves_out_unfinished_ = false;
   std::uint32_t newest_ = 0;   // correlation id that a record bore, 0 before the first one

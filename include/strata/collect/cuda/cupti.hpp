@@ -465,6 +465,35 @@ struct api_data {
   std::uint32_t correlation_id;
 };
 
+/// Arguments of cuLaunchKernel and cuLaunchCooperativeKernel, as callbacks get them.
+struct launch_kernel_params {
+  void* function;
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t shared_bytes;
+  stream_handle stream;
+};
+
+/// CUlaunchConfig, as far as it is read.
+struct launch_config {
+  std::uint32_t grid[3];
+  std::uint32_t block[3];
+  std::uint32_t shared_bytes;
+  stream_handle stream;
+};
+
+/// Arguments of cuLaunchKernelEx.
+struct launch_kernel_ex_params {
+  launch_config const* config;
+  void* function;
+};
+
+/// Arguments of cuGraphLaunch.
+struct graph_launch_params {
+  graph_exec_handle graph;
+  stream_handle stream;
+};
+
 /// CUpti_ResourceData: domain resource.
 struct resource_data {
   context_handle context;

@@ -153,7 +153,7 @@ class cupti_client {
   /// Returns: whether it was given back. Source: cuptiUnsubscribe.
   bool unsubscribe() {
     if (keeps_subscription_ || saw_graphs() || !process_goes_on()) return false;
-    capture_guard::exclusive const alone(capture_guard::patience / 10);
+    capture_guard::exclusive const alone(capture_guard::short_patience);
     if (!alone || saw_graphs()) return false;
     subscribed_.store(library_->api.unsubscribe(subscriber_) != cupti::result::success);
     return !subscribed_.load();

@@ -81,6 +81,9 @@ enum class event_flags : unsigned { without_times = 2 };
 /// CUstreamCaptureMode: of which captures the calls of a thread take care.
 enum class capture_mode : int { global = 0, of_thread = 1, relaxed = 2 };
 
+/// CU_STREAM_PER_THREAD: the calling thread's own stream.
+inline stream_handle stream_of_thread() noexcept { return reinterpret_cast<stream_handle>(2); }
+
 enum class capture_status : int { none = 0, active = 1, invalidated = 2 };
 
 /// The driver functions in use; any of them may be null.
@@ -93,6 +96,7 @@ struct table {
   result (*device_attribute)(int* value, attribute code, device_handle of) = nullptr;
   result (*device_total_memory)(std::size_t* bytes, device_handle of) = nullptr;
   result (*device_uuid)(uuid* out, device_handle of) = nullptr;
+  result (*can_access_peer)(int* can, device_handle from, device_handle to) = nullptr;
   result (*context_current)(context_handle* out) = nullptr;
   result (*context_device)(device_handle* out) = nullptr;
   result (*context_push)(context_handle which) = nullptr;
@@ -102,6 +106,7 @@ struct table {
   result (*event_create)(event_handle* out, event_flags flags) = nullptr;
   result (*event_destroy)(event_handle which) = nullptr;
   result (*event_query)(event_handle which) = nullptr;
+  result (*stream_query)(stream_handle which) = nullptr;
   result (*exchange_capture_mode)(capture_mode* own) = nullptr;
   result (*stream_is_capturing)(stream_handle which, capture_status* out) = nullptr;
   result (*pointer_attributes)(unsigned count, pointer_attribute* codes, void** values,
@@ -170,6 +175,16 @@ struct driver_library {
     if (!ok() || api.device_get == nullptr || api.device_attribute == nullptr) return otherwise;
     if (api.device_get(&of, ordinal) != driver::result::success) return otherwise;
     return api.device_attribute(&value, code, of) == driver::result::success ? value : otherwise;
+  }
+
+  /// Whether a device can read the memory of another; true where that is not known.
+  [[nodiscard]] bool reaches(int ordinal, int other) const noexcept {
+    driver::device_handle from = 0, to = 0;
+    int can = 1;
+    if (!ok() || api.device_get == nullptr || api.can_access_peer == nullptr) return true;
+    if (api.device_get(&from, ordinal) != driver::result::success) return true;
+    if (api.device_get(&to, other) != driver::result::success) return true;
+    return api.can_access_peer(&can, from, to) != driver::result::success || can != 0;
   }
 
   /// The device whose memory an address is of; -1 for the host's, and where it is not known.
@@ -257,6 +272,7 @@ struct driver_library {
     library.bind("cuDeviceTotalMem_v2", api.device_total_memory);
     if (!library.bind("cuDeviceGetUuid_v2", api.device_uuid))  // of the MIG instance, from 11.4 on
       library.bind("cuDeviceGetUuid", api.device_uuid);
+    library.bind("cuDeviceCanAccessPeer", api.can_access_peer);
     library.bind("cuCtxGetCurrent", api.context_current);
     library.bind("cuCtxGetDevice", api.context_device);
     library.bind("cuCtxPushCurrent_v2", api.context_push);
@@ -266,6 +282,7 @@ struct driver_library {
     library.bind("cuEventCreate", api.event_create);
     library.bind("cuEventDestroy_v2", api.event_destroy);
     library.bind("cuEventQuery", api.event_query);
+    library.bind("cuStreamQuery", api.stream_query);
     library.bind("cuThreadExchangeStreamCaptureMode", api.exchange_capture_mode);
     library.bind("cuStreamIsCapturing", api.stream_is_capturing);
     library.bind("cuPointerGetAttributes", api.pointer_attributes);

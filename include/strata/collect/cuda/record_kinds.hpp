@@ -5,7 +5,9 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/collect/cuda/cupti.hpp>
+#include <strata/collect/cuda/driver.hpp>
 #include <strata/profile/records.hpp>
 
 #include <cstddef>
@@ -155,6 +157,70 @@ class kernel_name_memo {
 
   name_table* names_;
   known_name known_[known_names];
+};
+
+/// A migration or fault of managed memory between two times of the session's clock.
+inline strata::migration_record migration_of(cupti::unified_memory_record const& from,
+                                             std::int64_t begin, std::int64_t end) noexcept {
+  strata::migration_record to{};
+  to.begin = begin;
+  to.kind = kind_of(from.counter);
+  to.device = from.source_id;
+  if (to.kind == migration_kind::to_device || to.kind == migration_kind::between_devices)
+    to.device = from.destination_id;
+  // CUPTI leaves the end open where nothing takes time, and the value of a CPU's fault is none.
+  to.end = larger(begin, end);
+  to.value = from.value;
+  if (to.kind == migration_kind::cpu_fault) {
+    to.end = to.begin;
+    to.value = 1;
+    to.device = migration_record::no_device;
+  }
+  return to;
+}
+
+/// Copies between devices that cannot reach each other's memory go by way of the host: CUPTI tells
+/// two records of a copy, and both have all of its bytes. The bytes count with the first.
+/// Bounded: the last copies of which one record has come are known.
+class staged_copies {
+ public:
+  /// Which devices reach each other. Requires: CUDA is initialised. Threads: one that may call the
+  /// driver.
+  void look(driver_library const& driver) noexcept {
+    auto const count = static_cast<std::uint32_t>(smaller(driver.device_count, int{most_devices}));
+    for (std::uint32_t from = 0; from < count; ++from)
+      for (std::uint32_t to = 0; to < count; ++to)
+        apart_[from][to] =
+            from != to && !driver.reaches(static_cast<int>(from), static_cast<int>(to));
+  }
+
+  cupti::peer_copy_record counted_once(cupti::peer_copy_record record) noexcept {
+    if (!is_apart(record.source_device_id, record.destination_device_id)) return record;
+    for (cupti::peer_copy_record& first : firsts_) {
+      if (first.size_bytes == 0 || !is_same(first, record)) continue;
+      first.size_bytes = record.size_bytes = 0;
+      return record;
+    }
+    firsts_[next_++ % most_copies] = record;
+    return record;
+  }
+
+ private:
+  static constexpr std::uint32_t most_devices = 16;
+  static constexpr std::size_t most_copies = 64;
+
+  bool is_apart(std::uint32_t from, std::uint32_t to) const noexcept {
+    return from < most_devices && to < most_devices && apart_[from][to];
+  }
+  static bool is_same(cupti::peer_copy_record const& a, cupti::peer_copy_record const& b) noexcept {
+    return a.correlation_id == b.correlation_id && a.graph_node_id == b.graph_node_id &&
+           a.size_bytes == b.size_bytes && a.source_device_id == b.source_device_id &&
+           a.destination_device_id == b.destination_device_id;
+  }
+
+  bool apart_[most_devices][most_devices] = {};
+  cupti::peer_copy_record firsts_[most_copies] = {};
+  std::size_t next_ = 0;
 };
 
 /// What is traced.

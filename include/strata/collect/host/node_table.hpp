@@ -313,7 +313,7 @@ class place_observers {
 
   atomic<std::uint32_t> count_{0};
   observer all_[4];
-  spin_mutex mutex_;
+  spin_mutex mutex_{held_over::calls};
   bool reporting_ = false;
 };
 

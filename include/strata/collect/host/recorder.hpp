@@ -576,7 +576,7 @@ class recorder {
   duration_statistics folded_steps_;  // beyond most_steps
   atomic<bool> owned_{false};
   atomic<std::uint32_t> session_{0};
-  system_mutex step_mutex_;  // held while hooks run; taken before mutex_
+  system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   step_hooks hooks_;
   bool stepping_ = false;
   atomic<std::uint32_t> steps_begun_{0};

@@ -21,6 +21,8 @@
 #include <string>
 #include <thread>
 
+#include "../../../patience.hpp"
+
 namespace {
 thread_local bool interrupt_the_first_range = false;
 }
@@ -78,7 +80,7 @@ std::atomic<int> interrupts{0};
 void count_interrupt(int) { ++interrupts; }
 
 void wait_for_interrupt() {
-  while (interrupts == 0) usleep(1000);
+  test::await([] { return interrupts != 0; }, [] { usleep(1000); });
 }
 
 int ending_of(pid_t child) {
@@ -181,7 +183,7 @@ int threads_that_go_on() {
       strata::push("pushed");
     }
   }).detach();
-  while (!running) std::this_thread::yield();
+  test::await([&] { return running.load(); });
   std::exit(0);  // `running` stays
 }
 

@@ -1,0 +1,4171 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_PAGE_FILES_HPP
+#define STRATA_REPORT_PAGE_FILES_HPP
+
+#include <strata/base/macros.hpp>
+
+#include <string_view>
+
+// Made by page/embed.py of the files in page/. Change those, then run: python3 page/embed.py
+// clang-format off
+
+STRATA_BEGIN
+namespace detail {
+
+using std::string_view_literals::operator""sv;  // g++ counts the characters of others one by one
+
+inline constexpr std::string_view page_markup_1 = R"page(<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';
+  script-src 'unsafe-inline'; img-src data: blob:">
+<meta name="color-scheme" content="light dark">
+<title>Strata report</title>
+)page"sv;
+inline constexpr std::string_view page_style_theme_css = R"page(<style>
+:root {
+--back: #f6f7f9;
+--card: #ffffff;
+--text: #1a1f27;
+--soft: #525c69;
+--line: #d9dee5;
+--track: #e9edf2;
+--link: #0b57b0;
+--strong: #0f2f57;
+--warn: #9a3b00;
+--warn-back: #fff4e8;
+--pick: #e3eefb;
+--grid: #e4e8ee;
+--c0: #3b76c4;
+--c1: #e2852e;
+--c2: #3f9d6b;
+--c3: #c8503f;
+--c4: #8765b8;
+--c5: #9a6b4f;
+--c6: #d570a9;
+--c7: #6f7d8c;
+--c8: #b3a125;
+--c9: #2a9fb5;
+--c10: #5f8f2f;
+--c11: #b04f86;
+--c12: #27686b;
+--c13: #8a5a1c;
+--rest: #b3bbc5;
+}
+@media screen and (prefers-color-scheme: dark) {
+:root:not([data-theme="light"]) {
+--back: #12161c;
+--card: #1a2029;
+--text: #e6eaf0;
+--soft: #a6b0bd;
+--line: #333c48;
+--track: #28303b;
+--link: #85b8f5;
+--strong: #cfe2fa;
+--warn: #ffb37a;
+--warn-back: #35261a;
+--pick: #22344b;
+--grid: #2a323d;
+--c0: #6a9fe6;
+--c1: #f0a35a;
+--c2: #63c08d;
+--c3: #e67a69;
+--c4: #ab8fdd;
+--c5: #bd9177;
+--c6: #ec97c6;
+--c7: #95a2b1;
+--c8: #d3c455;
+--c9: #58c3d8;
+--c10: #9cc96b;
+--c11: #dd86b5;
+--c12: #67aeb1;
+--c13: #cfa068;
+--rest: #5b6675;
+}
+}
+:root[data-theme="dark"] {
+--back: #12161c;
+--card: #1a2029;
+--text: #e6eaf0;
+--soft: #a6b0bd;
+--line: #333c48;
+--track: #28303b;
+--link: #85b8f5;
+--strong: #cfe2fa;
+--warn: #ffb37a;
+--warn-back: #35261a;
+--pick: #22344b;
+--grid: #2a323d;
+--c0: #6a9fe6;
+--c1: #f0a35a;
+--c2: #63c08d;
+--c3: #e67a69;
+--c4: #ab8fdd;
+--c5: #bd9177;
+--c6: #ec97c6;
+--c7: #95a2b1;
+--c8: #d3c455;
+--c9: #58c3d8;
+--c10: #9cc96b;
+--c11: #dd86b5;
+--c12: #67aeb1;
+--c13: #cfa068;
+--rest: #5b6675;
+color-scheme: dark;
+}
+:root[data-theme="light"] {
+color-scheme: light;
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_layout_css = R"page(<style>
+* {
+box-sizing: border-box;
+}
+html {
+scroll-padding-top: 3.2rem;
+}
+body {
+margin: 0;
+overflow-wrap: anywhere;
+background: var(--back);
+color: var(--text);
+font: 15px/1.5 system-ui, "Segoe UI", Roboto, sans-serif;
+}
+header,
+main,
+footer {
+max-width: 1320px;
+margin: 0 auto;
+padding: 0 1.25rem;
+}
+header {
+padding-top: 1.1rem;
+display: flex;
+flex-wrap: wrap;
+gap: 0.3rem 1rem;
+align-items: baseline;
+}
+header h1 {
+margin: 0;
+font-size: 1.3rem;
+font-weight: 650;
+color: var(--strong);
+overflow-wrap: anywhere;
+flex: 1;
+}
+header p {
+margin: 0;
+color: var(--soft);
+flex: 1 0 100%;
+overflow-wrap: anywhere;
+}
+nav {
+position: sticky;
+top: 0;
+z-index: 5;
+background: var(--back);
+border-bottom: 1px solid var(--line);
+margin-bottom: 1rem;
+}
+nav ul {
+max-width: 1320px;
+margin: 0 auto;
+padding: 0.35rem 1.25rem;
+display: flex;
+gap: 1.1rem;
+list-style: none;
+overflow-x: auto;
+white-space: nowrap;
+}
+nav a {
+display: inline-block;
+padding: 0.25rem 0;
+}
+a {
+color: var(--link);
+}
+a:not(:hover) {
+text-decoration-color: color-mix(in srgb, currentColor 40%, transparent);
+}
+section {
+background: var(--card);
+border: 1px solid var(--line);
+border-radius: 10px;
+padding: 1rem 1.15rem 1.1rem;
+margin: 0 0 1rem;
+}
+h2 {
+margin: 0 0 0.2rem;
+font-size: 1.12rem;
+color: var(--strong);
+}
+h3 {
+margin: 1.1rem 0 0.3rem;
+font-size: 0.98rem;
+}
+p.about {
+margin: 0 0 0.7rem;
+color: var(--soft);
+max-width: 75ch;
+}
+.two {
+display: grid;
+gap: 1rem 1.6rem;
+grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr));
+}
+.two > * {
+min-width: 0;
+}
+details {
+margin-top: 0.7rem;
+}
+summary {
+cursor: pointer;
+color: var(--link);
+width: fit-content;
+font-size: 0.9rem;
+}
+details > .scroll {
+margin-top: 0.5rem;
+}
+.notice {
+background: var(--warn-back);
+color: var(--text);
+border-left: 3px solid var(--warn);
+padding: 0.4rem 0.7rem;
+margin: 0.4rem 0;
+border-radius: 4px;
+overflow-wrap: anywhere;
+}
+#tip {
+position: fixed;
+z-index: 9;
+pointer-events: none;
+background: var(--text);
+color: var(--card);
+padding: 0.35rem 0.6rem;
+border-radius: 6px;
+font-size: 0.85rem;
+max-width: min(24rem, 90vw);
+white-space: pre-line;
+overflow-wrap: anywhere;
+}
+#tip[hidden] {
+display: none;
+}
+footer {
+color: var(--soft);
+font-size: 0.88rem;
+padding-bottom: 2rem;
+}
+.skip {
+position: absolute;
+left: -99rem;
+}
+.skip:focus {
+left: 1rem;
+top: 0.5rem;
+background: var(--card);
+padding: 0.4rem;
+z-index: 10;
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_findings_css = R"page(<style>
+#headline p {
+margin: 0 0 0.6rem;
+}
+.answer {
+font-size: 1.2rem;
+font-weight: 650;
+color: var(--strong);
+}
+.tiles {
+display: grid;
+gap: 0.75rem;
+grid-template-columns: repeat(auto-fit, minmax(10.5rem, 1fr));
+margin: 0;
+}
+.tile {
+background: var(--card);
+border: 1px solid var(--line);
+border-radius: 10px;
+padding: 0.7rem 0.9rem;
+min-width: 0;
+}
+.tile dt {
+color: var(--soft);
+font-size: 0.86rem;
+}
+.tile dd {
+margin: 0;
+font-size: 1.5rem;
+font-weight: 620;
+letter-spacing: -0.01em;
+overflow-wrap: anywhere;
+}
+.tile dd.small {
+font-size: 1.05rem;
+line-height: 1.35;
+padding-top: 0.3rem;
+}
+.tile dd.note {
+font-size: 0.84rem;
+font-weight: 400;
+color: var(--soft);
+letter-spacing: 0;
+}
+#headline {
+background: none;
+border: 0;
+padding: 0;
+}
+.meter {
+height: 0.5rem;
+border-radius: 0.25rem;
+background: var(--track);
+overflow: hidden;
+margin-top: 0.35rem;
+display: flex;
+}
+.meter span {
+background: var(--c0);
+}
+.findings {
+margin: 0;
+padding: 0;
+list-style: none;
+counter-reset: finding;
+}
+.findings > li {
+border-top: 1px solid var(--line);
+padding: 0.75rem 0 0.75rem 2.5rem;
+position: relative;
+counter-increment: finding;
+}
+.findings > li:first-child {
+border-top: 0;
+padding-top: 0.3rem;
+}
+.findings > li:last-child {
+padding-bottom: 0;
+}
+.findings > li::before {
+content: counter(finding);
+position: absolute;
+left: 0;
+width: 1.7rem;
+height: 1.7rem;
+border-radius: 50%;
+background: var(--pick);
+color: var(--strong);
+text-align: center;
+line-height: 1.7rem;
+font-weight: 620;
+font-size: 0.9rem;
+}
+.findings h3 {
+margin: 0;
+font-size: 1rem;
+overflow-wrap: anywhere;
+}
+.findings p {
+margin: 0.15rem 0;
+max-width: 90ch;
+overflow-wrap: anywhere;
+}
+.findings .gain {
+color: var(--warn);
+font-weight: 620;
+white-space: nowrap;
+}
+.findings p.evidence {
+max-width: none;
+}
+.evidence {
+color: var(--soft);
+font-size: 0.9rem;
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_controls_css = R"page(<style>
+.controls {
+display: flex;
+flex-wrap: wrap;
+gap: 0.5rem 0.8rem;
+align-items: center;
+margin: 0.2rem 0 0.7rem;
+}
+.controls label {
+overflow-wrap: normal;
+max-width: 100%;
+min-width: 0;
+display: inline-flex;
+gap: 0.4rem;
+align-items: center;
+color: var(--soft);
+font-size: 0.9rem;
+}
+button,
+select,
+input[type="search"] {
+font: inherit;
+font-size: 0.9rem;
+color: var(--text);
+background: var(--card);
+border: 1px solid var(--line);
+border-radius: 6px;
+padding: 0.25rem 0.6rem;
+min-height: 2rem;
+max-width: 100%;
+}
+button {
+cursor: pointer;
+}
+button:hover,
+select:hover {
+border-color: var(--soft);
+}
+button[aria-pressed="true"] {
+background: var(--pick);
+border-color: var(--link);
+}
+:focus-visible {
+outline: 2px solid var(--link);
+outline-offset: 1px;
+}
+select {
+min-width: 0;
+flex: 0 1 auto;
+}
+input[type="range"] {
+accent-color: var(--link);
+width: 9rem;
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_table_css = R"page(<style>
+.scroll {
+overflow-x: auto;
+max-width: 100%;
+border: 1px solid var(--line);
+border-radius: 8px;
+}
+.tall {
+max-height: max(36rem, 85vh);
+overflow-y: auto;
+}
+table {
+border-collapse: collapse;
+width: 100%;
+font-size: 0.88rem;
+font-variant-numeric: tabular-nums;
+}
+th,
+td {
+padding: 0.22rem 0.6rem;
+text-align: right;
+white-space: nowrap;
+border-bottom: 1px solid var(--grid);
+}
+thead th {
+position: sticky;
+top: 0;
+background: var(--card);
+z-index: 2;
+font-weight: 600;
+color: var(--soft);
+border-bottom: 1px solid var(--line);
+}
+thead button {
+border: 0;
+background: none;
+padding: 0;
+min-height: 1.7rem;
+font-weight: 600;
+color: inherit;
+font-size: inherit;
+}
+thead [aria-sort] button::after {
+content: " \2193";
+}
+thead [aria-sort="ascending"] button::after {
+content: " \2191";
+}
+th:first-child,
+td.text,
+th.text {
+text-align: left;
+}
+tbody th {
+font-weight: 400;
+position: sticky;
+left: 0;
+background: var(--card);
+z-index: 1;
+max-width: 26rem;
+overflow: hidden;
+text-overflow: ellipsis;
+}
+tbody tr:hover > *,
+tbody tr.picked > * {
+background: var(--pick);
+}
+tbody tr:last-child > * {
+border-bottom: 0;
+}
+td.more {
+text-align: left;
+color: var(--soft);
+font-style: italic;
+}
+td.text {
+max-width: 28rem;
+overflow: hidden;
+text-overflow: ellipsis;
+}
+.wraps td.text {
+max-width: none;
+white-space: normal;
+overflow-wrap: anywhere;
+}
+.name {
+display: flex;
+align-items: center;
+gap: 0.15rem;
+min-width: 0;
+}
+.name button {
+border: 0;
+background: none;
+padding: 0 0.15rem;
+min-height: 1.5rem;
+}
+.name .fold,
+.name .leaf {
+width: 1.5rem;
+flex: none;
+color: var(--soft);
+text-align: center;
+}
+.name .pick {
+overflow: hidden;
+text-overflow: ellipsis;
+color: var(--link);
+text-align: left;
+}
+.bar {
+display: inline-block;
+width: 3.2rem;
+height: 0.5rem;
+background: var(--track);
+border-radius: 2px;
+margin-left: 0.5rem;
+vertical-align: 0.08em;
+}
+.bar span {
+display: block;
+height: 100%;
+border-radius: 2px;
+background: var(--c0);
+}
+.more-columns {
+border: 0;
+color: var(--link);
+position: sticky;
+left: 0;
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_figure_css = R"page(<style>
+.chart {
+position: relative;
+min-width: 0;
+}
+.chart svg,
+.chart canvas {
+display: block;
+max-width: 100%;
+}
+svg text {
+fill: var(--text);
+font-size: 12px;
+}
+svg .soft {
+fill: var(--soft);
+}
+svg .axis {
+stroke: var(--soft);
+fill: none;
+stroke-width: 1;
+}
+svg .grid {
+stroke: var(--grid);
+fill: none;
+}
+svg .roof {
+stroke: var(--text);
+fill: none;
+stroke-width: 1.6;
+}
+svg .box {
+fill: var(--card);
+stroke: var(--soft);
+stroke-width: 1.4;
+}
+svg [tabindex] {
+cursor: pointer;
+}
+svg .dim {
+opacity: 0.13;
+}
+svg .edge {
+stroke: var(--card);
+stroke-width: 1;
+}
+.legend {
+display: flex;
+flex-wrap: wrap;
+gap: 0.3rem 0.5rem;
+margin: 0.6rem 0 0;
+padding: 0;
+list-style: none;
+font-size: 0.88rem;
+}
+.legend li {
+min-width: 0;
+}
+.legend button {
+overflow-wrap: anywhere;
+display: inline-flex;
+gap: 0.4rem;
+align-items: center;
+border-color: transparent;
+padding: 0.05rem 0.4rem;
+min-height: 1.6rem;
+text-align: left;
+}
+.legend i {
+width: 0.8rem;
+height: 0.8rem;
+border-radius: 3px;
+flex: none;
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_narrow_css = R"page(<style>
+@media (max-width: 640px) {
+body {
+font-size: 14.5px;
+}
+header,
+main,
+footer {
+padding-left: 0.7rem;
+padding-right: 0.7rem;
+}
+nav ul {
+padding-left: 0.7rem;
+padding-right: 0.7rem;
+}
+section {
+padding: 0.8rem 0.75rem;
+}
+.tiles {
+grid-template-columns: repeat(2, 1fr);
+gap: 0.5rem;
+}
+.tile dd {
+font-size: 1.2rem;
+}
+tbody th {
+max-width: 11rem;
+}
+th,
+td {
+padding-left: 0.4rem;
+padding-right: 0.4rem;
+}
+table {
+font-size: 0.82rem;
+}
+#range tbody th,
+#factors tbody th {
+white-space: normal;
+overflow-wrap: anywhere;
+min-width: 9rem;
+}
+.bar {
+display: none;
+}
+.findings > li {
+padding-left: 2.1rem;
+}
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_style_print_css = R"page(<style>
+:root.paper {
+--back: #ffffff;
+font-size: 11px;
+print-color-adjust: exact;
+-webkit-print-color-adjust: exact;
+}
+.paper body {
+font-size: 1rem;
+}
+.paper :is(header, main, footer) {
+max-width: none;
+width: 700px;
+margin: 0;
+padding: 0;
+}
+.paper svg text {
+font-size: 11px;
+}
+@media print {
+nav,
+.controls,
+.more-columns,
+#theme,
+#print,
+.skip {
+display: none !important;
+}
+section {
+break-inside: avoid-page;
+border-color: #bbb;
+}
+#ranges,
+#environment {
+break-inside: auto;
+}
+.tall {
+max-height: none;
+}
+.scroll {
+overflow: visible;
+}
+}
+</style>
+)page"sv;
+inline constexpr std::string_view page_markup_2 = R"page(</head>
+<body>
+<a class="skip" href="#main">To the report</a>
+<header>
+<h1 id="title">Strata report</h1>
+<button id="print" type="button">Print</button>
+<button id="theme" type="button">Dark</button>
+<p id="where"></p>
+</header>
+<nav aria-label="Sections"><ul id="sections"></ul></nav>
+<main id="main" tabindex="-1">
+<noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the
+same data.</p></noscript>
+</main>
+<footer id="foot"></footer>
+<div id="tip" aria-hidden="true" hidden></div>
+<script type="application/json" id="data">)page"sv;
+inline constexpr std::string_view page_markup_3 = R"page(</script>
+)page"sv;
+inline constexpr std::string_view page_shared_units_js = R"page(<script>
+"use strict";
+const none = value => value === null || value === undefined || Number.isNaN(value);
+const firstKnown = (...values) => values.find(value => !none(value));
+const sum = (list, amount) => list.reduce((total, item) => total + (amount(item) || 0), 0);
+function digits(value) {
+const size = Math.abs(value);
+if (size === 0) return "0";
+if (size >= 99.95) return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
+if (size >= 9.995) return value.toFixed(1);
+if (size >= 0.9995) return value.toFixed(2);
+return size >= 0.0095 ? value.toFixed(3) : value.toExponential(1);
+}
+function scaled(value, step, units) {
+if (none(value)) return "";
+let rest = value;
+let unit = 0;
+while (Math.abs(rest) >= step * 0.9995 && unit + 1 < units.length) {
+rest /= step;
+unit += 1;
+}
+return (unit === 0 && Number.isInteger(rest) ? rest.toString() : digits(rest)) + units[unit];
+}
+function time(ns) {
+if (none(ns)) return "";
+if (Math.abs(ns) < 999.5) return (Number.isInteger(ns) ? ns : digits(ns)) + " ns";
+return scaled(ns / 1000, 1000, [" us", " ms", " s"]);
+}
+const bytes = value => scaled(value, 1024, [" B", " KiB", " MiB", " GiB", " TiB"]);
+function count(value) {
+if (none(value)) return "";
+if (Math.abs(value) >= 1e6) return scaled(value, 1000, ["", " k", " M", " G", " T"]);
+const isShort = Number.isInteger(value) && Math.abs(value) < 100;
+return isShort || value === 0 ? String(value) : digits(value);
+}
+const some = (amount, one, many) => count(amount) + " " + (amount === 1 ? one : many || one + "s");
+const rate = unit => value => {
+const units = ["", " k", " M", " G", " T", " P"].map(prefix => (prefix || " ") + unit);
+return none(value) ? "" : scaled(value, 1000, units);
+};
+function percent(value) {
+if (none(value)) return "";
+const size = Math.abs(value);
+const places = size >= 99.95 ? 0 : size >= 1 ? 1 : 2;
+return value.toFixed(places) + " %";
+}
+const shareText = value => none(value) || value > 100.05 ? "" : percent(Math.min(value, 100));
+const singular = unit => unit.replace(/(?<=ss|ch)es(?=\/|$)|s(?=\/|$)/, "");
+function inUnit(unit) {
+const known = {"%": percent, B: bytes, ns: time, s: value => time(value * 1e9), "": count};
+if (known[unit]) return known[unit];
+if (unit.endsWith("/s")) return rate(unit);
+return value => {
+if (none(value)) return "";
+return count(value) + " " + (value === 1 ? singular(unit) : unit);
+};
+}
+function sentence(text) {
+if (!text) return "";
+const first = /^\w*_/.test(text) ? text[0] : text[0].toUpperCase();
+return first + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
+}
+const programOf = command => (command || "").split(" ")[0].split("/").pop() || "program";
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_axis_js = R"page(<script>
+"use strict";
+function roundStep(least) {
+const base = 10 ** Math.floor(Math.log10(least));
+return [1, 2, 5, 10].map(times => times * base).find(step => step >= least);
+}
+const timeUnits = [["ns", 1], ["us", 1e3], ["ms", 1e6], ["s", 1e9]];
+function timeMarks(from, to, most) {
+const step = roundStep((to - from) / Math.max(3, most));
+const [name, size] = timeUnits.filter(([, ns]) => ns <= to).pop() || timeUnits[0];
+const places = Math.max(0, -Math.floor(Math.log10(step / size) + 1e-9));
+const marks = [];
+for (let i = Math.ceil(from / step); i * step <= to; i += 1) {
+const ns = i * step;
+marks.push({ns, text: (ns / size).toFixed(places) + " " + name});
+}
+return marks;
+}
+function byteMarks(largest, most) {
+let size = 1;
+while (largest / size >= 1024) size *= 1024;
+const step = largest / size <= 1 ? size : roundStep(largest / size / most) * size;
+const marks = [];
+for (let value = 0; value <= largest; value += step) marks.push(value);
+return marks;
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_elements_js = R"page(<script>
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+function put(element, attributes, children) {
+for (const [key, value] of Object.entries(attributes || {})) {
+if (value === undefined || value === null || value === false) continue;
+if (key.startsWith("on")) {
+element.addEventListener(key.slice(2), value);
+} else {
+element.setAttribute(key, value === true ? "" : value);
+}
+}
+for (const child of children.flat(Infinity)) {
+if (!none(child)) element.append(child);
+}
+return element;
+}
+const el = (tag, attributes, ...children) =>
+put(document.createElement(tag), attributes, children);
+const svgSpace = "http://www.w3.org/2000/svg";
+const sv = (tag, attributes, ...children) =>
+put(document.createElementNS(svgSpace, tag), attributes, children);
+const byId = id => document.getElementById(id);
+function section(id, title, about, ...children) {
+const heading = el("h2", {id: id + "-title"}, title);
+const first = [heading, about ? el("p", {class: "about"}, about) : null];
+const made = el("section", {id, "aria-labelledby": id + "-title"}, first, children);
+byId("main").append(made);
+byId("sections").append(el("li", {}, el("a", {href: "#" + id}, title)));
+return made;
+}
+const button = (text, act, attributes) =>
+el("button", {type: "button", onclick: act, ...attributes}, text);
+function picker(label, choices, act, attributes) {
+const options = choices.map(([value, text]) => el("option", {value}, text));
+return el("label", {}, label,
+el("select", {onchange: event => act(event.target.value), ...attributes}, options));
+}
+const tile = ({name, value, note, more, small}) => el("div", {class: "tile"},
+el("dt", {}, name),
+el("dd", {class: small && "small"}, value),
+note ? el("dd", {class: "note"}, note) : null,
+more);
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_tip_js = R"page(<script>
+"use strict";
+function tip(text, x, y) {
+const box = byId("tip");
+box.hidden = !text;
+if (!text) return;
+box.textContent = text;
+const width = box.offsetWidth;
+const height = box.offsetHeight;
+const above = y + 18 + height > innerHeight;
+box.style.left = Math.max(4, Math.min(x + 14, innerWidth - width - 8)) + "px";
+box.style.top = (above ? Math.max(4, y - height - 12) : y + 18) + "px";
+}
+const hovered = text => ({
+onmousemove: event => tip(text, event.clientX, event.clientY),
+onmouseleave: () => tip(""),
+});
+const hinted = text => ({
+...hovered(text),
+onblur: () => tip(""),
+onfocus: event => {
+const place = event.target.getBoundingClientRect();
+tip(text, place.left + place.width / 2, place.bottom - 14);
+},
+});
+const pressed = act => ({
+onclick: act,
+onkeydown: event => {
+if (event.key !== "Enter" && event.key !== " ") return;
+event.preventDefault();
+act(event);
+},
+});
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_focus_js = R"page(<script>
+"use strict";
+const focusKeys = {ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1};
+function positionAfter(key, position, amount) {
+if (key === "Home") return 0;
+if (key === "End") return amount - 1;
+if (!focusKeys[key]) return undefined;
+return Math.max(0, Math.min(amount - 1, position + focusKeys[key]));
+}
+function oneTabStop(box, selector, act = () => false) {
+let current = 0;
+const items = () => [...box.querySelectorAll(selector)];
+const update = () => {
+const all = items();
+current = Math.min(current, Math.max(0, all.length - 1));
+all.forEach((item, i) => item.setAttribute("tabindex", i === current ? "0" : "-1"));
+};
+box.addEventListener("focusin", event => {
+const position = items().indexOf(event.target);
+if (position < 0) return;
+current = position;
+update();
+});
+box.addEventListener("keydown", event => {
+const all = items();
+const position = all.indexOf(event.target);
+if (position < 0 || act(event.key, event.target)) return;
+const next = positionAfter(event.key, position, all.length);
+if (next === undefined) return;
+event.preventDefault();
+all[next].focus();
+});
+return update;
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_table_js = R"page(<script>
+"use strict";
+const widened = new Set();
+function showColumns(made, amount) {
+for (const row of made.rows) {
+[...row.cells].forEach((cell, i) => {
+cell.hidden = i >= amount;
+});
+}
+}
+function fitColumns(box) {
+const made = box.querySelector("table");
+const name = box.getAttribute("aria-label");
+const room = box.clientWidth;
+if (!made || !room) return;
+const heads = [...made.tHead.rows[0].cells];
+const offer = box.querySelector(".more-columns");
+if (offer) {
+showColumns(made, heads.length);
+offer.remove();
+}
+if (made.offsetWidth <= room) return;
+const begin = made.getBoundingClientRect().left;
+const inside = heads.filter(head => head.getBoundingClientRect().right - begin <= room);
+let fitting = Math.max(2, inside.length);
+if (fitting >= heads.length) return;
+if (!widened.has(name)) {
+showColumns(made, fitting);
+while (made.offsetWidth > room && fitting > 2) {
+fitting -= 1;
+showColumns(made, fitting);
+}
+}
+const more = "Show " + some(heads.length - fitting, "more column");
+const text = widened.has(name) ? "Show fewer columns" : more;
+box.append(button(text, () => toggleColumns(box, name), {class: "more-columns"}));
+}
+function toggleColumns(box, name) {
+if (!widened.delete(name)) widened.add(name);
+fitColumns(box);
+}
+const fitting = new ResizeObserver(boxes => {
+for (const {target} of boxes) {
+if (target.fitted === target.clientWidth) continue;
+target.fitted = target.clientWidth;
+fitColumns(target);
+}
+});
+const isTall = rows => rows > 40;
+function tableBox(name, rows, ...children) {
+const style = {class: isTall(rows) ? "scroll tall" : "scroll"};
+const box = el("div", {...style, tabindex: "0", role: "region", "aria-label": name}, children);
+fitting.observe(box);
+return box;
+}
+function table(caption, columns, rows, attributes) {
+const heading = column =>
+el("th", {scope: "col", class: column.text && "text", title: column.title}, column.label);
+const cell = (column, row, isFirst) => {
+const value = column.get(row);
+const whole = column.text && String(value).length > 40 && String(value);
+const title = column.hint ? column.hint(row) : whole;
+const scope = isFirst ? "row" : undefined;
+return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
+};
+const line = row => el("tr", {}, columns.map((column, i) => cell(column, row, i === 0)));
+return tableBox(caption, rows.length, el("table", attributes || {},
+el("thead", {}, el("tr", {}, columns.map(heading))),
+el("tbody", {}, rows.map(line))));
+}
+function details(summary, make, open) {
+const box = el("details", {open}, el("summary", {}, summary), open ? make() : null);
+box.addEventListener("toggle", () => {
+if (box.open && box.children.length === 1) box.append(make());
+});
+return box;
+}
+const numbersOfFigure = make => details("Numbers of this figure", make);
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_colours_js = R"page(<script>
+"use strict";
+function luminance(hex) {
+const [red, green, blue] = [1, 3, 5].map(i => {
+const part = (parseInt(hex.slice(i, i + 2), 16) || 0) / 255;
+return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+});
+return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+function contrast(first, second) {
+const [dark, light] = [luminance(first), luminance(second)].sort((a, b) => a - b);
+return (light + 0.05) / (dark + 0.05);
+}
+const darkInk = "#10151c";
+const lightInk = "#ffffff";
+const inkOn = hex => contrast(hex, darkInk) > contrast(hex, lightInk) ? darkInk : lightInk;
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_figure_js = R"page(<script>
+"use strict";
+const redrawOnTheme = [];
+const figures = [];
+function chart(draw, height) {
+const style = height ? "min-height:" + height + "px" : undefined;
+const box = el("div", {class: "chart", style});
+const updateFocus = oneTabStop(box, "[role=button]");
+let width = 0;
+box.redraw = () => {
+if (width <= 0) return;
+draw(box, width);
+updateFocus();
+};
+box.fit = () => {
+const now = Math.floor(box.clientWidth);
+if (now <= 0 || now === width) return;
+width = now;
+box.redraw();
+};
+new ResizeObserver(box.fit).observe(box);
+figures.push(box);
+return box;
+}
+function palette(name) {
+if (!name.startsWith("var")) return name;
+return getComputedStyle(document.documentElement).getPropertyValue(name.slice(4, -1)).trim();
+}
+const ink = name => inkOn(palette(name));
+const pen = el("canvas").getContext("2d");
+function textWidth(text) {
+pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+return pen.measureText(text).width;
+}
+const legendItem = (paint, name, act, attributes) => el("li", {},
+button([el("i", {style: "background:" + paint}), name], act, attributes));
+function legendList(label) {
+const list = el("ul", {class: "legend", "aria-label": label});
+const updateFocus = oneTabStop(list, "button");
+list.fill = items => {
+list.replaceChildren(...items);
+updateFocus();
+};
+return list;
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_shared_theme_js = R"page(<script>
+"use strict";
+const darkQuery = matchMedia("(prefers-color-scheme: dark)");
+function isDark() {
+const chosen = document.documentElement.dataset.theme;
+return chosen ? chosen === "dark" : darkQuery.matches;
+}
+function headerButtons() {
+const theme = byId("theme");
+const update = () => {
+theme.textContent = isDark() ? "Light" : "Dark";
+theme.setAttribute("aria-label", "Use " + (isDark() ? "light" : "dark") + " colours");
+for (const redraw of redrawOnTheme) redraw();
+};
+theme.addEventListener("click", () => {
+document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+update();
+});
+darkQuery.addEventListener("change", update);
+byId("print").addEventListener("click", () => print());
+followPrinting(update);
+update();
+}
+function followPrinting(update) {
+const root = document.documentElement;
+let theme;
+const fitAll = () => {
+for (const box of document.querySelectorAll(".scroll")) fitColumns(box);
+for (const figure of figures) figure.fit();
+update();
+};
+addEventListener("beforeprint", () => {
+theme = root.dataset.theme;
+root.dataset.theme = "light";
+root.classList.add("paper");
+fitAll();
+});
+addEventListener("afterprint", () => {
+root.classList.remove("paper");
+if (theme) {
+root.dataset.theme = theme;
+} else {
+delete root.dataset.theme;
+}
+fitAll();
+});
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_ranges_js = R"page(<script>
+"use strict";
+const answer = data.answer;
+const summary = answer.step;
+const hasSteps = summary.from_steps;
+function readRows(names, same, rows) {
+return rows.map(cells => {
+const row = {...same};
+names.forEach((name, i) => {
+row[name] = cells[i];
+});
+return row;
+});
+}
+function placeRow(row, rows) {
+row.label = row.name + (none(row.index) ? "" : "[" + row.index + "]");
+if (none(row.parent)) {
+row.depth = 0;
+row.label = "(outside ranges)";
+row.path = row.label;
+return;
+}
+const parent = rows[row.parent];
+parent.children.push(row);
+row.depth = parent.depth + 1;
+row.path = parent.depth ? parent.path + "/" + row.label : row.label;
+}
+function readView(view) {
+const rows = readRows(data.columns, data.same, view.rows);
+rows.forEach((row, place) => {
+row.place = place;
+row.children = [];
+row.counted = view.counted && view.counted[place] || [];
+row.folded = view.folded ? view.folded[place] : place;
+placeRow(row, rows);
+});
+for (const row of rows.slice().reverse()) {
+const isCalled = row.calls > 0 && row.step_share > 0;
+row.inside = isCalled || row.children.some(child => child.inside);
+}
+return {name: view.name, total: view.total, rows, metrics: view.metrics || []};
+}
+const views = data.views.map(readView);
+const folded = views[0];
+const metricAt = new Map(folded.metrics.map((metric, i) => [metric.key, i]));
+const metric = (row, key) => metricAt.has(key) ? row.counted[metricAt.get(key)] : undefined;
+const anyRow = test => folded.rows.some(test);
+function selfOf(row, amount) {
+const all = amount(row);
+return none(all) ? all : Math.max(0, all - sum(row.children, amount));
+}
+const titleOf = place => folded.rows[place] ? folded.rows[place].path : "";
+const tops = folded.rows.filter(row => row.depth === 1);
+const commonTop = tops.length === 1 && tops[0].children.length ? tops[0].path + "/" : "";
+function shortPath(path) {
+return commonTop && path.startsWith(commonTop) ? path.slice(commonTop.length) : path;
+}
+const shortTitle = place => shortPath(titleOf(place));
+const lastName = path => shortPath(path).split("/").pop();
+function isWithin(place, top) {
+for (let row = folded.rows[place]; row; row = folded.rows[row.parent]) {
+if (row.place === top) return true;
+}
+return false;
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_steps_js = R"page(<script>
+"use strict";
+const unit = hasSteps ? "step" : "run";
+const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
+const typicalCount = summary.count - (summary.without_first ? 1 : 0);
+function perStep(row, value, share = row.step_host_share) {
+if (none(value)) return value;
+return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
+}
+const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
+const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
+const isAround = row => hasSteps && !none(row.step_self_share);
+function amountPerStep(row, amount) {
+const all = amount(row);
+if (none(all)) return all;
+if (!isAround(row)) return workPerStep(row, all);
+const itself = perStep(row, selfOf(row, amount), row.step_self_share);
+return itself + sum(row.children, child => amountPerStep(child, amount));
+}
+const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_selection_js = R"page(<script>
+"use strict";
+const colourCount = 14;
+const colours = new Map();
+function freeColour(place) {
+const near = new Set();
+for (let row = folded.rows[place]; row.place !== 0; row = folded.rows[row.parent]) {
+for (const sibling of folded.rows[row.parent].children) near.add(colours.get(sibling.place));
+}
+let colour = colours.size % colourCount;
+for (let tries = 0; tries < colourCount && near.has(colour); tries += 1) {
+colour = (colour + 1) % colourCount;
+}
+return colour;
+}
+function color(place) {
+if (place === 0) return "var(--rest)";
+if (!colours.has(place)) colours.set(place, freeColour(place));
+return "var(--c" + colours.get(place) + ")";
+}
+function colourLongest() {
+const gpuTime = row => (row.gpu_kernel_ns || 0) + (row.gpu_copy_ns || 0);
+const ownTime = row => selfOf(row, gpuTime) || row.host_self_ns * 1e-3;
+const longest = folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place);
+longest.slice(0, colourCount).forEach(row => color(row.place));
+}
+colourLongest();
+const listeners = [];
+let chosen = 0;
+function choose(place, quiet) {
+chosen = place;
+for (const listener of listeners) listener(place, quiet);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_headline_js = R"page(<script>
+"use strict";
+const program = programOf(data.environment.command);
+const deviceNames = [...new Set(data.devices.map(device => device.name))].map(name => {
+const same = data.devices.filter(device => device.name === name);
+const times = same.length > 1 ? same.length + " \u00d7 " : "";
+return times + name + " (" + same[0].multiprocessors + " SMs)";
+});
+function stepTiles() {
+if (!hasSteps) {
+const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
+const note = why + ": all numbers are of the whole run";
+return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
+}
+const measured = count(typicalCount);
+const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
++ time(summary.p95_ns);
+const tiles = [tile({
+name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
+value: time(summary.mean_ns),
+note: summary.count > 1 ? spread : "of 1 step",
+})];
+if (summary.without_first) {
+const note = "apart: in no figure of a mean step";
+tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
+}
+return tiles;
+}
+function gpuTiles() {
+if (!data.traced || !(summary.gpu_busy_ns > 0)) {
+const isHostOnly = /host/.test(data.environment.configuration);
+const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
+return [tile({
+name: "GPU",
+value: data.traced ? "no work" : "not traced",
+note: data.traced ? "nothing ran on the device" : hostNote,
+small: true,
+})];
+}
+const busy = summary.gpu_busy_ns;
+const idle = summary.gpu_idle_ns;
+const share = 100 * busy / (busy + idle);
+const meter = el("dd", {class: "meter", "aria-hidden": "true"},
+el("span", {style: "width:" + share + "%"}));
+const note = time(busy) + " a " + unit + " with a kernel or copy";
+const idleNote = percent(100 - share) + " of the mean " + unit;
+return [
+tile({name: "GPU busy", value: shareText(share), note, more: meter}),
+tile({name: "GPU idle", value: time(idle), note: idleNote}),
+];
+}
+function machineTile() {
+const hasDevice = data.devices.length > 0;
+return tile({
+name: hasDevice ? "Device" : "CPU",
+value: deviceNames.join(", ") || data.environment.cpu || "unknown",
+note: hasDevice ? data.environment.cpu : null,
+small: true,
+});
+}
+function helpsMost() {
+const first = answer.findings.find(finding => finding.shortens_step);
+if (!first || !(first.cost_ns_per_step > 0)) return null;
+const where = first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null;
+return el("p", {}, "What helps most: ", where, first.advice, ". ", afterwards(first));
+}
+function headline() {
+const run = data.environment;
+document.title = program + " \u2013 Strata report";
+byId("title").textContent = program;
+byId("where").textContent = [
+run.host,
+none(run.rank) ? "" : "rank " + run.rank,
+deviceNames.join(", ") || run.cpu,
+run.started_at,
+run.configuration && "STRATA=" + run.configuration,
+].filter(Boolean).join(" \u00b7 ");
+const tiles = [...stepTiles(), ...gpuTiles()];
+if (summary.tokens_per_second > 0) {
+const value = count(summary.tokens_per_second);
+tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
+}
+tiles.push(machineTile());
+byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
+answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
+helpsMost(),
+el("dl", {class: "tiles"}, tiles)));
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_findings_js = R"page(<script>
+"use strict";
+const openFindings = 5;
+const toRow = (place, text) => el("a", {
+href: "#row-" + place,
+onclick: event => {
+event.preventDefault();
+showRow(place);
+},
+}, text || titleOf(place));
+const hasCost = finding => finding.cost_ns_per_step > 0;
+const evidence = finding => finding.evidence.map((item, i) => [
+i ? "; " : "",
+item.path !== finding.path ? item.path + " " : null,
+el("code", {}, item.column),
+" ",
+inUnit(item.unit)(item.value),
+]);
+function afterwards(finding) {
+if (!hasCost(finding)) return "";
+if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
+if (none(finding.predicted_step_ns)) return "";
+return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
++ time(summary.typical_ns) + ". ";
+}
+function gainOf(finding) {
+const part = 100 * finding.gain_ns_per_step / summary.typical_ns;
+const known = summary.typical_ns > 0 ? shareText(part) : "";
+const most = none(finding.predicted_step_ns) ? "up to " : "";
+return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
+}
+function otherRanges(finding) {
+if (finding.ranges.length < 2) return null;
+const list = finding.ranges.map((range, i) => [
+i ? ", " : "",
+range.path ? toRow(range.range, shortPath(range.path)) : "(outside ranges)",
+" " + time(range.cost_ns_per_step),
+]);
+return el("p", {class: "evidence"}, "In: ", list, ".");
+}
+function findingTitle(finding) {
+const others = some(finding.ranges.length - 1, "more range", "more ranges");
+const more = finding.ranges.length > 1 ? " and " + others : "";
+const where = finding.path ? [toRow(finding.range, shortPath(finding.path)), more + ": "] : null;
+const title = finding.path ? finding.title : sentence(finding.title).replace(/\.$/, "");
+const helps = hasCost(finding) && finding.shortens_step;
+const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
+return el("h3", {}, where, title, gain);
+}
+function oneFinding(finding) {
+const needs = (finding.needs || "").replace(/^counters=/, "");
+return el("li", {},
+findingTitle(finding),
+el("p", {}, afterwards(finding) + sentence(finding.advice)),
+otherRanges(finding),
+el("p", {class: "evidence"},
+finding.evidence.length ? [evidence(finding), ". "] : null,
+needs ? "counters=" + needs + " tells more. " : null,
+"Rule ", el("code", {}, finding.rule), "."));
+}
+function findingList(list, before) {
+const attributes = before
+? {class: "findings", start: before + 1, style: "counter-reset: finding " + before}
+: {class: "findings"};
+return el("ol", attributes, list.map(oneFinding));
+}
+const folding = (summaryText, ...children) =>
+el("details", {}, el("summary", {}, summaryText), children);
+function undecidedRules() {
+const rules = answer.undecided;
+if (!rules.length) return null;
+const columns = [
+{label: "Rule", get: rule => rule.rule, text: true},
+{label: "What would decide it", get: rule => rule.needs, text: true},
+];
+return folding(some(rules.length, "rule lacks", "rules lack") + " data",
+table("Rules that lack data", columns, rules));
+}
+function aboutFindings(list) {
+const nothing = data.traced
+? "No rule found anything wrong."
+: "No rule found anything wrong in the host times; most rules look at the GPU's.";
+const found = "One cause each, over all its ranges, by what the " + unit
++ " gains without it. Gains are upper bounds.";
+const more = answer.findings_left_out
+? count(answer.findings_left_out) + " more are in findings.json."
+: "";
+return [list.length ? found : nothing, more].filter(Boolean).join(" ");
+}
+function findings() {
+if (!answer.findings.length && !answer.bound && !answer.undecided.length) return;
+const helps = finding => finding.shortens_step || !hasCost(finding);
+const list = answer.findings.filter(helps);
+const others = answer.findings.filter(finding => !helps(finding));
+const rest = list.slice(openFindings);
+section("findings", "Findings", aboutFindings(list),
+list.length ? findingList(list.slice(0, openFindings), 0) : null,
+rest.length
+? folding(count(rest.length) + " more, which gain less", findingList(rest, openFindings))
+: null,
+others.length
+? folding(some(others.length, "finding", "findings") + " that would not shorten the " + unit
++ " alone", findingList(others, list.length))
+: null,
+undecidedRules());
+}
+function doubts() {
+const texts = [...data.losses, ...data.problems];
+if (!texts.length) return;
+const notices = texts.map(text => el("p", {class: "notice"}, sentence(text)));
+section("lost", "Lost and not measured", null, notices);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_range_columns_js = R"page(<script>
+"use strict";
+const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]));
+const limitOf = row => limiters.get(row.folded) || "";
+function shareOfStep(row) {
+const hasGpu = data.traced && summary.gpu_busy_ns > 0;
+const part = hasGpu ? busyPerStep(row) : perStep(row, row.host_total_ns);
+return 100 * part / summary.mean_ns;
+}
+const declaredRate = column => row => {
+const ns = row.gpu_busy_ns || row.host_total_ns;
+return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
+};
+const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
++ "; empty where that of several threads or steps is longer";
+const adding = column => ({
+get: row => row[column],
+per: row => amountPerStep(row, item => item[column]),
+});
+const recordedColumns = [
+{
+key: "busy",
+label: "GPU busy",
+title: "time in which a kernel or copy of the range ran",
+get: row => row.gpu_busy_ns,
+per: busyPerStep,
+show: time,
+},
+{
+key: "share",
+label: "% of " + unit,
+title: busyTitle,
+get: shareOfStep,
+show: shareText,
+bar: true,
+},
+{
+key: "limit",
+label: "Limiter",
+title: "the unit with the highest use, or what the GPU waits for",
+text: true,
+get: row => limitOf(row) || null,
+show: value => value || "",
+},
+{key: "kernels", label: "Kernels", ...adding("kernels"), show: count},
+{
+key: "host",
+label: "Host",
+title: "host time, of all threads",
+get: row => row.host_total_ns,
+per: row => perStep(row, row.host_total_ns),
+show: time,
+},
+{
+key: "launch",
+label: "Launching",
+title: "host time in calls that launch",
+...adding("launch_ns"),
+show: time,
+},
+{
+key: "calls",
+label: "Calls",
+get: row => row.calls,
+per: row => isAround(row) ? null : perStep(row, row.calls, row.step_call_share),
+show: count,
+},
+{
+key: "self",
+label: "Host self",
+title: "host time without the ranges below",
+get: row => row.host_self_ns,
+per: hostSelfPerStep,
+show: time,
+},
+{key: "p50", label: "Median call", get: row => row.host_p50_ns, show: time},
+{key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s")},
+{key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s")},
+{
+key: "copies",
+label: "Copies",
+title: "GPU time of copies and fills",
+...adding("gpu_copy_ns"),
+show: time,
+},
+{
+key: "waits",
+label: "Waits",
+title: "host time in which it waited for the GPU",
+...adding("synchronization_ns"),
+show: time,
+},
+{key: "allocations", label: "Allocations", ...adding("allocations"), show: count},
+{
+key: "peak",
+label: "Peak memory",
+title: "most device memory of the range at one time",
+get: row => row.peak_bytes,
+show: bytes,
+},
+{key: "tokens", label: "Tokens/s", get: declaredRate("tokens"), show: count},
+];
+const countedKeys = [
+"hbm_bytes",
+"hbm_of_peak",
+"l2_bytes",
+"l1_data_bytes",
+"l1_bytes",
+"l1_hit_rate",
+"l2_hit_rate",
+"flop",
+"achieved_occupancy",
+"cpu_instructions",
+"cpu_ipc",
+"cpu_llc_misses",
+];
+function countedColumn(key) {
+const counted = folded.metrics[metricAt.get(key)];
+const words = key.replace(/_/g, " ");
+return {
+key,
+label: words.replace("hbm", "HBM").replace(/\bl([12])\b/, "L$1").replace("cpu", "CPU"),
+title: counted.meaning + " (counted)",
+get: row => metric(row, key),
+per: isSum(counted) && (row => perStep(row, metric(row, key))),
+show: inUnit(counted.unit === "B" || counted.unit === "%" ? counted.unit : ""),
+};
+}
+const hasValue = column =>
+anyRow(row => row.depth > 0 && (column.text ? column.get(row) : column.get(row) > 0));
+const columns = [
+...recordedColumns,
+...countedKeys.filter(key => metricAt.has(key)).map(countedColumn),
+].filter(hasValue);
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_range_rows_js = R"page(<script>
+"use strict";
+function matchingPlaces(rows, words) {
+const wanted = new Set();
+for (const match of rows) {
+if (!match.path.toLowerCase().includes(words)) continue;
+for (let row = match; row; row = rows[row.parent]) wanted.add(row.place);
+}
+return wanted;
+}
+const byLabel = (a, b) => a.label.localeCompare(b.label) || a.place - b.place;
+function byColumn(column) {
+const text = row => String(column.get(row) || "");
+const isEmpty = row => Number(text(row) === "");
+const number = row => column.get(row) || 0;
+if (column.text) {
+return (a, b) => isEmpty(a) - isEmpty(b) || text(a).localeCompare(text(b));
+}
+return (a, b) => number(b) - number(a) || a.place - b.place;
+}
+function sortedRows(rows, sort) {
+if (sort === "order") return rows;
+return rows.slice().sort(sort === "name" ? byLabel : byColumn(sort));
+}
+function visibleRows({rows, sort, search, isOpen, isHidden}) {
+const words = search.toLowerCase();
+const wanted = words ? matchingPlaces(rows, words) : null;
+const result = [];
+const visit = row => {
+const below = wanted ? row.children.filter(child => wanted.has(child.place)) : row.children;
+for (const child of sortedRows(below, sort)) {
+if (!wanted && isHidden(child)) continue;
+result.push(child);
+if (wanted || isOpen(child)) visit(child);
+}
+if (!wanted && row.hidden > 0) result.push({more: row.hidden, depth: row.depth + 1});
+};
+const root = rows[0];
+visit(root);
+const isOutside = column => root[column] > sum(root.children, row => row[column]);
+if (!wanted && (isOutside("kernels") || isOutside("copies"))) {
+result.push({...root, children: [], outside: true});
+}
+return result;
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_range_table_js = R"page(<script>
+"use strict";
+const outsideColumns = ["kernels", "copies", "launch", "waits", "allocations"];
+const firstRows = 250;
+const rangeTable = {
+view: folded,
+sort: data.sort,
+search: "",
+per: true,
+open: new Set(),
+most: firstRows,
+updateFocus: () => {},
+};
+if (rangeTable.sort === "cost") {
+rangeTable.sort = columns.some(column => column.key === "busy") ? "busy" : "host";
+}
+function shownRows() {
+const {view, sort, search, open, per} = rangeTable;
+const column = columns.find(item => item.key === sort);
+return visibleRows({
+rows: view.rows,
+sort: column || (sort === "name" ? "name" : "order"),
+search,
+isOpen: row => open.has(row.place),
+isHidden: row => per && inNoStep(row),
+});
+}
+function openTo(depth, limit) {
+rangeTable.open.clear();
+for (const row of rangeTable.view.rows) {
+if (row.depth < depth && row.children.length) rangeTable.open.add(row.place);
+}
+if (depth > 1 && limit && shownRows().length > limit) openTo(depth - 1, limit);
+}
+function cellValue(row, column) {
+if (row.outside) {
+if (!outsideColumns.includes(column.key)) return null;
+const itself = selfOf(rangeTable.view.rows[0], column.get);
+return rangeTable.per && column.per ? perStep(row, itself) : itself;
+}
+const value = column.get(row);
+return none(value) || !column.per || !rangeTable.per ? value : column.per(row);
+}
+function rangeCell(row, column) {
+const value = cellValue(row, column);
+const text = none(value) ? "" : column.show(value);
+if (!column.bar || !(value > 0)) return el("td", {class: column.text && "text"}, text);
+const style = "width:" + Math.min(100, value) + "%;background:" + color(row.folded);
+return el("td", {}, text, el("span", {class: "bar", "aria-hidden": "true"}, el("span", {style})));
+}
+function toggleRow(row) {
+if (!rangeTable.open.delete(row.place)) rangeTable.open.add(row.place);
+drawRanges(row.place);
+}
+function foldButton(row, name) {
+const isFoldable = row.children.length && !rangeTable.search;
+if (!isFoldable) return el("span", {class: "leaf", "aria-hidden": "true"}, "\u00b7");
+const isOpen = rangeTable.open.has(row.place);
+return button(isOpen ? "\u25be" : "\u25b8", () => toggleRow(row), {
+class: "fold",
+tabindex: "-1",
+"aria-expanded": String(isOpen),
+"aria-label": (isOpen ? "Fold " : "Unfold ") + name,
+});
+}
+const rowId = place => (rangeTable.view === folded ? "row-" : "each-") + place;
+function rangeRow(row) {
+const style = "padding-left:" + ((row.depth - 1) * 1.05 + 0.3) + "rem";
+if (row.more) {
+const amount = some(row.more, "smaller range is", "smaller ranges are");
+const cell = {class: "more", colspan: columns.length + 1, style};
+return el("tr", {}, el("td", cell, amount + " folded into the row above"));
+}
+const name = row.outside ? "(outside ranges)" : row.label;
+const title = [row.path, row.shape, row.note].filter(Boolean).join("\n");
+const isPicked = row.folded === chosen && !row.outside;
+return el("tr", {id: row.outside ? "row-0" : rowId(row.place), class: isPicked && "picked"},
+el("th", {scope: "row", style}, el("div", {class: "name"},
+foldButton(row, name),
+button(name, () => choose(row.folded), {class: "pick", title, "data-place": row.place}))),
+columns.map(column => rangeCell(row, column)));
+}
+function sortBy(key) {
+const isOrder = key === "order" && rangeTable.sort === "order";
+if (isOrder) {
+rangeTable.sort = "name";
+} else {
+rangeTable.sort = key === "name" ? "order" : key;
+}
+drawRanges();
+}
+function rangeHeading(key, {label, title, text}) {
+const isUpwards = key === "order" || key === "name";
+const direction = isUpwards ? "ascending" : "descending";
+const sorted = rangeTable.sort === key ? direction : undefined;
+return el("th", {scope: "col", class: text && "text", "aria-sort": sorted},
+button(label, () => sortBy(key), {title}));
+}
+function rangeNote(rows) {
+const {view, search} = rangeTable;
+const match = some(rows.length, "row matches or stands above a match",
+"rows match or stand above a match") + ". ";
+const found = rows.length ? match : "No range matches. ";
+const left = view.total - view.rows.length;
+const leftOut = count(left) + " of " + count(view.total)
++ " ranges are folded into those above them: they cost least. ranges.csv has all.";
+return (search ? found : "") + (left > 0 ? leftOut : "");
+}
+function drawRanges(focus) {
+const rows = shownRows();
+const shown = rows.slice(0, rangeTable.most);
+const box = byId("range-rows");
+const first = {label: "Range", title: "in the order of execution, then by name"};
+box.classList.toggle("tall", isTall(shown.length));
+box.replaceChildren(el("table", {},
+el("thead", {}, el("tr", {},
+rangeHeading(rangeTable.sort === "name" ? "name" : "order", first),
+columns.map(column => rangeHeading(column.key, column)))),
+el("tbody", {}, shown.map(rangeRow))));
+fitColumns(box);
+rangeTable.updateFocus();
+byId("range-more").hidden = rows.length <= shown.length;
+byId("range-more").textContent = "Show " + some(rows.length - shown.length, "more row");
+byId("range-note").textContent = rangeNote(rows);
+const row = focus === undefined ? null : byId(rowId(focus));
+if (row) row.querySelector(".pick").focus();
+}
+function foldByKey(key, item) {
+const place = Number(item.dataset.place);
+const isOpen = rangeTable.open.has(place);
+const isFold = key === "ArrowLeft" || key === "ArrowRight";
+const row = rangeTable.view.rows[place];
+if (!isFold) return false;
+if (row.children.length && isOpen === (key === "ArrowLeft")) toggleRow(row);
+return true;
+}
+function showRow(place) {
+rangeTable.view = folded;
+rangeTable.search = "";
+byId("range-search").value = "";
+if (byId("range-view")) byId("range-view").value = "0";
+if (inNoStep(folded.rows[place])) {
+rangeTable.per = false;
+byId("range-per").value = "";
+}
+for (let row = folded.rows[place]; row && row.depth > 0; row = folded.rows[row.parent]) {
+if (row.place !== place) rangeTable.open.add(row.place);
+}
+const position = shownRows().findIndex(row => row.place === place);
+rangeTable.most = Math.max(rangeTable.most, position + 20);
+choose(place, true);
+const row = byId("row-" + place);
+if (!row) {
+byId("ranges").scrollIntoView();
+return;
+}
+row.scrollIntoView({block: "center"});
+row.querySelector(".pick").focus({preventScroll: true});
+}
+function outsideSteps() {
+const isOutermost = row => inNoStep(row) && !inNoStep(folded.rows[row.parent]);
+const rows = folded.rows.filter(row => row.depth > 0 && isOutermost(row));
+if (!rows.length) return null;
+const shown = columns.filter(column => column.per && rows.some(row => column.get(row) > 0));
+const amounts = shown.map(column => ({
+label: column.label,
+get: row => none(column.get(row)) ? "" : column.show(column.get(row)),
+}));
+const range = {label: "Range", get: row => row.path, text: true};
+return [
+el("h3", {}, "Outside of steps"),
+table("Ranges outside of steps, by the whole run", [range, ...amounts], rows),
+];
+}
+function viewPicker() {
+if (views.length < 2) return null;
+const show = value => {
+rangeTable.view = views[value];
+openTo(2, 60);
+drawRanges();
+};
+const choices = [[0, "folded, as block[*]"], [1, "each by itself"]];
+return picker("Indices", choices, show, {id: "range-view"});
+}
+function amountPicker() {
+if (summary.count <= 1 && !anyRow(inNoStep)) return null;
+const show = value => {
+rangeTable.per = Boolean(value);
+drawRanges();
+};
+return picker("Amounts", [["1", "a step"], ["", "whole run"]], show, {id: "range-per"});
+}
+function rangeControls() {
+const search = event => {
+rangeTable.search = event.target.value.trim();
+drawRanges();
+};
+const unfoldAll = () => {
+openTo(99);
+drawRanges();
+};
+const foldAll = () => {
+rangeTable.open.clear();
+drawRanges();
+};
+return el("div", {class: "controls"},
+el("label", {}, "Search", el("input", {type: "search", id: "range-search", oninput: search})),
+viewPicker(),
+amountPicker(),
+button("Unfold all", unfoldAll),
+button("Fold all", foldAll));
+}
+function ranges() {
+openTo(3, 40);
+const about = "Amounts are of a mean " + unit + ". A click on a heading sorts; the first one is"
++ " for the order of execution and for names. A click on a name shows the range in the figures"
++ " below. The arrow keys go from name to name, and fold.";
+const limiter = " Limiter: the unit with the highest use, from 60 % on; else launch: the GPU"
++ " waits for the host; copies; or latency: kernels wait for their own results.";
+const showMore = () => {
+rangeTable.most += 1000;
+drawRanges();
+};
+const hasLimiter = columns.some(column => column.key === "limit");
+const rows = tableBox("Table of ranges", 0);
+rows.id = "range-rows";
+rangeTable.updateFocus = oneTabStop(rows, ".pick", foldByKey);
+section("ranges", "Ranges", about + (hasLimiter ? limiter : ""),
+rangeControls(),
+rows,
+el("p", {id: "range-note", class: "about", role: "status"}),
+button("", showMore, {id: "range-more", hidden: true}),
+outsideSteps());
+listeners.push(() => drawRanges());
+drawRanges();
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_shares_js = R"page(<script>
+"use strict";
+const namedShares = 12;
+function askedBytes(row, key, sectors) {
+const counted = metric(row, key);
+if (!none(counted)) return counted;
+return none(metric(row, sectors)) ? null : 32 * metric(row, sectors);
+}
+function floatingOperations(row) {
+const plain = metric(row, "flop");
+const tensor = metric(row, "tensor_flop");
+return none(plain) && none(tensor) ? null : (plain || 0) + (tensor || 0);
+}
+const level1Bytes = row => firstKnown(metric(row, "l1_data_bytes"), metric(row, "l1_bytes"));
+const gpuTimeOf = row => none(row.gpu_kernel_ns) ? null : row.gpu_kernel_ns + row.gpu_copy_ns;
+const hostTimeOf = row =>
+row.depth ? row.host_total_ns : sum(row.children, child => child.host_total_ns);
+const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
+const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
+const shareKinds = [
+{name: "GPU time", amount: gpuTimeOf, show: time, work: true},
+{name: "Host time, all threads", amount: hostTimeOf, show: time},
+{name: "Kernels", amount: row => row.kernels, show: count, work: true},
+{name: "Loads", amount: loadsOf, show: bytes, counted: true},
+{name: "Stores", amount: storesOf, show: bytes, counted: true},
+{name: "L1", amount: level1Bytes, show: bytes, counted: true},
+{name: "L2", amount: row => metric(row, "l2_bytes"), show: bytes, counted: true},
+{name: "HBM", amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
+{name: "FLOP", amount: floatingOperations, show: count, counted: true},
+{name: "Instructions", amount: row => metric(row, "cpu_instructions"), show: count},
+].filter(({amount}) => {
+const root = folded.rows[0];
+return amount(root) > 0 || sum(root.children, amount) > 0;
+});
+function shareAmount(row, kind, isWhole) {
+const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
+if (none(value) || kind.counted) return value;
+return kind.work ? workPerStep(row, value) : perStep(row, value);
+}
+function sharePart(row, depth) {
+const isWhole = row.depth === depth || !row.children.length;
+const name = row.path + (row.depth && !isWhole ? " (itself)" : "");
+const values = shareKinds.map(kind => shareAmount(row, kind, isWhole));
+return {place: row.place, name, values};
+}
+function otherShares(rest) {
+return {
+place: 0,
+name: some(rest.length, "other"),
+rest: true,
+values: shareKinds.map((kind, i) => sum(rest, part => part.values[i])),
+shares: shareKinds.map((kind, i) => sum(rest, part => part.shares[i])),
+};
+}
+function parts(depth) {
+const list = folded.rows.filter(row => row.depth <= depth).map(row => sharePart(row, depth))
+.filter(part => part.values.some(value => value > 0));
+const totals = shareKinds.map((kind, i) => sum(list, part => part.values[i]));
+for (const part of list) {
+part.shares = part.values.map((value, i) => totals[i] > 0 ? (value || 0) / totals[i] : 0);
+part.most = Math.max(...part.shares);
+}
+list.sort((a, b) => b.most - a.most || a.place - b.place);
+const named = list.slice(0, namedShares).filter(part => part.most >= 0.004);
+const rest = list.slice(named.length);
+named.sort((a, b) => a.place - b.place);
+if (rest.length) named.push(otherShares(rest));
+return {parts: named, totals};
+}
+function startDepth(deepest) {
+const hidesMuch = depth => parts(depth).parts.some(part => part.rest && part.shares[0] > 0.02);
+let best = 1;
+for (let depth = 2; depth <= deepest && !hidesMuch(depth); depth += 1) {
+if (parts(depth).parts.length > parts(best).parts.length) best = depth;
+}
+return best;
+}
+const sharePaint = part => part.rest ? "var(--rest)" : color(part.place);
+function chooseShare(part) {
+if (!part.rest) choose(part.place);
+}
+function drawShare(drawing, part, kind, i, place) {
+const {x, y, width, height} = place;
+const paint = sharePaint(part);
+const text = part.name + "\n" + kind.name + ": " + shareText(100 * part.shares[i]) + ", "
++ kind.show(part.values[i]);
+const isButton = width > 3;
+drawing.append(sv("rect", {
+x, y, width, height,
+fill: paint,
+class: "edge",
+"data-share": part.shares[i],
+role: isButton ? "button" : "presentation",
+"aria-label": isButton ? text : undefined,
+...(isButton ? hinted(text) : hovered(text)),
+...(part.rest ? {} : pressed(() => choose(part.place))),
+}));
+const label = lastName(part.name);
+if (width <= label.length * 7 + 12) return;
+drawing.append(sv("text", {
+x: x + width / 2,
+y: y + height / 2 + 4,
+"text-anchor": "middle",
+style: "pointer-events:none;fill:" + ink(paint),
+"aria-hidden": "true",
+}, label));
+}
+function drawShares(width, {parts: list, totals}) {
+const isNarrow = width < 520;
+const left = isNarrow ? 78 : 145;
+const right = isNarrow ? 4 : 90;
+const height = 26;
+const line = height + 9;
+const drawing = sv("svg", {
+width,
+height: shareKinds.length * line,
+role: "group",
+"aria-label": "Shares of a mean " + unit + " by range",
+});
+shareKinds.forEach((kind, i) => {
+const y = i * line;
+const middle = y + height / 2 + 4;
+const lines = isNarrow ? kind.name.split(", ") : [kind.name];
+lines.forEach((text, n) => {
+const down = 13 * (n - (lines.length - 1) / 2);
+drawing.append(sv("text", {x: left - 8, y: middle + down, "text-anchor": "end"}, text));
+});
+if (!isNarrow) {
+const place = {x: width - right + 8, y: middle, class: "soft"};
+drawing.append(sv("text", place, kind.show(totals[i])));
+}
+let x = left;
+for (const part of list) {
+const wide = part.shares[i] * (width - left - right);
+if (!(wide > 0)) continue;
+drawShare(drawing, part, kind, i, {x, y, width: wide, height});
+x += wide;
+}
+});
+return drawing;
+}
+function shareNumbers(list) {
+const amounts = shareKinds.flatMap((kind, i) => [
+{label: kind.name, get: part => none(part.values[i]) ? "" : kind.show(part.values[i])},
+{label: "%", get: part => shareText(100 * part.shares[i])},
+]);
+const range = {label: "Range", get: part => part.name, text: true};
+return numbersOfFigure(() => table("Shares by range", [range, ...amounts], list));
+}
+function aboutShares() {
+const about = "Each bar is a whole; its parts are the ranges.";
+const counted = " Loads and stores: bytes that threads ask for in global memory."
++ " L1, L2, HBM: bytes that this level moves for them.";
+const cure = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
+if (shareKinds.some(kind => kind.counted)) return about + counted;
+return about + (data.traced ? cure : "");
+}
+function shares() {
+if (!shareKinds.length || folded.rows.length < 2) return;
+const deepest = Math.min(8, Math.max(...folded.rows.map(row => row.depth)));
+let depth = startDepth(deepest);
+const legend = legendList("Ranges in the figure");
+const numbers = el("div", {});
+const figure = chart((box, width) => {
+const shown = parts(depth);
+box.replaceChildren(drawShares(width, shown));
+legend.fill(shown.parts.map(part =>
+legendItem(sharePaint(part), shortPath(part.name), () => chooseShare(part))));
+numbers.replaceChildren(shareNumbers(shown.parts));
+});
+const setDepth = event => {
+depth = Number(event.target.value);
+figure.redraw();
+};
+const slider = {type: "range", min: 1, max: deepest, value: depth, id: "share-depth"};
+const input = el("input", {...slider, oninput: setDepth});
+const control = el("label", {}, "Depth of the ranges", input);
+section("shares", "Shares of a " + unit, aboutShares(),
+deepest > 1 ? el("div", {class: "controls"}, control) : null,
+figure, legend, numbers);
+redrawOnTheme.push(() => figure.redraw());
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_picture_js = R"page(<script>
+"use strict";
+const pictureStyles = [
+"fill",
+"stroke",
+"stroke-width",
+"opacity",
+"font-size",
+"font-family",
+"fill-opacity",
+];
+function savePicture(source, name) {
+const copy = source.cloneNode(true);
+const styled = source.querySelectorAll("*");
+copy.querySelectorAll("*").forEach((node, i) => {
+const style = getComputedStyle(styled[i]);
+for (const key of pictureStyles) node.style.setProperty(key, style.getPropertyValue(key));
+});
+const width = 2 * source.clientWidth;
+const height = 2 * source.clientHeight;
+copy.setAttribute("xmlns", svgSpace);
+const image = new Image();
+image.onload = () => {
+const canvas = el("canvas", {width, height});
+const paint = canvas.getContext("2d");
+paint.fillStyle = getComputedStyle(document.body).getPropertyValue("--card");
+paint.fillRect(0, 0, width, height);
+paint.drawImage(image, 0, 0, width, height);
+el("a", {download: name, href: canvas.toDataURL("image/png")}).click();
+};
+const text = new XMLSerializer().serializeToString(copy);
+image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_roofline_scale_js = R"page(<script>
+"use strict";
+function logAxis(values, from, to) {
+const low = Math.log10(Math.min(...values)) - 0.35;
+const high = Math.log10(Math.max(...values)) + 0.3;
+const at = value => from + (Math.log10(value) - low) / (high - low) * (to - from);
+const powers = [];
+for (let power = Math.ceil(low); power <= high; power += 1) powers.push(power);
+return {low, high, at, powers};
+}
+function joinRoofs(all) {
+const roofs = [];
+for (const roof of all) {
+const same = roofs.find(other => other.unit === roof.unit && other.rate === roof.rate);
+if (same) {
+same.name += ", " + roof.name;
+} else {
+roofs.push({...roof, memory: roof.unit === "B/s"});
+}
+}
+return roofs;
+}
+function longestPoints(points, part) {
+const list = points.slice().sort((a, b) => b.time_ns - a.time_ns || a.range - b.range);
+const total = sum(list, point => point.time_ns);
+let before = 0;
+return list.filter(point => {
+const isKept = before < total * part / 100 || before === 0;
+before += point.time_ns;
+return isKept;
+});
+}
+function slantedRoof(perSecond, ridge, hasCompute, x, y) {
+const start = Math.max(10 ** x.low, 10 ** y.low / perSecond);
+const end = Math.min(10 ** x.high, hasCompute ? ridge : 10 ** y.high / perSecond);
+return {start, end};
+}
+function isCovered(place, width, boxes) {
+return boxes.some(box => {
+const isNear = Math.abs(box.y - place.y) < (box.high || 13);
+return isNear && place.x < box.x + box.wide && box.x < place.x + width;
+});
+}
+function freePlace(places, width, left, right, boxes) {
+return places.find(place =>
+place.x >= left && place.x + width <= right && !isCovered(place, width, boxes));
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_roofline_js = R"page(<script>
+"use strict";
+const isCounted = new Set(answer.points.filter(point => point.evidence === "counted")
+.map(point => point.range + point.level));
+const circles = answer.points.filter(point =>
+point.evidence === "counted" || !isCounted.has(point.range + point.level));
+const rooflineMargin = {left: 58, right: 16, top: 14, bottom: 42};
+const rooflineHalo = "paint-order:stroke;stroke:var(--card);stroke-width:3px";
+function originOf(roof) {
+if (roof.origin === "counted") return "";
+const day = roof.measured_at ? " " + roof.measured_at.slice(0, 10) : "";
+return " (" + roof.origin + day + ")";
+}
+function describePoint(point) {
+const atRoof = shareText(100 * point.time_at_roof_ns / point.time_ns);
+const limit = limitOf(folded.rows[point.range]);
+return titleOf(point.range) + "\n" + digits(point.flop_per_byte) + " FLOP/B of " + point.level
++ ", " + rate("FLOP/s")(point.flop_per_second) + "\n" + time(point.time_ns) + " a " + unit
++ "; at the roof " + time(point.time_at_roof_ns) + (atRoof && " (" + atRoof + ")")
++ (limit ? "\nLimiter: " + limit : "") + "\n" + point.evidence
++ (point.above_roof ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
+}
+class RooflineDrawing {
+constructor(width, state, roofs, all, list) {
+this.width = width;
+this.height = Math.min(520, Math.max(320, width * 0.52));
+this.state = state;
+this.all = all;
+this.list = list;
+this.nameless = [];
+this.memory = roofs.find(roof => roof.memory && roof.name === state.level);
+this.compute = roofs.filter(roof => !roof.memory && roof.rate > 0)
+.sort((a, b) => b.rate - a.rate);
+this.placeAxes();
+this.svg = sv("svg", {
+width,
+height: this.height,
+id: "roofline-figure",
+role: "group",
+"aria-label": "Roofline of " + state.level + ", both axes logarithmic",
+});
+const longest = Math.max(...all.map(point => point.time_ns));
+this.radius = point => 4 + 12 * Math.sqrt(point.time_ns / longest);
+this.taken = list.map(point => this.boxOf(point));
+}
+placeAxes() {
+const {left, right, top, bottom} = rooflineMargin;
+const {compute, all} = this;
+this.end = this.width - right;
+this.floor = this.height - bottom;
+const hasRidge = this.memory && compute.length > 0;
+this.ridge = hasRidge ? compute[0].rate / this.memory.rate : all[0].flop_per_byte;
+const across = [...all.map(point => point.flop_per_byte), this.ridge, this.ridge * 4];
+const upwards = [...all.map(point => point.flop_per_second), ...compute.map(roof => roof.rate)];
+this.x = logAxis(across, left, this.end);
+this.y = logAxis(upwards, this.floor, top);
+}
+boxOf(point) {
+const radius = this.radius(point);
+return {
+x: this.x.at(point.flop_per_byte) - radius,
+y: this.y.at(point.flop_per_second) + 4,
+wide: 2 * radius,
+high: radius + 5,
+};
+}
+draw() {
+this.drawAxes();
+this.takeSlantedRoof();
+this.compute.forEach(roof => this.drawFlatRoof(roof));
+if (this.memory) this.drawSlantedRoof();
+this.drawNames();
+this.list.forEach(point => this.svg.append(this.circle(point)));
+return this.svg;
+}
+drawAxes() {
+const {left, top} = rooflineMargin;
+const {svg, x, y, end, floor} = this;
+for (const power of x.powers) {
+const place = x.at(10 ** power);
+const anchor = place > end - 16 ? "end" : "middle";
+const text = power < -2 || power > 4 ? "1e" + power : String(+(10 ** power).toFixed(2));
+svg.append(
+sv("line", {x1: place, x2: place, y1: top, y2: floor, class: "grid"}),
+sv("text", {x: place, y: floor + 16, "text-anchor": anchor, class: "soft"}, text));
+}
+for (const power of y.powers) {
+const place = y.at(10 ** power);
+const text = scaled(10 ** power, 1000, ["", " k", " M", " G", " T", " P"]);
+svg.append(
+sv("line", {x1: left, x2: end, y1: place, y2: place, class: "grid"}),
+sv("text", {x: left - 6, y: place + 4, "text-anchor": "end", class: "soft"}, text));
+}
+const middle = {x: (left + end) / 2, y: this.height - 6, "text-anchor": "middle"};
+svg.append(
+sv("text", middle, "FLOP per byte of " + this.state.level),
+sv("text", {x: left + 4, y: top - 2, class: "soft"}, "FLOP/s"));
+}
+label(text, places, attributes) {
+const wide = textWidth(text);
+const place = freePlace(places(wide), wide, rooflineMargin.left, this.end, this.taken);
+if (!place) return false;
+this.taken.push({...place, wide});
+this.svg.append(sv("text", {...place, style: rooflineHalo, ...attributes}, text));
+return true;
+}
+takeSlantedRoof() {
+if (!this.memory) return;
+const hasCompute = this.compute.length > 0;
+this.slant = slantedRoof(this.memory.rate, this.ridge, hasCompute, this.x, this.y);
+const {start, end} = this.slant;
+for (let i = 0; i <= 24; i += 1) {
+const value = start * (end / start) ** (i / 24);
+const y = this.y.at(this.memory.rate * value) + 4;
+this.taken.push({x: this.x.at(value) - 3, y, wide: 6, high: 8});
+}
+}
+drawFlatRoof(roof) {
+const first = 10 ** this.x.low;
+const from = this.memory ? Math.max(first, roof.rate / this.memory.rate) : first;
+if (from >= 10 ** this.x.high) return;
+const begin = this.x.at(from);
+const y = this.y.at(roof.rate);
+const line = {x1: begin, x2: this.end, y1: y, y2: y, class: "roof"};
+this.svg.append(sv("line", line, sv("title", {}, roof.name)));
+const text = roof.name + " " + rate("FLOP/s")(roof.rate) + originOf(roof);
+const isNamed = this.label(text, wide => [
+{x: this.end - 2 - wide, y: y - 5},
+{x: this.end - 2 - wide, y: y + 13},
+{x: begin + 8, y: y - 5},
+]);
+if (!isNamed) this.nameless.push(text);
+}
+drawSlantedRoof() {
+const {start, end} = this.slant;
+const place = value => ({x: this.x.at(value), y: this.y.at(this.memory.rate * value)});
+const first = place(start);
+const last = place(end);
+const middle = place(Math.sqrt(start * end));
+const angle = -Math.atan2(first.y - last.y, last.x - first.x) * 180 / Math.PI;
+const text = this.state.level + " " + rate("B/s")(this.memory.rate) + originOf(this.memory);
+this.svg.append(
+sv("line", {x1: first.x, y1: first.y, x2: last.x, y2: last.y, class: "roof"}),
+sv("text", {
+x: middle.x,
+y: middle.y - 7,
+"text-anchor": "middle",
+style: rooflineHalo,
+transform: "rotate(" + angle + " " + middle.x + " " + middle.y + ")",
+}, text));
+}
+isDim(point) {
+return this.state.alone !== null && this.state.alone !== point.range;
+}
+drawNames() {
+for (const point of this.list.slice(0, this.width < 560 ? 8 : 24)) {
+const away = this.radius(point) + 2;
+const x = this.x.at(point.flop_per_byte);
+const y = this.y.at(point.flop_per_second);
+const places = wide => [
+{x: x + away, y: y + 4},
+{x: x - away - wide, y: y + 4},
+{x: x - wide / 2, y: y + away + 11},
+{x: x - wide / 2, y: y - away - 3},
+];
+const style = {class: this.isDim(point) && "dim", "aria-hidden": "true"};
+this.label(lastName(titleOf(point.range)), places, style);
+}
+}
+circle(point) {
+const isSure = point.evidence === "counted";
+const edge = isSure ? "var(--card)" : "var(--text)";
+const text = describePoint(point);
+return sv("circle", {
+cx: this.x.at(point.flop_per_byte),
+cy: this.y.at(point.flop_per_second),
+r: this.radius(point),
+fill: color(point.range),
+"fill-opacity": 0.82,
+stroke: point.above_roof ? "var(--warn)" : edge,
+"stroke-width": point.above_roof ? 3 : 1.2,
+"stroke-dasharray": isSure ? undefined : "3 2",
+class: this.isDim(point) && "dim",
+"data-range": point.range,
+role: "button",
+"aria-pressed": String(this.state.alone === point.range),
+"aria-label": text,
+...hinted(text),
+...pressed(() => this.state.isolate(point.range)),
+});
+}
+}
+function rooflineNote(drawing) {
+const {all, list, state, nameless} = drawing;
+const covered = sum(list, point => point.time_ns);
+const whole = sum(all, point => point.time_ns);
+return count(list.length) + " of " + count(all.length) + " ranges"
++ (state.alone === null ? "" : "; " + titleOf(state.alone) + " stands alone")
++ (covered < whole ? ", with " + shareText(100 * covered / whole) + " of their time" : "") + "."
++ (nameless.length ? " Roofs without room for a name: " + nameless.join(", ") + "." : "");
+}
+const rooflineNumbers = () => table("Numbers of the roofline", [
+{label: "Range", get: point => titleOf(point.range), text: true},
+{label: "Level", get: point => point.level, text: true},
+{label: "FLOP a " + unit, get: point => count(point.flops)},
+{label: "Bytes a " + unit, get: point => bytes(point.bytes)},
+{label: "FLOP/B", get: point => digits(point.flop_per_byte)},
+{label: "FLOP/s", get: point => rate("FLOP/s")(point.flop_per_second)},
+{label: "Time", get: point => time(point.time_ns)},
+{label: "Time at the roof", get: point => time(point.time_at_roof_ns)},
+{label: "Limiter", get: point => limitOf(folded.rows[point.range]), text: true},
+{label: "From", get: point => point.evidence, text: true},
+], answer.points);
+function innermostPoints(points) {
+const withPoints = new Set(points.map(point => point.range));
+const hasInner = row =>
+row.children.some(child => withPoints.has(child.place) || hasInner(child));
+return points.filter(point => !hasInner(folded.rows[point.range]));
+}
+function noRoofline() {
+if (!data.traced) return;
+section("roofline", "Roofline", "No range has both operations and bytes. counters=roofline+flops"
++ " counts them (tensor for tensor cores), or a range declares them: strata::flops(f),"
++ " strata::bytes(b).");
+}
+function rooflineControls(state, levels, hasOuter, redraw) {
+const part = el("span", {}, "100 %");
+const setPart = event => {
+state.part = Number(event.target.value);
+part.textContent = event.target.value + " %";
+redraw();
+};
+const setLevel = value => {
+state.level = value;
+redraw();
+};
+const setAll = value => {
+state.all = Boolean(value);
+redraw();
+};
+const showAll = () => {
+state.alone = null;
+redraw();
+};
+const save = () => savePicture(byId("roofline-figure"), "roofline.png");
+const slider = {type: "range", id: "roofline-part", min: 5, max: 100, step: 5, value: 100};
+return el("div", {class: "controls"},
+levels.length > 1 ? picker("Bytes of", levels.map(level => [level, level]), setLevel) : null,
+hasOuter ? picker("Ranges", [["", "the innermost"], ["1", "all"]], setAll) : null,
+el("label", {}, "Most of the time, up to", el("input", {...slider, oninput: setPart}), part),
+button("Show all", showAll),
+button("Save as PNG", save, {id: "roofline-png"}));
+}
+function roofline() {
+if (!circles.length) {
+noRoofline();
+return;
+}
+const roofs = joinRoofs(answer.roofs);
+const inner = innermostPoints(circles);
+const levels = ["HBM", "L2", "L1"].filter(level => circles.some(point => point.level === level));
+const state = {level: levels[0], part: 100, alone: null, all: false};
+const numbers = el("div", {});
+const note = el("p", {class: "about", role: "status"});
+const legend = legendList("Ranges in the roofline");
+const toggle = range => {
+state.alone = state.alone === range ? null : range;
+figure.redraw();
+};
+const entry = point => legendItem(color(point.range), shortTitle(point.range),
+() => toggle(point.range), {"aria-pressed": String(state.alone === point.range)});
+const figure = chart((box, width) => {
+const all = (state.all ? circles : inner).filter(point => point.level === state.level);
+if (!all.length) {
+box.replaceChildren(el("p", {}, "No range has bytes of this level."));
+return;
+}
+const drawing = new RooflineDrawing(width, state, roofs, all, longestPoints(all, state.part));
+box.replaceChildren(drawing.draw());
+note.textContent = rooflineNote(drawing);
+legend.fill(drawing.list.slice(0, 24).map(entry));
+numbers.replaceChildren(numbersOfFigure(rooflineNumbers));
+}, 320);
+state.isolate = range => {
+toggle(range);
+if (state.alone !== null) choose(range);
+const again = figure.querySelector('[data-range="' + range + '"]');
+if (again) again.focus();
+};
+const about = "A range is a circle; its area grows with its time. The higher roof bounds"
++ " operations, the slanted one bytes: what lies on a roof is as fast as the device allows. A"
++ " click isolates a range. A dashed circle rests on declared work.";
+section("roofline", "Roofline", about,
+rooflineControls(state, levels, inner.length < circles.length, () => figure.redraw()),
+figure, note, legend, numbers);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_memory_levels_js = R"page(<script>
+"use strict";
+const busyLink = 60;
+function levelsOf(row) {
+const value = key => metric(row, key);
+const use = key => [value(key + "_per_second"), value(key.replace("_bytes", "_of_peak"))];
+const operations = floatingOperations(row);
+const sectorsPerLoad = value("l1_sectors_per_load");
+const fromSm = none(value("l2_from_sm_sectors")) ? null : 32 * value("l2_from_sm_sectors");
+const split = [["from SMs", fromSm], ["all", value("l2_bytes")]];
+const bothWays = [["read", value("hbm_read_bytes")], ["written", value("hbm_write_bytes")]];
+return [
+{
+box: "SM",
+lines: [
+["occupancy", percent(value("achieved_occupancy"))],
+["FLOP", none(operations) ? "" : count(operations)],
+["issue rate", percent(value("issue_rate"))],
+],
+},
+{link: [["", level1Bytes(row)]], use: use("l1_bytes")},
+{
+box: "L1",
+lines: [
+["hits", percent(value("l1_hit_rate"))],
+["sectors a load", none(sectorsPerLoad) ? "" : digits(sectorsPerLoad)],
+],
+},
+{link: none(fromSm) ? [["", value("l2_bytes")]] : split, use: use("l2_bytes")},
+{
+box: "L2",
+lines: [["hits", percent(firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate")))]],
+},
+{
+link: none(value("hbm_read_bytes")) ? [["", value("hbm_bytes")]] : bothWays,
+use: use("hbm_bytes"),
+},
+{box: "HBM", lines: [["moved", bytes(value("hbm_bytes"))]]},
+];
+}
+class LevelsDrawing {
+constructor(width, row) {
+this.isUpright = width < 640;
+this.boxWide = this.isUpright ? 150 : Math.min(150, width * 0.15);
+this.boxHigh = this.isUpright ? 80 : 86;
+this.gap = this.isUpright ? 74 : (width - 4 * this.boxWide) / 3;
+this.middle = 25 + this.boxHigh / 2;
+this.svg = sv("svg", {
+width,
+height: this.isUpright ? 4 * this.boxHigh + 3 * this.gap : this.boxHigh + 50,
+id: "levels-figure",
+role: "img",
+"aria-label": "Bytes between SM, L1, L2 and HBM in " + row.path
++ ". The numbers are in the table below.",
+});
+}
+draw(levels) {
+let place = 0;
+for (const level of levels) {
+if (level.box) {
+this.drawBox(level, place);
+place += this.isUpright ? this.boxHigh : this.boxWide;
+} else {
+this.drawLink(level, place);
+place += this.gap;
+}
+}
+return this.svg;
+}
+drawBox({box, lines}, place) {
+const x = this.isUpright ? 0 : place;
+const y = this.isUpright ? place : 25;
+const middle = {x: x + this.boxWide / 2, "text-anchor": "middle"};
+const width = this.boxWide - 2;
+const height = this.boxHigh - 2;
+this.svg.append(
+sv("rect", {x: x + 1, y: y + 1, width, height, rx: 8, class: "box"}),
+sv("text", {...middle, y: y + 22, "font-weight": 650}, box));
+lines.filter(([, text]) => text).forEach(([name, text], i) => {
+const line = {...middle, y: y + 42 + 16 * i, class: "soft"};
+this.svg.append(sv("text", line, name + " " + text));
+});
+}
+drawLink({link, use}, place) {
+const [perSecond, share] = use;
+const known = link.filter(([, value]) => !none(value));
+const amounts = known.map(([name, value]) => (bytes(value) + " " + name).trim());
+const texts = [...amounts];
+if (!none(perSecond)) texts.push(rate("B/s")(perSecond));
+if (!none(share)) texts.push(percent(share) + " of peak");
+const wide = 2 + 12 * Math.min(1, (share || 0) / 100);
+const colour = share >= busyLink ? "var(--c3)" : "var(--c0)";
+const arrow = {
+from: place + 6,
+to: place + this.gap - 6,
+wide,
+half: wide / 2 + 5,
+paint: known.length ? colour : "var(--rest)",
+dashes: known.length ? undefined : "4 4",
+};
+this.drawArrow(arrow);
+texts.forEach((text, i) => this.linkText(text, i, link.length, arrow));
+if (!known.length) this.unknownText(arrow);
+}
+drawArrow({from, to, wide, half, paint, dashes}) {
+const style = {fill: "none", stroke: paint, "stroke-width": wide, "stroke-dasharray": dashes};
+const across = this.boxWide / 2;
+const line = this.isUpright ? {x1: across, x2: across, y1: from + 8, y2: to - 8}
+: {x1: from + 8, x2: to - 8, y1: this.middle, y2: this.middle};
+const head = (end, sign) => {
+const back = end - sign * 9;
+if (this.isUpright) return [across, end, across - half, back, across + half, back];
+return [end, this.middle, back, this.middle - half, back, this.middle + half];
+};
+this.svg.append(
+sv("line", {...line, ...style}),
+sv("polygon", {points: head(from, -1).join(" "), fill: paint}),
+sv("polygon", {points: head(to, 1).join(" "), fill: paint}));
+}
+linkText(text, i, amounts, {from, to, half}) {
+if (this.isUpright) {
+this.svg.append(sv("text", {x: this.boxWide / 2 + 18, y: from + 16 + 15 * i}, text));
+return;
+}
+const above = this.middle - half - 5 - 15 * (amounts - 1 - i);
+const below = this.middle + half + 14 + 15 * (i - amounts);
+const y = i < amounts ? above : below;
+this.svg.append(sv("text", {x: (from + to) / 2, y, "text-anchor": "middle"}, text));
+}
+unknownText({from, to}) {
+const place = this.isUpright
+? {x: this.boxWide / 2 + 18, y: from + 30}
+: {x: (from + to) / 2, y: this.middle - 12, "text-anchor": "middle"};
+this.svg.append(sv("text", {...place, class: "soft"}, "not counted"));
+}
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_kernels_js = R"page(<script>
+"use strict";
+const mostKernels = 200;
+const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
+const kernelsIn = place => kernelRows.filter(kernel => isWithin(kernel.range, place));
+function meanShare(a, b) {
+if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
+const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
+return both / (a.total_ns + b.total_ns || 1);
+}
+function mergeKernels(list) {
+const merged = new Map();
+for (const kernel of list) {
+const key = kernel.name + "\n" + kernel.whole;
+const known = merged.get(key);
+if (!known) {
+merged.set(key, {...kernel, ranges: new Set([kernel.range])});
+continue;
+}
+known.gpu_utilisation = meanShare(known, kernel);
+known.count += kernel.count;
+known.total_ns += kernel.total_ns;
+known.ranges.add(kernel.range);
+known.max_ns = Math.max(known.max_ns, kernel.max_ns);
+known.min_ns = Math.min(known.min_ns, kernel.min_ns);
+known.blocks_min = Math.min(known.blocks_min, kernel.blocks_min);
+known.blocks_max = Math.max(known.blocks_max, kernel.blocks_max);
+}
+return [...merged.values()].sort((a, b) => b.total_ns - a.total_ns);
+}
+function fillBins(list, steps) {
+const bins = Array.from({length: 10}, (_, i) => ({
+label: i * 10 + " to " + (i + 1) * 10 + " % of the GPU",
+short: String(i * 10 + 10),
+value: 0,
+}));
+for (const kernel of list) {
+if (none(kernel.gpu_utilisation)) continue;
+const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
+bins[bin].value += kernel.total_ns / steps;
+}
+return bins;
+}
+function gridBins(list, steps) {
+const power = kernel => Math.floor(Math.log2(Math.max(1, kernel.blocks_median)));
+const bins = Array.from({length: Math.max(1, ...list.map(power)) + 1}, (_, i) => ({
+label: count(2 ** i) + " to " + count(2 ** (i + 1) - 1) + " blocks",
+short: count(2 ** i),
+value: 0,
+}));
+for (const kernel of list) bins[power(kernel)].value += kernel.total_ns / steps;
+return bins;
+}
+function drawHistogram(box, width, bins, caption) {
+const height = 170;
+const left = 4;
+const top = 18;
+const floor = height - 34;
+const wide = (width - left) / bins.length;
+const most = Math.max(...bins.map(bin => bin.value), 1e-9);
+const total = sum(bins, bin => bin.value);
+const drawing = sv("svg", {width, height, role: "img", "aria-label": caption});
+const write = (x, y, text, style) =>
+drawing.append(sv("text", {x, y, "text-anchor": "middle", class: style}, text));
+bins.forEach((bin, i) => {
+const high = (floor - top) * bin.value / most;
+const x = left + i * wide;
+const middle = x + wide / 2;
+drawing.append(sv("rect", {
+x: x + 1,
+y: floor - high,
+width: Math.max(1, wide - 2),
+height: high,
+fill: "var(--c0)",
+"data-value": bin.value,
+...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
+}));
+const share = (100 * bin.value / total).toFixed(0) + " %";
+if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
+const hasRoom = wide > 30 || i % Math.ceil(34 / wide) === 0;
+if (hasRoom) write(middle, floor + 15, bin.short, "soft");
+});
+drawing.append(sv("line", {x1: left, x2: width, y1: floor, y2: floor, class: "axis"}));
+write((left + width) / 2, height - 3, caption);
+box.replaceChildren(drawing);
+}
+function blocksText({blocks_min: least, blocks_max: most}) {
+return least === most ? count(least) : count(least) + " to " + count(most);
+}
+function kernelTable(list) {
+const total = sum(list, kernel => kernel.total_ns) || 1;
+const fill = kernel =>
+none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
+const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+const range = kernel =>
+kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
+const ofRange = kernel => shareText(100 * kernel.total_ns / total);
+return table("Kernels of the range", [
+{label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
+{label: "Launches", get: kernel => count(kernel.count / summary.count)},
+{label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
+{label: "% of range", title: "of the kernels' time of the range", get: ofRange},
+{label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
+{label: "GPU fill", get: fill},
+{label: "Blocks", title: "of a grid", get: blocksText},
+{label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
+{label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
+{label: "Shared", title: "shared memory of a block", get: shared},
+{label: "Longest", get: kernel => time(kernel.max_ns)},
+{label: "Range", get: range, text: true},
+], mergeKernels(list).slice(0, mostKernels));
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_one_range_js = R"page(<script>
+"use strict";
+const offeredRanges = 400;
+const hasLevels = ["hbm_bytes", "l2_bytes", "l1_data_bytes", "l1_bytes"]
+.some(key => metricAt.has(key));
+function rangePicker() {
+const indent = row => "\u00a0".repeat(2 * Math.max(0, row.depth - 1));
+const options = folded.rows.slice(0, offeredRanges).map(row =>
+el("option", {value: row.place}, indent(row) + (row.depth ? row.label : "the whole run")));
+const act = event => choose(Number(event.target.value));
+return el("select", {id: "range-chosen", onchange: act}, options);
+}
+function countedValues(row) {
+const values = folded.metrics.filter(counted => !none(metric(row, counted.key)));
+const amount = counted => {
+const value = metric(row, counted.key);
+return inUnit(counted.unit)(isSum(counted) ? perStep(row, value) : value);
+};
+return {
+values,
+make: () => table("Counted values", [
+{label: "Metric", get: counted => counted.key, text: true},
+{label: "Value", get: amount},
+{label: "Level", get: counted => counted.level, text: true},
+{label: "Meaning", get: counted => counted.meaning, text: true},
+], values),
+};
+}
+function drawValues(box, row) {
+const {values, make} = countedValues(row);
+const wasOpen = Boolean(box.querySelector("details[open]"));
+const open = !hasLevels && !kernelRows.length || wasOpen;
+if (values.length) {
+const whose = row.depth ? row.path : "the run";
+const caption = "All counted values of " + whose + ", of a " + unit;
+box.replaceChildren(details(caption, make, open));
+} else if (folded.metrics.length) {
+box.replaceChildren(el("p", {}, "Nothing was counted in this range."));
+} else {
+box.replaceChildren("");
+}
+}
+function aboutLevels() {
+if (hasLevels) {
+return "Bytes of a step between the levels of memory. An arrow is as thick as the share of the"
++ " peak. Occupancy: warps on the SMs, of those that fit. Issue rate: cycles in which a warp"
++ " issued. Hits: what was found in that level.";
+}
+return data.traced
+? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to"
++ " HBM."
+: null;
+}
+const aboutText = text => text ? el("p", {class: "about"}, text) : null;
+function leftOutKernels() {
+const left = data.kernels.total - kernelRows.length;
+if (left <= 0) return null;
+return aboutText(count(left) + " more rows of kernels, with " + time(data.kernels.rest_ns)
++ " of the run, are in kernels.csv.");
+}
+const kernelFigure = (title, figure, make) =>
+el("div", {}, el("h3", {}, title), figure, numbersOfFigure(make));
+const binTable = (name, label, bins) => table(name, [
+{label, get: bin => bin.label, text: true},
+{label: "Time", get: bin => time(bin.value)},
+], bins);
+function kernelFigures() {
+const steps = summary.count;
+const mine = () => kernelsIn(chosen);
+const multiprocessors = new Set(data.devices.map(device => device.multiprocessors));
+const sms = multiprocessors.size === 1
+? "; the GPU has " + data.devices[0].multiprocessors + " SMs"
+: "";
+const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine(), steps),
+"% of the GPU that grids and blocks can fill, by time");
+const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine(), steps),
+"blocks of a launch, by time" + sms);
+const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
+const fill = isKnown ? chart(drawFill, 170) : null;
+const grids = chart(drawGrids, 170);
+const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine(), steps));
+const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine(), steps));
+return {
+figures: [fill, grids].filter(Boolean),
+box: el("div", {class: "two"},
+fill ? kernelFigure("How much of the GPU they can fill", fill, fillTable) : null,
+kernelFigure("Sizes of grids", grids, gridTable)),
+};
+}
+function tellingPlaces() {
+const places = new Set(folded.rows.filter(row => row.counted.some(value => !none(value)))
+.map(row => row.place));
+for (const kernel of kernelRows) {
+for (let row = folded.rows[kernel.range]; row; row = folded.rows[row.parent]) {
+places.add(row.place);
+}
+}
+return places;
+}
+function longestRange() {
+const telling = tellingPlaces();
+const rows = folded.rows.filter(row => row.depth);
+const shown = rows.filter(row => telling.has(row.place));
+const gpu = row => row.gpu_busy_ns || 0;
+const compare = (a, b) =>
+gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
+return (shown.length ? shown : rows).sort(compare)[0];
+}
+function oneRange() {
+if (!kernelRows.length && !folded.metrics.length) return;
+const first = longestRange();
+chosen = first ? first.place : 0;
+const select = rangePicker();
+const heading = el("h3", {"aria-live": "polite"});
+const valuesBox = el("div", {});
+const kernelsBox = el("div", {});
+const drawLevels = (box, width) => {
+const row = folded.rows[chosen];
+box.replaceChildren(new LevelsDrawing(width, row).draw(levelsOf(row)));
+};
+const levels = hasLevels ? chart(drawLevels, 130) : null;
+const kernels = kernelRows.length ? kernelFigures() : {figures: [], box: null};
+const drawKernels = list => {
+if (!kernelRows.length) return;
+const nothing = el("p", {}, "This range launched no kernel.");
+kernelsBox.replaceChildren(list.length ? kernelTable(list) : nothing);
+};
+const redraw = () => {
+const row = folded.rows[chosen];
+const list = kernelsIn(chosen);
+select.value = chosen;
+heading.textContent = row.depth ? row.path : "The whole run";
+for (const figure of [levels, ...kernels.figures]) {
+if (figure) figure.redraw();
+}
+drawKernels(list);
+drawValues(valuesBox, row);
+for (const figure of kernels.figures) figure.parentNode.hidden = !list.length;
+};
+const title = kernelRows.length ? "memory and kernels" : "counted values";
+section("range", "One range: " + title, null,
+el("div", {class: "controls"}, el("label", {}, "Range", select)),
+heading,
+aboutText(aboutLevels()),
+levels,
+valuesBox,
+kernelRows.length ? [
+el("h3", {}, "Kernels"),
+aboutText("Launches and time are of a mean " + unit + ". GPU fill: how much of the SMs the"
++ " sizes of grid and blocks can keep busy."),
+kernelsBox,
+leftOutKernels(),
+kernels.box,
+] : null);
+listeners.push(redraw);
+redraw();
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_timeline_bars_js = R"page(<script>
+"use strict";
+const narrowBar = 2;
+function readBars(track, labels) {
+const bars = [];
+let begin = 0;
+for (let i = 0; i + 2 < track.bars.length; i += 3) {
+const [sinceLast, length, label] = track.bars.slice(i, i + 3);
+begin += sinceLast;
+bars.push({
+begin,
+end: begin + length,
+busy: length,
+count: 1,
+longest: length,
+label: labels[2 * label],
+range: labels[2 * label + 1],
+});
+}
+for (let i = 0; i + 2 < track.joined.length; i += 3) {
+const [position, records, busy] = track.joined.slice(i, i + 3);
+Object.assign(bars[position], {count: records, busy, longest: busy / records});
+}
+return bars;
+}
+function joinBar(group, bar) {
+group.end = Math.max(group.end, bar.end);
+group.busy += bar.busy;
+group.count += bar.count;
+if (bar.longest <= group.longest) return;
+group.longest = bar.longest;
+group.label = bar.label;
+group.range = bar.range;
+}
+function visibleBars(bars, from, to, pixels) {
+const width = narrowBar * (to - from) / pixels;
+const groups = new Map();
+const visible = [];
+for (const bar of bars) {
+if (bar.end < from || bar.begin > to) continue;
+if (bar.end - bar.begin >= width) {
+visible.push(bar);
+continue;
+}
+const column = Math.floor((bar.begin - from) / width);
+const group = groups.get(column);
+if (group) {
+joinBar(group, bar);
+} else {
+const first = {...bar};
+groups.set(column, first);
+visible.push(first);
+}
+}
+return visible;
+}
+function busyShare(bar) {
+const length = bar.end - bar.begin;
+return length > 0 ? Math.min(1, bar.busy / length) : 1;
+}
+function clampWindow(from, to, length, least) {
+const size = Math.max(Math.min(least, length), Math.min(length, to - from));
+const begin = Math.max(0, Math.min(from, length - size));
+return {from: begin, to: begin + size};
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_timeline_js = R"page(<script>
+"use strict";
+const barHeight = 20;
+const barLine = barHeight + 3;
+const axisHeight = 22;
+const deepestZoom = 50;
+const windowTitle = shown => none(shown.step)
+? shown.what
+: "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
+function readWindows() {
+const {windows, labels} = data.timeline;
+return windows.filter(item => item.tracks.length).map(item => ({
+...item,
+tracks: item.tracks.map(track => ({...track, bars: readBars(track, labels)})),
+}));
+}
+function isContinued(tracks, i) {
+const [above, track] = [tracks[i - 1], tracks[i]];
+if (!above || track.kind !== "ranges" || above.kind !== "ranges") return false;
+return above.thread === track.thread;
+}
+class TimelineDrawing {
+constructor(canvas) {
+this.canvas = canvas;
+this.drawn = [];
+}
+draw(view, width) {
+this.view = view;
+this.width = width;
+this.left = width < 560 ? 84 : 190;
+this.height = view.shown.tracks.length * barLine + axisHeight + 2;
+this.known = new Map();
+this.drawn = [];
+const zoom = devicePixelRatio || 1;
+const {canvas} = this;
+canvas.width = width * zoom;
+canvas.height = this.height * zoom;
+canvas.style.width = width + "px";
+canvas.style.height = this.height + "px";
+this.paper = canvas.getContext("2d");
+this.paper.scale(zoom, zoom);
+this.paper.font = "12px system-ui, sans-serif";
+this.paper.textBaseline = "middle";
+this.drawMarks();
+view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
+canvas.setAttribute("data-bars", this.drawn.length);
+canvas.setAttribute("data-records", sum(this.drawn, item => item.bar.count));
+canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
++ time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
++ view.shown.tracks.length + " tracks. The longest bars are in the table below.");
+}
+paint(name) {
+if (!this.known.has(name)) this.known.set(name, palette(name));
+return this.known.get(name);
+}
+x(ns) {
+const {from, to} = this.view;
+return this.left + (ns - from) / (to - from) * (this.width - this.left);
+}
+drawMarks() {
+const {from, to} = this.view;
+const {paper, height} = this;
+paper.fillStyle = this.paint("var(--soft)");
+paper.strokeStyle = this.paint("var(--grid)");
+for (const mark of timeMarks(from, to, (this.width - this.left) / 110)) {
+const x = this.x(mark.ns);
+if (x + paper.measureText(mark.text).width + 4 > this.width) break;
+paper.fillText(mark.text, x + 3, 8);
+paper.beginPath();
+paper.moveTo(x, 0);
+paper.lineTo(x, height);
+paper.stroke();
+}
+}
+cut(text, room) {
+const wide = this.paper.measureText(text).width;
+if (wide <= room) return text;
+const length = Math.max(0, Math.floor(text.length * room / wide) - 1);
+return length > 1 ? text.slice(0, length) + "\u2026" : "";
+}
+drawTrack(track, i) {
+const {paper, left, width, view} = this;
+const y = axisHeight + i * barLine;
+paper.fillStyle = this.paint("var(--text)");
+if (!isContinued(view.shown.tracks, i)) {
+paper.fillText(this.cut(track.name, left - 8), 0, y + barHeight / 2);
+}
+paper.fillStyle = this.paint("var(--track)");
+paper.fillRect(left, y, width - left, barHeight);
+paper.save();
+paper.beginPath();
+paper.rect(left, y, width - left, barHeight);
+paper.clip();
+for (const bar of visibleBars(track.bars, view.from, view.to, width - left)) {
+this.drawBar(bar, track, y);
+}
+paper.restore();
+}
+drawBar(bar, track, y) {
+const {paper} = this;
+const begin = this.x(bar.begin);
+const wide = Math.max(1, this.x(bar.end) - begin);
+const fill = this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+paper.fillStyle = fill;
+paper.globalAlpha = 0.12 + 0.88 * busyShare(bar);
+paper.fillRect(begin, y, wide > 3 ? wide - 0.8 : wide, barHeight);
+paper.globalAlpha = 1;
+this.drawn.push({begin, end: begin + wide, y, track, bar});
+if (wide <= 30 || bar.count > 1) return;
+paper.fillStyle = ink(fill);
+const text = this.cut(bar.label, wide - 8);
+paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+}
+find(event) {
+const box = this.canvas.getBoundingClientRect();
+const x = event.clientX - box.left;
+const y = event.clientY - box.top;
+const isHit = item =>
+x >= item.begin - 1 && x <= item.end + 1 && y >= item.y && y <= item.y + barHeight;
+return this.drawn.slice().reverse().find(isHit) || null;
+}
+timeAt(event) {
+const box = this.canvas.getBoundingClientRect();
+const part = Math.max(0, event.clientX - box.left - this.left) / (box.width - this.left);
+return this.view.from + (this.view.to - this.view.from) * part;
+}
+}
+function describeBar({bar, track}) {
+const busy = percent(100 * busyShare(bar));
+const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
+return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
++ time(bar.end - bar.begin) + " from " + time(bar.begin) + "\n" + track.name;
+}
+function timelineNote({shown, from, to}) {
+const isAll = from <= 0 && to >= shown.length_ns;
+const part = isAll ? ", all of it" : ", " + time(Math.round(to - from)) + " from "
++ time(Math.round(from)) + " on";
+const left = shown.left_out;
+const lost = left
+? " " + some(left, "record") + " on further threads or streams " + (left === 1 ? "is" : "are")
++ " left out."
+: "";
+const cure = "formats=html+trace writes all of it.";
+const file = data.trace_file ? data.trace_file + " has all." : cure;
+return sentence(windowTitle(shown) + part) + " Bars that are too short to be seen are joined: the"
++ " paler one is, the less of its time something ran." + lost + " " + file;
+}
+const longestBars = 200;
+const barTable = shown => table("Bars of the timeline", [
+{label: "What", get: bar => bar.label, text: true},
+{label: "Track", get: bar => bar.track, text: true},
+{label: "Range", get: bar => titleOf(bar.range), text: true},
+{label: "From", get: bar => time(bar.begin)},
+{label: "Length", get: bar => time(bar.end - bar.begin)},
+{label: "Joined", get: bar => count(bar.count)},
+], shown.tracks.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
+.sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)
+.slice(0, longestBars));
+function followMouse(canvas, drawing, view) {
+let drag = null;
+const isDragged = event => Math.abs(drag.x - event.clientX) > 3;
+canvas.addEventListener("pointermove", event => {
+if (!drag) {
+const item = drawing.find(event);
+tip(item ? describeBar(item) : "", event.clientX, event.clientY);
+return;
+}
+drag.moved = drag.moved || isDragged(event);
+const moved = (drag.x - event.clientX) / canvas.clientWidth * (drag.to - drag.from);
+view.show(drag.from + moved, drag.to + moved);
+});
+canvas.addEventListener("pointerleave", () => {
+tip("");
+drag = null;
+});
+canvas.addEventListener("pointerdown", event => {
+drag = {x: event.clientX, from: view.from, to: view.to};
+});
+canvas.addEventListener("pointerup", event => {
+const item = drag && !drag.moved && drawing.find(event);
+drag = null;
+if (item) choose(item.bar.range);
+});
+canvas.addEventListener("wheel", event => {
+if (!event.ctrlKey && !event.shiftKey) return;
+event.preventDefault();
+view.zoom(event.deltaY > 0 || event.deltaX > 0 ? 1.25 : 0.8, drawing.timeAt(event));
+}, {passive: false});
+}
+class TimelineView {
+constructor(shown, redraw) {
+this.redraw = redraw;
+this.choose(shown);
+}
+choose(shown) {
+this.shown = shown;
+this.from = 0;
+this.to = shown.length_ns;
+}
+show(from, to) {
+Object.assign(this, clampWindow(from, to, this.shown.length_ns, deepestZoom));
+this.redraw();
+}
+showAll() {
+this.show(0, this.shown.length_ns);
+}
+zoom(factor, around = (this.from + this.to) / 2) {
+this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
+}
+move(part) {
+const step = (this.to - this.from) * part;
+this.show(this.from + step, this.to + step);
+}
+}
+function timelineControls(windows, view, chooseWindow) {
+const named = (text, name, act) => button(text, act, {"aria-label": name});
+const choices = windows.map((item, i) => [i, windowTitle(item)]);
+return el("div", {class: "controls"},
+windows.length > 1 ? picker("Show", choices, chooseWindow) : null,
+named("+", "Zoom in", () => view.zoom(0.5)),
+named("\u2212", "Zoom out", () => view.zoom(2)),
+named("\u25c2", "Earlier", () => view.move(-0.5)),
+named("\u25b8", "Later", () => view.move(0.5)),
+named("All", "Show all of it", () => view.showAll()));
+}
+function timeline() {
+const windows = readWindows();
+if (!windows.length) return;
+const canvas = el("canvas", {role: "img", id: "timeline-figure"});
+const note = el("p", {class: "about", role: "status"});
+const list = el("div", {});
+const drawing = new TimelineDrawing(canvas);
+const figure = chart((box, width) => {
+if (canvas.parentNode !== box) box.replaceChildren(canvas);
+drawing.draw(view, width);
+note.textContent = timelineNote(view);
+});
+const view = new TimelineView(windows[0], () => figure.redraw());
+const listLongest = () => list.replaceChildren(
+details("The longest bars of this step", () => barTable(view.shown)));
+const chooseWindow = value => {
+view.choose(windows[value]);
+listLongest();
+figure.redraw();
+};
+followMouse(canvas, drawing, view);
+const about = "What threads and streams did in " + (hasSteps ? "one step" : "the run")
++ ". Ctrl and the wheel zoom, dragging moves.";
+section("timeline", "Timeline", about,
+timelineControls(windows, view, chooseWindow), figure, note, list);
+redrawOnTheme.push(() => figure.redraw());
+listLongest();
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_memory_js = R"page(<script>
+"use strict";
+const memoryOrders = {
+by_range: {label: "by range, device memory", about: "by the range that allocated it"},
+by_purpose: {label: "by purpose, device memory", about: "by purpose"},
+by_kind: {label: "by kind, pinned memory too", about: "by kind"},
+};
+function partNames(set) {
+const named = set.series.map(part =>
+typeof part === "number" ? shortTitle(part) : part.replace(/_/g, " "));
+return set.others ? [...named, some(set.others, "other")] : named;
+}
+function partPaint(set, i) {
+if (i >= set.series.length) return "var(--rest)";
+return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--c" + i % 10 + ")";
+}
+function stairs(points, values, x, y) {
+return values.flatMap((value, i) => {
+const corner = [x(points[i][0]), y(value)];
+return i ? [[corner[0], y(values[i - 1])], corner] : [corner];
+});
+}
+class MemoryDrawing {
+constructor(width, order) {
+const [left, right, top, bottom] = [74, 10, 16, 26];
+this.set = data.memory[order];
+this.order = order;
+this.width = width;
+this.height = 240;
+this.box = {left, top, end: width - right, floor: this.height - bottom};
+this.most = Math.max(1, ...this.set.points.map(point => sum(point.slice(1), value => value)));
+this.svg = sv("svg", {
+width,
+height: this.height,
+id: "memory-figure",
+role: "img",
+"aria-label": "Memory in use over the run, " + memoryOrders[order].about
++ ". The numbers are in the table below.",
+});
+}
+x(ns) {
+return this.box.left + ns / (data.end_ns || 1) * (this.box.end - this.box.left);
+}
+y(value) {
+return this.box.floor - value / this.most * (this.box.floor - this.box.top);
+}
+draw(names) {
+this.drawAxes();
+let base = this.set.points.map(() => 0);
+names.forEach((name, i) => {
+base = this.drawPart(name, i, base);
+});
+this.drawPeak();
+return this.svg;
+}
+drawAxes() {
+const {left, end} = this.box;
+for (const mark of byteMarks(this.most, 5)) {
+const y = this.y(mark);
+this.svg.append(
+sv("line", {x1: left, x2: end, y1: y, y2: y, class: "grid"}),
+sv("text", {x: left - 6, y: y + 4, "text-anchor": "end", class: "soft"}, bytes(mark)));
+}
+const spaces = this.width < 500 ? 2 : 5;
+for (let i = 0; i <= spaces; i += 1) {
+const ns = data.end_ns * i / spaces;
+const anchor = i === 0 ? "start" : ns === data.end_ns ? "end" : "middle";
+const place = {x: this.x(ns), y: this.height - 8, "text-anchor": anchor, class: "soft"};
+this.svg.append(sv("text", place, time(Math.round(ns))));
+}
+}
+drawPart(name, i, base) {
+const {points} = this.set;
+const amount = point => point[i + 1] || 0;
+const upper = points.map((point, n) => base[n] + Math.max(0, amount(point)));
+const line = values => stairs(points, values, ns => this.x(ns), value => this.y(value));
+const corners = [...line(upper), ...line(base).reverse()];
+const peak = bytes(Math.max(...points.map(amount)));
+this.svg.append(sv("polygon", {
+points: corners.map(corner => corner.join(",")).join(" "),
+fill: partPaint(this.set, i),
+"fill-opacity": 0.85,
+...hovered(name + "\npeak " + peak),
+}));
+return upper;
+}
+drawPeak() {
+const {peak_bytes: peak, peak_at_ns: when} = data.memory;
+if (this.order === "by_kind" || !(peak > 0) || peak > this.most * 1.001) return;
+const {left, top, end, floor} = this.box;
+const x = this.x(when);
+const place = {x: Math.min(end - 110, Math.max(left, x + 4)), y: top - 4};
+const line = {x1: x, x2: x, y1: top - 4, y2: floor, class: "axis", "stroke-dasharray": "3 3"};
+this.svg.append(sv("line", line), sv("text", place, "peak " + bytes(peak)));
+}
+}
+const memoryTotals = ({totals}) =>
+totals.map(([range, kind, , , liveCount, liveSize, stepCount, stepSize, firstCount]) =>
+({range, kind, liveCount, liveSize, stepCount, stepSize, firstCount}));
+const rangeColumn = {
+label: "Range",
+get: total => total.range ? titleOf(total.range) : "(outside ranges)",
+text: true,
+};
+const kindColumn = {label: "Kind", get: total => total.kind.replace(/_/g, " "), text: true};
+function liveTable(totals) {
+const live = totals.filter(total => total.liveCount > 0);
+if (!live.length) return el("p", {}, "Everything that was allocated was released.");
+return table("Memory that was not released", [
+rangeColumn,
+kindColumn,
+{label: "Allocations", get: total => count(total.liveCount)},
+{label: "Bytes", get: total => bytes(total.liveSize)},
+], live);
+}
+function stepTable(totals, steps) {
+const inSteps = totals.filter(total => total.stepCount > total.firstCount)
+.sort((a, b) => b.stepCount - a.stepCount || a.range - b.range);
+if (!inSteps.length) return el("p", {}, "No step but the first allocated memory.");
+const perLaterStep = total => (total.stepCount - total.firstCount) / Math.max(1, steps - 1);
+return table("Allocations in steps", [
+rangeColumn,
+kindColumn,
+{label: "Allocations a step", get: total => count(perLaterStep(total))},
+{label: "Bytes in steps", get: total => bytes(total.stepSize)},
+], inSteps);
+}
+function purposeTable({purposes, steps, peak_bytes: peak}) {
+if (!purposes) return null;
+const per = steps ? "step" : "run";
+const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
+({name, allocated, released, live, most, atPeak}));
+return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
+{label: "Purpose", get: row => row.name, text: true},
+{label: "Allocated a " + per, get: row => bytes(row.allocated / (steps || 1))},
+{label: "Released a " + per, get: row => bytes(row.released / (steps || 1))},
+{label: "Live at the end", get: row => bytes(row.live)},
+{label: "Its peak", get: row => bytes(row.most)},
+{label: "At the peak of all", get: row => bytes(row.atPeak)},
+{label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
+], rows)];
+}
+function memoryNumbers(set, names) {
+const amounts = names.map((name, i) => ({label: name, get: point => bytes(point[i + 1] || 0)}));
+const when = {label: "Time", get: point => time(point[0]), text: true};
+return numbersOfFigure(() => table("Memory over time", [when, ...amounts], set.points));
+}
+function aboutMemory({allocations, peak_bytes: peak, older}) {
+const releases = some(older, "release") + " of what was allocated before";
+return some(allocations, "allocation") + "; at most " + bytes(peak)
++ " of device memory at one time" + (older ? "; " + releases : "") + ".";
+}
+function memory() {
+const recorded = data.memory;
+if (!recorded) return;
+let order = "by_range";
+const legend = legendList("Parts of the figure");
+const numbers = el("div", {});
+const figure = chart((box, width) => {
+const set = recorded[order];
+const names = partNames(set);
+const chooseSeries = part => {
+if (typeof part === "number") choose(part);
+};
+box.replaceChildren(new MemoryDrawing(width, order).draw(names));
+legend.fill(names.map((name, i) =>
+legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
+numbers.replaceChildren(memoryNumbers(set, names));
+}, 240);
+const setOrder = value => {
+order = value;
+figure.redraw();
+};
+const orders = Object.keys(memoryOrders).filter(key => recorded[key])
+.map(key => [key, memoryOrders[key].label]);
+const totals = memoryTotals(recorded);
+const more = count(recorded.left_out) + " more ranges are in memory.csv.";
+section("memory", "Memory", aboutMemory(recorded),
+el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
+figure, legend, numbers,
+purposeTable(recorded),
+el("div", {class: "two"},
+el("div", {}, el("h3", {}, "Not released at the end"), liveTable(totals)),
+hasSteps
+? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
+stepTable(totals, recorded.steps))
+: null),
+recorded.left_out ? el("p", {class: "about"}, more) : null);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_environment_js = R"page(<script>
+"use strict";
+function deviceText(device) {
+return device.name + ", " + device.multiprocessors + " SMs, compute capability "
++ device.compute_capability_major + "." + device.compute_capability_minor + ", "
++ bytes(device.memory_bytes) + ", L2 " + bytes(device.l2_bytes) + ", "
++ digits(device.clock_khz / 1e3) + " MHz";
+}
+function runTable() {
+const run = data.environment;
+const known = Object.entries({
+Program: run.command,
+Host: run.host,
+Rank: run.rank,
+CPU: run.cpu,
+"Started at": run.started_at,
+"STRATA=": run.configuration,
+Clock: run.clock,
+CUPTI: run.cupti_path && run.cupti_path + " (" + run.cupti_version + ")",
+Driver: run.driver_version || null,
+Strata: data.schema.strata,
+}).filter(([, value]) => !none(value) && value !== "");
+const devices = data.devices.map(device => ["GPU " + device.device, deviceText(device)]);
+return table("Run", [
+{label: "What", get: ([name]) => name, text: true},
+{label: "Value", get: ([, value]) => value, text: true},
+], [...known, ...devices], {class: "wraps"});
+}
+function costTable() {
+const cost = data.cost_parts;
+const times = [
+["in ranges", cost.range_ns],
+["in launch callbacks", cost.callback_ns],
+["in readings of CPU counters", cost.counter_ns],
+["waiting for a flush", cost.flush_ns],
+["to start", cost.start_ns],
+["on CUPTI's own threads", cost.activity_ns],
+].filter(([, ns]) => ns > 0);
+if (!times.length) return null;
+const ofTime = ([, ns]) => shareText(100 * ns / (cost.window_ns || data.end_ns));
+return table("Cost of Strata", [
+{label: "What", get: ([name]) => name, text: true},
+{label: "Time", get: ([, ns]) => time(ns)},
+{label: "% of the recorded time", get: ofTime},
+], times);
+}
+function environment() {
+const isWhole = !data.losses.length && !data.problems.length;
+section("environment", "Run and cost",
+isWhole ? "Nothing was lost, and nothing went wrong." : null,
+el("div", {class: "two"},
+el("div", {}, el("h3", {}, "Run"), runTable()),
+el("div", {}, el("h3", {}, "Cost of Strata"), el("p", {}, data.cost + "."), costTable())));
+byId("foot").textContent = "Strata " + data.schema.strata
++ ". This page needs no network; its numbers are those of profile.json.";
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_page_js = R"page(<script>
+"use strict";
+const pageParts = [
+headline,
+findings,
+doubts,
+ranges,
+shares,
+roofline,
+oneRange,
+timeline,
+memory,
+environment,
+headerButtons,
+];
+for (const part of pageParts) part();
+if (chosen) choose(chosen, true);
+function followLink() {
+if (/^#row-\d+$/.test(location.hash)) showRow(Number(location.hash.slice(5)));
+}
+followLink();
+addEventListener("hashchange", followLink);
+</script>
+)page"sv;
+inline constexpr std::string_view page_markup_4 = R"page(</body>
+</html>
+)page"sv;
+inline constexpr std::string_view page_comparison_compared_js = R"page(<script>
+"use strict";
+const step = data.step;
+const hasSteps = step.before_steps > 0 && step.after_steps > 0;
+const unit = hasSteps ? "step" : "run";
+const sides = ["before", "after"];
+const runsOf = side => data.runs.filter(run => run.side === side);
+const program = programOf((data.runs[0] || {}).command);
+const milliseconds = value => none(value) ? "" : time(value * 1e6);
+function signed(value, show) {
+if (value === 0) return show(0);
+return (value < 0 ? "\u2212" : "+") + show(Math.abs(value));
+}
+function factor(value) {
+if (none(value)) return "";
+if (value >= 100) return digits(value);
+if (value >= 10) return value.toFixed(1);
+if (value >= 0.0995) return value.toFixed(3);
+return value > 0 ? Number(value.toPrecision(3)).toString() : "0";
+}
+const ratio = (before, after) => before > 0 ? after / before : null;
+const interval = (change, noise) =>
+[-1.96, 1.96].map(deviations => Math.exp(Math.log1p(change) + deviations * noise));
+const between = ends => factor(ends[0]) + " to " + factor(ends[1]);
+function faster(value) {
+if (value <= 0.5) return factor(1 / value) + " times as fast";
+if (value < 1) return percent(100 * (1 - value)) + " shorter";
+if (value === 1) return "as long as before";
+if (value < 2) return percent(100 * (value - 1)) + " longer";
+return factor(value) + " times as long";
+}
+function verdictOf(range, ends) {
+if (range.slower) return "slower";
+if (range.verdict === "unjudged") return "not judged";
+if (range.verdict !== "within") return range.verdict;
+return ends[1] < 1 / (1 + data.options.limit) ? "faster" : "within the limit";
+}
+function valuesOf(range) {
+if (!range.columns_before) return [];
+const both = data.columns.map((column, i) =>
+({...column, before: range.columns_before[i], after: range.columns_after[i]}));
+return both.filter(value => !none(value.before));
+}
+function readRange(range) {
+const judged = range.verdict !== "unjudged";
+const by = (judged ? range.judged_by : range.time) === "gpu" ? "GPU" : "host";
+const was = judged ? range.judged_before_ms : range.before_ms;
+const now = judged ? range.judged_after_ms : range.after_ms;
+const ends = judged ? interval(range.change, range.noise) : null;
+return {
+...range,
+judged,
+by,
+was,
+now,
+ends,
+delta: now - was,
+factor: judged ? 1 + range.change : ratio(was, now),
+said: verdictOf(range, ends),
+title: range.path + " (" + by + (range.once ? ", once" : "") + ")",
+unit: range.once ? "run" : unit,
+values: valuesOf(range),
+};
+}
+const ranges = data.ranges.map(readRange);
+const indexed = data.indexed.map(readRange);
+const inner = ranges.filter(range =>
+!ranges.some(other => other.path.startsWith(range.path + "/")));
+function leftOut(name, shown) {
+const left = data.totals[name] - shown;
+return left > 0 ? " " + count(left) + " more are in the JSON of compare --json." : "";
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_headline_js = R"page(<script>
+"use strict";
+const toRange = range => el("a", {href: "#range", onclick: () => choose(range.path)}, range.title);
+function onBothSides(name) {
+const first = sides.map(side => runsOf(side)[0] || {});
+return [...new Set(first.map(run => run[name]).filter(Boolean))].join(" / ");
+}
+function stepSentence() {
+if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
+const ends = interval(step.change, step.noise);
+const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
+return "The step went from " + milliseconds(step.before_ms) + " to " + milliseconds(step.after_ms)
++ ": it is " + faster(ratio(step.before_ms, step.after_ms))
++ (isNoise ? ", which its noise can do" : "") + ".";
+}
+function stepTiles() {
+if (!hasSteps) return [];
+const medianOf = side =>
+"median of " + some(step[side + "_steps"], "step") + " in " + some(step[side + "_runs"], "run");
+const ends = between(interval(step.change, step.noise));
+const noise = step.runs_known ? "with that between runs" : "within the runs only";
+return [
+tile({name: "Step before", value: milliseconds(step.before_ms), note: medianOf("before")}),
+tile({name: "Step after", value: milliseconds(step.after_ms), note: medianOf("after")}),
+tile({
+name: "Factor (after / before)",
+value: factor(ratio(step.before_ms, step.after_ms)),
+note: step.noise > 0 ? "95 % interval " + ends + ", noise " + noise : null,
+}),
+];
+}
+function mostChanged() {
+const most = inner[0];
+if (!most || !(Math.abs(most.delta) > 0)) return null;
+const times = most.factor > 0 ? " (factor " + factor(most.factor) + ")" : "";
+const amount = ", " + signed(most.delta, milliseconds) + " a " + most.unit + times + ".";
+return el("p", {}, "What changed most: ", toRange(most), amount);
+}
+function headline() {
+document.title = program + " \u2013 two sides compared";
+byId("title").textContent = program + ", before and after";
+const settings = onBothSides("settings");
+byId("where").textContent = [
+onBothSides("command"),
+onBothSides("devices"),
+onBothSides("host"),
+settings && "STRATA=" + settings,
+].filter(Boolean).join(" \u00b7 ");
+const verdict = tile({
+name: "Verdict",
+value: sentence(data.verdict).replace(".", ""),
+note: "limit: " + percent(100 * data.options.limit) + " slower",
+small: true,
+});
+const tiles = [verdict, ...stepTiles()];
+if (data.geometric_mean > 0) {
+const note = "geometric mean of " + some(ranges.length, "range");
+tiles.push(tile({name: "Factor of the ranges", value: factor(data.geometric_mean), note}));
+}
+byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
+el("p", {class: "answer"}, stepSentence()),
+el("p", {}, sentence(data.verdict + ": " + data.reason)),
+mostChanged(),
+el("dl", {class: "tiles"}, tiles)));
+}
+function noisyTimes() {
+if (!(data.noisy_times > 0)) return null;
+const cure = step.runs_known ? "" : " Several runs of each side show more.";
+return el("p", {}, count(data.noisy_times) + " of " + some(data.judged_times, "time")
++ " of ranges, host and GPU, are too noisy to show a slowdown of twice the limit." + cure);
+}
+function resolution() {
+const noise = " (noise " + percent(100 * step.noise) + ").";
+if (step.resolution > 10) return el("p", {}, "No slowdown is detectable" + noise);
+if (!(step.resolution > 0)) return null;
+return el("p", {}, "Smallest detectable slowdown: " + percent(100 * step.resolution) + noise);
+}
+function notes() {
+const isAlike = !data.notes.length && data.verdict !== "inconclusive";
+section("notes", "Comparability",
+isAlike ? "Machine, versions, settings and work of the runs are the same." : null,
+data.notes.map(text => el("p", {class: "notice"}, text)),
+noisyTimes(),
+resolution());
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_changes_js = R"page(<script>
+"use strict";
+function endOf(text, room) {
+let end = text;
+while (end.length > 1 && textWidth(end) > room) {
+end = end.slice(Math.max(1, Math.ceil(end.length * 0.06)));
+}
+return end === text ? text : "\u2026" + end.slice(1);
+}
+const changeText = range => signed(range.delta, milliseconds)
++ (range.factor > 0 ? "  \u00d7 " + factor(range.factor) : "");
+function describeChange(range) {
+const ends = range.ends ? ", 95 % interval " + between(range.ends) : "";
+return range.title + "\n" + milliseconds(range.was) + " before, " + milliseconds(range.now)
++ " after\n" + changeText(range) + ends + "\n" + range.said;
+}
+function drawChanges(width, shown) {
+const isNarrow = width < 620;
+const line = isNarrow ? 40 : 25;
+const widest = texts => Math.max(0, ...texts.map(textWidth));
+const right = widest(shown.map(changeText)) + 14;
+const titles = Math.min(width * 0.42, widest(shown.map(range => range.title)) + 12);
+const left = isNarrow ? 0 : titles;
+const low = Math.min(0, ...shown.map(range => range.delta));
+const high = Math.max(0, ...shown.map(range => range.delta));
+const x = value => left + (value - low) / (high - low || 1) * (width - left - right);
+const drawing = sv("svg", {
+width,
+height: shown.length * line + 4,
+id: "changes-figure",
+role: "group",
+"aria-label": "Change of time by range, milliseconds a " + unit,
+});
+shown.forEach((range, i) => {
+const y = i * line + (isNarrow ? 18 : 4);
+const text = describeChange(range);
+const begin = Math.min(x(0), x(range.delta));
+const end = Math.max(x(0), x(range.delta));
+const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
+drawing.append(
+sv("text", place, endOf(range.title, (isNarrow ? width : left) - 10)),
+sv("rect", {
+x: begin,
+y,
+width: Math.max(1, end - begin),
+height: 17,
+fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
+"fill-opacity": range.judged ? 1 : 0.55,
+"data-delta": range.delta,
+role: "button",
+"aria-label": text,
+...hinted(text),
+...pressed(() => choose(range.path, true)),
+}),
+sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"}, changeText(range)),
+sv("line", {x1: x(0), x2: x(0), y1: y - 4, y2: y + 21, class: "axis"}));
+});
+return drawing;
+}
+function aboutChanges() {
+const nested = " A range has the time of those below it.";
+const once = " Once: a range outside of steps, by the whole run.";
+return "Milliseconds a " + unit + ", after less before: green is less time, red more. \u00d7: the"
++ " factor, after / before. A paler bar was not judged: it is too small, or has few calls. A"
++ " click shows all columns of the range." + (inner.length < ranges.length ? nested : "")
++ (ranges.some(range => range.once) ? once : "");
+}
+function changes() {
+if (!ranges.length) return;
+let list = inner;
+let most = 15;
+const figure = chart((box, width) => {
+box.replaceChildren(drawChanges(width, list.slice(0, most)));
+more.hidden = list.length <= most;
+more.textContent = "Show " + some(list.length - most, "more range");
+});
+const showMore = () => {
+most += 100;
+figure.redraw();
+};
+const setRanges = value => {
+list = value === "all" ? ranges : inner;
+figure.redraw();
+};
+const more = button("", showMore, {hidden: true});
+const choices = [["inner", "the innermost"], ["all", "all"]];
+const controls = inner.length < ranges.length
+? el("div", {class: "controls"}, picker("Ranges", choices, setRanges))
+: null;
+section("changes", "What changed most", aboutChanges(), controls, figure, more);
+redrawOnTheme.push(() => figure.redraw());
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_factors_js = R"page(<script>
+"use strict";
+const importantColumns = [
+"gpu_busy_ns",
+"host_total_ns",
+"kernels",
+"launches",
+"launch_ns",
+"hbm_bytes",
+"l2_bytes",
+"l1_bytes",
+"global_load_bytes",
+"global_store_bytes",
+"instructions_executed",
+"flop",
+"tensor_flop",
+];
+const rankOf = name => importantColumns.indexOf(name) + 1 || importantColumns.length + 1;
+const columnOf = (range, name) => range.values.find(value => value.name === name);
+function hasChanged(value) {
+if (!value) return false;
+return value.before > 0 ? Math.abs(value.after / value.before - 1) > 0.0005 : value.after > 0;
+}
+const differing = data.columns
+.filter(column => ranges.some(range => hasChanged(columnOf(range, column.name))))
+.sort((a, b) => rankOf(a.name) - rankOf(b.name));
+function shade(value) {
+if (!(value > 0)) return null;
+const part = Math.min(28, Math.round(9 * Math.abs(Math.log2(value))));
+const colour = value > 1 ? "--c1" : "--c0";
+if (part <= 0) return null;
+return "background:color-mix(in srgb, var(" + colour + ") " + part + "%, transparent)";
+}
+const amountOn = (value, side) => inUnit(value.unit)(value[side]);
+function factorOf({before, after}) {
+if (before > 0) return factor(after / before);
+return after > 0 ? "new" : "";
+}
+function factorColumn(name) {
+const found = range => columnOf(range, name);
+const number = range => {
+const value = found(range);
+return value ? ratio(value.before, value.after) : null;
+};
+return {
+label: name,
+key: name,
+title: "factor of " + name + ", after / before",
+get: number,
+show: range => found(range) ? factorOf(found(range)) : "",
+hint: range => {
+const value = found(range);
+return value && amountOn(value, "before") + " before, " + amountOn(value, "after") + " after";
+},
+shade: range => shade(number(range)),
+};
+}
+const titleButton = range =>
+button(range.title, () => choose(range.path, true), {class: "pick"});
+const factorColumns = [
+{label: "Range", key: "title", text: true, get: range => range.title, show: titleButton},
+{
+label: "Factor",
+key: "factor",
+title: "after / before, of the judged time",
+get: range => range.factor,
+show: range => factor(range.factor),
+shade: range => shade(range.factor),
+},
+{
+label: "Change",
+key: "delta",
+title: "of the judged time a " + unit + ", after less before",
+get: range => Math.abs(range.delta),
+show: range => signed(range.delta, milliseconds),
+},
+{label: "Verdict", key: "said", text: true, get: range => range.said, show: range => range.said},
+{
+label: "95 % interval",
+key: "ends",
+title: "of the factor, by the noise of calls, ranges and runs",
+get: range => range.ends && range.ends[1] - range.ends[0],
+show: range => range.ends ? between(range.ends) : "",
+},
+{
+label: "Before",
+key: "was",
+title: "a " + unit,
+get: range => range.was,
+show: range => milliseconds(range.was),
+},
+{
+label: "After",
+key: "now",
+title: "a " + unit,
+get: range => range.now,
+show: range => milliseconds(range.now),
+},
+...differing.map(column => factorColumn(column.name)),
+];
+const factorTable = {key: "delta", most: 100};
+function sortedRanges(column) {
+const number = range => none(column.get(range)) ? -1 : column.get(range);
+const compare = column.text ? (a, b) => column.get(a).localeCompare(column.get(b))
+: (a, b) => number(b) - number(a);
+return ranges.slice().sort(compare);
+}
+function factorHeading(column) {
+const direction = column.text ? "ascending" : "descending";
+const sorted = column.key === factorTable.key ? direction : undefined;
+const sort = () => {
+factorTable.key = column.key;
+drawFactors();
+};
+const style = {class: column.text && "text", title: column.title, "aria-sort": sorted};
+return el("th", {scope: "col", ...style}, button(column.label, sort));
+}
+function factorCell(range, column, i) {
+if (i === 0) return el("th", {scope: "row"}, el("div", {class: "name"}, column.show(range)));
+return el("td", {
+class: column.text && "text",
+style: column.shade && column.shade(range),
+title: column.hint && column.hint(range),
+}, column.show(range));
+}
+function drawFactors() {
+const list = sortedRanges(factorColumns.find(column => column.key === factorTable.key));
+const shown = list.slice(0, factorTable.most);
+const line = range => el("tr", {class: range.path === chosen && "picked"},
+factorColumns.map((column, i) => factorCell(range, column, i)));
+const box = byId("factor-rows");
+box.classList.toggle("tall", isTall(shown.length));
+box.replaceChildren(el("table", {},
+el("thead", {}, el("tr", {}, factorColumns.map(factorHeading))),
+el("tbody", {}, shown.map(line))));
+fitColumns(box);
+byId("factor-more").hidden = list.length <= shown.length;
+byId("factor-more").textContent = "Show " + some(list.length - shown.length, "more range");
+}
+function sameColumns() {
+const isUsed = column => ranges.some(range => (columnOf(range, column.name) || {}).before > 0);
+const same = data.columns.filter(column => !differing.includes(column) && isUsed(column));
+return same.map(column => column.name);
+}
+const indexTable = () => table("Ranges with an index", [
+{label: "Range", get: range => range.title, text: true},
+{label: "Verdict", get: range => range.said, text: true},
+{label: "Change", get: range => signed(range.delta, milliseconds)},
+{label: "Factor", get: range => factor(range.factor)},
+{label: "95 % interval", get: range => range.ends ? between(range.ends) : ""},
+{label: "Before", get: range => milliseconds(range.was)},
+{label: "After", get: range => milliseconds(range.now)},
+], indexed);
+function factors() {
+if (!ranges.length) return;
+const same = sameColumns();
+const sameText = "The same in all ranges: " + same.join(", ") + ".";
+const showMore = () => {
+factorTable.most += 1000;
+drawFactors();
+};
+const rows = tableBox("Table of factors", 0);
+rows.id = "factor-rows";
+const about = "After / before, of a mean " + unit + "; the columns are those of ranges.csv and of"
++ " the counters. A click on a heading sorts." + leftOut("ranges", ranges.length);
+section("factors", "Factors of every column", about,
+rows,
+button("", showMore, {id: "factor-more", hidden: true}),
+same.length ? el("p", {class: "about", style: "margin-top:.6rem"}, sameText) : null,
+indexed.length ? details("Each index by itself", indexTable) : null);
+drawFactors();
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_one_range_js = R"page(<script>
+"use strict";
+let chosen = ranges.length ? ranges[0].path : null;
+function choose(path, goes) {
+chosen = path;
+drawRange();
+drawFactors();
+if (!goes) return;
+byId("range").scrollIntoView();
+byId("range-chosen").focus({preventScroll: true});
+}
+function timeSentence(range) {
+const times = milliseconds(range.was) + " before, " + milliseconds(range.now) + " after a "
++ range.unit;
+if (!range.judged) {
+const why = "Not judged: it is too small, or has few calls. Its ";
+return why + range.by + " time: " + times + ".";
+}
+const ends = range.ends ? " (95 % interval " + between(range.ends) + ")" : "";
+const most = shareText(100 * range.share);
+return "Judged by its " + range.by + " time: " + times + ", factor " + factor(range.factor) + ends
++ "; " + range.said + (most && "; " + most + " of a step at most") + ".";
+}
+function drawRange() {
+const range = ranges.find(other => other.path === chosen);
+const values = range.values.filter(value => value.before !== 0 || value.after !== 0);
+byId("range-chosen").value = range.path;
+byId("range-time").textContent = timeSentence(range);
+byId("range-columns").replaceChildren(table("Columns of the range", [
+{label: "Column", get: value => value.name, text: true},
+{label: "Factor", get: factorOf},
+{label: "Before", get: value => amountOn(value, "before")},
+{label: "After", get: value => amountOn(value, "after")},
+], values));
+}
+function oneRange() {
+if (!ranges.length) return;
+const choices = ranges.map(range => [range.path, range.title]);
+const about = "Each column that is not 0 on both sides, of a mean " + unit + ". What begins with"
++ " first_step is of the first step; extremes, medians and deviations are of calls.";
+const select = picker("Range", choices, path => choose(path), {id: "range-chosen"});
+section("range", "One range", about,
+el("div", {class: "controls"}, select),
+el("p", {id: "range-time", role: "status"}),
+el("div", {id: "range-columns"}));
+drawRange();
+}
+function onlyOn(side) {
+const name = "only_" + side;
+const paths = data[name];
+if (!paths.length) return null;
+const column = {label: "Range", get: path => path, text: true};
+return el("div", {},
+el("h3", {}, "Only " + side + ": " + some(data.totals[name], "range")),
+table("Ranges only " + side, [column], paths, {class: "wraps"}),
+leftOut(name, paths.length));
+}
+function onlyOne() {
+const parts = sides.map(onlyOn).filter(Boolean);
+if (!parts.length) return;
+section("only", "On one side only", "Ranges that the other side does not have.",
+el("div", {class: "two"}, parts));
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_runs_js = R"page(<script>
+"use strict";
+const runLine = 22;
+function runName(run) {
+const same = runsOf(run.side);
+return run.side + (same.length > 1 ? " " + (same.indexOf(run) + 1) : "");
+}
+function median(list) {
+if (!list.length) return null;
+const sorted = list.slice().sort((a, b) => a - b);
+const middle = sorted.length >> 1;
+return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+function drawSteps(width, most) {
+const left = Math.max(...data.runs.map(run => textWidth(runName(run)))) + 14;
+const right = 16;
+const bottom = data.runs.length * runLine + 6;
+const x = value => left + value / most * (width - left - right);
+const drawing = sv("svg", {
+width,
+height: bottom + 20,
+id: "steps-figure",
+role: "img",
+"aria-label": "The time of each step in milliseconds, a line for each run. The table below has"
++ " their medians.",
+});
+const gap = roundStep(most / Math.max(2, (width - left) / 110));
+for (let value = 0; value <= most; value += gap) {
+const text = milliseconds(value);
+const place = Math.min(x(value), width - textWidth(text) / 2);
+const anchor = value === 0 ? "start" : "middle";
+drawing.append(
+sv("line", {x1: x(value), x2: x(value), y1: 0, y2: bottom, class: "grid"}),
+sv("text", {x: place, y: bottom + 14, class: "soft", "text-anchor": anchor}, text));
+}
+data.runs.forEach((run, i) => drawing.append(...runPoints(run, i, left, x)));
+return drawing;
+}
+function runPoints(run, i, left, x) {
+const y = i * runLine + runLine / 2 + 3;
+const middle = median(run.steps_ms);
+const points = run.steps_ms.map(value => sv("circle", {
+cx: x(value),
+cy: y,
+r: 4,
+fill: run.side === "before" ? "var(--c0)" : "var(--c1)",
+"fill-opacity": 0.45,
+...hovered(runName(run) + "\n" + milliseconds(value)),
+}));
+const stroke = none(middle)
+? []
+: [sv("line", {x1: x(middle), x2: x(middle), y1: y - 8, y2: y + 8, class: "roof"})];
+const name = sv("text", {x: left - 8, y: y + 4, "text-anchor": "end"}, runName(run));
+return [name, ...points, ...stroke];
+}
+const runTable = () => table("Runs", [
+{label: "Run", get: runName, text: true},
+{label: "Steps", get: run => count(run.steps)},
+{label: "Median step", get: run => milliseconds(median(run.steps_ms))},
+{label: "Shortest", get: run => run.steps ? milliseconds(Math.min(...run.steps_ms)) : ""},
+{label: "Longest", get: run => run.steps ? milliseconds(Math.max(...run.steps_ms)) : ""},
+{label: "Started at", get: run => run.started_at, text: true},
+{label: "Program", get: run => run.command, text: true},
+{label: "GPU", get: run => run.devices || "none", text: true},
+{label: "CPU", get: run => run.cpu, text: true},
+{label: "Host", get: run => run.host, text: true},
+{label: "STRATA=", get: run => run.settings, text: true},
+], data.runs);
+function runs() {
+const most = Math.max(0, ...data.runs.flatMap(run => run.steps_ms));
+const figure = most > 0
+? chart((box, width) => box.replaceChildren(drawSteps(width, most)))
+: null;
+const about = "Each point is a step, with milliseconds to the right; a stroke is the median. The"
++ " first step of a run is not judged.";
+section("runs", "Runs and steps", figure ? about : null, figure, runTable());
+if (figure) redrawOnTheme.push(() => figure.redraw());
+byId("foot").textContent = "Strata " + data.schema.strata
++ ". This page needs no network; its numbers are those of compare --json.";
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_page_js = R"page(<script>
+"use strict";
+const pageParts = [headline, notes, changes, factors, oneRange, onlyOne, runs, headerButtons];
+for (const part of pageParts) part();
+</script>
+)page"sv;
+
+inline constexpr std::string_view report_page_head[] = {
+    page_markup_1,
+    page_style_theme_css,
+    page_style_layout_css,
+    page_style_findings_css,
+    page_style_controls_css,
+    page_style_table_css,
+    page_style_figure_css,
+    page_style_narrow_css,
+    page_style_print_css,
+    page_markup_2,
+};
+
+inline constexpr std::string_view report_page_tail[] = {
+    page_markup_3,
+    page_shared_units_js,
+    page_shared_axis_js,
+    page_shared_elements_js,
+    page_shared_tip_js,
+    page_shared_focus_js,
+    page_shared_table_js,
+    page_shared_colours_js,
+    page_shared_figure_js,
+    page_shared_theme_js,
+    page_report_ranges_js,
+    page_report_steps_js,
+    page_report_selection_js,
+    page_report_headline_js,
+    page_report_findings_js,
+    page_report_range_columns_js,
+    page_report_range_rows_js,
+    page_report_range_table_js,
+    page_report_shares_js,
+    page_report_picture_js,
+    page_report_roofline_scale_js,
+    page_report_roofline_js,
+    page_report_memory_levels_js,
+    page_report_kernels_js,
+    page_report_one_range_js,
+    page_report_timeline_bars_js,
+    page_report_timeline_js,
+    page_report_memory_js,
+    page_report_environment_js,
+    page_report_page_js,
+    page_markup_4,
+};
+
+inline constexpr std::string_view comparison_page_head[] = {
+    page_markup_1,
+    page_style_theme_css,
+    page_style_layout_css,
+    page_style_findings_css,
+    page_style_controls_css,
+    page_style_table_css,
+    page_style_figure_css,
+    page_style_narrow_css,
+    page_style_print_css,
+    page_markup_2,
+};
+
+inline constexpr std::string_view comparison_page_tail[] = {
+    page_markup_3,
+    page_shared_units_js,
+    page_shared_axis_js,
+    page_shared_elements_js,
+    page_shared_tip_js,
+    page_shared_focus_js,
+    page_shared_table_js,
+    page_shared_colours_js,
+    page_shared_figure_js,
+    page_shared_theme_js,
+    page_comparison_compared_js,
+    page_comparison_headline_js,
+    page_comparison_changes_js,
+    page_comparison_factors_js,
+    page_comparison_one_range_js,
+    page_comparison_runs_js,
+    page_comparison_page_js,
+    page_markup_4,
+};
+
+}  // namespace detail
+STRATA_END
+
+// clang-format on
+
+#endif  // STRATA_REPORT_PAGE_FILES_HPP

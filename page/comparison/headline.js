@@ -1,0 +1,95 @@
+"use strict";
+// The verdict, the step, and whether the runs can be compared.
+
+const toRange = range => el("a", {href: "#range", onclick: () => choose(range.path)}, range.title);
+
+/** What both sides have, or both values. */
+function onBothSides(name) {
+  const first = sides.map(side => runsOf(side)[0] || {});
+  return [...new Set(first.map(run => run[name]).filter(Boolean))].join(" / ");
+}
+
+function stepSentence() {
+  if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
+  const ends = interval(step.change, step.noise);
+  const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
+  return "The step went from " + milliseconds(step.before_ms) + " to " + milliseconds(step.after_ms)
+    + ": it is " + faster(ratio(step.before_ms, step.after_ms))
+    + (isNoise ? ", which its noise can do" : "") + ".";
+}
+
+function stepTiles() {
+  if (!hasSteps) return [];
+  const medianOf = side =>
+    "median of " + some(step[side + "_steps"], "step") + " in " + some(step[side + "_runs"], "run");
+  const ends = between(interval(step.change, step.noise));
+  const noise = step.runs_known ? "with that between runs" : "within the runs only";
+  return [
+    tile({name: "Step before", value: milliseconds(step.before_ms), note: medianOf("before")}),
+    tile({name: "Step after", value: milliseconds(step.after_ms), note: medianOf("after")}),
+    tile({
+      name: "Factor (after / before)",
+      value: factor(ratio(step.before_ms, step.after_ms)),
+      note: step.noise > 0 ? "95 % interval " + ends + ", noise " + noise : null,
+    }),
+  ];
+}
+
+function mostChanged() {
+  const most = inner[0];
+  if (!most || !(Math.abs(most.delta) > 0)) return null;
+  const times = most.factor > 0 ? " (factor " + factor(most.factor) + ")" : "";
+  const amount = ", " + signed(most.delta, milliseconds) + " a " + most.unit + times + ".";
+  return el("p", {}, "What changed most: ", toRange(most), amount);
+}
+
+function headline() {
+  document.title = program + " \u2013 two sides compared";
+  byId("title").textContent = program + ", before and after";
+  const settings = onBothSides("settings");
+  byId("where").textContent = [
+    onBothSides("command"),
+    onBothSides("devices"),
+    onBothSides("host"),
+    settings && "STRATA=" + settings,
+  ].filter(Boolean).join(" \u00b7 ");
+  const verdict = tile({
+    name: "Verdict",
+    value: sentence(data.verdict).replace(".", ""),
+    note: "limit: " + percent(100 * data.options.limit) + " slower",
+    small: true,
+  });
+  const tiles = [verdict, ...stepTiles()];
+  if (data.geometric_mean > 0) {
+    const note = "geometric mean of " + some(ranges.length, "range");
+    tiles.push(tile({name: "Factor of the ranges", value: factor(data.geometric_mean), note}));
+  }
+  byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
+    el("p", {class: "answer"}, stepSentence()),
+    el("p", {}, sentence(data.verdict + ": " + data.reason)),
+    mostChanged(),
+    el("dl", {class: "tiles"}, tiles)));
+}
+
+function noisyTimes() {
+  if (!(data.noisy_times > 0)) return null;
+  const cure = step.runs_known ? "" : " Several runs of each side show more.";
+  return el("p", {}, count(data.noisy_times) + " of " + some(data.judged_times, "time")
+    + " of ranges, host and GPU, are too noisy to show a slowdown of twice the limit." + cure);
+}
+
+function resolution() {
+  const noise = " (noise " + percent(100 * step.noise) + ").";
+  if (step.resolution > 10) return el("p", {}, "No slowdown is detectable" + noise);
+  if (!(step.resolution > 0)) return null;
+  return el("p", {}, "Smallest detectable slowdown: " + percent(100 * step.resolution) + noise);
+}
+
+function notes() {
+  const isAlike = !data.notes.length && data.verdict !== "inconclusive";
+  section("notes", "Comparability",
+    isAlike ? "Machine, versions, settings and work of the runs are the same." : null,
+    data.notes.map(text => el("p", {class: "notice"}, text)),
+    noisyTimes(),
+    resolution());
+}

@@ -1,0 +1,5 @@
+"use strict";
+// The order of the page.
+
+const pageParts = [headline, notes, changes, factors, oneRange, onlyOne, runs, headerButtons];
+for (const part of pageParts) part();

@@ -1,0 +1,132 @@
+"use strict";
+// What is wrong, what it costs and what would help; and what was lost.
+
+/** How many findings are shown at once. */
+const openFindings = 5;
+
+const toRow = (place, text) => el("a", {
+  href: "#row-" + place,
+  onclick: event => {
+    event.preventDefault();
+    showRow(place);
+  },
+}, text || titleOf(place));
+
+const hasCost = finding => finding.cost_ns_per_step > 0;
+
+/** Columns and values; those of another range name it. */
+const evidence = finding => finding.evidence.map((item, i) => [
+  i ? "; " : "",
+  item.path !== finding.path ? item.path + " " : null,
+  el("code", {}, item.column),
+  " ",
+  inUnit(item.unit)(item.value),
+]);
+
+/** The step without the cause. */
+function afterwards(finding) {
+  if (!hasCost(finding)) return "";
+  if (!finding.shortens_step) return "Fixing only this would not shorten the " + unit + ". ";
+  if (none(finding.predicted_step_ns)) return "";
+  return "Predicted " + unit + ": " + time(finding.predicted_step_ns) + " instead of "
+    + time(summary.typical_ns) + ". ";
+}
+
+function gainOf(finding) {
+  const part = 100 * finding.gain_ns_per_step / summary.typical_ns;
+  const known = summary.typical_ns > 0 ? shareText(part) : "";
+  const most = none(finding.predicted_step_ns) ? "up to " : "";
+  return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
+}
+
+function otherRanges(finding) {
+  if (finding.ranges.length < 2) return null;
+  const list = finding.ranges.map((range, i) => [
+    i ? ", " : "",
+    range.path ? toRow(range.range, shortPath(range.path)) : "(outside ranges)",
+    " " + time(range.cost_ns_per_step),
+  ]);
+  return el("p", {class: "evidence"}, "In: ", list, ".");
+}
+
+function findingTitle(finding) {
+  const others = some(finding.ranges.length - 1, "more range", "more ranges");
+  const more = finding.ranges.length > 1 ? " and " + others : "";
+  const where = finding.path ? [toRow(finding.range, shortPath(finding.path)), more + ": "] : null;
+  const title = finding.path ? finding.title : sentence(finding.title).replace(/\.$/, "");
+  const helps = hasCost(finding) && finding.shortens_step;
+  const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
+  return el("h3", {}, where, title, gain);
+}
+
+function oneFinding(finding) {
+  const needs = (finding.needs || "").replace(/^counters=/, "");
+  return el("li", {},
+    findingTitle(finding),
+    el("p", {}, afterwards(finding) + sentence(finding.advice)),
+    otherRanges(finding),
+    el("p", {class: "evidence"},
+      finding.evidence.length ? [evidence(finding), ". "] : null,
+      needs ? "counters=" + needs + " tells more. " : null,
+      "Rule ", el("code", {}, finding.rule), "."));
+}
+
+/** A list whose numbers begin behind `before`. */
+function findingList(list, before) {
+  const attributes = before
+    ? {class: "findings", start: before + 1, style: "counter-reset: finding " + before}
+    : {class: "findings"};
+  return el("ol", attributes, list.map(oneFinding));
+}
+
+const folding = (summaryText, ...children) =>
+  el("details", {}, el("summary", {}, summaryText), children);
+
+function undecidedRules() {
+  const rules = answer.undecided;
+  if (!rules.length) return null;
+  const columns = [
+    {label: "Rule", get: rule => rule.rule, text: true},
+    {label: "What would decide it", get: rule => rule.needs, text: true},
+  ];
+  return folding(some(rules.length, "rule lacks", "rules lack") + " data",
+    table("Rules that lack data", columns, rules));
+}
+
+function aboutFindings(list) {
+  const nothing = data.traced
+    ? "No rule found anything wrong."
+    : "No rule found anything wrong in the host times; most rules look at the GPU's.";
+  const found = "One cause each, over all its ranges, by what the " + unit
+    + " gains without it. Gains are upper bounds.";
+  const more = answer.findings_left_out
+    ? count(answer.findings_left_out) + " more are in findings.json."
+    : "";
+  return [list.length ? found : nothing, more].filter(Boolean).join(" ");
+}
+
+function findings() {
+  if (!answer.findings.length && !answer.bound && !answer.undecided.length) return;
+  const helps = finding => finding.shortens_step || !hasCost(finding);
+  const list = answer.findings.filter(helps);
+  const others = answer.findings.filter(finding => !helps(finding));
+  const rest = list.slice(openFindings);
+  section("findings", "Findings", aboutFindings(list),
+    list.length ? findingList(list.slice(0, openFindings), 0) : null,
+    rest.length
+      ? folding(count(rest.length) + " more, which gain less", findingList(rest, openFindings))
+      : null,
+    others.length
+      ? folding(some(others.length, "finding", "findings") + " that would not shorten the " + unit
+          + " alone", findingList(others, list.length))
+      : null,
+    undecidedRules());
+}
+
+/** What was lost or went wrong; nothing where all is well. */
+function doubts() {
+  const texts = [...data.losses, ...data.problems];
+  if (!texts.length) return;
+  const notices = texts.map(text => el("p", {class: "notice"}, sentence(text)));
+  section("lost", "Lost and not measured", null, notices);
+}

@@ -1,0 +1,95 @@
+"use strict";
+// The first screen: the answer, what helps most, and tiles.
+
+const program = programOf(data.environment.command);
+
+const deviceNames = [...new Set(data.devices.map(device => device.name))].map(name => {
+  const same = data.devices.filter(device => device.name === name);
+  const times = same.length > 1 ? same.length + " \u00d7 " : "";
+  return times + name + " (" + same[0].multiprocessors + " SMs)";
+});
+
+function stepTiles() {
+  if (!hasSteps) {
+    const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
+    const note = why + ": all numbers are of the whole run";
+    return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
+  }
+  const measured = count(typicalCount);
+  const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
+    + time(summary.p95_ns);
+  const tiles = [tile({
+    name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
+    value: time(summary.mean_ns),
+    note: summary.count > 1 ? spread : "of 1 step",
+  })];
+  if (summary.without_first) {
+    const note = "apart: in no figure of a mean step";
+    tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
+  }
+  return tiles;
+}
+
+function gpuTiles() {
+  if (!data.traced || !(summary.gpu_busy_ns > 0)) {
+    const isHostOnly = /host/.test(data.environment.configuration);
+    const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
+    return [tile({
+      name: "GPU",
+      value: data.traced ? "no work" : "not traced",
+      note: data.traced ? "nothing ran on the device" : hostNote,
+      small: true,
+    })];
+  }
+  const busy = summary.gpu_busy_ns;
+  const idle = summary.gpu_idle_ns;
+  const share = 100 * busy / (busy + idle);
+  const meter = el("dd", {class: "meter", "aria-hidden": "true"},
+    el("span", {style: "width:" + share + "%"}));
+  const note = time(busy) + " a " + unit + " with a kernel or copy";
+  const idleNote = percent(100 - share) + " of the mean " + unit;
+  return [
+    tile({name: "GPU busy", value: shareText(share), note, more: meter}),
+    tile({name: "GPU idle", value: time(idle), note: idleNote}),
+  ];
+}
+
+function machineTile() {
+  const hasDevice = data.devices.length > 0;
+  return tile({
+    name: hasDevice ? "Device" : "CPU",
+    value: deviceNames.join(", ") || data.environment.cpu || "unknown",
+    note: hasDevice ? data.environment.cpu : null,
+    small: true,
+  });
+}
+
+function helpsMost() {
+  const first = answer.findings.find(finding => finding.shortens_step);
+  if (!first || !(first.cost_ns_per_step > 0)) return null;
+  const where = first.path ? [toRow(first.range, shortPath(first.path)), ": "] : null;
+  return el("p", {}, "What helps most: ", where, first.advice, ". ", afterwards(first));
+}
+
+function headline() {
+  const run = data.environment;
+  document.title = program + " \u2013 Strata report";
+  byId("title").textContent = program;
+  byId("where").textContent = [
+    run.host,
+    none(run.rank) ? "" : "rank " + run.rank,
+    deviceNames.join(", ") || run.cpu,
+    run.started_at,
+    run.configuration && "STRATA=" + run.configuration,
+  ].filter(Boolean).join(" \u00b7 ");
+  const tiles = [...stepTiles(), ...gpuTiles()];
+  if (summary.tokens_per_second > 0) {
+    const value = count(summary.tokens_per_second);
+    tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
+  }
+  tiles.push(machineTile());
+  byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
+    answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
+    helpsMost(),
+    el("dl", {class: "tiles"}, tiles)));
+}

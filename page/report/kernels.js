@@ -1,0 +1,130 @@
+"use strict";
+// The kernels of a range: a row each, how much of the GPU they fill, how large their grids are.
+
+/** How many kernels the table shows. */
+const mostKernels = 200;
+
+const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
+
+/** The kernels of a range and of those below it. */
+const kernelsIn = place => kernelRows.filter(kernel => isWithin(kernel.range, place));
+
+/** The mean of two shares by their times; null where one is unknown. */
+function meanShare(a, b) {
+  if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
+  const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
+  return both / (a.total_ns + b.total_ns || 1);
+}
+
+/** One row for each kernel, whatever the ranges that launched it; the longest first. */
+function mergeKernels(list) {
+  const merged = new Map();
+  for (const kernel of list) {
+    const key = kernel.name + "\n" + kernel.whole;
+    const known = merged.get(key);
+    if (!known) {
+      merged.set(key, {...kernel, ranges: new Set([kernel.range])});
+      continue;
+    }
+    known.gpu_utilisation = meanShare(known, kernel);
+    known.count += kernel.count;
+    known.total_ns += kernel.total_ns;
+    known.ranges.add(kernel.range);
+    known.max_ns = Math.max(known.max_ns, kernel.max_ns);
+    known.min_ns = Math.min(known.min_ns, kernel.min_ns);
+    known.blocks_min = Math.min(known.blocks_min, kernel.blocks_min);
+    known.blocks_max = Math.max(known.blocks_max, kernel.blocks_max);
+  }
+  return [...merged.values()].sort((a, b) => b.total_ns - a.total_ns);
+}
+
+/** The time of a step by how much of the GPU its kernels can fill, in ten parts. */
+function fillBins(list, steps) {
+  const bins = Array.from({length: 10}, (_, i) => ({
+    label: i * 10 + " to " + (i + 1) * 10 + " % of the GPU",
+    short: String(i * 10 + 10),
+    value: 0,
+  }));
+  for (const kernel of list) {
+    if (none(kernel.gpu_utilisation)) continue;
+    const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
+    bins[bin].value += kernel.total_ns / steps;
+  }
+  return bins;
+}
+
+/** The time of a step by the blocks of a launch, in powers of two. */
+function gridBins(list, steps) {
+  const power = kernel => Math.floor(Math.log2(Math.max(1, kernel.blocks_median)));
+  const bins = Array.from({length: Math.max(1, ...list.map(power)) + 1}, (_, i) => ({
+    label: count(2 ** i) + " to " + count(2 ** (i + 1) - 1) + " blocks",
+    short: count(2 ** i),
+    value: 0,
+  }));
+  for (const kernel of list) bins[power(kernel)].value += kernel.total_ns / steps;
+  return bins;
+}
+
+/** Draws times as bars with a label below each. */
+function drawHistogram(box, width, bins, caption) {
+  const height = 170;
+  const left = 4;
+  const top = 18;
+  const floor = height - 34;
+  const wide = (width - left) / bins.length;
+  const most = Math.max(...bins.map(bin => bin.value), 1e-9);
+  const total = sum(bins, bin => bin.value);
+  const drawing = sv("svg", {width, height, role: "img", "aria-label": caption});
+  const write = (x, y, text, style) =>
+    drawing.append(sv("text", {x, y, "text-anchor": "middle", class: style}, text));
+  bins.forEach((bin, i) => {
+    const high = (floor - top) * bin.value / most;
+    const x = left + i * wide;
+    const middle = x + wide / 2;
+    drawing.append(sv("rect", {
+      x: x + 1,
+      y: floor - high,
+      width: Math.max(1, wide - 2),
+      height: high,
+      fill: "var(--c0)",
+      "data-value": bin.value,
+      ...hovered(bin.label + ": " + time(bin.value) + " a " + unit),
+    }));
+    const share = (100 * bin.value / total).toFixed(0) + " %";
+    if (bin.value > 0 && wide > 26) write(middle, floor - high - 4, share, "soft");
+    const hasRoom = wide > 30 || i % Math.ceil(34 / wide) === 0;
+    if (hasRoom) write(middle, floor + 15, bin.short, "soft");
+  });
+  drawing.append(sv("line", {x1: left, x2: width, y1: floor, y2: floor, class: "axis"}));
+  write((left + width) / 2, height - 3, caption);
+  box.replaceChildren(drawing);
+}
+
+function blocksText({blocks_min: least, blocks_max: most}) {
+  return least === most ? count(least) : count(least) + " to " + count(most);
+}
+
+/** A table of kernels, with amounts of a mean step. */
+function kernelTable(list) {
+  const total = sum(list, kernel => kernel.total_ns) || 1;
+  const fill = kernel =>
+    none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
+  const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
+  const range = kernel =>
+    kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
+  const ofRange = kernel => shareText(100 * kernel.total_ns / total);
+  return table("Kernels of the range", [
+    {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
+    {label: "Launches", get: kernel => count(kernel.count / summary.count)},
+    {label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
+    {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
+    {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
+    {label: "GPU fill", get: fill},
+    {label: "Blocks", title: "of a grid", get: blocksText},
+    {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
+    {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
+    {label: "Shared", title: "shared memory of a block", get: shared},
+    {label: "Longest", get: kernel => time(kernel.max_ns)},
+    {label: "Range", get: range, text: true},
+  ], mergeKernels(list).slice(0, mostKernels));
+}

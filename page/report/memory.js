@@ -1,0 +1,214 @@
+"use strict";
+// Memory in use over the run, what lives at the end, and what steps allocate.
+
+const memoryOrders = {
+  by_range: {label: "by range, device memory", about: "by the range that allocated it"},
+  by_purpose: {label: "by purpose, device memory", about: "by purpose"},
+  by_kind: {label: "by kind, pinned memory too", about: "by kind"},
+};
+
+/** The names of the parts; the last one may be of all others. */
+function partNames(set) {
+  const named = set.series.map(part =>
+    typeof part === "number" ? shortTitle(part) : part.replace(/_/g, " "));
+  return set.others ? [...named, some(set.others, "other")] : named;
+}
+
+function partPaint(set, i) {
+  if (i >= set.series.length) return "var(--rest)";
+  return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--c" + i % 10 + ")";
+}
+
+/** The corners of a line of steps: [x, y] for each value, and where the next begins. */
+function stairs(points, values, x, y) {
+  return values.flatMap((value, i) => {
+    const corner = [x(points[i][0]), y(value)];
+    return i ? [[corner[0], y(values[i - 1])], corner] : [corner];
+  });
+}
+
+/** Draws the bytes of each part on top of each other. */
+class MemoryDrawing {
+  constructor(width, order) {
+    const [left, right, top, bottom] = [74, 10, 16, 26];
+    this.set = data.memory[order];
+    this.order = order;
+    this.width = width;
+    this.height = 240;
+    this.box = {left, top, end: width - right, floor: this.height - bottom};
+    this.most = Math.max(1, ...this.set.points.map(point => sum(point.slice(1), value => value)));
+    this.svg = sv("svg", {
+      width,
+      height: this.height,
+      id: "memory-figure",
+      role: "img",
+      "aria-label": "Memory in use over the run, " + memoryOrders[order].about
+        + ". The numbers are in the table below.",
+    });
+  }
+
+  x(ns) {
+    return this.box.left + ns / (data.end_ns || 1) * (this.box.end - this.box.left);
+  }
+
+  y(value) {
+    return this.box.floor - value / this.most * (this.box.floor - this.box.top);
+  }
+
+  draw(names) {
+    this.drawAxes();
+    let base = this.set.points.map(() => 0);
+    names.forEach((name, i) => {
+      base = this.drawPart(name, i, base);
+    });
+    this.drawPeak();
+    return this.svg;
+  }
+
+  drawAxes() {
+    const {left, end} = this.box;
+    for (const mark of byteMarks(this.most, 5)) {
+      const y = this.y(mark);
+      this.svg.append(
+        sv("line", {x1: left, x2: end, y1: y, y2: y, class: "grid"}),
+        sv("text", {x: left - 6, y: y + 4, "text-anchor": "end", class: "soft"}, bytes(mark)));
+    }
+    const spaces = this.width < 500 ? 2 : 5;
+    for (let i = 0; i <= spaces; i += 1) {
+      const ns = data.end_ns * i / spaces;
+      const anchor = i === 0 ? "start" : ns === data.end_ns ? "end" : "middle";
+      const place = {x: this.x(ns), y: this.height - 8, "text-anchor": anchor, class: "soft"};
+      this.svg.append(sv("text", place, time(Math.round(ns))));
+    }
+  }
+
+  /** Draws a part on top of others; returns where the next one begins. */
+  drawPart(name, i, base) {
+    const {points} = this.set;
+    const amount = point => point[i + 1] || 0;
+    const upper = points.map((point, n) => base[n] + Math.max(0, amount(point)));
+    const line = values => stairs(points, values, ns => this.x(ns), value => this.y(value));
+    const corners = [...line(upper), ...line(base).reverse()];
+    const peak = bytes(Math.max(...points.map(amount)));
+    this.svg.append(sv("polygon", {
+      points: corners.map(corner => corner.join(",")).join(" "),
+      fill: partPaint(this.set, i),
+      "fill-opacity": 0.85,
+      ...hovered(name + "\npeak " + peak),
+    }));
+    return upper;
+  }
+
+  /** The peak is of device memory; it is not one of all kinds. */
+  drawPeak() {
+    const {peak_bytes: peak, peak_at_ns: when} = data.memory;
+    if (this.order === "by_kind" || !(peak > 0) || peak > this.most * 1.001) return;
+    const {left, top, end, floor} = this.box;
+    const x = this.x(when);
+    const place = {x: Math.min(end - 110, Math.max(left, x + 4)), y: top - 4};
+    const line = {x1: x, x2: x, y1: top - 4, y2: floor, class: "axis", "stroke-dasharray": "3 3"};
+    this.svg.append(sv("line", line), sv("text", place, "peak " + bytes(peak)));
+  }
+}
+
+/** Allocations by range and kind, as objects; numbers and bytes of all of them come first. */
+const memoryTotals = ({totals}) =>
+  totals.map(([range, kind, , , liveCount, liveSize, stepCount, stepSize, firstCount]) =>
+    ({range, kind, liveCount, liveSize, stepCount, stepSize, firstCount}));
+
+const rangeColumn = {
+  label: "Range",
+  get: total => total.range ? titleOf(total.range) : "(outside ranges)",
+  text: true,
+};
+const kindColumn = {label: "Kind", get: total => total.kind.replace(/_/g, " "), text: true};
+
+function liveTable(totals) {
+  const live = totals.filter(total => total.liveCount > 0);
+  if (!live.length) return el("p", {}, "Everything that was allocated was released.");
+  return table("Memory that was not released", [
+    rangeColumn,
+    kindColumn,
+    {label: "Allocations", get: total => count(total.liveCount)},
+    {label: "Bytes", get: total => bytes(total.liveSize)},
+  ], live);
+}
+
+function stepTable(totals, steps) {
+  const inSteps = totals.filter(total => total.stepCount > total.firstCount)
+    .sort((a, b) => b.stepCount - a.stepCount || a.range - b.range);
+  if (!inSteps.length) return el("p", {}, "No step but the first allocated memory.");
+  const perLaterStep = total => (total.stepCount - total.firstCount) / Math.max(1, steps - 1);
+  return table("Allocations in steps", [
+    rangeColumn,
+    kindColumn,
+    {label: "Allocations a step", get: total => count(perLaterStep(total))},
+    {label: "Bytes in steps", get: total => bytes(total.stepSize)},
+  ], inSteps);
+}
+
+function purposeTable({purposes, steps, peak_bytes: peak}) {
+  if (!purposes) return null;
+  const per = steps ? "step" : "run";
+  const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
+    ({name, allocated, released, live, most, atPeak}));
+  return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
+    {label: "Purpose", get: row => row.name, text: true},
+    {label: "Allocated a " + per, get: row => bytes(row.allocated / (steps || 1))},
+    {label: "Released a " + per, get: row => bytes(row.released / (steps || 1))},
+    {label: "Live at the end", get: row => bytes(row.live)},
+    {label: "Its peak", get: row => bytes(row.most)},
+    {label: "At the peak of all", get: row => bytes(row.atPeak)},
+    {label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
+  ], rows)];
+}
+
+function memoryNumbers(set, names) {
+  const amounts = names.map((name, i) => ({label: name, get: point => bytes(point[i + 1] || 0)}));
+  const when = {label: "Time", get: point => time(point[0]), text: true};
+  return numbersOfFigure(() => table("Memory over time", [when, ...amounts], set.points));
+}
+
+function aboutMemory({allocations, peak_bytes: peak, older}) {
+  const releases = some(older, "release") + " of what was allocated before";
+  return some(allocations, "allocation") + "; at most " + bytes(peak)
+    + " of device memory at one time" + (older ? "; " + releases : "") + ".";
+}
+
+function memory() {
+  const recorded = data.memory;
+  if (!recorded) return;
+  let order = "by_range";
+  const legend = legendList("Parts of the figure");
+  const numbers = el("div", {});
+  const figure = chart((box, width) => {
+    const set = recorded[order];
+    const names = partNames(set);
+    const chooseSeries = part => {
+      if (typeof part === "number") choose(part);
+    };
+    box.replaceChildren(new MemoryDrawing(width, order).draw(names));
+    legend.fill(names.map((name, i) =>
+      legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
+    numbers.replaceChildren(memoryNumbers(set, names));
+  }, 240);
+  const setOrder = value => {
+    order = value;
+    figure.redraw();
+  };
+  const orders = Object.keys(memoryOrders).filter(key => recorded[key])
+    .map(key => [key, memoryOrders[key].label]);
+  const totals = memoryTotals(recorded);
+  const more = count(recorded.left_out) + " more ranges are in memory.csv.";
+  section("memory", "Memory", aboutMemory(recorded),
+    el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
+    figure, legend, numbers,
+    purposeTable(recorded),
+    el("div", {class: "two"},
+      el("div", {}, el("h3", {}, "Not released at the end"), liveTable(totals)),
+      hasSteps
+        ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
+            stepTable(totals, recorded.steps))
+        : null),
+    recorded.left_out ? el("p", {class: "about"}, more) : null);
+}

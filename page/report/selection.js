@@ -1,0 +1,45 @@
+"use strict";
+// A range keeps its colour in all figures, and one range is chosen at a time.
+
+/** As many as the style has: --c0 to --c13. */
+const colourCount = 14;
+const colours = new Map();
+
+/** A number of a colour that no sibling of the range, or of one above it, has. */
+function freeColour(place) {
+  const near = new Set();
+  for (let row = folded.rows[place]; row.place !== 0; row = folded.rows[row.parent]) {
+    for (const sibling of folded.rows[row.parent].children) near.add(colours.get(sibling.place));
+  }
+  let colour = colours.size % colourCount;
+  for (let tries = 0; tries < colourCount && near.has(colour); tries += 1) {
+    colour = (colour + 1) % colourCount;
+  }
+  return colour;
+}
+
+/** The colour of a range, by its place in the folded table. */
+function color(place) {
+  if (place === 0) return "var(--rest)";
+  if (!colours.has(place)) colours.set(place, freeColour(place));
+  return "var(--c" + colours.get(place) + ")";
+}
+
+/** Those that took longest by themselves get their colours first. */
+function colourLongest() {
+  const gpuTime = row => (row.gpu_kernel_ns || 0) + (row.gpu_copy_ns || 0);
+  const ownTime = row => selfOf(row, gpuTime) || row.host_self_ns * 1e-3;
+  const longest = folded.rows.slice(1).sort((a, b) => ownTime(b) - ownTime(a) || a.place - b.place);
+  longest.slice(0, colourCount).forEach(row => color(row.place));
+}
+colourLongest();
+
+/** Functions that hear of the choice: (place, quiet). */
+const listeners = [];
+let chosen = 0;
+
+/** Chooses a range by its place in the folded table. */
+function choose(place, quiet) {
+  chosen = place;
+  for (const listener of listeners) listener(place, quiet);
+}

@@ -1,0 +1,209 @@
+"use strict";
+// Shares of a step: each bar is a whole, its parts are the ranges.
+
+/** How many ranges a bar names; the others are one part. */
+const namedShares = 12;
+
+/** Bytes that threads ask for: counted as bytes, or as sectors of 32 bytes. */
+function askedBytes(row, key, sectors) {
+  const counted = metric(row, key);
+  if (!none(counted)) return counted;
+  return none(metric(row, sectors)) ? null : 32 * metric(row, sectors);
+}
+
+function floatingOperations(row) {
+  const plain = metric(row, "flop");
+  const tensor = metric(row, "tensor_flop");
+  return none(plain) && none(tensor) ? null : (plain || 0) + (tensor || 0);
+}
+
+const level1Bytes = row => firstKnown(metric(row, "l1_data_bytes"), metric(row, "l1_bytes"));
+
+const gpuTimeOf = row => none(row.gpu_kernel_ns) ? null : row.gpu_kernel_ns + row.gpu_copy_ns;
+const hostTimeOf = row =>
+  row.depth ? row.host_total_ns : sum(row.children, child => child.host_total_ns);
+
+const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
+const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
+
+/** The bars. `work`: sums of work of the GPU; `counted`: already amounts of one step. */
+const shareKinds = [
+  {name: "GPU time", amount: gpuTimeOf, show: time, work: true},
+  {name: "Host time, all threads", amount: hostTimeOf, show: time},
+  {name: "Kernels", amount: row => row.kernels, show: count, work: true},
+  {name: "Loads", amount: loadsOf, show: bytes, counted: true},
+  {name: "Stores", amount: storesOf, show: bytes, counted: true},
+  {name: "L1", amount: level1Bytes, show: bytes, counted: true},
+  {name: "L2", amount: row => metric(row, "l2_bytes"), show: bytes, counted: true},
+  {name: "HBM", amount: row => metric(row, "hbm_bytes"), show: bytes, counted: true},
+  {name: "FLOP", amount: floatingOperations, show: count, counted: true},
+  {name: "Instructions", amount: row => metric(row, "cpu_instructions"), show: count},
+].filter(({amount}) => {
+  const root = folded.rows[0];
+  return amount(root) > 0 || sum(root.children, amount) > 0;
+});
+
+/** What a row, or a row without those below it, has of a kind in a mean step. */
+function shareAmount(row, kind, isWhole) {
+  const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
+  if (none(value) || kind.counted) return value;
+  return kind.work ? workPerStep(row, value) : perStep(row, value);
+}
+
+/** A part of the bars: the row, or above `depth` what it did itself. */
+function sharePart(row, depth) {
+  const isWhole = row.depth === depth || !row.children.length;
+  const name = row.path + (row.depth && !isWhole ? " (itself)" : "");
+  const values = shareKinds.map(kind => shareAmount(row, kind, isWhole));
+  return {place: row.place, name, values};
+}
+
+function otherShares(rest) {
+  return {
+    place: 0,
+    name: some(rest.length, "other"),
+    rest: true,
+    values: shareKinds.map((kind, i) => sum(rest, part => part.values[i])),
+    shares: shareKinds.map((kind, i) => sum(rest, part => part.shares[i])),
+  };
+}
+
+/** The parts down to a depth, which add up to the whole, and the whole of each kind. */
+function parts(depth) {
+  const list = folded.rows.filter(row => row.depth <= depth).map(row => sharePart(row, depth))
+    .filter(part => part.values.some(value => value > 0));
+  const totals = shareKinds.map((kind, i) => sum(list, part => part.values[i]));
+  for (const part of list) {
+    part.shares = part.values.map((value, i) => totals[i] > 0 ? (value || 0) / totals[i] : 0);
+    part.most = Math.max(...part.shares);
+  }
+  list.sort((a, b) => b.most - a.most || a.place - b.place);
+  const named = list.slice(0, namedShares).filter(part => part.most >= 0.004);
+  const rest = list.slice(named.length);
+  named.sort((a, b) => a.place - b.place);
+  if (rest.length) named.push(otherShares(rest));
+  return {parts: named, totals};
+}
+
+/** The depth that shows most ranges while few are joined. */
+function startDepth(deepest) {
+  const hidesMuch = depth => parts(depth).parts.some(part => part.rest && part.shares[0] > 0.02);
+  let best = 1;
+  for (let depth = 2; depth <= deepest && !hidesMuch(depth); depth += 1) {
+    if (parts(depth).parts.length > parts(best).parts.length) best = depth;
+  }
+  return best;
+}
+
+const sharePaint = part => part.rest ? "var(--rest)" : color(part.place);
+
+function chooseShare(part) {
+  if (!part.rest) choose(part.place);
+}
+
+/** The rectangle of a part, and its name where there is room. */
+function drawShare(drawing, part, kind, i, place) {
+  const {x, y, width, height} = place;
+  const paint = sharePaint(part);
+  const text = part.name + "\n" + kind.name + ": " + shareText(100 * part.shares[i]) + ", "
+    + kind.show(part.values[i]);
+  const isButton = width > 3;
+  drawing.append(sv("rect", {
+    x, y, width, height,
+    fill: paint,
+    class: "edge",
+    "data-share": part.shares[i],
+    role: isButton ? "button" : "presentation",
+    "aria-label": isButton ? text : undefined,
+    ...(isButton ? hinted(text) : hovered(text)),
+    ...(part.rest ? {} : pressed(() => choose(part.place))),
+  }));
+  const label = lastName(part.name);
+  if (width <= label.length * 7 + 12) return;
+  drawing.append(sv("text", {
+    x: x + width / 2,
+    y: y + height / 2 + 4,
+    "text-anchor": "middle",
+    style: "pointer-events:none;fill:" + ink(paint),
+    "aria-hidden": "true",
+  }, label));
+}
+
+function drawShares(width, {parts: list, totals}) {
+  const isNarrow = width < 520;
+  const left = isNarrow ? 78 : 145;
+  const right = isNarrow ? 4 : 90;
+  const height = 26;
+  const line = height + 9;
+  const drawing = sv("svg", {
+    width,
+    height: shareKinds.length * line,
+    role: "group",
+    "aria-label": "Shares of a mean " + unit + " by range",
+  });
+  shareKinds.forEach((kind, i) => {
+    const y = i * line;
+    const middle = y + height / 2 + 4;
+    const lines = isNarrow ? kind.name.split(", ") : [kind.name];
+    lines.forEach((text, n) => {
+      const down = 13 * (n - (lines.length - 1) / 2);
+      drawing.append(sv("text", {x: left - 8, y: middle + down, "text-anchor": "end"}, text));
+    });
+    if (!isNarrow) {
+      const place = {x: width - right + 8, y: middle, class: "soft"};
+      drawing.append(sv("text", place, kind.show(totals[i])));
+    }
+    let x = left;
+    for (const part of list) {
+      const wide = part.shares[i] * (width - left - right);
+      if (!(wide > 0)) continue;
+      drawShare(drawing, part, kind, i, {x, y, width: wide, height});
+      x += wide;
+    }
+  });
+  return drawing;
+}
+
+function shareNumbers(list) {
+  const amounts = shareKinds.flatMap((kind, i) => [
+    {label: kind.name, get: part => none(part.values[i]) ? "" : kind.show(part.values[i])},
+    {label: "%", get: part => shareText(100 * part.shares[i])},
+  ]);
+  const range = {label: "Range", get: part => part.name, text: true};
+  return numbersOfFigure(() => table("Shares by range", [range, ...amounts], list));
+}
+
+function aboutShares() {
+  const about = "Each bar is a whole; its parts are the ranges.";
+  const counted = " Loads and stores: bytes that threads ask for in global memory."
+    + " L1, L2, HBM: bytes that this level moves for them.";
+  const cure = " counters=memory+instructions adds loads, stores, L1, L2 and HBM.";
+  if (shareKinds.some(kind => kind.counted)) return about + counted;
+  return about + (data.traced ? cure : "");
+}
+
+function shares() {
+  if (!shareKinds.length || folded.rows.length < 2) return;
+  const deepest = Math.min(8, Math.max(...folded.rows.map(row => row.depth)));
+  let depth = startDepth(deepest);
+  const legend = legendList("Ranges in the figure");
+  const numbers = el("div", {});
+  const figure = chart((box, width) => {
+    const shown = parts(depth);
+    box.replaceChildren(drawShares(width, shown));
+    legend.fill(shown.parts.map(part =>
+      legendItem(sharePaint(part), shortPath(part.name), () => chooseShare(part))));
+    numbers.replaceChildren(shareNumbers(shown.parts));
+  });
+  const setDepth = event => {
+    depth = Number(event.target.value);
+    figure.redraw();
+  };
+  const slider = {type: "range", min: 1, max: deepest, value: depth, id: "share-depth"};
+  const input = el("input", {...slider, oninput: setDepth});
+  const control = el("label", {}, "Depth of the ranges", input);
+  section("shares", "Shares of a " + unit, aboutShares(),
+    deepest > 1 ? el("div", {class: "controls"}, control) : null,
+    figure, legend, numbers);
+  redrawOnTheme.push(() => figure.redraw());
+}

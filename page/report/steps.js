@@ -1,0 +1,35 @@
+"use strict";
+// Sums over the run as parts of a mean step.
+
+const unit = hasSteps ? "step" : "run";
+
+/** Counts and times of the GPU are of one step; counts of the CPU are sums of all steps. */
+const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
+
+/** The steps that the mean is of: a slow first one is apart. */
+const typicalCount = summary.count - (summary.without_first ? 1 : 0);
+
+/** A sum over the run as a part of a mean step, of which `share` was within these steps. */
+function perStep(row, value, share = row.step_host_share) {
+  if (none(value)) return value;
+  return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
+}
+
+const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
+const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
+
+/** Whether a range is around steps, as a loop of training is. */
+const isAround = row => hasSteps && !none(row.step_self_share);
+
+/** An amount that adds up: of a range around steps, without what was below it outside of steps. */
+function amountPerStep(row, amount) {
+  const all = amount(row);
+  if (none(all)) return all;
+  if (!isAround(row)) return workPerStep(row, all);
+  const itself = perStep(row, selfOf(row, amount), row.step_self_share);
+  return itself + sum(row.children, child => amountPerStep(child, amount));
+}
+
+/** Whether a range has no part in a mean step: what loads a model, for example. */
+const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;

@@ -1,0 +1,294 @@
+"use strict";
+// The timeline: what threads and streams did in one step.
+
+const barHeight = 20;
+const barLine = barHeight + 3;
+const axisHeight = 22;
+
+/** Nanoseconds that are shown at the deepest zoom. */
+const deepestZoom = 50;
+
+const windowTitle = shown => none(shown.step)
+  ? shown.what
+  : "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
+
+function readWindows() {
+  const {windows, labels} = data.timeline;
+  return windows.filter(item => item.tracks.length).map(item => ({
+    ...item,
+    tracks: item.tracks.map(track => ({...track, bars: readBars(track, labels)})),
+  }));
+}
+
+/** The ranges of a thread are on several lines; its name stands beside the first. */
+function isContinued(tracks, i) {
+  const [above, track] = [tracks[i - 1], tracks[i]];
+  if (!above || track.kind !== "ranges" || above.kind !== "ranges") return false;
+  return above.thread === track.thread;
+}
+
+/** Draws a window of time on a canvas, and knows which bar is where. */
+class TimelineDrawing {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.drawn = [];
+  }
+
+  /** `view`: the window of the data that is `shown`, and the part from `from` to `to` of it. */
+  draw(view, width) {
+    this.view = view;
+    this.width = width;
+    this.left = width < 560 ? 84 : 190;
+    this.height = view.shown.tracks.length * barLine + axisHeight + 2;
+    this.known = new Map();
+    this.drawn = [];
+    const zoom = devicePixelRatio || 1;
+    const {canvas} = this;
+    canvas.width = width * zoom;
+    canvas.height = this.height * zoom;
+    canvas.style.width = width + "px";
+    canvas.style.height = this.height + "px";
+    this.paper = canvas.getContext("2d");
+    this.paper.scale(zoom, zoom);
+    this.paper.font = "12px system-ui, sans-serif";
+    this.paper.textBaseline = "middle";
+    this.drawMarks();
+    view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
+    canvas.setAttribute("data-bars", this.drawn.length);
+    canvas.setAttribute("data-records", sum(this.drawn, item => item.bar.count));
+    canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
+      + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
+      + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
+  }
+
+  paint(name) {
+    if (!this.known.has(name)) this.known.set(name, palette(name));
+    return this.known.get(name);
+  }
+
+  x(ns) {
+    const {from, to} = this.view;
+    return this.left + (ns - from) / (to - from) * (this.width - this.left);
+  }
+
+  drawMarks() {
+    const {from, to} = this.view;
+    const {paper, height} = this;
+    paper.fillStyle = this.paint("var(--soft)");
+    paper.strokeStyle = this.paint("var(--grid)");
+    for (const mark of timeMarks(from, to, (this.width - this.left) / 110)) {
+      const x = this.x(mark.ns);
+      if (x + paper.measureText(mark.text).width + 4 > this.width) break;
+      paper.fillText(mark.text, x + 3, 8);
+      paper.beginPath();
+      paper.moveTo(x, 0);
+      paper.lineTo(x, height);
+      paper.stroke();
+    }
+  }
+
+  /** The begin of a text that has room, with an ellipsis; nothing where that says nothing. */
+  cut(text, room) {
+    const wide = this.paper.measureText(text).width;
+    if (wide <= room) return text;
+    const length = Math.max(0, Math.floor(text.length * room / wide) - 1);
+    return length > 1 ? text.slice(0, length) + "\u2026" : "";
+  }
+
+  drawTrack(track, i) {
+    const {paper, left, width, view} = this;
+    const y = axisHeight + i * barLine;
+    paper.fillStyle = this.paint("var(--text)");
+    if (!isContinued(view.shown.tracks, i)) {
+      paper.fillText(this.cut(track.name, left - 8), 0, y + barHeight / 2);
+    }
+    paper.fillStyle = this.paint("var(--track)");
+    paper.fillRect(left, y, width - left, barHeight);
+    paper.save();
+    paper.beginPath();
+    paper.rect(left, y, width - left, barHeight);
+    paper.clip();
+    for (const bar of visibleBars(track.bars, view.from, view.to, width - left)) {
+      this.drawBar(bar, track, y);
+    }
+    paper.restore();
+  }
+
+  /** A bar is the paler the less of its time something ran. */
+  drawBar(bar, track, y) {
+    const {paper} = this;
+    const begin = this.x(bar.begin);
+    const wide = Math.max(1, this.x(bar.end) - begin);
+    const fill = this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+    paper.fillStyle = fill;
+    paper.globalAlpha = 0.12 + 0.88 * busyShare(bar);
+    paper.fillRect(begin, y, wide > 3 ? wide - 0.8 : wide, barHeight);
+    paper.globalAlpha = 1;
+    this.drawn.push({begin, end: begin + wide, y, track, bar});
+    if (wide <= 30 || bar.count > 1) return;
+    paper.fillStyle = ink(fill);
+    const text = this.cut(bar.label, wide - 8);
+    paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+  }
+
+  /** What was drawn at a place of the window; null where nothing was. */
+  find(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left;
+    const y = event.clientY - box.top;
+    const isHit = item =>
+      x >= item.begin - 1 && x <= item.end + 1 && y >= item.y && y <= item.y + barHeight;
+    return this.drawn.slice().reverse().find(isHit) || null;
+  }
+
+  /** The time at a place of the window. */
+  timeAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const part = Math.max(0, event.clientX - box.left - this.left) / (box.width - this.left);
+    return this.view.from + (this.view.to - this.view.from) * part;
+  }
+}
+
+/** What the hint of a bar says. */
+function describeBar({bar, track}) {
+  const busy = percent(100 * busyShare(bar));
+  const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
+  return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
+    + time(bar.end - bar.begin) + " from " + time(bar.begin) + "\n" + track.name;
+}
+
+function timelineNote({shown, from, to}) {
+  const isAll = from <= 0 && to >= shown.length_ns;
+  const part = isAll ? ", all of it" : ", " + time(Math.round(to - from)) + " from "
+    + time(Math.round(from)) + " on";
+  const left = shown.left_out;
+  const lost = left
+    ? " " + some(left, "record") + " on further threads or streams " + (left === 1 ? "is" : "are")
+      + " left out."
+    : "";
+  const cure = "formats=html+trace writes all of it.";
+  const file = data.trace_file ? data.trace_file + " has all." : cure;
+  return sentence(windowTitle(shown) + part) + " Bars that are too short to be seen are joined: the"
+    + " paler one is, the less of its time something ran." + lost + " " + file;
+}
+
+/** How many bars the table has. */
+const longestBars = 200;
+
+const barTable = shown => table("Bars of the timeline", [
+  {label: "What", get: bar => bar.label, text: true},
+  {label: "Track", get: bar => bar.track, text: true},
+  {label: "Range", get: bar => titleOf(bar.range), text: true},
+  {label: "From", get: bar => time(bar.begin)},
+  {label: "Length", get: bar => time(bar.end - bar.begin)},
+  {label: "Joined", get: bar => count(bar.count)},
+], shown.tracks.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
+  .sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)
+  .slice(0, longestBars));
+
+/** The mouse on the figure: hints, dragging, a click, and Ctrl with the wheel. */
+function followMouse(canvas, drawing, view) {
+  let drag = null;
+  const isDragged = event => Math.abs(drag.x - event.clientX) > 3;
+  canvas.addEventListener("pointermove", event => {
+    if (!drag) {
+      const item = drawing.find(event);
+      tip(item ? describeBar(item) : "", event.clientX, event.clientY);
+      return;
+    }
+    drag.moved = drag.moved || isDragged(event);
+    const moved = (drag.x - event.clientX) / canvas.clientWidth * (drag.to - drag.from);
+    view.show(drag.from + moved, drag.to + moved);
+  });
+  canvas.addEventListener("pointerleave", () => {
+    tip("");
+    drag = null;
+  });
+  canvas.addEventListener("pointerdown", event => {
+    drag = {x: event.clientX, from: view.from, to: view.to};
+  });
+  canvas.addEventListener("pointerup", event => {
+    const item = drag && !drag.moved && drawing.find(event);
+    drag = null;
+    if (item) choose(item.bar.range);
+  });
+  canvas.addEventListener("wheel", event => {
+    if (!event.ctrlKey && !event.shiftKey) return;
+    event.preventDefault();
+    view.zoom(event.deltaY > 0 || event.deltaX > 0 ? 1.25 : 0.8, drawing.timeAt(event));
+  }, {passive: false});
+}
+
+/** The part of a window that is shown. */
+class TimelineView {
+  constructor(shown, redraw) {
+    this.redraw = redraw;
+    this.choose(shown);
+  }
+
+  choose(shown) {
+    this.shown = shown;
+    this.from = 0;
+    this.to = shown.length_ns;
+  }
+
+  show(from, to) {
+    Object.assign(this, clampWindow(from, to, this.shown.length_ns, deepestZoom));
+    this.redraw();
+  }
+
+  showAll() {
+    this.show(0, this.shown.length_ns);
+  }
+
+  /** Makes what is shown `factor` times as long around a time, or around its middle. */
+  zoom(factor, around = (this.from + this.to) / 2) {
+    this.show(around - (around - this.from) * factor, around + (this.to - around) * factor);
+  }
+
+  move(part) {
+    const step = (this.to - this.from) * part;
+    this.show(this.from + step, this.to + step);
+  }
+}
+
+function timelineControls(windows, view, chooseWindow) {
+  const named = (text, name, act) => button(text, act, {"aria-label": name});
+  const choices = windows.map((item, i) => [i, windowTitle(item)]);
+  return el("div", {class: "controls"},
+    windows.length > 1 ? picker("Show", choices, chooseWindow) : null,
+    named("+", "Zoom in", () => view.zoom(0.5)),
+    named("\u2212", "Zoom out", () => view.zoom(2)),
+    named("\u25c2", "Earlier", () => view.move(-0.5)),
+    named("\u25b8", "Later", () => view.move(0.5)),
+    named("All", "Show all of it", () => view.showAll()));
+}
+
+function timeline() {
+  const windows = readWindows();
+  if (!windows.length) return;
+  const canvas = el("canvas", {role: "img", id: "timeline-figure"});
+  const note = el("p", {class: "about", role: "status"});
+  const list = el("div", {});
+  const drawing = new TimelineDrawing(canvas);
+  const figure = chart((box, width) => {
+    if (canvas.parentNode !== box) box.replaceChildren(canvas);
+    drawing.draw(view, width);
+    note.textContent = timelineNote(view);
+  });
+  const view = new TimelineView(windows[0], () => figure.redraw());
+  const listLongest = () => list.replaceChildren(
+    details("The longest bars of this step", () => barTable(view.shown)));
+  const chooseWindow = value => {
+    view.choose(windows[value]);
+    listLongest();
+    figure.redraw();
+  };
+  followMouse(canvas, drawing, view);
+  const about = "What threads and streams did in " + (hasSteps ? "one step" : "the run")
+    + ". Ctrl and the wheel zoom, dragging moves.";
+  section("timeline", "Timeline", about,
+    timelineControls(windows, view, chooseWindow), figure, note, list);
+  redrawOnTheme.push(() => figure.redraw());
+  listLongest();
+}

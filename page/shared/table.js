@@ -1,0 +1,99 @@
+"use strict";
+// Tables: their columns fit the width that they have, long ones scroll within themselves.
+
+/** Names of the tables whose columns are all shown, although they have no room. */
+const widened = new Set();
+
+function showColumns(made, amount) {
+  for (const row of made.rows) {
+    [...row.cells].forEach((cell, i) => {
+      cell.hidden = i >= amount;
+    });
+  }
+}
+
+/** Hides the last columns that have no room, and offers them. */
+function fitColumns(box) {
+  const made = box.querySelector("table");
+  const name = box.getAttribute("aria-label");
+  const room = box.clientWidth;
+  if (!made || !room) return;
+  const heads = [...made.tHead.rows[0].cells];
+  const offer = box.querySelector(".more-columns");
+  if (offer) {
+    showColumns(made, heads.length);
+    offer.remove();
+  }
+  if (made.offsetWidth <= room) return;
+  const begin = made.getBoundingClientRect().left;
+  const inside = heads.filter(head => head.getBoundingClientRect().right - begin <= room);
+  let fitting = Math.max(2, inside.length);
+  if (fitting >= heads.length) return;
+  if (!widened.has(name)) {
+    showColumns(made, fitting);
+    // What stays may become wider without the others.
+    while (made.offsetWidth > room && fitting > 2) {
+      fitting -= 1;
+      showColumns(made, fitting);
+    }
+  }
+  const more = "Show " + some(heads.length - fitting, "more column");
+  const text = widened.has(name) ? "Show fewer columns" : more;
+  box.append(button(text, () => toggleColumns(box, name), {class: "more-columns"}));
+}
+
+function toggleColumns(box, name) {
+  if (!widened.delete(name)) widened.add(name);
+  fitColumns(box);
+}
+
+const fitting = new ResizeObserver(boxes => {
+  for (const {target} of boxes) {
+    if (target.fitted === target.clientWidth) continue;
+    target.fitted = target.clientWidth;
+    fitColumns(target);
+  }
+});
+
+/** Only a table of many rows scrolls within itself. */
+const isTall = rows => rows > 40;
+
+/** The box around a table, which its name is for. */
+function tableBox(name, rows, ...children) {
+  const style = {class: isTall(rows) ? "scroll tall" : "scroll"};
+  const box = el("div", {...style, tabindex: "0", role: "region", "aria-label": name}, children);
+  fitting.observe(box);
+  return box;
+}
+
+/**
+ * A table of texts. A column has a `label` and `get(row)`; with `text` it is no number; `title` is
+ * for its heading, `hint(row)` for a cell.
+ */
+function table(caption, columns, rows, attributes) {
+  const heading = column =>
+    el("th", {scope: "col", class: column.text && "text", title: column.title}, column.label);
+  const cell = (column, row, isFirst) => {
+    const value = column.get(row);
+    const whole = column.text && String(value).length > 40 && String(value);
+    const title = column.hint ? column.hint(row) : whole;
+    const scope = isFirst ? "row" : undefined;
+    return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
+  };
+  const line = row => el("tr", {}, columns.map((column, i) => cell(column, row, i === 0)));
+  return tableBox(caption, rows.length, el("table", attributes || {},
+    el("thead", {}, el("tr", {}, columns.map(heading))),
+    el("tbody", {}, rows.map(line))));
+}
+
+/** What stands behind a summary; made when it is opened. */
+function details(summary, make, open) {
+  const box = el("details", {open}, el("summary", {}, summary), open ? make() : null);
+  box.addEventListener("toggle", () => {
+    if (box.open && box.children.length === 1) box.append(make());
+  });
+  return box;
+}
+
+/** The numbers of a figure, which a screen reader and a spreadsheet can take. */
+const numbersOfFigure = make => details("Numbers of this figure", make);

@@ -1,0 +1,78 @@
+"use strict";
+const assert = require("assert");
+const test = require("node:test");
+const {load} = require("./load.js");
+
+const range = (path, verdict, extra) => ({
+  path,
+  verdict,
+  time: "host",
+  judged_by: "gpu",
+  before_ms: 4,
+  after_ms: 3,
+  judged_before_ms: 2,
+  judged_after_ms: 1,
+  change: -0.5,
+  noise: 0.01,
+  columns_before: [10, null],
+  columns_after: [5, null],
+  ...extra,
+});
+const data = {
+  step: {before_steps: 5, after_steps: 5},
+  runs: [{side: "before", command: "./gpt2"}, {side: "after", command: "./gpt2"}],
+  options: {limit: 0.05},
+  totals: {ranges: 5},
+  columns: [{name: "kernels", unit: ""}, {name: "flops", unit: ""}],
+  ranges: [
+    range("block", "within"),
+    range("block/mlp", "unjudged"),
+    range("loss", "within", {change: 0, slower: false}),
+    range("head", "regression", {slower: true, once: true}),
+  ],
+  indexed: [],
+};
+const page = load(
+  ["shared/units.js", "shared/elements.js", "comparison/compared.js", "comparison/runs.js"],
+  ["factor", "signed", "faster", "interval", "between", "ranges", "inner", "leftOut", "median",
+    "milliseconds", "program"], data);
+
+test("a factor has the digits that count", () => {
+  assert.deepStrictEqual([null, 0, 0.0123456, 0.5, 1, 12.34, 1234].map(page.factor),
+    ["", "0", "0.0123", "0.500", "1.000", "12.3", "1,234"]);
+  assert.deepStrictEqual([0, 1.5, -1.5].map(value => page.signed(value, page.milliseconds)),
+    ["0 ns", "+1.50 ms", "\u22121.50 ms"]);
+});
+
+test("a factor is told in words", () => {
+  assert.deepStrictEqual([0.05, 0.9, 1, 1.5, 3].map(page.faster), ["20.0 times as fast",
+    "10.0 % shorter", "as long as before", "50.0 % longer", "3.000 times as long"]);
+});
+
+test("the interval is around the factor, as wide as the noise", () => {
+  const [low, high] = page.interval(-0.5, 0.1);
+  assert.ok(Math.abs(Math.sqrt(low * high) - 0.5) < 1e-12);
+  assert.ok(Math.abs(Math.log(high / low) - 2 * 1.96 * 0.1) < 1e-12);
+});
+
+test("a range has the time that was judged, or the other one", () => {
+  const [block, mlp, loss, head] = page.ranges;
+  assert.deepStrictEqual([block.was, block.now, block.delta, block.factor], [2, 1, -1, 0.5]);
+  assert.deepStrictEqual([block.by, block.said], ["GPU", "faster"]);
+  assert.deepStrictEqual([mlp.was, mlp.factor, mlp.said, mlp.ends], [4, 0.75, "not judged", null]);
+  assert.deepStrictEqual([mlp.by, mlp.title], ["host", "block/mlp (host)"]);
+  assert.strictEqual(loss.said, "within the limit");
+  assert.deepStrictEqual([head.said, head.title, head.unit], ["slower", "head (GPU, once)", "run"]);
+  assert.deepStrictEqual(block.values, [{name: "kernels", unit: "", before: 10, after: 5}]);
+});
+
+test("the innermost ranges have no others below them", () => {
+  assert.deepStrictEqual(page.inner.map(item => item.path), ["block/mlp", "loss", "head"]);
+  assert.strictEqual(page.leftOut("ranges", 4), " 1 more are in the JSON of compare --json.");
+  assert.strictEqual(page.leftOut("ranges", 5), "");
+  assert.strictEqual(page.program, "gpt2");
+});
+
+test("a median is the middle, or between two", () => {
+  assert.deepStrictEqual([[], [3], [3, 1, 2], [4, 1, 2, 3]].map(page.median), [null, 3, 2, 2.5]);
+});

@@ -1,0 +1,100 @@
+"use strict";
+const assert = require("assert");
+const test = require("node:test");
+const {load} = require("./load.js");
+const {data} = require("./sample.js");
+
+const page = load(
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+    "report/selection.js"],
+  ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "isWithin", "unit", "isSum",
+    "perStep", "amountPerStep", "hostSelfPerStep", "isAround", "inNoStep", "color", "choose",
+    "listeners", "readRows", "colours"],
+  data);
+const {rows} = page.folded;
+const named = name => rows.find(row => row.name === name);
+
+test("a row has its columns, and what is the same in all rows", () => {
+  assert.deepStrictEqual(page.readRows(["a", "b"], {c: 3}, [[1, 2]]), [{a: 1, b: 2, c: 3}]);
+  assert.strictEqual(named("mlp").gpu_kernel_ns, 200);
+  assert.strictEqual(named("mlp").step_work_share, 1);
+});
+
+test("a row knows its path, depth and children", () => {
+  assert.strictEqual(named("mlp").path, "step/block[*]/mlp");
+  assert.strictEqual(named("mlp").depth, 3);
+  assert.deepStrictEqual(named("step").children.map(row => row.label), ["block[*]", "loss"]);
+  assert.strictEqual(rows[0].path, "(outside ranges)");
+  assert.strictEqual(page.titleOf(4), "step/block[*]/mlp");
+  assert.strictEqual(page.titleOf(99), "");
+  assert.strictEqual(page.lastName("step/block[*]/mlp"), "mlp");
+  assert.strictEqual(page.shortPath("step/loss"), "step/loss");  // two ranges stand on top
+});
+
+test("a range is within itself and those above it", () => {
+  assert.ok(page.isWithin(4, 4) && page.isWithin(4, 1) && page.isWithin(4, 0));
+  assert.ok(!page.isWithin(4, 3) && !page.isWithin(1, 4));
+});
+
+test("what a row did itself is without its children", () => {
+  assert.strictEqual(page.selfOf(named("block"), row => row.kernels), 0);
+  assert.strictEqual(page.selfOf(rows[0], row => row.kernels), 1);
+  assert.strictEqual(page.selfOf(rows[0], () => null), null);
+});
+
+test("a sum over the run is a part of a mean step", () => {
+  assert.strictEqual(page.unit, "step");
+  assert.strictEqual(page.perStep(named("mlp"), 8), 4);
+  assert.strictEqual(page.perStep(named("mlp"), null), null);
+  assert.strictEqual(page.perStep(named("load"), 400), 0);
+  assert.strictEqual(page.amountPerStep(named("block"), row => row.kernels), 10);
+  assert.strictEqual(page.hostSelfPerStep(named("block")), 150);
+});
+
+test("a range around steps has its own part and those of its children in steps", () => {
+  const child = {step_work_share: 1, kernels: 6, children: []};
+  const other = {step_work_share: 0, kernels: 2, children: []};
+  const around = {
+    step_self_share: 0.5,
+    step_work_share: 0.6,
+    step_host_self_share: 1 / 3,
+    host_self_ns: 300,
+    kernels: 10,
+    children: [child, other],
+  };
+  assert.ok(page.isAround(around) && !page.isAround(child));
+  // 2 of its own, half of them in steps; 6 and 0 of its children; two steps.
+  assert.strictEqual(page.amountPerStep(around, row => row.kernels), (1 + 6 + 0) / 2);
+  // A third of its own 300 ns is in steps.
+  assert.ok(Math.abs(page.hostSelfPerStep(around) - 50) < 1e-9);
+});
+
+test("what loads a model has no part in a step", () => {
+  assert.deepStrictEqual(rows.filter(page.inNoStep).map(row => row.name), ["load"]);
+});
+
+test("counts of the CPU are sums, those of the GPU of one step", () => {
+  const [gpu, cpu] = page.folded.metrics;
+  assert.ok(!page.isSum(gpu) && page.isSum(cpu));
+  assert.ok(!page.isSum({level: "cpu", unit: "instructions/cycle"}));
+  assert.strictEqual(page.metric(named("mlp"), "hbm_bytes"), 300);
+  assert.strictEqual(page.metric(named("mlp"), "l2_bytes"), undefined);
+});
+
+test("siblings have different colours, and keep them", () => {
+  assert.strictEqual(page.color(0), "var(--rest)");
+  const siblings = named("block").children.map(row => page.color(row.place));
+  assert.strictEqual(new Set(siblings).size, siblings.length);
+  assert.strictEqual(page.color(3), page.color(3));
+  page.colours.clear();
+  page.colours.set(4, 1);  // the next that is free would be 1, which a sibling has
+  assert.strictEqual(page.color(3), "var(--c2)");
+  assert.ok(rows.slice(1).every(row => /^var\(--c\d+\)$/.test(page.color(row.place))));
+});
+
+test("a choice is told to all that listen", () => {
+  const heard = [];
+  page.listeners.push((place, quiet) => heard.push([place, quiet]));
+  page.choose(3, true);
+  assert.deepStrictEqual(heard, [[3, true]]);
+});

@@ -1,0 +1,77 @@
+"use strict";
+// The data of a small run, as report/html.hpp writes them: two steps, and a range outside of them.
+
+const columns = ["parent", "name", "index", "calls", "host_total_ns", "host_self_ns", "kernels",
+  "gpu_kernel_ns", "gpu_copy_ns", "gpu_busy_ns", "copies", "step_share", "step_host_share",
+  "hidden"];
+
+// Where a row stands, its calls and host times, its work, its share in steps, rows left out.
+const rows = [
+  [null, "", null, 0, 1900, 0, 25, 1250, 0, 1250, 0, 1, 1, 0],
+  [0, "step", null, 2, 1500, 100, 24, 1200, 0, 1200, 0, 1, 1, 0],
+  [1, "block", "*", 4, 1300, 300, 20, 1000, 0, 1000, 0, 1, 1, 3],
+  [2, "attention", null, 4, 700, 700, 12, 800, 0, 800, 0, 1, 1, 0],
+  [2, "mlp", null, 4, 300, 300, 8, 200, 0, 200, 0, 1, 1, 0],
+  [1, "loss", null, 2, 100, 100, 4, 200, 0, 200, 0, 1, 1, 0],
+  [0, "load", null, 1, 400, 400, 0, 0, 0, 0, 0, 0, 0, 0],
+];
+
+const kernel = (range, name, count, total, blocks, gpu) =>
+  [range, name, count, total, blocks, blocks, blocks, gpu, total / count, total / count];
+
+const data = {
+  answer: {
+    step: {
+      from_steps: true,
+      count: 2,
+      mean_ns: 750,
+      typical_ns: 750,
+      first_ns: 750,
+      without_first: false,
+      gpu_busy_ns: 600,
+      gpu_idle_ns: 150,
+    },
+    findings: [],
+    limits: [{range: 3, limiter: "latency"}],
+    points: [],
+    roofs: [],
+  },
+  traced: true,
+  sort: "cost",
+  devices: [],
+  environment: {command: "./build/toy -n 3"},
+  columns,
+  same: {
+    bytes: null,
+    flops: null,
+    step_call_share: 1,
+    step_host_self_share: 1,
+    step_work_share: 1,
+    step_busy_share: 1,
+    step_self_share: null,
+  },
+  views: [{
+    name: "folded",
+    total: 10,
+    rows,
+    metrics: [
+      {key: "hbm_bytes", unit: "B", level: "hbm", meaning: "bytes"},
+      {key: "cpu_instructions", unit: "instructions", level: "cpu", meaning: "instructions"},
+    ],
+    counted: [[900, 40], [900, 40], [800, 30], [500, 20], [300, 10], [100, 10], [null, 0]],
+  }],
+  kernel_columns: ["range", "name", "count", "total_ns", "blocks_min", "blocks_median",
+    "blocks_max", "gpu_utilisation", "min_ns", "max_ns"],
+  kernel_same: {whole: "", static_shared_bytes: 0},
+  kernels: {
+    total: 3,
+    rest_ns: 0,
+    rows: [
+      kernel(3, "gemm", 12, 800, 128, 0.95),
+      kernel(4, "gemm", 4, 100, 64, 0.45),
+      kernel(4, "gelu", 4, 100, 1, null),
+    ],
+  },
+};
+
+module.exports = {data};

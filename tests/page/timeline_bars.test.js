@@ -1,0 +1,85 @@
+"use strict";
+const assert = require("assert");
+const test = require("node:test");
+const {load, randomNumbers} = require("./load.js");
+
+const {readBars, visibleBars, busyShare, clampWindow} = load(
+  ["shared/units.js", "report/timeline_bars.js"],
+  ["readBars", "visibleBars", "busyShare", "clampWindow"]);
+
+const bar = (begin, end, label = "kernel", range = 1) =>
+  ({begin, end, busy: end - begin, count: 1, longest: end - begin, label, range});
+
+const total = (list, amount) => list.reduce((all, item) => all + item[amount], 0);
+
+test("bars are read from differences, labels and what was joined", () => {
+  const track = {bars: [100, 50, 1, 200, 900, 0], joined: [1, 30, 300]};
+  assert.deepStrictEqual(readBars(track, ["gemm", 7, "copy", 3]), [
+    {begin: 100, end: 150, busy: 50, count: 1, longest: 50, label: "copy", range: 3},
+    {begin: 300, end: 1200, busy: 300, count: 30, longest: 10, label: "gemm", range: 7},
+  ]);
+});
+
+test("a kernel of 10 us every 100 us is seen as such from the zoom on that has room", () => {
+  const kernels = Array.from({length: 400}, (_, i) => bar(i * 100, i * 100 + 10));
+  const far = visibleBars(kernels, 0, 40000, 1000);
+  assert.strictEqual(total(far, "count"), 400);
+  const middle = visibleBars(kernels, 0, 40000, 100);
+  assert.ok(middle.length <= 50);
+  assert.strictEqual(total(middle, "count"), 400);
+  for (const joined of middle.filter(item => item.count > 4)) {
+    assert.ok(Math.abs(busyShare(joined) - 0.1) < 0.03, String(busyShare(joined)));
+  }
+  const near = visibleBars(kernels, 1000, 2000, 1000);
+  assert.deepStrictEqual(near.map(item => item.count), near.map(() => 1));
+  assert.deepStrictEqual(near.map(item => item.begin), kernels.slice(10, 21).map(k => k.begin));
+});
+
+test("a gap of a few pixels is never covered", () => {
+  const random = randomNumbers(3);
+  for (let run = 0; run < 200; run += 1) {
+    const bars = [];
+    let now = 0;
+    for (let i = 0; i < 300; i += 1) {
+      now += random() < 0.05 ? 2000 * random() : 20 * random();
+      const end = now + 30 * random();
+      bars.push(bar(now, end));
+      now = end;
+    }
+    const pixels = 500;
+    const widest = 2 * now / pixels;
+    const shown = visibleBars(bars, 0, now, pixels);
+    assert.strictEqual(total(shown, "count"), bars.length);
+    assert.ok(Math.abs(total(shown, "busy") - total(bars, "busy")) < 1e-6 * now);
+    bars.slice(1).forEach((next, i) => {
+      const [begin, end] = [bars[i].end, next.begin];
+      if (end - begin <= widest) return;
+      assert.ok(!shown.some(item => item.begin <= begin && item.end >= end));
+    });
+  }
+});
+
+test("what is joined has the label of the longest", () => {
+  const bars = [bar(0, 1, "a", 1), bar(2, 6, "b", 2), bar(7, 8, "c", 3)];
+  const [joined] = visibleBars(bars, 0, 10000, 10);
+  assert.deepStrictEqual([joined.label, joined.range, joined.count, joined.busy, joined.end],
+    ["b", 2, 3, 6, 8]);
+});
+
+test("what lies outside of the window is not drawn", () => {
+  const shown = visibleBars([bar(0, 10), bar(90, 120), bar(300, 310)], 100, 200, 100);
+  assert.deepStrictEqual(shown.map(item => item.begin), [90]);
+});
+
+test("a part that has no length is busy", () => {
+  assert.strictEqual(busyShare(bar(5, 5)), 1);
+  assert.strictEqual(busyShare({begin: 0, end: 10, busy: 12}), 1);
+});
+
+test("a window stays within the step, and not below the deepest zoom", () => {
+  assert.deepStrictEqual(clampWindow(-50, 50, 1000, 50), {from: 0, to: 100});
+  assert.deepStrictEqual(clampWindow(950, 1050, 1000, 50), {from: 900, to: 1000});
+  assert.deepStrictEqual(clampWindow(500, 501, 1000, 50), {from: 500, to: 550});
+  assert.deepStrictEqual(clampWindow(-10, 5000, 1000, 50), {from: 0, to: 1000});
+  assert.deepStrictEqual(clampWindow(0, 5, 20, 50), {from: 0, to: 20});
+});

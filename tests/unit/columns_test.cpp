@@ -1,0 +1,217 @@
+// Each column of the CSV files has its own amount: in these samples no two columns are equal, so
+// that a swapped one changes a golden file.
+#include <doctest/doctest.h>
+#include <strata/tables/csv.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report_sample.hpp"
+
+using namespace report_test;
+
+namespace {
+
+/// Another number each time, far from the others.
+struct distinct_numbers {
+  std::uint64_t last = 1000;
+
+  template <class Integer>
+  void next(Integer& to) {
+    last += 37;
+    to = static_cast<Integer>(last);
+  }
+};
+
+/// Calls of 101, 203, ... ns: minimum, quantiles, mean and deviation differ.
+duration_statistics distinct_durations(std::int64_t first) {
+  duration_statistics made;
+  for (std::int64_t i = 0; i < 40; ++i) made.add(first + 3 * i * i);
+  return made;
+}
+
+void fill(device_work& work, distinct_numbers& numbers) {
+  numbers.next(work.launches);
+  numbers.next(work.launch_ns);
+  numbers.next(work.kernels);
+  numbers.next(work.kernel_ns);
+  numbers.next(work.copies);
+  numbers.next(work.copy_ns);
+  numbers.next(work.host_to_device_bytes);
+  numbers.next(work.device_to_host_bytes);
+  numbers.next(work.device_to_device_bytes);
+  numbers.next(work.other_bytes);
+  numbers.next(work.set_bytes);
+  numbers.next(work.synchronizations);
+  numbers.next(work.synchronization_ns);
+  numbers.next(work.allocations);
+  numbers.next(work.allocated_bytes);
+  numbers.next(work.releases);
+  numbers.next(work.released_bytes);
+  numbers.next(work.graph_kernels);
+  numbers.next(work.graph_kernel_ns);
+  numbers.next(work.adopted_kernels);
+  numbers.next(work.adopted_ns);
+}
+
+range_row distinct_range(distinct_numbers& numbers) {
+  range_row row;
+  row.parent = 1;
+  row.depth = 2;
+  row.name = "attention";
+  row.index = 5;
+  row.path = "block/attention[5]";
+  row.path_id = 17;
+  row.host = distinct_durations(101);
+  numbers.next(row.host_total_ns);
+  numbers.next(row.host_self_ns);
+  numbers.next(row.first_step_calls);
+  numbers.next(row.first_step_host_ns);
+  numbers.next(row.first_step_tokens);
+  row.step_share = 0.75;
+  fill(row.self, numbers);
+  fill(row.total, numbers);
+  numbers.next(row.gpu_busy_ns);
+  numbers.next(row.device_busy_ns);
+  numbers.next(row.span_ns);
+  numbers.next(row.peak_bytes);
+  numbers.next(row.migrated_to_device_bytes);
+  numbers.next(row.migrated_to_host_bytes);
+  numbers.next(row.gpu_page_faults);
+  numbers.next(row.migration_ns);
+  numbers.next(row.flops);
+  numbers.next(row.bytes);
+  numbers.next(row.tokens);
+  row.shape = "4x64x768";
+  row.note = "causal";
+  return row;
+}
+
+kernel_row distinct_kernel(distinct_numbers& numbers) {
+  kernel_row row;
+  row.path_id = 17;
+  row.path = "block/attention[5]";
+  row.name = 1;
+  row.mangled = "_Z7softmaxIfEvPT_";
+  row.demangled = "void softmax<float>(float*)";
+  row.short_name = "softmax";
+  numbers.next(row.count);
+  row.duration = distinct_durations(5001);
+  numbers.next(row.blocks_min);
+  numbers.next(row.blocks_max);
+  numbers.next(row.blocks_mean);
+  numbers.next(row.blocks_median);
+  numbers.next(row.block_threads_min);
+  numbers.next(row.block_threads_max);
+  numbers.next(row.warps_per_block);
+  numbers.next(row.registers_per_thread);
+  numbers.next(row.static_shared_bytes);
+  numbers.next(row.dynamic_shared_bytes);
+  row.sm_utilisation = 0.5;
+  row.gpu_utilisation = 0.25;
+  return row;
+}
+
+allocation_row distinct_allocation(distinct_numbers& numbers) {
+  allocation_row row;
+  row.path_id = 17;
+  row.path = "block/attention[5]";
+  row.address = 0x7f0000200000;
+  numbers.next(row.bytes);
+  row.kind = memory_kind::managed;
+  row.asynchronous = true;
+  numbers.next(row.device);
+  numbers.next(row.stream);
+  numbers.next(row.allocated_at);
+  numbers.next(row.released_at);
+  row.released_in = "free batch";
+  row.purpose = 1;
+  return row;
+}
+
+/// Tables of a row each, beside the root.
+report_sample distinct_sample() {
+  distinct_numbers numbers;
+  report_sample made;
+  made.source.traced = true;
+  made.source.has_migrations = true;
+  made.source.environment.rank = 3;
+  made.source.nodes.push_back({0, 0, no_index, 0, true});
+  made.source.names = {"", "decode", "nccl"};
+  made.tree.resize(2);
+  made.tree[1].path_id = 11;
+  made.tree[1].path = made.tree[1].name = "block";
+  made.tree[1].depth = 1;
+  made.tree.push_back(distinct_range(numbers));
+  made.kernels.push_back(distinct_kernel(numbers));
+  made.memory.purposes.resize(2);
+  made.memory.purposes[1].name = "weights";
+  made.memory.allocations.push_back(distinct_allocation(numbers));
+  span_record span{};
+  numbers.next(span.begin);
+  span.end = span.begin + 5000;
+  span.name = 1;
+  span.domain = 2;
+  numbers.next(span.step);
+  numbers.next(span.thread);
+  numbers.next(span.end_thread);
+  span.kind = span_kind::range;
+  made.source.spans.push_back(span);
+  return made;
+}
+
+using rows = std::vector<std::vector<std::string>>;
+
+/// Cells without quotes, as these samples have them.
+rows cells_of(std::string const& text) {
+  rows made;
+  for (std::string const& line : lines(text)) {
+    made.emplace_back(1);
+    for (char const c : line) {
+      if (c == ',')
+        made.back().emplace_back();
+      else
+        made.back().back() += c;
+    }
+  }
+  return made;
+}
+
+/// No two columns of the last row are equal, and none is empty.
+void check_columns(std::string const& text) {
+  rows const table = cells_of(text);
+  REQUIRE(table.size() >= 2);
+  std::vector<std::string> const& names = table[0];
+  std::vector<std::string> const& values = table.back();
+  REQUIRE(names.size() == values.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    CAPTURE(names[i]);
+    CHECK(values[i] != "");
+    for (std::size_t j = 0; j < i; ++j) {
+      CAPTURE(names[j]);
+      CHECK(values[i] != values[j]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("no two columns of ranges.csv, kernels.csv, memory.csv and spans.csv are confused") {
+  report_sample const sample = distinct_sample();
+  report_input const input(sample.source, sample.tree, sample.folded, sample.kernels,
+                           sample.memory);
+  struct {
+    char const* golden_name;
+    void (*write)(detail::text_writer&, report_input const&);
+  } const files[] = {{"columns_ranges.csv", write_ranges_csv},
+                     {"columns_kernels.csv", write_kernels_csv},
+                     {"columns_memory.csv", write_memory_csv},
+                     {"columns_spans.csv", write_spans_csv}};
+  for (auto const& file : files) {
+    CAPTURE(file.golden_name);
+    std::string const text = text_of([&](detail::text_writer& out) { file.write(out, input); });
+    check_columns(text);
+    CHECK(text == golden(file.golden_name, text));
+  }
+}

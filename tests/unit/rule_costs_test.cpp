@@ -1,0 +1,340 @@
+// What the rules that look at steps, hosts and doubts say that a cause costs, computed by hand, and
+// where they begin to see it.
+#include <doctest/doctest.h>
+#include <strata/report/findings.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "finding_sample.hpp"
+
+using namespace strata;
+using namespace finding_test;
+
+namespace {
+
+doctest::Approx about(double ns) { return doctest::Approx(ns).epsilon(1e-6); }
+
+/// NaN where the rule is silent.
+double cost_of(profile const& made, std::string_view rule) {
+  answer const a(made);
+  finding const* const found = a.find(rule);
+  return found == nullptr ? sample::not_given : found->cost_ns_per_step;
+}
+bool is_found(profile const& made, std::string_view rule) {
+  return answer(made).find(rule) != nullptr;
+}
+
+/// The value of a finding's evidence.
+double evidence_of(finding const& of, std::string_view column) {
+  for (finding_evidence const& each : of.evidence)
+    if (each.column == column) return each.value;
+  return sample::not_given;
+}
+
+}  // namespace
+
+TEST_CASE("first-step: three medians and more, of three steps at least") {
+  auto const found = [](std::int64_t first, std::uint32_t others) {
+    program p;
+    p.made.traced = false;
+    p.run(1, [&] { p.now += first; });
+    p.run(others, [&] { p.now += 100 * us; });
+    return is_found(p.made, "first-step");
+  };
+  CHECK(found(300 * us, 4));
+  CHECK_FALSE(found(299 * us, 4));
+  CHECK(found(300 * us, 2));
+  CHECK_FALSE(found(900 * us, 1));
+}
+
+TEST_CASE("untrusted: more than one record of a hundred, whatever was lost") {
+  program p;
+  p.run(10, [&] {
+    p.in(p.attention, [&](std::uint32_t row) {
+      for (int i = 0; i < 20; ++i) p.kernel_of(row, 10 * us);
+    });
+    p.wait();
+  });
+  for (std::uint64_t profile_losses::*const lost :
+       {&profile_losses::activity_dropped, &profile_losses::launches_dropped,
+        &profile_losses::uncorrelated, &profile_losses::timestamps_lost}) {
+    p.made.losses = {};
+    p.made.losses.*lost = 2;  // of 200
+    CHECK_FALSE(is_found(p.made, "untrusted"));
+    p.made.losses.*lost = 3;
+    CHECK(cost_of(p.made, "untrusted") == 0.0);
+  }
+}
+
+TEST_CASE("own-cost: more than a tenth of all threads' time; a step pays its thread's part") {
+  program p;
+  p.made.traced = false;
+  p.run(10, [&] { p.now += 1000 * us; });
+  p.made.threads.resize(4);
+  p.made.cost.range_ns = 100.0;
+  double const all = 4 * p.made.cost.seconds_in_window * 1e9;
+  p.made.cost.ranges = static_cast<std::uint64_t>(0.0999 * all / 100);
+  CHECK_FALSE(is_found(p.made, "own-cost"));
+  p.made.cost.ranges = static_cast<std::uint64_t>(0.1001 * all / 100) + 1;
+  double const ns = 100.0 * static_cast<double>(p.made.cost.ranges);
+  CHECK(cost_of(p.made, "own-cost") == about(ns / 10 / 4));
+  REQUIRE(is_found(p.made, "own-cost"));
+  answer const a(p.made);
+  CHECK(evidence_of(*a.find("own-cost"), "own_ns") == about(ns / 10));
+}
+
+TEST_CASE("varying-calls: the mean beyond the median, of sixteen calls that are half their own") {
+  auto const made = [](std::uint32_t steps, std::uint32_t slow, std::int64_t slow_ns,
+                       std::int64_t child_ns) {
+    program p;
+    p.made.traced = false;
+    std::uint32_t const child = p.node(p.other, "child");
+    for (std::uint32_t i = 0; i < steps; ++i)
+      p.run(1, [&] {
+        std::int64_t const ns = i >= steps - slow ? slow_ns : 100 * us;
+        p.in(p.other, [&](std::uint32_t) {
+          if (child_ns > 0) p.in(child, [&](std::uint32_t) { p.now += child_ns; });
+          p.now += ns - child_ns;
+        });
+      });
+    return p.made;
+  };
+  // Three of 20 calls take 400 us: the mean is 145, the median 100.
+  CHECK(cost_of(made(20, 3, 400 * us, 0), "varying-calls") ==
+        doctest::Approx(45'000).epsilon(0.02));
+  CHECK(cost_of(made(16, 3, 400 * us, 0), "varying-calls") ==
+        doctest::Approx(56'250).epsilon(0.02));
+  CHECK_FALSE(is_found(made(15, 3, 400 * us, 0), "varying-calls"));
+  CHECK_FALSE(is_found(made(20, 3, 195 * us, 0), "varying-calls"));  // not twice the median
+  CHECK(is_found(made(20, 3, 210 * us, 0), "varying-calls"));
+  // Of 2,900 us the child has 1,440 or 1,460.
+  CHECK(is_found(made(20, 3, 400 * us, 72 * us), "varying-calls"));
+  CHECK_FALSE(is_found(made(20, 3, 400 * us, 73 * us), "varying-calls"));
+}
+
+TEST_CASE("varying-calls: no more than the device idles for the host, what it begins late aside") {
+  program p;
+  std::uint32_t turn = 0;
+  p.run(20, [&] {
+    std::int64_t const ns = turn++ % 5 == 4 ? 500 * us : 100 * us;
+    p.in(p.other, [&](std::uint32_t row) {
+      p.now += ns;
+      p.kernel_of(row, 400 * us);
+      p.free += 300 * us;  // another program's work: queued kernels begin late
+      p.kernel_of(row, 400 * us);
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  finding const* const found = a.find("varying-calls");
+  REQUIRE(found != nullptr);
+  double idle = 0.0;
+  for (idle_time const& each : a.steps().idle)
+    if (each.cause != idle_cause::device) idle += each.ns;
+  double device = 0.0;
+  for (idle_time const& each : a.steps().idle)
+    if (each.cause == idle_cause::device) device += each.ns;
+  CHECK(device > 250'000.0);
+  CHECK(found->cost_ns_per_step <= idle);
+}
+
+TEST_CASE("launch-bound: graphs of more than four kernels a launch are not launched one by one") {
+  auto const found = [](int kernels) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) {
+        for (int i = 0; i < 20; ++i) {
+          std::uint32_t const id = p.api(row, 20 * us, api_kind::graph_launch);
+          std::int64_t begin = p.now + us;
+          for (int k = 0; k < kernels; ++k, begin += us) {
+            kernel_record& made = p.kernel(id, begin, begin + us / 2);
+            made.name = 1;
+            made.grid_x = 1000;
+            made.block_x = 256;
+            p.free = made.end;
+          }
+          p.now = p.now + us;
+        }
+      });
+      p.wait();
+    });
+    return is_found(p.made, "launch-bound");
+  };
+  CHECK(found(4));
+  CHECK_FALSE(found(5));
+}
+
+TEST_CASE("managed-memory: each range has what it migrates itself") {
+  program p;
+  std::uint32_t const child = p.node(p.attention, "child");
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t outer) {
+      p.in(child, [&](std::uint32_t row) {
+        std::int64_t const begin = p.kernel_of(row, 1000 * us).begin;
+        p.made.migrations.push_back(
+            {begin + us, begin + 401 * us, 1u << 20, 0, migration_kind::to_device, {}});
+        p.made.migrations.push_back({begin + us, begin + us, 9, 0, migration_kind::gpu_faults, {}});
+        p.wait(row);
+      });
+      p.kernel_of(outer, 1000 * us);
+    });
+    p.wait();
+  });
+  p.made.has_migrations = true;
+  answer const a(p.made);
+  finding const* const found = a.find("managed-memory");
+  INFO(a.all());
+  REQUIRE(found != nullptr);
+  CHECK(found->path == "attention/child");
+  CHECK(found->ranges.size() == 1);  // nothing of the range above
+  CHECK(evidence_of(*found, "migrated_bytes_h2d") == about(1u << 20));
+  CHECK(evidence_of(*found, "gpu_page_faults") == about(9));
+  CHECK(evidence_of(*found, "migration_ns") == about(400'000));
+  double above = 0.0;
+  for (range_row const& row : a.tree.rows())
+    if (row.path == "attention") above = static_cast<double>(row.gpu_page_faults);
+  CHECK(above == 4 * 9);  // with what is below
+}
+
+TEST_CASE("above-roof: the level that is the furthest above is named") {
+  program p = one_kernel();
+  p.hbm(p.attention, 0.1);
+  p.set(p.attention, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 1e6);
+  p.set(p.attention, "dram__bytes_read.sum", 1.5 * program::hbm_peak * 1e6);
+  p.set(p.attention, "lts__t_bytes.sum", 1.2 * program::l2_peak * 1e6);
+  answer const a(p.made);
+  INFO(a.all());
+  finding const* found = nullptr;
+  for (finding const& each : a.findings())
+    if (each.rule == "above-roof" && each.title.find("The range is above its roof") == 0)
+      found = &each;
+  REQUIRE(found != nullptr);
+  CHECK(found->title.find("150 % of HBM") != std::string::npos);
+  CHECK(found->cost_ns_per_step == 0.0);
+  CHECK(evidence_of(*found, "time_at_roof_ns") == about(1.5e6));
+}
+
+TEST_CASE("the sentence: GPU-bound from 70 % on, by the range with the most work, copies with it") {
+  auto const bound = [](std::int64_t idle) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 300 * us); });
+      p.in(p.mlp, [&](std::uint32_t row) {
+        p.wait(row);
+        p.kernel_of(row, 200 * us);
+        p.wait(row);
+        p.copy_of(row, copy_kind::host_to_device, 150 * us, false);
+      });
+      p.now += idle;
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  // 650 us of work, and 12.5 us of waits and launches around it.
+  std::string const busy = bound(240 * us);
+  CAPTURE(busy);
+  CHECK(busy.find("GPU-bound") == 0);
+  CHECK(busy.find("Most time: mlp") != std::string::npos);
+  CHECK(bound(300 * us).find("CPU-bound") == 0);
+}
+
+TEST_CASE("the sentence on the host: what is in no range is named from a tenth of the step on") {
+  auto const bound = [](int ranges, std::int64_t rest) {
+    program p;
+    p.made.traced = false;
+    std::uint32_t nodes[40];
+    for (int i = 0; i < ranges; ++i) nodes[i] = p.node(0, "r" + std::to_string(i));
+    p.run(4, [&] {
+      for (int i = 0; i < ranges; ++i)
+        p.in(nodes[i], [&](std::uint32_t) { p.now += (i == 3 ? 51 : 50) * us; });
+      p.now += rest;
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(bound(20, 120 * us).find("in no range") != std::string::npos);
+  CHECK(bound(20, 100 * us).find("r3 takes the longest by itself") != std::string::npos);
+}
+
+TEST_CASE("the sentence: a cause of half of the idle time, no less") {
+  auto const bound = [](std::int64_t host) {
+    program p;
+    p.run(8, [&] {
+      p.in(p.attention, [&](std::uint32_t row) { p.kernel_of(row, 100 * us); });
+      p.in(p.other, [&](std::uint32_t row) {
+        p.api(row, 200 * us, api_kind::wait);
+        p.api(row, 100 * us, api_kind::allocate);
+        p.api(row, 100 * us, api_kind::wait);
+      });
+      p.in(p.mlp, [&](std::uint32_t) { p.now += host; });
+    });
+    return answer(p.made).input.findings.bound;
+  };
+  CHECK(bound(500 * us).find("CPU-bound") == 0);
+  CHECK(bound(170 * us).find("Idle: ") == 0);
+}
+
+// --- rules of kernels ---
+
+namespace {
+
+/// Two kernels of 900 us and four blocks, the second one so long before the end of the first.
+program side_by_side(std::int64_t overlap) {
+  program p;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t row) {
+      p.kernel_of(row, 900 * us, 4, 1);
+      p.free -= overlap + 500;
+      p.kernel_of(row, 900 * us, 4, 2);
+    });
+    p.wait();
+  });
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "few-blocks: kernels that overlap by a fifth fill each other's SMs, what overlaps less is "
+    "taken off") {
+  // Of 1,800 us of kernels, 1,600 in which one ran; then 1,300.
+  CHECK(cost_of(side_by_side(200 * us).made, "few-blocks") == about(1'600'000 * (1 - 4 / 132.0)));
+  CHECK_FALSE(is_found(side_by_side(500 * us).made, "few-blocks"));
+}
+
+TEST_CASE(
+    "extra-traffic: what a range declares with those below it is not beside its own kernels") {
+  program p;
+  std::uint32_t const child = p.node(p.attention, "child");
+  bool const both[] = {false, true};
+  for (bool const has_child : both) {
+    program q = p;
+    q.run(8, [&] {
+      q.in(q.attention, [&](std::uint32_t row) {
+        q.kernel_of(row, 1000 * us, 10'000);
+        if (has_child)
+          q.in(child, [&](std::uint32_t below) { q.kernel_of(below, 1000 * us, 10'000); });
+      });
+      q.wait();
+    });
+    q.count_nothing(q.attention);
+    if (has_child) q.count_nothing(child);
+    q.hbm(q.attention, 0.8);
+    for (range_record& range : q.made.ranges)
+      if (range.node == q.attention) q.describe(range).bytes = 0.4 * 4.8e9;
+    CHECK(is_found(q.made, "extra-traffic") == !has_child);
+  }
+}
+
+TEST_CASE("latency-bound: stalls that were counted need no more counters, however few they are") {
+  program p = one_kernel();
+  counter_set const all = p.counted();
+  p.count_only("findings+tensor+stalls");
+  for (std::string const& name : p.counted().names)
+    if (all.names.index_of(name) == all.names.size()) p.set(p.attention, name, 0);
+  p.set(p.attention, "smsp__warps_active.sum", 1000);
+  p.set(p.attention, "smsp__warps_issue_stalled_barrier.sum", 150);
+  answer const a(p.made);
+  REQUIRE(a.find("latency-bound") != nullptr);
+  CHECK(a.find("latency-bound")->needs.empty());
+}

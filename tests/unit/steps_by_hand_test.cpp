@@ -1,0 +1,383 @@
+// The mean step of small programs, added up by hand: durations, tokens, streams, copies and idle
+// times.
+#include <doctest/doctest.h>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps.hpp>
+
+#include <cstdint>
+#include <vector>
+
+#include "sample_profile.hpp"
+
+using namespace strata;
+
+namespace {
+
+constexpr std::int64_t us = 1000;
+
+/// Steps of one thread, one after the other.
+struct program : sample::maker {
+  std::int64_t now = 0;
+
+  program() {
+    made.has_steps = true;
+    made.environment.devices.emplace_back();
+    made.environment.devices.back().multiprocessors = 132;
+    made.kernel_names.push_back({"work"});
+  }
+  void step(std::int64_t begin, std::int64_t end) {
+    made.steps.push_back({begin, end, static_cast<std::uint32_t>(made.steps.size()), 0});
+    now = end;
+  }
+  std::uint32_t launch_in(std::uint32_t step, std::uint32_t where, std::int64_t begin,
+                          std::int64_t end, api_kind kind = api_kind::launch) {
+    std::uint32_t const id = launch(where, begin, end, kind);
+    made.launches.back().step = step;
+    return id;
+  }
+  kernel_record& kernel_in(std::uint32_t step, std::uint32_t where, std::int64_t begin,
+                           std::int64_t end, std::uint32_t stream = 0) {
+    kernel_record& record = kernel(launch_in(step, where, begin - 10, begin - 5), begin, end);
+    record.name = 1;
+    record.stream = stream;
+    return record;
+  }
+  steps_summary steps() {
+    made.end = now + 1000;
+    if (made.cost.seconds_in_window == 0.0)
+      made.cost.seconds_in_window = static_cast<double>(made.end) * 1e-9;
+    call_tree const tree(made);
+    call_tree const folded(made, folding::by_name);
+    return make_steps(made, folded, tree.rows());
+  }
+};
+
+program of_durations(std::vector<std::int64_t> const& durations) {
+  program p;
+  for (std::int64_t const duration : durations) p.step(p.now + 7, p.now + 7 + duration);
+  return p;
+}
+
+double idle_of(steps_summary const& steps, std::uint32_t row, idle_cause cause) {
+  for (idle_time const& idle : steps.idle)
+    if (idle.row == row && idle.cause == cause) return idle.ns;
+  return 0.0;
+}
+double gaps_of(steps_summary const& steps, std::uint32_t row, idle_cause cause) {
+  for (idle_time const& idle : steps.idle)
+    if (idle.row == row && idle.cause == cause) return idle.gaps;
+  return 0.0;
+}
+
+}  // namespace
+
+TEST_CASE("quantiles of few steps: the median of two in the middle, nineteen of twenty below p95") {
+  steps_summary const four = of_durations({30, 10, 41, 20}).steps();
+  CHECK(four.p50_ns == 25.0);
+  CHECK(four.p95_ns == 41.0);
+  CHECK(four.mean_ns == 25.25);
+  std::vector<std::int64_t> many;
+  for (std::int64_t i = 10; i > 0; --i) many.push_back(100 + i);
+  CHECK(of_durations(many).steps().p95_ns == 110.0);
+  for (std::int64_t i = 20; i > 10; --i) many.push_back(100 + i);
+  steps_summary const twenty = of_durations(many).steps();
+  CHECK(twenty.p95_ns == 119.0);
+  CHECK(twenty.p50_ns == 110.5);
+}
+
+TEST_CASE("a first step of one and a half medians is apart, of three steps at least") {
+  steps_summary const apart = of_durations({61, 40, 40, 40}).steps();
+  CHECK(apart.without_first);
+  CHECK(apart.mean_ns == 40.0);
+  CHECK(apart.first_ns == 61.0);
+  CHECK(apart.count == 4);
+  CHECK(apart.typical_count() == 3.0);
+  CHECK(apart.all_mean_ns() == (61 + 3 * 40) / 4.0);
+  steps_summary const alike = of_durations({60, 40, 40, 40}).steps();
+  CHECK_FALSE(alike.without_first);
+  CHECK(alike.mean_ns == 45.0);
+  CHECK(alike.all_mean_ns() == 45.0);
+  CHECK(alike.typical_count() == 4.0);
+  CHECK_FALSE(of_durations({600, 40}).steps().without_first);
+  CHECK(of_durations({600, 40, 40}).steps().without_first);
+}
+
+TEST_CASE("what lies outside of steps is the window without all of them, the first with them") {
+  program p = of_durations({100, 40, 40, 40});
+  p.made.cost.seconds_in_window = 1000e-9;
+  steps_summary const steps = p.steps();
+  CHECK(steps.without_first);
+  CHECK(steps.outside_ns == doctest::Approx(1000 - 220));
+}
+
+TEST_CASE("tokens of a step are those of the range that declares most, without the first step's") {
+  program p;
+  std::uint32_t const decode = p.node(0, "decode");
+  std::uint32_t const sample = p.node(decode, "sample");
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    std::int64_t const begin = p.now + 10;
+    p.step(begin, begin + (step == 0 ? 1000 : 400));
+    range_record& outer = p.call(decode, begin, p.now);
+    outer.step = step;
+    p.describe(outer).tokens = step == 0 ? 7 : 5;
+    range_record& inner = p.call(sample, begin + 1, begin + 2);
+    inner.step = step;
+    p.describe(inner).tokens = 3;
+  }
+  steps_summary const steps = p.steps();
+  REQUIRE(steps.without_first);
+  CHECK(steps.tokens == 5.0);
+  CHECK(steps.tokens_per_s == doctest::Approx(5.0 / 400e-9));
+  p.made.steps[0].begin = p.made.steps[0].end - 400;  // as long as the others
+  steps_summary const all = p.steps();
+  REQUIRE_FALSE(all.without_first);
+  CHECK(all.tokens == (7 + 3 * 5) / 4.0);
+}
+
+TEST_CASE("a part of a sum in a step, for a range that lies partly in steps") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.count = 5;
+  CHECK(steps.per_step(100.0) == 20.0);
+  CHECK(steps.per_step(100.0, 0.25) == 5.0);
+  steps.from_steps = false;
+  CHECK(steps.per_step(100.0, 0.25) == 100.0);
+}
+
+TEST_CASE(
+    "streams: kernels that leave half of the multiprocessors free, by all blocks of the grid") {
+  program p;
+  p.made.traced = true;
+  p.step(0, 1000 * us);
+  kernel_record& half = p.kernel_in(0, 0, 100 * us, 110 * us, 1);
+  half.grid_x = 2;
+  half.grid_y = 3;
+  half.grid_z = 11;  // 66 of 132
+  p.kernel_in(0, 0, 200 * us, 204 * us, 1).grid_x = 67;
+  p.kernel_in(0, 0, 300 * us, 302 * us, 2).grid_x = 33;
+  steps_summary const steps = p.steps();
+  REQUIRE(steps.streams.size() == 2);
+  CHECK(steps.streams[0].stream == 1);  // the busiest first
+  CHECK(steps.streams[0].kernels == 2.0);
+  CHECK(steps.streams[0].ns == 14'000.0);
+  CHECK(steps.streams[0].small_ns == 10'000.0);
+  CHECK(steps.streams[0].filled_ns == 5'000.0);
+  CHECK(steps.streams[1].small_ns == 2'000.0);
+  CHECK(steps.streams[1].filled_ns == 500.0);
+}
+
+TEST_CASE("copies: pinned and pageable apart, without the time in which kernels ran beside them") {
+  program p;
+  p.made.traced = true;
+  std::uint32_t const load = p.node(0, "load");
+  p.step(0, 1000 * us);
+  auto const copy = [&](std::int64_t begin, std::int64_t end, std::uint64_t bytes, copy_kind kind,
+                        bool pageable) {
+    std::uint32_t const id = p.launch_in(0, load, begin - 3 * us, begin - us, api_kind::copy);
+    copy_record& record = p.copy(id, begin, end, bytes, kind);
+    record.pageable = pageable ? 1 : 0;
+    record.stream = 3;
+  };
+  copy(100 * us, 140 * us, 1000, copy_kind::host_to_device, true);
+  copy(200 * us, 230 * us, 500, copy_kind::host_to_device, false);
+  copy(300 * us, 320 * us, 70, copy_kind::device_to_host, false);
+  copy(400 * us, 410 * us, 9, copy_kind::device_to_device, false);  // the host is not in it
+  // Two kernels beside the first copy, which overlap, and reach beyond its begin and end.
+  p.kernel_in(0, 0, 90 * us, 125 * us, 1);
+  p.kernel_in(0, 0, 110 * us, 115 * us, 2);
+  p.kernel_in(0, 0, 135 * us, 150 * us, 1);
+  steps_summary const steps = p.steps();
+  REQUIRE(steps.copies.size() == 3);
+  CHECK(steps.copies[0].pageable);
+  CHECK(steps.copies[0].to_device);
+  CHECK(steps.copies[0].bytes == 1000.0);
+  CHECK(steps.copies[0].ns == 40'000.0);
+  CHECK(steps.copies[0].alone_ns == 10'000.0);
+  CHECK(steps.copies[0].call_ns == 2'000.0);
+  CHECK_FALSE(steps.copies[1].pageable);
+  CHECK(steps.copies[1].bytes == 500.0);
+  CHECK(steps.copies[1].alone_ns == 30'000.0);
+  CHECK_FALSE(steps.copies[2].to_device);
+  CHECK(steps.copies[2].ns == 20'000.0);
+  // Kernels of 35, 5 and 15 us ran in 50 us.
+  CHECK(steps.overlap_ns == 5'000.0);
+  // 90 to 150 without a gap; 30, 20 and 10 of copies.
+  CHECK(steps.gpu_busy_ns == 120'000.0);
+}
+
+TEST_CASE("idle: the host's own work, its launch, what the device took, and a wait behind it") {
+  program p;
+  p.made.traced = true;
+  std::uint32_t const range = p.node(0, "a");
+  p.step(0, 60 * us);
+  std::uint32_t const id = p.launch_in(0, range, 10 * us, 13 * us);
+  p.launch_in(0, 0, 13 * us, 51 * us, api_kind::wait);
+  p.kernel(id, 30 * us, 50 * us).name = 1;
+  CHECK(idle_of(p.steps(), 1, idle_cause::host_work) == 10'000.0);  // without ranges: of the call
+  p.call(range, 10 * us, 14 * us);
+  steps_summary const steps = p.steps();
+  CHECK(idle_of(steps, 0, idle_cause::host_work) == 10'000.0);
+  // The call, and ten microseconds from its end to an idle device; what is later is the device's.
+  CHECK(idle_of(steps, 1, idle_cause::launch) == 13'000.0);
+  CHECK(idle_of(steps, 1, idle_cause::device) == 7'000.0);
+  CHECK(gaps_of(steps, 1, idle_cause::launch) == 1.0);
+  CHECK(gaps_of(steps, 0, idle_cause::host_work) == 0.0);
+  CHECK(idle_of(steps, 0, idle_cause::wait) == 10'000.0);
+  CHECK(gaps_of(steps, 0, idle_cause::wait) == 1.0);
+  CHECK(steps.gpu_idle_ns == 40'000.0);
+}
+
+TEST_CASE("idle: between queued kernels a microsecond is launching, within a graph nothing is") {
+  for (bool const graph : {false, true}) {
+    CAPTURE(graph);
+    program p;
+    p.made.traced = true;
+    std::uint32_t const range = p.node(0, "a");
+    p.step(0, 50 * us);
+    api_kind const kind = graph ? api_kind::graph_launch : api_kind::launch;
+    std::uint32_t const first = p.launch_in(0, range, 0, us, kind);
+    std::uint32_t const second = graph ? first : p.launch_in(0, range, us, 2 * us);
+    p.kernel(first, 5 * us, 10 * us).name = 1;
+    p.kernel(second, 14 * us, 20 * us).name = 1;
+    p.launch_in(0, 0, 2 * us, 50 * us, api_kind::wait);
+    steps_summary const steps = p.steps();
+    // To an idle device launching takes up to ten microseconds: here five.
+    CHECK(idle_of(steps, 1, idle_cause::launch) == (graph ? 5'000.0 : 6'000.0));
+    CHECK(idle_of(steps, 1, idle_cause::device) == (graph ? 4'000.0 : 3'000.0));
+    CHECK(idle_of(steps, 0, idle_cause::wait) == 30'000.0);
+  }
+}
+
+TEST_CASE("idle: only what is in the step, and all of a step without work") {
+  program p;
+  p.made.traced = true;
+  std::uint32_t const range = p.node(0, "a");
+  p.kernel_in(no_step, 0, 20 * us, 30 * us);
+  p.step(100 * us, 200 * us);
+  p.step(300 * us, 400 * us);
+  p.step(400 * us, 500 * us);
+  for (std::uint32_t const step : {0u, 2u}) {
+    std::int64_t const begin = p.made.steps[step].begin;
+    p.call(range, begin + 40 * us, begin + 46 * us).step = step;
+    p.kernel(p.launch_in(step, range, begin + 40 * us, begin + 45 * us), begin + 50 * us,
+             begin + 100 * us)
+        .name = 1;
+  }
+  p.launch_in(1, 0, 300 * us, 400 * us, api_kind::wait);
+  steps_summary const steps = p.steps();
+  CHECK(steps.mean_ns == 100'000.0);
+  CHECK(steps.gpu_busy_ns == doctest::Approx(100'000.0 / 3));
+  CHECK(idle_of(steps, 0, idle_cause::wait) == doctest::Approx(100'000.0 / 3));
+  CHECK(idle_of(steps, 0, idle_cause::host_work) == doctest::Approx(2 * 40'000.0 / 3));
+  CHECK(idle_of(steps, 1, idle_cause::launch) == doctest::Approx(2 * 10'000.0 / 3));
+  CHECK(steps.outside_gpu_ns == 10'000.0);
+}
+
+TEST_CASE("periods of the device: the middle distance of the steps, between neighbours alone") {
+  program p;
+  p.made.traced = true;
+  // Work of 80 us each, 10, 20 and 60 us apart; step 4 follows step 2 and is no neighbour.
+  std::uint32_t const numbers[] = {0, 1, 2, 3, 5, 6};
+  std::int64_t const begins[] = {0, 150, 240, 340, 1000, 1140};
+  for (std::size_t i = 0; i < 6; ++i) {
+    std::int64_t const begin = (1000 + begins[i]) * us;
+    p.made.steps.push_back(
+        {begin - 50 * us + static_cast<std::int64_t>(i), begin - 46 * us, numbers[i], 0});
+    p.kernel(p.launch_in(numbers[i], 0, begin - 49 * us, begin - 47 * us), begin, begin + 80 * us)
+        .name = 1;
+  }
+  p.now = 3000 * us;
+  steps_summary const steps = p.steps();
+  REQUIRE(steps.period_of_gpu);
+  // Neighbours: 70 of the first, then 10, 20, 60. Without the first the middle one is 20.
+  double const all = 150 + 90 + 100 + (80 + 20) + 140 + (80 + 20);
+  CHECK(steps.mean_ns == doctest::Approx(all * 1000 / 6));
+  CHECK(steps.gpu_busy_ns == doctest::Approx(80'000.0));
+  double idle = 0.0;
+  for (idle_time const& each : steps.idle) idle += each.ns;
+  // Four of six steps follow a neighbour: 70, 10, 20 and 60 us stand for six.
+  CHECK(idle == doctest::Approx((70 + 10 + 20 + 60) / 4.0 * 1000));
+  CHECK(detail::step_distances().usual() == 0);
+  detail::step_distances even;
+  even.add(0, 900);
+  CHECK(even.usual() == 900);
+  for (std::int64_t const ns : {10, 40, 20, 80}) even.add(1, ns);
+  CHECK(even.usual() == 30);
+}
+
+TEST_CASE("a loop is a period of the device where a tenth of the host's time follows the host") {
+  for (std::int64_t const behind : {9, 11}) {
+    CAPTURE(behind);
+    program p;
+    p.made.traced = true;
+    for (std::uint32_t step = 0; step < 4; ++step) {
+      std::int64_t const begin = (1 + step) * 200 * us;
+      p.step(begin, begin + 100 * us);
+      p.kernel_in(step, 0, begin + 50 * us, begin + (100 + behind) * us);
+    }
+    CHECK(p.steps().period_of_gpu == (behind == 11));
+  }
+  program late;  // the work begins when the host has left: only the work counts, not the way to it
+  late.made.traced = true;
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    std::int64_t const begin = (1 + step) * 200 * us;
+    late.step(begin, begin + 100 * us);
+    late.kernel(late.launch_in(step, 0, begin + 90 * us, begin + 95 * us), begin + 115 * us,
+                begin + 120 * us)
+        .name = 1;
+  }
+  CHECK_FALSE(late.steps().period_of_gpu);
+}
+
+// --- rows of a tree in a mean step ---
+
+TEST_CASE("amounts of a step: a range around the loop has what lies below it in steps") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.count = 4;
+  vec<range_row> rows(5);
+  enum { root, loop, block, save, rest };
+  auto const place = [&](std::size_t row, std::uint32_t parent, std::int64_t host_total,
+                         std::int64_t host_self, double share) {
+    rows[row].parent = parent;
+    rows[row].host_total_ns = host_total;
+    rows[row].host_self_ns = host_self;
+    rows[row].step_share = rows[row].step_work_share = rows[row].step_self_share = share;
+    if (row != root) rows[row].host.add(host_total);
+  };
+  place(loop, root, 1000, 100, 0.5);
+  place(block, loop, 700, 700, 0.75);
+  place(save, loop, 200, 200, 0.0);
+  place(rest, root, 50, 50, 0.0);
+  rows[loop].around_steps = true;
+  rows[loop].step_self_share = 0.25;
+  rows[loop].self.kernels = 10;
+  rows[block].step_work_share = 0.5;
+  rows[block].total.kernels = rows[block].self.kernels = 21;
+  rows[save].total.kernels = rows[save].self.kernels = 30;
+  rows[loop].total.kernels = 61;
+  rows[root].self.kernels = 8;
+  detail::step_amounts const amounts(rows, steps, 0.5);
+  CHECK(amounts.factor(block) == 0.75 / 4);
+  CHECK(amounts.work_factor(block) == 0.5 / 4);
+  CHECK(amounts.scaled(block, 100) == 100 * 0.75 / 4);
+  // 2.5 and 10.5 kernels are 3 and 11 in the table; the root has half of its own beside them.
+  CHECK(amounts.work_of(loop).kernels == 3 + 11);
+  CHECK(amounts.work_of(root).kernels == 3 + 11 + 4);
+  CHECK(amounts.work_of(block).kernels == 21);
+  CHECK(amounts.part_of_work(loop) == 0.25);
+  CHECK(amounts.part_of_work(block) == 0.125);
+  // Of its 1,000 ns half lies outside of steps, of which 175 and 200 are the children's.
+  CHECK(amounts.self_ns(loop) == 0.0);
+  rows[loop].host_self_ns = 300;
+  CHECK(detail::step_amounts(rows, steps, 0.5).self_ns(loop) ==
+        doctest::Approx((300 - (500 - 175 - 200)) / 4.0));
+  rows[save].host_total_ns = 900;  // more outside below it than its own: nothing is added
+  CHECK(detail::step_amounts(rows, steps, 0.5).self_ns(loop) == 300 / 4.0);
+  CHECK(amounts.self_ns(block) == 700 * 0.75 / 4);
+  CHECK_FALSE(amounts.is_outside(loop));
+  CHECK(amounts.is_outside(save));
+  rows[rest].host = {};  // never called: a row of records without a range
+  CHECK_FALSE(detail::step_amounts(rows, steps, 0.5).is_outside(rest));
+}

@@ -1,0 +1,71 @@
+// What a trace leaves out, to the event, and lanes of slices that touch; the nearest of misspelt
+// names.
+#include <doctest/doctest.h>
+#include <strata/report/trace_plan.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "report_sample.hpp"
+#include "sample_profile.hpp"
+
+using namespace strata;
+using namespace strata::detail;
+
+namespace {
+
+std::size_t lanes_of(std::vector<std::pair<std::int64_t, std::int64_t>> const& times, bool nests) {
+  vec<trace_slice> slices;
+  for (auto const& time : times)
+    slices.push_back({time.first, time.second, static_cast<std::uint32_t>(slices.size()), no_launch,
+                      0, slice_kind::kernel, 0});
+  return split_into_lanes(slices, nests).size();
+}
+
+}  // namespace
+
+TEST_CASE("lanes: what touches follows, what ends together is within") {
+  CHECK(lanes_of({{0, 10}, {10, 20}}, false) == 1);
+  CHECK(lanes_of({{0, 10}, {9, 20}}, false) == 2);
+  CHECK(lanes_of({{0, 10}, {5, 10}}, true) == 1);
+  CHECK(lanes_of({{0, 10}, {5, 11}}, true) == 2);
+  CHECK(lanes_of({{0, 10}, {0, 4}}, true) == 1);  // the longer one first
+  CHECK(lanes_of({{0, 4}, {0, 10}}, true) == 1);
+  CHECK(lanes_of({{0, 10}, {5, 10}}, false) == 2);
+}
+
+TEST_CASE(
+    "a limit leaves out what begins after the last event that fits, and nothing of exactly so "
+    "many") {
+  sample::maker maker;
+  for (std::int64_t begin = 0; begin < 6; ++begin) maker.launch(0, 10 * begin, 10 * begin + 1);
+  maker.made.spans.push_back({100, 110, 0, 0, no_step, 0, 0, span_kind::range, {}});
+  report_test::report_tables const tables(maker.made);
+  report_input const input = tables.input();
+  trace_labels const labels(input, false);
+  struct {
+    std::uint64_t most;
+    std::uint64_t left_out;
+  } const cases[] = {{8, 0}, {7, 1}, {6, 1}, {5, 2}, {1, 6}};
+  for (auto const& each : cases) {
+    CAPTURE(each.most);
+    trace_plan plan(input, labels, each.most);
+    CHECK(plan.left_out() == each.left_out);
+    CHECK(plan.earliest() == 0);
+  }
+  CHECK(trace_plan(input, labels, 7).cutoff() == 100);
+  CHECK(trace_plan(input, labels, 5).cutoff() == 50);
+}
+
+TEST_CASE("a name of five letters may have two mistakes, of two letters one") {
+  auto const best = [](std::string const& wanted, std::string const& known) {
+    nearest_names names(wanted);
+    names.consider(known);
+    return names.best().size();
+  };
+  CHECK(best("layer", "laxex") == 1);
+  CHECK(best("layer", "xaxex") == 0);
+  CHECK(best("ab", "ax") == 1);
+  CHECK(best("abcd", "axcx") == 0);
+}
