@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <strata/analyse/memory_table.hpp>
+#include <strata/tables/memory_table.hpp>
 
 #include "fake_session.hpp"
 

@@ -3,7 +3,6 @@
 #define STRATA_ANALYSE_KERNEL_RULES_HPP
 
 #include <strata/analyse/findings.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/step_bound.hpp>
@@ -13,6 +12,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <cstddef>
 #include <string_view>

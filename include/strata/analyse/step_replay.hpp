@@ -2,15 +2,15 @@
 #ifndef STRATA_ANALYSE_STEP_REPLAY_HPP
 #define STRATA_ANALYSE_STEP_REPLAY_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/host_timeline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,16 +2,18 @@
 #ifndef STRATA_REPORT_HTML_TIMELINE_HPP
 #define STRATA_REPORT_HTML_TIMELINE_HPP
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/report/columns.hpp>
 #include <strata/report/html_shell.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
