@@ -1,21 +1,30 @@
 #!/usr/bin/env bash
 # Builds the GPT-2 example and lets Strata report on it: both GPU implementations where there is a GPU, else the CPU's.
-# Usage: bash examples/demo.sh [options of gpt2]; --help prints them
+# Usage: bash examples/demo.sh [--no-install] [options of gpt2]; --help prints them
 # STRATA=... in the environment replaces the demo's own settings.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=build/demo
 
+may_install=1
+passed_on=()
 for argument in "$@"; do
   case $argument in
+    --no-install)
+      may_install=0
+      continue
+      ;;
     --help | -h)
       echo "bash examples/demo.sh [options]: builds GPT-2 124M and profiles its forward pass, on the GPU if there is one, else on the CPU."
-      echo "STRATA=... in the environment replaces the demo's settings. All options are passed on to gpt2:"
+      echo "STRATA=... in the environment replaces the demo's settings. Missing Debian packages are installed when root;"
+      echo "--no-install refuses. All other options are passed on to gpt2:"
       sed -n '/^  --impl/,/^$/p' examples/gpt2/options.hpp
       exit 0
       ;;
   esac
+  passed_on+=("$argument")
 done
+set -- "${passed_on[@]}"
 
 # --- tools ---
 missing=()
@@ -24,17 +33,17 @@ command -v cmake >/dev/null || missing+=(cmake)
 command -v ninja >/dev/null || command -v make >/dev/null || missing+=(make)
 if ((${#missing[@]})); then
   install="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
-  if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
+  if ((!may_install)) || [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
     echo "demo.sh: ${missing[*]} missing; on Debian or Ubuntu, run as root: $install" >&2
     exit 1
   fi
-  echo "Installing ${missing[*]} ..."
+  echo "These Debian packages are missing and are installed now, as root (--no-install refuses): ${missing[*]}"
   DEBIAN_FRONTEND=noninteractive bash -c "$install" >/dev/null
 fi
 
 # The command strata, which compares both implementations, reads its arguments by CLI11.
-if [[ ! -f /usr/include/CLI/CLI.hpp && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-  echo "Installing libcli11-dev, for the command strata ..."
+if ((may_install)) && [[ ! -f /usr/include/CLI/CLI.hpp && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+  echo "This Debian package is missing and is installed now, as root (--no-install refuses): libcli11-dev"
   DEBIAN_FRONTEND=noninteractive bash -c "apt-get update && apt-get install -y --no-install-recommends libcli11-dev" \
     >/dev/null 2>&1 || true
 fi

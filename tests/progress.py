@@ -44,6 +44,11 @@ def output(*command):
 
 
 def duration(seconds):
+    """With its seconds, so that a line that is renewed shows that it goes on."""
+    return f"{seconds:.0f} s" if seconds < 99.5 else f"{int(seconds) // 60} min {int(seconds) % 60:02} s"
+
+
+def estimate(seconds):
     return f"{seconds:.0f} s" if seconds < 99.5 else f"{seconds / 60:.0f} min"
 
 
@@ -89,9 +94,9 @@ def plan(jobs, *names):
             labels = [label for t in tests for p in t.get("properties", []) if p["name"] == "LABELS" for label in p["value"]]
             test_s = sum(TEST_S.get(label, 1) for label in labels) * scale / jobs
         total += build_s + test_s
-        print(f"{name}: {files} files to compile, {len(tests)} tests; about {duration(build_s + test_s)}")
+        print(f"{name}: {files} files to compile, {len(tests)} tests; about {estimate(build_s + test_s)}")
     how = "from the last run" if not guessed else f"from the compiler's speed here, {scale:.1f} times that of a usual core"
-    print(f"about {duration(total)} in all on {jobs} core{'s' * (jobs > 1)}: an estimate {how}", flush=True)
+    print(f"about {estimate(total)} in all on {jobs} core{'s' * (jobs > 1)}: an estimate {how}", flush=True)
 
 
 class Progress:
@@ -137,7 +142,8 @@ class Progress:
         print(("\r\033[K" if sys.stdout.isatty() else "") + text, flush=True)
 
     def far(self):
-        count = f"{self.done} of {self.total}" if self.total else self.percent or "beginning"
+        unit = "steps" if self.what == "building" else "tests"
+        count = f"{self.done} of {self.total} {unit}" if self.total else self.percent or "beginning"
         return f"{self.what} {self.name}: {count} ({duration(time.monotonic() - self.begin)})"
 
     def tell(self):

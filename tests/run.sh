@@ -7,9 +7,11 @@
 #                              minute of each fuzz target, where clang has libFuzzer
 #   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
+#   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
 #
-# Missing Debian packages are installed when root; otherwise the command is printed and the script fails. Nothing else
-# needs a network. doctest and nlohmann/json may also lie in .deps/doctest, or where STRATA_DOCTEST_INCLUDE says; CLI11 in .deps/cli11.
+# Missing Debian packages are installed when root, and some tools of tests are downloaded from PyPI into build; it names
+# them before. Otherwise the command is printed, and the script fails. doctest and nlohmann/json may also lie
+# in .deps/doctest, or where STRATA_DOCTEST_INCLUDE says; CLI11 in .deps/cli11.
 # It says at the start what it will do and about how long that takes, then how far it is; all output is in build/logs.
 # At the end it says why a test was skipped. The last line is "N passed, N failed, N skipped". The script fails when a
 # test failed, when a build failed, and when a ring that should have run here did not.
@@ -21,14 +23,16 @@ jobs=$(nproc 2>/dev/null || echo 2)
 sanitize=0
 full=0
 quick=0
+install=1
 rings=unit,fake,package,host,gpu
 while [ $# -gt 0 ]; do
   case $1 in
     --sanitize) sanitize=1 ;;
     --full) full=1 ;;
     --quick) rings=unit,fake; quick=1 ;;
+    --no-install) install=0 ;;
     --rings) rings=${2:?--rings needs a list}; shift ;;
-    -h|--help) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) echo "tests/run.sh: unknown argument $1 (try --help)" >&2; exit 2 ;;
   esac
   shift
@@ -93,9 +97,9 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
 }
 required=$(missing | sort -u)
 wanted=$(optional)
-if [ -n "$required$wanted" ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if [ -n "$required$wanted" ] && [ $install = 1 ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
   export DEBIAN_FRONTEND=noninteractive
-  echo "installing:" $required $wanted
+  echo "These Debian packages are missing and are installed now, as root (--no-install refuses):" $required $wanted
   apt-get update -qq >/dev/null 2>&1 || echo "apt-get update failed; trying with the lists that are there"
   for packages in "$required" "$wanted"; do
     [ -z "$packages" ] || apt-get install -y -qq --no-install-recommends $packages >/dev/null ||
@@ -172,11 +176,17 @@ if [ -n "$nvcc" ]; then
   fi
 fi
 
+# from_pypi WHAT: whether it may be downloaded; says so before.
+from_pypi() {
+  [ $install = 1 ] || return 1
+  echo "downloading $1 from PyPI into build (--no-install refuses)"
+}
+
 # wheel NAME VERSION: the files of a package of PyPI, in build/NAME.
 wheel() {
   local folder=$root/build/$1
   [ -d "$folder/nvidia" ] ||
-    { python3 -m pip download --quiet --no-deps --only-binary=:all: --timeout=15 --retries=1 -d "$folder" "$2" &&
+    { from_pypi "$2" && python3 -m pip download --quiet --no-deps --only-binary=:all: --timeout=15 --retries=1 -d "$folder" "$2" &&
       python3 -m zipfile -e "$folder"/*.whl "$folder" && rm -f "$folder"/*.whl; }
 }
 
@@ -204,18 +214,18 @@ fi
 
 # Perfetto's definitions, with which one script reads traces back; without them it is skipped.
 if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import perfetto' 2>/dev/null; then
-  [ -d "$root/build/perfetto/perfetto" ] || python3 -m pip install --quiet --timeout=15 --retries=1 \
+  [ -d "$root/build/perfetto/perfetto" ] || ! from_pypi perfetto || python3 -m pip install --quiet --timeout=15 --retries=1 \
     --root-user-action=ignore --target "$root/build/perfetto" 'perfetto==0.59.*'
 fi
 
 # What checks pages for people who do not see them or have no mouse; without it that part is left out.
-if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_python" ]; then
+if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
     --root-user-action=ignore --target "$root/build/axe" 'axe-playwright-python==0.1.*'
 fi
 
 # A recent clang that compiles for other systems; without it that part is left out.
-if has_ring package && [ ! -d "$root/build/zig/ziglang" ]; then
+if has_ring package && [ ! -d "$root/build/zig/ziglang" ] && from_pypi ziglang; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
     --root-user-action=ignore --target "$root/build/zig" 'ziglang==0.17.*'
 fi
@@ -263,17 +273,17 @@ fi
 
 # ---- the account ----------------------------------------------------------------------------------------------------
 echo
-python3 - "$logs" "$rings" "$device" "${nvcc:+1}" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
+python3 - "$logs" "$rings" "$device" "${nvcc:+1}" "$install" "${#problems[@]}" "${problems[@]}" -- "${builds[@]}" <<'PY'
 import sys, xml.etree.ElementTree as tree
-logs, rings, device, nvcc, count = sys.argv[1:6]
-problems = sys.argv[6:6 + int(count)]
-builds = sys.argv[7 + int(count):]
+logs, rings, device, nvcc, install, count = sys.argv[1:7]
+problems = sys.argv[7:7 + int(count)]
+builds = sys.argv[8 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
 optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.platforms",
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
-if "quick" in builds:  # it installs no browser, and nothing of PyPI
+if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_perfetto"}
 
 

@@ -112,7 +112,7 @@ class help_command final : public subcommand {
       if (rule.id != id) continue;
       std::string const needs = rule.needs.empty() ? "" : "\n  needs " + std::string(rule.needs);
       say("finding " + std::string(id) + ", try: " + std::string(rule.advice) + needs +
-          "\n  docs/findings.md has its evidence");
+          "\n  docs/reference/findings.md has its evidence");
     }
   }
 

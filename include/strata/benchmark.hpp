@@ -389,7 +389,7 @@ class benchmarks {
     if (!session_.options().trace)
       return "only host times are asked for: STRATA=trace asks for those of the device";
     return "no device was traced" + (session_.problems().empty()
-                                         ? std::string(": see docs/troubleshooting.md")
+                                         ? std::string(": see docs/reference/messages.md")
                                          : ": " + session_.problems()[0].message());
   }
 

@@ -161,7 +161,7 @@ written("accepted.csv", "\nforward,host,10,x\n")
 says(compared(2, "--accepted", "accepted.csv", a, b), "accepted.csv: Line 2: the limit is a percentage such as 10%.")
 says(compared(2, "--accepted", "none.csv", a, b), "none.csv: It cannot be opened.")
 
-# For programs and for people; docs/compare.md tells each member.
+# For programs and for people; docs/reference/comparison.md tells each member.
 compared(1, "--json", "result.json", "--markdown", "result.md", a, b)
 result = json.loads(pathlib.Path("result.json").read_text(encoding="utf-8"))
 step = result["step"]
@@ -169,33 +169,35 @@ if (result["schema"]["name"], result["schema"]["version"], result["verdict"]) !=
     0.24 < step["change"] < 0.26 and step["before_runs"] == 1 and result["options"]["limit"] == 0.05
 ):
     failures.append(f"result.json: {result['schema']} {result['verdict']} {step}")
-told = (root / "docs/compare.md").read_text(encoding="utf-8")
+told = (root / "docs/reference/comparison.md").read_text(encoding="utf-8")
 for each in [result, result["schema"], result["options"], step, result["ranges"][0]]:
     for key in each:
         if f"`{key}`" not in told:
-            failures.append(f"docs/compare.md: nothing on `{key}` of the JSON")
+            failures.append(f"docs/reference/comparison.md: nothing on `{key}` of the JSON")
 markdown = pathlib.Path("result.md").read_text(encoding="utf-8")
 for words in ("**regression**: the step is 24.9 % slower", "| *step* | 4.0100 | 5.0100 | +24.9 %", "forward/encoder (GPU)"):
     if words not in markdown:
         failures.append(f"result.md has no '{words}'\n{markdown}")
 says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written.")
 
-# Eager against fused: docs/compare.md has what is printed. STRATA_UPDATE_GOLDEN=1 writes it there.
+# Eager against fused: a golden file has what is printed, and the document has lines of it. STRATA_UPDATE_GOLDEN=1 writes the file.
 shipped = [str(root / f"examples/compare/gpt2-{name}.json") for name in ("eager", "fused")]
+columns_of_golden = "kernels,launch_ns,host_total_ns,gpu_busy_ns,global_load_bytes,l1_bytes,l2_bytes,hbm_bytes,instructions_executed"
 demo = compared(0, "--html", "compare.html", *shipped).stdout
-factors = compared(0, *shipped, "--factors", re.search(r"`--factors ([\w,]{40,})`", told).group(1)).stdout.partition("note:")[0]
+factors = compared(0, *shipped, "--factors", columns_of_golden).stdout.partition("note:")[0]
 if sum(pathlib.Path(each).stat().st_size for each in shipped) > 750_000:
     failures.append("the profiles of examples/compare have more than 750 kB")
-before_it, title, after_it = told.partition("## Eager against fused")
-parts = after_it.split("```\n")
-if [parts[1], parts[3]] != [demo, factors]:
-    if os.environ.get("STRATA_UPDATE_GOLDEN"):
-        parts[1], parts[3] = demo, factors
-        (root / "docs/compare.md").write_text(before_it + title + "```\n".join(parts), encoding="utf-8")
-    else:
-        failures.append(f"docs/compare.md: eager against fused is not what is printed; STRATA_UPDATE_GOLDEN=1 writes it\n{demo}{factors}")
+printed = root / "tests/unit/golden/compare_gpt2.txt"
+if os.environ.get("STRATA_UPDATE_GOLDEN"):
+    printed.write_text(demo + factors, encoding="utf-8")
+if not printed.exists() or printed.read_text(encoding="utf-8") != demo + factors:
+    failures.append(f"{printed.name}: eager against fused is not what is printed; STRATA_UPDATE_GOLDEN=1 writes it\n{demo}{factors}")
+guide = (root / "docs/how-to/compare-runs.md").read_text(encoding="utf-8")
+for line in re.search(r"^```\n(.*?)^```", guide, re.S | re.M).group(1).splitlines():
+    if line not in demo.splitlines():
+        failures.append(f"docs/how-to/compare-runs.md: '{line}' is not printed")
 for word in usage.stdout.split():
     if word.startswith("--") and f"`{word}" not in told:
-        failures.append(f"docs/compare.md: nothing on {word}")
+        failures.append(f"docs/reference/comparison.md: nothing on {word}")
 print("\n".join(failures) or "compare says what it should")
 sys.exit(bool(failures))

@@ -26,7 +26,7 @@ for path in re.findall(r"`((?:include|tests|benchmarks|examples)/[\w/]*\w)`", te
         failures.append(f"{path} does not exist")
 rooms = {p.parent for p in include.rglob("*.hpp")}
 for room in sorted(p.relative_to(root).as_posix() for p in rooms):
-    if not re.search(rf"^\| `{re.escape(room)}`", text, re.M):
+    if not re.search(rf"^- `{re.escape(room)}`", text, re.M):
         failures.append(f"the room {room} has no line")
 
 # --- the walk of a range ------------------------------------------------------------------------------------------

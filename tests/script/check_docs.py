@@ -1,10 +1,11 @@
-"""The pages in docs/ tell what the code does: every key, column and message has its entry, and no entry is without code.
+"""The documents tell what the code does: every key, column, metric, loss and message has its entry, and no entry is without code.
 
-docs/configuration.md       the keys and values of STRATA=, the variables, the fields of strata::options
-docs/reading-the-report.md  the columns of every CSV file, the keys of profile.json, what tables say
-docs/counters.md            the same of counters, their rates and notes
-docs/troubleshooting.md     every other sentence that the headers can print
-docs/integration.md         code that is marked complete compiles, STRATA= texts have no mistake
+docs/reference/configuration.md  the keys and values of STRATA=, the variables, the fields of strata::options
+docs/reference/files.md          the columns of every CSV file, the keys of profile.json, the table
+docs/reference/metrics.md        rates, units, the table of counters, the CPU's counters, notes
+docs/reference/messages.md       losses, codes of CUPTI and the driver, and sentences: the first four words of each
+docs/reference/api.md            declarations as the headers have them
+All of them                      lines, cells and words; links; code that is marked complete compiles; STRATA= texts have no mistake
 """
 
 import json
@@ -20,9 +21,14 @@ import tempfile
 root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
 root = root if root.is_dir() else root.parents[2]
 include = root / "include/strata"
-pages = {p.name: p.read_text(encoding="utf-8") for p in sorted((root / "docs").glob("*.md"))}
+docs = root / "docs"
+pages = {p.relative_to(docs).as_posix(): p.read_text(encoding="utf-8") for p in sorted(docs.rglob("*.md"))}
+readme = (root / "README.md").read_text(encoding="utf-8")
+contributing = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+CONFIGURATION, FILES, METRICS = "reference/configuration.md", "reference/files.md", "reference/metrics.md"
+MESSAGES, API = "reference/messages.md", "reference/api.md"
+MOST_WORDS, MOST_WORDS_OF_CONTRIBUTING, MOST_COLUMNS, MOST_OF_A_CELL = 15000, 3000, 110, 120
 failures = []
-most_lines = 300
 
 
 def fail(name, text):
@@ -41,72 +47,59 @@ def section(name, title):
     return found.group(1) if found else ""
 
 
+def without_code(text):
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.S | re.M)
+
+
 def code_spans(text):
-    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M))
+    return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", without_code(text))
 
 
-def first_column(text, column=1):
-    """The code in the first cells of all tables of a text."""
-    spans = []
-    for line in text.splitlines():
-        if line.startswith("|") and not re.match(r"\|[-: |]+\|$", line):
-            spans += code_spans(re.split(r"(?<!\\)\|", line)[column])
-    return spans
+def entries(text):
+    """The entries of a text: a list item each, as (the code spans that it begins with, all of it)."""
+    items = re.findall(r"^ *- (.*(?:\n +(?!- ).*)*)", without_code(text), re.M)
+    for item in (re.sub(r"\s+", " ", i) for i in items):
+        head = re.match(r"((?:`[^`]+`(?: \([^)]*\))?(?:,? (?:beside )?)?)*)", item)
+        yield re.findall(r"`([^`]+)`", re.sub(r"(`[^`]+`) \([^)]*\)", r"\1", head.group(1))), item
+
+
+def heads(text):
+    """The code that the entries of a text begin with."""
+    return [span for spans, _ in entries(text) for span in spans]
 
 
 def same(name, what, there, told):
-    for each in sorted(set(there) - set(told)):
-        fail(name, f"{what} {each!r} has no entry")
-    for each in sorted(set(told) - set(there)):
-        fail(name, f"there is no {what} {each!r}")
+    for one in sorted(set(there) - set(told)):
+        fail(name, f"{what} {one!r} has no entry")
+    for one in sorted(set(told) - set(there)):
+        fail(name, f"there is no {what} {one!r}")
+
+
+def file_of(path):
+    """A header, in whichever room it is."""
+    found = [include / path] if (include / path).exists() else list(include.rglob(pathlib.PurePath(path).name))
+    if len(found) != 1:
+        sys.exit(f"FAILED: {path}: {len(found)} headers of this name")
+    return found[0]
 
 
 def read(path):
-    return (include / path).read_text(encoding="utf-8")
+    return file_of(path).read_text(encoding="utf-8")
 
 
 # --- messages -----------------------------------------------------------------------------------------------------
 
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
-# Where a text is explained that is not a message: legends and notes belong to the tables; the catalogues of metrics are
-# themselves what list-metrics prints.
-ELSEWHERE = {
-    "tables/table.hpp": "findings.md reading-the-report.md troubleshooting.md",
-    "report/report_input.hpp": "findings.md reading-the-report.md",
-    "report/trace.hpp": "reading-the-report.md",
-    "tables/range_table.hpp": "counters.md reading-the-report.md",
-    "report/perfetto.hpp": "reading-the-report.md",
-    "tables/counter_table.hpp": "counters.md",
-    "llm.hpp": "model.md",
-    "compare.hpp": "compare.md",
-    "recording.hpp": "reading-the-report.md",
-    "benchmark.hpp": "benchmark.md",
-    "analyse/roofline.hpp": "findings.md",
-    "ceilings.hpp": "counters.md",
-    "session/ceilings_file.hpp": "counters.md",
-    "collect/cuda/ceiling_runs.hpp": "counters.md",
-    "collect/cuda/ceiling_kernels.hpp": None,  # PTX
-    "analyse/comparability.hpp": "compare.md",
-    "analyse/comparer.hpp": "compare.md",
-    "analyse/profile_file.hpp": "compare.md",
-    "ledger.hpp": "model.md",
-    "analyse/byte_ledger.hpp": "model.md",
-    "base/json_reader.hpp": "compare.md",
-    "tables/counter_sums.hpp": "counters.md",
-    "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",
-    "report/trace_plan.hpp": "reading-the-report.md",
-    "session/options_reader.hpp": "configuration.md troubleshooting.md",
-    "session/environment_session.hpp": "configuration.md threads-and-processes.md troubleshooting.md",
-    "profile/metric_catalogue.hpp": None,
-    "profile/metric_rates.hpp": None,
-    # What findings say is their own explanation; check_findings.py compares the rules with docs/findings.md.
-    "analyse/finding_rules.hpp": None,
-    "analyse/kernel_rules.hpp": None,
-    "analyse/step_bound.hpp": "findings.md",
-    "report/findings.hpp": "findings.md reading-the-report.md",
-    "report/page_files.hpp": None,  # the page explains itself
-    "report/comparison_files.hpp": None,
+FIRST_WORDS = 4
+# Texts that are no messages, or have entries of another kind: PTX; metrics, of which `strata metrics` prints all; rules, which
+# check_findings.py compares with docs/reference/findings.md; the page, which explains itself; codes and losses, see below.
+EXEMPT = {
+    "ceiling_kernels.hpp", "metric_catalogue.hpp", "metric_rates.hpp", "finding_rules.hpp", "kernel_rules.hpp",
+    "html_shell.hpp", "html_sections.hpp", "html_charts.hpp", "page_files.hpp", "comparison_files.hpp", "cupti.hpp", "driver.hpp", "profile.hpp",
 }
+# The lines below the tables explain columns, which have entries of their own.
+LEGENDS = {"range_table.hpp", "table.hpp", "cpu_counters.hpp"}
+EXPLAINED = {"range_table.hpp", "table.hpp"}  # their other lines say of what the values are
 
 
 def literals(source):
@@ -115,8 +108,9 @@ def literals(source):
     source = token.sub(lambda m: "" if m.group().startswith("/") else m.group(), source)
     source = source.replace("\\\n", "\n")  # a macro over several lines
     source = re.sub(r"static_assert\(.*?\);|is_one_of\([^()]*\)|_Pragma\([^\n]*|^\s*#\s*include[^\n]*", "", source, flags=re.S | re.M)
+    source = re.sub(r"constexpr key_row keys\[\] = \{.*?\n  \};", "", source, flags=re.S)  # each key has its entry
     for group in re.findall(rf"{LITERAL}(?:\s*{LITERAL})*", source):
-        text = "".join(each[1:-1] for each in re.findall(LITERAL, group))
+        text = "".join(part[1:-1] for part in re.findall(LITERAL, group))
         yield text.replace('\\"', '"').replace("\\n", " ")
 
 
@@ -127,12 +121,23 @@ def is_sentence(text):
     return len(text.strip()) >= 20 and len(words) >= 3 and text.strip().count(" ") >= 2 and not listed
 
 
-def parts(text):
-    """What is fixed in a text with %s in it, without the marks at its ends."""
+def fixed_words(text):
+    """The words of what is fixed in a message. None where a text goes on with a sentence."""
+    if re.match(r"\s*[;,:).(\"#]", text) or "   " in text:  # the latter: the head of a table
+        return None
     for part in re.split(r"%\w+|[{}]", text):
         part = plain(part).strip(" .,;:()[]'\"")
         if len(part) >= 8:
-            yield part
+            return part.split()
+    return None
+
+
+def first_words(words, others=()):
+    """What a message is found by: its first words, as many as tell it from the others."""
+    for count in range(FIRST_WORDS, len(words)):
+        if not any(other[:count] == words[:count] for other in others if other != words):
+            return " ".join(words[:count]).strip(" .,;:()[]'\"")
+    return " ".join(words)
 
 
 all_texts = []
@@ -140,40 +145,88 @@ reader = read("session/options_reader.hpp")
 rows_of = {name: set(re.findall(r'\{"([a-z-]+)",', rows))  # the rows of a table of the reader
            for name, rows in re.findall(r"constexpr (?:number|flag|text)_row (\w+)\[\] = \{(.*?)\n  \};", reader, re.S)}
 known_keys = set(re.findall(r'key == "([a-z0-9-]+)"', reader)) | rows_of["numbers"] | rows_of["flags"] | rows_of["texts"]
+everywhere = plain("\0".join(pages.values()))
+titles = {span for text in pages.values() for span in code_spans(text)} | set(re.findall(r"^#+ (.*)", "\n".join(pages.values()), re.M))
+wanted = []  # messages that need an entry: their words, whether something that differs comes before, and where they are
 speaking = sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".h"))
 for path in [*speaking, root / "examples/inject/inject.cpp"]:
-    name = path.relative_to(root).as_posix()
     texts = list(literals(path.read_text(encoding="utf-8")))
     all_texts += texts
-    told_in = ELSEWHERE.get(name[len("include/strata/"):], "troubleshooting.md")
-    for text in filter(is_sentence, texts if told_in else []):
-        for part in parts(text):
-            if not any(part in plain(pages[page]) for page in told_in.split()):
-                fail(told_in, f'nothing on "{part}" of {name}')
+    for text in filter(is_sentence, texts if path.name not in EXEMPT else []):
+        words = fixed_words(text)
+        title = re.match(r"\s*((?:[\w%/]+ ?){1,3}): ", text) if path.name in LEGENDS else None
+        if words is None or path.name in EXPLAINED and title is None:
+            continue
+        if title and any({word, word + " %", word + " refs"} & titles for word in title.group(1).lower().split(" and ") + [title.group(1)]):
+            continue
+        wanted.append((words, text.startswith(" "), path.relative_to(root).as_posix()))
+for words, goes_on, name in wanted:  # after what differs the first words are enough
+    found_by = first_words(words, [] if goes_on else [other for other, *_ in wanted])
+    if found_by not in everywhere:
+        fail(MESSAGES, f'nothing on "{found_by}" of {name}')
 
-# Each message of the page is one that the headers have; `…` stands for what differs.
+# Each message of the pages is one that the headers have; `…` stands for what differs.
 everything = plain("\0".join(all_texts))
 other_words = {"undefined reference to 'dlopen'", "undefined reference to strata::…::session",  # the linker's
-               "strata::…::session … has incomplete type", "… has initializer but incomplete type",
-               "variable has incomplete type 'strata::session'", "'status' is not a member of 'strata'",
+               "strata::…::session … has incomplete type", "… has initializer but incomplete…",
+               "variable has incomplete type 'strata::session'", "'status' is not a member…",
                "'strata_range_needs_braces_…' was not declared"}  # the compiler's
-messages = [("troubleshooting.md", title) for title in re.findall(r"^## (.+)$", pages["troubleshooting.md"], re.M)]
-for name, title in messages + [("counters.md", "Notes")]:
-    for row in section(name, title).splitlines():
-        by_code = re.match(r"\| (\d+|other) \|", row)  # CUPTI's codes stand before the message
-        for message in first_column(row, 2 if by_code else 1):
-            for part in [] if message in other_words else re.split("…", message):
-                part = plain(part).strip(" .,;:()[]'\"/{}=")
-                if len(part) >= 12 and part not in everything:
-                    fail(name, f'no header says "{part}"')
+for name, text in ((MESSAGES, pages[MESSAGES].split("## STRATA and its keys")[-1]), (METRICS, section(METRICS, "Notes"))):
+    for message in heads(text):
+        for part in [] if message in other_words or re.fullmatch(r"[a-z_]+", message) else re.split("…", message):
+            part = plain(part).strip(" .,;:()[]'\"/{}=")
+            if len(part) >= 12 and part not in everything:
+                fail(name, f'no header says "{part}"')
+
+loss_kinds = re.findall(r'STRATA_DETAIL_LOSS\(\s*(\w+),\s*"([^"]+)"', read("profile.hpp"))
+told = {spans[0]: plain(item) for spans, item in entries(section(MESSAGES, "Losses")) if spans}
+same(MESSAGES, "loss", {key for key, _ in loss_kinds}, told)
+for key, what in loss_kinds:
+    if first_words(fixed_words(what)) not in told.get(key, ""):
+        fail(MESSAGES, f"the loss {key} does not say '{what}'")
+
+
+def codes_of(source, names):
+    numbers = dict(re.findall(r"^  (\w+) = (\d+),?", source[source.index("enum class result : int {"):], re.M))
+    return {numbers[name] for name in names}
+
+
+def codes_told(text):
+    """The codes of the entries of a text: each entry says what to do."""
+    found = set()
+    for numbers in re.findall(r"^ *- (\d[\d, ]*): \S", text, re.M):
+        found |= set(re.findall(r"\d+", numbers))
+    return found
+
+
+cupti = read("collect/cuda/cupti.hpp")
+general, special = set(), set()
+for name, texts in re.findall(r"\{result::(\w+), errc::\w+,(.*?)\}(?:,\n|\};)", cupti, re.S):
+    said = re.sub(rf"{LITERAL}(?:\s*{LITERAL})*", "S", texts).split(",")
+    general |= {name} if said[0].strip() == "S" else set()
+    special |= {name} if len(said) > 1 and said[1].strip() == "S" else set()
+of_cupti = section(MESSAGES, "CUPTI").split("Of the profiler")
+same(MESSAGES, "code of CUPTI", codes_of(cupti, general) - {"0"}, codes_told(of_cupti[0]))
+same(MESSAGES, "code of CUPTI's profiler", codes_of(cupti, special) - {"3", "999"}, codes_told(of_cupti[-1]))
+driver = read("collect/cuda/driver.hpp")
+cures = driver[driver.index("char const* cure(result"):]
+same(MESSAGES, "code of the driver", codes_of(driver, set(re.findall(r"case result::(\w+):", cures[:cures.index("\n}")])) - {"success"}),
+     codes_told(section(MESSAGES, "Driver and device")))
 
 # --- configuration ------------------------------------------------------------------------------------------------
 
 code = read("options.hpp")
-NAME = "configuration.md"
+NAME = CONFIGURATION
 table = section(NAME, "Keys of STRATA")
-same(NAME, "key", known_keys, first_column(table))
-values = [("", each) for each in rows_of["all_formats"] | rows_of["all_kinds"]]
+defaults = {}  # of the keys
+for spans, item in entries(table):
+    given = re.search(r"` \(([^)]*)\):", item)
+    for span in spans:
+        defaults[span.split("=")[0]] = given.group(1) if given else ""
+    if len(item.split(":", 1)[-1].split()) < 2:
+        fail(NAME, f"the entry of {spans} says nothing")
+same(NAME, "key", known_keys, defaults)
+values = [("", value) for value in rows_of["all_formats"] | rows_of["all_kinds"]]
 for word, value in values + re.findall(r'(\w+)(?:\.substr\(\d+, \d+\))? == "(\w+)"', reader):
     if word != "key" and not re.search(rf"`(?:[\w-]+=)?{value}(?:\+\w+)*\**`", pages[NAME]):
         fail(NAME, f"the value {value!r} is not told")
@@ -183,17 +236,29 @@ body = code[code.index("struct options {"):code.index("static options parse")]
 body = re.sub(r"///?[^\n]*", "", body)
 for declaration in re.findall(r"^\s*(?:std::\w+|vec<[^;]*?>|bool|nvtx_mode|order)\s+(\w+)\s*(?:=\s*([^;]+))?;", body, re.M):
     fields[declaration[0]] = declaration[1].strip()
-rows = [l for l in section(NAME, "In code").splitlines() if l.startswith("| `")]
-same(NAME, "field", fields, [s for l in rows for s in first_column(l)])
-for row in rows:
-    for field in first_column(row):
-        default = fields.get(field, "")
-        if default and default not in row.split("|")[2].replace("`", ""):
-            fail(NAME, f"{field} is {default} in the code, not {row.split('|')[2].strip()}")
-for field, key in (("skip", "skip"), ("warmup", "warmup"), ("repeat", "repeat"), ("log_mb", "log"), ("buffers_mb", "buffers")):
-    for row in [l for l in table.splitlines() if l.startswith(f"| `{key}`")]:
-        if row.split("|")[3].strip() != fields.get(field):
-            fail(NAME, f"the default of {key} is {fields.get(field)}")
+told = {}  # fields with their defaults: `skip`, `warmup` (`0`)
+for _, item in entries(section(NAME, "In code")):
+    waiting = []
+    for default, empty, field in re.findall(r"\(`([^`]*)`\)|\((empty)\)|`([^`]+)`", item.split(": ")[0]):
+        if field:
+            waiting.append(field)
+        else:
+            told.update({name: default for name in waiting})
+            waiting = []
+as_key = {"false": "off", "true": "on", "": "", "0": "0", "1": "1"}
+for field, default in fields.items():
+    if field in told:
+        if default and default != told[field]:
+            fail(NAME, f"{field} is {default} in the code, not {told[field]}")
+    elif field not in defaults:
+        fail(NAME, f"the field {field!r} has no entry, and there is no key of its name")
+    elif default.strip('"') != defaults[field] and as_key.get(default) not in (defaults[field], ""):
+        fail(NAME, f"{field} is {default} in the code, and {defaults[field]} as a key")
+for field in set(told) - set(fields):
+    fail(NAME, f"there is no field {field!r}")
+for field, key in (("log_mb", "log"), ("buffers_mb", "buffers"), ("drain_ms", "drain"), ("watchdog_s", "watchdog")):
+    if defaults.get(key) != fields[field]:
+        fail(NAME, f"the default of {key} is {fields[field]}")
 
 variables = set()
 for path in include.rglob("*.h*"):
@@ -202,25 +267,20 @@ for path in include.rglob("*.h*"):
     variables |= set(re.findall(r'block_variable = "(\w+)"', text))
     for group in re.findall(r"for \(char const\* (?:variable|name) :\s*\{([^}]*)\}", text):
         variables |= set(re.findall(r'"(\w+)"', group))
-same(NAME, "variable", variables - {"STRATA"}, first_column(section(NAME, "Other variables")))
-for preset in re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("presets[] = {")[-1].split("};")[0], re.M):
-    if f"`{preset}`" not in section(NAME, "Counters"):
-        fail(NAME, f"the preset {preset} is not told")
+same(NAME, "variable", variables - {"STRATA"}, heads(section(NAME, "Other variables")))
+presets = re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hpp").split("presets[] = {")[-1].split("};")[0], re.M)
+same(NAME, "preset", presets, heads(section(NAME, "Counters")))
 
 # --- columns and keys of the files --------------------------------------------------------------------------------
 
-NAME = "reading-the-report.md"
+NAME = FILES
 golden = root / "tests/unit/golden"
-columns = read("tables/columns.hpp")
+columns = read("report/columns.hpp")
 
 
 def columns_in(function):
-    """Those of the functions that it calls, too, but for the columns of kernels=, which the text below the table has."""
     body = re.search(rf"inline void {function}\(.*?\n}}\n", columns, re.S)
-    text = body.group() if body else ""
-    names = set(re.findall(r'(?:cells\.(?!exact)\w+\(|(?:host|device|managed)\(|known_integer\(cells, )"(\w+)"', text))
-    return names.union(*(columns_in(each) for each in re.findall(r"^  (\w+_columns?)\(cells", text, re.M)
-                         if each != "kernel_counter_columns"))
+    return {"rank"} | set(re.findall(r'(?:cells\.(?!exact)\w+\(|(?:host|device|managed)\(|\w+\(cells, )"(\w+)"', body.group() if body else ""))
 
 
 def header_of(file):
@@ -236,22 +296,24 @@ csv = {
 if "span_columns" in columns:
     csv["spans.csv"] = columns_in("span_columns")
 for file, names in csv.items():
-    on = "counters.md" if file == "counters.csv" else NAME
-    same(on, f"column of {file}", names, first_column(section(on, file).split("\n### ")[0]))
-catalogue = re.findall(r'^    \{"(\w+) \[', read("profile/metric_rates.hpp").split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
-same("counters.md", "rate", catalogue, first_column(section("counters.md", "Rates")))
-catalogue = re.findall(r'^    \{"(cpu_\w+) \[', read("profile/metric_rates.hpp"), re.M)
-same("counters.md", "metric of the CPU", catalogue, first_column(section("counters.md", "Counters of the CPU")))
+    same(NAME, f"column of {file}", names, heads(section(NAME, file)))
+rates_source = read("profile/metric_rates.hpp")
+catalogue = re.findall(r'^    \{"(\w+) \[', rates_source.split("metric_catalogue::rates[] = {")[-1].split("};")[0], re.M)
+same(METRICS, "rate", catalogue, heads(section(METRICS, "Rates")))
+units = re.findall(r'^    STRATA_DETAIL_USE\("(\w+)"', rates_source, re.M)
+same(METRICS, "unit", {f"{unit}_{kind}" for unit in units for kind in ("ns", "use")}, heads(section(METRICS, "Units")))
+catalogue = re.findall(r'^    \{"(cpu_\w+) \[', rates_source, re.M)
+same(METRICS, "metric of the CPU", catalogue, heads(section(METRICS, "Counters of the CPU")))
 for name in header_of("counters_wide.csv") & {"rank", "path_id", "path"}:
-    if f"`{name}`" not in section("counters.md", "counters_wide.csv"):
-        fail("counters.md", f"the column {name} of counters_wide.csv has no entry")
+    if f"`{name}`" not in section(NAME, "counters.csv"):
+        fail(NAME, f"the column {name} of counters_wide.csv has no entry")
 program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "/nowhere")) / "examples/minimal"
 if program.exists():  # the real thing, where it was built
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([str(program)], env={**os.environ, "STRATA": f"host,formats=csv,out={folder}/out"}, check=False,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for written in pathlib.Path(folder).rglob("*.csv"):
-            same("counters.md" if "counters" in written.name else NAME, f"column of {written.name}, as written,", csv.get(written.name, ()),
+            same(NAME, f"column of {written.name}, as written,", csv.get(written.name, ()),
                  written.read_text(encoding="utf-8").split("\n", 1)[0].split(","))
 
 
@@ -268,30 +330,57 @@ def keys_of(value, found):
 in_json = set()
 for file in ("profile_gpu.json", "counters.json"):
     keys_of(json.loads((golden / file).read_text(encoding="utf-8")), in_json)
-for key in sorted(in_json - set(code_spans(pages[NAME]))):
+for key in sorted(in_json - set(code_spans(pages[NAME])) - {key for key, _ in loss_kinds}):
     fail(NAME, f"the key {key} of profile.json has no entry")
 for file in ("table_gpu_200.txt", "table_cpu_200.txt", "counters_300.txt"):  # the console's columns
-    on = "counters.md" if file.startswith("counters") else NAME
+    on = METRICS if file.startswith("counters") else NAME
     for line in (golden / file).read_text(encoding="utf-8").splitlines():
         if re.match(r"(range|kernel) {2,}\w", line):
             for title in filter(None, re.split(r" {2,}", line.strip())[1:]):
                 if f"`{title}`" not in pages[on]:
                     fail(on, f"the column '{title}' of the console has no entry")
-for view in ("tables/range_table.hpp",):
-    for title in re.findall(r'^      \{\{"([^"]+)", \d+,', read(view) if (include / view).exists() else "", re.M):
-        if f"`{title}`" not in pages["counters.md"]:
-            fail("counters.md", f"the column '{title}' of the console has no entry")
+for view in ("report/range_table.hpp",):
+    for title in re.findall(r'^      \{\{"([^"]+)", \d+,', read(view), re.M):
+        if f"`{title}`" not in pages[METRICS]:
+            fail(METRICS, f"the column '{title}' of the console has no entry")
 
-# --- links, lengths, code -----------------------------------------------------------------------------------------
+# --- the API ------------------------------------------------------------------------------------------------------
+
+
+def folded(text):
+    """Without line breaks and the blanks that differ by layout."""
+    return re.sub(r"\( ", "(", re.sub(r"\s+", " ", text))
+
+
+public = [p for p in include.iterdir() if p.suffix in (".hpp", ".h")] + list((include / "annotate").iterdir())
+headers = folded(" ".join(p.read_text(encoding="utf-8") for p in public))
+declared = re.findall(r"^```cpp declared\n(.*?)^```", pages[API], re.S | re.M)
+signatures = [folded(re.sub(r"//.*", "", line)).strip(" ;") for block in declared for line in re.split(r"\n(?! )", block) if line.strip()]
+for signature in signatures:
+    call = re.search(r"\b\w+\(.*\)(?: const)?(?: noexcept)?$", signature)
+    if call is None or call.group() not in headers:
+        fail(API, f"no header declares {signature!r}")
+if len(signatures) < 20:
+    fail(API, "few declarations were found")
+names = set(re.findall(r"^#define (STRATA_(?!DETAIL|BEGIN|END|RANGE_HPP|HPP)\w+)\(", read("range.hpp"), re.M))
+names |= set(re.findall(r"^static inline void (strata_\w+)\(", read("c.h"), re.M))
+names = {name for name in names if "detail" not in name}
+outcomes = re.search(r"enum class errc[^{]*\{(.*?)\};", read("status.hpp"), re.S).group(1)
+names |= set(re.findall(r"^  (\w+)(?=,|  )", outcomes, re.M)) | set(re.findall(r"^  (\w+) ", outcomes, re.M))
+for name in sorted(names):
+    if not re.search(rf"\b{name}\b", pages[API]):
+        fail(API, f"{name} has no entry")
+
+# --- links, lengths, words ----------------------------------------------------------------------------------------
 
 
 def anchors(text):
-    titles = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M)
+    titles = re.findall(r"^#+ (.+)$", without_code(text), re.M)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-readme = (root / "README.md").read_text(encoding="utf-8")
-for name, text in [("README.md", readme)] + [(f"docs/{n}", t) for n, t in pages.items()]:
+documents = {"README.md": readme, "CONTRIBUTING.md": contributing, **{f"docs/{n}": t for n, t in pages.items()}}
+for name, text in documents.items():
     for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
         path, _, anchor = target.partition("#")
         to = ((root / name).parent / path).resolve() if path else root / name
@@ -302,13 +391,32 @@ for name, text in [("README.md", readme)] + [(f"docs/{n}", t) for n, t in pages.
     for path in re.findall(r"(?<![\w/])(?:examples|tests|benchmarks|include|docs)/[\w./-]*\w", text):
         if not (root / path).exists():
             fail(name, f"{path} does not exist")
-for name, text in pages.items():
-    if len(text.splitlines()) > most_lines:
-        fail(name, f"{len(text.splitlines())} lines, {most_lines} at most")
-    if not any(f"({where}{name}" in other for where, other in [("docs/", readme)] + [("", t) for t in pages.values()]):
-        fail("docs", f"no page leads to {name}")
-    if name != "counters.md" and f"docs/{name}" not in readme:
-        fail("README.md", f"no link to docs/{name}")
+for name in pages:
+    if name != "README.md" and f"({name}" not in pages["README.md"]:
+        fail("docs/README.md", f"no link to {name}")
+if "(docs/README.md)" not in readme:
+    fail("README.md", "no link to docs/README.md")
+
+for name, text in {**documents, "SECURITY.md": (root / "SECURITY.md").read_text(encoding="utf-8")}.items():
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = re.split(r"(?<!\\)\|", line) if line.startswith("|") else []
+        if not cells and len(line) > MOST_COLUMNS:
+            fail(f"{name}:{number}", f"{len(line)} columns, {MOST_COLUMNS} at most")
+        if any(len(cell.strip()) > MOST_OF_A_CELL for cell in cells):
+            fail(f"{name}:{number}", f"a cell of more than {MOST_OF_A_CELL} characters")
+words = sum(len(text.split()) for text in [readme, *pages.values()])
+if words > MOST_WORDS:
+    fail("docs and README.md", f"{words} words, {MOST_WORDS} at most")
+if len(contributing.split()) > MOST_WORDS_OF_CONTRIBUTING:
+    fail("CONTRIBUTING.md", f"{len(contributing.split())} words, {MOST_WORDS_OF_CONTRIBUTING} at most")
+# One term a thing: the compiled part is the implementation, a range's limit its limiter.
+OTHER_TERMS = re.compile(r"\b(bodies|dearest|folded|stand-in|apart)\b")
+for name, text in [("README.md", readme)] + [(f"docs/{n}", t) for n, t in pages.items()]:
+    prose = re.sub(r"`[^`]+`", "", re.sub(r"^ {4}.*$", "", without_code(text), flags=re.M))
+    for term in OTHER_TERMS.findall(prose):
+        fail(name, f"'{term}': the documents have another word for it")
+
+# --- code ---------------------------------------------------------------------------------------------------------
 
 compiler = next(filter(shutil.which, [os.environ.get("CXX", "").split(" ")[0], "c++", "g++", "clang++"]), None)
 if compiler is None:
@@ -318,29 +426,33 @@ else:
         return subprocess.run([compiler, "-x", language, *options, f"-I{root}/include", "-"], input=source, universal_newlines=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
+    complete = 0
     for name, text in pages.items():
         for language, block in re.findall(r"^```(cpp|c) complete\n(.*?)^```", text, re.S | re.M):
             options = ["-std=c++17"] if language == "cpp" else ["-std=c99"]
             done = compiled(block, "c++" if language == "cpp" else "c", "-fsyntax-only", "-Wall", "-Wextra", *options)
+            complete += 1
             if done.returncode:
                 fail(name, f"a block does not compile:\n{block}\n{done.stdout}")
+    if complete == 0:
+        fail("docs", "no code was compiled")
 
     # Every STRATA=... of a command line, read by the parser itself. A text with an ellipsis is no example.
     settings = set()
     for text in [readme] + list(pages.values()):
-        for value in re.findall(r"(?<![\w`|])STRATA=([^\s`|\"']+)", text) + re.findall(r"`STRATA=([^`]+)`", text):
+        for value in re.findall(r"(?<![\w`|])STRATA=([^\s`|\"']+)", text) + re.findall(r"`STRATA=([^`\s]+)", text):
             value = value.rstrip(".,;:)")
             if value and "..." not in value and "…" not in value and "$" not in value:
                 settings.add(shlex.split(value)[0] if value.strip() else value)
-    for row in table.splitlines():  # the examples of the table
-        settings |= {e for e in code_spans(row.split("|")[-2] if row.count("|") > 4 else "") if not e.startswith("STRATA=")}
+    for _, item in entries(table):  # the examples of the keys
+        settings |= set(re.findall(r"Example: `([^`]+)`", item))
     source = """#define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>
 #include <cstdio>
 int main(int count, char** texts) {
   strata::vec<std::string> problems;
   for (int i = 1; i < count; ++i) strata::options::parse(texts[i], problems);
-  for (auto const& each : problems) std::puts(each.c_str());
+  for (std::string const& problem : problems) std::puts(problem.c_str());
 }
 """
     with tempfile.TemporaryDirectory() as folder:
@@ -351,7 +463,8 @@ int main(int count, char** texts) {
             for problem in subprocess.run([f"{folder}/parse", *sorted(settings)], stdout=subprocess.PIPE,
                                           universal_newlines=True).stdout.splitlines():
                 fail("docs or README.md", problem)
-    print(f"{len(settings)} texts of STRATA parsed, {len(all_texts)} literals read")
+    print(f"{len(settings)} texts of STRATA parsed, {len(all_texts)} literals read, {len(wanted)} messages looked up, "
+          f"{len(signatures)} declarations, {words} words")
 
 for failure in failures:
     print("FAILED:", failure)

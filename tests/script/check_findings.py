@@ -1,4 +1,4 @@
-"""Each rule has its entry in docs/findings.md with an example and a cure, and no entry is without a rule. The planted programs
+"""Each rule has its entry in docs/reference/findings.md with an example and a cure, and no entry is without a rule. The planted programs
 of the benchmarks expect rules that exist."""
 
 import pathlib
@@ -7,20 +7,21 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 code = (root / "include/strata/analyse/finding_rules.hpp").read_text(encoding="utf-8")
-page = (root / "docs/findings.md").read_text(encoding="utf-8")
+page = (root / "docs/reference/findings.md").read_text(encoding="utf-8")
 table = code[code.index("finding_rules::rules[] = {"):]
 table = table[:table.index("\n};")]
 rules = re.findall(r'^    \{"([a-z0-9-]+)",', table, re.M)
 needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!&finding_rules).)*"counters=', table, re.S)
 entries, by_counters, failures = {}, [], []
-for line in page.splitlines():
-    cells = [each.strip() for each in line.split("|")]
-    if len(cells) == 6 and (found := re.fullmatch(r"`([a-z0-9-]+)`", cells[1])):
-        entries[found.group(1)] = cells[2:5]
-        if page.index(line) > page.index("## Rules that need counters"):
-            by_counters.append(found.group(1))
-failures += [f"docs/findings.md has no entry of {each}" for each in rules if each not in entries]
-failures += [f"docs/findings.md has {each}, which is no rule" for each in entries if each not in rules]
+ENTRY = r"^- `([a-z0-9-]+)`: ((?:.*\n)(?: +.*\n)*)"  # - `id`: when. *example*: cure.
+for title in ("Rules that need the trace alone", "Rules that need counters"):
+    part = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.S | re.M).group(1)
+    for rule, text in re.findall(ENTRY, part, re.M):
+        cells = re.fullmatch(r"(.*?\.) \*(.*?)\*: (.*)", re.sub(r"\s+", " ", text).strip())
+        entries[rule] = cells.groups() if cells else ("",)
+        by_counters += [rule] if "counters" in title else []
+failures += [f"docs/reference/findings.md has no entry of {each}" for each in rules if each not in entries]
+failures += [f"docs/reference/findings.md has {each}, which is no rule" for each in entries if each not in rules]
 failures += [f"the entry of {each} lacks its condition, example or cure" for each, cells in entries.items() if not all(cells)]
 failures += [f"{each} stands in the wrong table" for each in rules if (each in needing) != (each in by_counters)]
 if len(rules) < 20 or len(set(rules)) != len(rules):

@@ -383,7 +383,7 @@ TEST_CASE("a few interrupted calls are no slower range of two runs, but of three
 /// seeds; the random numbers of the standard library may differ between its makers.
 TEST_CASE("false alarms and power with 20 steps") {
   std::mt19937 random(7);
-  int const equal = 150, planted = 100;  // 2000 and 1000: docs/compare.md
+  int const equal = 150, planted = 100;  // 2000 and 1000: docs/reference/comparison.md
   for (double const limit : {0.01, 0.02, 0.05}) {
     int alarms = 0, open = 0, found = 0, named = 0, blamed = 0;
     for (int i = 0; i < equal; ++i) {

@@ -40,7 +40,7 @@ struct byte_need {
 
 /// A part of what was counted beside the need, by a rule.
 struct ledger_residual {
-  std::string_view name;  ///< as in docs/model.md
+  std::string_view name;  ///< as in docs/how-to/model.md
   double bytes = 0.0;     ///< of device memory in a step; negative: less than the need
 };
 

@@ -57,7 +57,7 @@ struct finding_range {
 
 /// What is wrong, in all ranges that have it, and what it costs.
 struct finding {
-  std::string_view rule;          ///< stable id, as in docs/findings.md
+  std::string_view rule;          ///< stable id, as in docs/reference/findings.md
   std::string title;              ///< one sentence, of the range that it costs most in
   std::string path;               ///< of that range
   std::size_t row = 0;            ///< of that range
