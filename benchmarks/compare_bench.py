@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""False alarms of examples/compare on runs of one and the same program (A/A), and what it finds of a planted delay.
+"""False alarms of strata compare on runs of one and the same program (A/A), and what it finds of a planted delay.
 
 Usage: benchmarks/compare_bench.py record FOLDER RUNS COMMAND...      each run's profile.json in a folder below FOLDER
        benchmarks/compare_bench.py trace FOLDER RUNS COMMAND...       the same of programs on a GPU
-       benchmarks/compare_bench.py judge COMPARE FOLDER [FOLDER_AFTER] [--side 1] [--most 2000] [-- options of compare]
+       benchmarks/compare_bench.py judge STRATA FOLDER [FOLDER_AFTER] [--side 1] [--most 2000] [-- options of compare]
 `judge` compares each pair of runs of FOLDER, or those of FOLDER with those of FOLDER_AFTER, and counts verdicts and their
 reasons. --side 3 compares 3 runs with 3 others, chosen at random (seed 1).
 """
@@ -30,7 +30,7 @@ def record(folder, runs, command, collect="host"):
 
 def verdict(program, before, after, options):
     with tempfile.NamedTemporaryFile(suffix=".json") as result:
-        words = [program, "--json", result.name, *options]
+        words = [program, "compare", "--json", result.name, *options]
         for each in before:
             words += ["--baseline", each]
         done = subprocess.run(words + after, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True)

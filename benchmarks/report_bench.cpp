@@ -3,16 +3,16 @@
 #include "host_session.hpp"
 
 #include <benchmark/benchmark.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/csv.hpp>
 #include <strata/report/html.hpp>
-#include <strata/report/json.hpp>
 #include <strata/report/perfetto.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -245,16 +245,16 @@ void statistics_add(benchmark::State& state) {
 
 // ---- writing ----
 
-using write_function = void (*)(strata::detail::text_writer&, strata::report_input const&);
+using write_function = void (*)(strata::detail::text_writer&, strata::table_input const&);
 
 constexpr strata::trace_options whole{1'000'000'000, false};
 std::uint64_t events = 0;  // of the trace that was written last
 
-void write_whole_trace(strata::detail::text_writer& out, strata::report_input const& input) {
+void write_whole_trace(strata::detail::text_writer& out, strata::table_input const& input) {
   events = strata::write_trace(out, input, whole).events;
 }
 
-void write_whole_perfetto(strata::detail::text_writer& out, strata::report_input const& input) {
+void write_whole_perfetto(strata::detail::text_writer& out, strata::table_input const& input) {
   events = strata::write_perfetto(out, input, whole).events;
 }
 

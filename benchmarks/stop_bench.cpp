@@ -1,13 +1,13 @@
 // What is left to do when a session ends, and what was done while it ran: a model of 64 layers with
 // 12 ranges each, one launch and one kernel a range, at the default memory limits.
 #include <benchmark/benchmark.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <chrono>
 #include <cstdint>

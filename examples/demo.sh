@@ -32,12 +32,19 @@ if ((${#missing[@]})); then
   DEBIAN_FRONTEND=noninteractive bash -c "$install" >/dev/null
 fi
 
+# The command strata, which compares both implementations, reads its arguments by CLI11.
+if [[ ! -f /usr/include/CLI/CLI.hpp && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
+  echo "Installing libcli11-dev, for the command strata ..."
+  DEBIAN_FRONTEND=noninteractive bash -c "apt-get update && apt-get install -y --no-install-recommends libcli11-dev" \
+    >/dev/null 2>&1 || true
+fi
+
 # --- build ---
 if [[ ! -e $build/CMakeCache.txt ]] && command -v ninja >/dev/null; then
   export CMAKE_GENERATOR=Ninja
 fi
 cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSTRATA_BUILD_EXAMPLES=ON -DSTRATA_BUILD_BENCHMARKS=OFF
-cmake --build "$build" --target gpt2 compare --parallel "$(nproc)"
+cmake --build "$build" --target gpt2 --parallel "$(nproc)"
 gpt2=$build/examples/gpt2/gpt2
 
 # --- run ---
@@ -83,16 +90,22 @@ eager=$(recorded eager) fused=$(recorded fused)
 if [[ -z ${STRATA:-} && $eager && $fused ]]; then
   page=$(dirname "$fused")/compare.html
   printf '\nEager against fused, as a page in %s:\n' "$page"
-  "$build/examples/compare" --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
+  if cmake --build "$build" --target strata_command --parallel "$(nproc)" >/dev/null 2>&1; then
+    "$build/tools/strata" compare --html "$page" "$eager" "$fused" || true  # the exit code is a verdict
+  else
+    echo "  the command strata needs CLI11: apt-get install libcli11-dev, then"
+    echo "  cmake -B $build && cmake --build $build --target strata_command"
+    echo "  $build/tools/strata compare --html $page $eager $fused"
+  fi
 fi
 
 if [[ ${implementations[*]} == cpu ]]; then
   echo
   echo "There is no GPU here. The reports of the same program on an H200, eager and fused, from recordings in examples/report:"
-  echo "  cmake --build $build --target report"
+  echo "  cmake --build $build --target strata_command  # needs CLI11: apt-get install libcli11-dev"
   for name in eager fused; do
-    echo "  $build/examples/report examples/report/gpt2-$name.strata formats=table+html,out=strata-out/h200-$name"
+    echo "  $build/tools/strata report examples/report/gpt2-$name.strata --out strata-out/h200-$name"
   done
   echo "Eager against fused, 20 steps of each on an H200:"
-  echo "  $build/examples/compare --html build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
+  echo "  $build/tools/strata compare --html build/compare.html examples/compare/gpt2-eager.json examples/compare/gpt2-fused.json"
 fi

@@ -3,9 +3,9 @@
 #define STRATA_TESTS_PROFILE_CHECKS_HPP
 
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/profile.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -2,14 +2,14 @@
 # Builds and runs every test that this machine can run.
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
-#   tests/run.sh --quick       the rings unit and fake, not optimised, without the examples: about two minutes on two idle cores
+#   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
 #   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan, and a
 #                              minute of each fuzz target, where clang has libFuzzer
 #   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #
 # Missing Debian packages are installed when root; otherwise the command is printed and the script fails. Nothing else
-# needs a network. doctest and nlohmann/json may also lie in .deps/doctest, or where STRATA_DOCTEST_INCLUDE says.
+# needs a network. doctest and nlohmann/json may also lie in .deps/doctest, or where STRATA_DOCTEST_INCLUDE says; CLI11 in .deps/cli11.
 # It says at the start what it will do and about how long that takes, then how far it is; all output is in build/logs.
 # At the end it says why a test was skipped. The last line is "N passed, N failed, N skipped". The script fails when a
 # test failed, when a build failed, and when a ring that should have run here did not.
@@ -61,6 +61,7 @@ missing() {
   have python3 || echo python3
   header doctest/doctest.h || echo doctest-dev
   header nlohmann/json.hpp || echo nlohmann-json3-dev
+  [ $quick = 1 ] || header CLI/CLI.hpp || [ -f .deps/cli11/CLI/CLI.hpp ] || echo libcli11-dev
   have ninja || have make || echo ninja-build
   if has_ring package; then
     have ninja || echo ninja-build
@@ -221,7 +222,7 @@ fi
 
 if [ $quick = 1 ]; then
   configure quick -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 \
-    -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF
+    -DSTRATA_TEST_RINGS="unit;fake" -DSTRATA_BUILD_EXAMPLES=OFF -DSTRATA_BUILD_TOOLS=OFF
 else
   configure tests -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" \
     -DSTRATA_TEST_RINGS="${rings//,/;}" "${cuda[@]}" "${cupti[@]}"

@@ -213,7 +213,7 @@ def look_up_rows():
 
 def flusher():
     graph = Graph()
-    call = graph.runs(total(graph.memory, graph.tensor(F32, 1 << 26)))
+    call = graph.runs(total(graph.memory, graph.tensor(F32, 8192, 8192)))
     HELD.pop()  # it stays
     return call
 

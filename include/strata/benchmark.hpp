@@ -6,8 +6,6 @@
 // work, else by events of the driver, else by the host. It needs Strata's implementation once in
 // the program, as a session in code does.
 
-#include <strata/analyse/statistics.hpp>
-#include <strata/analyse/trials.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/base/dynamic_library.hpp>
 #include <strata/base/environment.hpp>
@@ -18,8 +16,10 @@
 #include <strata/collect/cuda/driver.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/statistics.hpp>
+#include <strata/tables/text_writer.hpp>
+#include <strata/tables/trials.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,8 @@
 //   #include <strata/strata.hpp>
 //
 // best a file of its own, since this is what takes time to compile. Two in one program, or one in
-// each of several shared objects, are harmless.
+// each of several shared objects, are harmless. With STRATA_RECORDER defined, too, what is made of
+// a profile beyond tables is left out (<strata/reports.hpp>): the command `strata` makes it later.
 
 #include <strata/base/macros.hpp>
 
@@ -53,8 +54,8 @@
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/text_writer.hpp>
 
 // The bodies of <strata/c.h>.
 
@@ -116,6 +117,10 @@ STRATA_DETAIL_COLD_CODE
 #include <strata/session/environment_session.hpp>
 #include <strata/session/options_reader.hpp>
 #include <strata/session/session_core.hpp>
+
+#if !defined(STRATA_RECORDER)
+#include <strata/reports.hpp>
+#endif
 
 STRATA_BEGIN_SWITCH
 
@@ -201,6 +206,9 @@ __attribute__((constructor(102)))
 static void
 register_implementation() {
   (void)register_session(&environment_session::start, &c_calls);
+#if !defined(STRATA_RECORDER)
+  install_reports();
+#endif
 }
 
 inline bool const nvtx_session_started = environment_session::start_for_nvtx();

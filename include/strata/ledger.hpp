@@ -6,17 +6,17 @@
 // functions of a profile with counters; they need no implementation of their own.
 
 #include <strata/analyse/byte_ledger.hpp>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/devices.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/llm.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/steps.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

@@ -2,8 +2,8 @@
 #ifndef STRATA_LLM_HPP
 #define STRATA_LLM_HPP
 
-#include <strata/analyse/llm_types.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/tables/llm_types.hpp>
 
 #include <cstddef>
 #include <cstdio>

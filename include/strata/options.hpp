@@ -4,6 +4,7 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/row_order.hpp>
 
 #include <cstdint>
 #include <string>
@@ -15,7 +16,7 @@ STRATA_BEGIN_SWITCH
 /// What a session does: the fields that STRATA=... sets, or code.
 struct options {
   enum class nvtx_mode : unsigned char { automatic, out, in, in_and_out, off };
-  enum class order : unsigned char { cost, execution, name };
+  using order = row_order;
 
   bool enabled = true;  ///< `off` clears it
   bool trace = true;    ///< device activity by CUPTI; `host` clears it: ranges and host times only

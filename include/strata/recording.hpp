@@ -11,9 +11,9 @@
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/recording_format.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/status.hpp>
+#include <strata/tables/recording_format.hpp>
 
 #include <cerrno>
 #include <cstddef>

@@ -5,15 +5,15 @@
 // What a step would take if a range were faster. Pure functions of a profile; they need no
 // implementation of their own.
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/step_replay.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <cstddef>
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <strata/analyse/memory_table.hpp>
+#include <strata/tables/memory_table.hpp>
 
 #include "fake_session.hpp"
 
@@ -387,6 +387,20 @@ TEST_CASE("waits and overhead") {
   REQUIRE(p.overheads.size() == 1);
   CHECK(p.overheads[0].kind == 1 << 16);
   CHECK(fake::about(p.overheads[0].end - p.overheads[0].begin, 5000));
+}
+
+TEST_CASE("records of CUPTI's own work are no progress of the device") {
+  std::uint64_t const before = strata::activity_collector::instance().delivered();
+  traced s;
+  {
+    STRATA_RANGE("work");
+    fake_kernel kernel;
+    (void)fake_launch(&kernel);
+    (void)fake_sync(3, 7, 100);
+  }
+  for (int i = 0; i < 9; ++i) fake_overhead(1 << 16, 5000);
+  CHECK(s.profile().overheads.size() == 9);
+  CHECK(strata::activity_collector::instance().delivered() == before + 1);
 }
 
 TEST_CASE("calls that fail are no launches") {

@@ -1,9 +1,9 @@
 // What the counting steps ran: single kernels of a range, other work in other steps, graphs.
 #include <doctest/doctest.h>
 
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
 #include <strata/ledger.hpp>
+#include <strata/tables/kernel_table.hpp>
 #include <string>
 
 #include "counter_run.hpp"

@@ -5,12 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
-#include <strata/analyse/call_tree.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/profile.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/call_tree.hpp>
 #include <string>
 #include <utility>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include <strata/report/columns.hpp>
+#include <strata/tables/columns.hpp>
 
 #include "fake_session.hpp"
 

@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/call_tree.hpp>
 #include "fake.hpp"
 
 namespace {

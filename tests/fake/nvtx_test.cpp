@@ -3,14 +3,14 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/collect/host/record_log.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,7 +61,7 @@ std::string written(profile const& p, Write write) {
   strata::call_tree const folded(p, strata::folding::by_name);
   auto const kernels = strata::make_kernel_table(p, tree);
   auto const memory = strata::make_memory_table(p, tree);
-  strata::report_input const input(p, tree, folded, kernels, memory);
+  strata::table_input const input(p, tree, folded, kernels, memory);
   std::string text;
   strata::detail::text_writer out(text);
   write(out, input);

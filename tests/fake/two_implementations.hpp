@@ -4,9 +4,9 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <strata/analyse/call_tree.hpp>
 #include <strata/profile.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/call_tree.hpp>
 #include <string>
 
 namespace two {

@@ -3,11 +3,11 @@
 
 #include <cmath>
 #include <cstdio>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/clock.hpp>
 #include <strata/range.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/steps.hpp>
 #include <string>
 
 #include "gpu/cublas.hpp"

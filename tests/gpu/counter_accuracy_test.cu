@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <cstdio>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/range.hpp>
+#include <strata/tables/counter_table.hpp>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // One thread that works on two devices: a range is counted on both, exactly. Needs two of one kind.
 
-#include <strata/analyse/counter_table.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/counter_table.hpp>
 
 #include "gpu/gpu_fixture.hpp"
 

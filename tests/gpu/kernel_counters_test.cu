@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <cstdio>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/range.hpp>
+#include <strata/tables/kernel_table.hpp>
 #include <string>
 #include <vector>
 

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/collect/cuda/ceiling_kernels.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/range.hpp>
+#include <strata/tables/counter_table.hpp>
 #include <string>
 
 #include "gpu/gpu_fixture.hpp"

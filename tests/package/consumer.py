@@ -46,7 +46,7 @@ def cmake(checks, name, *options):
 
 def install(checks, prefix):
     """CMake and Meson install every header of the tree, and the package files; nothing else."""
-    expected = sorted([*headers(adapters=True), "strata/implementation.cpp"])
+    expected = sorted([*headers(adapters=True), "strata/implementation.cpp", "strata/recorder.cpp"])
     shutil.rmtree(prefix, ignore_errors=True)
     shutil.rmtree("build", ignore_errors=True)
     checks.succeeds("configures", ["cmake", "-S", ROOT, "-B", "build", *generator(), f"-DCMAKE_INSTALL_PREFIX={prefix}"])
@@ -64,9 +64,11 @@ def install(checks, prefix):
     meson_prefix = pathlib.Path("meson-prefix").absolute()
     shutil.rmtree("meson", ignore_errors=True)
     shutil.rmtree(meson_prefix, ignore_errors=True)
-    tests = "enabled" if os.environ.get("STRATA_TEST_FULL") else "disabled"
+    full = os.environ.get("STRATA_TEST_FULL")
+    tests = "enabled" if full else "disabled"
+    tools = "enabled" if full and os.path.exists("/usr/include/CLI") else "disabled"
     checks.succeeds("meson: configures", ["meson", "setup", "meson", ROOT, f"--prefix={meson_prefix}",
-                                          f"-Dtests={tests}"])
+                                          f"-Dtests={tests}", f"-Dtools={tools}"])
     if tests == "enabled":
         checks.succeeds("meson: tests", ["meson", "test", "-C", "meson"])
     checks.succeeds("meson: installs", ["meson", "install", "-C", "meson"])
@@ -74,6 +76,11 @@ def install(checks, prefix):
     checks.that([n[len("include/"):] for n in installed if n.startswith("include/")] == expected, "meson: every header",
                 "\n".join(installed))
     checks.that("share/pkgconfig/strata.pc" in installed, "meson: pkg-config file", "\n".join(installed))
+    checks.that(("bin/strata" in installed) == (tools == "enabled"), "meson: the command", "\n".join(installed))
+    if full:
+        checks.succeeds("the command by g++", ["g++", "-std=c++17", "-O2", f"-I{INCLUDE}", *sorted((ROOT / "tools").glob("*.cpp")),
+                                               "-o", "strata", "-ldl", "-pthread"])
+        checks.succeeds("the command runs", ["./strata", "--version"])
 
     version = dict(re.findall(r"#define STRATA_VERSION_(\w+) (\d+)", (INCLUDE / "strata/version.hpp").read_text()))
     version = "{MAJOR}.{MINOR}.{PATCH}".format(**version)
@@ -162,6 +169,8 @@ def pkg_config(checks, prefix):
     bodies = run(["pkg-config", "--variable=implementation", "strata"], env=env).stdout.strip()
     checks.succeeds("builds", ["g++", "-std=c++17", *WARNINGS, SOURCE / "main.cpp", bodies, *flags, "-o", "consumer"])
     runs(checks, "consumer")
+    recorder = run(["pkg-config", "--variable=recorder", "strata"], env=env).stdout.strip()
+    checks.that(os.path.exists(recorder), "pkg-config names the recorder", recorder)
 
 
 def makefile(checks, prefix):

@@ -19,7 +19,7 @@ def main():
     if listed and listed.returncode == 0 and listed.stdout:
         files = listed.stdout.split("\n")
     else:
-        folders = ("include", "tests", "examples", "benchmarks")
+        folders = ("include", "tests", "examples", "benchmarks", "tools")
         files = [p.relative_to(ROOT).as_posix() for d in folders for p in (ROOT / d).rglob("*")]
     files = sorted(f for f in files if f.endswith(SUFFIXES) and (ROOT / f).is_file())
     checks = Checks()

@@ -1,5 +1,5 @@
-"""The folder of a header is its room, and data flows one way between rooms. What a header may include at all; how many
-headers there are, how long, and that a short one has more than one user."""
+"""The folder of a header is its room, and data flows one way between rooms: from the recorder, over the seam, to reports.
+What a header may include at all; how long it is, and that a short one has more than one user."""
 import re
 
 from common import INCLUDE, Checks, headers, includes_of, run
@@ -14,27 +14,36 @@ MAY_INCLUDE = {
     "collect/cuda": "base annotate profile collect/host collect/nvtx collect/cuda",
     "collect/counters": "base annotate profile collect/host collect/cuda collect/counters",
     "collect/cpu": "base annotate profile collect/host collect/cpu",
-    # Analysis and reports are pure functions: they reach no collector, no session, no options.
-    "analyse": "base profile analyse",
-    "report": "base profile analyse report",
-    "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu analyse report session",
+    # Tables, analysis and reports are pure functions: they reach no collector, no session, no options.
+    "tables": "base profile tables",
+    "session": "base annotate profile collect/host collect/nvtx collect/cuda collect/counters collect/cpu tables session",
+    # Right of the seam: reports of a profile at rest, which nothing on the left sees.
+    "analyse": "base profile tables analyse",
+    "report": "base profile tables analyse report",
+    # What stands on both sides.
+    "both": "base annotate profile collect/cuda tables session analyse report both",
     "adapters": "base annotate profile adapters",
 }
 # An injected library is an implementation with entry points of its own.
-MAY_INCLUDE_TOO = {"adapters/injection.hpp": "collect/nvtx collect/cuda session"}
+MAY_INCLUDE_TOO = {
+    "adapters/injection.hpp": "collect/nvtx collect/cuda session implementation.hpp",
+    # The only report that is made while the program runs.
+    "report/timeline_stream.hpp": "annotate collect/host collect/cuda session",
+    "implementation.hpp": "reports.hpp",
+}
 # What users include stands on top, and nothing else does. Each belongs to a room all the same.
 PUBLIC = {
     "version.hpp": "base", "status.hpp": "base",
     "range.hpp": "annotate", "inherit.hpp": "annotate", "c.h": "annotate", "nvtx.hpp": "annotate",
     "profile.hpp": "profile",
-    "llm.hpp": "analyse", "compare.hpp": "analyse", "what_if.hpp": "analyse",
+    "llm.hpp": "tables", "compare.hpp": "analyse", "what_if.hpp": "analyse",
     "options.hpp": "session", "session.hpp": "session", "strata.hpp": "session", "implementation.hpp": "session",
-    "ledger.hpp": "report", "benchmark.hpp": "session", "ceilings.hpp": "session", "recording.hpp": "session",
+    "ledger.hpp": "report", "reports.hpp": "both", "ceilings.hpp": "both",
+    "benchmark.hpp": "session", "recording.hpp": "session",
 }
 # Each collector works without the others; what one needs of another, the session hands to it as functions.
 COLLECTORS = "collect/cuda/activity collect/counters/counters collect/counters/kernel_counters collect/cpu/cpu_counters".split()
 
-MOST_HEADERS = 145  # 18 of them are of compare, llm, ledger, what_if, benchmark, ceilings and recording, outside of the implementation
 SHORTEST, LONGEST = 60, 640
 GENERATED = {"report/page_files.hpp": "page/embed.py writes it of the files in page/"}  # may be longer
 ALONE = 100  # a header below this many lines that has one user belongs into the user
@@ -42,6 +51,7 @@ SHORT = {  # with the reason
     "version.hpp": "CMake and Meson read it line by line",
     "strata.hpp": "includes only",
     "status.hpp": "one public type that stands by itself",
+    "tables/row_order.hpp": "options and tables share it, and neither sees the other",
 }
 
 # What a range runs in the functions of the program has the program's flags; every other header is exact under
@@ -58,7 +68,7 @@ STANDARD = set("""algorithm array atomic bit cassert cctype cerrno cfloat charco
 BANNED = set("iostream fstream filesystem regex functional thread sstream locale iomanip future random".split())
 FOREIGN = re.compile(r"(^|/)(cuda|cupti|nvtx|nvToolsExt|nvml|cublas|cudnn|nvperf|driver_types)", re.I)
 # The operating system is reached from these rooms only; the C++ runtime's <cxxabi.h> reads the names of kernels.
-SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|analyse/kernel_table\.hpp$")
+SYSTEM_OWNERS = re.compile(r"(base|collect|session)/|annotate/process\.hpp$|c\.h$|tables/kernel_table\.hpp$|report/timeline_stream\.hpp$")
 
 
 def short(name):
@@ -136,11 +146,17 @@ def main():
     # What every source file of a program includes: by the compiler's account, since the implementation is under #if.
     told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", "-x", "c++", "-"], stdin="#include <strata/strata.hpp>\n")
     reached = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
-    heavy = [n for n in reached if (room_of(n) or "").split("/")[0] in ("collect", "analyse", "report")]
+    heavy = [n for n in reached if (room_of(n) or "").split("/")[0] in ("collect", "tables", "analyse", "report")]
     checks.that(told.returncode == 0 and "strata/range.hpp" in reached and not heavy,
-                "strata.hpp reaches no collector, analysis or report", told.stderr + "  " + " ".join(heavy))
+                "strata.hpp reaches no collector, table, analysis or report", told.stderr + "  " + " ".join(heavy))
     print(f"strata.hpp: {len(reached)} headers")
-    checks.that(len(names) <= MOST_HEADERS, f"there are at most {MOST_HEADERS} headers", f"  there are {len(names)}")
+    # The seam: what a program with the recorder alone compiles, by the compiler's account.
+    told = run(["g++", "-std=c++17", f"-I{INCLUDE}", "-M", INCLUDE / "strata/recorder.cpp"])
+    recorder = sorted(set(re.findall(r"\S*/(strata/\S+\.(?:hpp|h))", told.stdout)))
+    right = [n for n in recorder if room_of(n) in ("analyse", "report", "both")]
+    checks.that(told.returncode == 0 and "strata/session/report_files.hpp" in recorder and not right,
+                "the recorder alone reaches nothing right of the seam", told.stderr + "  " + " ".join(right))
+    print(f"recorder.cpp: {len(recorder)} headers")
     before_cold = {target for _, target in includes_of("strata/implementation.hpp")}
     cold = set(reach("strata/implementation.hpp", graph)) - {"strata/nvtx.hpp"}  # that one comes before the cold code itself
     for target in sorted({target for name in cold for _, target in includes_of(name)} & STANDARD):

@@ -54,21 +54,6 @@ elif name == "counters":
     that(calls_in("counters-out").get("forward", 0) >= 1, "ranges.csv has no row for the piece")
     counted = pathlib.Path("counters-out/counters.csv").exists()
     that(counted or re.search(r"^problem: ", quiet.stderr, re.M), f"no counters, and no reason:\n{quiet.stderr}")
-elif name == "ceilings":
-    helped = subprocess.run([program, "--help"], stdout=subprocess.PIPE, universal_newlines=True)
-    that(helped.returncode == 0 and helped.stdout.startswith("ceilings [--no-cache]\n"), f"--help says: {helped.stdout}")
-    that(subprocess.run([program, "--what"], stdout=subprocess.PIPE).returncode == 2, "an unknown option is taken")
-    rate = r" +[\d.]+ (?:GB/s|TFLOP/s|TOP/s) "
-    if re.search(r"^HBM read ", quiet.stdout, re.M):
-        names = ["HBM read", "HBM write", "HBM copy", "L2 read", "L1 read", "shared read", "FP32", "FP64", "FP16", "BF16 tensor"]
-        kept = list(pathlib.Path("cache/strata").glob("*-*-*-*-*.txt"))
-        that(len(kept) == 1 and kept[0].read_text().startswith("strata-ceilings 1\n"), f"kept: {kept}")
-    else:  # no GPU
-        names = ["CPU copy", "CPU triad", "CPU FP32"]
-        that(not pathlib.Path("cache").exists(), "ceilings of a CPU were kept")
-    for each in names:
-        that(re.search(rf"^{re.escape(each)}{rate}", quiet.stdout, re.M), f"no row for {each}:\n{quiet.stdout}")
-    that(not quiet.stderr, f"it says: {quiet.stderr}")
 elif name == "benchmark":
     number = r" +[\d.]+ (?:ns|us|ms|s)"
     for run_name, trials in [*((f"product(n={n})", 20) for n in (64, 128, 256)),

@@ -1,4 +1,4 @@
-"""examples/compare: what it prints and its exit codes, on the golden profiles and on changed copies."""
+"""strata compare: what it prints and its exit codes, on the golden profiles and on changed copies."""
 
 import copy
 import json
@@ -9,15 +9,15 @@ import subprocess
 import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
-program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""), "examples", "compare")
+program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""), "tools", "strata")
 if not program.exists():
-    print("SKIPPED: the example compare was not built")
+    print("SKIPPED: the command strata was not built")
     sys.exit(77)
 failures = []
 
 
 def compared(code, *words):
-    done = subprocess.run([str(program), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    done = subprocess.run([str(program), "compare", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     if done.returncode != code:
         failures.append(f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
     return done
@@ -58,7 +58,7 @@ if first.split() != "+0.0020 0.0010 0.0029 forward/encoder (GPU)".split():
     failures.append(f"the range that changed most is not first: {first}")
 compared(0, "--fail-over", "50%", a, b)
 compared(0, b, a)
-says(compared(1, golden, golden), "inconclusive: a run has less than 5 steps")
+says(compared(3, golden, golden), "inconclusive: a run has less than 5 steps")
 says(compared(0, "--range", "forward/encoder", a, a), "gpu_busy_ns")
 columns = compared(0, "--range", "forward/block[*]", a, a).stdout
 for words in ("calls 2 2 1.000", "gpu_busy_ns 82.0 us 82.0 us 1.000"):
@@ -88,26 +88,21 @@ if "block[0]" in worse.stdout or "forward/block[*] (GPU)" not in worse.stdout:
     failures.append(f"indices are not folded\n{worse.stdout}")
 says(compared(2, "--range", "nothing", a, a), "nothing: No range of this path is in all profiles.")
 for words, told in (
-    ([], "no path is given: BEFORE and AFTER are needed"),
-    ([a], f"only '{a}' is given: BEFORE and AFTER are needed"),
-    ([a, a, a], "three paths need --baseline for each that is before the change"),
-    ([a] * 5, "5 paths need --baseline for each that is before the change"),
-    (["--baseline", a], "--baseline is given, and no run after it to compare with"),
-    (["--failover", "5%", a, a], "there is no option '--failover'"),
-    (["--failover=5%", a, a], "there is no option '--failover'"),
-    (["-x", a, a], "there is no option '-x'"),
-    (["--anyway=yes", a, a], "--anyway takes no value"),
-    ([a, a, "--json"], "--json takes the path of a file"),
-    (["--json=", a, a], "--json takes the path of a file"),
-    (["--json", "--anyway", a, a], "--json takes the path of a file"),
+    ([], "PATH is required"),
+    ([a], f"PATH: only '{a}' is given: BEFORE and AFTER are needed"),
+    ([a, a, a], "PATH: 3 paths need --baseline for each that is before the change"),
+    (["--baseline", a], "PATH is required"),
+    (["--failover", a, a], "The following argument was not expected: --failover"),
+    ([a, a, "--fail-over"], "--fail-over: 1 required TEXT missing"),
+    (["--fail-over", "", a, a], "--fail-over takes a percentage such as 5%"),
+    ([a, a, "--json"], "--json: 1 required FILE missing"),
+    (["--json", "--anyway", a, a], "--json takes the path of a file, not '--anyway'"),
+    *((["--fail-over", limit, a, a], f"--fail-over takes a percentage such as 5%, not '{limit}'") for limit in ("5", "x%", "-1%", "nan%", "1e9%")),
 ):
-    says(compared(2, *words), f"compare: {told}\ncompare --help tells all options\n")
-for limit in ("5", "x%", "-1%", "nan%", "1e9%"):
-    says(compared(2, "--fail-over", limit, a, a), f"compare: --fail-over takes a percentage such as 5%, not '{limit}'\n")
-says(compared(2, "--fail-over", "", a, a), "compare: --fail-over takes a percentage such as 5%\n")
+    says(compared(2, *words), f"strata compare: {told}\n")
 compared(0, "--fail-over=50%", "--anyway", a, b)
 usage = compared(0, "--help")
-says(usage, "Exit code: 0 no regression")
+says(usage, "Exit code: 0 no regression, 1 a regression")
 if usage.stderr or compared(0, a, "-h").stdout != usage.stdout:
     failures.append("--help is not on stdout")
 says(compared(2, a, "missing.json"), "missing.json: It cannot be opened.")
@@ -116,7 +111,7 @@ says(compared(2, a, root / "tests/unit/golden/trace_cpu.json"), "It is no profil
 other = copy.deepcopy(before)
 for row in other["ranges"][1:]:
     row["path"] = "other/" + row["path"]
-apart = compared(1, a, written("other.json", other))
+apart = compared(3, a, written("other.json", other))
 says(apart, "inconclusive: the profiles have no range in common")
 if "change" in apart.stdout or "0.000" in apart.stdout.replace("0.0000", ""):
     failures.append(f"a table of nothing\n{apart.stdout}")
@@ -129,7 +124,7 @@ newer["schema"]["version"] = 99
 says(compared(2, a, written("newer.json", newer)), "Its schema version is not readable here")
 faster_clock = copy.deepcopy(before)
 faster_clock["devices"][0]["clock_khz"] *= 2
-says(compared(1, a, written("clock.json", faster_clock)), "inconclusive: the devices or their clocks differ")
+says(compared(3, a, written("clock.json", faster_clock)), "inconclusive: the devices or their clocks differ")
 says(compared(0, "--anyway", a, "clock.json"), "note: Compared all the same: the devices")
 hostile = copy.deepcopy(before)
 hostile["environment"]["command"] = "\x1b[2J | `rm`"
@@ -139,7 +134,7 @@ if "\x1b" in done.stdout or "\x1b" in pathlib.Path("hostile.md").read_text(encod
 
 # A baseline without what is not read says the same.
 pathlib.Path("short").mkdir(exist_ok=True)
-subprocess.run([sys.executable, str(root / "examples/compare/shorten.py"), "short", str(a), str(b)], check=True)
+subprocess.run([sys.executable, str(root / "tools/shorten.py"), "short", str(a), str(b)], check=True)
 if compared(1, "short/before.json", "short/after.json").stdout != worse.stdout or pathlib.Path("short/after.json").stat().st_size > b.stat().st_size * 0.7:
     failures.append("a shortened profile says something else, or is not short")
 

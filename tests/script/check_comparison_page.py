@@ -261,9 +261,9 @@ def made_profiles():
 
 
 def make_pages(folder):
-    program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""), "examples", "compare")
+    program = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""), "tools", "strata")
     if not program.exists():
-        check_page.skip("the example compare is not built")
+        check_page.skip("the command strata is not built")
     for name, (before, after) in made_profiles().items():
         sides = []
         for side, profiles in (("before", before), ("after", after)):
@@ -273,7 +273,7 @@ def make_pages(folder):
                 (run / "profile.json").write_text(json.dumps(profile), encoding="utf-8")
             sides.append(str(pathlib.Path(folder, name, side)))
         page = pathlib.Path(folder, name + ".html")
-        done = subprocess.run([str(program), "--html", str(page), "--json", str(page.with_suffix(".json")), *sides], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        done = subprocess.run([str(program), "compare", "--html", str(page), "--json", str(page.with_suffix(".json")), *sides], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
         if done.returncode == 2:
             print(done.stderr)
             sys.exit(1)

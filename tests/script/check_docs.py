@@ -71,11 +71,12 @@ LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 # Where a text is explained that is not a message: legends and notes belong to the tables; the catalogues of metrics are
 # themselves what list-metrics prints.
 ELSEWHERE = {
-    "report/table.hpp": "reading-the-report.md troubleshooting.md",
+    "tables/table.hpp": "findings.md reading-the-report.md troubleshooting.md",
+    "report/report_input.hpp": "findings.md reading-the-report.md",
     "report/trace.hpp": "reading-the-report.md",
-    "report/range_table.hpp": "counters.md reading-the-report.md",
+    "tables/range_table.hpp": "counters.md reading-the-report.md",
     "report/perfetto.hpp": "reading-the-report.md",
-    "analyse/counter_table.hpp": "counters.md",
+    "tables/counter_table.hpp": "counters.md",
     "llm.hpp": "model.md",
     "compare.hpp": "compare.md",
     "recording.hpp": "reading-the-report.md",
@@ -91,7 +92,7 @@ ELSEWHERE = {
     "ledger.hpp": "model.md",
     "analyse/byte_ledger.hpp": "model.md",
     "base/json_reader.hpp": "compare.md",
-    "analyse/counter_sums.hpp": "counters.md",
+    "tables/counter_sums.hpp": "counters.md",
     "collect/cpu/cpu_counters.hpp": "counters.md troubleshooting.md",
     "report/trace_plan.hpp": "reading-the-report.md",
     "session/options_reader.hpp": "configuration.md troubleshooting.md",
@@ -210,7 +211,7 @@ for preset in re.findall(r'^    \{"(\w+)", "', read("profile/metric_catalogue.hp
 
 NAME = "reading-the-report.md"
 golden = root / "tests/unit/golden"
-columns = read("report/columns.hpp")
+columns = read("tables/columns.hpp")
 
 
 def columns_in(function):
@@ -276,7 +277,7 @@ for file in ("table_gpu_200.txt", "table_cpu_200.txt", "counters_300.txt"):  # t
             for title in filter(None, re.split(r" {2,}", line.strip())[1:]):
                 if f"`{title}`" not in pages[on]:
                     fail(on, f"the column '{title}' of the console has no entry")
-for view in ("report/range_table.hpp",):
+for view in ("tables/range_table.hpp",):
     for title in re.findall(r'^      \{\{"([^"]+)", \d+,', read(view) if (include / view).exists() else "", re.M):
         if f"`{title}`" not in pages["counters.md"]:
             fail("counters.md", f"the column '{title}' of the console has no entry")

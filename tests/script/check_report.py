@@ -1,4 +1,4 @@
-"""examples/report: every report of a recording, on a machine without a GPU; what it says of files that are none.
+"""strata report: every report of a recording, on a machine without a GPU; what it says of files that are none. strata ledger too.
 
 The recordings are those of examples/report, one that the example phases writes, and one that unit_tests makes by hand."""
 
@@ -12,9 +12,9 @@ import sys
 
 root = pathlib.Path(__file__).resolve().parents[2]
 build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
-program = build / "examples/report"
-if not program.exists():
-    print("SKIPPED: the example report was not built")
+program = build / "tools/strata"
+if not program.exists() or not (build / "examples/phases").exists():
+    print("SKIPPED: the command strata or the example phases was not built")
     sys.exit(77)
 environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
 here = pathlib.Path()
@@ -32,7 +32,7 @@ def run(*words, **variables):
 
 
 def reported(code, *words):
-    done = run(program, *words)
+    done = run(program, "report", *words)
     that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
     return done.stdout + done.stderr
 
@@ -45,11 +45,11 @@ def out(name):
 
 
 # What a program recorded is reported as the program did it. Perfetto's trace was written while it ran, in another order.
-formats = "formats=table+csv+json+trace+html+recording"
+formats = "table+csv+json+trace+html+recording"
 first, again = out("first"), out("again")
-told = run(build / "examples/phases", STRATA=f"host,{formats},out={first}")
+told = run(build / "examples/phases", STRATA=f"host,formats={formats},out={first}")
 that(told.returncode == 0, f"phases: {told.stderr}")
-said = reported(0, first / "profile.strata", f"{formats},out={again}")
+said = reported(0, first, "--formats", formats, "--out", again)
 that(said.replace(str(again), str(first)) == told.stderr, f"other words than the program's:\n{said}\n{told.stderr}")
 files = sorted(each.name for each in first.iterdir())
 that("report.html" in files and "trace.json" in files and files == sorted(each.name for each in again.iterdir()), f"other files: {files}")
@@ -66,7 +66,7 @@ that(made.returncode == 0, made.stdout)
 folders = {}
 for recording in [here / "gpt2.strata", *recordings]:
     folder = folders[recording.stem] = out(recording.stem)
-    said = reported(0, recording, f"formats=table+html+csv+json,out={folder}")
+    said = reported(0, recording, "--formats", "table+html+csv+json", "--out", folder)
     that(re.search(r"^answer:", said, re.M) and re.search(r"^ *block\[\*\] ", said, re.M), f"{recording.name}: no answer, or no table:\n{said}")
     page = (folder / "report.html").read_text(encoding="utf-8")
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S).group(1))
@@ -84,7 +84,7 @@ that((folders["gpt2"] / "report.html").read_bytes() == (here / "gpt2.html").read
 # The bytes of a step, by what the ranges declare and by the model. The MFU by hand: 2 x 123,653,376 weights a token, and 4 x 12
 # layers x 12 heads x 64 x 64 keys, all or half; an H200 has 132 SMs that do 256 FP32 operations a cycle at 1.98 GHz.
 for recording in counted:
-    for words in ([build / "examples/ledger", recording], [build / "examples/gpt2/gpt2", "--ledger", recording]):
+    for words in ([program, "ledger", recording], [build / "examples/gpt2/gpt2", "--ledger", recording]):
         done = run(*words)
         that(done.returncode == 0 and "the sum closes" in done.stdout, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
         for line in done.stdout.splitlines():
@@ -96,9 +96,9 @@ for recording in counted:
         flops = 256 * (2 * 123653376 + more)
         wanted = f"  {flops:.0f} operations: MFU {100 * flops / (ms / 1e3) / (132 * 256 * 1.98e9):.1f} % ({words}, with head;"
         that(wanted in done.stdout, f"{recording.name}: no '{wanted}' in\n{done.stdout}")
-that(run(build / "examples/ledger", first / "profile.strata").returncode == 2, "no counters, and no other code than that of a sum")
-that(run(build / "examples/ledger", "none.strata").stderr == "ledger: none.strata: It cannot be opened: No such file or directory.\n", "a ledger of no file")
-that(json.loads(run(build / "examples/ledger", recordings[0], "--json").stdout)[-1]["path"] == "", "no ledger as JSON")
+that(run(program, "ledger", first / "profile.strata").returncode == 2, "no counters, and no other code than that of a sum")
+that(run(program, "ledger", "none.strata").stderr == "strata ledger: none.strata: It cannot be opened: No such file or directory.\n", "a ledger of no file")
+that(json.loads(run(program, "ledger", recordings[0], "--json").stdout)[-1]["path"] == "", "no ledger as JSON")
 
 # What it refuses, in a sentence.
 bytes_of = (first / "profile.strata").read_bytes()
@@ -110,17 +110,22 @@ for file, sentence in (("none.strata", "It cannot be opened: No such file or dir
                        ("newer.strata", "It is of a newer Strata: report it with the one that wrote it."),
                        ("cut.strata", "It is not whole, or was changed: copy it again as binary data."),
                        ("flipped.strata", "It is not whole, or was changed: copy it again as binary data.")):
-    that(reported(2, file) == f"report: {file}: {sentence}\n", f"{file}: another sentence")
-for words, sentence in ((["format=html"], '"format" is no option: what was recorded cannot be changed; the options are formats=, out= and sort='),
-                        (["counters=hbm"], '"counters" is no option: what was recorded cannot be changed; the options are formats=, out= and sort='),
-                        (["late"], '"late" is no option: a directory is out=late; the options are formats=, out= and sort='),
-                        (["--html"], '"--html" is no option; the options are formats=, out= and sort='),
-                        (["out"], "out takes a value: report --help"),
-                        (["out="], '"out=" means nothing: out takes a directory, as in out=run1.'),
-                        (["formats=html", "sort=dear"], '"sort=dear" means nothing: sort takes cost, order or name.')):
-    that(reported(2, first / "profile.strata", *words) == f"report: {sentence}\nreport: no report was made\n", f"{words}: another sentence")
-that("FILE is a recording" in reported(2) and "FILE is a recording" in reported(0, "--help"), "no usage")
-that("cannot write" in reported(1, first / "profile.strata", "formats=html,out=/dev/null/x") or os.name == "nt", "no place is no failure")
+    that(reported(2, file) == f"strata report: {file}: {sentence}\n", f"{file}: another sentence")
+tells = "strata report --help tells all options\n"
+formats = "table, csv, json, trace, perfetto, html and recording joined by +, or none."
+for words, told in ((["--format=html"], f"The following argument was not expected: --format=html\n{tells}"),
+                    (["late"], f"The following argument was not expected: late\n{tells}"),
+                    (["--out", ""], "--out: takes a folder\n"),
+                    (["--formats", "htm"], f"--formats htm: takes {formats}\n"),
+                    (["--formats", "html,out=x"], "--formats html,out=x: formats are joined by +\n"),
+                    (["--sort", "dear"], f"--sort: dear not in {{cost,order,name}}\n{tells}")):
+    that(reported(2, first, *words) == f"strata report: {told}", f"{words}: another sentence")
+that(reported(2) == f"strata report: FILE is required\n{tells}" and "FILE is a recording" in reported(0, "--help"), "no usage")
+(here / "ranks/rank0").mkdir(parents=True, exist_ok=True)
+(here / "ranks/rank0/profile.strata").write_bytes(bytes_of)
+that("and its folders have: name one, such as rank0." in reported(2, "ranks"), "a folder of folders is no run")
+that("The folder has no profile.strata: record with STRATA=trace,formats=recording." in reported(2, root / "docs"), "a folder without a recording")
+that("cannot write" in reported(1, first, "--formats", "html", "--out", "/dev/null/x") or os.name == "nt", "no place is no failure")
 
 for failure in failures:
     print("FAILED:", failure)

@@ -1,9 +1,9 @@
 // Device records meet the calls that caused them as they arrive; sums never stop.
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/recording.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -3,6 +3,10 @@
 #define STRATA_TESTS_UNIT_ALL_REPORTS_HPP
 
 #include <strata/recording.hpp>
+#include <strata/report/findings.hpp>
+#include <strata/report/html.hpp>
+#include <strata/report/perfetto.hpp>
+#include <strata/report/trace.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include "sample_profile.hpp"
 
-#include <strata/analyse/call_tree.hpp>
+#include <strata/tables/call_tree.hpp>
 
 #include <doctest/doctest.h>
 

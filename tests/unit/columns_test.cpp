@@ -1,7 +1,7 @@
 // Each column of the CSV files has its own amount: in these samples no two columns are equal, so
 // that a swapped one changes a golden file.
 #include <doctest/doctest.h>
-#include <strata/report/csv.hpp>
+#include <strata/tables/csv.hpp>
 
 #include <cstdint>
 #include <string>

@@ -2,12 +2,12 @@
 #ifndef STRATA_TESTS_UNIT_COUNTER_SAMPLE_HPP
 #define STRATA_TESTS_UNIT_COUNTER_SAMPLE_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/report/columns.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/counter_table.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -1,9 +1,9 @@
 #include <doctest/doctest.h>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/table.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/table.hpp>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -240,7 +240,7 @@ TEST_CASE("profile.json has a section for counters") {
 TEST_CASE("without counters the reports are as before") {
   counter_sample s;
   reported r(s.made);
-  report_input const plain(r.source, r.tree, r.folded, r.kernels, r.memory);
+  table_input const plain(r.source, r.tree, r.folded, r.kernels, r.memory);
   auto const json =
       nlohmann::json::parse(text_of([&](detail::text_writer& out) { write_json(out, plain); }));
   CHECK_FALSE(json.contains("counters"));

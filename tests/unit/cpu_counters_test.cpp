@@ -1,16 +1,16 @@
 // The CPU's counters against a kernel that does what the test says.
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/table.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/strata.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <doctest/doctest.h>
 
@@ -777,7 +777,7 @@ TEST_CASE_FIXTURE(fixture, "reports: table, CSV and JSON have the CPU's counters
   call_tree const folded(made.data, folding::by_name);
   strata::vec<kernel_row> const kernels;
   memory_table const memory;
-  report_input input(made.data, made.rows, folded.rows(), kernels, memory);
+  table_input input(made.data, made.rows, folded.rows(), kernels, memory);
   input.counters.push_back({made.table, make_counter_table(made.data, folded, counter_set::cpu)});
   auto const text_of = [&](auto write) {
     std::string text;

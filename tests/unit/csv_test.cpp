@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <strata/report/csv.hpp>
+#include <strata/tables/csv.hpp>
 
 #include <string>
 #include <vector>

@@ -1,10 +1,10 @@
 // What rows and kernels of small profiles have of the device, added up by hand: mixtures, firsts
 // and partial warps.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/profile/sums.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
 
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
 #include "sample_profile.hpp"
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/devices.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <doctest/doctest.h>
 

@@ -257,7 +257,7 @@ inline std::string text_of(answer const& of, bool json) {
   if (json)
     write_findings(out, of.input);
   else
-    detail::write_answer(out, of.input, 120, false);
+    of.input.write_answer(out, 120, false);
   out.flush();
   return text;
 }

@@ -1,15 +1,15 @@
 // Hand-made profiles with one thing wrong each, and sound ones.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
-#include <strata/report/columns.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/html.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include <strata/analyse/host_timeline.hpp>
+#include <strata/tables/host_timeline.hpp>
 
 #include <doctest/doctest.h>
 

@@ -367,6 +367,7 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
   write("gpt2.html", page_tables(gpt2_sample().made).page());
   write("gpt2.strata", report_test::recording_of(gpt2_sample().made));
   write("hostile.html", page_tables(with_hostile_names().made).page());
+  write("hostile.strata", report_test::recording_of(with_hostile_names().made));
   write("huge.html", page_tables(many_ranges(10000).made).page());
   {
     gpt2_sample s(2, 3);

@@ -1,11 +1,11 @@
 // A place in the call tree that a thread hands to others.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/inherit.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/table.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/table.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -432,7 +432,7 @@ TEST_CASE("the files and the table tell of workers as of anyone") {
   call_tree const folded(p, folding::by_name);
   strata::vec<kernel_row> const kernels = make_kernel_table(p, tree);
   memory_table const memory = make_memory_table(p, tree);
-  report_input const input(p, tree, folded, kernels, memory);
+  table_input const input(p, tree, folded, kernels, memory);
   std::string const csv =
       report_test::text_of([&](detail::text_writer& out) { write_ranges_csv(out, input); });
   CHECK(csv.find("parent/work,") != std::string::npos);

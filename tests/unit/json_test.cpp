@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
-#include <strata/report/csv.hpp>
-#include <strata/report/json.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
 
 #include <limits>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/counters/kernel_counters.hpp>
-#include <strata/report/csv.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -181,7 +181,7 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
 
   call_tree const folded(s.made, folding::by_name);
   memory_table const memory = make_memory_table(s.made, tree);
-  report_input input(s.made, tree, folded, rows, memory);
+  table_input input(s.made, tree, folded, rows, memory);
   auto const text_of = [&] {
     std::string text;
     detail::text_writer out(text);

@@ -1,6 +1,6 @@
 #include "sample_profile.hpp"
 
-#include <strata/analyse/kernel_table.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // Roofs, limits and the host's timeline of small tables, computed by hand.
 #include <doctest/doctest.h>
-#include <strata/analyse/host_timeline.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/tables/host_timeline.hpp>
 #include <strata/what_if.hpp>
 
 #include <cstdint>

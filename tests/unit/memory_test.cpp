@@ -1,6 +1,6 @@
 #include "sample_profile.hpp"
 
-#include <strata/analyse/memory_table.hpp>
+#include <strata/tables/memory_table.hpp>
 
 #include <doctest/doctest.h>
 

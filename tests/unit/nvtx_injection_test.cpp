@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <strata/analyse/call_tree.hpp>
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/range.hpp>
 #include <strata/session.hpp>
+#include <strata/tables/call_tree.hpp>
 #include <string>
 #include <thread>
 #include <vector>

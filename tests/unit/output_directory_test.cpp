@@ -23,7 +23,6 @@
 using strata::errc;
 using strata::options;
 using strata::status;
-using strata::trace_options;
 using strata::detail::output_directory;
 using strata::detail::report_files;
 using strata::detail::text_writer;
@@ -225,8 +224,7 @@ TEST_CASE("what trace.json leaves out is said on the console") {
   options wanted;
   wanted.out = here / "run";
   wanted.csv = wanted.json = false;
-  trace_options few;
-  few.max_events = 100;
+  constexpr std::uint64_t few = 100;  // events
   for (bool const table : {true, false}) {
     wanted.table = table;
     CAPTURE(table);
@@ -340,7 +338,7 @@ TEST_CASE("files that cannot be written where they should be: all are named, and
     output_directory made;
     char const* file_name() const noexcept override { return "trace.perfetto-trace"; }
     output_directory const& directory() const noexcept override { return made; }
-    bool complete(strata::report_input const&, std::string&) override { return false; }
+    bool complete(strata::table_input const&, std::string&) override { return false; }
   } begun;
   REQUIRE(begun.made.make(wanted.out).ok());
   auto const write = [&] {

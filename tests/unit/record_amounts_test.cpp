@@ -1,12 +1,12 @@
 // Each field of CUPTI's records, each kind, and the limits of what keeps them: by hand.
 #include <doctest/doctest.h>
-#include <strata/analyse/counter_sums.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/session/schedule.hpp>
+#include <strata/tables/counter_sums.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <chrono>
 #include <cmath>

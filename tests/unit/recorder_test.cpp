@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <strata/analyse/call_tree.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
-#include <strata/report/table.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/table.hpp>
 #include <string>
 #include <thread>
 #include <vector>

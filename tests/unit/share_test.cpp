@@ -1,10 +1,10 @@
 // A share is never above 100 %: its part and its whole are of the same work, or it is not there.
 #include <doctest/doctest.h>
-#include <strata/analyse/step_amounts.hpp>
-#include <strata/report/csv.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/html.hpp>
-#include <strata/report/table.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/table.hpp>
 
 #include <cctype>
 #include <cstddef>

@@ -1,9 +1,9 @@
 // The mean step of small programs, added up by hand: durations, tokens, streams, copies and idle
 // times.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/step_amounts.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 // The mean step of random programs, beside a reference that looks at every nanosecond.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/steps.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 #include <doctest/doctest.h>
-#include <strata/report/table.hpp>
+#include <strata/tables/table.hpp>
 
 #include <string>
 #include <vector>
@@ -229,6 +229,7 @@ TEST_CASE("the use of the limiter is a column beside it") {
   counted = {"HBM 88 %", "HBM", 87.6, 100.0, true, false, {}};
   input.roofline.limits[6] = {"HBM 61 %", "HBM", 61.0, 100.0, false, false, {}};
   auto const row = [&](char const* name) {
+    input.show_limits();
     for (std::string const& line :
          lines(text_of([&](detail::text_writer& out) { write_table(out, input, {120}); })))
       if (has(line, name)) return line;

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 #include <strata/base/text.hpp>
-#include <strata/report/console_table.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cerrno>
 #include <clocale>

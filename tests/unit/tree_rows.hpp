@@ -2,7 +2,7 @@
 #ifndef STRATA_TESTS_TREE_ROWS_HPP
 #define STRATA_TESTS_TREE_ROWS_HPP
 
-#include <strata/analyse/call_tree.hpp>
+#include <strata/tables/call_tree.hpp>
 
 #include <string>
 #include <vector>

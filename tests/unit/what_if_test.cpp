@@ -1,10 +1,10 @@
 // Timelines whose times with a change are computed by hand. A launch takes 3 us; the device begins
 // 0.5 us after it, or after the work before; a wait ends 2 us after the work.
 #include <doctest/doctest.h>
-#include <strata/analyse/call_tree.hpp>
 #include <strata/analyse/finding_rules.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/roofline.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/kernel_table.hpp>
 #include <strata/what_if.hpp>
 
 #include <algorithm>

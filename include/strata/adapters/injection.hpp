@@ -73,6 +73,7 @@ class injection {
   static void register_library() noexcept {
     process_block& ours = block();
     if (starter(ours) == nullptr) (void)register_session(&begin_session, &c_calls);
+    install_reports();
     if (!wanted().enabled) return;
     Dl_info own{};
     char path[PATH_MAX];

@@ -2,15 +2,15 @@
 #ifndef STRATA_ANALYSE_BYTE_LEDGER_HPP
 #define STRATA_ANALYSE_BYTE_LEDGER_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_sums.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_sums.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <cmath>
 #include <cstddef>

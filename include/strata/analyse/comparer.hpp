@@ -5,11 +5,11 @@
 #include <strata/analyse/comparability.hpp>
 #include <strata/analyse/comparison.hpp>
 #include <strata/analyse/profile_file.hpp>
-#include <strata/analyse/statistics.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/tables/statistics.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -2,18 +2,18 @@
 #ifndef STRATA_ANALYSE_FINDING_RULES_HPP
 #define STRATA_ANALYSE_FINDING_RULES_HPP
 
-#include <strata/analyse/devices.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/kernel_rules.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <string>

@@ -2,20 +2,20 @@
 #ifndef STRATA_ANALYSE_FINDINGS_HPP
 #define STRATA_ANALYSE_FINDINGS_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/devices.hpp>
 #include <strata/analyse/gains.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/speed_of_light.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,6 @@
 #define STRATA_ANALYSE_KERNEL_RULES_HPP
 
 #include <strata/analyse/findings.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
 #include <strata/analyse/step_bound.hpp>
@@ -13,6 +12,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -133,9 +133,9 @@ class kernel_rules : protected step_bound {
   }
 
   /// What L2 and device memory move at most for a sector that L1 asks for, in sectors. L2 counts
-  /// one that it lacks again when it comes from memory, one that is written in part again when the
-  /// rest is read. It fetches two neighbours from memory by default
-  /// (cudaLimitMaxL2FetchGranularity: 64 B).
+  /// one again that it had to fetch, and most that are written in part.
+  /// Source: counted on an H200, loads of single sectors take 1.9 of L2 and 1.8 of device memory,
+  /// stores of 4 bytes 1.6 of L2.
   static constexpr double accesses_by_sector = 2.0;
 
   /// What whole lines leave of the units that sectors of `moved` bytes pass, of which `asked` are

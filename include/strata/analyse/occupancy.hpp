@@ -2,10 +2,10 @@
 #ifndef STRATA_ANALYSE_OCCUPANCY_HPP
 #define STRATA_ANALYSE_OCCUPANCY_HPP
 
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/profile.hpp>
+#include <strata/tables/kernel_table.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -2,13 +2,13 @@
 #ifndef STRATA_ANALYSE_PROFILE_FILE_HPP
 #define STRATA_ANALYSE_PROFILE_FILE_HPP
 
-#include <strata/analyse/statistics.hpp>
 #include <strata/base/json_reader.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/tables/statistics.hpp>
 
 #include <cstddef>
 #include <string>

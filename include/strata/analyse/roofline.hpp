@@ -2,18 +2,18 @@
 #ifndef STRATA_ANALYSE_ROOFLINE_HPP
 #define STRATA_ANALYSE_ROOFLINE_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/device_peaks.hpp>
-#include <strata/analyse/devices.hpp>
 #include <strata/analyse/speed_of_light.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/metric_resolver.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,9 +5,9 @@
 // How near the units of the GPU are to their peaks, as Nsight Compute's speed of light has it: the
 // unit with the highest use is the limit.
 
-#include <strata/analyse/counter_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/tables/counter_table.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,10 +4,10 @@
 
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <cstddef>
 #include <string>

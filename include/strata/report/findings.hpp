@@ -4,15 +4,16 @@
 
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps_summary.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/console_table.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -203,124 +204,6 @@ class answer_json {
   report_input const& input_;
   answer_on_page const* page_;
 };
-
-/// `step 2.74 ms (mean of 10, median ..., p95 ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
-inline std::string step_text(steps_summary const& steps, bool has_steps) {
-  std::string text;
-  if (!steps.from_steps)
-    return sentence("whole run ") << time_text(steps.mean_ns)
-                                  << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
-  text = "step " + time_text(steps.mean_ns);
-  if (steps.period_of_gpu) text += " on the GPU";
-  text += " (mean of " + count_text(static_cast<std::uint64_t>(steps.typical_count()));
-  if (steps.typical_count() > 1)
-    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
-  if (steps.without_first)
-    text += sentence("; without the first, ") << time_text(steps.first_ns);
-  else if (steps.count > 1)
-    text += sentence(", first ") << time_text(steps.first_ns);
-  return text + ")";
-}
-
-/// What the device did in it, and what lies outside.
-inline std::string device_text(report_input const& input) {
-  steps_summary const& steps = input.steps;
-  std::string text;
-  auto const add = [&text](std::string_view part) { add_part(text, part, " | "); };
-  if (!input.source.traced) {
-    add("host times only");
-  } else {
-    std::string const share = human_percent(steps.gpu_busy_ns, steps.mean_ns);
-    add(sentence("GPU busy ") << time_text(steps.gpu_busy_ns)
-                              << (share.empty() ? share : sentence(" (") << share << " %)")
-                              << ", idle " << time_text(steps.gpu_idle_ns));
-  }
-  if (!input.roofline.measured_at.empty())
-    add("roofs measured on this device " + input.roofline.measured_at.substr(0, 10));
-  if (steps.tokens_per_s > 0.0)
-    add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
-  if (steps.from_steps && steps.outside_ns > 0.0)
-    add(sentence("outside of steps ")
-        << time_text(steps.outside_ns)
-        << (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
-  return text;
-}
-
-/// What the step becomes without this cause: "Predicted step: 2.10 ms (13.9 % shorter)", or the
-/// most that could be gained where that is not predicted.
-inline std::string gain_text(finding const& of, steps_summary const& steps) {
-  double const step_ns = steps.typical_ns();
-  std::string const whole = steps.from_steps ? "step" : "run";
-  if (!(of.cost_ns_per_step > 0.0)) return {};
-  if (of.leaves_step(step_ns))
-    return sentence("Fixing only this would not shorten the ") << whole << ".";
-  std::string const share = human_percent(of.gain_ns(step_ns), step_ns);
-  if (!is_finite(of.predicted_step_ns))
-    return sentence("At most ") << time_text(of.cost_ns_per_step) << " of the " << whole
-                                << (share.empty() ? share : sentence(" (") << share << " %)")
-                                << ".";
-  return sentence("Predicted ") << whole << ": " << time_text(of.predicted_step_ns)
-                                << (share.empty() ? share
-                                                  : sentence(" (") << share << " % shorter)")
-                                << ".";
-}
-
-/// "block[*]/mlp/up and 4 more ranges"; empty for the whole step.
-inline std::string ranges_text(finding const& of) {
-  std::string text = console_text(of.path);
-  if (of.ranges.size() < 2) return text;
-  if (text.empty()) text = "(outside ranges)";
-  std::size_t const more = of.ranges.size() - 1;
-  return sentence(text) << " and " << more << (more == 1 ? " more range" : " more ranges");
-}
-
-/// A finding in sentences: its rule, its ranges, what is wrong and what the step becomes without
-/// it.
-inline std::string finding_text(finding const& of, steps_summary const& steps) {
-  std::string text = of.rule.empty() ? std::string() : std::string(of.rule) + ": ";
-  std::string const ranges = ranges_text(of);
-  if (!ranges.empty()) text += ranges + ": ";
-  text += console_text(of.title) + ".";
-  add_part(text, gain_text(of, steps), " ");
-  return text;
-}
-
-/// The answer: what bounds the step, the causes that gain most, what to try, and what else there
-/// is.
-inline void write_answer(text_writer& out, report_input const& input, std::size_t width,
-                         bool color) {
-  constexpr std::size_t most = 3;  // causes
-  findings_table const& table = input.findings;
-  double const step_ns = input.steps.typical_ns();
-  if (!table.bound.empty())
-    write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
-  std::size_t shown = 0;
-  std::size_t folded = 0;
-  std::string folded_rules;
-  for (finding const& cause : table.findings) {
-    if (cause.leaves_step(step_ns)) {
-      ++folded;
-      add_part(folded_rules, cause.rule, ", ");
-      continue;
-    }
-    if (shown == most) continue;
-    ++shown;
-    write_paragraph(out, "finding: ", finding_text(cause, input.steps), width, console_warning,
-                    color);
-    write_paragraph(out, "try:     ", cause.advice, width, console_bold, color);
-  }
-  std::string more;
-  if (std::size_t const rest = table.findings.size() - shown - folded; rest > 0)
-    more = sentence() << rest << " more in findings.json";
-  if (folded > 0)
-    add_part(more, sentence("would not shorten the step alone: ") << folded_rules, "; ");
-  if (std::size_t const open = table.undecided.size(); open > 0)
-    add_part(more,
-             sentence(table.undecided[0].needs)
-                 << " would decide " << open << (open == 1 ? " rule" : " rules") << " more",
-             "; ");
-  if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
-}
 
 }  // namespace detail
 

@@ -2,21 +2,21 @@
 #ifndef STRATA_REPORT_HTML_HPP
 #define STRATA_REPORT_HTML_HPP
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/html_memory.hpp>
 #include <strata/report/html_shell.hpp>
 #include <strata/report/html_timeline.hpp>
-#include <strata/report/json.hpp>
 #include <strata/report/page_files.hpp>
-#include <strata/report/table.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -118,7 +118,7 @@ class column_survey final : public cell_sink {
     compare(key, negative ? ~magnitude : magnitude + 1);
   }
 
-  bool differs(std::size_t column) const noexcept { return columns_[column].differs; }
+  bool differs(std::size_t position) const noexcept { return columns_[position].differs; }
 
  private:
   struct column {

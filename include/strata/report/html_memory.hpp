@@ -2,14 +2,14 @@
 #ifndef STRATA_REPORT_HTML_MEMORY_HPP
 #define STRATA_REPORT_HTML_MEMORY_HPP
 
-#include <strata/analyse/memory_table.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/report_input.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #define STRATA_REPORT_HTML_SHELL_HPP
 
 #include <strata/base/macros.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <string>

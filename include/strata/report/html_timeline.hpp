@@ -2,16 +2,18 @@
 #ifndef STRATA_REPORT_HTML_TIMELINE_HPP
 #define STRATA_REPORT_HTML_TIMELINE_HPP
 
-#include <strata/analyse/call_tree.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/report/columns.hpp>
 #include <strata/report/html_shell.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/memory_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -127,7 +129,7 @@ class page_timeline {
     json_.object("timeline");
     json_.line();
     json_.array("windows");
-    for (window const& each : windows_) write_window(each);
+    for (window const& shown : windows_) write_window(shown);
     json_.end_array();
     json_.line();
     json_.array("labels");  // text, range
@@ -168,15 +170,15 @@ class page_timeline {
     for (kernel_record const& kernel : source.kernels) {
       std::uint32_t const launch = launches.launch_of(kernel.correlation);
       if (launch == launch_index::none || kernel.end == lost_time) continue;
-      for (window& each : windows_)
-        if (source.launches[launch].step == each.step && each.end < kernel.end)
-          each.end = kernel.end;
+      for (window& shown : windows_)
+        if (source.launches[launch].step == shown.step && shown.end < kernel.end)
+          shown.end = kernel.end;
     }
   }
 
   void add_window(step_record const& step, std::string_view what) {
-    for (window const& each : windows_)
-      if (each.begin == step.begin && each.step == step.step) return;
+    for (window const& shown : windows_)
+      if (shown.begin == step.begin && shown.step == step.step) return;
     if (step.end > step.begin) windows_.push_back({step.begin, step.end, step.step, what});
   }
 
@@ -185,14 +187,15 @@ class page_timeline {
   }
 
   /// Calls visit(place, bar) for each record that has a part in the window.
-  void each(window const& of,
-            callback<void(page_track::place const&, page_track::bar const&)> visit) const {
+  void visit_bars(window const& shown,
+                  callback<void(page_track::place const&, page_track::bar const&)> visit) const {
     profile const& source = input_.source;
-    auto const show = [&](page_track::place const& at, auto const& record, std::uint32_t label) {
-      if (record.begin == lost_time || record.end < of.begin || record.begin > of.end) return;
-      std::int64_t const begin = larger(record.begin, of.begin);
-      std::int64_t const end = smaller(record.end, of.end);
-      visit(at, page_track::bar{begin, end, 1, end - begin, 0, label, place_of(record.node)});
+    auto const show = [&](page_track::place const& where, auto const& record, std::uint32_t label) {
+      bool const is_outside = record.end < shown.begin || record.begin > shown.end;
+      if (record.begin == lost_time || is_outside) return;
+      std::int64_t const begin = larger(record.begin, shown.begin);
+      std::int64_t const end = smaller(record.end, shown.end);
+      visit(where, page_track::bar{begin, end, 1, end - begin, 0, label, place_of(record.node)});
     };
     for (range_record const& range : source.ranges) {
       std::uint32_t const depth =
@@ -223,7 +226,7 @@ class page_timeline {
   std::uint64_t find_tracks(window const& shown) {
     tracks_.clear();
     std::uint64_t left_out = 0;
-    each(shown, [&](page_track::place const& where, page_track::bar const&) {
+    visit_bars(shown, [&](page_track::place const& where, page_track::bar const&) {
       page_track* track = find(where);
       if (track == nullptr && tracks_.size() < limits_.tracks) {
         tracks_.push_back(page_track(where));
@@ -258,7 +261,7 @@ class page_timeline {
     std::uint64_t const most = most_bars();
     std::int64_t const length = shown.end - shown.begin;
     for (page_track& track : tracks_) track.begin(shown.begin, length, most);
-    each(shown, [&](page_track::place const& where, page_track::bar const& bar) {
+    visit_bars(shown, [&](page_track::place const& where, page_track::bar const& bar) {
       if (page_track* const track = find(where)) track->add(bar);
     });
     json_.line();

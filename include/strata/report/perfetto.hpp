@@ -6,8 +6,8 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -577,7 +577,7 @@ class perfetto_writer final : public trace_sink {
 
 /// trace.perfetto-trace: what write_trace writes, in Perfetto's own format and a twentieth of the
 /// bytes. Times are exact to the ns.
-inline trace_summary write_perfetto(detail::text_writer& out, report_input const& input,
+inline trace_summary write_perfetto(detail::text_writer& out, table_input const& input,
                                     trace_options const& options = {20'000'000, false}) {
   detail::trace_labels const labels(input, options.mangled_names);
   detail::trace_plan plan(input, labels, options.max_events);

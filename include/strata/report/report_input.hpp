@@ -2,77 +2,148 @@
 #ifndef STRATA_REPORT_REPORT_INPUT_HPP
 #define STRATA_REPORT_REPORT_INPUT_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/analyse/finding_rules.hpp>
 #include <strata/analyse/findings.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/analyse/roofline.hpp>
-#include <strata/analyse/steps.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/profile.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/steps_summary.hpp>
+#include <strata/tables/table_input.hpp>
+#include <strata/tables/text_writer.hpp>
 #include <strata/what_if.hpp>
 
-#include <cstdint>
-#include <string_view>
+#include <cstddef>
+#include <string>
+#include <utility>
 
 STRATA_BEGIN
 
-/// The values of one counter_set by the rows of a report.
-struct counter_tables {
-  counter_table ranges;  ///< of report_input::ranges
-  counter_table folded;  ///< of report_input::folded
-};
+namespace detail {
 
-/// In which order the ranges below one stand.
-enum class row_order : std::uint8_t {
-  cost,       ///< the dearest first
-  execution,  ///< as they ran
-  name
-};
-/// By row_order, as `sort=` and the page have them.
-inline constexpr std::string_view row_order_names[] = {"cost", "order", "name"};
+/// What the step becomes without this cause: "Predicted step: 2.10 ms (13.9 % shorter)", or the
+/// most that could be gained where that is not predicted.
+inline std::string gain_text(finding const& of, steps_summary const& steps) {
+  double const step_ns = steps.typical_ns();
+  std::string const whole = steps.from_steps ? "step" : "run";
+  if (!(of.cost_ns_per_step > 0.0)) return {};
+  if (of.leaves_step(step_ns))
+    return sentence("Fixing only this would not shorten the ") << whole << ".";
+  std::string const share = human_percent(of.gain_ns(step_ns), step_ns);
+  if (!is_finite(of.predicted_step_ns))
+    return sentence("At most ") << time_text(of.cost_ns_per_step) << " of the " << whole
+                                << (share.empty() ? share : sentence(" (") << share << " %)")
+                                << ".";
+  return sentence("Predicted ") << whole << ": " << time_text(of.predicted_step_ns)
+                                << (share.empty() ? share
+                                                  : sentence(" (") << share << " % shorter)")
+                                << ".";
+}
 
-/// What every report is made from. It refers to its parts, but for the counters: they outlive it.
-struct report_input {
-  report_input(profile const& p, call_tree const& tree, call_tree const& folded_tree,
-               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
-      : report_input(p, tree.rows(), folded_tree.rows(), kernel_rows, memory_rows) {}
+/// "block[*]/mlp/up and 4 more ranges"; empty for the whole step.
+inline std::string ranges_text(finding const& of) {
+  std::string text = console_text(of.path);
+  if (of.ranges.size() < 2) return text;
+  if (text.empty()) text = "(outside ranges)";
+  std::size_t const more = of.ranges.size() - 1;
+  return sentence(text) << " and " << more << (more == 1 ? " more range" : " more ranges");
+}
 
-  report_input(profile const& p, vec<range_row> const& tree, vec<range_row> const& folded_tree,
-               vec<kernel_row> const& kernel_rows, memory_table const& memory_rows)
-      : source(p), ranges(tree), folded(folded_tree), kernels(kernel_rows), memory(memory_rows) {}
+/// A finding in sentences: its rule, its ranges, what is wrong and what the step becomes without
+/// it.
+inline std::string finding_text(finding const& of, steps_summary const& steps) {
+  std::string text = of.rule.empty() ? std::string() : std::string(of.rule) + ": ";
+  std::string const ranges = ranges_text(of);
+  if (!ranges.empty()) text += ranges + ": ";
+  text += console_text(of.title) + ".";
+  add_part(text, gain_text(of, steps), " ");
+  return text;
+}
 
-  profile const& source;
-  vec<range_row> const& ranges;  ///< of the call tree, one a path and index
-  vec<range_row> const& folded;  ///< the same with indices folded
-  vec<kernel_row> const& kernels;
-  memory_table const& memory;
-  vec<counter_tables> counters;                           ///< of the sets that have values by range
-  kernel_counter_table const* kernel_counters = nullptr;  ///< of `kernels`; null where none was
-  steps_summary steps;                                    ///< rows are those of `folded`
-  roofline_table roofline;           ///< of `folded`; empty before find_answer()
-  findings_table findings;           ///< of `folded`; empty before find_answer()
-  row_order sort = row_order::cost;  ///< on the console, and on the page at first
-  std::string_view trace_file;       ///< which the page names; empty where none is written
-
-  /// The counted values of the GPU by the rows of `folded`, or null.
-  counter_table const* gpu_counters() const noexcept {
-    for (counter_tables const& each : counters)
-      if (each.folded.name == counter_set::gpu) return &each.folded;
-    return nullptr;
+/// The answer: what bounds the step, the causes that gain most, what to try, and what else there
+/// is.
+inline void write_answer(text_writer& out, findings_table const& table, steps_summary const& steps,
+                         std::size_t width, bool color) {
+  constexpr std::size_t most = 3;  // causes
+  double const step_ns = steps.typical_ns();
+  if (!table.bound.empty())
+    write_paragraph(out, "answer:  ", console_text(table.bound), width, console_bold, color);
+  std::size_t shown = 0;
+  std::size_t folded = 0;
+  std::string folded_rules;
+  for (finding const& cause : table.findings) {
+    if (cause.leaves_step(step_ns)) {
+      ++folded;
+      add_part(folded_rules, cause.rule, ", ");
+      continue;
+    }
+    if (shown == most) continue;
+    ++shown;
+    write_paragraph(out, "finding: ", finding_text(cause, steps), width, console_warning, color);
+    write_paragraph(out, "try:     ", cause.advice, width, console_bold, color);
   }
+  std::string more;
+  if (std::size_t const rest = table.findings.size() - shown - folded; rest > 0)
+    more = sentence() << rest << " more in findings.json";
+  if (folded > 0)
+    add_part(more, sentence("would not shorten the step alone: ") << folded_rules, "; ");
+  if (std::size_t const open = table.undecided.size(); open > 0)
+    add_part(more,
+             sentence(table.undecided[0].needs)
+                 << " would decide " << open << (open == 1 ? " rule" : " rules") << " more",
+             "; ");
+  if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
+}
 
-  /// Fills `steps`, `roofline` and `findings`. Requires: the tree of `folded`; the counters.
+}  // namespace detail
+
+/// What every report is made from: the tables, and what is found in them.
+struct report_input : table_input {
+  using table_input::table_input;
+  /// Takes the counters of the tables.
+  explicit report_input(table_input&& tables) : table_input(std::move(tables)) {}
+
+  roofline_table roofline;  ///< of `folded`; empty before find_answer()
+  findings_table findings;  ///< of `folded`; empty before find_answer()
+
+  /// Fills `steps`, `roofline`, `limits` and `findings`. Requires: the tree of `folded`; the
+  /// counters.
   void find_answer(call_tree const& folded_tree) {
-    steps = make_steps(source, folded_tree, ranges);
+    find_steps(folded_tree);
     roofline = make_roofline(source, folded, steps, gpu_counters());
+    roofs_measured_at = roofline.measured_at;
+    show_limits();
     vec<kernel_row> const by_name = make_kernel_table(source, folded_tree);
     findings = make_findings(
         {source, folded, by_name, steps, roofline, gpu_counters(), folded_tree, ranges});
     predict_steps(findings.findings, source, folded_tree, steps);
+  }
+
+  /// Fills `limits`, which tables show, from `roofline`.
+  void show_limits() {
+    limits.clear();
+    for (range_limit const& limit : roofline.limits) limits.push_back(shown_limit(limit));
+  }
+
+  void write_answer(detail::text_writer& out, std::size_t width, bool color) const override {
+    detail::write_answer(out, findings, steps, width, color);
+  }
+
+ private:
+  /// The limiter without the share, which has a column of its own where it was counted.
+  static row_limit shown_limit(range_limit const& limit) {
+    row_limit shown;
+    shown.limiter = limit.text;
+    if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.above_roof)
+      return shown;
+    shown.use_percent = 100.0 * limit.fraction();
+    std::string const roof(limit.roof);
+    if (limit.text.compare(0, roof.size() + 1, roof + ' ') == 0) shown.limiter = roof;
+    return shown;
   }
 };
 

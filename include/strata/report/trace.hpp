@@ -6,9 +6,9 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/report/trace_plan.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -473,7 +473,7 @@ inline void write_spans(trace_sink& sink, trace_events& events, profile const& s
 }
 
 /// All events of a trace.
-inline trace_summary write_events(trace_sink& sink, report_input const& input,
+inline trace_summary write_events(trace_sink& sink, table_input const& input,
                                   trace_labels const& labels, trace_plan& plan,
                                   trace_options const& options) {
   profile const& source = input.source;
@@ -507,7 +507,7 @@ inline trace_summary write_events(trace_sink& sink, report_input const& input,
 /// the session began, exact to the ns. The first process is the host with a track a thread; each
 /// device is a process with a track a stream.
 /// Cost: 32 bytes an event that is written, besides the profile.
-inline trace_summary write_trace(detail::text_writer& out, report_input const& input,
+inline trace_summary write_trace(detail::text_writer& out, table_input const& input,
                                  trace_options const& options = {}) {
   profile const& source = input.source;
   detail::trace_labels const labels(input, options.mangled_names);

@@ -2,13 +2,13 @@
 #ifndef STRATA_REPORT_TRACE_PLAN_HPP
 #define STRATA_REPORT_TRACE_PLAN_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/kernel_table.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/text_writer.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/kernel_table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +73,7 @@ class trace_labels {
     std::uint32_t mangled = 0;  ///< if asked for
   };
 
-  trace_labels(report_input const& input, bool mangled) {
+  trace_labels(table_input const& input, bool mangled) {
     for (std::string_view const name : event_names) texts_.emplace_back(name);
     label_ranges(input);
     label_kernels(input, mangled);
@@ -151,7 +151,7 @@ class trace_labels {
     ranges_.push_back(made);
   }
 
-  void label_ranges(report_input const& input) {
+  void label_ranges(table_input const& input) {
     // Position 0: no row.
     ranges_.resize(input.ranges.size() + 1);
     nodes_.resize(input.source.nodes.size());
@@ -170,7 +170,7 @@ class trace_labels {
     }
   }
 
-  void label_kernels(report_input const& input, bool mangled) {
+  void label_kernels(table_input const& input, bool mangled) {
     std::size_t const count = input.source.kernel_names.size();
     vec<kernel_row const*> rows(count + 1);
     for (kernel_row const& row : input.kernels)
@@ -278,7 +278,7 @@ class trace_plan {
   /// The host process has a track of this context for waits; threads have context 0.
   static constexpr std::uint32_t synchronization_context = 1;
 
-  trace_plan(report_input const& input, trace_labels const& labels, std::uint64_t max_events)
+  trace_plan(table_input const& input, trace_labels const& labels, std::uint64_t max_events)
       : input_(input), labels_(labels), arrows_(input.source.launches.size()) {
     limit(max_events);
     launch_index const launches(input.source);
@@ -430,7 +430,7 @@ class trace_plan {
     return tracks_[last_].slices;
   }
 
-  report_input const& input_;
+  table_input const& input_;
   trace_labels const& labels_;
   vec<std::uint32_t> arrows_;
   vec<trace_track> tracks_;

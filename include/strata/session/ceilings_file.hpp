@@ -112,7 +112,7 @@ class ceilings_file {
       return {errc::input_output, sentence("ceilings=")
                                       << wanted
                                       << " cannot be read, and no roofs come of it: name a file "
-                                         "that examples/ceilings keeps, or leave the key out"};
+                                         "that strata ceilings keeps, or leave the key out"};
     (void)std::fclose(file);
     return {};
   }

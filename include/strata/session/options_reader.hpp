@@ -7,7 +7,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
-#include <strata/report/report_input.hpp>
+#include <strata/tables/row_order.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -18,11 +18,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-// The casts between the two, here and in session/report_files.hpp.
-static_assert(static_cast<row_order>(options::order::cost) == row_order::cost);
-static_assert(static_cast<row_order>(options::order::execution) == row_order::execution);
-static_assert(static_cast<row_order>(options::order::name) == row_order::name);
 
 /// Reads the text of STRATA into options, in one pass.
 class options_reader {
@@ -96,8 +91,7 @@ class options_reader {
        ""},
       {"kernels", "=NAME+...",
        "with counters: the kernels of these ranges, and below them, are counted one by one", ""},
-      {"ceilings", "=FILE",
-       "measured roofs of this device, as examples/ceilings keeps them; or off",
+      {"ceilings", "=FILE", "measured roofs of this device, as strata ceilings keeps them; or off",
        "those of the cache"},
       {"sync", "", "wait for the GPU at the end of every range", ""},
       {"nvtx", "=in+out", "in: NVTX ranges become rows; out: ranges become NVTX ranges; or off",

@@ -8,9 +8,9 @@
 #include <strata/base/memory.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
-#include <strata/report/text_writer.hpp>
 #include <strata/session/open_folder.hpp>
 #include <strata/status.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <sys/stat.h>
 

@@ -2,10 +2,6 @@
 #ifndef STRATA_SESSION_REPORT_FILES_HPP
 #define STRATA_SESSION_REPORT_FILES_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
-#include <strata/analyse/kernel_table.hpp>
-#include <strata/analyse/memory_table.hpp>
 #include <strata/annotate/process.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
@@ -13,21 +9,19 @@
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
-#include <strata/report/columns.hpp>
-#include <strata/report/csv.hpp>
-#include <strata/report/findings.hpp>
-#include <strata/report/html.hpp>
-#include <strata/report/json.hpp>
-#include <strata/report/perfetto.hpp>
-#include <strata/report/recording_format.hpp>
-#include <strata/report/table.hpp>
-#include <strata/report/text_writer.hpp>
-#include <strata/report/trace.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/output_directory.hpp>
+#include <strata/session/report_side.hpp>
 #include <strata/status.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/csv.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/recording_format.hpp>
+#include <strata/tables/table.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -100,18 +94,6 @@ class kept_reports {
   vec<report> kept_;
   vec<std::string> printed_;  // problems, in earlier reports
   int next_ = 1;
-};
-
-/// A trace that was begun before the report, in the directory of its files.
-class running_trace {
- public:
-  virtual char const* file_name() const noexcept = 0;
-  virtual output_directory const& directory() const noexcept = 0;
-  /// Writes the rest. Returns: whether the file is there; `remark` says what it leaves out.
-  virtual bool complete(report_input const& input, std::string& remark) = 0;
-
- protected:
-  ~running_trace() = default;
 };
 
 /// The files of one report: where each is, and which could not be written where they should be.
@@ -197,9 +179,10 @@ class report_files {
     return {{terminal_width(), has_colors(), most_rows, !has_utf8()}, spare_place()};
   }
 
-  explicit report_files(options const& wanted, trace_options const& trace = {},
+  /// `most_events` of trace.json; 0: the usual limit.
+  explicit report_files(options const& wanted, std::uint64_t most_events = 0,
                         surroundings const& around = look_around())
-      : options_(&wanted), trace_options_(trace), around_(around) {}
+      : options_(&wanted), most_events_(most_events), around_(around) {}
 
   /// Whether the files of a run can go to `out`. Where they cannot, it becomes `spare`.
   /// Errors: input_output: it was changed, or there is no such folder either.
@@ -236,42 +219,26 @@ class report_files {
                kept_reports* earlier = nullptr) {
     trace_ = trace;
     if (earlier != nullptr) number_ = earlier->next();
-    call_tree const tree(source);
-    call_tree const folded(source, folding::by_name);
-    vec<kernel_row> const kernels = make_kernel_table(source, tree);
-    memory_table const memory = make_memory_table(source, tree);
-    report_input input(source, tree, folded, kernels, memory);
-    input.sort = static_cast<row_order>(options_->sort);
-    input.trace_file = options_->chrome_trace ? "trace.json"
+    profile_tables tables(source);
+    table_input& plain = tables.input();
+    plain.sort = options_->sort;
+    plain.trace_file = options_->chrome_trace ? "trace.json"
                        : options_->perfetto   ? "trace.perfetto-trace"
                                               : "";
-    kernel_counter_table kernel_counters;
-    for (counter_set const& set : source.counter_sets) {
-      if (!set.values.empty()) {
-        input.counters.push_back({make_counter_table(source, tree, set.name),
-                                  make_counter_table(source, folded, set.name)});
-      }
-      if (!set.kernels.empty()) {
-        kernel_counters = make_kernel_counter_table(source, tree, kernels);
-        input.kernel_counters = &kernel_counters;
-      }
+    bool const shows_answer = options_->table || options_->json || options_->html;
+    status outcome;
+    auto const write_all = [&](table_input& input, made_reports const* reports) {
+      reports_ = reports;
+      outcome = write_files(input);
+      print(source, input, said, earlier);
+    };
+    if (report_side const* const side = installed_reports()) {
+      side->make(tables, shows_answer, write_all);
+    } else {
+      if (shows_answer) plain.find_steps(tables.folded());
+      write_all(plain, nullptr);
     }
-    if (options_->table || options_->json || options_->html) input.find_answer(folded);
-    status const outcome = write_files(input);
-    print(source, input, said, earlier);
-    if (!outcome.ok()) say(outcome.message().c_str());
-    files_.say_written();
-    if (!files_.has_place()) return outcome;
-    files_.remove_empty();
-    // A window that the end of the program cut off takes no whole one's place.
-    bool const broken = files_.refused();
-    if (earlier != nullptr && !files_.in_wanted().empty() && !broken && !source.steps.empty())
-      earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
-    if (earlier != nullptr && broken)
-      output_directory::remove(files_.wanted().path(), files_.in_wanted(), files_.wanted().which());
-    bool const of_one_run = !options_->reports_windows() && source.environment.rank < 0;
-    if (of_one_run && !files_.in_wanted().empty())
-      files_.wanted().link_latest(machine::absolute(options_->out));
+    finish(source, outcome, earlier);
     return outcome;
   }
 
@@ -289,11 +256,45 @@ class report_files {
     return std::string(folder == nullptr || *folder == '\0' ? "/tmp" : folder) + "/strata-out";
   }
 
+  /// What comes after the files: words about them, and what becomes of those of earlier reports.
+  void finish(profile const& source, status const& outcome, kept_reports* earlier) {
+    if (!outcome.ok()) say(outcome.message().c_str());
+    files_.say_written();
+    if (installed_reports() == nullptr) say_what_is_left();
+    if (!files_.has_place()) return;
+    files_.remove_empty();
+    // A window that the end of the program cut off takes no whole one's place.
+    bool const broken = files_.refused();
+    if (earlier != nullptr && !files_.in_wanted().empty() && !broken && !source.steps.empty())
+      earlier->add(files_.wanted(), files_.in_wanted(), options_->keep);
+    if (earlier != nullptr && broken)
+      output_directory::remove(files_.wanted().path(), files_.in_wanted(), files_.wanted().which());
+    bool const of_one_run = !options_->reports_windows() && source.environment.rank < 0;
+    if (of_one_run && !files_.in_wanted().empty())
+      files_.wanted().link_latest(machine::absolute(options_->out));
+  }
+
+  /// With the recorder alone: the command that makes the rest.
+  void say_what_is_left() const {
+    if (files_.has_place()) {
+      std::string const text =
+          sentence("findings, page and timeline are made of the recording: strata report ")
+          << files_.wanted().path();
+      say(text.c_str());
+    } else if (options_->table) {
+      say("findings, page and timeline are made of a recording: add formats=recording, then strata "
+          "report its folder");
+    }
+  }
+
+  /// What has the rest, where the program has the recorder alone.
+  bool records() const noexcept { return options_->recording || installed_reports() == nullptr; }
+
   static std::string place(std::string const& out, int rank) {
     return rank < 0 ? out : sentence(out) << "/rank" << rank;
   }
 
-  void print(profile& source, report_input const& input, std::size_t said,
+  void print(profile& source, table_input const& input, std::size_t said,
              kept_reports* earlier) const {
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
@@ -325,7 +326,7 @@ class report_files {
   }
 
   /// Errors: input_output, with the files that are not where they should be.
-  status write_files(report_input const& input) {
+  status write_files(table_input const& input) {
     if (!wants_files(*options_)) return {};
     status outcome;
     output_directory made;
@@ -343,17 +344,17 @@ class report_files {
     return outcome.ok() ? files_.outcome() : outcome;
   }
 
-  bool write_file(report_input const& input, char const* name, file_content const& content) {
+  bool write_file(table_input const& input, char const* name, file_content const& content) {
     return files_.write(name, content, [&] { return add_place(input.source.environment.rank); });
   }
-  void write_file(report_input const& input, char const* name,
-                  void (*fill)(text_writer&, report_input const&)) {
+  void write_file(table_input const& input, char const* name,
+                  void (*fill)(text_writer&, table_input const&)) {
     (void)write_file(input, name, [&](text_writer& out) { fill(out, input); });
   }
 
   // The small files come before the large ones: a disk that becomes full keeps what fits.
 
-  void write_tables(report_input const& input) {
+  void write_tables(table_input const& input) {
     if (options_->csv) {
       write_file(input, "ranges.csv", &write_ranges_csv);
       write_file(input, "kernels.csv", &write_kernels_csv);
@@ -368,22 +369,25 @@ class report_files {
       }
     }
     if (!options_->json) return;
-    write_file(input, "findings.json", &write_findings);
+    if (reports_ != nullptr)
+      (void)write_file(input, "findings.json",
+                       [&](text_writer& out) { reports_->write_findings(out); });
     write_file(input, "profile.json", &write_json);
   }
 
-  void write_page(report_input const& input) {
-    if (options_->html)
-      (void)write_file(input, "report.html", [&](text_writer& out) { write_html(out, input); });
-    if (options_->recording)
+  void write_page(table_input const& input) {
+    if (options_->html && reports_ != nullptr)
+      (void)write_file(input, "report.html", [&](text_writer& out) { reports_->write_page(out); });
+    if (records())
       (void)write_file(input, "profile.strata",
                        [&](text_writer& out) { write_recording(out, input.source); });
   }
 
-  void write_traces(report_input const& input) {
+  void write_traces(table_input const& input) {
+    if (reports_ == nullptr) return;
     if (options_->chrome_trace)
       (void)write_file(input, "trace.json", [&](text_writer& out) {
-        trace_problem_ = write_trace(out, input, trace_options_).problem;
+        trace_problem_ = reports_->write_trace(out, most_events_);
       });
     bool written = false;
     if (trace_ != nullptr) {
@@ -396,7 +400,7 @@ class report_files {
     }
     if (!written && options_->perfetto)
       (void)write_file(input, "trace.perfetto-trace", [&](text_writer& out) {
-        std::string const problem = write_perfetto(out, input).problem;
+        std::string const problem = reports_->write_perfetto(out);
         if (!problem.empty()) trace_problem_ = problem;
       });
   }
@@ -438,10 +442,11 @@ class report_files {
   }
 
   options const* options_;
-  trace_options trace_options_;
+  std::uint64_t most_events_;
   surroundings around_;
   std::string trace_problem_;  ///< what a trace leaves out
   running_trace* trace_ = nullptr;
+  made_reports const* reports_ = nullptr;  // null with the recorder alone
   int number_ = 1;  // the one that the directory of a window's report asks for
   written_files files_;
   bool trace_gone_ = false;       // with the directory that it was begun in

@@ -23,9 +23,9 @@
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
 #include <strata/session/report_files.hpp>
+#include <strata/session/report_side.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/session/step_counting.hpp>
-#include <strata/session/timeline_stream.hpp>
 #include <strata/session/watchdog.hpp>
 #include <strata/status.hpp>
 
@@ -57,7 +57,10 @@ class session_core {
   }
   session_core(session_core const&) = delete;
   session_core& operator=(session_core const&) = delete;
-  ~session_core() { stop(); }
+  ~session_core() {
+    stop();
+    end_stream();
+  }
 
   /// Begins to collect. What is not available (no driver, say) is left out; `problems` says why.
   /// Errors: busy when another session runs.
@@ -88,7 +91,7 @@ class session_core {
     if (options_.trace) attempt([this] { hang_finder_.look_at_ranges(hang_ = {}); });
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
-    if (stream_) stream_->stop();
+    if (stream_ != nullptr) stream_->stop();
     steps_ended_ = recorder.end_session(options_.drain_ms);
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
@@ -159,7 +162,7 @@ class session_core {
     status outcome;
     if (!if_memory_allows([&] { outcome = write_report(); }))
       outcome = short_of_memory("this run has no whole report");
-    stream_.reset();
+    end_stream();
     return outcome;
   }
 
@@ -185,9 +188,9 @@ class session_core {
       say_now(windows_.late());
       return {};
     }
-    status outcome = report_files(options_).write(profile_, said_, stream_ ? &*stream_ : nullptr,
+    status outcome = report_files(options_).write(profile_, said_, stream_,
                                                   windows_.used() ? &reports_ : nullptr);
-    if (outcome.ok() && stream_) outcome = stream_->problem();
+    if (outcome.ok() && stream_ != nullptr) outcome = stream_->problem();
     keep(outcome);
     return outcome;
   }
@@ -361,20 +364,22 @@ class session_core {
   /// With formats=perfetto the timeline is written while the program runs; that of a window which
   /// is reported by itself, with its report.
   void open_stream() {
-    stream_.reset();
-    if (!options_.perfetto || windows_.used()) return;
-    stream_.emplace(options_, trace_.may_trace());
+    end_stream();
+    if (!options_.perfetto || windows_.used() || installed_reports() == nullptr) return;
+    stream_ = installed_reports()->new_trace(options_, trace_.may_trace());
     status const opened = stream_->open();
     if (opened.ok()) return;
-    stream_.reset();
+    end_stream();
     if (opened.code() != errc::not_supported) keep(opened);
   }
 
   void close_stream() {
-    if (!stream_) return;
+    if (stream_ == nullptr) return;
     stream_->write_rest();
     if (!stream_->problem().ok()) add_said_problem(stream_->problem().message());
   }
+
+  void end_stream() { delete std::exchange(stream_, nullptr); }
 
   static void step_begins(void* context, std::uint32_t step) noexcept {
     auto& self = *static_cast<session_core*>(context);
@@ -442,7 +447,7 @@ class session_core {
             detail::recorder::instance().end_clock();
             take();
           });
-          report_files files(options_, {}, around_);
+          report_files files(options_, 0, around_);
           whole = files.write(profile_, said_, nullptr, &reports_).ok();
         }))
       (void)short_of_memory("a window has no report");
@@ -565,7 +570,7 @@ class session_core {
   detail::nvtx_input nvtx_input_;
   maybe<step_counting> counting_;
   maybe<cpu_counter_collector> cpu_counters_;
-  maybe<timeline_stream> stream_;
+  streamed_trace* stream_ = nullptr;
   detail::schedule schedule_;
   instrumentation_cost cost_;
   strata::profile profile_;

@@ -3,12 +3,12 @@
 #ifndef STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 #define STRATA_TESTS_UNIT_PROCESS_CPU_COUNTING_HPP
 
-#include <strata/analyse/call_tree.hpp>
-#include <strata/analyse/counter_table.hpp>
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/profile.hpp>
 #include <strata/session.hpp>
 #include <strata/strata.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -258,7 +258,7 @@ class activity_buffers {
     return work_unfinished() - before;
   }
 
-  /// How many records CUPTI has delivered, and were read. Threads: any.
+  /// How many records of what the program does CUPTI has delivered. Threads: any.
   std::uint64_t delivered() const noexcept { return delivered_.load(memory_order_relaxed); }
 
   /// Threads: any. Hands each call to `sink` of which no work has arrived.
@@ -328,6 +328,10 @@ class activity_buffers {
 
   activity_buffers() = default;
 
+  /// Strata's own flushes and waits have records too, as long as they last.
+  static bool is_progress(cupti::activity_kind kind) noexcept {
+    return kind != cupti::activity_kind::overhead && kind != cupti::activity_kind::synchronization;
+  }
   std::uint64_t work_unfinished() {
     system_lock lock(store_.mutex());
     return store_.work_unfinished();
@@ -376,8 +380,9 @@ class activity_buffers {
         if (read++ != 0) self.record_bytes_ = at - offset;
         offset = at;
         self.store_.try_add(*record);
-        self.delivered_.store(self.delivered() + 1,
-                              memory_order_relaxed);  // the lock's holder alone
+        if (is_progress(record->kind))
+          self.delivered_.store(self.delivered() + 1,
+                                memory_order_relaxed);  // the lock's holder alone
       }
       // Work that had not ended leaves a record that cannot be read, and so cannot be passed over:
       // what follows it is lost too, and is counted by the size of the records before.

@@ -1,0 +1,598 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_CALL_TREE_HPP
+#define STRATA_TABLES_CALL_TREE_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/device_summing.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/profile/sums.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/migrations.hpp>
+#include <strata/tables/range_rows.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The sums over the device work of a profile that has only records; empty where it has none.
+inline device_sums sum_records(profile const& source) {
+  device_sums sums;
+  if (source.launches.empty() && source.kernels.empty() && source.copies.empty() &&
+      source.memory.empty() && source.synchronizations.empty())
+    return sums;
+  device_summing summing(sums);
+  for (std::size_t i = 1; i < source.nodes.size(); ++i) {
+    profile_node const& node = source.nodes[i];
+    summing.add_node(node.parent < i ? node.parent : root_node, node.name);
+  }
+  for (profile_device const& each : source.environment.devices)
+    summing.describe_device(each.ordinal, each.multiprocessors);
+  for (profile_context const& context : source.contexts) summing.describe_context(context);
+  for (launch_record const& each : source.launches)
+    if (is_work(each.kind)) summing.add_launches(each.node, 1, elapsed(each.begin, each.end));
+  vec<kernel_record> kernels = source.kernels;
+  vec<copy_record> copies = source.copies;
+  vec<memory_record> memory = source.memory;
+  sort_by_time(kernels);
+  sort_by_time(copies);
+  sort_by_time(memory);
+  add_by_time(kernels, kernels.size(), copies, copies.size(),
+              [&](auto const& each) { summing.add(each); });
+  for (memory_record const& each : memory) summing.add(each);
+  for (synchronization_record const& each : source.synchronizations) summing.add(each);
+  summing.finish(1.0);
+  return sums;
+}
+
+/// How much of a call lies in steps that began and ended during it.
+class steps_within {
+ public:
+  /// `without`: a step that is left out, or no_step.
+  steps_within(profile const& source, std::uint32_t without) {
+    if (!source.has_steps) return;
+    for (step_record const& step : source.steps)
+      if (step.step != without) steps_.push_back({step.begin, step.end, 0});
+    steps_.sort([](span const& a, span const& b) { return a.begin < b.begin; });
+    std::int64_t sum = 0;
+    for (span& step : steps_) {
+      step.before = sum;
+      sum = add_saturated(sum, elapsed(step.begin, step.end));
+    }
+  }
+
+  /// From 0 to 1.
+  double share(range_record const& call) const noexcept {
+    std::size_t const first =
+        steps_.count_first([&](span const& step) { return step.begin < call.begin; });
+    std::size_t const behind =
+        steps_.count_first([&](span const& step) { return step.end <= call.end; });
+    if (first >= behind) return 0.0;
+    span const& last = steps_[behind - 1];
+    std::int64_t const inside = last.before - steps_[first].before + elapsed(last.begin, last.end);
+    std::int64_t const whole = elapsed(call.begin, call.end);
+    return inside < whole ? static_cast<double>(inside) / static_cast<double>(whole) : 1.0;
+  }
+
+ private:
+  struct span {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t before;  ///< time in the steps before
+  };
+  vec<span> steps_;
+};
+
+/// The parts of the rows' calls and device work that lie in steps, in all of them and without the
+/// first one.
+class step_parts {
+ public:
+  step_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
+      : source_(source), layout_(layout), rows_(rows) {
+    if (source.has_steps) find_first_step();
+    steps_.emplace(source, no_step);
+    typical_.emplace(source, first_step_);
+    calls_.resize(rows.size(), step_part{0.0, 0.0});
+    times_.resize(rows.size(), step_part{0.0, 0.0});
+  }
+
+  bool is_first(std::uint32_t step) const noexcept {
+    return step != no_step && step == first_step_;
+  }
+  /// A call of a row; those in the first step are marked, and rows that lie around steps.
+  void add(std::uint32_t at, range_record const& range, std::int64_t duration) {
+    range_row& row = rows_[at];
+    step_part part{1.0, is_first(range.step) ? 0.0 : 1.0};
+    if (range.step == no_step) part = {steps_->share(range), typical_->share(range)};
+    if (range.step == no_step && part.in_steps > 0.0) row.around_steps = true;
+    calls_[at].add(part, 1.0);
+    times_[at].add(part, static_cast<double>(duration));
+    if (!is_first(range.step)) return;
+    ++row.first_step_calls;
+    row.first_step_host_ns = add_saturated(row.first_step_host_ns, duration);
+  }
+  /// The parts of the calls. Requires: all were added, to the rows too.
+  void find_calls() {
+    if (!source_.has_steps) return;
+    rows_[0].step_call_share = rows_[0].step_host_share = launches_in_steps();
+    for (std::size_t i = 1; i < rows_.size(); ++i) {
+      range_row& row = rows_[i];
+      row.step_call_share.set(calls_[i], static_cast<double>(row.host.count()));
+      row.step_host_share = row.step_call_share;
+      row.step_host_share.set(times_[i], static_cast<double>(row.host_total_ns));
+    }
+    for (range_row& row : rows_) row.step_share = row.step_call_share.in_steps;
+  }
+  /// Those of the device work; of the calls where none is known. Requires: the busy times.
+  void find_work() {
+    find_launched();
+    find_busy();
+  }
+
+ private:
+  struct step_work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t row;
+    std::uint32_t step;
+  };
+
+  /// The first step that was recorded; no_step where there is none.
+  void find_first_step() {
+    for (step_record const& step : source_.steps) first_step_ = smaller(first_step_, step.step);
+    if (first_step_ != no_step) return;
+    for (range_record const& range : source_.ranges) first_step_ = smaller(first_step_, range.step);
+  }
+  /// Where the timeline does not say how long work ran, each launch counts the same.
+  void find_launched() {
+    for (range_row& row : rows_)
+      row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
+    if (!source_.has_steps) return;
+    vec<double> const weights = work_times();
+    vec<double> all(rows_.size(), 0.0);
+    vec<step_part> in_steps(rows_.size(), step_part{0.0, 0.0});
+    for (std::size_t i = 0; i < source_.launches.size(); ++i) {
+      launch_record const& launch = source_.launches[i];
+      if (!launch.causes_work() || !is_work(launch.kind)) continue;
+      std::uint32_t const row = layout_.row_of(launch.node);
+      all[row] += weights[i];
+      in_steps[row].add(part_of(launch), weights[i]);
+    }
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      rows_[i].step_self_share.set(in_steps[i], all[i]);
+    for (std::size_t i = rows_.size(); i-- > 0;) {
+      rows_[i].step_work_share.set(in_steps[i], all[i]);
+      if (all[i] > 0.0) rows_[i].step_busy_share = rows_[i].step_work_share;
+      if (i == 0) return;
+      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
+      all[parent] += all[i];
+      in_steps[parent].add(in_steps[i], 1.0);
+    }
+  }
+  /// The part of the launches that were in steps.
+  step_part launches_in_steps() const noexcept {
+    double all = 0.0;
+    step_part sum{0.0, 0.0};
+    for (launch_record const& each : source_.launches) {
+      if (!each.causes_work() || !is_work(each.kind)) continue;
+      all += 1.0;
+      sum.add(part_of(each), 1.0);
+    }
+    step_part made;
+    made.set(sum, all);
+    return made;
+  }
+
+  step_part part_of(launch_record const& launch) const noexcept {
+    bool const in_step = launch.step != no_step;
+    return {in_step ? 1.0 : 0.0, in_step && !is_first(launch.step) ? 1.0 : 0.0};
+  }
+
+  /// How long the device worked for each launch; 1 of each where the timeline does not say.
+  vec<double> work_times() const {
+    if (!source_.has_whole_timeline()) return vec<double>(source_.launches.size(), 1.0);
+    vec<double> times(source_.launches.size(), 0.0);
+    launch_index const launches(source_);
+    auto const add = [&](auto const& records) {
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches.launch_of(record.correlation);
+        if (launch != launch_index::none && record.begin != lost_time)
+          times[launch] += static_cast<double>(elapsed(record.begin, record.end));
+      }
+    };
+    add(source_.kernels);
+    add(source_.copies);
+    return times;
+  }
+
+  /// How much of the time in which the device worked it worked for steps. Work overlaps, so that
+  /// this is no sum of times.
+  void find_busy() {
+    if (!source_.has_steps || !source_.has_whole_timeline()) return;
+    vec<step_work> const works = work_of_steps();
+    vec<double> const in_steps = busy_times(works, no_step);
+    vec<double> const typical = busy_times(works, first_step_);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      rows_[i].step_busy_share.set({in_steps[i], typical[i]},
+                                   static_cast<double>(rows_[i].gpu_busy_ns));
+  }
+  /// By row, with all below it. `without`: a step that is left out, or no_step.
+  vec<double> busy_times(vec<step_work> const& works, std::uint32_t without) const {
+    vec<std::int64_t> until(rows_.size(), lost_time);
+    vec<double> busy(rows_.size(), 0.0);
+    for (step_work const& each : works) {
+      if (each.step == without) continue;
+      for (std::uint32_t row = each.row;; row = layout_.parent(row)) {
+        busy[row] += static_cast<double>(elapsed(larger(each.begin, until[row]), each.end));
+        until[row] = larger(until[row], each.end);
+        if (row == 0) break;
+      }
+    }
+    return busy;
+  }
+
+  /// The device work of steps, in the order of its begins.
+  vec<step_work> work_of_steps() const {
+    launch_index const launches(source_);
+    vec<step_work> made;
+    auto const look = [&](auto const& records) {
+      for (auto const& record : records) {
+        std::uint32_t const launch = launches.launch_of(record.correlation);
+        if (launch == launch_index::none || record.begin == lost_time) continue;
+        std::uint32_t const step = source_.launches[launch].step;
+        if (step != no_step)
+          made.push_back({record.begin, record.end, layout_.row_of(record.node), step});
+      }
+    };
+    look(source_.kernels);
+    look(source_.copies);
+    made.sort([](step_work const& a, step_work const& b) { return a.begin < b.begin; });
+    return made;
+  }
+
+  profile const& source_;
+  row_layout const& layout_;
+  vec<range_row>& rows_;
+  std::uint32_t first_step_ = no_step;
+  maybe<steps_within> steps_;
+  maybe<steps_within> typical_;  ///< without the first one
+  vec<step_part> calls_;
+  vec<step_part> times_;  ///< of the calls
+};
+
+/// Fills a row for every place in the tree, then drops those that have nothing to say.
+class call_tree_builder {
+ public:
+  call_tree_builder(profile const& source, bool fold)
+      : source_(source),
+        fold_(fold),
+        layout_(source, fold),
+        made_(source.device.complete ? device_sums() : sum_records(source)),
+        sums_(source.device.complete ? source.device : made_),
+        rows_(layout_.rows()),
+        details_(layout_.rows()) {
+    for (std::uint32_t node = 1; node < layout_.nodes(); ++node) {
+      std::int64_t const index = source.nodes[node].index;
+      if (index != no_index && layout_.has_own_row(node))
+        rows_[layout_.row_of(node)].index = fold ? any_index : index;
+    }
+  }
+
+  void build(vec<range_row>& rows, vec<std::uint32_t>& row_of_node) {
+    add_calls();
+    add_folded_calls();
+    add_device_work();
+    add_subtrees();
+    parts_.find_work();
+    sum_spans();
+    add_migrations();
+    sum_subtrees();
+    drop_empty_rows(row_of_node);
+    describe_rows();
+    rows = std::move(rows_);
+  }
+
+ private:
+  void add_calls() {
+    captured_calls const calls(source_);
+    for (range_record const& range : source_.ranges) {
+      if (!layout_.has_own_row(range.node)) continue;
+      std::uint32_t const at = layout_.row_of(range.node);
+      range_row& row = rows_[at];
+      std::int64_t const duration = elapsed(range.begin, range.end);
+      parts_.add(at, range, duration);
+      row.host.add(duration);
+      row.host_total_ns = add_saturated(row.host_total_ns, duration);
+      if (range.attribute == no_reference) continue;
+      details_[at].add(row, source_, range, !calls.only_captured(range),
+                       parts_.is_first(range.step));
+    }
+    parts_.find_calls();
+  }
+
+  void add_folded_calls() {
+    for (overflow_sums const& folded : source_.folded) {
+      if (!layout_.has_own_row(folded.node)) continue;
+      range_row& row = rows_[layout_.row_of(folded.node)];
+      row.host.add(folded.durations);
+      row.host_total_ns = add_saturated(row.host_total_ns, whole_ns(folded.durations.sum()));
+      if (folded.flops != 0.0) row_details::add_given(row.flops, folded.flops);
+      if (folded.bytes != 0.0) row_details::add_given(row.bytes, folded.bytes);
+      if (folded.tokens != 0.0) row_details::add_given(row.tokens, folded.tokens);
+    }
+  }
+
+  void add_device_work() {
+    for (std::uint32_t node = 0; node < sums_.nodes.size(); ++node)
+      add_work(rows_[layout_.row_of(node)].self, sums_.nodes[node]);
+    for (graph_kernel_sums const& each : sums_.graph_kernels) {
+      std::uint32_t const launching = layout_.row_of(each.launched_by);
+      std::uint32_t const capturing = layout_.row_of(each.captured_by);
+      if (capturing == launching) continue;
+      add_graph_kernels(rows_[capturing].self, each);
+      for (std::uint32_t row = capturing; !layout_.contains(row, launching);
+           row = layout_.parent(row))
+        add_graph_kernels(rows_[row].total, each);
+    }
+  }
+  static void add_graph_kernels(device_work& work, graph_kernel_sums const& more) noexcept {
+    work.graph_kernels += more.kernels;
+    work.graph_kernel_ns = add_saturated(work.graph_kernel_ns, more.kernel_ns);
+  }
+
+  /// What a row did together with all below it.
+  void add_subtrees() {
+    subtree_sums const& sums = fold_ ? sums_.by_family : sums_.by_node;
+    for (std::uint32_t row = 0; row < rows_.size(); ++row) {
+      std::uint32_t const node = layout_.first_node(row);
+      if (node >= sums_.nodes.size()) continue;
+      std::uint32_t const place = fold_ ? sums_.family_of_node[node] : node;
+      range_row& to = rows_[row];
+      to.gpu_busy_ns = sums.times[place].busy_ns;
+      to.peak_bytes = sums.times[place].peak_bytes;
+      if (sums.devices.empty() && is_counted(sums.only_device)) to.device_busy_ns = to.gpu_busy_ns;
+      for (device_busy const& each : sums.devices)
+        if (is_counted(each.device))
+          to.device_busy_ns = add_saturated(to.device_busy_ns, each.ns[place]);
+    }
+  }
+  /// Whether counters were counted on a device in passes, or on none.
+  bool is_counted(std::uint32_t device) const noexcept {
+    bool any = false;
+    for (counter_set const& set : source_.counter_sets) {
+      if (set.method != counting::passes) continue;
+      for (std::uint32_t const each : set.devices) {
+        if (each == device) return true;
+        any = true;
+      }
+    }
+    return !any;
+  }
+
+  /// When the last kernel or copy of each launch of the timeline ended.
+  vec<std::int64_t> work_ends() const {
+    vec<std::int64_t> ends(source_.launches.size(), lost_time);
+    launch_index const launches(source_);
+    auto const look = [&](auto const& records) {
+      for (auto const& each : records) {
+        std::uint32_t const launch = launches.launch_of(each.correlation);
+        if (launch == launch_index::none || each.begin == lost_time) continue;
+        ends[launch] = larger(ends[launch], larger(each.begin, each.end));
+      }
+    };
+    look(source_.kernels);
+    look(source_.copies);
+    return ends;
+  }
+
+  /// The thread of the range that a launch belongs to: one thread drives the steps.
+  std::uint32_t range_thread(launch_record const& launch) const noexcept {
+    bool const adopted = (launch.flags & launch_record::adopted) != 0 && !source_.steps.empty();
+    return adopted ? source_.steps.back().thread : launch.thread;
+  }
+
+  void sum_spans() {
+    if (!source_.has_whole_timeline()) return;
+    span_sweep sweep(layout_);
+    sweep.reserve(source_.ranges.size(), source_.launches.size());
+    for (range_record const& range : source_.ranges)
+      if (layout_.has_own_row(range.node))
+        sweep.add_call(range.thread, range.begin, range.end, layout_.row_of(range.node));
+    vec<std::int64_t> const ends = work_ends();
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      if (ends[i] != lost_time)
+        sweep.add_launch(range_thread(source_.launches[i]), source_.launches[i].begin, ends[i]);
+    sweep.run([this](std::uint32_t row, std::int64_t span) {
+      rows_[row].span_ns = add_saturated(rows_[row].span_ns, span);
+    });
+  }
+
+  /// All but the captured kernels, whose totals are not sums.
+  static void add_work(device_work& to, device_work const& from) noexcept {
+    to.launches += from.launches;
+    to.launch_ns = add_saturated(to.launch_ns, from.launch_ns);
+    to.kernels += from.kernels;
+    to.kernel_ns = add_saturated(to.kernel_ns, from.kernel_ns);
+    to.copies += from.copies;
+    to.copy_ns = add_saturated(to.copy_ns, from.copy_ns);
+    to.host_to_device_bytes += from.host_to_device_bytes;
+    to.device_to_host_bytes += from.device_to_host_bytes;
+    to.device_to_device_bytes += from.device_to_device_bytes;
+    to.other_bytes += from.other_bytes;
+    to.set_bytes += from.set_bytes;
+    to.synchronizations += from.synchronizations;
+    to.synchronization_ns = add_saturated(to.synchronization_ns, from.synchronization_ns);
+    to.allocations += from.allocations;
+    to.allocated_bytes += from.allocated_bytes;
+    to.releases += from.releases;
+    to.released_bytes += from.released_bytes;
+    to.adopted_kernels += from.adopted_kernels;
+    to.adopted_ns = add_saturated(to.adopted_ns, from.adopted_ns);
+  }
+
+  void add_migrations() {
+    migration_places(source_).each([this](migration_record const& one, std::uint32_t node) {
+      range_row& row = rows_[layout_.row_of(node)];
+      bool const to_device = one.kind == migration_kind::to_device;
+      bool const to_host = one.kind == migration_kind::to_host;
+      if (to_device) row.migrated_to_device_bytes += one.value;
+      if (to_host) row.migrated_to_host_bytes += one.value;
+      if (one.kind == migration_kind::gpu_faults) row.gpu_page_faults += one.value;
+      if (to_device || to_host || one.kind == migration_kind::between_devices)
+        row.migration_ns = add_saturated(row.migration_ns, elapsed(one.begin, one.end));
+    });
+  }
+  static void add_migrations_below(range_row& to, range_row const& from) noexcept {
+    to.migrated_to_device_bytes += from.migrated_to_device_bytes;
+    to.migrated_to_host_bytes += from.migrated_to_host_bytes;
+    to.gpu_page_faults += from.gpu_page_faults;
+    to.migration_ns = add_saturated(to.migration_ns, from.migration_ns);
+  }
+
+  void sum_subtrees() {
+    vec<std::int64_t> below(rows_.size(), 0);      // host time of the children
+    vec<std::int64_t> elsewhere(rows_.size(), 0);  // host time of calls not in the parent's
+    vec<step_part> below_in_steps(rows_.size(), step_part{0.0, 0.0});
+    for (inherited_time const& each : source_.inherited) {
+      if (!layout_.has_own_row(each.node)) continue;
+      for (std::int64_t* const sum :
+           {&elsewhere[layout_.row_of(each.node)], &below[layout_.row_of(each.from)]})
+        *sum = add_saturated(*sum, each.total);
+      below_in_steps[layout_.row_of(each.from)].add(
+          rows_[layout_.row_of(each.node)].step_host_share, static_cast<double>(each.total));
+    }
+    for (std::size_t i = rows_.size(); i-- > 0;) {
+      range_row& row = rows_[i];
+      add_work(row.total, row.self);
+      // Recursion at the depth limit can make the children's time exceed their parent's.
+      row.host_self_ns = row.host_total_ns > below[i] ? row.host_total_ns - below[i] : 0;
+      row.step_host_self_share = row.step_host_share;
+      step_part own{0.0, 0.0};
+      own.add(row.step_host_share, static_cast<double>(row.host_total_ns));
+      own.add(below_in_steps[i], -1.0);
+      row.step_host_self_share.set(own, static_cast<double>(row.host_self_ns));
+      if (i == 0) return;
+      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
+      add_work(rows_[parent].total, row.total);
+      add_migrations_below(rows_[parent], row);
+      std::int64_t const apart = smaller(elsewhere[i], row.host_total_ns);
+      below[parent] = add_saturated(below[parent], row.host_total_ns - apart);
+      below_in_steps[parent].add(row.step_host_share,
+                                 static_cast<double>(row.host_total_ns - apart));
+    }
+  }
+
+  static bool has_data(range_row const& row) noexcept {
+    device_work const& work = row.self;
+    return row.host.count() != 0 || work.launches != 0 || work.kernels != 0 || work.copies != 0 ||
+           work.synchronizations != 0 || work.allocations != 0 || work.releases != 0 ||
+           work.graph_kernels != 0;
+  }
+
+  /// Moves the rows that stay together, keeping their order.
+  void drop_empty_rows(vec<std::uint32_t>& row_of_node) {
+    vec<bool> stays(rows_.size(), false);
+    for (counter_set const& set : source_.counter_sets) {
+      if (set.method == counting::while_running) continue;  // its ranges are recorded
+      for (counter_value const& counted : set.values) stays[layout_.row_of(counted.node)] = true;
+    }
+    for (std::size_t i = rows_.size(); --i > 0;) {
+      if (has_data(rows_[i])) stays[i] = true;
+      if (stays[i]) stays[layout_.parent(static_cast<std::uint32_t>(i))] = true;
+    }
+    vec<std::uint32_t> moved_to(rows_.size(), 0);
+    std::uint32_t count = 1;
+    for (std::uint32_t i = 0; i < rows_.size(); ++i) {
+      std::uint32_t const parent = moved_to[layout_.parent(i)];
+      moved_to[i] = i == 0 ? 0 : stays[i] ? count++ : parent;
+      if (i != 0 && !stays[i]) continue;
+      rows_[i].node = rows_[i].path_id = layout_.first_node(i);
+      rows_[i].parent = parent;
+      if (moved_to[i] == i) continue;
+      rows_[moved_to[i]] = std::move(rows_[i]);
+      details_[moved_to[i]] = details_[i];
+    }
+    rows_.resize(count);
+    row_of_node.resize(layout_.nodes());
+    for (std::uint32_t node = 0; node < row_of_node.size(); ++node)
+      row_of_node[node] = moved_to[layout_.row_of(node)];
+  }
+
+  std::string name_of(std::uint32_t node) const {
+    std::uint32_t const name = source_.nodes[node].name;
+    return name < source_.names.size() ? source_.names[name] : "[unknown]";
+  }
+
+  /// Names and texts, once the rows have their places.
+  void describe_rows() {
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      range_row& row = rows_[i];
+      details_[i].describe(row, source_);
+      if (i == 0) continue;
+      range_row const& above = rows_[row.parent];
+      row.depth = above.depth + 1;
+      row.name = name_of(row.node);
+      row.path = above.path;
+      if (row.parent != 0) row.path += '/';
+      row.path += row.name;
+      if (row.index == any_index)
+        row.path += "[*]";
+      else if (row.index != no_index)
+        row.path += sentence("[") << row.index << ']';
+    }
+  }
+
+  profile const& source_;
+  bool fold_;
+  row_layout layout_;
+  device_sums made_;  ///< where the profile has none
+  device_sums const& sums_;
+  vec<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
+  vec<row_details> details_;
+  step_parts parts_{source_, layout_, rows_};
+};
+
+}  // namespace detail
+
+/// Whether siblings of one name are one row: `block[0]`, `block[1]`, ... as `block[*]`.
+enum class folding : std::uint8_t { none, by_name };
+
+/// The ranges of a profile as a tree with their cost, from records that lie in any order.
+/// Rows are the ranges that `only=` selects, have data in themselves or below, or are above one of
+/// these. Work of a range without a row is in the row of the nearest range above that has one; its
+/// calls are in none.
+class call_tree {
+ public:
+  /// Cost: O(r log r) for r records, plus the depth of the tree for each kernel.
+  explicit call_tree(profile const& source, folding mode = folding::none);
+
+  vec<range_row> const& rows() const noexcept { return rows_; }
+
+  /// Position of the row that holds the work of a profile's node; the root's for unknown nodes.
+  std::uint32_t position_of(std::uint32_t node) const noexcept {
+    return node < row_of_node_.size() ? row_of_node_[node] : 0;
+  }
+  range_row const& row_of(std::uint32_t node) const noexcept { return rows_[position_of(node)]; }
+
+ private:
+  vec<range_row> rows_;
+  vec<std::uint32_t> row_of_node_;
+};
+
+inline call_tree::call_tree(profile const& source, folding mode) {
+  detail::call_tree_builder builder(source, mode == folding::by_name);
+  builder.build(rows_, row_of_node_);
+}
+
+STRATA_END
+
+#endif  // STRATA_TABLES_CALL_TREE_HPP

@@ -1,0 +1,376 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_COUNTER_SUMS_HPP
+#define STRATA_TABLES_COUNTER_SUMS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/tables/call_tree.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+/// Of a range alone, or with all ranges below it.
+enum class counter_scope : std::uint8_t { self, total };
+
+/// What a value of a counter_table is made from.
+enum class counter_method : std::uint8_t {
+  counted,           ///< hardware counters
+  derived,           ///< from other counted metrics
+  timed,             ///< the trace of the timed steps
+  counted_and_timed  ///< counts of the counted step by the time of a timed step
+};
+
+constexpr std::string_view to_string(counter_scope scope) noexcept {
+  return scope == counter_scope::self ? "self" : "total";
+}
+
+constexpr std::string_view to_string(counter_method method) noexcept {
+  constexpr std::string_view names[] = {"counted", "derived", "timed", "counted+timed"};
+  return names[static_cast<std::size_t>(method)];
+}
+
+/// A column of a counter_table.
+struct counter_metric : resolved_metric {
+  counter_method method = counter_method::counted;
+  std::string meaning;        ///< empty for CUPTI's own names
+  vec<std::uint32_t> passes;  ///< the counting steps that it took, from 0, ascending
+  std::string why_absent;     ///< set where the chip does not have it
+};
+
+/// A value for one range.
+struct counter_cell {
+  double value = std::numeric_limits<double>::quiet_NaN();
+  /// In counter_table::notes: why there is no value, or what to know of it.
+  std::uint32_t note = 0;
+};
+
+namespace detail {
+
+/// The metrics of a counter_set and the rates that follow from them, with compiled formulas: names
+/// became positions.
+class metric_formulas {
+ public:
+  /// What a metric is made from, through all formulas.
+  struct inputs {
+    vec<std::size_t> counters;  ///< positions in counter_set::names
+    std::string uncounted;      ///< a counter that was not counted
+    bool time = false;          ///< the GPU busy time of a timed step
+  };
+
+  explicit metric_formulas(counter_set const& of) : names_(of.names), set_(of.metrics) {
+    if (of.method == counting::passes) metric_resolver::add_rates(set_);
+    for (resolved_metric const& each : set_.metrics) compile(each);
+  }
+
+  metric_set const& set() const noexcept { return set_; }
+  inputs const& inputs_of(std::size_t metric) const noexcept { return inputs_[metric]; }
+
+  /// Fills `to` with the values of all metrics. `counters` has a value for each of
+  /// counter_set::names. Cost: linear in the formulas.
+  void evaluate(double const* counters, double timed_seconds, vec<double>& to) const {
+    vec<double> given;
+    to.clear();
+    for (compiled const& each : compiled_) {
+      given.clear();
+      for (operand const& from : each.operands) {
+        given.push_back(from.what == kind::counter  ? counters[from.at]
+                        : from.what == kind::metric ? to[from.at]
+                        : from.what == kind::time   ? timed_seconds
+                                                    : std::numeric_limits<double>::quiet_NaN());
+      }
+      to.push_back(each.text.value(given.data()));
+    }
+  }
+
+ private:
+  enum class kind : unsigned char { nothing, counter, metric, time };
+  struct operand {
+    kind what = kind::nothing;
+    std::size_t at = 0;
+  };
+  struct compiled {
+    formula text;
+    vec<operand> operands;  ///< one for each of the formula's names
+  };
+
+  /// Requires: what the metric is derived from was compiled.
+  void compile(resolved_metric const& metric) {
+    compiled made{formula(metric.formula), {}};
+    inputs from;
+    for (formula::input const& each : made.text.inputs()) {
+      std::string_view const name = each.name;
+      operand input;
+      if (name == timed_input) {
+        input.what = kind::time;
+        from.time = true;
+      } else if (is_cupti_name(name)) {
+        bool const wanted = metric.counters.contains(name);
+        input.at = names_.index_of(name);
+        if (input.at < names_.size()) input.what = kind::counter;
+        if (wanted && input.what == kind::counter) add(from.counters, input.at);
+        if (wanted && input.what == kind::nothing && from.uncounted.empty()) from.uncounted = name;
+      } else {
+        while (input.at < compiled_.size() && set_.metrics[input.at].key != name) ++input.at;
+        if (input.at < compiled_.size()) {
+          input.what = kind::metric;
+          inputs const& of = inputs_[input.at];
+          for (std::size_t const counter : of.counters) add(from.counters, counter);
+          if (from.uncounted.empty()) from.uncounted = of.uncounted;
+          from.time = from.time || of.time;
+        }
+      }
+      made.operands.push_back(input);
+    }
+    compiled_.push_back(std::move(made));
+    inputs_.push_back(std::move(from));
+  }
+
+  static void add(vec<std::size_t>& to, std::size_t counter) {
+    if (!to.contains(counter)) to.push_back(counter);
+  }
+
+  vec<std::string> const& names_;
+  metric_set set_;  ///< with the rates
+  vec<compiled> compiled_;
+  vec<inputs> inputs_;
+};
+
+/// What several ranges, or launches of a kernel, counted, as one value.
+class counter_sum {
+ public:
+  counter_sum() = default;
+  /// Of so many ranges or launches, added up already.
+  counter_sum(double value, std::uint32_t of, bool is_range) noexcept
+      : value_(is_finite(value) ? value : std::numeric_limits<double>::quiet_NaN()),
+        values_(of),
+        ranges_(is_range) {}
+
+  /// Ranges with a record of the counter.
+  std::uint32_t ranges() const noexcept { return ranges_; }
+
+  /// NaN where nothing has a record, or CUPTI gave no value for one.
+  double value(metric_combine combine) const noexcept {
+    if (values_ == 0) return std::numeric_limits<double>::quiet_NaN();
+    return combine == metric_combine::mean ? value_ / static_cast<double>(values_) : value_;
+  }
+
+  /// `constant`: of the device, so the value of any range is valid for all.
+  void add(counter_sum const& more, metric_combine combine, bool constant) noexcept {
+    if (more.values_ == 0) return;
+    if (values_ == 0) {
+      *this = more;
+      return;
+    }
+    values_ += more.values_;
+    ranges_ += more.ranges_;
+    if (combine != metric_combine::maximum) {
+      value_ += more.value_;
+    } else if (is_nan(value_) || is_nan(more.value_)) {
+      value_ = constant == is_nan(more.value_) ? value_ : more.value_;
+    } else {
+      value_ = larger(value_, more.value_);
+    }
+  }
+
+ private:
+  double value_ = 0.0;
+  std::uint32_t values_ = 0;  // one a range and device, or a launch
+  std::uint32_t ranges_ = 0;
+};
+
+/// A table of sums by row of a tree: of the row alone, and with everything below it.
+template <class Sum>
+class scoped_sums {
+ public:
+  scoped_sums(std::size_t rows, std::size_t columns) : columns_(columns), self_(rows * columns) {}
+
+  Sum& self(std::size_t row, std::size_t column) noexcept { return self_[row * columns_ + column]; }
+
+  /// Makes the totals, once. `add(to, more, column)` adds a row to the one above it.
+  template <class Add>
+  void add_up(vec<range_row> const& rows, Add add) {
+    total_ = self_;
+    for (std::size_t row = rows.size(); row-- > 1;) {
+      std::size_t const above = rows[row].parent * columns_;
+      for (std::size_t i = 0; i < columns_; ++i)
+        add(total_[above + i], total_[row * columns_ + i], i);
+    }
+  }
+
+  /// Requires: add_up().
+  Sum const& at(std::size_t row, std::size_t column, counter_scope scope) const noexcept {
+    return (scope == counter_scope::self ? self_ : total_)[row * columns_ + column];
+  }
+
+ private:
+  std::size_t columns_;
+  vec<Sum> self_;
+  vec<Sum> total_;
+};
+
+/// Counters by row of a tree.
+/// Cost: O(values + rows x counters).
+class counter_sums {
+ public:
+  counter_sums(profile const& source, call_tree const& tree, counter_set const& set)
+      : counters_(set.names), sums_(tree.rows().size(), set.names.size() + 1) {
+    for (std::string const& name : counters_) {
+      combines_.push_back(combine_of(name));
+      constant_.push_back(ends_with(name, ".peak_sustained"));
+      repeated_.push_back(counters_.index_of(name) + 1 < combines_.size());
+    }
+    combines_.push_back(metric_combine::sum);
+    constant_.push_back(false);
+    if (tree.rows().empty()) return;
+    add_values(source, tree, set);
+    sums_.add_up(tree.rows(), [this](counter_sum& to, counter_sum const& more, std::size_t i) {
+      to.add(more, combines_[i], constant_[i]);
+    });
+  }
+
+  std::string const& name(std::size_t counter) const noexcept { return counters_[counter]; }
+  metric_combine combine(std::size_t counter) const noexcept { return combines_[counter]; }
+
+  double value(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
+    return sums_.at(row, counter, scope).value(combines_[counter]);
+  }
+  /// Ranges with a record of this counter.
+  std::uint32_t ranges(std::size_t row, std::size_t counter, counter_scope scope) const noexcept {
+    return sums_.at(row, counter, scope).ranges();
+  }
+  /// Ranges with a record of any counter.
+  std::uint32_t counted(std::size_t row, counter_scope scope) const noexcept {
+    return ranges(row, counters_.size(), scope);
+  }
+
+ private:
+  void add_values(profile const& source, call_tree const& tree, counter_set const& set) {
+    std::size_t const columns = counters_.size() + 1;             // the last one: of any counter
+    vec<bool> known((source.nodes.size() + 1) * columns, false);  // the last row: unknown nodes
+    for (counter_value const& each : set.values) {
+      // A name that is there twice was counted twice: the first one holds.
+      if (each.counter >= counters_.size() || repeated_[each.counter]) continue;
+      std::size_t const row = tree.position_of(each.node);
+      std::size_t const node = smaller(std::size_t{each.node}, source.nodes.size());
+      for (std::size_t const i : {std::size_t{each.counter}, counters_.size()}) {
+        bool const is_range = !known[node * columns + i];  // not another device
+        known[node * columns + i] = true;
+        sums_.self(row, i).add({each.value, 1, is_range}, combines_[i], constant_[i]);
+      }
+    }
+  }
+
+  vec<std::string> const& counters_;
+  vec<bool> repeated_;  ///< an earlier counter has the same name
+  vec<metric_combine> combines_;
+  vec<bool> constant_;
+  scoped_sums<counter_sum> sums_;  ///< of the counters, and of any counter
+};
+
+/// Whether the counting steps did the same work in a row: numbers of different steps belong
+/// together only then. Cost: O(records + rows x passes).
+class pass_agreement {
+ public:
+  /// `varying`: the same kernels with other grids. `inconsistent`: other kernels.
+  enum class kind : unsigned char { unknown, same, varying, inconsistent };
+
+  /// What some of the steps did in a row.
+  struct verdict {
+    kind what = kind::unknown;
+    std::uint32_t launches_min = 0;
+    std::uint32_t launches_max = 0;
+    double threads_min = 0.0;
+    double threads_max = 0.0;
+    std::uint64_t foreign = 0;
+
+    /// Empty where there is nothing to know.
+    std::string text() const {
+      std::string said;
+      if (what == kind::varying) {
+        said = sentence("varying: the counting steps ran the same kernels with other grids, ")
+               << fixed_string(threads_min, 0) << " to " << fixed_string(threads_max, 0)
+               << " threads";
+      } else if (what == kind::inconsistent) {
+        said = sentence("inconsistent: the counting steps ran other kernels, ")
+               << launches_min << " to " << launches_max << " launches";
+      }
+      if (foreign != 0) {
+        add_part(said,
+                 sentence() << foreign << (foreign == 1 ? " launch" : " launches")
+                            << " of other threads counted with it, timed elsewhere",
+                 "; ");
+      }
+      return said;
+    }
+  };
+
+  pass_agreement(counter_set const& source, call_tree const& tree)
+      : passes_(passes_of(source)), sums_(tree.rows().size(), passes_) {
+    if (tree.rows().empty()) return;
+    for (counted_work const& each : source.work)
+      add(sums_.self(tree.position_of(each.node), each.pass), each);
+    sums_.add_up(tree.rows(),
+                 [](counted_work& to, counted_work const& more, std::size_t) { add(to, more); });
+  }
+
+  /// Requires: `passes` in ascending order.
+  verdict of(std::size_t row, counter_scope scope, vec<std::uint32_t> const& passes) const {
+    verdict made;
+    counted_work const* first = nullptr;
+    for (std::uint32_t const pass : passes) {
+      if (pass >= passes_) continue;
+      counted_work const& now = sums_.at(row, pass, scope);
+      made.foreign += now.foreign;
+      if (first == nullptr) {
+        first = &now;
+        made.what = kind::same;
+        made.launches_min = made.launches_max = now.launches;
+        made.threads_min = made.threads_max = now.threads;
+      } else if (now.what != first->what) {
+        made.what = kind::inconsistent;
+      } else if (now.shapes != first->shapes && made.what == kind::same) {
+        made.what = kind::varying;
+      }
+      made.launches_min = smaller(made.launches_min, now.launches);
+      made.launches_max = larger(made.launches_max, now.launches);
+      made.threads_min = smaller(made.threads_min, now.threads);
+      made.threads_max = larger(made.threads_max, now.threads);
+    }
+    return made;
+  }
+
+ private:
+  static std::size_t passes_of(counter_set const& source) noexcept {
+    std::size_t passes = 0;
+    for (counted_work const& each : source.work)
+      passes = larger(passes, std::size_t{each.pass} + 1);
+    return passes;
+  }
+
+  static void add(counted_work& to, counted_work const& more) noexcept {
+    to.launches += more.launches;
+    to.foreign += more.foreign;
+    to.what += more.what;
+    to.shapes += more.shapes;
+    to.threads += more.threads;
+  }
+
+  std::size_t passes_;
+  scoped_sums<counted_work> sums_;  ///< a column a pass
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_COUNTER_SUMS_HPP

@@ -1,0 +1,153 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_CSV_HPP
+#define STRATA_TABLES_CSV_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/text_writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+namespace detail {
+
+/// One line of cells, or of the column names; what is absent is an empty cell.
+class csv_line final : public cell_sink {
+ public:
+  explicit csv_line(text_writer& out, bool names = false) noexcept : out_(out), names_(names) {}
+  csv_line(csv_line const&) = delete;
+  csv_line& operator=(csv_line const&) = delete;
+  ~csv_line() { out_.put('\n'); }
+
+  void absent(char const* key) override { (void)begin(key); }
+  void text(char const* key, std::string_view value) override {
+    if (begin(key)) write_csv_cell(out_, value);
+  }
+  void exact(char const*, std::string_view) override {}
+  void number(char const* key, double value) override {
+    if (begin(key) && is_finite(value)) out_.number(value);
+  }
+  void whole(char const* key, std::uint64_t magnitude, bool negative) override {
+    if (begin(key)) out_.whole(magnitude, negative);
+  }
+
+ private:
+  /// Whether a value follows, not a name.
+  bool begin(char const* key) {
+    if (!first_) out_.put(',');
+    first_ = false;
+    if (names_) out_.write(key);
+    return !names_;
+  }
+
+  text_writer& out_;
+  bool names_;
+  bool first_ = true;
+};
+
+/// A line of names, then one a row.
+template <class Row>
+inline void write_csv(text_writer& out, table_input const& input, vec<Row> const& rows,
+                      columns_of<Row> columns) {
+  Row const none{};
+  for (std::size_t i = 0; i <= rows.size(); ++i) {
+    csv_line line(out, i == 0);
+    columns(line, input, i == 0 ? none : rows[i - 1], i - 1);
+  }
+}
+
+}  // namespace detail
+
+/// ranges.csv: one row a path and index. Units are in the column names; an unknown number is an
+/// empty cell; text is quoted as in RFC 4180, lines end in one LF.
+inline void write_ranges_csv(detail::text_writer& out, table_input const& input) {
+  detail::write_csv(out, input, input.ranges, detail::range_columns);
+}
+
+/// kernels.csv: one row a kernel in a range. The mangled names are in profile.json.
+inline void write_kernels_csv(detail::text_writer& out, table_input const& input) {
+  detail::write_csv(out, input, input.kernels, detail::kernel_columns);
+}
+
+/// memory.csv: one row an allocation. The peak of each range is in ranges.csv.
+inline void write_memory_csv(detail::text_writer& out, table_input const& input) {
+  detail::write_csv(out, input, input.memory.allocations, detail::allocation_columns);
+}
+
+/// spans.csv: one row a start/end range or mark of NVTX.
+inline void write_spans_csv(detail::text_writer& out, table_input const& input) {
+  detail::write_csv(out, input, input.source.spans, detail::span_columns);
+}
+
+namespace detail {
+
+inline void counter_path_columns(cell_sink& cells, table_input const& input, range_row const& row) {
+  rank_column(cells, input.source);
+  cells.integer("path_id", row.path_id);
+  cells.text("path", row.path);
+}
+
+inline void counter_columns(cell_sink& cells, table_input const& input, range_row const& row,
+                            counter_scope scope, counter_metric const& metric,
+                            counter_cell const& cell, std::string_view note) {
+  counter_path_columns(cells, input, row);
+  cells.text("metric", metric.key);
+  cells.number("value", cell.value);
+  cells.text("unit", metric.unit);
+  cells.text("scope", to_string(scope));
+  cells.text("method", to_string(metric.method));
+  cells.integer("passes", metric.passes.size());
+  cells.text("note", note);
+}
+
+}  // namespace detail
+
+/// counters.csv: one row a (path, scope, metric), of one step. `passes` is how many
+/// counting steps the metric took; an unknown value is an empty cell with its reason in `note`. A
+/// metric that cannot be counted here at all has one row, the root's, with the reason.
+/// The rows of one scope, cut to path, metric and value, are what tools take that read
+/// `range,metric,value`.
+inline void write_counters_csv(detail::text_writer& out, table_input const& input,
+                               counter_table const& table) {
+  {
+    detail::csv_line names(out, true);
+    detail::counter_columns(names, input, {}, {}, {}, {}, {});
+  }
+  for (std::size_t row = 0; row < table.rows && row < input.ranges.size(); ++row) {
+    for (counter_scope const scope : {counter_scope::self, counter_scope::total}) {
+      for (std::size_t i = 0; i < table.metrics.size(); ++i) {
+        bool const first = row == 0 && scope == counter_scope::total;
+        if (!table.metrics[i].why_absent.empty() && !first) continue;
+        counter_cell const& cell = table.at(row, i, scope);
+        detail::csv_line line(out);
+        detail::counter_columns(line, input, input.ranges[row], scope, table.metrics[i], cell,
+                                table.note(cell));
+      }
+    }
+  }
+}
+
+/// counters_wide.csv: one row a path, with everything below it; a column a metric. The reason of an
+/// empty cell is in counters.csv.
+inline void write_counters_wide_csv(detail::text_writer& out, table_input const& input,
+                                    counter_table const& table) {
+  vec<std::string> keys;
+  for (counter_metric const& metric : table.metrics) keys.push_back(detail::metric_column(metric));
+  range_row const none{};
+  for (std::size_t i = 0; i <= table.rows && i <= input.ranges.size(); ++i) {
+    detail::csv_line line(out, i == 0);
+    detail::counter_path_columns(line, input, i == 0 ? none : input.ranges[i - 1]);
+    for (std::size_t m = 0; m < keys.size(); ++m)
+      line.number(keys[m].c_str(), i == 0 ? 0.0 : table.at(i - 1, m, counter_scope::total).value);
+  }
+}
+
+STRATA_END
+
+#endif  // STRATA_TABLES_CSV_HPP

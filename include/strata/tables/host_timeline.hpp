@@ -1,0 +1,282 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_HOST_TIMELINE_HPP
+#define STRATA_TABLES_HOST_TIMELINE_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+STRATA_BEGIN
+
+/// What the host did while the device had no work.
+enum class idle_cause : std::uint8_t {
+  launch,     ///< launched
+  host_work,  ///< the program's own code, without a call into the driver
+  wait,       ///< waited for the device, and only then launched what came next
+  allocation,
+  copy,   ///< in a copy or a fill
+  device  ///< nothing that matters: the device began queued work late
+};
+
+constexpr std::string_view to_string(idle_cause cause) noexcept {
+  constexpr std::string_view names[] = {"launch",     "host work", "wait",
+                                        "allocation", "copy",      "device"};
+  return names[static_cast<std::size_t>(cause)];
+}
+
+namespace detail {
+
+/// Which call into the driver caused the work of a record.
+/// Cost: O(l) for l launches, whose correlation ids are dense; O(1) a question.
+class launch_index {
+ public:
+  static constexpr std::uint32_t none = 0xffffffffu;
+
+  explicit launch_index(profile const& source) {
+    if (source.launches.empty()) return;
+    std::uint32_t last = 0;
+    first_ = none;
+    for (launch_record const& each : source.launches) {
+      first_ = smaller(first_, each.correlation);
+      last = larger(last, each.correlation);
+    }
+    std::size_t const ids = std::size_t{last} - first_ + 1;
+    is_dense_ = ids / 8 <= source.launches.size();
+    if (is_dense_) positions_.resize(ids, none);
+    for (std::size_t i = 0; i < source.launches.size(); ++i) {
+      launch_record const& each = source.launches[i];
+      if (!each.causes_work()) continue;
+      auto const position = static_cast<std::uint32_t>(i);
+      if (is_dense_) {
+        positions_[each.correlation - first_] = position;
+      } else {
+        sparse_[each.correlation] = position;
+      }
+    }
+  }
+
+  /// Position in profile::launches, or none.
+  std::uint32_t launch_of(std::uint32_t correlation) const noexcept {
+    if (is_dense_)
+      return correlation - first_ < positions_.size() ? positions_[correlation - first_] : none;
+    std::uint32_t const* const found = sparse_.find(correlation);
+    return found == nullptr ? none : *found;
+  }
+
+ private:
+  std::uint32_t first_ = 0;
+  bool is_dense_ = false;
+  vec<std::uint32_t> positions_;  ///< by correlation - first_
+  number_map<std::uint32_t> sparse_;
+};
+
+/// Which calls of ranges only captured work into a graph, and did not do it.
+/// Cost: two sorts of the launches, nothing where none was captured; O(log n) a question.
+class captured_calls {
+ public:
+  explicit captured_calls(profile const& source) {
+    for (launch_record const& launch : source.launches)
+      if (launch.only_captured() && is_work(launch.kind)) captured_.push_back(moment_of(launch));
+    if (captured_.empty()) return;
+    for (launch_record const& launch : source.launches)
+      if (launch.causes_work() && is_work(launch.kind)) worked_.push_back(moment_of(launch));
+    captured_.sort();
+    worked_.sort();
+  }
+
+  bool only_captured(range_record const& range) const noexcept {
+    return within(captured_, range) && !within(worked_, range);
+  }
+
+ private:
+  using moment = pair<std::uint32_t, std::int64_t>;  ///< thread and time
+
+  static moment moment_of(launch_record const& launch) noexcept {
+    return {launch.thread, launch.begin};
+  }
+
+  static bool within(vec<moment> const& moments, range_record const& range) noexcept {
+    moment const wanted{range.thread, range.begin};
+    moment const* const at =
+        moments.begin() + moments.count_first([&](moment const& each) { return each < wanted; });
+    return at != moments.end() && at->first == range.thread && at->second <= range.end;
+  }
+
+  vec<moment> captured_;
+  vec<moment> worked_;
+};
+
+/// What the host's calls say about a time in which the device was idle.
+class host_timeline {
+ public:
+  /// Host time between two calls from which on it is work of the program. Units: ns. What is
+  /// shorter is part of launching: PyTorch's dispatcher takes 5 to 25 us from launch to launch.
+  static constexpr std::int64_t least_host_work = 32'000;
+  /// A wait goes on for so long after its work only where a pool gives released memory back in it.
+  static constexpr std::int64_t least_giving_back = 50'000;
+
+  /// Calls and ranges that ended before `from` are left out.
+  host_timeline(profile const& source, std::int64_t from) : source_(source) {
+    for (std::uint32_t i = 0; i < source.launches.size(); ++i)
+      if (!source.launches[i].is_left_out() && source.launches[i].end >= from) calls_.push_back(i);
+    calls_.sort([&source](std::uint32_t a, std::uint32_t b) {
+      launch_record const& x = source.launches[a];
+      launch_record const& y = source.launches[b];
+      return x.thread != y.thread ? x.thread < y.thread : x.begin < y.begin;
+    });
+    for (std::uint32_t i = 0; i < source.ranges.size(); ++i)
+      if (source.ranges[i].end >= from) ranges_.push_back(i);
+    ranges_.sort([&source](std::uint32_t a, std::uint32_t b) {
+      range_record const& x = source.ranges[a];
+      range_record const& y = source.ranges[b];
+      if (x.thread != y.thread) return x.thread < y.thread;
+      return x.begin != y.begin ? x.begin < y.begin : x.end > y.end;
+    });
+    for (std::uint32_t i = 0; i < ranges_.size(); ++i) {
+      range_record const& range = source.ranges[ranges_[i]];
+      std::uint32_t around = i;  // 1 beyond the place of what may contain it; 0: nothing
+      while (around > 0 && !may_contain(source.ranges[ranges_[around - 1]], range))
+        around = outer_[around - 1];
+      outer_.push_back(around);
+    }
+  }
+
+  /// Tells `sink(node, cause, ns)` what the thread did from `begin` to `end`, the latest call
+  /// first. The call `last` began the work at the end; null where no work follows.
+  void split(std::uint32_t thread, std::int64_t begin, std::int64_t end, launch_record const* last,
+             callback<void(std::uint32_t, idle_cause, std::int64_t)> sink) const {
+    std::size_t at = calls_.count_first([&](std::uint32_t each) {
+      launch_record const& call = source_.launches[each];
+      return call.thread != thread ? call.thread < thread : call.begin < end;
+    });
+    if (last != nullptr)
+      while (at > 0 && &source_.launches[calls_[at - 1]] != last && is_of(at - 1, thread) &&
+             source_.launches[calls_[at - 1]].begin > last->begin)
+        --at;
+    // Where the host was in a wait or a copy when the device ran dry, launches came late for it.
+    launch_record const* const first = covering(at, thread, begin);
+    bool const late = first != nullptr && cause_of(first->kind) != idle_cause::launch;
+    auto const blame = [&](launch_record const& call) -> launch_record const& {
+      return late && cause_of(call.kind) == idle_cause::launch ? *first : call;
+    };
+    auto const host_work = [&sink](std::uint32_t node, std::int64_t ns) {
+      sink(node, idle_cause::host_work, ns);
+    };
+    std::int64_t until = end;
+    launch_record const* next = last;
+    bool first_call = true;
+    for (; at > 0 && is_of(at - 1, thread) && until > begin; --at, first_call = false) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.begin >= until) continue;
+      std::int64_t const left = larger(call.end, begin);
+      if (left < until) {
+        bool const own = !(first_call && &call == last) && until - call.end >= least_host_work;
+        launch_record const& by = blame(next == nullptr ? call : *next);
+        if (own)
+          each_open(thread, left, until, by.node, host_work);
+        else
+          sink(by.node, cause_of(by.kind), until - left);
+        until = left;
+      }
+      std::int64_t const from = larger(call.begin, begin);
+      launch_record const* const freed =
+          until - from >= least_giving_back ? released_before(call) : nullptr;
+      launch_record const& by = freed != nullptr ? *freed : blame(call);
+      if (from < until) sink(by.node, cause_of(by.kind), until - from);
+      until = smaller(until, from);
+      next = &call;
+    }
+    each_open(thread, begin, until, next == nullptr ? root_node : next->node, host_work);
+  }
+
+  /// The last release in the thread of this wait since the wait before; null where there is none,
+  /// and for other calls.
+  launch_record const* released_before(launch_record const& wait) const noexcept {
+    if (wait.kind != api_kind::wait) return nullptr;
+    std::size_t at = calls_.count_first([&](std::uint32_t each) {
+      launch_record const& call = source_.launches[each];
+      return call.thread != wait.thread ? call.thread < wait.thread : call.begin < wait.begin;
+    });
+    for (; at > 0 && is_of(at - 1, wait.thread); --at) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.kind == api_kind::release) return &call;
+      if (call.kind == api_kind::wait) return nullptr;
+    }
+    return nullptr;
+  }
+
+  /// Tells `sink(node, ns)` the innermost ranges that were open from `begin` to `end`; `otherwise`
+  /// where none is known.
+  void each_open(std::uint32_t thread, std::int64_t begin, std::int64_t end,
+                 std::uint32_t otherwise, callback<void(std::uint32_t, std::int64_t)> sink) const {
+    std::size_t at = ranges_.count_first([&](std::uint32_t each) {
+      range_record const& range = source_.ranges[each];
+      return range.thread != thread ? range.thread < thread : range.begin < begin;
+    });
+    vec<range_record const*> open;  // the innermost last
+    for (std::size_t i = at; i > 0; i = outer_[i - 1]) {
+      range_record const& range = source_.ranges[ranges_[i - 1]];
+      if (range.thread != thread) break;
+      if (range.end > begin) open.insert(open.begin(), &range);
+    }
+    std::int64_t now = begin;
+    auto const pass = [&](std::int64_t until) {
+      while (now < until) {
+        std::int64_t const to = open.empty() ? until : smaller(until, open.back()->end);
+        std::uint32_t const outside = ranges_.empty() ? otherwise : root_node;
+        if (to > now) sink(open.empty() ? outside : open.back()->node, to - now);
+        now = larger(now, to);
+        if (!open.empty() && open.back()->end <= now) open.pop_back();
+      }
+    };
+    for (; at < ranges_.size(); ++at) {
+      range_record const& range = source_.ranges[ranges_[at]];
+      if (range.thread != thread || range.begin >= end) break;
+      pass(range.begin);
+      open.push_back(&range);
+    }
+    pass(end);
+  }
+
+ private:
+  static bool may_contain(range_record const& outer, range_record const& inner) noexcept {
+    return outer.thread == inner.thread && outer.end > inner.begin;
+  }
+  static idle_cause cause_of(api_kind kind) noexcept {
+    return kind == api_kind::wait                                    ? idle_cause::wait
+           : kind == api_kind::copy                                  ? idle_cause::copy
+           : kind == api_kind::allocate || kind == api_kind::release ? idle_cause::allocation
+                                                                     : idle_cause::launch;
+  }
+  bool is_of(std::size_t at, std::uint32_t thread) const noexcept {
+    return source_.launches[calls_[at]].thread == thread;
+  }
+
+  /// The call that the thread was in at a time, before position `at`.
+  launch_record const* covering(std::size_t at, std::uint32_t thread,
+                                std::int64_t time) const noexcept {
+    for (; at > 0 && is_of(at - 1, thread); --at) {
+      launch_record const& call = source_.launches[calls_[at - 1]];
+      if (call.begin <= time) return call.end > time ? &call : nullptr;
+    }
+    return nullptr;
+  }
+
+  profile const& source_;
+  vec<std::uint32_t> calls_;   ///< by thread and time
+  vec<std::uint32_t> ranges_;  ///< by thread and time
+  vec<std::uint32_t> outer_;   ///< of each of these 1 beyond the place of that around it; 0: none
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_HOST_TIMELINE_HPP

@@ -1,0 +1,460 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_KERNEL_TABLE_HPP
+#define STRATA_TABLES_KERNEL_TABLE_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/counter_sums.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#if defined(__GNUC__)
+#include <cxxabi.h>
+#endif
+
+// Kernel names as a person reads them.
+
+STRATA_BEGIN
+namespace detail {
+
+/// The name in C++, or nothing where it is not a mangled name or too long for the demangler.
+inline std::string demangled_text(std::string const& mangled) {
+  // Without this test the demangler takes the C name `f` for the type float.
+  if (mangled.compare(0, 2, "_Z") != 0) return {};
+#if defined(__GNUC__)
+  int status = 0;
+  char* const text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (text == nullptr) return {};
+  std::string result = status == 0 ? text : "";
+  std::free(text);
+  return result;
+#else
+  return {};
+#endif
+}
+
+/// Past the bracket that closes the one at `at`, or the end. Operators like `->` and comparisons in
+/// parentheses do not count as brackets.
+inline std::size_t past_brackets(std::string_view text, std::size_t at) {
+  std::string open;
+  for (; at < text.size(); ++at) {
+    char const each = text[at];
+    if (each == '<' || each == '(' || each == '[' || each == '{') {
+      open += each;
+    } else if (each == '>') {
+      if (open.back() == '<' && text[at - 1] != '-') open.pop_back();
+    } else if (each == ')' || each == ']' || each == '}') {
+      char const opened = each == ')' ? '(' : each == ']' ? '[' : '{';
+      while (!open.empty() && open.back() == '<') open.pop_back();
+      if (!open.empty() && open.back() == opened) open.pop_back();
+    }
+    if (open.empty()) return at + 1;
+  }
+  return text.size();
+}
+
+inline bool continues_with(std::string_view text, std::size_t at, std::string_view what) noexcept {
+  return text.compare(at, what.size(), what) == 0;
+}
+
+/// Past the name of an operator that begins at `at`, or `at` where there is none.
+inline std::size_t past_operator(std::string_view text, std::size_t at) {
+  constexpr std::string_view word = "operator";
+  constexpr std::string_view symbols = "+-*/%^&|~!=<>,";
+  if (!continues_with(text, at, word)) return at;
+  std::size_t next = at + word.size();
+  if (next >= text.size()) return at;
+  if (continues_with(text, next, "()") || continues_with(text, next, "[]")) return next + 2;
+  if (symbols.find(text[next]) != std::string_view::npos) {
+    std::size_t const end = text.find_first_not_of(symbols, next);
+    return end == std::string_view::npos ? text.size() : end;
+  }
+  if (text[next] != ' ' && text[next] != '"') return at;
+  // A conversion, new, delete or a literal: up to its arguments.
+  while (next < text.size() && text[next] != '(')
+    next = text[next] == '<' ? past_brackets(text, next) : next + 1;
+  return next;
+}
+
+/// Past what may follow the arguments of a function in whose scope a name is.
+inline std::size_t past_qualifiers(std::string_view text, std::size_t at) noexcept {
+  for (bool more = true; more;) {
+    more = false;
+    for (std::string_view const word : {" const", " volatile", " &&", " &", " noexcept"}) {
+      if (!continues_with(text, at, word)) continue;
+      at += word.size();
+      more = true;
+    }
+  }
+  return at;
+}
+
+/// The name of a function without return type, namespaces, template arguments and arguments.
+inline std::string_view short_function_name(std::string_view text) {
+  constexpr std::string_view unnamed = "(anonymous namespace)";
+  constexpr std::size_t open_end = std::string_view::npos;
+  std::size_t begin = 0;  // of the part of the name that is being read
+  std::size_t end = open_end;
+  std::size_t at = 0;
+  auto const part = [&](std::size_t until) {
+    return text.substr(begin, (end == open_end ? until : end) - begin);
+  };
+  auto const begin_part = [&](std::size_t where) {
+    begin = at = where;
+    end = open_end;
+  };
+  while (at < text.size()) {
+    std::size_t const after_operator = at == begin ? past_operator(text, at) : at;
+    if (after_operator != at) {
+      at = after_operator;
+    } else if (continues_with(text, at, unnamed)) {
+      at += unnamed.size();
+    } else if (continues_with(text, at, "::")) {
+      begin_part(at + 2);
+    } else if (continues_with(text, at, " <")) {  // `operator<< <int>`
+      if (end == open_end) end = at;
+      ++at;
+    } else if (text[at] == ' ' && part(at) != "decltype") {
+      begin_part(at + 1);
+    } else if (text[at] == '<' || text[at] == '[') {
+      if (end == open_end) end = at;
+      at = past_brackets(text, at);
+    } else if (text[at] == '{') {
+      at = past_brackets(text, at);
+    } else if (text[at] == '(') {
+      std::string_view const name = part(at);
+      if (name == "decltype" || name == "decltype ") {
+        at = past_brackets(text, at);
+      } else if (name.empty()) {  // a function that returns a pointer to one: `void (*f(int))(int)`
+        std::size_t const inner = text.find_first_not_of("*&", at + 1);
+        begin_part(inner == open_end ? text.size() : inner);
+      } else {
+        std::size_t const next = past_qualifiers(text, past_brackets(text, at));
+        if (!continues_with(text, next, "::")) return name;
+        at = next;
+      }
+    } else {
+      ++at;
+    }
+  }
+  std::string_view const name = part(text.size());
+  return name.empty() ? text : name;
+}
+
+/// The last identifier before the first template arguments of a mangled name that cannot be
+/// demangled; the whole where there is none.
+inline std::string_view short_mangled_name(std::string_view mangled) noexcept {
+  if (mangled.substr(0, 2) != "_Z") return mangled;
+  std::string_view name = mangled;
+  std::size_t at = 2;
+  while (at < mangled.size() && (mangled[at] == 'N' || mangled[at] == 'K' || mangled[at] == 'L'))
+    ++at;
+  if (continues_with(mangled, at, "St")) at += 2;
+  for (;;) {
+    if (at < mangled.size() && mangled[at] == 'L') ++at;
+    std::size_t length = 0;
+    std::size_t next = at;
+    while (next < mangled.size() && mangled[next] >= '0' && mangled[next] <= '9' && length < 100000)
+      length = length * 10 + static_cast<std::size_t>(mangled[next++] - '0');
+    if (length == 0 || length > mangled.size() - next) return name;
+    name = mangled.substr(next, length);
+    at = next + length;
+  }
+}
+
+}  // namespace detail
+
+/// All launches of one kernel in one range.
+/// Units: ns, bytes, blocks and threads; utilisations are fractions from 0 to 1.
+struct kernel_row {
+  std::uint32_t path_id = 0;
+  std::string path;                   ///< of the range, as in range_row
+  std::uint32_t name = no_reference;  ///< 1-based in profile::kernel_names
+  std::string mangled;
+  std::string demangled;   ///< the full name; as it was where it cannot be demangled
+  std::string short_name;  ///< without namespaces, arguments and template arguments
+  std::uint64_t count = 0;
+  duration_statistics duration;
+  std::uint64_t blocks_min = 0;
+  std::uint64_t blocks_max = 0;
+  double blocks_mean = 0.0;
+  /// The lower of the two in the middle, with a relative error below 0.8 %.
+  std::uint64_t blocks_median = 0;
+  std::uint32_t block_threads_min = 0;
+  std::uint32_t block_threads_max = 0;
+  double warps_per_block = 0.0;            ///< mean, partial warps counted whole
+  std::uint32_t registers_per_thread = 0;  ///< largest
+  std::uint32_t static_shared_bytes = 0;   ///< largest
+  std::uint32_t dynamic_shared_bytes = 0;  ///< largest
+  /// min(4, warps a block) / 4, weighted by duration.
+  double sm_utilisation = 0.0;
+  /// min(multiprocessors, blocks) / multiprocessors * sm_utilisation, weighted by duration; NaN
+  /// where the device is unknown.
+  double gpu_utilisation = 0.0;
+};
+
+namespace detail {
+
+/// Builds the rows, one for each kernel of each row of the tree.
+class kernel_table_builder {
+ public:
+  kernel_table_builder(profile const& source, call_tree const& tree)
+      : source_(source), tree_(tree), texts_(source.kernel_names.size()) {}
+
+  vec<kernel_row> build() {
+    device_sums made;
+    if (!source_.device.complete) made = sum_records(source_);
+    device_sums const& sums = source_.device.complete ? source_.device : made;
+    vec<kernel_sums> joined;  // by row of the tree and name
+    number_map<std::uint32_t> places;
+    for (kernel_sums const& each : sums.kernels) {
+      std::uint32_t const row = tree_.position_of(each.node);
+      std::uint32_t const name =
+          each.name <= source_.kernel_names.size() ? each.name : no_reference;
+      std::uint32_t& place = places[std::uint64_t{row} << 32 | name];
+      if (place != 0) {
+        add(joined[place - 1], each);
+        continue;
+      }
+      joined.push_back(each);
+      joined.back().node = row;
+      joined.back().name = name;
+      place = static_cast<std::uint32_t>(joined.size());
+    }
+    joined.sort([](kernel_sums const& a, kernel_sums const& b) {
+      return a.node != b.node ? a.node < b.node : a.name < b.name;
+    });
+    vec<kernel_row> rows;
+    for (kernel_sums const& each : joined) rows.push_back(make_row(each));
+    rows.sort([](kernel_row const& a, kernel_row const& b) {
+      return a.duration.sum() > b.duration.sum();
+    });
+    return rows;
+  }
+
+ private:
+  struct name_texts {
+    std::string demangled;
+    std::string short_name;
+    bool known = false;
+  };
+
+  static void add(kernel_sums& to, kernel_sums const& more) {
+    to.count += more.count;
+    to.duration.add(more.duration);
+    to.blocks.add(more.blocks);
+    to.block_threads_min = smaller(to.block_threads_min, more.block_threads_min);
+    to.block_threads_max = larger(to.block_threads_max, more.block_threads_max);
+    to.warps += more.warps;
+    to.registers = larger(to.registers, more.registers);
+    to.static_shared_bytes = larger(to.static_shared_bytes, more.static_shared_bytes);
+    to.dynamic_shared_bytes = larger(to.dynamic_shared_bytes, more.dynamic_shared_bytes);
+    add(to.by_time, more.by_time);
+    add(to.by_count, more.by_count);
+  }
+  static void add(kernel_sums::use& to, kernel_sums::use const& more) noexcept {
+    to.weight += more.weight;
+    to.sm += more.sm;
+    to.placed_weight += more.placed_weight;
+    to.gpu += more.gpu;
+  }
+
+  name_texts const& texts_of(std::uint32_t name) {
+    name_texts& texts = texts_[name - 1];
+    if (!texts.known) {
+      std::string const& mangled = source_.kernel_names[name - 1].mangled;
+      texts.demangled = demangled_text(mangled);
+      texts.short_name = texts.demangled.empty() ? short_mangled_name(mangled)
+                                                 : short_function_name(texts.demangled);
+      if (texts.demangled.empty()) texts.demangled = mangled;
+      texts.known = true;
+    }
+    return texts;
+  }
+
+  static std::uint32_t narrowed(std::uint64_t value) noexcept {
+    constexpr std::uint64_t most = (std::numeric_limits<std::uint32_t>::max)();
+    return static_cast<std::uint32_t>(value < most ? value : most);
+  }
+
+  /// Of two values in the middle the lower one is the median.
+  static constexpr double lower_half = 0.5 - 1e-9;
+
+  kernel_row make_row(kernel_sums const& sums) {
+    range_row const& range = tree_.rows()[sums.node];
+    auto const count = static_cast<double>(sums.count);
+    kernel_row row;
+    row.path_id = range.path_id;
+    row.path = range.path;
+    row.name = sums.name;
+    row.count = sums.count;
+    row.duration = sums.duration;
+    row.short_name = "[unknown]";
+    if (row.name != no_reference) {
+      name_texts const& texts = texts_of(row.name);
+      row.mangled = source_.kernel_names[row.name - 1].mangled;
+      row.demangled = texts.demangled;
+      row.short_name = texts.short_name;
+    }
+    row.blocks_min = static_cast<std::uint64_t>(sums.blocks.minimum());
+    row.blocks_max = static_cast<std::uint64_t>(sums.blocks.maximum());
+    row.blocks_mean = sums.blocks.mean();
+    row.blocks_median = static_cast<std::uint64_t>(sums.blocks.quantile(lower_half));
+    row.block_threads_min = narrowed(sums.block_threads_min);
+    row.block_threads_max = narrowed(sums.block_threads_max);
+    row.warps_per_block = static_cast<double>(sums.warps) / count;
+    row.registers_per_thread = sums.registers;
+    row.static_shared_bytes = sums.static_shared_bytes;
+    row.dynamic_shared_bytes = sums.dynamic_shared_bytes;
+    kernel_sums::use const& use = sums.duration.sum() > 0.0 ? sums.by_time : sums.by_count;
+    row.sm_utilisation = use.sm / use.weight;
+    row.gpu_utilisation = use.placed_weight > 0.0 ? use.gpu / use.placed_weight
+                                                  : std::numeric_limits<double>::quiet_NaN();
+    return row;
+  }
+
+  profile const& source_;
+  call_tree const& tree_;
+  vec<name_texts> texts_;
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// Whether a character may stand in an identifier.
+constexpr bool is_of_name(char c) noexcept {
+  return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/// `reduce<sum>` of `void llm::reduce<llm::sum>(llm::sum, float*)`: the short name with its
+/// template arguments, without namespaces; the whole name where it has none.
+inline std::string name_with_arguments(kernel_row const& row) {
+  std::size_t const at = row.demangled.find(row.short_name + '<');
+  if (at == std::string::npos) return row.demangled;
+  std::size_t const begin = at + row.short_name.size();
+  std::string name = row.short_name;
+  for (std::size_t i = begin, end = past_brackets(row.demangled, begin); i < end; ++i) {
+    if (!continues_with(row.demangled, i, "::")) {
+      name += row.demangled[i];
+      continue;
+    }
+    if (constexpr std::string_view unnamed = "(anonymous namespace)"; ends_with(name, unnamed))
+      name.resize(name.size() - unnamed.size());
+    while (is_of_name(name.back())) name.pop_back();
+    ++i;
+  }
+  return name;
+}
+
+/// The short names; with template arguments, or whole, where another kernel would have the same.
+/// Cost: O(k log k) for k rows.
+inline vec<std::string> distinct_names(vec<kernel_row> const& rows) {
+  vec<std::string> names;
+  vec<std::uint32_t> order;
+  for (kernel_row const& row : rows) {
+    order.push_back(static_cast<std::uint32_t>(order.size()));
+    names.push_back(row.short_name);
+  }
+  for (bool const whole : {false, true}) {
+    order.sort([&](std::uint32_t a, std::uint32_t b) { return names[a] < names[b]; });
+    for (std::size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      bool shared = false;
+      for (; end < order.size() && names[order[end]] == names[order[begin]]; ++end)
+        shared = shared || rows[order[end]].mangled != rows[order[begin]].mangled;
+      for (std::size_t i = begin; shared && i < end; ++i)
+        names[order[i]] = whole ? rows[order[i]].demangled : name_with_arguments(rows[order[i]]);
+    }
+  }
+  return names;
+}
+
+}  // namespace detail
+
+/// Kernels by range and name, the longest total first.
+/// Cost: O(k log k) for k kernels by range and name; each name is demangled once.
+inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {
+  return detail::kernel_table_builder(source, tree).build();
+}
+
+/// Counted values of the rows of a kernel table, in its order. Values are of all launches of a row
+/// in one step; rates divide them by the mean duration of as many timed launches.
+struct kernel_counter_table {
+  vec<counter_metric> metrics;
+  vec<std::uint64_t> launches;  ///< counted, by row; 0 where a row was not
+  vec<double> values;           ///< by row and metric; NaN: no value
+  std::uint64_t unknown = 0;    ///< counted kernels that were never traced
+
+  double at(std::size_t row, std::size_t metric) const noexcept {
+    return values[row * metrics.size() + metric];
+  }
+};
+
+/// The counted values of single kernels by the rows of their table.
+/// Cost: O(rows x metrics).
+inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
+                                                      vec<kernel_row> const& rows) {
+  constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+  counter_set const& set = source.counters(counter_set::gpu_kernels);
+  detail::metric_formulas const formulas(set);
+  std::size_t const counters = set.names.size();
+  kernel_counter_table table;
+  for (resolved_metric const& each : formulas.set().metrics)
+    table.metrics.push_back({each, {}, {}, {}, {}});
+  table.launches.resize(rows.size(), 0);
+  auto const key = [](std::uint32_t path_id, std::uint32_t name) {
+    return std::uint64_t{path_id} << 32 | name;
+  };
+  detail::number_map<std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) places[key(rows[i].path_id, rows[i].name)] = i;
+  vec<bool> steady(rows.size(), true);  // each step launched the same number
+  vec<detail::counter_sum> sums(rows.size() * counters);
+  for (counted_kernel const& each : set.kernels) {
+    std::size_t const* const row = places.find(key(tree.row_of(each.node).path_id, each.name));
+    if (row == nullptr) {
+      ++table.unknown;
+      continue;
+    }
+    table.launches[*row] += each.launches_max;
+    steady[*row] = steady[*row] && each.launches_min == each.launches_max;
+    auto const launches = static_cast<std::uint32_t>(each.launches_max);
+    for (std::size_t i = 0; i < counters; ++i)
+      sums[*row * counters + i].add({each.values[i], launches, false}, combine_of(set.names[i]),
+                                    detail::ends_with(set.names[i], ".peak_sustained"));
+  }
+  vec<double> given(counters);
+  vec<double> results;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    auto const launches = static_cast<double>(table.launches[row]);
+    for (std::size_t i = 0; i < counters; ++i)
+      given[i] = sums[row * counters + i].value(combine_of(set.names[i]));
+    formulas.evaluate(given.data(), rows[row].duration.mean() * launches * 1e-9, results);
+    bool const counted = launches > 0.0 && steady[row];
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      // An optional input that the chip has, but that was not counted, is no 0.
+      bool const whole = counted && formulas.inputs_of(i).uncounted.empty();
+      bool const share = table.metrics[i].unit == "%";
+      bool const known =
+          whole && detail::is_finite(results[i]) && !(share && results[i] > detail::most_share);
+      double const value = share ? detail::smaller(results[i], 100.0) : results[i];
+      table.values.push_back(known ? value : no_value);
+    }
+  }
+  return table;
+}
+
+STRATA_END
+
+#endif  // STRATA_TABLES_KERNEL_TABLE_HPP

@@ -1,0 +1,102 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_MIGRATIONS_HPP
+#define STRATA_TABLES_MIGRATIONS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Which of some records runs at a time: of several the one that began last.
+template <class Record>
+class running_records {
+ public:
+  explicit running_records(vec<Record> of) : all_(std::move(of)) {
+    all_.sort([](Record const& a, Record const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
+    });
+  }
+
+  /// Null where none runs. Requires: times ascend from call to call.
+  Record const* running_at(std::int64_t time) {
+    for (; next_ < all_.size() && all_[next_].begin <= time; ++next_) open_.push_back(next_);
+    open_.keep_if([&](std::size_t index) { return all_[index].end > time; });
+    return open_.empty() ? nullptr : &all_[open_.back()];
+  }
+
+ private:
+  vec<Record> all_;
+  std::size_t next_ = 0;   // the first one that has not begun
+  vec<std::size_t> open_;  // in the order of their begins
+};
+
+/// Joins migrations and faults of managed memory to ranges, by time, since no call stands behind
+/// them: to the range whose kernel runs on the device as one begins, else to the innermost range of
+/// the thread that drives the steps.
+class migration_places {
+ public:
+  explicit migration_places(profile const& source) : source_(source) {}
+
+  /// Calls take(migration, node) for each, in no order.
+  /// Cost: O(r log r) for r migrations, kernels and ranges; nothing without migrations.
+  template <class Take>
+  void each(Take take) const {
+    if (source_.migrations.empty()) return;
+    vec<migration_record> rest;
+    for (vec<migration_record> left = source_.migrations; !left.empty();) {
+      std::uint32_t const device = left[0].device;
+      running_records<kernel_record> kernels(kernels_of(device));
+      vec<migration_record> own = left;
+      own.keep_if([&](migration_record const& one) { return one.device == device; });
+      left.keep_if([&](migration_record const& one) { return one.device != device; });
+      own.sort(begins_before);
+      for (migration_record const& one : own) {
+        if (kernel_record const* const kernel = kernels.running_at(one.begin)) {
+          take(one, kernel->node);
+        } else {
+          rest.push_back(one);
+        }
+      }
+    }
+    rest.sort(begins_before);
+    running_records<range_record> ranges(ranges_of_steps());
+    for (migration_record const& one : rest) {
+      range_record const* const range = ranges.running_at(one.begin);
+      take(one, range == nullptr ? root_node : range->node);
+    }
+  }
+
+ private:
+  static bool begins_before(migration_record const& a, migration_record const& b) noexcept {
+    return a.begin < b.begin;
+  }
+
+  vec<kernel_record> kernels_of(std::uint32_t device) const {
+    vec<kernel_record> own;
+    for (kernel_record const& kernel : source_.kernels)
+      if (kernel.device == device && kernel.begin != lost_time) own.push_back(kernel);
+    return own;
+  }
+
+  vec<range_record> ranges_of_steps() const {
+    std::uint32_t const thread = source_.steps.empty() ? 0 : source_.steps[0].thread;
+    vec<range_record> own;
+    for (range_record const& range : source_.ranges)
+      if (range.thread == thread) own.push_back(range);
+    return own;
+  }
+
+  profile const& source_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_MIGRATIONS_HPP

@@ -1,0 +1,485 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_RANGE_TABLE_HPP
+#define STRATA_TABLES_RANGE_TABLE_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/counter_sums.hpp>
+#include <strata/tables/counter_table.hpp>
+#include <strata/tables/step_amounts.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+STRATA_BEGIN
+namespace detail {
+
+/// The folded tree as rows of a console table: indented, siblings in the order of the input. Times
+/// and counts are of a mean step; ranges that are in none have a table of their own.
+class range_table {
+ public:
+  range_table(table_input const& input, std::size_t max_rows)
+      : rows_(input.folded),
+        steps_(input.steps),
+        mean_(input.folded, input.steps),
+        limits_(input.limits),
+        sort_(input.sort),
+        by_gpu_(gpu_time(input)),
+        table_(columns(by_gpu_)) {
+    if (rows_.empty()) return;
+    order_rows();
+    choose_rows(max_rows);
+    // Not the uppermost totals: threads that inherited a place work below them at the same time.
+    for (std::size_t i = 0; i < rows_.size(); ++i) host_ns_ += mean_.self_ns(i);
+    for (std::size_t const i : order_)
+      if (visible_[i]) add_range(i);
+    device_work const& outside = rows_[0].self;
+    has_outside_ = outside.kernels + outside.copies + outside.launches > 0;
+    if (has_outside_) add_outside();
+    table_.begin_totals();
+    add_total();
+    for (std::size_t const i : {rate_columns, rate_columns + 1}) {
+      table_.columns()[i].legend =
+          !by_gpu_ ? "Rates: declared work by host time. "
+          : rates_by_both_
+              ? "Rates: declared work by GPU busy time, by host time where there is none. "
+              : "Rates: declared work by GPU busy time. ";
+    }
+  }
+
+  console_table& table() noexcept { return table_; }
+  /// What a row is in a mean step.
+  step_amounts const& mean() const noexcept { return mean_; }
+  /// What the rows and columns mean that are shown. Requires: the table was fitted.
+  std::string legend() const {
+    return table_.legend() +
+           (outside_shown_ ? "(outside ranges): work that no range launched. " : "");
+  }
+  /// Nothing but an empty total.
+  bool empty() const noexcept {
+    return rows_.empty() || (rows_.size() == 1 && !has_outside_ && rows_[0].total.allocations == 0);
+  }
+  /// Rows beyond the limit.
+  std::size_t hidden() const noexcept { return hidden_; }
+  vec<range_row> const& rows() const noexcept { return rows_; }
+  /// Positions of the rows in the table, in its order, without the root.
+  vec<std::size_t> shown() const {
+    vec<std::size_t> positions;
+    for (std::size_t const i : order_)
+      if (visible_[i]) positions.push_back(i);
+    return positions;
+  }
+
+  bool from_steps() const noexcept { return steps_.from_steps; }
+
+  /// What the row adds to the path of the row above.
+  std::string label(std::size_t i) const {
+    std::string const& above = rows_[rows_[i].parent].path;
+    std::string const& path = rows_[i].path;
+    if (above.empty()) return path;
+    bool const below = path.size() > above.size() + 1 && path.compare(0, above.size(), above) == 0;
+    return below ? path.substr(above.size() + 1) : rows_[i].name;
+  }
+
+ private:
+  static bool gpu_time(table_input const& input) noexcept {
+    return input.source.traced && !input.folded.empty() && input.folded[0].gpu_busy_ns > 0;
+  }
+
+  using form = console_form;
+  static constexpr console_table::column all_columns[] = {
+      {"range", 1000, form::text, 24},
+      {"limiter", 92, form::text, 0,
+       "limiter: the unit with the highest use, from 60 % on; else launch (the GPU waits for the "
+       "host), copies, or latency (kernels wait for their own results). "},
+      {"use %", 93, form::percent, 0, "use %: the highest use of a unit, of its peak. "},
+      {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
+      {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
+      {"", 30, form::bar},
+      {"in graphs", 78, form::time, 0,
+       "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
+       "that launched the graph. "},
+      {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each. "},
+      {"kernels", 80, form::count},
+      {"calls", 70, form::count},
+      {"host total", 100, form::time},
+      {"host %", 40, form::percent, 0, "host %: of the time in ranges. "},
+      {"", 31, form::bar},
+      {"host self", 60, form::time},
+      {"median", 65, form::time, 0, "median: of a call. "},
+      {"max", 28, form::time, 0, "max: of a call. "},
+      {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
+      {"copied", 45, form::bytes},
+      {"allocated", 20, form::bytes},
+      {"peak", 25, form::bytes},
+      {"GFLOP/s", 50, form::rate},
+      {"GB/s", 48, form::rate},
+      {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer. "}};
+  static constexpr std::size_t host_share_column = 11;
+  static_assert(all_columns[host_share_column].header == "host %", "where columns() looks for it");
+
+  static vec<console_table::column> columns(bool gpu) {
+    vec<console_table::column> made(all_columns, all_columns + std::size(all_columns));
+    if (gpu) return made;
+    made[host_share_column].priority = 75;
+    made.back().legend = {};  // there is no GPU busy time
+    return made;
+  }
+
+  double key(std::size_t i) const noexcept {
+    if (!by_gpu_) return mean_.host_ns(i);
+    auto const in_graphs = static_cast<double>(rows_[i].total.graph_kernel_ns);
+    return mean_.busy_ns(i) + steps_.per_step(in_graphs, rows_[i].step_work_share);
+  }
+
+  bool dearer(std::size_t a, std::size_t b) const noexcept {
+    if (key(a) != key(b)) return key(a) > key(b);
+    if (rows_[a].host_total_ns != rows_[b].host_total_ns)
+      return rows_[a].host_total_ns > rows_[b].host_total_ns;
+    return a < b;
+  }
+
+  bool is_before(std::size_t a, std::size_t b) const noexcept {
+    if (sort_ == row_order::cost) return dearer(a, b);
+    int const by_name = sort_ == row_order::name ? rows_[a].path.compare(rows_[b].path) : 0;
+    return by_name != 0 ? by_name < 0 : a < b;
+  }
+
+  /// Depth first; a row's children follow it.
+  void order_rows() {
+    vec<vec<std::size_t>> children(rows_.size());
+    for (std::size_t i = 1; i < rows_.size(); ++i)
+      children[rows_[i].parent < i ? rows_[i].parent : 0].push_back(i);
+    vec<std::size_t> stack{0};
+    while (!stack.empty()) {
+      std::size_t const at = stack.back();
+      stack.pop_back();
+      if (at != 0 && !mean_.is_outside(at)) order_.push_back(at);
+      auto& below = children[at];
+      below.sort([this](std::size_t a, std::size_t b) { return is_before(b, a); });
+      stack.insert(stack.end(), below.begin(), below.end());
+    }
+  }
+
+  /// The dearest rows, and what is above them.
+  void choose_rows(std::size_t max_rows) {
+    visible_.assign(rows_.size(), true);
+    if (max_rows == 0 || order_.size() <= max_rows) return;
+    visible_.assign(rows_.size(), false);
+    vec<std::size_t> dearest = order_;
+    dearest.sort([this](std::size_t a, std::size_t b) { return dearer(a, b); });
+    hidden_ = order_.size();
+    for (std::size_t i = 0; i < max_rows; ++i) {
+      for (std::size_t at = dearest[i]; at != 0 && !visible_[at]; at = rows_[at].parent) {
+        visible_[at] = true;
+        --hidden_;
+      }
+    }
+  }
+
+  /// Per second, in units of `unit`; NaN where the amount was not declared.
+  static double rate(double value, double ns, double unit) noexcept {
+    return ns > 0.0 ? value / ns * (1e9 / unit) : none;
+  }
+
+  /// The columns from `calls` to `max`.
+  vec<double> host_values(std::size_t i) const {
+    range_row const& row = rows_[i];
+    double const share = if_any(percent_of(mean_.host_ns(i), host_ns_));
+    bool const repeated = row.host.count() > 1;
+    return {row.around_steps ? none : if_any(mean_.calls(i)),
+            if_any(mean_.host_ns(i)),
+            share,
+            by_gpu_ ? none : share,
+            if_any(mean_.self_ns(i)),
+            repeated ? if_any(row.host.quantile(0.5)) : none,
+            repeated ? if_any(row.host.maximum()) : none};
+  }
+
+  /// The columns from `roof %` to `peak`, of a mean step by `part`. `limited`: the row of the
+  /// limiter; `host`: the columns from `calls` to `max`.
+  vec<double> values_of(std::size_t limited, device_work const& work, double busy_ns, double part,
+                        std::int64_t peak_bytes, vec<double> const& host) const {
+    double const share = by_gpu_ ? if_any(percent_of(busy_ns, mean_.busy_ns(0))) : none;
+    std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
+                                 work.device_to_device_bytes + work.other_bytes;
+    auto const mean = [part](auto value) { return if_any(static_cast<double>(value) * part); };
+    vec<double> values{
+        use_percent(limited), if_any(busy_ns),   share, share, mean(work.graph_kernel_ns),
+        mean(work.kernel_ns), mean(work.kernels)};
+    values.insert(values.end(), host.begin(), host.end());
+    for (double const value :
+         {mean(work.launch_ns), mean(copied), mean(work.allocated_bytes), if_any(peak_bytes)})
+      values.push_back(value);
+    return values;
+  }
+  double use_percent(std::size_t row) const noexcept {
+    return row < limits_.size() ? limits_[row].use_percent : none;
+  }
+  std::string limiter(std::size_t row) const {
+    return row < limits_.size() ? limits_[row].limiter : std::string();
+  }
+  void add_range(std::size_t i) {
+    range_row const& row = rows_[i];
+    auto const host_ns = static_cast<double>(row.host_total_ns);
+    auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
+    double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
+    vec<double> values = values_of(i, mean_.work_of(i), mean_.busy_ns(i), mean_.part_of_work(i),
+                                   row.peak_bytes, host_values(i));
+    if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
+      rates_by_both_ = true;
+    values.push_back(rate(row.flops, work_ns, 1e9));
+    values.push_back(rate(row.bytes, work_ns, 1e9));
+    // Either the host or the device is what the tokens wait for.
+    values.push_back(rate(row.tokens, larger(host_ns, busy_ns), 1.0));
+    table_.add_row({{console_text(label(i)), {}, row.depth - 1}, {limiter(i)}}, values);
+  }
+
+  /// Its busy time is known where no work overlapped at all: then it is the sum.
+  void add_outside() {
+    device_work const& work = rows_[0].self;
+    device_work const& all = rows_[0].total;
+    bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
+    double const part = steps_.per_step(1.0, rows_[0].step_self_share);
+    if (!(part > 0.0)) return;
+    outside_shown_ = true;
+    double const busy = static_cast<double>(work.kernel_ns + work.copy_ns) * part;
+    table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), work, apart ? busy : 0.0,
+                                                         part, 0, vec<double>(host_columns, none)));
+  }
+
+  void add_total() {
+    vec<double> host(host_columns, none);
+    host[1] = if_any(host_ns_);
+    table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
+                   values_of(0, mean_.work_of(0), mean_.busy_ns(0), mean_.part_of_work(0),
+                             rows_[0].peak_bytes, host));
+  }
+
+  static constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::size_t host_columns = 7;
+  static constexpr std::size_t rate_columns = 20;
+
+  vec<range_row> const& rows_;
+  steps_summary const& steps_;
+  step_amounts mean_;
+  vec<row_limit> const& limits_;  ///< of the rows, or empty
+  row_order sort_;
+  bool by_gpu_;  ///< the time that counts is that of the device
+  console_table table_;
+  double host_ns_ = 0.0;  ///< in ranges of the first level, over all threads
+  vec<std::size_t> order_;
+  vec<bool> visible_;
+  std::size_t hidden_ = 0;
+  bool has_outside_ = false;    // work that belongs to no range
+  bool outside_shown_ = false;  // in a row
+  bool rates_by_both_ = false;  ///< of ranges without GPU time by host time
+};
+
+/// Counted values as a console table, with the rows and the order of the range table.
+class counter_view {
+ public:
+  /// Requires: counters of the rows that `ranges` shows.
+  counter_view(range_table const& ranges, counter_table const& counters)
+      : counters_(counters), ranges_(ranges), table_({{"range", 1000, console_form::text, 24}}) {
+    for (column const& each : all_columns) {
+      at_.push_back(counters.find(each.key));
+      table_.add_column(each.shown);
+      if (each.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
+    }
+    vec<range_row> const& rows = ranges.rows();
+    for (std::size_t const i : ranges.shown()) {
+      if (i < counters.rows) add(ranges.label(i), rows[i].depth - 1, i, counter_scope::total);
+    }
+    if (counters.rows == 0) return;
+    has_outside_ = counters.has_value(0, counter_scope::self);
+    add("(outside ranges)", 0, 0, counter_scope::self);
+    table_.begin_totals();
+    add("total", 0, 0, counter_scope::total);
+  }
+
+  console_table& table() noexcept { return table_; }
+  bool empty() const noexcept { return empty_; }
+
+  /// What the columns mean that are shown. Requires: the table was fitted.
+  std::string legend() const {
+    bool rates = false;
+    bool shares = false;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if (!table_.shows(i + 1) || !by_time(i)) continue;
+      rates = true;
+      shares = shares || all_columns[i].shown.form == console_form::percent;
+    }
+    std::string text = passes_text();
+    if (is_running())
+      text = counters_.about + (ranges_.from_steps() ? "Counts are of a mean step. " : "");
+    if (scaled_)
+      text +=
+          "Some events took turns on the hardware: they are scaled, and the notes of the CSV file "
+          "have the share. ";
+    if (rates) {
+      text += shares ? "Rates and % of peak" : "Rates";
+      text += ": counted in one step, by GPU busy time of a timed step";
+      text += counters_.devices.size() > 1 ? ", each device's added up. " : ". ";
+    }
+    if (!differing_.empty())
+      text += sentence("Other work in other counting steps: ") << differing_ << ". ";
+    text += table_.legend();
+    if (has_outside_) text += "(outside ranges): counted while no range was open. ";
+    if (!text.empty()) text.pop_back();
+    return text;
+  }
+
+ private:
+  using form = console_form;
+  struct column {
+    console_table::column shown;
+    std::string_view key;
+  };
+  static constexpr std::string_view no_tensor = "FLOP: without tensor cores. ";
+  static constexpr std::string_view llc =
+      "LLC: what the kernel calls cache-references and cache-misses. ";
+  static constexpr column all_columns[] = {
+      {{"HBM read", 60, form::bytes}, "hbm_read_bytes"},
+      {{"HBM write", 59, form::bytes}, "hbm_write_bytes"},
+      {{"HBM", 100, form::bytes}, "hbm_bytes"},
+      {{"HBM GB/s", 96, form::rate}, "hbm_bytes_per_second"},
+      {{"HBM peak %", 95, form::percent}, "hbm_of_peak"},
+      {{"L2", 82, form::bytes}, "l2_bytes"},
+      {{"L2 GB/s", 50, form::rate}, "l2_bytes_per_second"},
+      {{"L2 peak %", 48, form::percent}, "l2_of_peak"},
+      {{"L2 hit %", 88, form::percent, 0, "L2 hit: by sectors. "}, "l2_hit_rate"},
+      {{"L2 req hit %", 86, form::percent, 0, "L2 req hit: by requests, coarser than by sectors. "},
+       "l2_request_hit_rate"},
+      {{"L1 data", 80, form::bytes, 0, "L1 data: in turns of 128 B, shared memory with it. "},
+       "l1_data_bytes"},
+      {{"L1", 79, form::bytes, 0, "L1: sectors that were requested. "}, "l1_bytes"},
+      {{"L1 GB/s", 46, form::rate}, "l1_bytes_per_second"},
+      {{"L1 peak %", 44, form::percent}, "l1_of_peak"},
+      {{"L1 hit %", 84, form::percent, 0, "L1 hit: by sectors. "}, "l1_hit_rate"},
+      {{"FLOP", 65, form::amount, 0, no_tensor}, "flop"},
+      {{"GFLOP/s", 90, form::rate, 0, no_tensor}, "flop_per_second"},
+      {{"FP32 peak %", 72, form::percent}, "fp32_of_peak"},
+      {{"tensor FLOP", 64, form::amount}, "tensor_flop"},
+      {{"tensor GFLOP/s", 70, form::rate}, "tensor_flop_per_second"},
+      {{"tensor peak %", 71, form::percent}, "tensor_of_peak"},
+      {{"FLOP/B", 76, form::plain}, "flop_per_hbm_byte"},
+      {{"occupancy %", 74, form::percent, 0, "occupancy %: warps on the SMs, of those that fit. "},
+       "achieved_occupancy"},
+      {{"tensor active %", 73, form::percent}, "tensor_active_rate"},
+      {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too. "},
+       "cpu_task_clock_ns"},
+      {{"instructions", 100, form::amount}, "cpu_instructions"},
+      {{"cycles", 90, form::amount}, "cpu_cycles"},
+      {{"IPC", 98, form::plain}, "cpu_ipc"},
+      {{"L1D loads", 60, form::amount}, "cpu_l1d_loads"},
+      {{"L1D misses", 65, form::amount}, "cpu_l1d_load_misses"},
+      {{"L1D miss %", 84, form::percent}, "cpu_l1d_miss_rate"},
+      {{"LLC refs", 62, form::amount}, "cpu_llc_references"},
+      {{"LLC misses", 82, form::amount, 0, llc}, "cpu_llc_misses"},
+      {{"LLC miss %", 83, form::percent, 0, llc}, "cpu_llc_miss_rate"},
+      {{"branches", 50, form::amount}, "cpu_branches"},
+      {{"branch misses", 52, form::amount}, "cpu_branch_misses"},
+      {{"branch miss %", 75, form::percent}, "cpu_branch_miss_rate"},
+      {{"page faults", 70, form::amount}, "cpu_page_faults"},
+      {{"switches", 68, form::amount}, "cpu_context_switches"}};
+
+  /// Whether the values are sums over all calls.
+  bool is_running() const noexcept { return counters_.method == counting::while_running; }
+  /// Whether the counts of a column are divided by times.
+  bool by_time(std::size_t i) const noexcept {
+    return at_[i] != counter_table::none &&
+           counters_.metrics[at_[i]].method == counter_method::counted_and_timed;
+  }
+
+  std::string_view intensity_text() const noexcept {
+    bool const plain = counters_.find("flop") != counter_table::none;
+    bool const tensor = counters_.find("tensor_flop") != counter_table::none;
+    return plain && tensor ? "FLOP/B: per byte of HBM, with tensor cores. "
+           : tensor        ? "FLOP/B: per byte of HBM, of tensor cores only. "
+                           : "FLOP/B: per byte of HBM, without tensor cores. ";
+  }
+
+  /// In which steps the values were counted.
+  std::string passes_text() const {
+    std::string const timed = sentence() << counters_.timed_steps;
+    std::string text = "Counted";
+    if (!counters_.chip.empty()) text += " on " + place();
+    text += sentence(" in ") << count_of(counters_.passes_done, "step")
+                             << ", a pass each, after the "
+                             << (counters_.timed_steps == 1 ? "timed one" : timed + " timed ones")
+                             << "; values are of one step, with the ranges below. ";
+    if (counters_.passes_done < counters_.passes) {
+      text += sentence("The program ended before the other ")
+              << count_of(counters_.passes - counters_.passes_done, "step")
+              << " of the counting: what needs them is missing. ";
+    }
+    return text;
+  }
+
+  static std::string count_of(std::uint64_t count, char const* what) {
+    return sentence(count_text(count)) << ' ' << what << (count == 1 ? "" : "s");
+  }
+
+  /// Adds a row, if it has values.
+  void add(std::string_view label, std::size_t level, std::size_t row, counter_scope scope) {
+    if (!counters_.has_value(row, scope)) return;
+    vec<double> values;
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      counter_cell const cell =
+          at_[i] == counter_table::none ? counter_cell() : counters_.at(row, at_[i], scope);
+      console_form const shown = all_columns[i].shown.form;
+      bool const adds_up = shown != console_form::percent && shown != console_form::plain;
+      values.push_back(shown == console_form::rate ? cell.value * 1e-9
+                       : is_running() && adds_up   ? cell.value * ranges_.mean().factor(row)
+                                                   : cell.value);
+      scaled_ = scaled_ || (is_running() && is_finite(cell.value) && cell.note != 0);
+    }
+    table_.add_row({{console_text(label), {}, level}}, values);
+    empty_ = false;
+    add_differing(label, row);
+  }
+
+  /// Names the first ranges whose own work differed between the counting steps.
+  void add_differing(std::string_view label, std::size_t row) {
+    constexpr int most = 3;
+    if (row >= counters_.work.size() || counters_.work[row] == 0 || differing_count_ > most) return;
+    differing_ += differing_count_ == 0 ? "" : ", ";
+    differing_ += differing_count_++ == most
+                      ? "and others"
+                      : console_text(label) + " (" + counters_.notes[counters_.work[row]] + ")";
+  }
+
+  /// "GH100", or "GH100 (devices 0, 1)".
+  std::string place() const {
+    std::string text = console_text(counters_.chip);
+    if (counters_.devices.size() < 2) return text;
+    text += " (devices ";
+    for (std::uint32_t const device : counters_.devices) text += sentence() << device << ", ";
+    text.replace(text.size() - 2, 2, ")");
+    return text;
+  }
+
+  counter_table const& counters_;
+  range_table const& ranges_;
+  console_table table_;
+  vec<std::size_t> at_;  ///< of each column's metric
+  bool empty_ = true;
+  bool has_outside_ = false;
+  bool scaled_ = false;
+  std::string differing_;
+  int differing_count_ = 0;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_RANGE_TABLE_HPP

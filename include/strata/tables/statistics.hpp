@@ -1,0 +1,196 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_STATISTICS_HPP
+#define STRATA_TABLES_STATISTICS_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/base/vocabulary.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+inline double median(vec<double> all) {
+  if (all.empty()) return 0;
+  all.sort();
+  std::size_t const middle = all.size() / 2;
+  return all.size() % 2 == 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2;
+}
+
+/// The quantile of sorted values, interpolated between their ranks; 0 of none.
+inline double quantile_of(vec<double> const& sorted, double part) noexcept {
+  if (sorted.empty()) return 0.0;
+  double const at = part * static_cast<double>(sorted.size() - 1);
+  auto const below = static_cast<std::size_t>(at);
+  std::size_t const above = smaller(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+/// The median distance from the median.
+inline double median_distance(vec<double> all) {
+  double const middle = median(all);
+  for (double& each : all) each = std::abs(each - middle);
+  return median(std::move(all));
+}
+
+/// The same as a standard deviation of normal values.
+inline double robust_deviation(vec<double> all) { return 1.4826 * median_distance(std::move(all)); }
+
+inline double mean(vec<double> const& all) {
+  double sum = 0;
+  for (double const each : all) sum += each;
+  return all.empty() ? 0 : sum / static_cast<double>(all.size());
+}
+
+/// The sum of squared distances from the mean.
+inline double squares(vec<double> const& all) {
+  double const middle = mean(all);
+  double sum = 0;
+  for (double const each : all) sum += (each - middle) * (each - middle);
+  return sum;
+}
+
+/// Of a sample; 0 for fewer than two values.
+inline double sample_deviation(vec<double> const& all) {
+  return all.size() > 1 ? std::sqrt(squares(all) / static_cast<double>(all.size() - 1)) : 0;
+}
+
+/// The chance that a normal variable is above that many standard deviations.
+inline double normal_tail(double deviations) { return std::erfc(deviations / std::sqrt(2.0)) / 2; }
+
+/// The same of Student's t, by the continued fraction of the incomplete beta function
+/// (DLMF 8.17.22, evaluated by Lentz's method).
+inline double student_tail(double t, double freedom) {
+  if (freedom > 1e6) return normal_tail(t);
+  double const a = freedom / 2, b = 0.5, x = freedom / (freedom + t * t);
+  if (!(x > 0)) return t > 0 ? 0 : 1;
+  bool const swapped = x > (a + 1) / (a + b + 2);  // where the fraction converges faster
+  double const p = swapped ? b : a, q = swapped ? a : b, y = swapped ? 1 - x : x;
+  double c = 1, d = 1 - (p + q) * y / (p + 1);
+  d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
+  double fraction = d;
+  for (int m = 1; m < 500; ++m) {
+    double const k = m;
+    for (double const term : {k * (q - k) * y / ((p + 2 * k - 1) * (p + 2 * k)),
+                              -(p + k) * (p + q + k) * y / ((p + 2 * k) * (p + 2 * k + 1))}) {
+      d = 1 + term * d;
+      d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
+      c = 1 + term / (std::abs(c) < 1e-300 ? 1e-300 : c);
+      fraction *= c * d;
+    }
+    if (std::abs(c * d - 1) < 1e-14) break;
+  }
+  double const scale = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b);
+  double const part = std::exp(scale + p * std::log(y) + q * std::log1p(-y)) * fraction / p;
+  double const both = swapped ? 1 - part : part;
+  return t >= 0 ? both / 2 : 1 - both / 2;
+}
+
+/// The t that is exceeded with that chance.
+inline double student_quantile(double chance, double freedom) {
+  double low = 0, high = 1e6;
+  for (int i = 0; i < 100; ++i) {
+    double const middle = (low + high) / 2;
+    (student_tail(middle, freedom) > chance ? low : high) = middle;
+  }
+  return high;
+}
+
+/// The chance that `after` would be so much above `before` if both were alike: Mann-Whitney U, one
+/// side, by the normal approximation with ties and continuity.
+inline double chance_of_more(vec<double> const& before, vec<double> const& after) {
+  double const n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
+  vec<pair<double, bool>> all;
+  for (double const each : before) all.push_back({each, false});
+  for (double const each : after) all.push_back({each, true});
+  all.sort([](auto const& a, auto const& b) { return a.first < b.first; });
+  double ranks = 0, ties = 0;
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    std::size_t later = 0;
+    for (; end < all.size() && !(all[begin].first < all[end].first); ++end)
+      later += all[end].second ? 1 : 0;
+    double const same = static_cast<double>(end - begin);
+    ranks += static_cast<double>(later) * (static_cast<double>(begin + end) + 1) / 2;
+    ties += same * same * same - same;
+  }
+  double const above = ranks - m * (m + 1) / 2 - n * m / 2;
+  double const variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)));
+  return variance > 0 ? normal_tail((above - 0.5) / std::sqrt(variance)) : 1;
+}
+
+/// A value and the variance of its error.
+struct estimate {
+  double value = 0;
+  double variance = 0;
+
+  double deviation() const { return std::sqrt(variance); }
+};
+
+/// The logarithm of the typical value of a series in the order of time. Values that follow each
+/// other are alike where a machine drifts, and tell less than as many independent ones.
+inline estimate typical_logarithm(vec<double> const& series) {
+  vec<double> logarithms;
+  for (double const each : series)
+    if (each > 0) logarithms.push_back(std::log(each));
+  if (logarithms.empty()) return {};
+  double const n = static_cast<double>(logarithms.size());
+  double const middle = median(logarithms), deviation = robust_deviation(logarithms);
+  double products = 0, sum = 0, last = 0;
+  for (double const each : logarithms) {
+    // A single long step says nothing about drift.
+    double const bound = 3 * deviation;
+    double const away = each - middle > bound ? bound : larger(each - middle, -bound);
+    products += away * last;
+    sum += away * away;
+    last = away;
+  }
+  double likeness = sum > 0 ? products / sum : 0;
+  likeness = likeness < 0 ? 0 : likeness > 0.9 ? 0.9 : likeness;
+  double const median_loss = 1.5708;  // variance of a median beside that of a mean
+  return {middle, median_loss * deviation * deviation / n * (1 + likeness) / (1 - likeness)};
+}
+
+/// What changes have in common, and how much they differ beyond their own errors.
+struct common_change {
+  double value = 0;
+  double between = 0;   // variance
+  double variance = 0;  // of the error of `value`
+};
+/// Random effects with medians in place of means, so that a few real changes among many do not
+/// count: half of all changes are within 0.6745 deviations of the common one.
+inline common_change change_in_common(vec<estimate> const& changes) {
+  common_change common;
+  if (changes.empty()) return common;
+  vec<double> values;
+  for (estimate const& each : changes) values.push_back(each.value);
+  common.value = median(values);
+  auto const spread = [&](double between) {
+    vec<double> all;
+    for (estimate const& each : changes) {
+      double const variance = each.variance + between;
+      double const away = std::abs(each.value - common.value);
+      all.push_back(variance > 0 ? away / std::sqrt(variance) : away > 0 ? 1e9 : 0);
+    }
+    return median(std::move(all));
+  };
+  bool const more = spread(0) > 0.6745;
+  double low = 0, high = 100;
+  for (int i = 0; more && i < 60; ++i) {
+    double const middle = (low + high) / 2;
+    (spread(middle) > 0.6745 ? low : high) = middle;
+  }
+  common.between = low;
+  vec<double> variances;
+  for (estimate const& each : changes) variances.push_back(each.variance + low);
+  common.variance = 1.5708 * median(std::move(variances)) / static_cast<double>(changes.size());
+  return common;
+}
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_TABLES_STATISTICS_HPP

@@ -1,0 +1,539 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_STEPS_HPP
+#define STRATA_TABLES_STEPS_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+#include <strata/tables/devices.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/steps_summary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// Records of the last steps that are looked at: reports of long runs end soon.
+inline constexpr std::size_t most_step_records = std::size_t{1} << 18;
+
+/// How long the device is idle between the work of two steps that follow each other; less than 0
+/// where they overlap.
+class step_distances {
+ public:
+  /// `step` is the position of the step before it: what follows the first step of a run counts only
+  /// where nothing else is known.
+  void add(std::size_t step, std::int64_t ns) {
+    if (step == 0)
+      first_ = ns;
+    else
+      others_.push_back(ns);
+  }
+  /// The middle one: few steps are followed by a pause of the program.
+  std::int64_t usual() {
+    std::size_t const count = others_.size();
+    if (count == 0) return first_;
+    others_.sort();
+    std::int64_t const below = others_[(count - 1) / 2];
+    return below + (others_[count / 2] - below) / 2;
+  }
+
+ private:
+  std::int64_t first_ = 0;
+  vec<std::int64_t> others_;
+};
+
+/// Fills a steps_summary from the records.
+class steps_builder {
+ public:
+  steps_builder(profile const& source, call_tree const& tree, vec<range_row> const& ranges)
+      : source_(source), tree_(tree), ranges_by_index_(ranges), launches_(source) {}
+
+  steps_summary build() {
+    made_.from_steps = source_.has_steps && (!source_.steps.empty() || folded() != 0);
+    made_.has_timeline = source_.traced && source_.has_whole_timeline();
+    find_steps();
+    if (made_.has_timeline) place_work();
+    sum_durations();
+    if (made_.has_timeline) {
+      collect_work();
+      sweep();
+    } else if (source_.traced && !tree_.rows().empty()) {
+      auto const busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
+      made_.gpu_busy_ns =
+          smaller(made_.per_step(busy, tree_.rows()[0].step_busy_share), made_.mean_ns);
+    }
+    made_.gpu_idle_ns = larger(0.0, made_.mean_ns - made_.gpu_busy_ns);
+    find_active();
+    find_tokens();
+    order();
+    return std::move(made_);
+  }
+
+ private:
+  struct work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t at;      ///< position in the kernels, or behind them in the copies
+    std::uint32_t launch;  ///< launch_index::none where it is unknown
+    std::uint32_t step;    ///< position in steps_, no_step outside
+  };
+  struct step_times {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t gpu_begin = latest_time;
+    std::int64_t gpu_end = lost_time;
+    std::uint32_t step = no_step;
+    std::uint32_t thread = 0;
+    std::size_t work = 0;  ///< records
+  };
+
+  static constexpr std::uint32_t none = launch_index::none;
+
+  std::uint64_t folded() const noexcept { return source_.folded_steps.count(); }
+
+  double window_ns() const noexcept {
+    double const seconds = source_.cost.seconds_in_window;
+    return seconds > 0.0 ? seconds * 1e9 : static_cast<double>(source_.end);
+  }
+
+  /// Hands each record with its position and its step to `sink`.
+  template <class Sink>
+  void each_work(Sink sink) const {
+    std::size_t last = 0;
+    for (std::uint32_t i = 0; i < source_.kernels.size(); ++i) {
+      kernel_record const& each = source_.kernels[i];
+      hand({each.begin, each.end, i, none, no_step}, each.correlation, last, sink);
+    }
+    auto const kernels = static_cast<std::uint32_t>(source_.kernels.size());
+    for (std::uint32_t i = 0; i < source_.copies.size(); ++i) {
+      copy_record const& each = source_.copies[i];
+      hand({each.begin, each.end, kernels + i, none, no_step}, each.correlation, last, sink);
+    }
+  }
+  template <class Sink>
+  void hand(work each, std::uint32_t correlation, std::size_t& last, Sink sink) const {
+    if (each.begin == lost_time) return;
+    each.launch = launches_.launch_of(correlation);
+    each.step = made_.from_steps ? step_of(each, last) : 0;
+    sink(each);
+  }
+  /// The position of a work's step; `last` is where the one before was found.
+  std::uint32_t step_of(work const& each, std::size_t& last) const noexcept {
+    if (each.launch == none) return no_step;
+    std::uint32_t const step = source_.launches[each.launch].step;
+    if (step == no_step) return no_step;
+    if (last >= steps_.size() || steps_[last].step != step)
+      last = steps_.count_first([step](step_times const& other) { return other.step < step; });
+    bool const found = last < steps_.size() && steps_[last].step == step;
+    return found ? static_cast<std::uint32_t>(last) : no_step;
+  }
+
+  /// The device times of the steps, and the steps that are looked at: the last ones, as many as
+  /// have most_step_records.
+  void place_work() {
+    each_work([this](work const& each) {
+      if (each.step == no_step) return;
+      step_times& step = steps_[each.step];
+      step.gpu_begin = smaller(step.gpu_begin, each.begin);
+      step.gpu_end = larger(step.gpu_end, each.end);
+      ++step.work;
+    });
+    std::size_t records = 0;
+    for (first_ = steps_.size(); first_ > 0; --first_) {
+      records += steps_[first_ - 1].work;
+      if (records > most_step_records && first_ < steps_.size()) break;
+    }
+    if (made_.from_steps) return find_period();
+    if (steps_[0].gpu_end != lost_time) steps_[0].begin = steps_[0].gpu_begin;
+  }
+
+  void collect_work() {
+    std::int64_t const begin = first_ == 0 ? lost_time : steps_[first_].gpu_begin;
+    each_work([&](work const& each) {
+      bool const looked_at = each.step == no_step ? each.end >= begin : each.step >= first_;
+      if (looked_at) work_.push_back(each);
+    });
+    work_.sort([](work const& a, work const& b) {
+      return a.begin != b.begin ? a.begin < b.begin : a.at < b.at;
+    });
+  }
+  bool is_kernel(work const& each) const noexcept { return each.at < source_.kernels.size(); }
+  copy_record const& copy_of(work const& each) const noexcept {
+    return source_.copies[each.at - source_.kernels.size()];
+  }
+  std::uint32_t node_of(work const& each) const noexcept {
+    return is_kernel(each) ? source_.kernels[each.at].node : copy_of(each).node;
+  }
+
+  void find_steps() {
+    if (made_.from_steps) {
+      for (step_record const& each : source_.steps) {
+        step_times step{each.begin, each.end};
+        step.step = each.step;
+        step.thread = each.thread;
+        steps_.push_back(step);
+      }
+    } else {
+      steps_.push_back({0, source_.end});
+    }
+    steps_.sort([](step_times const& a, step_times const& b) { return a.step < b.step; });
+  }
+
+  /// Steps whose work goes on after the host left them are measured on the device: from the begin
+  /// of a step's first work to that of the next one's. The last step of a window has no next one:
+  /// it lasts as long as its work, and the idle time that usually lies between two steps.
+  void find_period() {
+    std::int64_t after = 0;
+    std::int64_t host = 0;
+    for (step_times const& each : steps_) {
+      // Modules are loaded in it: beside that, what the others leave to the device looks small.
+      if (&each == steps_.data() && begins_dear()) continue;
+      host = add_saturated(host, elapsed(each.begin, each.end));
+      if (each.gpu_end != lost_time)
+        after = add_saturated(after, elapsed(larger(each.end, each.gpu_begin), each.gpu_end));
+    }
+    made_.period_of_gpu = after > host / 10;
+    if (!made_.period_of_gpu) return;
+    step_distances distances;
+    for (std::size_t i = 0; i < steps_.size(); ++i)
+      if (is_followed(i)) distances.add(i, steps_[i + 1].gpu_begin - steps_[i].gpu_end);
+    std::int64_t const usual = distances.usual();
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      step_times& step = steps_[i];
+      if (step.gpu_end == lost_time) continue;
+      std::int64_t const next = is_followed(i) ? steps_[i + 1].gpu_begin : step.gpu_end + usual;
+      step.begin = step.gpu_begin;
+      step.end = larger(next, step.begin);
+    }
+  }
+  /// A first step that takes this many medians is apart from the others.
+  static constexpr double dear_first_step = 1.5;
+  /// Whether the host takes much longer for the first step than for the others.
+  bool begins_dear() const {
+    if (steps_.size() < 3) return false;
+    vec<std::int64_t> durations;
+    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    auto const first = static_cast<double>(durations.front());
+    durations.sort();
+    auto const median = static_cast<double>(durations[durations.size() / 2]);
+    return first > dear_first_step * median;
+  }
+  /// Whether the next step's work is known too.
+  bool is_followed(std::size_t i) const noexcept {
+    return i + 1 < steps_.size() && steps_[i + 1].step == steps_[i].step + 1 &&
+           steps_[i].gpu_end != lost_time && steps_[i + 1].gpu_end != lost_time;
+  }
+
+  void sum_durations() {
+    vec<std::int64_t> durations;
+    for (step_times const& step : steps_) durations.push_back(elapsed(step.begin, step.end));
+    duration_statistics const all = describe(durations);
+    made_.count = larger(std::uint64_t{1}, all.count());
+    if (!made_.from_steps) {
+      made_.mean_ns = made_.p50_ns = made_.p95_ns = made_.first_ns = window_ns();
+      return;
+    }
+    made_.first_ns = durations.empty() ? 0.0 : static_cast<double>(durations.front());
+    made_.outside_ns = larger(0.0, window_ns() - all.sum());
+    made_.without_first = steps_.size() >= 3 && first_ == 0 && folded() == 0 &&
+                          made_.first_ns > dear_first_step * made_.p50_ns;
+    if (!made_.without_first) return;
+    durations.front() = durations.back();
+    durations.pop_back();
+    describe(durations);
+  }
+  /// Mean and quantiles of these steps and of those that are kept in sums only.
+  duration_statistics describe(vec<std::int64_t> durations) {
+    duration_statistics all;
+    for (std::int64_t const duration : durations) all.add(duration);
+    if (made_.from_steps && folded() != 0) all.add(source_.folded_steps);
+    made_.mean_ns = all.mean();
+    made_.p50_ns = static_cast<double>(all.quantile(0.5));
+    made_.p95_ns = static_cast<double>(all.quantile(0.95));
+    if (folded() == 0 && !durations.empty()) find_quantiles(durations);
+    return all;
+  }
+
+  void find_quantiles(vec<std::int64_t>& durations) {
+    durations.sort();
+    std::size_t const size = durations.size();
+    std::int64_t const middle = durations[(size - 1) / 2] + durations[size / 2];
+    made_.p50_ns = static_cast<double>(middle) / 2.0;
+    made_.p95_ns = static_cast<double>(durations[(95 * size + 99) / 100 - 1]);
+  }
+
+  bool is_typical(std::uint32_t step) const noexcept {
+    return step >= first_ && (step != 0 || !made_.without_first);
+  }
+
+  /// Walks through all device work in the order of its begins.
+  void sweep() {
+    host_timeline const host(source_, first_ == 0 ? lost_time : steps_[first_].begin);
+    auto const looked_at = static_cast<double>(steps_.size() - first_);
+    part_ = 1.0 / (looked_at - (made_.without_first ? 1.0 : 0.0));
+    part_between_ = part_between();
+    std::int64_t until = lost_time;  // the end of what ran so far
+    join_kernels();
+    double outside = 0.0;
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      work const& each = work_[i];
+      auto const more = static_cast<double>(elapsed(larger(each.begin, until), each.end));
+      if (each.step == no_step) {
+        outside += more;
+      } else {
+        if (is_typical(each.step)) made_.active_busy_ns += part_ * more;
+        if (is_typical(each.step) && each.begin > until) add_gap(host, each, until);
+        if (is_typical(each.step)) add_record(each);
+      }
+      until = larger(until, each.end);
+    }
+    add_tails(host);
+    // What the last step of a window leaves to the device may end behind its period.
+    if (made_.from_steps) made_.active_busy_ns = smaller(made_.active_busy_ns, made_.mean_ns);
+    made_.gpu_busy_ns = made_.active_busy_ns;
+    auto const all_busy = static_cast<double>(tree_.rows()[0].gpu_busy_ns);
+    made_.outside_gpu_ns =
+        first_ == 0 ? outside
+                    : larger(0.0, all_busy - made_.gpu_busy_ns * static_cast<double>(made_.count));
+    double any = 0.0;
+    for (busy_time const& each : busy_) any += static_cast<double>(elapsed(each.begin, each.end));
+    made_.overlap_ns = larger(0.0, part_ * (kernel_ns_ - any));
+  }
+
+  void find_active() {
+    made_.active_ns = made_.typical_ns();
+    if (!made_.has_timeline) {
+      made_.active_busy_ns = smaller(made_.gpu_busy_ns, made_.active_ns);
+    } else if (!made_.from_steps && steps_[0].gpu_end != lost_time) {
+      made_.active_ns = static_cast<double>(elapsed(steps_[0].gpu_begin, steps_[0].gpu_end));
+    }
+  }
+
+  /// The device was idle from `until` to the begin of this work, as far as that is in its step.
+  void add_gap(host_timeline const& host, work const& each, std::int64_t until) {
+    step_times const& step = steps_[each.step];
+    // A period on the device ends with the next one's first work: the gap before it belongs to it.
+    bool const follows = until != lost_time && follows_on_device(each.step);
+    std::int64_t const begin = follows ? until : larger(until, step.begin);
+    if (begin >= each.begin) return;
+    idle_part_ = follows && each.begin == step.gpu_begin ? part_between_ : part_;
+    launch_record const* const launch =
+        each.launch == none ? nullptr : &source_.launches[each.launch];
+    std::int64_t const end = due(each, launch, begin);
+    if (end < each.begin)
+      add_idle(node_of(each), idle_cause::device, each.begin - end, end == begin);
+    if (end <= begin) return;
+    if (launch == nullptr || launch->end <= begin)
+      add_idle(node_of(each), idle_cause::launch, end - begin, true);
+    else
+      split(host, launch->thread, begin, end, launch);
+  }
+  /// Whether the period of the step before ends with this one's first work.
+  bool follows_on_device(std::size_t step) const noexcept {
+    return made_.period_of_gpu && step > first_ && is_followed(step - 1);
+  }
+  /// Idle time between two steps is recorded once less than steps are, in each window.
+  double part_between() const noexcept {
+    double typical = 0.0;
+    double following = 0.0;
+    for (std::size_t i = first_; i < steps_.size(); ++i) {
+      if (!is_typical(static_cast<std::uint32_t>(i))) continue;
+      typical += 1.0;
+      if (follows_on_device(i)) following += 1.0;
+    }
+    return following > 0.0 ? part_ * typical / following : part_;
+  }
+
+  /// When the device could have begun this work, idle from `begin` on: what passes until then is
+  /// the host's, what passes later is the device's own.
+  std::int64_t due(work const& each, launch_record const* launch,
+                   std::int64_t begin) const noexcept {
+    constexpr std::int64_t between_kernels = 1'000;  // of queued work, each launched by itself
+    constexpr std::int64_t launch_latency = 10'000;  // from the launch to an idle device
+    bool const queued = launch == nullptr || launch->end <= begin;
+    bool const graph = launch != nullptr && launch->kind == api_kind::graph_launch;
+    std::int64_t const from = queued ? begin : launch->end;
+    std::int64_t const late = !queued ? launch_latency : graph ? 0 : between_kernels;
+    return smaller(each.begin, from + late);
+  }
+
+  /// What is left of each step when its last work has ended.
+  void add_tails(host_timeline const& host) {
+    if (!made_.from_steps || made_.period_of_gpu) return;
+    idle_part_ = part_;
+    for (step_times const& step : steps_) {
+      std::int64_t const begin = larger(step.begin, step.gpu_end);
+      if (is_typical(static_cast<std::uint32_t>(&step - steps_.data())) && begin < step.end)
+        split(host, step.thread, begin, step.end, nullptr);
+    }
+  }
+
+  void split(host_timeline const& host, std::uint32_t thread, std::int64_t begin, std::int64_t end,
+             launch_record const* launch) {
+    idle_time largest;
+    host.split(thread, begin, end, launch,
+               [&](std::uint32_t node, idle_cause cause, std::int64_t ns) {
+                 add_idle(node, cause, ns, false);
+                 if (static_cast<double>(ns) <= largest.ns) return;
+                 largest = {node, cause, static_cast<double>(ns), 0.0};
+               });
+    if (largest.ns > 0.0) add_idle(largest.row, largest.cause, 0, true);
+  }
+
+  void add_idle(std::uint32_t node, idle_cause cause, std::int64_t ns, bool gap) {
+    std::uint32_t const row = tree_.position_of(node);
+    std::uint32_t& place =
+        idle_places_[std::uint64_t{row} << 8 | static_cast<std::uint64_t>(cause)];
+    if (place == 0) {
+      made_.idle.push_back({row, cause, 0.0, 0.0});
+      place = static_cast<std::uint32_t>(made_.idle.size());
+    }
+    idle_time& to = made_.idle[place - 1];
+    to.ns += idle_part_ * static_cast<double>(ns);
+    if (gap) to.gaps += idle_part_;
+  }
+
+  /// The times in which at least one kernel ran.
+  void join_kernels() {
+    for (work const& each : work_) {
+      if (!is_kernel(each) || each.step == no_step || !is_typical(each.step)) continue;
+      if (busy_.empty() || each.begin > busy_.back().end) {
+        std::int64_t const before =
+            busy_.empty() ? 0 : busy_.back().before + elapsed(busy_.back().begin, busy_.back().end);
+        busy_.push_back({each.begin, each.end, before});
+      } else {
+        busy_.back().end = larger(busy_.back().end, each.end);
+      }
+    }
+  }
+  /// How long kernels ran before a time.
+  std::int64_t kernel_time(std::int64_t until) const noexcept {
+    std::size_t const at =
+        busy_.count_first([until](busy_time const& each) { return each.begin < until; });
+    if (at == 0) return 0;
+    busy_time const& last = busy_[at - 1];
+    return last.before + elapsed(last.begin, smaller(last.end, until));
+  }
+
+  void add_record(work const& each) {
+    auto const ns = static_cast<double>(elapsed(each.begin, each.end));
+    if (is_kernel(each)) {
+      kernel_ns_ += ns;
+      kernel_record const& kernel = source_.kernels[each.at];
+      stream_time& stream = stream_of(kernel.stream);
+      stream.kernels += part_;
+      stream.ns += part_ * ns;
+      double const filled = filled_by(kernel);
+      if (filled > 0.5) return;
+      stream.small_ns += part_ * ns;
+      stream.filled_ns += part_ * ns * filled;
+      return;
+    }
+    copy_record const& copy = copy_of(each);
+    bool const to_device = copy.kind == copy_kind::host_to_device;
+    if (!to_device && copy.kind != copy_kind::device_to_host) return;
+    copy_time& to = copies_of(tree_.position_of(copy.node), to_device, copy.pageable != 0);
+    to.count += part_;
+    to.bytes += part_ * static_cast<double>(copy.bytes);
+    to.ns += part_ * ns;
+    auto const hidden = static_cast<double>(kernel_time(each.end) - kernel_time(each.begin));
+    to.alone_ns += part_ * (ns - hidden);
+    if (each.launch == none) return;
+    launch_record const& call = source_.launches[each.launch];
+    to.call_ns += part_ * static_cast<double>(elapsed(call.begin, call.end));
+  }
+  /// The part of its context's multiprocessors that have a block of this kernel; 1 where that is
+  /// unknown.
+  double filled_by(kernel_record const& kernel) const noexcept {
+    double const blocks = 1.0 * kernel.grid_x * kernel.grid_y * kernel.grid_z;
+    double const room = multiprocessors_of(source_, kernel.device, kernel.context);
+    return room > 0.0 ? smaller(1.0, blocks / room) : 1.0;
+  }
+  stream_time& stream_of(std::uint32_t stream) {
+    std::uint32_t& place = stream_places_[stream];
+    if (place == 0) {
+      made_.streams.push_back({stream});
+      place = static_cast<std::uint32_t>(made_.streams.size());
+    }
+    return made_.streams[place - 1];
+  }
+  copy_time& copies_of(std::uint32_t row, bool to_device, bool pageable) {
+    std::uint32_t& place =
+        copy_places_[std::uint64_t{row} << 2 | (to_device ? 2u : 0u) | (pageable ? 1u : 0u)];
+    if (place == 0) {
+      copy_time more;
+      more.row = row;
+      more.to_device = to_device;
+      more.pageable = pageable;
+      made_.copies.push_back(more);
+      place = static_cast<std::uint32_t>(made_.copies.size());
+    }
+    return made_.copies[place - 1];
+  }
+
+  /// The same tokens pass through every layer and its parts: what one range declares counts, the
+  /// most of all.
+  void find_tokens() {
+    double most = 0.0;
+    for (range_row const& row : ranges_by_index_) {
+      double const in_steps = row.tokens * row.step_share;
+      double const tokens = made_.without_first
+                                ? (in_steps - row.first_step_tokens) / made_.typical_count()
+                                : made_.per_step(in_steps);
+      if (tokens > 0.0) most = larger(most, tokens);
+    }
+    if (most == 0.0) return;
+    made_.tokens = most;
+    if (made_.mean_ns > 0.0) made_.tokens_per_s = made_.tokens / made_.mean_ns * 1e9;
+  }
+  void order() {
+    auto const longest_first = [](auto const& a, auto const& b) { return a.ns > b.ns; };
+    made_.idle.sort(longest_first);
+    made_.copies.sort(longest_first);
+    made_.streams.sort(longest_first);
+  }
+
+  profile const& source_;
+  call_tree const& tree_;
+  vec<range_row> const& ranges_by_index_;
+  launch_index launches_;
+  struct busy_time {
+    std::int64_t begin;
+    std::int64_t end;
+    std::int64_t before;  ///< how long kernels ran before
+  };
+
+  vec<work> work_;         ///< of the steps that are looked at, and outside of steps
+  std::size_t first_ = 0;  ///< of these steps
+  vec<step_times> steps_;
+  vec<busy_time> busy_;  ///< of kernels
+  double kernel_ns_ = 0.0;
+  double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
+  double part_between_ = 1.0;  ///< the same of idle time between steps
+  double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
+  number_map<std::uint32_t> idle_places_;  ///< position and 1; 0 is none yet
+  number_map<std::uint32_t> stream_places_;
+  number_map<std::uint32_t> copy_places_;
+  steps_summary made_;
+};
+
+}  // namespace detail
+
+/// The mean step of a profile. `idle` and `copies` refer to rows of the folded tree; `ranges` has
+/// one row a path and index.
+/// Cost: O(r) for r records, and O(w log w) for the w that are looked at.
+inline steps_summary make_steps(profile const& source, call_tree const& folded,
+                                vec<range_row> const& ranges) {
+  return detail::steps_builder(source, folded, ranges).build();
+}
+
+STRATA_END
+
+#endif  // STRATA_TABLES_STEPS_HPP

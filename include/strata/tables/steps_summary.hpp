@@ -1,0 +1,103 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_STEPS_SUMMARY_HPP
+#define STRATA_TABLES_STEPS_SUMMARY_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/range_rows.hpp>
+
+#include <cstdint>
+#include <limits>
+
+STRATA_BEGIN
+
+/// Time of a mean step in which the device was idle for one cause in one range itself.
+struct idle_time {
+  std::uint32_t row = 0;  ///< of the call tree; 0 is outside of ranges
+  idle_cause cause = idle_cause::launch;
+  double ns = 0.0;
+  double gaps = 0.0;  ///< idle periods in which the cause had the largest part
+};
+
+/// Copies between host and device in a mean step, of one range itself.
+struct copy_time {
+  std::uint32_t row = 0;
+  bool to_device = false;
+  bool pageable = false;  ///< from or to memory of the host that is not pinned
+  double count = 0.0;
+  double bytes = 0.0;
+  double ns = 0.0;
+  double alone_ns = 0.0;  ///< without a kernel at the same time
+  double call_ns = 0.0;   ///< host time in the calls
+};
+
+/// The kernels of one stream in a mean step.
+struct stream_time {
+  std::uint32_t stream = 0;
+  double kernels = 0.0;
+  double ns = 0.0;
+  double small_ns = 0.0;   ///< of kernels that leave half of the multiprocessors free, or more
+  double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
+};
+
+/// The mean recorded step; the whole run, as one step, where the program has none.
+/// Its times, its work and its tokens are those of the same steps: of the typical ones.
+/// Units: ns of one step unless said otherwise; NaN is unknown.
+struct steps_summary {
+  bool from_steps = false;     ///< false: the program has no STRATA_STEP, the run is the step
+  bool period_of_gpu = false;  ///< steps only launch: a step is its period on the device
+  bool has_timeline = false;   ///< the records are whole: idle, copies and streams are known
+  /// Whether the typical steps are all but the first, which is dearer than all others: modules are
+  /// loaded in it and caches are filled.
+  bool without_first = false;
+  std::uint64_t count = 1;  ///< of all recorded steps, the first with them
+  double mean_ns = 0.0;
+  double p50_ns = 0.0;
+  double p95_ns = 0.0;
+  double first_ns = 0.0;  ///< the first recorded step, typical or not
+  double gpu_busy_ns = 0.0;
+  double gpu_idle_ns = 0.0;
+  /// The time that the answer speaks of: a typical step; without steps, from the first to the last
+  /// device work.
+  double active_ns = 0.0;
+  double active_busy_ns = 0.0;
+  double overlap_ns = 0.0;  ///< sum of the kernels less the time in which one ran
+  double tokens = std::numeric_limits<double>::quiet_NaN();
+  double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
+  double outside_ns = 0.0;      ///< of the whole run: recorded, but in no step
+  double outside_gpu_ns = 0.0;  ///< of the whole run: device busy with work of no step
+  vec<idle_time> idle;          ///< the longest first
+  vec<copy_time> copies;        ///< the longest first
+  vec<stream_time> streams;     ///< the busiest first
+
+  /// The part of an amount that lies in the steps which `mean_ns` is of.
+  double part(step_part const& of) const noexcept {
+    return without_first ? of.typical : of.in_steps;
+  }
+  /// A sum over the whole run as a part of such a step. Where no step was recorded, the run is the
+  /// step, and nothing lies outside of it.
+  double per_step(double total, step_part const& of) const noexcept {
+    return from_steps ? total * part(of) / typical_count() : total;
+  }
+  /// The same of what is known for all of the run only.
+  double per_step(double total) const noexcept {
+    return from_steps ? total / static_cast<double>(count) : total;
+  }
+  /// The mean of the steps that findings look at.
+  double typical_ns() const noexcept { return mean_ns; }
+  /// How many steps these are.
+  double typical_count() const noexcept {
+    return static_cast<double>(count) - (without_first ? 1.0 : 0.0);
+  }
+  double idle_of(idle_cause cause) const noexcept {
+    double sum = 0.0;
+    for (idle_time const& each : idle)
+      if (each.cause == cause) sum += each.ns;
+    return sum;
+  }
+};
+
+STRATA_END
+
+#endif  // STRATA_TABLES_STEPS_SUMMARY_HPP

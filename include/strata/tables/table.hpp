@@ -1,0 +1,455 @@
+#include <strata/version.hpp>
+#ifndef STRATA_TABLES_TABLE_HPP
+#define STRATA_TABLES_TABLE_HPP
+
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/tables/columns.hpp>
+#include <strata/tables/console_table.hpp>
+#include <strata/tables/range_table.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/text_writer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+
+/// How the report for a terminal is written.
+struct table_options {
+  int width = 120;            ///< columns of the terminal, 40 or more
+  bool color = false;         ///< ANSI escapes
+  std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
+  bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
+};
+
+namespace detail {
+
+/// A power of two in MB with room for twice as much as was asked for.
+inline std::string proposed_megabytes(std::uint64_t bytes) {
+  std::uint64_t megabytes = 512;
+  while (megabytes < 65536 && megabytes << 20 < 2 * bytes) megabytes *= 2;
+  return sentence() << megabytes;
+}
+
+inline void replace(std::string& text, std::string_view what, std::string const& by) {
+  std::size_t const at = text.find(what);
+  if (at != std::string::npos) text.replace(at, what.size(), by);
+}
+
+/// What was lost, one text each kind: how many, what follows from it, and the cure.
+inline vec<std::string> loss_advice(profile const& source) {
+  profile_losses const& l = source.losses;
+  std::uint64_t const unlogged = 32 * (l.ranges_folded + l.launches_folded + l.launches_dropped);
+  constexpr std::uint64_t of_histogram = 8'000;  // bytes, of times that spread over some octaves
+  std::uint64_t const refused =
+      64 * (l.activity_dropped + l.activity_folded + l.kernels_merged + l.allocations_dropped) +
+      of_histogram * l.histograms_coarse;
+  vec<std::string> advice;
+  for (loss_kind const& each : loss_kinds) {
+    if (l.*each.count == 0) continue;
+    std::string text(each.what);
+    text += sentence(": ") << count_text(l.*each.count) << ". ";
+    text += each.advice;
+    replace(text, "{log}",
+            sentence("log=") << proposed_megabytes(source.cost.log_bytes + unlogged) << " (MB)");
+    replace(text, "{buffers}",
+            sentence("buffers=") << proposed_megabytes(source.cost.activity_bytes + refused)
+                                 << " (MB)");
+    advice.push_back(std::move(text));
+  }
+  return advice;
+}
+
+/// What Strata itself cost the program, in one sentence.
+inline std::string cost_text(profile const& source) {
+  profile_cost const& c = source.cost;
+  auto const times = [](std::uint64_t count, double ns) -> std::string {
+    return sentence(count_text(count)) << " x " << time_text(ns);
+  };
+  std::string text = times(c.ranges, c.range_ns) + " in ranges";
+  if (c.callbacks > 0)
+    text += sentence(", ") << times(c.callbacks, c.callback_ns) << " in launch callbacks";
+  if (c.counter_reads > 0)
+    text += sentence(", ") << times(c.counter_reads, c.counter_read_ns)
+                           << " in readings of CPU counters";
+  text += " = " + time_text(c.ns());
+  std::string const share = human_percent(c.ns(), c.seconds_in_window * 1e9);
+  if (!share.empty()) text += sentence(" (") << share << " % of the recorded time)";
+  if (c.flush_seconds > 0.0) text += "; flush " + time_text(c.flush_seconds * 1e9);
+  if (c.start_seconds > 0.0) text += "; start " + time_text(c.start_seconds * 1e9);
+  if (c.activity_seconds > 0.0)
+    text += sentence("; ") << time_text(c.activity_seconds * 1e9) << " in CUPTI's threads";
+  text += "; memory " + bytes_text(static_cast<double>(c.log_bytes + c.activity_bytes));
+  return text;
+}
+
+/// A kernel with all its launches in ranges of one name.
+struct top_kernel {
+  kernel_row const* row = nullptr;  ///< one of those that were folded
+  std::string name;
+  std::string path;       ///< with every index as [*]
+  double launches = 0.0;  ///< of a mean step
+  double step_ns = 0.0;   ///< of a mean step
+  duration_statistics duration;
+  double filled_ns = 0.0;  ///< gpu_utilisation times duration; NaN where it is not known
+};
+
+/// The paths of the rows of a tree with every index as [*].
+inline vec<std::string> folded_paths(vec<range_row> const& rows) {
+  vec<std::string> paths(rows.size());
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    if (rows[i].parent < i) paths[i] = paths[rows[i].parent];
+    if (!paths[i].empty()) paths[i] += '/';
+    paths[i] += rows[i].name;
+    if (rows[i].index != no_index) paths[i] += "[*]";
+  }
+  return paths;
+}
+
+/// Kernels by name and folded range, the longest in a mean step first; without those that are in no
+/// step.
+inline vec<top_kernel> fold_kernels(table_input const& input) {
+  vec<std::string> const paths = folded_paths(input.ranges);
+  vec<std::string> const names = distinct_names(input.kernels);
+  number_map<std::size_t> rows;  // by path_id
+  for (std::size_t i = 0; i < input.ranges.size(); ++i) rows[input.ranges[i].path_id] = i;
+  vec<top_kernel> kernels;
+  for (kernel_row const& row : input.kernels) {
+    std::size_t const* const at = rows.find(row.path_id);
+    step_part const share = at == nullptr ? step_part() : input.ranges[*at].step_self_share;
+    if (!(input.steps.part(share) > 0.0)) continue;
+    double const total = row.duration.sum();
+    kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
+                       at == nullptr ? row.path : paths[*at],
+                       input.steps.per_step(static_cast<double>(row.count), share),
+                       input.steps.per_step(total, share), row.duration,
+                       total * row.gpu_utilisation});
+  }
+  kernels.sort([](top_kernel const& a, top_kernel const& b) {
+    int const difference = a.path.compare(b.path);
+    return difference != 0 ? difference < 0 : a.row->mangled < b.row->mangled;
+  });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < kernels.size(); ++i) {
+    top_kernel& to = kernels[kept];
+    if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
+      to.launches += kernels[i].launches;
+      to.step_ns += kernels[i].step_ns;
+      to.duration.add(kernels[i].duration);
+      to.filled_ns += kernels[i].filled_ns;
+    } else if (++kept != i) {
+      kernels[kept] = std::move(kernels[i]);
+    }
+  }
+  if (!kernels.empty()) kernels.resize(kept + 1);
+  kernels.sort([](top_kernel const& a, top_kernel const& b) {
+    if (a.step_ns != b.step_ns) return a.step_ns > b.step_ns;
+    return a.path != b.path ? a.path < b.path : a.row->mangled < b.row->mangled;
+  });
+  return kernels;
+}
+
+/// The widest that a line may be.
+inline std::size_t usable_width(table_options const& options) noexcept {
+  return options.width < 40 ? 40 : static_cast<std::size_t>(options.width);
+}
+
+/// `train | node7 | rank 1 | 2 x NVIDIA H200 (132 SMs)`
+inline std::string where_text(profile_environment const& e) {
+  std::string line = "Strata " + version_text();
+  auto const add = [&line](std::string_view part) { add_part(line, part, " | "); };
+  std::string const program = e.command.substr(0, e.command.find(' '));
+  add(console_text(program.substr(program.rfind('/') + 1)));
+  add(console_text(e.host));
+  if (e.rank >= 0) add(sentence("rank ") << e.rank);
+  for (profile_device const& device : e.devices) {
+    std::size_t same = 0;  // devices of one kind are named once
+    profile_device const* first = nullptr;
+    for (profile_device const& other : e.devices) {
+      if (other.name != device.name) continue;
+      if (first == nullptr) first = &other;
+      ++same;
+    }
+    if (first != &device) continue;
+    sentence text;
+    if (same > 1) text << same << " x ";
+    add(text << console_text(device.name) << " (" << device.multiprocessors << " SMs)");
+  }
+  if (e.devices.empty()) add(console_text(e.cpu));
+  return line;
+}
+
+/// `step 2.74 ms (mean of 10, median ..., p95 ...)`, or `whole run 1.20 s (no STRATA_STEP)`.
+inline std::string step_text(steps_summary const& steps, bool has_steps) {
+  std::string text;
+  if (!steps.from_steps)
+    return sentence("whole run ") << time_text(steps.mean_ns)
+                                  << (has_steps ? " (no step was recorded)" : " (no STRATA_STEP)");
+  text = "step " + time_text(steps.mean_ns);
+  if (steps.period_of_gpu) text += " on the GPU";
+  text += " (mean of " + count_text(static_cast<std::uint64_t>(steps.typical_count()));
+  if (steps.typical_count() > 1)
+    text += sentence(", median ") << time_text(steps.p50_ns) << ", p95 " << time_text(steps.p95_ns);
+  if (steps.without_first)
+    text += sentence("; without the first, ") << time_text(steps.first_ns);
+  else if (steps.count > 1)
+    text += sentence(", first ") << time_text(steps.first_ns);
+  return text + ")";
+}
+
+/// What the device did in it, and what lies outside.
+inline std::string device_text(table_input const& input) {
+  steps_summary const& steps = input.steps;
+  std::string text;
+  auto const add = [&text](std::string_view part) { add_part(text, part, " | "); };
+  if (!input.source.traced) {
+    add("host times only");
+  } else {
+    std::string const share = human_percent(steps.gpu_busy_ns, steps.mean_ns);
+    add(sentence("GPU busy ") << time_text(steps.gpu_busy_ns)
+                              << (share.empty() ? share : sentence(" (") << share << " %)")
+                              << ", idle " << time_text(steps.gpu_idle_ns));
+  }
+  if (!input.roofs_measured_at.empty())
+    add("roofs measured on this device " + input.roofs_measured_at.substr(0, 10));
+  if (steps.tokens_per_s > 0.0)
+    add(console_table::cell_of(console_form::rate, steps.tokens_per_s).text + " tokens/s");
+  if (steps.from_steps && steps.outside_ns > 0.0)
+    add(sentence("outside of steps ")
+        << time_text(steps.outside_ns)
+        << (steps.outside_gpu_ns > 0.0 ? ", GPU busy " + time_text(steps.outside_gpu_ns) : ""));
+  return text;
+}
+
+inline void write_heading(text_writer& out, table_input const& input,
+                          table_options const& options) {
+  std::size_t const width = usable_width(options);
+  write_paragraph(out, {}, where_text(input.source.environment), width, {}, false);
+  write_paragraph(out, {},
+                  sentence(step_text(input.steps, input.source.has_steps))
+                      << " | " << device_text(input),
+                  width, {}, false);
+  input.write_answer(out, width, options.color);
+  out.put('\n');
+}
+
+inline void write_ranges(text_writer& out, table_input const& input, table_options const& options) {
+  range_table ranges(input, options.max_rows);
+  if (ranges.empty())
+    return write_paragraph(out, {}, "There is no range to show.", usable_width(options), {}, false);
+  console_table& table = ranges.table();
+  table.fit(usable_width(options));
+  table.write(out, options.color);
+  if (ranges.hidden() > 0)
+    write_paragraph(
+        out, {},
+        count_text(ranges.hidden()) +
+            (ranges.hidden() == 1 ? " smaller range: ranges.csv" : " smaller ranges: ranges.csv"),
+        usable_width(options), {}, false);
+  std::string legend;
+  if (input.steps.without_first)
+    legend = sentence("Values are of a mean step, without the first, which took ")
+             << time_text(input.steps.first_ns) << ". ";
+  else if (input.steps.from_steps)
+    legend = "Values are of a mean step. ";
+  legend += ranges.legend();
+  constexpr std::size_t wide = 240;  // all columns, with names of usual length
+  if (table.dropped() > 0 && usable_width(options) < wide)
+    legend += "COLUMNS=240 shows " + count_text(table.dropped()) +
+              (table.dropped() == 1 ? " more column. " : " more columns. ");
+  if (!legend.empty()) legend.pop_back();
+  write_paragraph(out, {}, legend, usable_width(options), {}, false);
+}
+
+/// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
+inline void write_outside_steps(text_writer& out, table_input const& input,
+                                table_options const& options) {
+  constexpr std::size_t most = 10;
+  step_amounts const amounts(input.folded, input.steps);
+  vec<std::size_t> const outside = amounts.outside_steps();
+  if (outside.empty()) return;
+  using form = console_form;
+  console_table table({{"outside of steps", 1000, form::text, 24},
+                       {"GPU busy", 90, form::time},
+                       {"kernels", 60, form::count},
+                       {"calls", 70, form::count},
+                       {"host total", 100, form::time},
+                       {"copied", 45, form::bytes},
+                       {"allocated", 20, form::bytes}});
+  for (std::size_t i = 0; i < smaller(most, outside.size()); ++i) {
+    range_row const& row = input.folded[outside[i]];
+    device_work const& work = row.total;
+    table.add_row({{console_text(row.path)}},
+                  {if_any(row.gpu_busy_ns), if_any(work.kernels), if_any(row.host.count()),
+                   if_any(row.host_total_ns),
+                   if_any(work.host_to_device_bytes + work.device_to_host_bytes +
+                          work.device_to_device_bytes + work.other_bytes),
+                   if_any(work.allocated_bytes)});
+  }
+  out.put('\n');
+  table.fit(usable_width(options));
+  table.write(out, options.color);
+  std::string text = "Values are of the whole run. ";
+  if (outside.size() > most)
+    text += count_text(outside.size() - most) + " more outside of steps: ranges.csv. ";
+  text.pop_back();
+  write_paragraph(out, {}, text, usable_width(options), {}, false);
+}
+
+/// The counted values of the ranges, a table for each counter_set.
+inline void write_counter_tables(text_writer& out, table_input const& input,
+                                 table_options const& options) {
+  for (counter_tables const& each : input.counters) {
+    range_table const ranges(input, options.max_rows);
+    counter_view view(ranges, each.folded);
+    if (view.empty()) continue;
+    out.put('\n');
+    view.table().fit(usable_width(options));
+    view.table().write(out, options.color);
+    write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+  }
+}
+
+/// Device memory by purpose, where the program named one.
+inline void write_memory_purposes(text_writer& out, table_input const& input,
+                                  table_options const& options) {
+  memory_table const& memory = input.memory;
+  if (memory.purposes.size() < 2) return;
+  using form = console_form;
+  console_table table({{"memory", 1000, form::text, 24},
+                       {"allocations", 60, form::count},
+                       {"allocated", 80, form::bytes},
+                       {"released", 70, form::bytes},
+                       {"live at end", 75, form::bytes},
+                       {"peak", 85, form::bytes},
+                       {"at the peak", 100, form::bytes},
+                       {"peak %", 90, form::percent},
+                       {"", 20, form::bar}});
+  double const part = 1.0 / static_cast<double>(larger(memory.steps.size(), std::size_t{1}));
+  auto const peak = static_cast<double>(memory.peak_bytes);
+  for (memory_purpose const& each : memory.purposes) {
+    double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
+    if (each.peak == 0) continue;
+    table.add_row({{console_text(each.name)}},
+                  {if_any(static_cast<double>(each.allocations) * part),
+                   if_any(static_cast<double>(each.allocated) * part),
+                   if_any(static_cast<double>(each.released) * part), if_any(each.live),
+                   if_any(each.peak), if_any(each.at_peak), share, share});
+  }
+  out.put('\n');
+  table.fit(usable_width(options));
+  table.write(out, options.color);
+  write_paragraph(out, {},
+                  sentence("Device memory by the purpose it was allocated for. At the peak, ")
+                      << time_text(static_cast<double>(memory.peak_at)) << " after the begin, "
+                      << bytes_text(peak) << " were in use."
+                      << (memory.steps.empty() ? "" : " Allocated and released: in a mean step."),
+                  usable_width(options), {}, false);
+}
+
+inline void write_top_kernels(text_writer& out, table_input const& input,
+                              table_options const& options) {
+  constexpr std::size_t most = 10;
+  vec<top_kernel> const kernels = fold_kernels(input);
+  if (kernels.empty()) return;
+  double all_ns = 0.0;
+  for (top_kernel const& kernel : kernels) all_ns += kernel.step_ns;
+  using form = console_form;
+  console_table table(
+      {{"kernel", 1000, form::text, 28},
+       {"range", 900, form::text, 20},
+       {"launches", 60, form::count},
+       {"GPU time", 100, form::time},
+       {"mean", 70, form::time, 0, "mean: of a launch. "},
+       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time. "},
+       {"", 20, form::bar},
+       {"GPU fill %", 40, form::percent, 0,
+        "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time. "}});
+  double rest_ns = all_ns;
+  std::size_t const shown = smaller(most, kernels.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    top_kernel const& kernel = kernels[i];
+    rest_ns -= kernel.step_ns;
+    double const share = percent_of(kernel.step_ns, all_ns);
+    table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
+                   {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
+                  {kernel.launches, kernel.step_ns, kernel.duration.mean(), share, share,
+                   percent_of(kernel.filled_ns, kernel.duration.sum())});
+  }
+  out.put('\n');
+  table.fit(usable_width(options));
+  table.write(out, options.color);
+  std::string text;
+  if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
+  if (kernels.size() > shown)
+    text += sentence(count_text(kernels.size() - shown))
+            << " more take " << human_percent(rest_ns, all_ns) << " %: kernels.csv. ";
+  text += table.legend();
+  if (!text.empty()) text.pop_back();
+  if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);
+}
+
+/// A text in ASCII, column by column.
+inline void write_ascii(text_writer& out, std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    utf8_character const c = decode_utf8(text, at);
+    bool const bar = c.value >= 0x2588 && c.value <= 0x258f;
+    if (c.value < 0x80) {
+      out.put(text[at]);
+    } else {
+      out.repeat(c.value == 0x2500          ? "-"
+                 : c.value == 0x2026        ? "~"
+                 : bar && c.value <= 0x258c ? "#"
+                 : bar                      ? "-"
+                                            : "?",
+                 c.valid ? width_of(c.value) : 1);
+    }
+    at += c.length;
+  }
+}
+
+/// In UTF-8.
+inline void write_sections(text_writer& out, table_input const& input,
+                           table_options const& options) {
+  std::size_t const width = usable_width(options);
+  write_heading(out, input, options);
+  write_ranges(out, input, options);
+  write_outside_steps(out, input, options);
+  write_counter_tables(out, input, options);
+  write_memory_purposes(out, input, options);
+  write_top_kernels(out, input, options);
+  out.put('\n');
+  for (std::string const& loss : loss_advice(input.source))
+    write_paragraph(out, "lost:    ", loss, width, console_warning, options.color);
+  for (std::string const& problem : input.source.problems)
+    write_paragraph(out, "problem: ", console_text(problem), width, console_warning, options.color);
+  write_paragraph(out, "cost:    ", cost_text(input.source), width, {}, false);
+}
+
+}  // namespace detail
+
+/// The report for a terminal: where and how long, the folded call tree with its cost, what was
+/// counted in it, memory by purpose, the kernels that took longest, what was lost and how to keep
+/// it, what went wrong, what Strata itself cost.
+inline void write_table(detail::text_writer& out, table_input const& input,
+                        table_options const& options = {}) {
+  if (!options.ascii) return detail::write_sections(out, input, options);
+  std::string text;
+  {
+    detail::text_writer wide(text);
+    detail::write_sections(wide, input, options);
+  }
+  detail::write_ascii(out, text);
+}
+
+STRATA_END
+
+#endif  // STRATA_TABLES_TABLE_HPP

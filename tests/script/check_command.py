@@ -1,0 +1,137 @@
+"""strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. report, ledger and
+compare have scripts of their own."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+root = pathlib.Path(__file__).resolve().parents[2]
+build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", ""))
+program = build / "tools/strata"
+if not program.exists():
+    print("SKIPPED: the command strata was not built")
+    sys.exit(77)
+environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_"))}
+environment["XDG_CACHE_HOME"] = str(pathlib.Path("cache").resolve())  # no roofs of the user's
+shutil.rmtree("cache", ignore_errors=True)
+recordings = sorted((root / "examples/report").glob("*.strata"))
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def ran(code, *words):
+    done = subprocess.run([str(program), *map(str, words)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True)
+    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return done
+
+
+# The whole: every subcommand has its help and its line in docs/command.md, and the exit codes stand there.
+page = (root / "docs/command.md").read_text(encoding="utf-8")
+usage = ran(0, "--help").stdout
+commands = re.findall(r"^  (\w+) {2,}[A-Z]", usage.split("Subcommands:")[1], re.M)
+that(commands == "report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
+for name in commands:
+    that(f"strata {name}" in page, f"docs/command.md: nothing on strata {name}")
+    for option in re.findall(r"--[a-z-]+", ran(0, name, "--help").stdout):
+        that(option == "--help" or f"`{option}" in page or name == "compare", f"docs/command.md: nothing on {option} of {name}")
+codes = re.findall(r"^  (\d)  (\w+)", usage, re.M)
+that(codes == [("0", "fine"), ("1", "found"), ("2", "unusable"), ("3", "undecided")], f"exit codes: {codes}")
+for code, word in codes:
+    that(re.search(rf"^\| {code} \| {word} \|", page, re.M), f"docs/command.md: nothing on exit code {code}")
+that(ran(0, "--version").stdout.startswith("strata 0."), "no version")
+that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all options\n", "no subcommand is no mistake")
+that(ran(2, "reprot").returncode == 2, "an unknown subcommand is taken")
+
+# trace: the files that report makes.
+for recording in recordings:
+    folder = pathlib.Path(f"trace-{recording.stem}")
+    shutil.rmtree(folder, ignore_errors=True)
+    ran(0, "report", recording, "--formats", "trace+perfetto", "--out", folder)
+    ran(0, "trace", recording, "--out", "one.json")
+    ran(0, "trace", recording, "--out", "one.perfetto-trace")
+    for name in ("json", "perfetto-trace"):
+        that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
+that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written.\n", "no place is no failure")
+
+# explain: bounded, the same bytes for the same input, and what findings.json says.
+made = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser"], stdout=subprocess.PIPE, universal_newlines=True,
+                      env={**environment, "STRATA_TEST_PAGES": str(pathlib.Path().resolve())})
+that(made.returncode == 0 and pathlib.Path("hostile.strata").exists(), made.stdout)
+for recording in [*recordings, pathlib.Path("hostile.strata")]:
+    for form in ("text", "markdown", "json"):
+        told = ran(0, "explain", recording, "--format", form).stdout
+        that(len(told.encode()) <= 20000, f"{recording.name}: {len(told.encode())} bytes as {form}")
+        that(told == ran(0, "explain", recording, "--format", form).stdout, f"{recording.name}: other bytes for the same input")
+        that(not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", told), f"{recording.name}: a control character as {form}")
+    answer = json.loads(told)
+    folder = pathlib.Path(f"explain-{recording.stem}")
+    shutil.rmtree(folder, ignore_errors=True)
+    ran(0, "report", recording, "--formats", "json", "--out", folder)
+    findings = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    that(len(answer["findings"]) + answer["findings_left_out"] == len(findings["findings"]), f"{recording.name}: findings are missing")
+    for one, other in zip(answer["findings"], findings["findings"]):
+        that(one["rule"] == other["rule"] and one["cost_ns_per_step"] == other["cost_ns_per_step"] and
+             one["predicted_step_ns"] == other["predicted_step_ns"] and one["evidence"][:1] == other["evidence"][:1] or
+             recording.name == "hostile.strata", f"{recording.name}: another finding: {one}")
+    undecided = " ".join(answer["not_examined"])
+    for rule in findings["undecided"]:
+        that(rule["rule"] in undecided and rule["needs"] in undecided, f"{recording.name}: {rule} is not told")
+    for key in (*answer, *answer["schema"], *(answer["findings"] or [{}])[0], *(answer["ranges"] or [{}])[0]):
+        that(f"`{key}`" in page, f"docs/command.md: nothing on `{key}` of the JSON")
+text = ran(0, "explain", recordings[0]).stdout
+for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
+              "not examined  ", "next          STRATA=trace,"):
+    that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
+that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
+
+# help: of keys, metrics, presets, findings and messages.
+for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hbm: bytes moved"), ("hbm", "counters=hbm: "), ("atomics", "finding atomics, try: "),
+                     ("strata: no NVIDIA driver: libcuda.so.1 was not found (in a container, start it with --gpus all)", "a machine without a GPU"),
+                     ('STRATA: there is no key "tarce", did you mean trace?', "a misspelt key")):
+    that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")
+that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
+that("it is no key, metric, preset, finding or message" in ran(2, "help", "xyzzy").stderr, "help of nothing")
+check = subprocess.run([sys.executable, "-B", str(root / "tools/messages.py"), "--check"])
+that(check.returncode == 0, "tools/messages.inc is not of docs/troubleshooting.md: python3 tools/messages.py")
+
+# metrics: by a libcupti of this machine, if there is one.
+told = ran(2, "metrics", "no-chip")
+that(told.stdout.startswith("No metrics can be listed: ") and "Metrics of the CPU" in told.stdout, f"metrics: {told.stdout[:200]}")
+
+# ceilings: of the GPU, or without one of the CPU.
+quiet = ran(0, "ceilings")
+rate = r" +[\d.]+ (?:GB/s|TFLOP/s|TOP/s) "
+if re.search(r"^HBM read ", quiet.stdout, re.M):
+    names = ["HBM read", "HBM write", "HBM copy", "L2 read", "L1 read", "shared read", "FP32", "FP64", "FP16", "BF16 tensor"]
+    kept = list(pathlib.Path("cache/strata").glob("*-*-*-*-*.txt"))
+    that(len(kept) == 1 and kept[0].read_text().startswith("strata-ceilings 1\n"), f"kept: {kept}")
+else:  # no GPU
+    names = ["CPU copy", "CPU triad", "CPU FP32"]
+    that(not pathlib.Path("cache").exists(), "ceilings of a CPU were kept")
+for name in names:
+    that(re.search(rf"^{re.escape(name)}{rate}", quiet.stdout, re.M), f"no row for {name}:\n{quiet.stdout}")
+that(not quiet.stderr, f"it says: {quiet.stderr}")
+
+# It is installed where it was built, and every source file is in all builds.
+shutil.rmtree("prefix", ignore_errors=True)
+done = subprocess.run(["cmake", "--install", str(build), "--prefix", "prefix", "--component", "tools"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+that(done.returncode == 0 and pathlib.Path("prefix/bin/strata").exists(), f"it is not installed: {done.stdout}")
+sources = sorted(path.stem for path in (root / "tools").glob("*.cpp") if path.stem != "implementation")
+listed = re.search(r"add_executable\(strata_command\s(.*?)\)", (root / "tools/CMakeLists.txt").read_text(), re.S).group(1)
+that(sorted(re.findall(r"(\w+)\.cpp", listed)) == sources, "tools/CMakeLists.txt lists other files")
+listed = re.search(r"foreach name : \[(.*?)\]", (root / "meson.build").read_text(), re.S).group(1)
+that(sorted(re.findall(r"'(\w+)'", listed)) == sources, "meson.build lists other files")
+
+for failure in failures:
+    print("FAILED:", failure)
+print(f"{len(commands)} subcommands, {len(recordings)} recordings")
+sys.exit(1 if failures else 0)

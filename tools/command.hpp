@@ -1,0 +1,50 @@
+// What each subcommand of `strata` is, and what it can say by its exit code.
+#ifndef STRATA_TOOLS_COMMAND_HPP
+#define STRATA_TOOLS_COMMAND_HPP
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tools {
+
+class arguments;
+
+/// The exit codes of all subcommands; docs/command.md has what each means for which.
+enum class exit_code {
+  fine = 0,
+  found = 1,     ///< a regression, a sum that does not close, a file that cannot be written
+  unusable = 2,  ///< arguments or files are not what they should be
+  undecided = 3  ///< the runs do not tell
+};
+
+/// One subcommand: what it takes, and what it does.
+class subcommand {
+ public:
+  virtual ~subcommand() = default;
+  virtual char const* name() const = 0;
+  virtual char const* about() const = 0;
+  /// What `--help` prints below the options; nothing by itself.
+  virtual std::string details() const { return {}; }
+  /// Names the arguments and where their values go.
+  virtual void declare(arguments& takes) = 0;
+  /// Errors: a sentence on stderr, and `unusable`.
+  virtual exit_code run() = 0;
+};
+
+/// Says on stderr what is wrong with a file or a value.
+exit_code refuse(char const* command, std::string const& what, std::string const& why);
+
+using subcommand_pointer = std::unique_ptr<subcommand>;
+subcommand_pointer make_report();
+subcommand_pointer make_compare();
+subcommand_pointer make_trace();
+subcommand_pointer make_ledger();
+subcommand_pointer make_metrics();
+subcommand_pointer make_ceilings();
+subcommand_pointer make_explain();
+subcommand_pointer make_help();
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_COMMAND_HPP

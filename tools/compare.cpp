@@ -1,0 +1,328 @@
+// strata compare: what changed between runs of a program, by range.
+#include <strata/compare.hpp>
+#include <strata/report/comparison_files.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "compare_markdown.hpp"
+#include "files.hpp"
+
+namespace tools {
+namespace {
+
+constexpr char command_name[] = "compare";
+
+/// The profile of a folder, or those of its folders in the order of their names.
+std::vector<std::string> profiles_in(std::string const& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  fs::path const own = fs::path(path) / "profile.json";
+  if (fs::exists(own, error)) return {own.string()};
+  std::vector<std::string> found;
+  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
+    fs::path const inner = at->path() / "profile.json";
+    std::error_code absent;
+    if (fs::exists(inner, absent)) found.push_back(inner.string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool refuse_run(std::string const& path, std::string const& why) {
+  (void)refuse(command_name, path, why);
+  return false;
+}
+
+/// Reads the runs of a side. Errors: a line on stderr, and false.
+bool read_side(std::vector<std::string> const& paths, std::deque<strata::profile_file>& files,
+               strata::vec<strata::profile_file const*>& side) {
+  for (std::string const& path : paths) {
+    auto const profiles = profiles_in(path);
+    if (profiles.empty())
+      return refuse_run(path, "Neither the folder nor a folder in it has a profile.json.");
+    for (std::string const& each : profiles) {
+      std::string text;
+      std::string problem = read_file(each, text);
+      files.emplace_back();
+      if (problem.empty()) problem = files.back().read(std::move(text));
+      if (!problem.empty()) return refuse_run(each, problem);
+      side.push_back(&files.back());
+      auto const rank = [](strata::profile_file const& of) {
+        return of.number("environment", "rank", -1);
+      };
+      if (rank(*side.back()) != rank(*side[0]))
+        return refuse_run(path, "It has profiles of several ranks: give the folder of one rank.");
+    }
+  }
+  return true;
+}
+
+std::string factor(double before, double after) {
+  return before > 0 ? strata::detail::fixed_string(after / before, 3) : "-";
+}
+
+/// Times and bytes with their unit, counts with all digits.
+std::string value_text(strata::compared_column const& column, double value) {
+  if (column.unit == "ns") return strata::detail::time_text(value);
+  bool const whole = value >= 0 && value < 1e18 && std::floor(value) == value;
+  std::string const number = whole ? strata::detail::in_groups(static_cast<std::uint64_t>(value))
+                                   : strata::detail::significant(value);
+  return column.unit.empty() ? number : number + " " + column.unit;
+}
+
+char const* mark(strata::compared_range const& of) {
+  if (of.slower) return "  SLOWER";
+  switch (of.verdict) {
+    case strata::range_verdict::accepted:
+      return "  accepted";
+    case strata::range_verdict::unsure:
+      return "  unsure";
+    default:
+      return "";
+  }
+}
+
+/// The largest changes, and all that are slower, by the times that were judged.
+void print_times(strata::comparison const& c) {
+  if (c.ranges.empty()) return;
+  constexpr std::size_t most = 20;
+  std::printf("%12s %12s %12s %18s  range (ms a step, largest change first)\n", "change", "before",
+              "after", "change +-noise");
+  std::size_t left_out = 0, unsure = 0, accepted = 0, once = 0;
+  for (strata::compared_range const& each : c.ranges) {
+    if (&each >= c.ranges.begin() + most && !each.slower) {
+      ++left_out;
+      continue;
+    }
+    unsure += !each.slower && each.verdict == strata::range_verdict::unsure;
+    accepted += !each.slower && each.verdict == strata::range_verdict::accepted;
+    range_line const line(each);
+    once += each.once;
+    std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", each.change_ms(), line.before_ms,
+                line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
+                line.time, each.once ? ", once" : "", mark(each));
+  }
+  if (left_out > 0) std::printf("and %zu more\n", left_out);
+  if (once > 0) std::puts("once: in no step, so milliseconds of the whole run");
+  if (unsure > 0) std::puts("unsure: it looks slower than the limit, but its noise can do that");
+  if (accepted > 0) std::puts("accepted: slower than the limit, as a line of --accepted allows");
+}
+
+strata::compared_column const* find_column(strata::compared_range const& of,
+                                           std::string_view name) {
+  for (strata::compared_column const& each : of.columns)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+/// A line for each range with a column of them, in the order of the largest changes.
+bool print_factors(strata::comparison const& c, std::string_view wanted) {
+  std::vector<std::string> names;
+  for (std::size_t end = 0; !wanted.empty();
+       wanted.remove_prefix((std::min)(end + 1, wanted.size()))) {
+    end = (std::min)(wanted.find(','), wanted.size());
+    names.emplace_back(strata::detail::trimmed(wanted.substr(0, end)));
+  }
+  for (std::string const& name : names) {
+    bool found = false;
+    for (strata::compared_range const& each : c.ranges)
+      found = found || find_column(each, name) != nullptr;
+    if (!found) {
+      refuse(command_name, name,
+             "No range of all profiles has this column: --range PATH prints those of one.");
+      return false;
+    }
+    std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), name.c_str());
+  }
+  std::puts(" range (factors of a mean step, after / before)");
+  for (strata::compared_range const& each : c.ranges) {
+    for (std::string const& name : names) {
+      strata::compared_column const* const column = find_column(each, name);
+      std::string const text = column == nullptr ? "-" : factor(column->before, column->after);
+      std::printf("%*s ", (std::max)(8, static_cast<int>(name.size())), text.c_str());
+    }
+    std::printf(" %s\n", strata::detail::console_text(each.path).c_str());
+  }
+  return true;
+}
+
+/// Those that are 0 on both sides are left out.
+bool print_columns(strata::comparison const& c, std::string const& path) {
+  strata::compared_range const* const range = c.find(path);
+  if (range == nullptr) {
+    refuse(command_name, path, "No range of this path is in all profiles.");
+    return false;
+  }
+  std::printf(
+      "%24s %26s %26s %8s  (%s)\n", "column", "before", "after", "factor",
+      c.before_steps > 0 && c.after_steps > 0 && !range->once ? "a mean step" : "of the whole run");
+  for (strata::compared_column const& each : range->columns)
+    if (each.before != 0 || each.after != 0)
+      std::printf("%24s %26s %26s %8s\n", strata::detail::console_text(each.name).c_str(),
+                  value_text(each, each.before).c_str(), value_text(each, each.after).c_str(),
+                  factor(each.before, each.after).c_str());
+  return true;
+}
+
+/// What would be seen of a step.
+std::string told_text(double resolution) {
+  if (resolution > 10) return "no slowdown is detectable";
+  return "smallest detectable slowdown: " + strata::detail::fixed_string(100 * resolution, 1) +
+         " %";
+}
+
+void print_sums(strata::comparison const& c) {
+  if (c.before_steps > 0 && c.after_steps > 0)
+    std::printf("step: %.4f ms and %.4f ms (median of %zu and %zu), factor %s\n", c.before_ms,
+                c.after_ms, c.before_steps, c.after_steps, factor(c.before_ms, c.after_ms).c_str());
+  if (c.noise > 0)
+    std::printf("noise: %.1f %% %s; %s\n", 100 * c.noise,
+                c.runs_known ? "with that between runs" : "within the runs",
+                told_text(c.resolution).c_str());
+  if (c.noisy_times > 0)
+    std::printf("ranges: %zu of %zu times are too noisy to show a slowdown of twice the limit%s\n",
+                c.noisy_times, c.judged_times,
+                c.runs_known ? "" : "; several runs of each side show more");
+  if (c.geometric_mean > 0) std::printf("ranges: factor %.3f (geometric mean)\n", c.geometric_mean);
+}
+
+class compare_command final : public subcommand {
+ public:
+  char const* name() const override { return command_name; }
+  char const* about() const override { return "Tell what changed between runs, by range"; }
+  std::string details() const override {
+    return "strata compare [options] BEFORE AFTER\n"
+           "strata compare [options] --baseline BEFORE [--baseline BEFORE ...] AFTER [AFTER "
+           "...]\n\n"
+           "Three runs of each side tell the noise between runs. Marks of the lines:\n"
+           "  SLOWER    beyond the limit and beyond noise\n"
+           "  unsure    it looks slower than the limit, but its noise can do that\n"
+           "  accepted  slower than the limit, as a line of --accepted allows\n\n"
+           "Exit code: 0 no regression, 1 a regression, 2 an argument or a file, 3 no way to tell.";
+  }
+  void declare(arguments& takes) override {
+    takes.rest("PATH", paths_, 1,
+               "BEFORE and AFTER: profile.json, or folders that have one or whose folders have "
+               "one: each is a run");
+    takes.option("--baseline", before_, "a run before the change, or a folder of runs");
+    declare_limits(takes);
+    takes.option("--range", range_,
+                 "all columns of this range (block[*] or block[3]), instead of the ranges' times");
+    takes.option("--factors", factors_,
+                 "after / before of these columns, by range: kernels,gpu_busy_ns,hbm_bytes");
+    takes.output("--html", html_, "the result as a page: one file, no network");
+    takes.output("--json", json_, "the result for programs");
+    takes.output("--markdown", markdown_, "the result as a table for a comment");
+  }
+  exit_code run() override {
+    std::string const wrong = sort_paths();
+    if (!wrong.empty()) return refuse(name(), "PATH", wrong);
+    if (!read_accepted_file()) return exit_code::unusable;
+    std::deque<strata::profile_file> files;
+    strata::vec<strata::profile_file const*> before;
+    strata::vec<strata::profile_file const*> after;
+    if (!read_side(before_, files, before) || !read_side(paths_, files, after))
+      return exit_code::unusable;
+    strata::comparison const result = strata::compare(before, after, options_);
+    if (!write(result) || !print(result)) return exit_code::unusable;
+    switch (result.verdict) {
+      case strata::comparison_verdict::no_regression:
+        return exit_code::fine;
+      case strata::comparison_verdict::regression:
+        return exit_code::found;
+      default:
+        return exit_code::undecided;
+    }
+  }
+
+ private:
+  void declare_limits(arguments& takes) {
+    auto const share = [&takes](char const* option, double& value, char const* takes_what,
+                                char const* about) {
+      takes.option(
+          option,
+          [&value](std::string const& text) {
+            return strata::detail::read_percentage(text, value);
+          },
+          takes_what, about);
+    };
+    share("--fail-over", options_.limit, "a percentage such as 5%",
+          "how much slower a step or a range may be: 5%");
+    takes.option("--accepted", accepted_,
+                 "slowdowns that are known, each a line: path,step|host|gpu,10%,reason such as "
+                 "block[*]/mlp,gpu,10%,exact GELU; of a step the path is empty; lines that begin "
+                 "with # are comments");
+    share("--least-share", options_.least_share, "a percentage such as 2%",
+          "of a step: 2%; what has less cannot make the result inconclusive");
+    share("--run-noise", options_.run_noise, "a percentage such as 1%",
+          "how much the step's time differs between runs, where it is known");
+    takes.flag("--anyway", options_.anyway,
+               "judge also runs of other devices, processors, settings or work");
+  }
+
+  /// Which paths are before the change. Returns: what is wrong; nothing where it is known.
+  std::string sort_paths() {
+    if (!before_.empty()) return {};
+    if (paths_.size() == 1) return "only '" + paths_[0] + "' is given: BEFORE and AFTER are needed";
+    if (paths_.size() > 2)
+      return std::to_string(paths_.size()) +
+             " paths need --baseline for each that is before the change";
+    before_.push_back(paths_[0]);
+    paths_.erase(paths_.begin());
+    return {};
+  }
+
+  bool read_accepted_file() {
+    if (accepted_.empty()) return true;
+    std::string text;
+    std::string problem = read_file(accepted_, text);
+    if (problem.empty()) problem = strata::read_accepted(text, options_.accepted);
+    return problem.empty() || refuse_run(accepted_, problem);
+  }
+
+  bool write(strata::comparison const& result) const {
+    using strata::detail::text_writer;
+    return write_file(name(), html_,
+                      [&](text_writer& out) { write_comparison_html(out, result, options_); }) &&
+           write_file(name(), json_,
+                      [&](text_writer& out) { write_comparison_json(out, result, options_); }) &&
+           write_file(name(), markdown_,
+                      [&](text_writer& out) { write_comparison_markdown(out, result); });
+  }
+
+  bool print(strata::comparison const& result) const {
+    if (!range_.empty() && !print_columns(result, range_)) return false;
+    if (!factors_.empty() && !print_factors(result, factors_)) return false;
+    if (range_.empty() && factors_.empty()) print_times(result);
+    for (std::string const& note : result.notes)
+      std::printf("note: %s\n", strata::detail::console_text(note).c_str());
+    print_sums(result);
+    std::printf("%s: %s\n", to_string(result.verdict).data(),
+                strata::detail::console_text(result.reason).c_str());
+    return true;
+  }
+
+  strata::compare_options options_;
+  std::vector<std::string> before_;
+  std::vector<std::string> paths_;
+  std::string range_, factors_, accepted_;
+  std::string html_, json_, markdown_;
+};
+
+}  // namespace
+
+subcommand_pointer make_compare() { return std::make_unique<compare_command>(); }
+
+}  // namespace tools

@@ -1,0 +1,76 @@
+// A comparison as Markdown for comments on a change, and what a line of it says.
+#ifndef STRATA_TOOLS_COMPARE_MARKDOWN_HPP
+#define STRATA_TOOLS_COMPARE_MARKDOWN_HPP
+
+#include <strata/compare.hpp>
+#include <strata/tables/text_writer.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace tools {
+
+/// `+12.3 % +-0.5`: a change and its noise, as percentages.
+inline std::string change_text(double change, double noise) {
+  return (change < 0 ? "" : "+") + strata::detail::fixed_string(change * 100, 1) + " % +-" +
+         strata::detail::fixed_string(noise * 100, 1);
+}
+
+/// What a line says of a range: the time that was judged and its change with noise, or the other
+/// time and no change.
+struct range_line {
+  char const* time;
+  double before_ms, after_ms;
+  std::string change;
+
+  explicit range_line(strata::compared_range const& of) {
+    bool const judged = of.verdict != strata::range_verdict::unjudged;
+    time = (judged ? of.judged_gpu : of.gpu) ? "GPU" : "host";
+    before_ms = judged ? of.judged_before_ms : of.before_ms;
+    after_ms = judged ? of.judged_after_ms : of.after_ms;
+    if (judged) change = change_text(of.change, of.noise);
+  }
+};
+
+/// A text that is no markup in a table of Markdown.
+inline std::string plain_markdown(std::string_view text) {
+  std::string plain;
+  for (char const c : strata::detail::console_text(text)) {
+    if (std::string_view("\\`*_{}[]<>()#+!|&").find(c) != std::string_view::npos) plain += '\\';
+    plain += c;
+  }
+  return plain;
+}
+
+/// The verdict, the ten largest changes and the notes.
+inline void write_comparison_markdown(strata::detail::text_writer& out,
+                                      strata::comparison const& c) {
+  out.write("**" + std::string(to_string(c.verdict)) + "**: " + plain_markdown(c.reason) + "\n\n");
+  out.write("| range | before, ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
+  std::size_t lines = 0;
+  auto const row = [&](std::string const& name, double before, double after,
+                       std::string const& change, std::string_view said) {
+    out.write("| " + name + " | " + strata::detail::fixed_string(before, 4) + " | " +
+              strata::detail::fixed_string(after, 4) + " | " + change + " | " + std::string(said) +
+              " |\n");
+  };
+  if (c.before_steps > 0 && c.after_steps > 0)
+    row("*step*", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
+  for (strata::compared_range const& each : c.ranges) {
+    if (!each.slower && ++lines > 10) continue;
+    range_line const line(each);
+    std::string const once = each.once ? ", of the run" : "";
+    row(plain_markdown(each.path) + " (" + line.time + once + ")", line.before_ms, line.after_ms,
+        line.change, each.slower ? "**slower**" : to_string(each.verdict));
+  }
+  if (c.noisy_times > 0)
+    out.write("\n" + std::to_string(c.noisy_times) + " of " + std::to_string(c.judged_times) +
+              " times of ranges are too noisy to show a slowdown of twice the limit.\n");
+  out.put('\n');
+  for (std::string const& note : c.notes) out.write("- " + plain_markdown(note) + "\n");
+}
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_COMPARE_MARKDOWN_HPP

@@ -1,0 +1,335 @@
+#include "explanation.hpp"
+
+#include <strata/recording.hpp>
+#include <strata/report/findings.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/tables/table.hpp>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace tools {
+namespace {
+
+namespace inner = strata::detail;
+
+/// One line without control characters, cut to so many columns.
+std::string line_of(std::string_view text, std::size_t columns = 300) {
+  return inner::shortened(inner::console_text(text), columns);
+}
+
+std::string path_of(std::string_view path) { return line_of(path, 120); }
+
+/// Fills an explanation from the tables of a profile.
+class explainer {
+ public:
+  explainer(strata::profile const& recorded, std::string const& file, std::size_t most)
+      : source_(recorded),
+        file_(file),
+        most_(most),
+        tables_(recorded),
+        input_(std::move(tables_.input())) {
+    input_.find_answer(tables_.folded());
+  }
+
+  explanation make() {
+    strata::report_input const& input = input_;
+    made_.run = line_of(inner::where_text(source_.environment));
+    if (!source_.environment.started_at.empty())
+      made_.run += " | " + line_of(source_.environment.started_at);
+    made_.settings = line_of(source_.environment.options);
+    made_.step = inner::step_text(input.steps, source_.has_steps);
+    made_.device = line_of(inner::device_text(input));
+    made_.step_ns = input.steps.typical_ns();
+    made_.bound = line_of(input.findings.bound, 600);
+    add_causes();
+    add_ranges();
+    add_what_was_not_examined();
+    add_problems();
+    add_next();
+    return std::move(made_);
+  }
+
+ private:
+  void add_causes() {
+    strata::report_input const& input = input_;
+    strata::vec<strata::finding> const& all = input.findings.findings;
+    for (strata::finding const& found : all) {
+      if (made_.causes.size() == most_) break;
+      explained_cause cause;
+      cause.rule = line_of(found.rule);
+      cause.path = path_of(found.path);
+      cause.text = line_of(inner::ranges_text(found), 150);
+      if (!cause.text.empty()) cause.text += ": ";
+      cause.text += line_of(found.title) + ".";
+      std::string const gain = inner::gain_text(found, input.steps);
+      if (!gain.empty()) cause.text += " " + gain;
+      cause.cost_ns = found.cost_ns_per_step;
+      cause.predicted_step_ns = found.predicted_step_ns;
+      cause.advice = line_of(found.advice);
+      for (strata::finding_evidence const& value : found.evidence)
+        if (cause.evidence.size() < most_)
+          cause.evidence.push_back(
+              {path_of(value.path), line_of(value.column), value.value, line_of(value.unit)});
+      made_.causes.push_back(std::move(cause));
+    }
+    made_.causes_left_out = all.size() - made_.causes.size();
+  }
+
+  /// Of a step: the GPU was busy for it; host time by itself where the GPU was not traced.
+  double time_of(strata::range_row const& row) const {
+    strata::steps_summary const& steps = input_.steps;
+    if (source_.traced)
+      return steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_work_share);
+    return steps.per_step(static_cast<double>(row.host_self_ns), row.step_share);
+  }
+
+  void add_ranges() {
+    strata::report_input const& input = input_;
+    for (std::size_t i = 1; i < input.folded.size(); ++i) {
+      explained_range range;
+      range.time_ns = time_of(input.folded[i]);
+      if (!(range.time_ns > 0)) continue;
+      range.path = path_of(input.folded[i].path);
+      range.share = made_.step_ns > 0 ? range.time_ns / made_.step_ns : 0;
+      if (i < input.roofline.limits.size()) range.limiter = line_of(input.roofline.limits[i].text);
+      made_.ranges.push_back(std::move(range));
+    }
+    std::stable_sort(made_.ranges.begin(), made_.ranges.end(),
+                     [](explained_range const& one, explained_range const& other) {
+                       return one.time_ns > other.time_ns;
+                     });
+    std::size_t const shown = (std::min)(most_, made_.ranges.size());
+    made_.ranges_left_out = made_.ranges.size() - shown;
+    made_.ranges.resize(shown);
+  }
+
+  void add_what_was_not_examined() {
+    if (!source_.traced)
+      made_.not_examined.push_back("the GPU: only host times were recorded; STRATA=trace");
+    if (!source_.has_steps)
+      made_.not_examined.push_back("steps: put STRATA_STEP() at the top of the loop's body");
+    if (source_.traced && !input_.steps.has_timeline)
+      made_.not_examined.push_back(
+          "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
+    std::map<std::string, std::string> rules;  // by what they need
+    for (strata::undecided_rule const& rule : input_.findings.undecided) {
+      std::string& list = rules[rule.needs];
+      if (!list.empty()) list += ", ";
+      list += rule.rule;
+    }
+    for (auto const& [needs, list] : rules)
+      made_.not_examined.push_back(line_of(list + ": " + needs + " would decide", 600));
+  }
+
+  void add_problems() {
+    for (std::string const& loss : inner::loss_advice(source_)) add_problem("lost: " + loss);
+    for (std::string const& problem : source_.problems) add_problem(problem);
+  }
+  void add_problem(std::string const& text) {
+    if (made_.problems.size() < most_) made_.problems.push_back(line_of(text));
+  }
+
+  void add_next() {
+    std::string const program = line_of(source_.environment.command, 200);
+    strata::vec<strata::undecided_rule> const& open = input_.findings.undecided;
+    if (!open.empty())
+      made_.next.push_back("STRATA=trace," + line_of(open[0].needs) +
+                           ",formats=table+recording,out=next " + program);
+    else
+      made_.next.push_back("STRATA=trace,formats=table+recording,out=after " + program);
+    made_.next.push_back("strata report " + line_of(file_, 200) + " --formats html");
+  }
+
+  strata::profile const& source_;
+  std::string const& file_;
+  std::size_t most_;
+  strata::profile_tables tables_;
+  strata::report_input input_;
+  explanation made_;
+};
+
+/// A path as text and Markdown have it.
+std::string shown(std::string const& path) { return path.empty() ? "(the whole step)" : path; }
+
+std::string value_text(explained_evidence const& value) {
+  std::string const number =
+      value.unit == "ns" ? inner::time_text(value.value) : inner::significant(value.value);
+  return value.unit.empty() || value.unit == "ns" ? number : number + " " + value.unit;
+}
+
+std::string percent_text(double share) { return inner::fixed_string(100 * share, 1) + " %"; }
+
+/// `label` stands before the first line; the others are indented as far.
+void add_lines(std::string& text, std::string const& label, std::vector<std::string> const& lines) {
+  std::string start = label;
+  start.resize(14, ' ');
+  for (std::string const& line : lines) {
+    text += start + line + "\n";
+    start.assign(14, ' ');
+  }
+}
+
+void write_causes(inner::json_writer& json, explanation const& all) {
+  json.array("findings");
+  for (explained_cause const& cause : all.causes) {
+    json.line();
+    json.object();
+    json.text("rule", cause.rule);
+    json.text("path", cause.path);
+    json.text("text", cause.text);
+    json.number("cost_ns_per_step", cause.cost_ns);
+    json.number("predicted_step_ns", cause.predicted_step_ns);
+    json.text("advice", cause.advice);
+    json.array("evidence");
+    for (explained_evidence const& value : cause.evidence) {
+      json.object();
+      json.text("path", value.path);
+      json.text("column", value.column);
+      json.number("value", value.value);
+      json.text("unit", value.unit);
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.integer("findings_left_out", all.causes_left_out);
+}
+
+void write_ranges(inner::json_writer& json, explanation const& all) {
+  json.line();
+  json.array("ranges");
+  for (explained_range const& range : all.ranges) {
+    json.line();
+    json.object();
+    json.text("path", range.path);
+    json.number("time_ns", range.time_ns);
+    json.number("share", range.share);
+    json.text("limiter", range.limiter);
+    json.end_object();
+  }
+  json.end_array();
+  json.integer("ranges_left_out", all.ranges_left_out);
+}
+
+void write_list(inner::json_writer& json, char const* key, std::vector<std::string> const& texts) {
+  json.line();
+  json.array(key);
+  for (std::string const& text : texts) json.text({}, text);
+  json.end_array();
+}
+
+}  // namespace
+
+explanation explain(strata::profile const& recorded, std::string const& file, std::size_t most) {
+  return explainer(recorded, file, most).make();
+}
+
+std::string text_of(explanation const& all) {
+  std::string text;
+  add_lines(text, "run", {all.run});
+  if (!all.settings.empty()) add_lines(text, "settings", {all.settings});
+  add_lines(text, "measured", {all.step, all.device});
+  if (!all.bound.empty()) add_lines(text, "answer", {all.bound});
+  for (std::size_t i = 0; i < all.causes.size(); ++i) {
+    explained_cause const& cause = all.causes[i];
+    text += "\n";
+    add_lines(text, "finding " + std::to_string(i + 1), {cause.rule + ": " + cause.text});
+    std::vector<std::string> proofs;
+    for (explained_evidence const& value : cause.evidence)
+      proofs.push_back(shown(value.path) + ": " + value.column + " " + value_text(value));
+    add_lines(text, "  evidence", proofs);
+    add_lines(text, "  try", {cause.advice});
+  }
+  if (all.causes_left_out > 0)
+    text += "\n" + std::to_string(all.causes_left_out) + " more findings in findings.json\n";
+  std::vector<std::string> rows;
+  for (explained_range const& range : all.ranges)
+    rows.push_back(range.path + ": " + inner::time_text(range.time_ns) + ", " +
+                   percent_text(range.share) + (range.limiter.empty() ? "" : ", ") + range.limiter);
+  if (all.ranges_left_out > 0)
+    rows.push_back(std::to_string(all.ranges_left_out) + " more in ranges.csv");
+  text += "\n";
+  add_lines(text, "ranges", rows);
+  add_lines(text, "not examined", all.not_examined);
+  add_lines(text, "problems", all.problems);
+  add_lines(text, "next", all.next);
+  return text;
+}
+
+std::string markdown_of(explanation const& all) {
+  std::string text = "# " + all.bound + "\n\n" + all.run + "\n\n" + all.step + "; " + all.device +
+                     "\n\n## Findings\n\n";
+  for (explained_cause const& cause : all.causes) {
+    text += "1. **" + cause.rule + "**: " + cause.text + "\n   Try: " + cause.advice + "\n";
+    for (explained_evidence const& value : cause.evidence)
+      text += "   - `" + shown(value.path) + "`: " + value.column + " " + value_text(value) + "\n";
+  }
+  if (all.causes.empty()) text += "None.\n";
+  if (all.causes_left_out > 0)
+    text += "\n" + std::to_string(all.causes_left_out) + " more in findings.json.\n";
+  text += "\n## Ranges\n\n| range | a step | of it | limiter |\n|---|--:|--:|---|\n";
+  for (explained_range const& range : all.ranges)
+    text += "| `" + range.path + "` | " + inner::time_text(range.time_ns) + " | " +
+            percent_text(range.share) + " | " + range.limiter + " |\n";
+  auto const list = [&text](char const* title, std::vector<std::string> const& lines, char mark) {
+    if (lines.empty()) return;
+    text += std::string("\n## ") + title + "\n\n";
+    for (std::string const& line : lines)
+      text += mark == '`' ? "    " + line + "\n" : "- " + line + "\n";
+  };
+  list("Not examined", all.not_examined, '-');
+  list("Problems", all.problems, '-');
+  list("Next", all.next, '`');
+  return text;
+}
+
+std::string json_of(explanation const& all) {
+  std::string text;
+  {
+    inner::text_writer out(text);
+    inner::json_writer json(out);
+    json.object();
+    json.line();
+    json.object("schema");
+    json.text("name", "strata.explanation");
+    json.integer("version", explanation_schema_version);
+    json.text("strata", inner::version_text());
+    json.end_object();
+    json.line();
+    json.text("run", all.run);
+    json.text("settings", all.settings);
+    json.line();
+    json.text("step", all.step);
+    json.text("device", all.device);
+    json.number("step_ns", all.step_ns);
+    json.line();
+    json.text("bound", all.bound);
+    json.line();
+    write_causes(json, all);
+    write_ranges(json, all);
+    write_list(json, "not_examined", all.not_examined);
+    write_list(json, "problems", all.problems);
+    write_list(json, "next", all.next);
+    json.line();
+    json.end_object();
+    out.put('\n');
+  }
+  return text;
+}
+
+std::string bounded_explanation(strata::profile const& recorded, std::string const& file,
+                                std::string const& format) {
+  constexpr std::size_t usual = 8;
+  for (std::size_t most = usual;; most /= 2) {
+    explanation const all = explain(recorded, file, most);
+    std::string const text = format == "json"       ? json_of(all)
+                             : format == "markdown" ? markdown_of(all)
+                                                    : text_of(all);
+    if (text.size() <= most_explained_bytes || most == 0) return text;
+  }
+}
+
+}  // namespace tools

@@ -1,0 +1,76 @@
+// The answer of a profile in few words: what `strata explain` prints.
+#ifndef STRATA_TOOLS_EXPLANATION_HPP
+#define STRATA_TOOLS_EXPLANATION_HPP
+
+#include <strata/profile.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tools {
+
+/// The most bytes of an explanation: what people and language models read at once.
+inline constexpr std::size_t most_explained_bytes = 20'000;
+/// Of the JSON: members may be added within a version; a change of meaning makes a new one.
+inline constexpr int explanation_schema_version = 1;
+
+/// A value that proves a cause.
+struct explained_evidence {
+  std::string path;
+  std::string column;
+  double value = 0;
+  std::string unit;
+};
+
+/// A finding.
+struct explained_cause {
+  std::string rule;
+  std::string path;
+  std::string text;              ///< what is wrong, and what the step becomes without it
+  double cost_ns = 0;            ///< of a step: the most that could be gained
+  double predicted_step_ns = 0;  ///< NaN where that is unknown
+  std::vector<explained_evidence> evidence;
+  std::string advice;
+};
+
+/// A range with a large part of the step.
+struct explained_range {
+  std::string path;
+  double time_ns =
+      0;  ///< of a step: the GPU was busy for it; its own host time where none was traced
+  double share = 0;  ///< of the step, a fraction
+  std::string limiter;
+};
+
+/// What is said of a run.
+struct explanation {
+  std::string run;       ///< program, host, devices
+  std::string settings;  ///< of STRATA
+  std::string step;      ///< how long it takes
+  std::string device;    ///< what the GPU did in it
+  double step_ns = 0;
+  std::string bound;  ///< what bounds the step
+  std::vector<explained_cause> causes;
+  std::size_t causes_left_out = 0;
+  std::vector<explained_range> ranges;
+  std::size_t ranges_left_out = 0;
+  std::vector<std::string> not_examined;
+  std::vector<std::string> problems;  ///< what was lost or could not be measured
+  std::vector<std::string> next;      ///< commands
+};
+
+/// `most`: of each list.
+explanation explain(strata::profile const& recorded, std::string const& file, std::size_t most);
+
+std::string text_of(explanation const& all);
+std::string markdown_of(explanation const& all);
+std::string json_of(explanation const& all);
+
+/// As text, markdown or json, with as much of each list as fits in `most_explained_bytes`.
+std::string bounded_explanation(strata::profile const& recorded, std::string const& file,
+                                std::string const& format);
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_EXPLANATION_HPP

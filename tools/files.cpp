@@ -1,0 +1,88 @@
+#include "files.hpp"
+
+#include <strata/recording.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr char recording_name[] = "profile.strata";
+
+/// The names of the folders in one that have a recording, in order.
+std::vector<std::string> folders_with_recording(std::string const& path) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error)) {
+    std::error_code absent;
+    if (fs::exists(entry->path() / recording_name, absent))
+      names.push_back(entry->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Why a folder is no run.
+std::string no_recording(std::string const& path) {
+  std::vector<std::string> const names = folders_with_recording(path);
+  if (names.empty())
+    return "The folder has no profile.strata: record with STRATA=trace,formats=recording.";
+  std::string text = "The folder has no profile.strata, and its folders have: name one, such as ";
+  return text + names.front() + ".";
+}
+
+}  // namespace
+
+bool read_recording(char const* command, std::string const& path, strata::profile& recorded) {
+  std::string file = path;
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    file = (fs::path(path) / recording_name).string();
+    if (!fs::exists(file, error)) {
+      refuse(command, path, no_recording(path));
+      return false;
+    }
+  }
+  strata::status const outcome = strata::read_recording_file(file, recorded);
+  if (!outcome.ok()) refuse(command, file, outcome.message());
+  return outcome.ok();
+}
+
+std::string read_file(std::string const& path, std::string& text) {
+  constexpr std::size_t most = std::size_t{1} << 30;
+  std::FILE* const file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return "It cannot be opened.";
+  char part[1 << 16];
+  for (std::size_t got; text.size() <= most && (got = std::fread(part, 1, sizeof part, file)) > 0;)
+    text.append(part, got);
+  bool const broken = std::ferror(file) != 0;
+  std::fclose(file);
+  if (broken) return "It cannot be read.";
+  return text.size() > most ? "It has more than 1 GiB: record fewer steps." : "";
+}
+
+bool write_file(char const* command, std::string const& path,
+                std::function<void(strata::detail::text_writer&)> const& write) {
+  if (path.empty()) return true;
+  std::FILE* const file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr;
+  if (good) {
+    {
+      strata::detail::text_writer out(file);
+      write(out);
+      good = out.flush();
+    }
+    good = std::fclose(file) == 0 && good;
+  }
+  if (!good) refuse(command, path, "It cannot be written.");
+  return good;
+}
+
+}  // namespace tools

@@ -1,0 +1,29 @@
+// The files that subcommands read and write.
+#ifndef STRATA_TOOLS_FILES_HPP
+#define STRATA_TOOLS_FILES_HPP
+
+#include <strata/profile.hpp>
+#include <strata/tables/text_writer.hpp>
+
+#include <functional>
+#include <string>
+
+#include "command.hpp"
+
+namespace tools {
+
+/// Reads a recording: a file, or a folder that has profile.strata.
+/// Errors: the sentence is on stderr, and false is returned.
+bool read_recording(char const* command, std::string const& path, strata::profile& recorded);
+
+/// Reads all of a file, at most 1 GiB. Returns: why it cannot be read; nothing where it is.
+std::string read_file(std::string const& path, std::string& text);
+
+/// Writes a file; an empty path is none. Returns: whether it is written; otherwise a line is on
+/// stderr.
+bool write_file(char const* command, std::string const& path,
+                std::function<void(strata::detail::text_writer&)> const& write);
+
+}  // namespace tools
+
+#endif  // STRATA_TOOLS_FILES_HPP

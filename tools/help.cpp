@@ -1,0 +1,140 @@
+// strata help: what a key of STRATA=, a metric, a finding or a message means.
+#include <strata/analyse/finding_rules.hpp>
+#include <strata/profile/metric_resolver.hpp>
+#include <strata/session/options_reader.hpp>
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arguments.hpp"
+#include "command.hpp"
+
+namespace tools {
+namespace {
+
+struct explained_message {
+  std::vector<std::string_view> said;  ///< alternatives; … stands for what differs
+  std::string_view cure;
+};
+
+explained_message const messages[] = {
+#include "messages.inc"
+};
+
+constexpr std::string_view any_text = "…";
+
+/// The parts of a message that do not differ, in order, are all in the text.
+bool is_message(std::string_view message, std::string_view text) {
+  constexpr std::size_t least = 10;  // letters; "…: …" is no message
+  std::size_t known = 0;
+  while (!message.empty()) {
+    std::size_t const end = (std::min)(message.find(any_text), message.size());
+    std::string_view const part = message.substr(0, end);
+    std::size_t const found = text.find(part);
+    if (found == text.npos) return false;
+    known += part.size();
+    text.remove_prefix(found + part.size());
+    message.remove_prefix((std::min)(end + any_text.size(), message.size()));
+  }
+  return known >= least;
+}
+
+class help_command final : public subcommand {
+ public:
+  char const* name() const override { return "help"; }
+  char const* about() const override {
+    return "Explain a key of STRATA=, a metric, a finding or a message";
+  }
+  std::string details() const override {
+    return "  strata help                     the keys of STRATA=\n"
+           "  strata help counters\n"
+           "  strata help hbm_bytes\n"
+           "  strata help launch-bound\n"
+           "  strata help 'no CUDA device is visible'";
+  }
+  void declare(arguments& takes) override {
+    takes.rest("TOPIC", words_, 0, "a key, a metric, a preset, a finding, or a message");
+  }
+  exit_code run() override {
+    std::string topic;
+    for (std::string const& word : words_) topic += (topic.empty() ? "" : " ") + word;
+    if (topic.empty()) {
+      std::fputs(strata::detail::options_reader::help().c_str(), stdout);
+      return exit_code::fine;
+    }
+    explain_key(topic);
+    explain_metric(topic);
+    explain_finding(topic);
+    if (said_ == 0) explain_message(topic);
+    if (said_ > 0) return exit_code::fine;
+    return refuse(name(), topic,
+                  "it is no key, metric, preset, finding or message: strata help lists the keys, "
+                  "strata metrics what can be counted");
+  }
+
+ private:
+  void say(std::string const& text) {
+    ++said_;
+    std::printf("%s\n", text.c_str());
+  }
+
+  /// The lines of the list of keys that begin with it.
+  void explain_key(std::string_view key) {
+    std::string const all = strata::detail::options_reader::help();
+    for (std::size_t begin = 0; begin < all.size();) {
+      std::size_t const end = (std::min)(all.find('\n', begin), all.size());
+      std::string_view const line = std::string_view(all).substr(begin, end - begin);
+      begin = end + 1;
+      std::size_t const size = key.size() + 2;
+      bool const is_key = line.size() > size && line.substr(0, 2) == "  " &&
+                          line.substr(2, key.size()) == key &&
+                          std::string_view(" =[").find(line[size]) != std::string_view::npos;
+      if (is_key) say("STRATA=" + std::string(line.substr(2)));
+    }
+  }
+
+  void explain_metric(std::string_view key) {
+    if (strata::metric const* const found = strata::detail::find_entry(key)) {
+      say(std::string(key) + " [" + std::string(found->unit()) + "], " +
+          std::string(to_string(found->level)) + ": " + std::string(found->meaning()) +
+          "\n  = " + std::string(found->formula()));
+    }
+    if (strata::metric_preset const* const found = strata::find_preset(key)) {
+      say("counters=" + std::string(key) + ": " + std::string(found->meaning) + "\n  " +
+          std::string(found->items));
+    }
+  }
+
+  void explain_finding(std::string_view id) {
+    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules) {
+      if (rule.id != id) continue;
+      std::string const needs = rule.needs.empty() ? "" : "\n  needs " + std::string(rule.needs);
+      say("finding " + std::string(id) + ", try: " + std::string(rule.advice) + needs +
+          "\n  docs/findings.md has its evidence");
+    }
+  }
+
+  /// Messages that the text is or has in it; else those that have the text in them.
+  void explain_message(std::string_view text) {
+    for (bool const whole : {true, false}) {
+      for (explained_message const& row : messages)
+        for (std::string_view const message : row.said)
+          if (whole ? is_message(message, text) : message.find(text) != message.npos) {
+            say(std::string(message) + "\n  " + std::string(row.cure));
+            break;
+          }
+      if (said_ > 0) return;
+    }
+  }
+
+  std::vector<std::string> words_;
+  std::size_t said_ = 0;
+};
+
+}  // namespace
+
+subcommand_pointer make_help() { return std::make_unique<help_command>(); }
+
+}  // namespace tools

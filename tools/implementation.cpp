@@ -1,0 +1,3 @@
+// Strata's bodies, once in the program.
+#define STRATA_IMPLEMENTATION
+#include <strata/strata.hpp>

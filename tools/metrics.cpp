@@ -1,0 +1,42 @@
+// strata metrics: what a chip and this CPU can count, with the passes that it takes.
+#include <strata/session/environment_session.hpp>
+
+#include <cstdio>
+#include <string>
+
+#include "arguments.hpp"
+#include "command.hpp"
+
+namespace tools {
+namespace {
+
+class metrics_command final : public subcommand {
+ public:
+  char const* name() const override { return "metrics"; }
+  char const* about() const override { return "List what a chip can count"; }
+  std::string details() const override {
+    return "Needs the libcupti of CUDA, and no GPU. What each metric is: strata help KEY.";
+  }
+  void declare(arguments& takes) override {
+    takes.optional("CHIP", chip_, "such as GH100 for an H100 or H200: this machine's");
+  }
+  exit_code run() override {
+    if (chip_.empty()) chip_ = strata::detail::chip_of_device();
+    if (chip_.empty())
+      return refuse(name(), "CHIP",
+                    "there is no GPU here: name a chip, as in strata metrics GH100");
+    std::string const listed = strata::list_metrics(chip_);
+    std::printf("%s\n%s", listed.c_str(), strata::list_cpu_metrics().c_str());
+    bool const refused = listed.compare(0, 2, "No") == 0;
+    return refused ? exit_code::unusable : exit_code::fine;
+  }
+
+ private:
+  std::string chip_;
+};
+
+}  // namespace
+
+subcommand_pointer make_metrics() { return std::make_unique<metrics_command>(); }
+
+}  // namespace tools

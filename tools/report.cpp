@@ -1,0 +1,66 @@
+// strata report: every report of a recording, maybe of another machine.
+#include <strata/options.hpp>
+#include <strata/recording.hpp>
+
+#include <cstdio>
+#include <string>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "files.hpp"
+
+namespace tools {
+namespace {
+
+class report_command final : public subcommand {
+ public:
+  char const* name() const override { return "report"; }
+  char const* about() const override { return "Make every report of a recording"; }
+  std::string details() const override {
+    return "FILE is a recording: profile.strata, which STRATA=formats=recording writes.\n\n"
+           "  strata report strata-out\n"
+           "  strata report profile.strata --formats csv+json+trace --sort order --out late";
+  }
+  void declare(arguments& takes) override {
+    takes.required("FILE", file_, "the recording, or the folder of a run that has it");
+    takes.option("--formats", formats_,
+                 "what is written: table+csv+json+trace+perfetto+html+recording, one or more of "
+                 "these; table+html");
+    takes.option("--out", out_, "the folder of the files: report-out; a used one is left alone");
+    takes.option("--sort", sort_, {"cost", "order", "name"},
+                 "ranges: the dearest first, as they ran, or by name");
+  }
+  exit_code run() override {
+    strata::vec<std::string> problems;
+    strata::options wanted =
+        strata::options::parse("formats=" + formats_ + ",sort=" + sort_, problems);
+    if (formats_.find(',') != std::string::npos || out_.empty() || !problems.empty())
+      return refuse_options(problems);
+    wanted.out = out_;
+    strata::profile recorded;
+    if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
+    return strata::report_recording(recorded, wanted).ok() ? exit_code::fine : exit_code::found;
+  }
+
+ private:
+  exit_code refuse_options(strata::vec<std::string>& problems) const {
+    if (out_.empty()) return refuse(name(), "--out", "takes a folder");
+    for (std::string& problem : problems) {  // STRATA: "formats=x" is ignored: formats takes ...
+      std::size_t const cure = problem.find(" takes ");
+      if (cure != std::string::npos) problem.erase(0, cure + 1);
+    }
+    return refuse(name(), "--formats " + formats_,
+                  problems.empty() ? "formats are joined by +" : problems.front());
+  }
+
+  std::string file_;
+  std::string formats_ = "table+html";
+  std::string out_ = "report-out";
+  std::string sort_ = "cost";
+};
+
+}  // namespace
+
+subcommand_pointer make_report() { return std::make_unique<report_command>(); }
+
+}  // namespace tools
