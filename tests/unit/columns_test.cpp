@@ -203,7 +203,7 @@ TEST_CASE("no two columns of ranges.csv, kernels.csv, memory.csv and spans.csv a
                            sample.memory);
   struct {
     char const* golden_name;
-    void (*write)(detail::text_writer&, report_input const&);
+    void (*write)(detail::text_writer&, table_input const&);
   } const files[] = {{"columns_ranges.csv", write_ranges_csv},
                      {"columns_kernels.csv", write_kernels_csv},
                      {"columns_memory.csv", write_memory_csv},
