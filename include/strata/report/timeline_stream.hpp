@@ -57,7 +57,7 @@ class timeline_stream final : public streamed_trace {
  public:
   timeline_stream(options const& wanted, bool tracing) : options_(&wanted), tracing_(tracing) {}
   timeline_stream& operator=(timeline_stream const&) = delete;
-  ~timeline_stream() override {
+  ~timeline_stream() noexcept override {
     // In a forked child the file is the parent's.
     if (!in_forked_child() && !if_memory_allows([this] { close(); })) end_early();
   }
