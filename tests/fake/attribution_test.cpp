@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include <strata/collect/cuda/activity.hpp>
 #include <strata/tables/memory_table.hpp>
 
 #include "fake_session.hpp"
