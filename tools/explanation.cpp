@@ -81,8 +81,8 @@ class explainer {
   double time_of(strata::range_row const& row) const {
     strata::steps_summary const& steps = input_.steps;
     if (source_.traced)
-      return steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_work_share);
-    return steps.per_step(static_cast<double>(row.host_self_ns), row.step_share);
+      return steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
+    return steps.per_step(static_cast<double>(row.host_self_ns), row.step_host_self_share);
   }
 
   void add_ranges() {
