@@ -10,7 +10,7 @@ namespace tools {
 
 class arguments;
 
-/// The exit codes of all subcommands; docs/command.md has what each means for which.
+/// The exit codes of all subcommands; docs/reference/command.md has what each means for which.
 enum class exit_code {
   fine = 0,
   found = 1,     ///< a regression, a sum that does not close, a file that cannot be written

@@ -34,19 +34,19 @@ def ran(code, *words):
     return done
 
 
-# The whole: every subcommand has its help and its line in docs/command.md, and the exit codes stand there.
-page = (root / "docs/command.md").read_text(encoding="utf-8")
+# The whole: every subcommand has its help and its line in docs/reference/command.md, and the exit codes stand there.
+page = (root / "docs/reference/command.md").read_text(encoding="utf-8")
 usage = ran(0, "--help").stdout
 commands = re.findall(r"^  (\w+) {2,}[A-Z]", usage.split("Subcommands:")[1], re.M)
 that(commands == "report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
 for name in commands:
-    that(f"strata {name}" in page, f"docs/command.md: nothing on strata {name}")
+    that(f"strata {name}" in page, f"docs/reference/command.md: nothing on strata {name}")
     for option in re.findall(r"--[a-z-]+", ran(0, name, "--help").stdout):
-        that(option == "--help" or f"`{option}" in page or name == "compare", f"docs/command.md: nothing on {option} of {name}")
+        that(option == "--help" or f"`{option}" in page or name == "compare", f"docs/reference/command.md: nothing on {option} of {name}")
 codes = re.findall(r"^  (\d)  (\w+)", usage, re.M)
 that(codes == [("0", "fine"), ("1", "found"), ("2", "unusable"), ("3", "undecided")], f"exit codes: {codes}")
 for code, word in codes:
-    that(re.search(rf"^\| {code} \| {word} \|", page, re.M), f"docs/command.md: nothing on exit code {code}")
+    that(re.search(rf"^- {code} {word}\b", page, re.M), f"docs/reference/command.md: nothing on exit code {code}")
 that(ran(0, "--version").stdout.startswith("strata 0."), "no version")
 that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all options\n", "no subcommand is no mistake")
 that(ran(2, "reprot").returncode == 2, "an unknown subcommand is taken")
@@ -86,7 +86,7 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
     for rule in findings["undecided"]:
         that(rule["rule"] in undecided and rule["needs"] in undecided, f"{recording.name}: {rule} is not told")
     for key in (*answer, *answer["schema"], *(answer["findings"] or [{}])[0], *(answer["ranges"] or [{}])[0]):
-        that(f"`{key}`" in page, f"docs/command.md: nothing on `{key}` of the JSON")
+        that(f"`{key}`" in page, f"docs/reference/command.md: nothing on `{key}` of the JSON")
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
               "not examined  ", "next          STRATA=trace,"):
@@ -101,7 +101,7 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
 that("it is no key, metric, preset, finding or message" in ran(2, "help", "xyzzy").stderr, "help of nothing")
 check = subprocess.run([sys.executable, "-B", str(root / "tools/messages.py"), "--check"])
-that(check.returncode == 0, "tools/messages.inc is not of docs/troubleshooting.md: python3 tools/messages.py")
+that(check.returncode == 0, "tools/messages.inc is not of docs/reference/messages.md: python3 tools/messages.py")
 
 # metrics: by a libcupti of this machine, if there is one.
 told = ran(2, "metrics", "no-chip")

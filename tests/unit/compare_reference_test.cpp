@@ -1,4 +1,4 @@
-// Comparisons of small runs beside a plain reference of docs/compare.md, which computes each mean,
+// Comparisons of small runs beside a plain reference of docs/reference/comparison.md, which computes each mean,
 // variance and verdict from the single calls; and the statistics beside what defines them.
 #include <doctest/doctest.h>
 #include <strata/compare.hpp>
@@ -129,7 +129,7 @@ struct expected_range {
   std::size_t steps_to_decide = 0;
 };
 
-/// What the comparison of runs of both sides is, by the words of docs/compare.md.
+/// What the comparison of runs of both sides is, by the words of docs/reference/comparison.md.
 class reference {
  public:
   reference(std::vector<one_run> const& before, std::vector<one_run> const& after,
