@@ -21,10 +21,10 @@ BARS = [
     ("light", "nvcc", "nothing", "nvcc", 1.5, None),  # an empty file takes nvcc 0.6 s
     # The ratio depends on the CPU: one source was 14.7 times nvtx3.hpp where that took 0.78 s, and 18.7 where it took 0.53 s
     # (AMD EPYC). The aims are 14 times and 6 at -O0. The memory is the same wherever g++ 12 is.
-    ("heavy", "g++ -O2", "nvtx3.hpp", "g++ -O2", 15.5, 430),
+    ("heavy", "g++ -O2", "nvtx3.hpp", "g++ -O2", 16.5, 460),
     # The recorder alone. The aim is 10 times.
-    ("recorder", "g++ -O2", "nvtx3.hpp", "g++ -O2", 12.5, 380),
-    ("heavy", "g++ -O0", "nvtx3.hpp", "g++ -O2", 8.2, 375),
+    ("recorder", "g++ -O2", "nvtx3.hpp", "g++ -O2", 13.0, 380),
+    ("heavy", "g++ -O0", "nvtx3.hpp", "g++ -O2", 9.0, 400),
     ("heavy", "g++ -g -O3", "heavy", "g++ -O2", 1.5, None),  # the aim is 1.3
 ]
 MARGIN = 1.15  # above the bar by more than this is a failure
