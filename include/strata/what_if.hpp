@@ -106,8 +106,9 @@ inline void add_change(vec<what_if>& changes, what_if const& more) {
     change->row = more.row;
     change->below = more.below;
   }
-  for (double what_if::*const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
-                                      &what_if::host_work, &what_if::waits, &what_if::allocations})
+  using factor = double what_if::*;
+  for (factor const part : {&what_if::kernels, &what_if::copies, &what_if::launches,
+                            &what_if::host_work, &what_if::waits, &what_if::allocations})
     change->*part = larger(0.0, change->*part + more.*part - 1.0);
   change->any_order = change->any_order || more.any_order;
   // Of a few bytes nothing stays, nor does the host wait for them.
