@@ -1,5 +1,6 @@
-// Comparisons of small runs beside a plain reference of docs/reference/comparison.md, which computes each mean,
-// variance and verdict from the single calls; and the statistics beside what defines them.
+// Comparisons of small runs beside a plain reference of docs/reference/comparison.md, which
+// computes each mean, variance and verdict from the single calls; and the statistics beside what
+// defines them.
 #include <doctest/doctest.h>
 #include <strata/compare.hpp>
 
