@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
@@ -64,6 +65,7 @@ inline void start_worker(void (*at_end)() = [] {}) {
 
 /// A child that has ranges and ends at once. Returns: its exit code.
 inline int fork_child() {
+  std::fflush(stdout);  // in a child without threads ThreadSanitizer's _exit writes the rest
   pid_t const child = fork();
   if (child == 0) {
     STRATA_RANGE("child");

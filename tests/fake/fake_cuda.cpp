@@ -1,5 +1,6 @@
 // A libcuda.so.1 without a GPU: it counts, and fails when told to.
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "fake.hpp"
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <strata/collect/cuda/driver.hpp>
 #include <utility>
@@ -104,6 +106,8 @@ struct cuda_state {
 
 cuda_state& state() {
   static cuda_state& s = *new cuda_state;
+  static int const forks = pthread_atfork(nullptr, nullptr, [] { new (&s.mutex) std::mutex; });
+  (void)forks;
   return s;
 }
 

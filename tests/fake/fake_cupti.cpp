@@ -1,6 +1,8 @@
 // A libcupti.so.13 without a GPU: CUPTI's functions. What the program does is in fake_program.cpp.
 // FAKE_MISSING_SYMBOLS: 1 leaves out what older or newer libraries lack, 2 leaves out
 // cuptiSubscribe as well.
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <random>
 
 #include "fake_state.hpp"
@@ -25,6 +28,12 @@ std::atomic<void (*)()> configure_hook{nullptr};
 
 state& the_state() {
   static state& s = *new state;
+  // A child has no thread that would unlock what another one of its parent's had locked.
+  static int const forks = pthread_atfork(nullptr, nullptr, [] {
+    new (&s.mutex) std::mutex;
+    new (&s.delivering) std::mutex;
+  });
+  (void)forks;
   return s;
 }
 

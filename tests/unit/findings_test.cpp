@@ -399,7 +399,8 @@ TEST_CASE("pageable-copy: large pinned copies of the run tell what the bus does"
       p.run(4, [&] {  // 1 MiB in 50 us: a third of the bus, 1.6 ms for 32 MiB
         p.in(p.mlp, [&](std::uint32_t where) { p.copy_of(where, kind, 50 * us, false, bytes); });
       });
-      finding const* const found = answer(p.made).find("pageable-copy");
+      answer const a(p.made);
+      finding const* const found = a.find("pageable-copy");
       REQUIRE(found != nullptr);
       bool const is_known = bytes == 1u << 20 && kind == copy_kind::host_to_device;
       double const pinned_ns = is_known ? 32.0 * 50 * us : bus_ns;

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <thread>
 #include <utility>
@@ -389,15 +390,22 @@ TEST_CASE("records of one time do not wait for others") {
 
 namespace {
 
-struct call_table {
-  detail::memory_budget& budget;
-  detail::launch_table& table;
+/// A table of calls with its budget. It keeps its memory: all of them stay for ever.
+struct budgeted_table {
+  detail::memory_budget budget;
+  detail::launch_table table{budget};
+};
+budgeted_table& make_table() {
+  static auto& all = *new std::deque<budgeted_table>;
+  return all.emplace_back();
+}
 
-  /// Both stay for ever, since the table keeps its memory.
-  explicit call_table(std::int64_t bytes)
-      : budget(*new detail::memory_budget), table(*new detail::launch_table(budget)) {
-    budget.set(bytes);
-  }
+struct call_table {
+  budgeted_table& kept = make_table();
+  detail::memory_budget& budget = kept.budget;
+  detail::launch_table& table = kept.table;
+
+  explicit call_table(std::int64_t bytes) { budget.set(bytes); }
   bool add(std::uint32_t id, std::int64_t begin = 1, std::uint8_t flags = 0) {
     launch_record made{};
     made.begin = begin;

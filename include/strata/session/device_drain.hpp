@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #if defined(__linux__)
 #include <pthread.h>
@@ -293,33 +294,41 @@ class devices_of_machine {
  public:
   static status describe(profile_environment& to, options const& wanted, bool hangs) {
     if (!hangs) return machine::describe_devices(to, wanted.ceilings);
-    answer& own = *new answer;  // stays, since nobody knows when the thread comes back
+    answer& own = *new answer;
     own.ceilings = wanted.ceilings;
     own.asks = {&ask, &own};
-    if (!do_apart(own.asks)) return {};
+    if (!do_apart(own.asks)) {
+      delete &own;
+      return {};
+    }
     std::int64_t const latest = monotonic_ns() + patience_ns;
-    while (!own.there.load() && monotonic_ns() < latest) capture_guard::rest();
-    if (!own.there.load()) return {};
-    to.driver_version = own.made.driver_version;
-    to.devices = own.made.devices;
-    return own.outcome;
+    while (own.state.load() == answer_state::awaited && monotonic_ns() < latest)
+      capture_guard::rest();
+    if (own.state.exchange(answer_state::given_up) == answer_state::awaited) return {};
+    to.driver_version = std::move(own.made.driver_version);
+    to.devices = std::move(own.made.devices);
+    status const outcome = own.outcome;
+    delete &own;
+    return outcome;
   }
 
  private:
   static constexpr std::int64_t patience_ns = 200'000'000;
 
+  /// An answer that nobody awaits any more is the thread's to delete.
+  enum class answer_state : std::uint8_t { awaited, there, given_up };
   struct answer {
     std::string ceilings;
     profile_environment made;
     status outcome;
-    atomic<bool> there{false};
+    atomic<answer_state> state{answer_state::awaited};
     apart_work asks{};
   };
   static void ask(void* context) noexcept {
     answer& own = *static_cast<answer*>(context);
     (void)if_memory_allows(
         [&own] { own.outcome = machine::describe_devices(own.made, own.ceilings); });
-    own.there.store(true);
+    if (own.state.exchange(answer_state::there) == answer_state::given_up) delete &own;
   }
 };
 

@@ -195,13 +195,15 @@ class session_core {
     return outcome;
   }
 
-  /// The report of a window is in a call that does not come back: the session stays as it is.
+  /// The report of a window is in a call that does not come back: the session stays as it is, and
+  /// its profile and hang_ are that report's.
   void leave_behind() {
     refusal_ = {errc::unavailable, "the report of a window waits for a GPU that hangs"};
-    attempt([this] {
-      hang_finder_.look_at_ranges(hang_ = {});
-      hang_finder_.look_at_work(hang_);
-      hang_finder::print("the GPU does not answer; the program:", hang_, false);
+    (void)if_memory_allows([this] {
+      profile_hang found;
+      hang_finder_.look_at_ranges(found);
+      hang_finder_.look_at_work(found);
+      hang_finder::print("the GPU does not answer; the program:", found, false);
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
     steps_ended_ = running_ = false;
