@@ -70,7 +70,8 @@ struct trial {
   void run_all() {
     work_folder const folder;
     texts const usual{"ASAN_OPTIONS=detect_leaks=0",  // it cannot look at an exit in a thread
-                      // A window's report may be written while the program exits: nobody joins it.
+                                                      // A window's report may be written while the
+                                                      // program exits: nobody joins it.
                       "TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0",
                       "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
                       "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",

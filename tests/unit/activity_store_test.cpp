@@ -32,12 +32,12 @@ struct traced_run {
 
   explicit traced_run(std::int64_t log_bytes = 64 << 20, std::int64_t buffer_bytes = 64 << 20) {
     host.begin_session(log_bytes);
-    host.record(true);
+    (void)host.record(true);
     budget.set(buffer_bytes);
     store.clear();
   }
   ~traced_run() {
-    host.record(false);
+    (void)host.record(false);
     host.begin_session(0);
   }
 
@@ -98,7 +98,7 @@ struct traced_run {
   }
 
   profile take() {
-    host.record(false);
+    (void)host.record(false);
     detail::tick_converter const ticks = host.converter();
     profile made;
     store.take(made, {}, ticks);

@@ -150,7 +150,7 @@ class finding_rules : private kernel_rules {
 
   /// What pinned copies of the host reach in one direction, in bytes a ns: what those of this run
   /// do, or else the bus at its widest. NaN where neither is known.
-  double pinned_rate(bool to_device) const noexcept {
+  double pinned_rate(bool to_device) const {
     constexpr double large = 1 << 20;  // bytes: what is smaller takes its launch
     double best = 0.0;
     for (copy_time const& copies : in_.steps.copies) {

@@ -69,6 +69,7 @@ class timeline_stream final : public streamed_trace {
     if (!report_files::make_directory(*options_, made_.environment.rank,
                                       report_files::look_around().spare, directory_, outcome))
       return outcome;
+    if (tracing_) (void)activity_buffers::instance();  // made here, where memory may be missing
     status const begun = directory_.begin(name, file_);
     if (!begun.ok()) return begun;
     std::uint64_t const room = directory_.room();

@@ -483,7 +483,7 @@ class session_core {
       say("a window of steps begins");
     window_open_ = true;
     recorder.state().warming.store(now == phase::warmup);
-    recorder.record(now == phase::active);
+    if (!recorder.record(now == phase::active)) (void)short_of_memory(left_out);
     if (now == phase::active) {
       keep(cpu_counters_->begin());
     } else {
@@ -494,7 +494,7 @@ class session_core {
   void close_window() {
     if (!window_open_ && !window_pending_) return;
     cpu_counters_->end();
-    detail::recorder::instance().record(false);
+    (void)detail::recorder::instance().record(false);
     if (options_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
     window_pending_ = !trace_.end_window();

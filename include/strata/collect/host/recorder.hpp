@@ -97,12 +97,17 @@ class recorder {
   }
 
   /// Whether ranges that begin from now on are recorded.
-  void record(bool on) noexcept {
-    if (on == recording()) return;
-    if (on && !periods_.begin(state_.clock.now())) return lose();
+  /// Returns: false where they should be, and there is no memory to say from when on.
+  bool record(bool on) noexcept {
+    if (on == recording()) return true;
+    if (on && !periods_.begin(state_.clock.now())) {
+      lose();
+      return false;
+    }
     recorded_ns_ += on ? -monotonic_ns() : monotonic_ns();
     if (!on) periods_.end(state_.clock.now());
     state_.session.store(on ? session() : 0, memory_order_release);
+    return true;
   }
 
   STRATA_DETAIL_END_CODE
