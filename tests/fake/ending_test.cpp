@@ -69,13 +69,12 @@ struct trial {
 
   void run_all() {
     work_folder const folder;
-    texts const usual{"ASAN_OPTIONS=detect_leaks=0",  // it cannot look at an exit in a thread
-                                                      // A window's report may be written while the
-                                                      // program exits: nobody joins it.
-                      "TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0",
-                      "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13",
-                      "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
-                      "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
+    // A leak check cannot look at an exit in a thread. A window's report may be written while the
+    // program exits: nobody joins its thread.
+    texts const usual{
+        "ASAN_OPTIONS=detect_leaks=0", "TSAN_OPTIONS=halt_on_error=1:report_thread_leaks=0",
+        "STRATA_CUPTI=" FAKE_DIR "/libcupti.so.13", "STRATA_LIBCUDA=" FAKE_DIR "/libcuda.so.1",
+        "FAKE_CUPTI_FILE=" FAKE_DIR "/libcupti.so.13"};
     std::string const options =
         std::string("trace") + state.options + ",formats=csv+table+perfetto,out=" + folder / "out";
     auto const ended = [&](char const* variable, double& seconds) {

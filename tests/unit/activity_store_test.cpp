@@ -32,12 +32,12 @@ struct traced_run {
 
   explicit traced_run(std::int64_t log_bytes = 64 << 20, std::int64_t buffer_bytes = 64 << 20) {
     host.begin_session(log_bytes);
-    (void)host.record(true);
+    host.record(true);
     budget.set(buffer_bytes);
     store.clear();
   }
   ~traced_run() {
-    (void)host.record(false);
+    host.record(false);
     host.begin_session(0);
   }
 
@@ -98,7 +98,7 @@ struct traced_run {
   }
 
   profile take() {
-    (void)host.record(false);
+    host.record(false);
     detail::tick_converter const ticks = host.converter();
     profile made;
     store.take(made, {}, ticks);

@@ -33,12 +33,12 @@ struct store_run {
 
   explicit store_run(std::int64_t bytes = 64 << 20, std::int64_t log_bytes = 64 << 20) {
     host.begin_session(log_bytes);
-    (void)host.record(true);
+    host.record(true);
     budget.set(bytes);
     store.clear();
   }
   ~store_run() {
-    (void)host.record(false);
+    host.record(false);
     host.begin_session(0);
   }
   std::uint32_t launch(api_kind kind = api_kind::launch, std::uint8_t flags = 0) {
@@ -56,7 +56,7 @@ struct store_run {
     store.add(reinterpret_cast<detail::cupti::record const&>(record));
   }
   profile take() {
-    (void)host.record(false);
+    host.record(false);
     detail::tick_converter const ticks = host.converter();
     profile made;
     store.take(made, {}, ticks);

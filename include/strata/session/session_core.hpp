@@ -494,7 +494,7 @@ class session_core {
   void close_window() {
     if (!window_open_ && !window_pending_) return;
     cpu_counters_->end();
-    (void)detail::recorder::instance().record(false);
+    detail::recorder::instance().record(false);
     if (options_.verbose && window_open_) say("a window of steps ends");
     window_open_ = false;
     window_pending_ = !trace_.end_window();

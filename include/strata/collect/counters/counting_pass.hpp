@@ -158,7 +158,7 @@ class counting_step {
     resume_trace_ = traced;
     recorder& log = recorder::instance();
     resume_log_ = log.recording();
-    (void)log.record(false);
+    log.record(false);
     return outcome;
   }
   /// False where launches cannot be watched; ranges are.
@@ -177,7 +177,7 @@ class counting_step {
   }
   void resume() noexcept {
     if (std::exchange(resume_trace_, false)) trace_.resume();
-    if (std::exchange(resume_log_, false)) (void)recorder::instance().record(true);
+    if (std::exchange(resume_log_, false)) recorder::instance().record(true);
   }
 
  private:
