@@ -70,7 +70,7 @@ inline byte_ledger make_ledger(profile const& source, vec<byte_need> const& need
   call_tree const whole(source);
   call_tree const folded(source, folding::by_name);
   steps_summary const steps = make_steps(source, folded, whole.rows());
-  counter_table const counters = make_counter_table(source, folded, counter_set::gpu);
+  counter_table const counters = make_counter_table(source, folded, counter_set::gpu, steps);
   double l2_size = 0.0;
   for (profile_device const* device : detail::worked_devices(source))
     l2_size += static_cast<double>(device->l2_bytes);

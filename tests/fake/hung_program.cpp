@@ -87,6 +87,7 @@ struct state {
       launch(2);
       hang(2);
     } else {
+      if (which == "capture-first") (void)CONTROL(fake_begin_capture)(stream);
       hang();
     }
     if (which == "capture") (void)CONTROL(fake_begin_capture)(stream);

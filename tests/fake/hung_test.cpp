@@ -183,11 +183,15 @@ TEST_CASE("work that has ended is no part of a hang") {
 }
 
 TEST_CASE("beside a capture a hang is found by its records") {
-  trial one{"capture", "return", ",drain=300", fake_blocks_context};
-  one.run_all();
-  one.check();
-  CAPTURE(one.with.err);
-  CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  std::vector<trial> trials;
+  for (char const* const state : {"capture", "capture-first"})
+    trials.push_back({state, "return", ",drain=300", fake_blocks_context});
+  run_all(trials);
+  for (trial& one : trials) {
+    one.check();
+    CAPTURE(one.with.err);
+    CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
+  }
 }
 
 TEST_CASE("a thread that waits with sync=1 while main ends") {

@@ -104,6 +104,42 @@ nlohmann::json const& of_path(nlohmann::json const& counters, std::string_view p
 
 }  // namespace
 
+TEST_CASE("rates are of the steps that the step's time is of, without a first one that is apart") {
+  sample::maker p;
+  p.made.traced = p.made.has_steps = true;
+  p.made.kernel_names.push_back({"work"});
+  std::uint32_t const mlp = p.node(0, "mlp");
+  std::int64_t now = 0;
+  auto const kernel = [&](std::uint32_t step, std::int64_t ns) {
+    std::uint32_t const id = p.launch(mlp, now, now + 10);
+    p.made.launches.back().step = step;
+    p.kernel(id, now + 20, now + 20 + ns).name = 1;
+    now += 30 + ns;
+  };
+  for (std::uint32_t step = 0; step < 4; ++step) {
+    std::int64_t const begin = now;
+    for (int warm = 0; step == 0 && warm < 2; ++warm) kernel(step, 700);
+    kernel(step, 100);
+    p.call(mlp, begin, now).step = step;
+    p.made.steps.push_back({begin, now, step, 0});
+  }
+  p.made.end = now;
+  counter_set& set = p.made.add_counters(counter_set::gpu);
+  set.metrics = resolve_metrics(expand_metrics("hbm_bytes"), has_no_l2);
+  set.names = set.metrics.counters();
+  set.passes = set.passes_done = 1;
+  for (std::uint32_t i = 0; i < set.names.size(); ++i) set.values.push_back({mlp, i, 300});
+  set.work.push_back({mlp, 0, 1, 0, 1, 1, 32.0});
+  counter_table const table = make_counter_table(p.made, call_tree(p.made));
+  CHECK(table.timed_steps == 3);
+  CHECK(table.is_timed_work(1, counter_scope::total));
+  counter_cell const& seconds = table.at(1, table.find("timed_gpu_seconds"), counter_scope::total);
+  CHECK(seconds.value == doctest::Approx(100e-9));
+  counter_cell const& rate = table.at(1, table.find("hbm_bytes_per_second"), counter_scope::total);
+  CHECK(rate.value == doctest::Approx(600 / 100e-9));
+  CHECK(table.note(rate) == "counted in one step, mean GPU time of 3 timed steps");
+}
+
 TEST_CASE("the counter reports are as they were") {
   reported const small(counter_sample().made);
   CHECK(small.tidy() == golden("counters.csv", small.tidy()));

@@ -499,6 +499,29 @@ TEST_CASE("serialised-streams: a GPU that is visible and idle changes nothing") 
   answer(p.made).first_is("serialised-streams", "attention");
 }
 
+TEST_CASE("serialised-streams: of two GPUs that work, each is judged by its own streams") {
+  auto const with_second = [](std::uint32_t streams_of_second) {
+    program p;
+    p.made.environment.devices.push_back(p.made.environment.devices[0]);
+    p.made.environment.devices[1].ordinal = 1;
+    p.run(4, [&] {
+      p.in(p.mlp, [&](std::uint32_t at) { p.kernel_of(at, 100 * us, 16, 7); });
+      for (std::uint32_t i = 0; i < 8; ++i)
+        p.in(p.attention, [&](std::uint32_t at) {
+          p.kernel_of(at, 100 * us, 16, 7 + i % streams_of_second).device = 1;
+        });
+      p.wait();
+    });
+    return p;
+  };
+  answer const serial(with_second(4).made);
+  serial.first_is("serialised-streams", "attention");
+  CHECK(serial.findings()[0].title.find("Kernels of 4 streams of GPU 1 run one after the other") ==
+        0);
+  CHECK(serial.findings()[0].cost_ns_per_step == doctest::Approx((800 - 1.5 * 200) * us));
+  CHECK(answer(with_second(1).made).find("serialised-streams") == nullptr);
+}
+
 TEST_CASE("serialised-streams: kernels that fill the GPU hide no small ones behind them") {
   for (std::uint32_t const blocks : {1000u, 16u}) {
     program p;

@@ -656,6 +656,7 @@ TEST_CASE("kernels of rows whose steps launched other numbers have no counted va
 TEST_CASE("steps that are in sums only are timed ones too") {
   counted_ranges ranges;
   ranges.call(ranges.a, 0, 10);
+  ranges.made.has_steps = true;
   ranges.made.steps = {{0, 5, 0, 0}, {5, 10, 1, 0}};
   for (int i = 0; i < 3; ++i) ranges.made.folded_steps.add(5);
   ranges.set.name = counter_set::gpu;

@@ -171,6 +171,25 @@ TEST_CASE(
   CHECK(steps.streams[1].filled_ns == 500.0);
 }
 
+TEST_CASE("kernels of two devices at a time do not overlap, and their streams are apart") {
+  program p;
+  p.made.traced = true;
+  p.step(0, 1000 * us);
+  p.kernel_in(0, 0, 100 * us, 110 * us, 7);
+  p.kernel_in(0, 0, 102 * us, 122 * us, 7).device = 1;
+  p.kernel_in(0, 0, 106 * us, 114 * us, 8);
+  p.kernel_in(0, 0, 112 * us, 130 * us, 8).device = 1;
+  steps_summary const steps = p.steps();
+  CHECK(steps.streams.size() == 4);
+  REQUIRE(steps.devices.size() == 2);
+  CHECK(steps.devices[0].device == 1);  // the busiest first
+  CHECK(steps.devices[0].ns == 38'000.0);
+  CHECK(steps.devices[0].overlap_ns == 10'000.0);
+  CHECK(steps.devices[1].ns == 18'000.0);
+  CHECK(steps.devices[1].overlap_ns == 4'000.0);
+  CHECK(steps.overlap_ns == 14'000.0);
+}
+
 TEST_CASE("copies: pinned and pageable apart, without the time in which kernels ran beside them") {
   program p;
   p.made.traced = true;

@@ -152,12 +152,25 @@ class step_parts {
     if (first_step_ != no_step) return;
     for (range_record const& range : source_.ranges) first_step_ = smaller(first_step_, range.step);
   }
-  /// Where the timeline does not say how long work ran, each launch counts the same.
   void find_launched() {
-    for (range_row& row : rows_)
+    for (range_row& row : rows_) {
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
+      row.step_launch_share = row.step_self_launch_share = row.step_call_share;
+    }
     if (!source_.has_steps) return;
-    vec<double> const weights = work_times();
+    vec<double> const alike(source_.launches.size(), 1.0);
+    share_launches(alike, &range_row::step_self_launch_share, &range_row::step_launch_share);
+    // Where the timeline does not say how long work ran, each launch counts the same.
+    bool const timed = source_.has_whole_timeline();
+    vec<bool> const works = share_launches(
+        timed ? work_times() : alike, &range_row::step_self_share, &range_row::step_work_share);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      if (works[i]) rows_[i].step_busy_share = rows_[i].step_work_share;
+  }
+  /// The parts of the launches in steps, each with its weight: of a row itself, and with all below
+  /// it. Returns: which rows have any with them.
+  vec<bool> share_launches(vec<double> const& weights, step_part range_row::*self,
+                           step_part range_row::*total) {
     vec<double> all(rows_.size(), 0.0);
     vec<step_part> in_steps(rows_.size(), step_part{0.0, 0.0});
     for (std::size_t i = 0; i < source_.launches.size(); ++i) {
@@ -167,16 +180,17 @@ class step_parts {
       all[row] += weights[i];
       in_steps[row].add(part_of(launch), weights[i]);
     }
-    for (std::size_t i = 0; i < rows_.size(); ++i)
-      rows_[i].step_self_share.set(in_steps[i], all[i]);
+    vec<bool> any(rows_.size(), false);
+    for (std::size_t i = 0; i < rows_.size(); ++i) (rows_[i].*self).set(in_steps[i], all[i]);
     for (std::size_t i = rows_.size(); i-- > 0;) {
-      rows_[i].step_work_share.set(in_steps[i], all[i]);
-      if (all[i] > 0.0) rows_[i].step_busy_share = rows_[i].step_work_share;
-      if (i == 0) return;
+      (rows_[i].*total).set(in_steps[i], all[i]);
+      any[i] = all[i] > 0.0;
       std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
+      if (parent == i) continue;
       all[parent] += all[i];
       in_steps[parent].add(in_steps[i], 1.0);
     }
+    return any;
   }
   /// The part of the launches that were in steps.
   step_part launches_in_steps() const noexcept {
@@ -197,9 +211,8 @@ class step_parts {
     return {in_step ? 1.0 : 0.0, in_step && !is_first(launch.step) ? 1.0 : 0.0};
   }
 
-  /// How long the device worked for each launch; 1 of each where the timeline does not say.
+  /// How long the device worked for each launch. Requires: the timeline is whole.
   vec<double> work_times() const {
-    if (!source_.has_whole_timeline()) return vec<double>(source_.launches.size(), 1.0);
     vec<double> times(source_.launches.size(), 0.0);
     launch_index const launches(source_);
     auto const add = [&](auto const& records) {

@@ -12,6 +12,8 @@
 #include <strata/profile/metric_set.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
+#include <strata/tables/steps.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +42,7 @@ struct counter_table {
   vec<std::uint32_t> devices;  ///< whose counts are added up
   std::uint64_t passes = 0;    ///< steps that the counting takes, one pass each
   std::uint64_t passes_done = 0;
-  std::uint64_t timed_steps = 1;  ///< whose mean time the rates use
+  std::uint64_t timed_steps = 1;  ///< whose mean time the rates use: the typical ones
   vec<counter_metric> metrics;
   vec<std::string> notes;    ///< without a full stop; position 0 is empty
   vec<counter_cell> values;  ///< see at()
@@ -84,9 +86,11 @@ namespace detail {
 /// Fills a counter_table: ratios from the sums of a row, never from the ratios below it.
 class counter_table_builder {
  public:
-  counter_table_builder(profile const& source, call_tree const& tree, counter_set const& set)
+  counter_table_builder(profile const& source, call_tree const& tree, counter_set const& set,
+                        steps_summary const& steps)
       : source_(source),
         counted_(set),
+        steps_(steps),
         rows_(tree.rows()),
         sums_(source, tree, set),
         work_(set, tree),
@@ -99,8 +103,7 @@ class counter_table_builder {
     table_.passes = set.passes;
     table_.passes_done = set.passes_done;
     if (set.method == counting::passes)
-      table_.timed_steps =
-          larger(std::uint64_t{1}, source.steps.size() + source.folded_steps.count());
+      table_.timed_steps = static_cast<std::uint64_t>(larger(1.0, steps.typical_count()));
     table_.notes.emplace_back();
     table_.rows = rows_.size();
   }
@@ -114,9 +117,9 @@ class counter_table_builder {
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       pass_agreement::verdict const own = work_.of(row, counter_scope::self, every);
       table_.work.push_back(note(own.text()));
-      table_.other_work.push_back(note(why_other_work(rows_[row].self, own)));
-      table_.other_work.push_back(
-          note(why_other_work(rows_[row].total, work_.of(row, counter_scope::total, every))));
+      table_.other_work.push_back(note(why_other_work(row, counter_scope::self, own)));
+      table_.other_work.push_back(note(
+          why_other_work(row, counter_scope::total, work_.of(row, counter_scope::total, every))));
     }
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       make_cells(row, counter_scope::total);
@@ -192,15 +195,14 @@ class counter_table_builder {
   }
 
   /// Why the counting steps did other work than the timed ones; empty where it is the same.
-  std::string why_other_work(device_work const& timed,
+  std::string why_other_work(std::size_t row, counter_scope scope,
                              pass_agreement::verdict const& counted) const {
     constexpr double tolerance = 0.1;  // of the launches: decoding varies a little
-    if (counted.what == pass_agreement::kind::unknown || timed.launches == 0) return {};
+    double const launches = launches_in_step(row, scope);
+    if (counted.what == pass_agreement::kind::unknown || !(launches > 0.0)) return {};
     if (counted.foreign != 0)
       return sentence("launches of other threads are counted with it and timed elsewhere: ")
              << counted.foreign;
-    double const steps = static_cast<double>(table_.timed_steps);
-    double const launches = static_cast<double>(timed.launches) / steps;
     bool const fewer = counted.launches_max < (1.0 - tolerance) * launches;
     if (!fewer && counted.launches_min <= (1.0 + tolerance) * launches) return {};
     return sentence("a counted step launched ")
@@ -268,7 +270,7 @@ class counter_table_builder {
       }
     }
     if (from.time && !source_.traced) return "GPU times were not traced";
-    if (from.time && rows_[row].gpu_busy_ns <= 0) return "no GPU time in the timed steps";
+    if (from.time && !(timed_seconds(row) > 0.0)) return "no GPU time in the timed steps";
     return {};
   }
 
@@ -279,9 +281,20 @@ class counter_table_builder {
     return {};
   }
 
+  /// Of a mean timed step, as are the launches.
   double timed_seconds(std::size_t row) const noexcept {
-    return static_cast<double>(rows_[row].device_busy_ns) /
-           (1e9 * static_cast<double>(table_.timed_steps));
+    auto const busy_ns = static_cast<double>(rows_[row].device_busy_ns);
+    return steps_.per_step(busy_ns, rows_[row].step_busy_share) / 1e9;
+  }
+  double launches_in_step(std::size_t row, counter_scope scope) const noexcept {
+    range_row const& timed = rows_[row];
+    bool const self = scope == counter_scope::self;
+    return steps_.per_step(static_cast<double>(self ? timed.self.launches : timed.total.launches),
+                           self ? timed.step_self_launch_share : timed.step_launch_share);
+  }
+  /// An amount of a mean timed step in all of them.
+  std::uint64_t in_timed_steps(double amount) const noexcept {
+    return static_cast<std::uint64_t>(amount * static_cast<double>(table_.timed_steps) + 0.5);
   }
 
   /// The part of the time that perf's counters of a metric were on the hardware, by their times
@@ -335,14 +348,18 @@ class counter_table_builder {
           << missing << " of its ranges have no value in one of them");
     }
     if (from.time && work.what != pass_agreement::kind::unknown) {
-      std::uint64_t const timed = rows_[row].total.launches;
+      std::uint64_t const timed = in_timed_steps(launches_in_step(row, counter_scope::total));
       if (timed != work.launches_min * table_.timed_steps ||
           timed != work.launches_max * table_.timed_steps) {
         add(sentence("the counted step launched ")
             << work.launches_max << ", " << table_.timed_steps << " timed ones " << timed);
       }
     }
-    if (from.time) add(time_remark(rows_[row].host.count(), metric.method));
+    if (from.time) {
+      double const calls = static_cast<double>(rows_[row].host.count());
+      add(time_remark(in_timed_steps(steps_.per_step(calls, rows_[row].step_call_share)),
+                      metric.method));
+    }
     bool const by_time = metric.method == counter_method::counted_and_timed;
     if (metric.unit == "%" && results_[at] > 100.0)
       add(sentence("100 for ") << fixed_string(results_[at], 1)
@@ -381,6 +398,7 @@ class counter_table_builder {
 
   profile const& source_;
   counter_set const& counted_;
+  steps_summary const& steps_;
   vec<range_row> const& rows_;
   counter_sums sums_;
   pass_agreement work_;
@@ -394,11 +412,18 @@ class counter_table_builder {
 }  // namespace detail
 
 /// The counted values of a profile by the rows of its tree, folded or not; for counters of the GPU
-/// with the rates that combine them with timed seconds.
+/// with the rates that combine them with timed seconds of a mean step.
 /// Cost: O(rows x metrics).
 inline counter_table make_counter_table(profile const& source, call_tree const& tree,
+                                        std::string_view set, steps_summary const& steps) {
+  return detail::counter_table_builder(source, tree, source.counters(set), steps).build();
+}
+
+/// The same where the steps were not looked at yet. Cost: with that of make_steps.
+inline counter_table make_counter_table(profile const& source, call_tree const& tree,
                                         std::string_view set = counter_set::gpu) {
-  return detail::counter_table_builder(source, tree, source.counters(set)).build();
+  call_tree const folded(source, folding::by_name);
+  return make_counter_table(source, tree, set, make_steps(source, folded, tree.rows()));
 }
 
 STRATA_END

@@ -64,7 +64,9 @@ struct range_row {
   /// the timeline is whole, else by the number of launches.
   step_part step_work_share;
   step_part step_self_share;
-  step_part step_busy_share;  ///< of `gpu_busy_ns`: in which work of such launches ran
+  step_part step_busy_share;         ///< of `gpu_busy_ns`: in which work of such launches ran
+  step_part step_launch_share;       ///< of the launches of the range and below
+  step_part step_self_launch_share;  ///< of those of the range itself
   device_work self;
   device_work total;
   std::int64_t gpu_busy_ns =

@@ -302,9 +302,7 @@ class steps_builder {
     made_.outside_gpu_ns =
         first_ == 0 ? outside
                     : larger(0.0, all_busy - made_.gpu_busy_ns * static_cast<double>(made_.count));
-    double any = 0.0;
-    for (busy_time const& each : busy_) any += static_cast<double>(elapsed(each.begin, each.end));
-    made_.overlap_ns = larger(0.0, part_ * (kernel_ns_ - any));
+    for (device_time const& device : made_.devices) made_.overlap_ns += device.overlap_ns;
   }
 
   void find_active() {
@@ -425,9 +423,9 @@ class steps_builder {
   void add_record(work const& each) {
     auto const ns = static_cast<double>(elapsed(each.begin, each.end));
     if (is_kernel(each)) {
-      kernel_ns_ += ns;
       kernel_record const& kernel = source_.kernels[each.at];
-      stream_time& stream = stream_of(kernel.stream);
+      add_to_device(kernel, ns);
+      stream_time& stream = stream_of(kernel);
       stream.kernels += part_;
       stream.ns += part_ * ns;
       double const filled = filled_by(kernel);
@@ -456,10 +454,26 @@ class steps_builder {
     double const room = multiprocessors_of(source_, kernel.device, kernel.context);
     return room > 0.0 ? smaller(1.0, blocks / room) : 1.0;
   }
-  stream_time& stream_of(std::uint32_t stream) {
-    std::uint32_t& place = stream_places_[stream];
+  /// Requires: the kernels of a device come in the order of their begins.
+  void add_to_device(kernel_record const& kernel, double ns) {
+    std::uint32_t& place = device_places_[kernel.device];
     if (place == 0) {
-      made_.streams.push_back({stream});
+      made_.devices.push_back({kernel.device});
+      device_until_.push_back(lost_time);
+      place = static_cast<std::uint32_t>(made_.devices.size());
+    }
+    device_time& device = made_.devices[place - 1];
+    std::int64_t& until = device_until_[place - 1];
+    auto const alone = static_cast<double>(elapsed(larger(kernel.begin, until), kernel.end));
+    until = larger(until, kernel.end);
+    device.ns += part_ * ns;
+    device.overlap_ns += part_ * (ns - alone);
+  }
+  stream_time& stream_of(kernel_record const& kernel) {
+    std::uint32_t& place =
+        stream_places_[std::uint64_t{kernel.device} << 32 | std::uint64_t{kernel.stream}];
+    if (place == 0) {
+      made_.streams.push_back({kernel.device, kernel.stream});
       place = static_cast<std::uint32_t>(made_.streams.size());
     }
     return made_.streams[place - 1];
@@ -498,6 +512,7 @@ class steps_builder {
     made_.idle.sort(longest_first);
     made_.copies.sort(longest_first);
     made_.streams.sort(longest_first);
+    made_.devices.sort(longest_first);
   }
 
   profile const& source_;
@@ -513,13 +528,14 @@ class steps_builder {
   vec<work> work_;         ///< of the steps that are looked at, and outside of steps
   std::size_t first_ = 0;  ///< of these steps
   vec<step_times> steps_;
-  vec<busy_time> busy_;  ///< of kernels
-  double kernel_ns_ = 0.0;
-  double part_ = 1.0;          ///< of a sum over the steps that are looked at, in a mean one
-  double part_between_ = 1.0;  ///< the same of idle time between steps
-  double idle_part_ = 1.0;     ///< the one of these that counts for an idle time
+  vec<busy_time> busy_;             ///< of kernels
+  vec<std::int64_t> device_until_;  ///< when the kernels so far of each device have ended
+  double part_ = 1.0;               ///< of a sum over the steps that are looked at, in a mean one
+  double part_between_ = 1.0;       ///< the same of idle time between steps
+  double idle_part_ = 1.0;          ///< the one of these that counts for an idle time
   number_map<std::uint32_t> idle_places_;  ///< position and 1; 0 is none yet
   number_map<std::uint32_t> stream_places_;
+  number_map<std::uint32_t> device_places_;
   number_map<std::uint32_t> copy_places_;
   steps_summary made_;
 };

@@ -34,11 +34,19 @@ struct copy_time {
 
 /// The kernels of one stream in a mean step.
 struct stream_time {
+  std::uint32_t device = 0;  ///< ordinal
   std::uint32_t stream = 0;
   double kernels = 0.0;
   double ns = 0.0;
   double small_ns = 0.0;   ///< of kernels that leave half of the multiprocessors free, or more
   double filled_ns = 0.0;  ///< of these, times the part of the multiprocessors that they fill
+};
+
+/// The kernels of one device in a mean step.
+struct device_time {
+  std::uint32_t device = 0;  ///< ordinal
+  double ns = 0.0;           ///< sum of the kernels
+  double overlap_ns = 0.0;   ///< the sum less the time in which one ran
 };
 
 /// The mean recorded step; the whole run, as one step, where the program has none.
@@ -62,7 +70,7 @@ struct steps_summary {
   /// device work.
   double active_ns = 0.0;
   double active_busy_ns = 0.0;
-  double overlap_ns = 0.0;  ///< sum of the kernels less the time in which one ran
+  double overlap_ns = 0.0;  ///< of kernels of one device, of all devices together
   double tokens = std::numeric_limits<double>::quiet_NaN();
   double tokens_per_s = std::numeric_limits<double>::quiet_NaN();
   double outside_ns = 0.0;      ///< of the whole run: recorded, but in no step
@@ -70,6 +78,7 @@ struct steps_summary {
   vec<idle_time> idle;          ///< the longest first
   vec<copy_time> copies;        ///< the longest first
   vec<stream_time> streams;     ///< the busiest first
+  vec<device_time> devices;     ///< that ran kernels, the busiest first
 
   /// The part of an amount that lies in the steps which `mean_ns` is of.
   double part(step_part const& of) const noexcept {

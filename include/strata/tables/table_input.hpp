@@ -83,10 +83,11 @@ class profile_tables {
         kernels_(make_kernel_table(source, tree_)),
         memory_(make_memory_table(source, tree_)),
         input_(source, tree_, folded_, kernels_, memory_) {
+    if (!source.counter_sets.empty()) input_.find_steps(folded_);
     for (counter_set const& set : source.counter_sets) {
       if (!set.values.empty()) {
-        input_.counters.push_back({make_counter_table(source, tree_, set.name),
-                                   make_counter_table(source, folded_, set.name)});
+        input_.counters.push_back({make_counter_table(source, tree_, set.name, input_.steps),
+                                   make_counter_table(source, folded_, set.name, input_.steps)});
       }
       if (!set.kernels.empty()) {
         kernel_counters_ = make_kernel_counter_table(source, tree_, kernels_);

@@ -341,7 +341,7 @@ class activity_store {
   template <class Record>
   void await(vec<Record>& waiting, Record made) {
     if (leaves_out_unfinished_ && lacks_times(made)) {
-      if (!launches().leaves_out(made.correlation)) ++made_.losses.work_unfinished;
+      if (!launches().leaves_out_running(made.correlation)) ++made_.losses.work_unfinished;
       return;
     }
     made.node = no_node;

@@ -66,11 +66,18 @@ class launch_table {
     return true;
   }
 
-  /// Threads: as find. Whether a call with this id is known, and no part of the profile.
-  bool leaves_out(std::uint32_t id) noexcept {
+  /// Threads: as find. The work of this call runs: a capture beside it has not taken it.
+  /// Returns: whether the call is known, and no part of the profile.
+  bool leaves_out_running(std::uint32_t id) noexcept {
     launch_record found{};
     page* const at = page_of(id);
-    return at != nullptr && read(at->slots[id % page_launches], id, found) && found.is_left_out();
+    if (at == nullptr || !read(at->slots[id % page_launches], id, found)) return false;
+    atomic<std::uint64_t>& word = at->slots[id % page_launches].id;
+    std::uint64_t with_flags = word.load(memory_order_relaxed);
+    if (static_cast<std::uint32_t>(with_flags) == id)
+      (void)word.compare_exchange_strong(
+          with_flags, with_flags & ~(std::uint64_t{launch_record::in_capture} << 56));
+    return found.is_left_out();
   }
 
   /// Threads: as find. One more piece of work has come from this call. Returns: the number of its
