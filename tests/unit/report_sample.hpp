@@ -459,6 +459,8 @@ class sample_maker {
       row.step_work_share = found.step_work_share;
       row.step_self_share = found.step_self_share;
       row.step_busy_share = found.step_busy_share;
+      row.step_launch_share = found.step_launch_share;
+      row.step_self_launch_share = found.step_self_launch_share;
     }
   }
 

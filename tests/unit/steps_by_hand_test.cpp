@@ -367,28 +367,35 @@ TEST_CASE("amounts of a step: a range around the loop has what lies below it in 
     rows[row].step_share = share;
     // What lies in the first step with it is more.
     rows[row].step_call_share = rows[row].step_host_share = rows[row].step_host_self_share =
-        rows[row].step_work_share = rows[row].step_self_share =
-            rows[row].step_busy_share = {share * 1.2, share};
+        rows[row].step_work_share = rows[row].step_self_share = rows[row].step_launch_share =
+            rows[row].step_self_launch_share = rows[row].step_busy_share = {share * 1.2, share};
     if (row != root) rows[row].host.add(10);
   };
   place(loop, root, 0.5);
   place(block, loop, 0.75);
   place(save, loop, 0.0);
   place(rest, root, 0.0);
-  rows[root].step_self_share = {0.7, 0.5};
+  rows[root].step_self_launch_share = {0.7, 0.5};
   rows[loop].around_steps = true;
-  rows[loop].step_self_share = {0.3, 0.25};
+  rows[loop].step_self_launch_share = {0.3, 0.25};
+  rows[loop].step_self_share = {0.3, 0.2};
   rows[loop].self.kernels = 10;
+  rows[loop].self.kernel_ns = 80;
   rows[loop].gpu_busy_ns = 800;
   rows[loop].step_busy_share = {0.9, 0.5};
   rows[block].host_total_ns = 700;
   rows[block].host_self_ns = 100;
   rows[block].step_host_share = {0.9, 0.6};
   rows[block].step_host_self_share = {0.9, 0.4};
-  rows[block].step_work_share = {0.6, 0.5};
+  rows[block].step_launch_share = {0.6, 0.5};
+  rows[block].step_work_share = {0.6, 0.4};
   rows[block].gpu_busy_ns = 500;
   rows[block].step_busy_share = {0.9, 0.2};
   rows[block].total.kernels = rows[block].self.kernels = 21;
+  rows[block].total.kernel_ns = 300;
+  rows[block].total.launch_ns = 40;
+  rows[block].total.host_to_device_bytes = 60;
+  rows[block].total.device_to_host_bytes = 20;
   rows[save].total.kernels = rows[save].self.kernels = 30;
   rows[loop].total.kernels = 61;
   rows[root].self.kernels = 8;
@@ -401,12 +408,14 @@ TEST_CASE("amounts of a step: a range around the loop has what lies below it in 
   CHECK(amounts.self_ns(block) == doctest::Approx(100 * 0.4 / 4));
   CHECK(amounts.busy_ns(block) == doctest::Approx(500 * 0.2 / 4));
   CHECK(amounts.busy_ns(root) == doctest::Approx(800 * 0.5 / 4));  // no less than any range's
-  // 2.5 and 10.5 kernels are 3 and 11 in the table; the root has half of its own beside them.
-  CHECK(amounts.work_of(loop).kernels == 3 + 11);
-  CHECK(amounts.work_of(root).kernels == 3 + 11 + 4);
-  CHECK(amounts.work_of(block).kernels == 21);
-  CHECK(amounts.part_of_work(loop) == 0.25);
-  CHECK(amounts.part_of_work(block) == 0.125);
+  // Kernels by their launches; times and bytes by the time of the work.
+  CHECK(amounts.work(block).kernels == doctest::Approx(21 * 0.5 / 4));
+  CHECK(amounts.work(block).launch_ns == doctest::Approx(40 * 0.5 / 4));
+  CHECK(amounts.work(block).kernel_ns == doctest::Approx(300 * 0.4 / 4));
+  CHECK(amounts.work(block).copied_bytes == doctest::Approx(80 * 0.4 / 4));
+  CHECK(amounts.work(loop).kernels == doctest::Approx((10 * 0.25 + 21 * 0.5) / 4));
+  CHECK(amounts.work(loop).kernel_ns == doctest::Approx((80 * 0.2 + 300 * 0.4) / 4));
+  CHECK(amounts.work(root).kernels == doctest::Approx((8 * 0.5 + 10 * 0.25 + 21 * 0.5) / 4));
   CHECK_FALSE(amounts.is_outside(loop));
   CHECK(amounts.is_outside(save));
   rows[rest].host = {};  // never called: a row of records without a range

@@ -370,7 +370,7 @@ TEST_CASE("kernels of folded ranges are one row") {
   CHECK(rows[0].duration.count() == 2 * 12 * 2);
   report_sample outside = gpu_sample(12, 2);
   for (range_row& row : outside.tree)
-    if (row.name == "attention") row.step_self_share = {0.5, 0.5};
+    if (row.name == "attention") row.step_self_share = row.step_self_launch_share = {0.5, 0.5};
   CHECK(detail::fold_kernels(outside.input())[0].launches == 12);
   for (range_row& row : outside.tree)
     if (row.name == "attention") row.step_self_share = {0.0, 0.0};

@@ -47,16 +47,19 @@ class finding_rules : private kernel_rules {
       finding& made = add(by, idle.row, idle.ns, idle_title(idle, row));
       prove(made, "gpu_idle_ns", idle.ns, "ns");
       prove(made, "gaps", idle.gaps, "");
-      double const kernels = per_step(idle.row, row.self.kernels);
+      double const kernels = own_launches_per_step(idle.row, row.self.kernels);
       if (by.cause == idle_cause::launch && kernels > 0.0) {
         prove(made, "kernels_self", kernels, "");
-        prove(made, "gpu_kernel_self_ns", per_step(idle.row, row.self.kernel_ns), "ns");
-        prove(made, "launch_self_ns", per_step(idle.row, row.self.launch_ns), "ns");
+        prove(made, "gpu_kernel_self_ns",
+              own_ns_per_step(idle.row, static_cast<double>(row.self.kernel_ns)), "ns");
+        prove(made, "launch_self_ns", own_launches_per_step(idle.row, row.self.launch_ns), "ns");
       } else if (by.cause == idle_cause::wait) {
-        prove(made, "synchronizations", per_step(idle.row, row.self.synchronizations), "");
+        prove(made, "synchronizations", own_launches_per_step(idle.row, row.self.synchronizations),
+              "");
       } else if (by.cause == idle_cause::allocation) {
-        prove(made, "allocations", per_step(idle.row, row.self.allocations), "");
-        prove(made, "allocated_bytes", per_step(idle.row, row.self.allocated_bytes), "B");
+        prove(made, "allocations", own_launches_per_step(idle.row, row.self.allocations), "");
+        prove(made, "allocated_bytes", own_launches_per_step(idle.row, row.self.allocated_bytes),
+              "B");
       }
     }
     return true;
@@ -128,18 +131,22 @@ class finding_rules : private kernel_rules {
   std::string idle_title(idle_time const& each, range_row const& row) const {
     std::string const idle = sentence("The GPU is idle for ")
                              << time(each.ns) << " of a step while ";
-    double const kernels = per_step(each.row, row.self.kernels);
+    double const kernels = own_launches_per_step(each.row, row.self.kernels);
     switch (each.cause) {
       case idle_cause::launch:
         if (!(kernels > 0.0)) return idle + "the host launches";
         return sentence(idle) << "the host launches " << count(kernels, "kernel", "kernels")
-                              << " of " << time(per_step(each.row, row.self.kernel_ns) / kernels);
+                              << " of "
+                              << time(own_ns_per_step(each.row,
+                                                      static_cast<double>(row.self.kernel_ns)) /
+                                      kernels);
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
         if (row.self.allocations == 0) return idle + "the host frees memory";
         return sentence(idle) << "the host allocates and frees memory, "
-                              << count(per_step(each.row, row.self.allocations), "time", "times")
+                              << count(own_launches_per_step(each.row, row.self.allocations),
+                                       "time", "times")
                               << " a step";
       case idle_cause::host_work:
         return idle + "the program computes on the CPU";
@@ -298,7 +305,7 @@ class finding_rules : private kernel_rules {
     constexpr double fewer = 0.8;
     vec<std::size_t> found;
     for (std::size_t row = 1; row < rows_.size(); ++row) {
-      double const declared = per_step(row, rows_[row].flops);
+      double const declared = calls_per_step(row, rows_[row].flops);
       double const counted = counted_flops(row);
       if (!(declared > 0.0) || !known(declared) || !known(counted) || is_below(row, found))
         continue;
@@ -456,8 +463,11 @@ class finding_rules : private kernel_rules {
     for (std::size_t i = 1; i < in_.by_index.size(); ++i) {
       range_row const& each = in_.by_index[i];
       std::size_t const row = in_.tree.position_of(each.node);
-      double const cost = cost_of_varying(each, per_step(row, each.host.count()));
-      if (row >= found.size() || per_step(row, rows_[row].host.count()) < 1.0) continue;
+      double const cost =
+          cost_of_varying(each, calls_per_step(row, static_cast<double>(each.host.count())));
+      if (row >= found.size() ||
+          calls_per_step(row, static_cast<double>(rows_[row].host.count())) < 1.0)
+        continue;
       varying& of = found[row];
       of.cost += cost;
       if (cost > of.most) {

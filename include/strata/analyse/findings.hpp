@@ -242,13 +242,22 @@ class finding_context {
     return sentence("the ") << worked << " GPUs";
   }
   bool has_device_work() const noexcept { return rows_[0].gpu_busy_ns > 0; }
-  /// A sum of the range's work on the device, of one step.
+  /// A sum of the work on the device of the range and below, of one step.
   double per_step(std::size_t row, double total) const noexcept {
     return in_.steps.per_step(total, rows_[row].step_work_share);
   }
+  /// The time of a range's own work, of one step.
+  double own_ns_per_step(std::size_t row, double ns) const noexcept {
+    return in_.steps.per_step(ns, rows_[row].step_self_share);
+  }
+  /// How much of something the launches of the range itself are, or come with, in one step.
   template <class Integer>
-  double per_step(std::size_t row, Integer total) const noexcept {
-    return per_step(row, static_cast<double>(total));
+  double own_launches_per_step(std::size_t row, Integer count) const noexcept {
+    return in_.steps.per_step(static_cast<double>(count), rows_[row].step_self_launch_share);
+  }
+  /// What the calls of a range count or declare, of one step.
+  double calls_per_step(std::size_t row, double total) const noexcept {
+    return in_.steps.per_step(total, rows_[row].step_call_share);
   }
   double own(std::size_t row, std::string_view key) const noexcept {
     return counted_value(in_.counters, row, key, counter_scope::self);

@@ -58,7 +58,7 @@ class kernel_rules : protected step_bound {
       bool const is_short = kernel.duration.mean() < shortest_kernel;
       if (is_short || kernel.blocks_mean > filled * multiprocessors_) continue;
       std::size_t const row = row_of(kernel);
-      double const ns = per_step(row, kernel.duration.sum());
+      double const ns = own_ns_per_step(row, kernel.duration.sum());
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
@@ -333,7 +333,7 @@ class kernel_rules : protected step_bound {
     constexpr double noticed = 1.5;
     return each_counted("hbm_bytes", [&](std::size_t row, double ns) {
       double const counted = own(row, "hbm_bytes");
-      double const declared = per_step(row, rows_[row].bytes);
+      double const declared = calls_per_step(row, rows_[row].bytes);
       bool const leaf = rows_[row].self.kernels == rows_[row].total.kernels;
       if (!leaf || !(declared > 0.0) || !(counted > noticed * declared)) return;
       // Without the units, what HBM takes for the bytes that are too many.

@@ -304,8 +304,8 @@ class roofline_builder {
     amounts real;
     if (is_timed_work(place, counter_scope::total)) real = counted(place, counter_scope::total);
     amounts said;  // of an unknown format: no roof of compute
-    said.flops = steps_.per_step(row.flops, row.step_work_share);
-    said.bytes[0] = steps_.per_step(row.bytes, row.step_work_share);
+    said.flops = steps_.per_step(row.flops, row.step_call_share);
+    said.bytes[0] = steps_.per_step(row.bytes, row.step_call_share);
     amounts limiting = said;
     if (fits_l2(row)) limiting.bytes[0] = served_by_hbm(said.bytes[0], time * parallel);
     table_.limits[place] = nearest(real, limiting, time, parallel);

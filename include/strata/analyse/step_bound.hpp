@@ -112,7 +112,8 @@ class step_bound : protected finding_context {
   std::string bound_by_kernels(std::string const& whole, double busy) const {
     std::size_t longest = 0;
     auto const busy_in = [this](std::size_t row) {
-      return per_step(row, rows_[row].self.kernel_ns + rows_[row].self.copy_ns);
+      return own_ns_per_step(
+          row, static_cast<double>(rows_[row].self.kernel_ns + rows_[row].self.copy_ns));
     };
     for (std::size_t row = 1; row < rows_.size(); ++row)
       if (busy_in(row) > busy_in(longest)) longest = row;

@@ -204,21 +204,18 @@ class range_table {
             repeated ? if_any(row.host.maximum()) : none};
   }
 
-  /// The columns from `roof %` to `peak`, of a mean step by `part`. `limited`: the row of the
-  /// limiter; `host`: the columns from `calls` to `max`.
-  vec<double> values_of(std::size_t limited, device_work const& work, double busy_ns, double part,
+  /// The columns from `use %` to `peak`. `limited`: the row of the limiter; `host`: the columns
+  /// from `calls` to `max`.
+  vec<double> values_of(std::size_t limited, mean_work const& work, double busy_ns,
                         std::int64_t peak_bytes, vec<double> const& host) const {
     double const share = by_gpu_ ? if_any(percent_of(busy_ns, mean_.busy_ns(0))) : none;
-    std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
-                                 work.device_to_device_bytes + work.other_bytes;
-    auto const mean = [part](auto value) { return if_any(static_cast<double>(value) * part); };
     vec<double> values{
-        use_percent(limited), if_any(busy_ns),   share, share, mean(work.graph_kernel_ns),
-        mean(work.kernel_ns), mean(work.kernels)};
+        use_percent(limited),   if_any(busy_ns),     share, share, if_any(work.graph_kernel_ns),
+        if_any(work.kernel_ns), if_any(work.kernels)};
     values.insert(values.end(), host.begin(), host.end());
     for (double const value :
-         {mean(work.launch_ns), mean(copied), mean(work.allocated_bytes), if_any(peak_bytes)})
-      values.push_back(value);
+         {work.launch_ns, work.copied_bytes, work.allocated_bytes, static_cast<double>(peak_bytes)})
+      values.push_back(if_any(value));
     return values;
   }
   double use_percent(std::size_t row) const noexcept {
@@ -232,8 +229,8 @@ class range_table {
     auto const host_ns = static_cast<double>(row.host_total_ns);
     auto const busy_ns = static_cast<double>(row.gpu_busy_ns);
     double const work_ns = by_gpu_ && busy_ns > 0.0 ? busy_ns : host_ns;
-    vec<double> values = values_of(i, mean_.work_of(i), mean_.busy_ns(i), mean_.part_of_work(i),
-                                   row.peak_bytes, host_values(i));
+    vec<double> values =
+        values_of(i, mean_.work(i), mean_.busy_ns(i), row.peak_bytes, host_values(i));
     if (by_gpu_ && busy_ns <= 0.0 && (is_finite(row.flops) || is_finite(row.bytes)))
       rates_by_both_ = true;
     values.push_back(rate(row.flops, work_ns, 1e9));
@@ -245,23 +242,22 @@ class range_table {
 
   /// Its busy time is known where no work overlapped at all: then it is the sum.
   void add_outside() {
-    device_work const& work = rows_[0].self;
     device_work const& all = rows_[0].total;
     bool const apart = all.kernel_ns + all.copy_ns == rows_[0].gpu_busy_ns;
     double const part = steps_.per_step(1.0, rows_[0].step_self_share);
     if (!(part > 0.0)) return;
     outside_shown_ = true;
-    double const busy = static_cast<double>(work.kernel_ns + work.copy_ns) * part;
-    table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), work, apart ? busy : 0.0,
-                                                         part, 0, vec<double>(host_columns, none)));
+    device_work const& own = rows_[0].self;
+    double const busy_ns = apart ? static_cast<double>(own.kernel_ns + own.copy_ns) * part : 0.0;
+    table_.add_row({{"(outside ranges)"}, {}}, values_of(rows_.size(), mean_.own_work(0), busy_ns,
+                                                         0, vec<double>(host_columns, none)));
   }
 
   void add_total() {
     vec<double> host(host_columns, none);
     host[1] = if_any(host_ns_);
     table_.add_row({{steps_.from_steps ? "all, a step" : "total"}, {limiter(0)}},
-                   values_of(0, mean_.work_of(0), mean_.busy_ns(0), mean_.part_of_work(0),
-                             rows_[0].peak_bytes, host));
+                   values_of(0, mean_.work(0), mean_.busy_ns(0), rows_[0].peak_bytes, host));
   }
 
   static constexpr double none = std::numeric_limits<double>::quiet_NaN();

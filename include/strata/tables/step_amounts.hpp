@@ -10,10 +10,30 @@
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
-#include <type_traits>
+#include <cstdint>
 
 STRATA_BEGIN
 namespace detail {
+
+/// Device work of a range in a mean step: counts by the number of launches, times and bytes by the
+/// time of the work.
+struct mean_work {
+  double kernels = 0.0;
+  double kernel_ns = 0.0;
+  double graph_kernel_ns = 0.0;
+  double launch_ns = 0.0;
+  double copied_bytes = 0.0;
+  double allocated_bytes = 0.0;
+
+  void add(mean_work const& more) noexcept {
+    kernels += more.kernels;
+    kernel_ns += more.kernel_ns;
+    graph_kernel_ns += more.graph_kernel_ns;
+    launch_ns += more.launch_ns;
+    copied_bytes += more.copied_bytes;
+    allocated_bytes += more.allocated_bytes;
+  }
+};
 
 /// Amounts of the rows of a tree in a mean step. A range around steps has those of what lies below
 /// it in steps: what its children did outside of them is no part of its own.
@@ -23,7 +43,7 @@ class step_amounts {
       : rows_(rows), steps_(steps) {
     if (rows_.empty()) return;
     find_inside();
-    sum_in_steps();
+    find_work();
     for (std::size_t i = 0; i < rows_.size(); ++i) all_busy_ns_ = larger(all_busy_ns_, busy_in(i));
   }
 
@@ -41,12 +61,11 @@ class step_amounts {
   /// the timeline does not say, both are estimates.
   double busy_ns(std::size_t i) const noexcept { return i == 0 ? all_busy_ns_ : busy_in(i); }
 
-  /// The work of a row, of which the part below is that of a mean step.
-  device_work const& work_of(std::size_t i) const noexcept {
-    return has_sums(i) ? in_steps_[i] : rows_[i].total;
-  }
-  double part_of_work(std::size_t i) const noexcept {
-    return steps_.per_step(1.0, has_sums(i) ? step_part() : rows_[i].step_work_share);
+  mean_work const& work(std::size_t i) const noexcept { return work_[i]; }
+  /// The work of a row without that of the rows below.
+  mean_work own_work(std::size_t i) const noexcept {
+    range_row const& row = rows_[i];
+    return mean_of(row.self, row.step_self_share, row.step_self_launch_share);
   }
   /// Host time in a range itself, in a mean step.
   double self_ns(std::size_t i) const noexcept {
@@ -73,42 +92,40 @@ class step_amounts {
   }
 
  private:
-  /// The amounts of a part of some work that the table shows.
-  static void add_part(device_work& sum, device_work const& work, double share) noexcept {
-    auto const add = [share](auto& total, auto amount) {
-      total += static_cast<std::remove_reference_t<decltype(total)>>(
-          static_cast<double>(amount) * share + 0.5);
+  mean_work mean_of(device_work const& work, step_part const& by_time,
+                    step_part const& by_launch) const noexcept {
+    auto const in_step = [this](auto amount, step_part const& share) {
+      return steps_.per_step(static_cast<double>(amount), share);
     };
-    add(sum.kernels, work.kernels);
-    add(sum.kernel_ns, work.kernel_ns);
-    add(sum.launch_ns, work.launch_ns);
-    add(sum.host_to_device_bytes, work.host_to_device_bytes);
-    add(sum.device_to_host_bytes, work.device_to_host_bytes);
-    add(sum.device_to_device_bytes, work.device_to_device_bytes);
-    add(sum.other_bytes, work.other_bytes);
-    add(sum.allocated_bytes, work.allocated_bytes);
+    std::uint64_t const copied = work.host_to_device_bytes + work.device_to_host_bytes +
+                                 work.device_to_device_bytes + work.other_bytes;
+    mean_work mean;
+    mean.kernels = in_step(work.kernels, by_launch);
+    mean.kernel_ns = in_step(work.kernel_ns, by_time);
+    mean.graph_kernel_ns = in_step(work.graph_kernel_ns, by_time);
+    mean.launch_ns = in_step(work.launch_ns, by_launch);
+    mean.copied_bytes = in_step(copied, by_time);
+    mean.allocated_bytes = in_step(work.allocated_bytes, by_time);
+    return mean;
   }
   double busy_in(std::size_t i) const noexcept {
     return steps_.per_step(static_cast<double>(rows_[i].gpu_busy_ns), rows_[i].step_busy_share);
   }
-  void sum_in_steps() {
-    bool any = false;
-    for (range_row const& row : rows_) any = any || row.around_steps;
-    if (!any) return;
-    in_steps_.resize(rows_.size());
-    for (std::size_t i = rows_.size(); i-- > 1;) {
+  void find_work() {
+    bool any_around = false;
+    for (range_row const& row : rows_) any_around = any_around || row.around_steps;
+    auto const is_sum = [&](std::size_t i) {
+      return rows_[i].around_steps || (i == 0 && any_around);
+    };
+    work_.resize(rows_.size());
+    for (std::size_t i = rows_.size(); i-- > 0;) {
       range_row const& row = rows_[i];
-      if (row.around_steps)
-        add_part(in_steps_[i], row.self, steps_.part(row.step_self_share));
+      if (is_sum(i))
+        work_[i].add(own_work(i));
       else
-        add_part(in_steps_[i], row.total, steps_.part(row.step_work_share));
-      if (row.parent == 0 || rows_[row.parent].around_steps)
-        add_part(in_steps_[row.parent], in_steps_[i], 1.0);
+        work_[i] = mean_of(row.total, row.step_work_share, row.step_launch_share);
+      if (i > 0 && is_sum(row.parent)) work_[row.parent].add(work_[i]);
     }
-    add_part(in_steps_[0], rows_[0].self, steps_.part(rows_[0].step_self_share));
-  }
-  bool has_sums(std::size_t i) const noexcept {
-    return rows_[i].around_steps || (i == 0 && !in_steps_.empty());
   }
   /// Which rows have calls in steps, or below them rows that do.
   void find_inside() {
@@ -121,8 +138,8 @@ class step_amounts {
 
   vec<range_row> const& rows_;
   steps_summary const& steps_;
-  vec<bool> inside_;           ///< of steps
-  vec<device_work> in_steps_;  ///< by row, where one lies around steps
+  vec<bool> inside_;     ///< of steps
+  vec<mean_work> work_;  ///< by row; where it lies around steps, of what lies in them
   double all_busy_ns_ = 0.0;
 };
 

@@ -125,11 +125,13 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
   for (kernel_row const& row : input.kernels) {
     std::size_t const* const at = rows.find(row.path_id);
     step_part const share = at == nullptr ? step_part() : input.ranges[*at].step_self_share;
+    step_part const launched =
+        at == nullptr ? step_part() : input.ranges[*at].step_self_launch_share;
     if (!(input.steps.part(share) > 0.0)) continue;
     double const total = row.duration.sum();
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
                        at == nullptr ? row.path : paths[*at],
-                       input.steps.per_step(static_cast<double>(row.count), share),
+                       input.steps.per_step(static_cast<double>(row.count), launched),
                        input.steps.per_step(total, share), row.duration,
                        total * row.gpu_utilisation});
   }
