@@ -2,7 +2,7 @@
 #include <strata/collect/counters/profiler_library.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/session/environment_session.hpp>
+#include <strata/session/metric_lists.hpp>
 
 #include <doctest/doctest.h>
 

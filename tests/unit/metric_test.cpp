@@ -1,7 +1,7 @@
 #include <strata/collect/counters/chip_metrics.hpp>
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/profile/metric_set.hpp>
-#include <strata/session/environment_session.hpp>
+#include <strata/session/metric_lists.hpp>
 #include <strata/tables/counter_sums.hpp>
 
 #include <doctest/doctest.h>

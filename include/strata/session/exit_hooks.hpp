@@ -1,0 +1,237 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_EXIT_HOOKS_HPP
+#define STRATA_SESSION_EXIT_HOOKS_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/guest.hpp>
+#include <strata/base/memory.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/session/machine.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <new>
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+/// How a process comes to its end.
+enum class ending : unsigned char { exit, quick_exit, terminate, signal };
+
+/// Calls a function once when the process ends: by exit, quick_exit, an exception that leaves main,
+/// and on Linux by SIGINT, SIGTERM and SIGHUP where the program leaves these to the system. The
+/// program ends as it would have without. A forked child is silent. Threads: `install` once.
+class exit_hooks {
+ public:
+  /// Returns: the exit code that replaces the program's, 0 for none.
+  using finisher = int(ending how);
+
+  /// What `install` needs memory for.
+  static void make_ready() { (void)instance(); }
+
+  static void install(finisher* finish) noexcept {
+    hooks& all = instance();
+    if (all.finish.exchange(finish) != nullptr) return;
+    share_account();
+    std::atexit([] { run(ending::exit); });
+    block().report_at_exit.store([] { run(ending::exit); });
+#if defined(__linux__)
+    std::at_quick_exit([] { run(ending::quick_exit); });
+#endif
+    all.previous_terminate = std::set_terminate([] {
+      run(ending::terminate);
+      std::terminate_handler const previous = instance().previous_terminate;
+      if (previous != nullptr) previous();
+      std::abort();
+    });
+#if defined(__linux__)
+    pthread_atfork(nullptr, nullptr, [] { leave_signals(); });
+    watch_signals();
+#endif
+  }
+
+ private:
+  struct hooks {
+    atomic<finisher*> finish{nullptr};
+    std::terminate_handler previous_terminate = nullptr;
+    atomic<bool> own_account{false};
+    atomic<bool>* reported = &own_account;  // shared with forked children
+    atomic<int> signal{0};
+  };
+
+  static hooks& instance() {
+    static auto* const all = static_cast<hooks*>(
+        shared_object(process_object::exit_hooks, []() -> void* { return new hooks; }));
+    return *all;
+  }
+
+  static atomic<process_phase>& phase() noexcept { return block().phase; }
+
+  static void run(ending how) {
+    static thread_local bool in_this_thread = false;
+    if (in_this_thread) return;
+    // Strata itself has failed, and may hold a lock that a report needs.
+    if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
+    if (in_forked_child()) return say_lost();
+    process_phase expected = process_phase::running;
+    if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
+      // Another thread writes the report: the process must not end before.
+      for (unsigned turn = 0; phase().load() == process_phase::ending; ++turn) wait_a_turn(turn);
+      return;
+    }
+    in_this_thread = true;
+    instance().reported->store(true);
+    finisher* const finish = instance().finish.load();
+    int const code = finish == nullptr ? 0 : finish(how);
+    in_this_thread = false;
+    phase().store(process_phase::reported);
+    if (code != 0) end_with(how, code);
+  }
+
+  /// Ends with another code than the program's. The C library of GNU goes on with the handlers that
+  /// are left, and takes the last code; elsewhere the handlers are lost.
+  static void end_with(ending how, int code) {
+#if defined(__GLIBC__)
+    if (how == ending::exit) std::exit(code);
+    if (how == ending::quick_exit) std::quick_exit(code);
+#else
+    std::fflush(nullptr);
+    if (how == ending::exit || how == ending::quick_exit) std::_Exit(code);
+#endif
+  }
+
+  /// A page that forked children share: whether the report was written.
+  static void share_account() noexcept {
+#if defined(__linux__)
+    void* const page = mmap(nullptr, sizeof(atomic<bool>), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) instance().reported = new (page) atomic<bool>{false};
+#endif
+  }
+
+  /// A forked child ends: the report is lost where the process that recorded has ended without one,
+  /// as after daemon().
+  static void say_lost() noexcept {
+#if defined(__linux__)
+    auto const recorder = static_cast<pid_t>(block().owner.load());
+    static atomic<bool> said{false};
+    char path[40];
+    std::snprintf(path, sizeof path, "/proc/%d/stat", static_cast<int>(recorder));
+    bool const gone = kill(recorder, 0) != 0 || machine::main_has_ended(path);
+    if (instance().reported->load() || !gone || said.exchange(true)) return;
+    say("the process that recorded ended without a report, by _exit, daemon() or a signal, and a "
+        "forked child records nothing: let the first range come after daemon()");
+#endif
+  }
+
+#if defined(__linux__)
+  static constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+  /// Replaces a signal's default action.
+  static void handle(int signal, void (*handler)(int)) noexcept {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) return;
+    struct sigaction ours {};
+    ours.sa_handler = handler;
+    ours.sa_flags = SA_RESTART | SA_NODEFER;  // a second one may end the process at once
+    sigaction(signal, &ours, nullptr);
+  }
+
+  /// Nothing can be reported in a handler, so that a thread waits for the signals.
+  static void watch_signals() noexcept {
+    handle(SIGABRT, &on_abort);
+    pthread_t watcher{};
+    if (!machine::start_thread(watcher, &watch, nullptr)) return;
+    pthread_detach(watcher);
+    for (int const signal : ending_signals) handle(signal, &on_signal);
+  }
+
+  static void on_signal(int which) {
+    int const error = errno;
+    hooks& all = instance();
+    if (in_forked_child()) {  // one that was made without the C library's knowledge
+      leave_signals();
+      raise(which);  // arrives when this handler returns
+    } else {
+      all.signal.store(which);
+      (void)syscall(SYS_futex, &all.signal, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+      await_end();
+    }
+    errno = error;
+  }
+
+  /// A signal that ends a program does not return, so that this thread waits for the report. It may
+  /// hold a lock that the report needs: it goes on after a second.
+  static void await_end() noexcept {
+    timespec const pause{0, 5'000'000};
+    for (int i = 0; i < 200; ++i) (void)nanosleep(&pause, nullptr);
+  }
+
+  /// abort() may come from anywhere, from malloc say: a sentence is all that is safe. The default
+  /// action follows when this handler returns.
+  static void on_abort(int which) {
+    static constexpr char lost[] =
+        "strata: the program aborted: nothing was reported, since a report is not safe then\n";
+    int const error = errno;
+    std::signal(which, SIG_DFL);
+    if (phase().load() != process_phase::reported && !in_forked_child())
+      (void)!write(STDERR_FILENO, lost, sizeof lost - 1);
+    raise(which);
+    errno = error;
+  }
+
+  /// From now on a signal does what it would have done without us.
+  static void leave_signals() noexcept {
+    for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGABRT}) {
+      struct sigaction now {};
+      if (sigaction(signal, nullptr, &now) != 0) continue;
+      if (now.sa_handler == &on_signal || now.sa_handler == &on_abort) std::signal(signal, SIG_DFL);
+    }
+  }
+
+  /// Waits for a signal, and leaves when no other thread is left: the process ends with its last
+  /// thread, if main has ended by pthread_exit.
+  static void* watch(void*) {
+    hooks& all = instance();
+    pthread_setname_np(pthread_self(), "strata");
+    timespec const usual{1, 0};
+    timespec const soon{0, 10'000'000};
+    bool ended = false;
+    while (all.signal.load() == 0) {
+      (void)syscall(SYS_futex, &all.signal, FUTEX_WAIT_PRIVATE, 0, ended ? &soon : &usual, nullptr,
+                    0);
+      ended = ended || machine::main_has_ended("/proc/self/stat");
+      if (ended && machine::threads_left() <= 2 + machine::own_threads().load() &&
+          all.signal.load() == 0)
+        return nullptr;
+    }
+    int const which = all.signal.load();
+    leave_signals();  // a second one ends the process at once
+    run(ending::signal);
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, which);
+    kill(getpid(), which);
+    pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);  // the other threads may have blocked it
+    return nullptr;
+  }
+#endif
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_SESSION_EXIT_HOOKS_HPP

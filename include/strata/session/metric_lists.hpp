@@ -1,0 +1,138 @@
+#include <strata/version.hpp>
+#ifndef STRATA_SESSION_METRIC_LISTS_HPP
+#define STRATA_SESSION_METRIC_LISTS_HPP
+
+#include <strata/base/text.hpp>
+#include <strata/collect/counters/chip_metrics.hpp>
+#include <strata/collect/counters/profiler_library.hpp>
+#include <strata/profile/metric_catalogue.hpp>
+#include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/metric_set.hpp>
+#include <strata/status.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// Lines of a table of metrics.
+struct metric_lines {
+  static constexpr std::size_t key_width = 34;
+  static constexpr std::size_t unit_width = 20;
+  static constexpr std::size_t level_width = 8;
+
+  static std::string padded(std::string_view text, std::size_t width) {
+    std::string out(text);
+    out.append(out.size() < width ? width - out.size() : 1, ' ');
+    return out;
+  }
+  static std::string heading() {
+    return sentence(padded("metric", key_width))
+           << padded("unit", unit_width) << padded("level", level_width) << "what\n";
+  }
+  static std::string of(metric const& entry) {
+    return padded(entry.key(), key_width) + padded(entry.unit(), unit_width) +
+           padded(to_string(entry.level), level_width) + std::string(entry.meaning());
+  }
+};
+
+/// Writes what list_metrics() returns.
+class metric_lister : metric_lines {
+ public:
+  explicit metric_lister(profiler_library const& library) : library_(library) {}
+
+  std::string run(std::string_view chip) {
+    status const opened = host_.open(library_, std::string(chip));
+    if (!opened) return sentence("No metrics can be listed: ") << opened.message() << ".\n";
+    text_ =
+        sentence("Metrics of ")
+        << chip << ", by " << library_.path
+        << ".\nA pass is one step of the program. \"apart\" counts the passes where the SMs and L1 "
+           "are read apart\nfrom the memory, which makes ranges far cheaper.\n\n";
+    text_ += padded("preset", name_width) + "passes  apart  what\n";
+    for (metric_preset const& each : preset_list()) add_preset(each);
+    text_ += '\n' + heading();
+    for (metric const& each : metric_list()) add_metric(each);
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr std::size_t name_width = 14;
+
+  /// Passes of all groups of a set; a dash where nothing is left to count.
+  std::string passes(metric_set const& set, pass_layout layout) {
+    std::size_t sum = 0;
+    bool conditional = false;
+    for (metric_group const& group : group_metrics(set, layout)) {
+      conditional = conditional || group.conditional;
+      metric_config config;
+      if (group.conditional) continue;
+      if (!host_.configure(group.counters, config)) return "?";
+      sum += config.passes();
+    }
+    if (sum == 0) return "-";
+    return sentence() << sum << (conditional ? "+" : "");
+  }
+
+  void add_preset(metric_preset const& preset) {
+    metric_set const set = host_.resolve(expand_metrics(preset.name));
+    text_ += sentence(padded(preset.name, name_width))
+             << padded(passes(set, pass_layout::fewest_passes), 8)
+             << padded(passes(set, pass_layout::cheap_ranges_apart), 7) << preset.meaning << '\n';
+    for (absent_metric const& each : set.absent) {
+      text_ += sentence("    without ") << each.key << ": " << each.reason << '\n';
+    }
+    for (resolved_metric const& each : set.metrics) {
+      if (each.stand_in) text_ += sentence("    ") << each.key << " by " << each.formula << '\n';
+    }
+  }
+
+  void add_metric(metric const& entry) {
+    metric_set const set = host_.resolve({std::string(entry.key())});
+    text_ += of(entry);
+    if (resolved_metric const* found = set.find(entry.key())) {
+      text_ += " = " + found->formula;
+    } else if (!set.absent.empty()) {
+      text_ += sentence(" (") << set.absent.front().reason << ')';
+    }
+    text_ += '\n';
+  }
+
+  profiler_library const& library_;
+  chip_metrics host_;
+  std::string text_;
+};
+
+}  // namespace detail
+
+/// The presets with their passes on a chip (GH100, AD102, ...), what it lacks, and every metric.
+/// Needs libcupti, but no GPU. Where libcupti is missing or does not know the chip, the text is one
+/// sentence that says so.
+/// Cost: 50 to 500 ms.
+inline std::string list_metrics(std::string_view chip) {
+  return detail::metric_lister(detail::profiler_library::get()).run(chip);
+}
+
+/// What `counters=cpu` and its keys count on a CPU. Needs nothing; whether this machine counts it
+/// is known when it is asked for.
+inline std::string list_cpu_metrics() {
+  using lines = detail::metric_lines;
+  std::string text =
+      "Metrics of the CPU, by Linux's perf, in the timed steps and at no extra pass. The preset "
+      "\"cpu\"\nhas all of them.\n\n" +
+      lines::heading();
+  for (metric const& each : metric_list{metric_source::perf}) {
+    text += lines::of(each);
+    bool const counted = detail::find_perf_event(each.formula()) != nullptr;
+    if (!counted) text += " = " + std::string(each.formula());
+    text += '\n';
+  }
+  return text;
+}
+
+STRATA_END
+
+#endif  // STRATA_SESSION_METRIC_LISTS_HPP
