@@ -75,6 +75,10 @@ missing() {
   fi
 }
 has_libfuzzer() { [ -f "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ]; }
+has_libclang() {  # for Python, where tests/package/shape.py looks
+  PYTHONPATH=/usr/lib/python3/dist-packages python3 -c \
+    "import clang.cindex; clang.cindex.Index.create()" >/dev/null 2>&1
+}
 optional() {  # tests that need these are skipped, and say so, where they cannot be had
   if has_ring unit && [ $quick = 0 ]; then
     command -v chromium >/dev/null 2>&1 || command -v google-chrome >/dev/null 2>&1 || echo chromium
@@ -88,6 +92,7 @@ optional() {  # tests that need these are skipped, and say so, where they cannot
   if has_ring package; then
     command -v clang++ >/dev/null 2>&1 || echo clang
     command -v clang-format >/dev/null 2>&1 || echo clang-format
+    has_libclang || echo python3-clang
     command -v eslint >/dev/null 2>&1 || echo eslint
     command -v x86_64-w64-mingw32-g++-posix >/dev/null 2>&1 || echo g++-mingw-w64-x86-64-posix
     command -v aarch64-linux-gnu-g++ >/dev/null 2>&1 || echo g++-aarch64-linux-gnu
@@ -281,7 +286,8 @@ builds = sys.argv[8 + int(count):]
 failures = sum("ctest failed" not in p for p in problems)  # ctest's own are in its count
 total = {"passed": 0, "failed": failures, "skipped": 0}
 # Skipped where a tool is missing, or what only a network has, or a counter of the CPU.
-optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.windows", "package.platforms",
+optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "package.shape", "package.windows",
+            "package.platforms",
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
     optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_perfetto"}

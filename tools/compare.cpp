@@ -100,7 +100,10 @@ void print_times(strata::comparison const& c) {
   constexpr std::size_t most = 20;
   std::printf("%12s %12s %12s %18s  range (ms a step, largest change first)\n", "change", "before",
               "after", "change +-noise");
-  std::size_t left_out = 0, unsure = 0, accepted = 0, once = 0;
+  std::size_t left_out = 0;
+  std::size_t unsure = 0;
+  std::size_t accepted = 0;
+  std::size_t once = 0;
   for (strata::compared_range const& each : c.ranges) {
     if (&each >= c.ranges.begin() + most && !each.slower) {
       ++left_out;
@@ -317,8 +320,12 @@ class compare_command final : public subcommand {
   strata::compare_options options_;
   std::vector<std::string> before_;
   std::vector<std::string> paths_;
-  std::string range_, factors_, accepted_;
-  std::string html_, json_, markdown_;
+  std::string range_;
+  std::string factors_;
+  std::string accepted_;
+  std::string html_;
+  std::string json_;
+  std::string markdown_;
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ inline std::string change_text(double change, double noise) {
 /// time and no change.
 struct range_line {
   char const* time;
-  double before_ms, after_ms;
+  double before_ms;
+  double after_ms;
   std::string change;
 
   explicit range_line(strata::compared_range const& of) {

@@ -22,7 +22,9 @@ int main() {
     strata::benchmark_options how;
     how.trials = 5;
     for (std::size_t const n : {64, 128, 256}) {
-      std::vector<float> a(n * n, 1.0f), b(n * n, 2.0f), c(n * n);
+      std::vector<float> a(n * n, 1.0f);
+      std::vector<float> b(n * n, 2.0f);
+      std::vector<float> c(n * n);
       auto const size = static_cast<double>(n);
       how.x = {"n", static_cast<std::int64_t>(n)};
       how.flops = 2.0 * size * size * size;
@@ -34,7 +36,8 @@ int main() {
     strata::benchmark_options copies;
     copies.trials = 5;
     for (std::size_t const bytes : {1u << 20, 1u << 22, 1u << 24}) {
-      std::vector<char> from(bytes, 1), to(bytes);
+      std::vector<char> from(bytes, 1);
+      std::vector<char> to(bytes);
       copies.x = {"bytes", static_cast<std::int64_t>(bytes)};
       copies.bytes = 2.0 * static_cast<double>(bytes);  // read and written
       auto const copy = [&] { std::memcpy(to.data(), from.data(), bytes); };

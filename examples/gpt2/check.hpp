@@ -17,7 +17,8 @@ struct outcome {
 /// Norm of the difference over norm of the reference; anything that is no number counts as
 /// infinitely far away.
 inline double relative_error(std::vector<float> const& got, std::vector<float> const& expected) {
-  double difference = 0.0, norm = 0.0;
+  double difference = 0.0;
+  double norm = 0.0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     double const e = static_cast<double>(expected[i]);
     double const d = static_cast<double>(got[i]) - e;

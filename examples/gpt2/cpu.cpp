@@ -72,14 +72,16 @@ class cpu_model final : public model {
 
   // Row t holds the scores of positions 0..t; what lies behind them is never read.
   void scores(std::size_t) override {
-    std::size_t const T = d_.T, stride = 3 * d_.C;
+    std::size_t const T = d_.T;
+    std::size_t const stride = 3 * d_.C;
     GPT2_PARALLEL_FOR
     for (std::size_t bh = 0; bh < d_.B * d_.H; ++bh) {
       float const* query = qkv_.data() + bh / d_.H * T * stride + bh % d_.H * d_.D;
       float const* key = query + d_.C;
       for (std::size_t t = 0; t < T; ++t) {
         for (std::size_t u = 0; u <= t; ++u) {
-          float const *q = query + t * stride, *k = key + u * stride;
+          float const* q = query + t * stride;
+          float const* k = key + u * stride;
           float const dot = sum(dimensions::D, [=](std::size_t i) { return q[i] * k[i]; });
           scores_[(bh * T + t) * T + u] = dot * d_.score_scale;
         }
@@ -100,10 +102,12 @@ class cpu_model final : public model {
   }
 
   void values(std::size_t) override {
-    std::size_t const T = d_.T, stride = 3 * d_.C;
+    std::size_t const T = d_.T;
+    std::size_t const stride = 3 * d_.C;
     GPT2_PARALLEL_FOR
     for (std::size_t bh = 0; bh < d_.B * d_.H; ++bh) {
-      std::size_t const b = bh / d_.H, h = bh % d_.H;
+      std::size_t const b = bh / d_.H;
+      std::size_t const h = bh % d_.H;
       float const* value = qkv_.data() + b * T * stride + 2 * d_.C + h * d_.D;
       for (std::size_t t = 0; t < T; ++t) {
         float mix[dimensions::D] = {};
@@ -170,7 +174,14 @@ class cpu_model final : public model {
   }
 
   parameters p_;
-  std::vector<float> x_, y_, qkv_, scores_, heads_, hidden_, logits_, losses_;
+  std::vector<float> x_;
+  std::vector<float> y_;
+  std::vector<float> qkv_;
+  std::vector<float> scores_;
+  std::vector<float> heads_;
+  std::vector<float> hidden_;
+  std::vector<float> logits_;
+  std::vector<float> losses_;
 };
 
 }  // namespace

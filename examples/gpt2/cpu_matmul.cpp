@@ -16,7 +16,8 @@ constexpr std::size_t width = 16, tile_rows = 12;
 #elif defined(__AVX__)
 constexpr std::size_t width = 8, tile_rows = 6;
 #else
-constexpr std::size_t width = 4, tile_rows = 6;
+constexpr std::size_t width = 4;
+constexpr std::size_t tile_rows = 6;
 #endif
 constexpr std::size_t tile_columns = 2 * width;
 constexpr std::size_t depth = 768;  // of a packed panel, which then fits the second-level cache

@@ -81,7 +81,8 @@ inline std::size_t number(std::string_view option, std::string_view text, std::s
 inline options parse(int argc, char** argv) {
   options o;
   for (int i = 1; i < argc; ++i) {
-    std::string_view name = argv[i], inlined;
+    std::string_view name = argv[i];
+    std::string_view inlined;
     auto const equals = name.find('=');
     bool const has_inlined = equals != std::string_view::npos;
     if (has_inlined) {

@@ -24,9 +24,11 @@ struct parameters {
   };
   struct block {
     norm ln1;
-    linear qkv, projection;
+    linear qkv;
+    linear projection;
     norm ln2;
-    linear up, down;
+    linear up;
+    linear down;
   };
   float const* token_table;     // Vp x C, also the weight of lm_head
   float const* position_table;  // max_T x C
@@ -49,8 +51,10 @@ class weights {
 
  private:
   struct tensor {
-    std::size_t offset, size;
-    float mean, deviation;
+    std::size_t offset;
+    std::size_t size;
+    float mean;
+    float deviation;
   };
   void plan(dimensions const& d);
   void add(std::size_t size, float mean, float deviation);

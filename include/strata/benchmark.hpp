@@ -297,7 +297,8 @@ class benchmarks {
       if (how.cold) flush_();
       std::uint32_t const calls = results_[at].how.calls;
       detail::event_clock::event const first = expects_records() ? nullptr : events_.mark();
-      std::int64_t begin = 0, end = 0;
+      std::int64_t begin = 0;
+      std::int64_t end = 0;
       {
         trial const mark(results_[at]);
         begin = detail::monotonic_ns();
@@ -321,7 +322,8 @@ class benchmarks {
       traced = recorded.traced;
       if (traced) detail::device_times const read(recorded, results_);
     }
-    std::string by_host, by_events;
+    std::string by_host;
+    std::string by_events;
     for (std::size_t i = 0; i < results_.size(); ++i) {
       benchmark_result& each = results_[i];
       each.by_events = !each.by_device && !each.ns.empty() && event_ns_[i].size() == each.ns.size();

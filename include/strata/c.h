@@ -78,7 +78,8 @@ struct strata_detail_c_block const* strata_detail_c_published(void);
 STRATA_DETAIL_C_SHARED struct strata_detail_c_block const* strata_detail_c_published(void) {
   char const* const entry = strata_detail_c_variable("STRATA_DETAIL_PROCESS");
   unsigned char const* const random = (unsigned char const*)getauxval(AT_RANDOM);
-  unsigned long long mark = 0, own = 0xcbf29ce484222325u;
+  unsigned long long mark = 0;
+  unsigned long long own = 0xcbf29ce484222325u;
   unsigned abi = 0;
   void* address = 0;
   int i;

@@ -240,7 +240,9 @@ inline measured_ceilings measure_cpu_ceilings() {
   made.cpu = true;
   made.device.measured_at = detail::machine::time_text(detail::realtime_ns());
   constexpr std::size_t count = std::size_t{8} << 20;
-  vec<float> a(count, 1.0f), b(count, 2.0f), c(count, 3.0f);
+  vec<float> a(count, 1.0f);
+  vec<float> b(count, 2.0f);
+  vec<float> c(count, 3.0f);
   constexpr double moved = count * sizeof(float);
   vec<device_ceiling>& list = made.device.ceilings;
   float* const to = a.data();
@@ -251,7 +253,8 @@ inline measured_ceilings measure_cpu_ceilings() {
   list.push_back(detail::cpu_ceiling("CPU triad", true, 3.0 * moved, [&] {
     for (std::size_t i = 0; i < count; ++i) to[i] = from[i] + 0.5f * other[i];
   }));
-  constexpr std::size_t lanes = 64, rounds = 200'000;
+  constexpr std::size_t lanes = 64;
+  constexpr std::size_t rounds = 200'000;
   list.push_back(detail::cpu_ceiling("CPU FP32", false, 2.0 * lanes * rounds, [&] {
     float sums[lanes];
     float const by = other[0] / 4.0f;  // not known to the compiler

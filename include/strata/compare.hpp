@@ -71,7 +71,10 @@ inline std::string read_accepted(std::string_view text, vec<accepted_regression>
     text.remove_prefix(detail::smaller(end + 1, text.size()));
     if (line.empty() || line[0] == '#') continue;
     std::string const where = detail::sentence("Line ") << number << ": ";
-    std::string_view path, column, limit, reason;
+    std::string_view path;
+    std::string_view column;
+    std::string_view limit;
+    std::string_view reason;
     if (!detail::take_cell(line, path, false) || !detail::take_cell(line, column, false) ||
         !detail::take_cell(line, limit, false) || !detail::take_cell(line, reason, true))
       return where + "path,column,limit,reason was expected.";

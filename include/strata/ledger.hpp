@@ -38,7 +38,8 @@ inline byte_need need_of(std::string_view path, llm::cost const& of, double logi
 /// The needs of one forward pass in ranges named `embedding`, `attention`, `mlp` and `head` or
 /// `lm_head`, whatever is above them; `head` and `embedding` not below `attention` or `mlp`.
 inline vec<byte_need> needs_of(llm::model const& m, llm::pass const& p) {
-  llm::cost attention, mlp;
+  llm::cost attention;
+  llm::cost mlp;
   for (int kind = 0; kind < 4; ++kind) {
     double const count = m.kinds[kind].count;
     if (!(count > 0.0)) continue;

@@ -46,7 +46,9 @@ constexpr double index_pairs(layer const& l, pass const& p) noexcept {
 
 /// How many tokens' keys a layer has to do with: the tokens' own, compressed ones, the indexer's.
 struct key_tokens {
-  double own, compressed, indexed;
+  double own;
+  double compressed;
+  double indexed;
 };
 /// Those of `tokens` that `queries` new tokens have to read, of which the last `included` are among
 /// `tokens`.

@@ -89,7 +89,8 @@ class recording_reader {
   bool read_list(recorded_kind is, vec<Value>& to) {
     to.clear();
     if constexpr (is_record<Value>) {
-      std::size_t words = 0, count = 0;
+      std::size_t words = 0;
+      std::size_t count = 0;
       if (is != recorded_kind::records || !read_shape(words, count)) return false;
       if (!make_room(count, sizeof(Value))) return false;
       to.resize(count);
@@ -128,7 +129,8 @@ class recording_reader {
   /// Words of a record, and how many records: eight words take a byte at least.
   bool read_shape(std::size_t& words, std::size_t& count) {
     constexpr std::uint64_t most_words = 1024;
-    std::uint64_t const each = number(), all = number();
+    std::uint64_t const each = number();
+    std::uint64_t const all = number();
     if (!good_ || each == 0 || each > most_words || all > rest_.size() / ((each + 7) / 8))
       return good_ = false;
     words = static_cast<std::size_t>(each);
@@ -176,7 +178,8 @@ class recording_reader {
         (void)read_text();
         break;
       case recorded_kind::records: {
-        std::size_t words = 0, count = 0;
+        std::size_t words = 0;
+        std::size_t count = 0;
         if (read_shape(words, count)) read_words(nullptr, 0, words, count);
         break;
       }

@@ -86,7 +86,10 @@ class tick_source {
 
   static bool has_steady_counter([[maybe_unused]] char const* clock_file) noexcept {
 #if defined(__x86_64__) && defined(__GNUC__)
-    unsigned a = 0, b = 0, c = 0, d = 0;
+    unsigned a = 0;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 0;
     bool const invariant = __get_cpuid(0x80000007u, &a, &b, &c, &d) != 0 && (d & (1u << 8)) != 0;
     return invariant && kernel_uses_tsc(clock_file);
 #elif defined(__aarch64__) && defined(__GNUC__)
@@ -192,7 +195,8 @@ class clock_bridge {
 
   std::int64_t to_ns(std::int64_t other, tick_converter const& ticks) const noexcept {
     if (samples_.empty()) return other;
-    std::size_t low = 0, high = samples_.size();
+    std::size_t low = 0;
+    std::size_t high = samples_.size();
     while (high - low > 1) {
       std::size_t const middle = low + (high - low) / 2;
       (samples_[middle].other <= other ? low : high) = middle;

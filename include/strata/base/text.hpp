@@ -192,10 +192,22 @@ class sentence {
   sentence(sentence const&) = delete;
   sentence& operator=(sentence const&) = delete;
 
-  sentence& operator<<(char const* part) { return text_.append(part), *this; }
-  sentence& operator<<(std::string const& part) { return text_.append(part), *this; }
-  sentence& operator<<(std::string_view part) { return text_.append(part), *this; }
-  sentence& operator<<(char part) { return text_.push_back(part), *this; }
+  sentence& operator<<(char const* part) {
+    text_.append(part);
+    return *this;
+  }
+  sentence& operator<<(std::string const& part) {
+    text_.append(part);
+    return *this;
+  }
+  sentence& operator<<(std::string_view part) {
+    text_.append(part);
+    return *this;
+  }
+  sentence& operator<<(char part) {
+    text_.push_back(part);
+    return *this;
+  }
   template <class Integer, std::enable_if_t<std::is_integral<Integer>::value, int> = 0>
   sentence& operator<<(Integer number) {
     char digits[longest_number];
@@ -320,7 +332,9 @@ constexpr char lower(char c) noexcept {
 /// Insertions, deletions, replacements and exchanges of neighbours that make `a` of `b`, whatever
 /// the case of letters.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  vec<std::size_t> before(b.size() + 1), row(b.size() + 1), next(b.size() + 1);
+  vec<std::size_t> before(b.size() + 1);
+  vec<std::size_t> row(b.size() + 1);
+  vec<std::size_t> next(b.size() + 1);
   auto const same = [&](std::size_t i, std::size_t j) { return lower(a[i]) == lower(b[j]); };
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -370,7 +384,10 @@ class nearest_names {
 
 /// Whether a text matches a pattern of characters, `?` (any one) and `*` (any number).
 inline bool matches(std::string_view text, std::string_view pattern) noexcept {
-  std::size_t t = 0, p = 0, star = std::string_view::npos, resume = 0;
+  std::size_t t = 0;
+  std::size_t p = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t resume = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;

@@ -130,8 +130,11 @@ struct kernel_record {
   std::uint32_t stream;
   std::uint32_t context;
   std::uint32_t grid_x;
-  std::uint16_t grid_y, grid_z;
-  std::uint16_t block_x, block_y, block_z;
+  std::uint16_t grid_y;
+  std::uint16_t grid_z;
+  std::uint16_t block_x;
+  std::uint16_t block_y;
+  std::uint16_t block_z;
   std::uint8_t registers;  ///< a thread
   std::uint8_t adopted;    ///< 1: a thread in no range launched it
   std::uint32_t dynamic_shared_bytes;

@@ -158,7 +158,11 @@ class comparison_json {
   void write_range(compared_range const& each, bool with_columns) {
     bool const judged = each.verdict != range_verdict::unjudged;
     auto const number = [&](char const* key, double value) {
-      judged ? json_.number(key, value) : json_.absent(key);
+      if (judged) {
+        json_.number(key, value);
+      } else {
+        json_.absent(key);
+      }
     };
     json_.line();
     json_.object();
@@ -169,7 +173,11 @@ class comparison_json {
     if (each.once) json_.boolean("once", true);
     json_.number("before_ms", each.before_ms);
     json_.number("after_ms", each.after_ms);
-    judged ? json_.text("judged_by", each.judged_gpu ? "gpu" : "host") : json_.absent("judged_by");
+    if (judged) {
+      json_.text("judged_by", each.judged_gpu ? "gpu" : "host");
+    } else {
+      json_.absent("judged_by");
+    }
     number("judged_before_ms", each.judged_before_ms);
     number("judged_after_ms", each.judged_after_ms);
     number("change", each.change);
@@ -182,9 +190,13 @@ class comparison_json {
         known[*places_.find(column.name)] = &column;
       for (bool const after : {false, true}) {
         json_.array(after ? "columns_after" : "columns_before");
-        for (compared_column const* const column : known)
-          column == nullptr ? json_.absent({})
-                            : json_.number({}, after ? column->after : column->before);
+        for (compared_column const* const column : known) {
+          if (column == nullptr) {
+            json_.absent({});
+          } else {
+            json_.number({}, after ? column->after : column->before);
+          }
+        }
         json_.end_array();
       }
     }

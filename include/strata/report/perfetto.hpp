@@ -26,30 +26,58 @@ namespace detail {
 namespace perfetto {
 using field = std::uint32_t;
 inline constexpr field trace_packet = 1;
-inline constexpr field packet_clock_snapshot = 6, packet_timestamp = 8,
-                       packet_trusted_packet_sequence_id = 10, packet_track_event = 11,
-                       packet_interned_data = 12, packet_sequence_flags = 13,
-                       packet_compressed_packets = 50, packet_trace_packet_defaults = 59,
-                       packet_track_descriptor = 60;
-inline constexpr field defaults_track_event_defaults = 11, defaults_timestamp_clock_id = 58;
-inline constexpr field snapshot_clocks = 1, snapshot_primary_trace_clock = 2, clock_clock_id = 1,
-                       clock_timestamp = 2, clock_is_incremental = 3;
-inline constexpr field event_category_iids = 3, event_debug_annotations = 4, event_type = 9,
-                       event_name_iid = 10, event_track_uuid = 11, event_name = 23,
-                       event_counter_value = 30, event_flow_ids = 47,
-                       event_terminating_flow_ids = 48;
-inline constexpr field annotation_name_iid = 1, annotation_bool_value = 2, annotation_int_value = 4,
-                       annotation_double_value = 5, annotation_string_value = 6,
-                       annotation_string_value_iid = 17;
-inline constexpr field interned_event_categories = 1, interned_event_names = 2,
-                       interned_debug_annotation_names = 3,
-                       interned_debug_annotation_string_values = 29, entry_iid = 1, entry_name = 2;
-inline constexpr field track_uuid = 1, track_name = 2, track_process = 3, track_thread = 4,
-                       track_parent_uuid = 5, track_counter = 8, track_sibling_order_rank = 12,
-                       track_sibling_merge_behavior = 15;
-inline constexpr field process_pid = 1, process_legacy_sort_index = 3, process_process_name = 6;
-inline constexpr field thread_pid = 1, thread_tid = 2, thread_legacy_sort_index = 3,
-                       thread_thread_name = 5;
+inline constexpr field packet_clock_snapshot = 6;
+inline constexpr field packet_timestamp = 8;
+inline constexpr field packet_trusted_packet_sequence_id = 10;
+inline constexpr field packet_track_event = 11;
+inline constexpr field packet_interned_data = 12;
+inline constexpr field packet_sequence_flags = 13;
+inline constexpr field packet_compressed_packets = 50;
+inline constexpr field packet_trace_packet_defaults = 59;
+inline constexpr field packet_track_descriptor = 60;
+inline constexpr field defaults_track_event_defaults = 11;
+inline constexpr field defaults_timestamp_clock_id = 58;
+inline constexpr field snapshot_clocks = 1;
+inline constexpr field snapshot_primary_trace_clock = 2;
+inline constexpr field clock_clock_id = 1;
+inline constexpr field clock_timestamp = 2;
+inline constexpr field clock_is_incremental = 3;
+inline constexpr field event_category_iids = 3;
+inline constexpr field event_debug_annotations = 4;
+inline constexpr field event_type = 9;
+inline constexpr field event_name_iid = 10;
+inline constexpr field event_track_uuid = 11;
+inline constexpr field event_name = 23;
+inline constexpr field event_counter_value = 30;
+inline constexpr field event_flow_ids = 47;
+inline constexpr field event_terminating_flow_ids = 48;
+inline constexpr field annotation_name_iid = 1;
+inline constexpr field annotation_bool_value = 2;
+inline constexpr field annotation_int_value = 4;
+inline constexpr field annotation_double_value = 5;
+inline constexpr field annotation_string_value = 6;
+inline constexpr field annotation_string_value_iid = 17;
+inline constexpr field interned_event_categories = 1;
+inline constexpr field interned_event_names = 2;
+inline constexpr field interned_debug_annotation_names = 3;
+inline constexpr field interned_debug_annotation_string_values = 29;
+inline constexpr field entry_iid = 1;
+inline constexpr field entry_name = 2;
+inline constexpr field track_uuid = 1;
+inline constexpr field track_name = 2;
+inline constexpr field track_process = 3;
+inline constexpr field track_thread = 4;
+inline constexpr field track_parent_uuid = 5;
+inline constexpr field track_counter = 8;
+inline constexpr field track_sibling_order_rank = 12;
+inline constexpr field track_sibling_merge_behavior = 15;
+inline constexpr field process_pid = 1;
+inline constexpr field process_legacy_sort_index = 3;
+inline constexpr field process_process_name = 6;
+inline constexpr field thread_pid = 1;
+inline constexpr field thread_tid = 2;
+inline constexpr field thread_legacy_sort_index = 3;
+inline constexpr field thread_thread_name = 5;
 inline constexpr field counter_unit = 3;
 enum : std::uint64_t {
   SEQ_INCREMENTAL_STATE_CLEARED = 1,
@@ -168,13 +196,17 @@ class deflater {
 
  private:
   static constexpr std::uint32_t nowhere = 0xffffffffu;
-  static constexpr std::size_t shortest = 4, longest = 258, window = 32768;
+  static constexpr std::size_t shortest = 4;
+  static constexpr std::size_t longest = 258;
+  static constexpr std::size_t window = 32768;
 
   /// Writes a byte, or a reference to what was there before. Returns: how many bytes that was.
   std::size_t next(std::string_view from, std::size_t at) {
-    std::size_t const rest = from.size() - at, most = rest < longest ? rest : longest;
+    std::size_t const rest = from.size() - at;
+    std::size_t const most = rest < longest ? rest : longest;
     std::size_t before = nowhere;
-    std::uint32_t here, there;
+    std::uint32_t here;
+    std::uint32_t there;
     if (rest >= shortest) {
       std::memcpy(&here, &from[at], shortest);
       std::uint32_t& place = places_[here * 2654435761u >> 20];
@@ -198,11 +230,13 @@ class deflater {
   }
 
   void reference(unsigned length, unsigned distance) {
-    unsigned rest = length - 3, extra = 0;
+    unsigned rest = length - 3;
+    unsigned extra = 0;
     while (rest >> extra >= 8) ++extra;
     symbol(length == longest ? 285 : 257 + 4 * extra + (rest >> extra));
     if (length != longest) put(rest & ((1u << extra) - 1), extra);
-    rest = distance - 1, extra = 0;
+    rest = distance - 1;
+    extra = 0;
     while (rest >> extra >= 4) ++extra;
     code(2 * extra + (rest >> extra), 5);
     put(rest & ((1u << extra) - 1), extra);
@@ -211,7 +245,8 @@ class deflater {
   void symbol(unsigned value) {
     if (value < 144) return code(0x30 + value, 8);
     if (value < 256) return code(0x190 + value - 144, 9);
-    value < 280 ? code(value - 256, 7) : code(0xC0 + value - 280, 8);
+    if (value < 280) return code(value - 256, 7);
+    code(0xC0 + value - 280, 8);
   }
 
   /// Codes are written with their first bit first.
@@ -229,11 +264,13 @@ class deflater {
   }
 
   static std::uint32_t adler(std::string_view from) noexcept {
-    std::uint32_t a = 1, b = 0;
+    std::uint32_t a = 1;
+    std::uint32_t b = 0;
     for (std::size_t at = 0; at < from.size();) {
       std::size_t const end = from.size() - at < 5552 ? from.size() : at + 5552;  // no overflow
       for (; at < end; ++at) b += a += static_cast<unsigned char>(from[at]);
-      a %= 65521, b %= 65521;
+      a %= 65521;
+      b %= 65521;
     }
     return b << 16 | a;
   }
@@ -404,7 +441,8 @@ class perfetto_writer final : public trace_sink {
  private:
   static constexpr std::size_t chunk_size = std::size_t{64} << 10;
   static constexpr std::size_t state_size = std::size_t{1} << 20;
-  static constexpr std::uint8_t as_name = 1, as_value = 2;
+  static constexpr std::uint8_t as_name = 1;
+  static constexpr std::uint8_t as_value = 2;
 
   /// An argument of the event, until the end of the block.
   struct argument : inner_message {
@@ -558,19 +596,29 @@ class perfetto_writer final : public trace_sink {
   vec<std::uint8_t> known_texts_;
   known_extent extents_[256] = {};
   vec<open_slice> open_;
-  proto_message chunk_, process_, descriptors_, event_, end_, interned_;
+  proto_message chunk_;
+  proto_message process_;
+  proto_message descriptors_;
+  proto_message event_;
+  proto_message end_;
+  proto_message interned_;
   deflater deflater_;
   number_map<bool> described_;  ///< the tracks of the one sequence
   bool one_sequence_;
   std::uint64_t extent_count_ = 0;
-  std::uint64_t track_ = 0, default_track_ = 0, process_id_ = 0;
+  std::uint64_t track_ = 0;
+  std::uint64_t default_track_ = 0;
+  std::uint64_t process_id_ = 0;
   std::uint64_t flow_base_ = 0;  ///< arrows of different ranks differ
   std::uint64_t count_ = 0;
   std::uint64_t written_ = 0;    ///< before compression
   std::uint64_t state_end_ = 0;  ///< where what is known is forgotten
-  std::int64_t origin_, last_ = 0;
-  std::uint32_t sequence_ = 0, state_ = 0;
-  std::uint32_t known_keys_ = 0, known_categories_ = 0;
+  std::int64_t origin_;
+  std::int64_t last_ = 0;
+  std::uint32_t sequence_ = 0;
+  std::uint32_t state_ = 0;
+  std::uint32_t known_keys_ = 0;
+  std::uint32_t known_categories_ = 0;
 };
 
 }  // namespace detail

@@ -161,7 +161,10 @@ class timeline_stream final : public streamed_trace {
 
   bool close() {
     if (!has_file()) return false;
-    if (sink_ && !sink_->flush()) return fail(out_->error()), false;
+    if (sink_ && !sink_->flush()) {
+      fail(out_->error());
+      return false;
+    }
     sink_.reset();
     out_.reset();
     problem_ = directory_.end(name, std::exchange(file_, nullptr), 0);
@@ -214,7 +217,8 @@ class timeline_stream final : public streamed_trace {
     auto& self = *static_cast<timeline_stream*>(context);
     pthread_setname_np(pthread_self(), "strata-stream");
     machine::own_threads().fetch_add(1);
-    timespec const usual{0, period_ns}, soon{0, 10'000'000};
+    timespec const usual{0, period_ns};
+    timespec const soon{0, 10'000'000};
     bool alone = false;
     for (;;) {
       (void)syscall(SYS_futex, &self.ended_, FUTEX_WAIT_PRIVATE, 0, alone ? &soon : &usual, nullptr,

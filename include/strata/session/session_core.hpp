@@ -97,7 +97,13 @@ class session_core {
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     attempt([this] { cpu_counters_->close(); });
     bool const idle = trace_.is_idle();
-    attempt([&] { idle&& trace_.answers() ? counting_->close() : counting_->abandon(); });
+    attempt([&] {
+      if (idle && trace_.answers()) {
+        counting_->close();
+      } else {
+        counting_->abandon();
+      }
+    });
     attempt([this] { trace_.close(); });
     if (trace_.hangs())
       attempt([this] { problems_.push_back(hang_finder_.report(hang_, !trace_.is_silent())); });

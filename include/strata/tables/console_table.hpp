@@ -284,8 +284,12 @@ class console_table {
       }
     }
     // A terminal so narrow that not even the names fit.
-    for (layout& l : layouts_)
-      while (l.shown && used > width && l.width > 1) --l.width, --used;
+    for (layout& l : layouts_) {
+      while (l.shown && used > width && l.width > 1) {
+        --l.width;
+        --used;
+      }
+    }
     for (layout& l : layouts_)
       l.indent = l.width < l.natural && 2 * l.deepest > most_indent(l) ? 1 : 2;
   }

@@ -59,7 +59,8 @@ inline constexpr storage storages[] = {
 
 /// Other names of some of them.
 struct storage_alias {
-  std::string_view alias, name;
+  std::string_view alias;
+  std::string_view name;
 };
 inline constexpr storage_alias storage_aliases[] = {
     {"fp64", "f64"},          {"float64", "f64"},   {"double", "f64"},      {"fp32", "f32"},
@@ -273,7 +274,10 @@ inline constexpr optimizer_state mixed_precision{2, 2, 12};
 
 /// What a training step keeps on one device. Units: bytes.
 struct training_memory {
-  double weights, gradients, optimizer, activations;
+  double weights;
+  double gradients;
+  double optimizer;
+  double activations;
 
   constexpr double total() const noexcept { return weights + gradients + optimizer + activations; }
 };

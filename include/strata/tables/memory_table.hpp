@@ -235,7 +235,8 @@ class memory_table_builder {
   }
 
   struct life {  ///< of a row, in events
-    std::uint64_t begin, end;
+    std::uint64_t begin;
+    std::uint64_t end;
   };
   static constexpr std::uint64_t latest_event = ~std::uint64_t{0};
 

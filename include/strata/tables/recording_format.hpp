@@ -382,7 +382,8 @@ class recording_writer {
     kind(recorded_kind::records);
     number(words);
     number(count);
-    vec<std::uint32_t> changes(words), before(words);
+    vec<std::uint32_t> changes(words);
+    vec<std::uint32_t> before(words);
     auto const* at = static_cast<char const*>(first);
     for (; count > 0; --count, at += words * 4) {
       std::memcpy(changes.data(), at, words * 4);

@@ -66,11 +66,16 @@ inline double normal_tail(double deviations) { return std::erfc(deviations / std
 /// (DLMF 8.17.22, evaluated by Lentz's method).
 inline double student_tail(double t, double freedom) {
   if (freedom > 1e6) return normal_tail(t);
-  double const a = freedom / 2, b = 0.5, x = freedom / (freedom + t * t);
+  double const a = freedom / 2;
+  double const b = 0.5;
+  double const x = freedom / (freedom + t * t);
   if (!(x > 0)) return t > 0 ? 0 : 1;
   bool const swapped = x > (a + 1) / (a + b + 2);  // where the fraction converges faster
-  double const p = swapped ? b : a, q = swapped ? a : b, y = swapped ? 1 - x : x;
-  double c = 1, d = 1 - (p + q) * y / (p + 1);
+  double const p = swapped ? b : a;
+  double const q = swapped ? a : b;
+  double const y = swapped ? 1 - x : x;
+  double c = 1;
+  double d = 1 - (p + q) * y / (p + 1);
   d = 1 / (std::abs(d) < 1e-300 ? 1e-300 : d);
   double fraction = d;
   for (int m = 1; m < 500; ++m) {
@@ -92,7 +97,8 @@ inline double student_tail(double t, double freedom) {
 
 /// The t that is exceeded with that chance.
 inline double student_quantile(double chance, double freedom) {
-  double low = 0, high = 1e6;
+  double low = 0;
+  double high = 1e6;
   for (int i = 0; i < 100; ++i) {
     double const middle = (low + high) / 2;
     (student_tail(middle, freedom) > chance ? low : high) = middle;
@@ -103,12 +109,14 @@ inline double student_quantile(double chance, double freedom) {
 /// The chance that `after` would be so much above `before` if both were alike: Mann-Whitney U, one
 /// side, by the normal approximation with ties and continuity.
 inline double chance_of_more(vec<double> const& before, vec<double> const& after) {
-  double const n = static_cast<double>(before.size()), m = static_cast<double>(after.size());
+  double const n = static_cast<double>(before.size());
+  double const m = static_cast<double>(after.size());
   vec<pair<double, bool>> all;
   for (double const each : before) all.push_back({each, false});
   for (double const each : after) all.push_back({each, true});
   all.sort([](auto const& a, auto const& b) { return a.first < b.first; });
-  double ranks = 0, ties = 0;
+  double ranks = 0;
+  double ties = 0;
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     std::size_t later = 0;
     for (; end < all.size() && !(all[begin].first < all[end].first); ++end)
@@ -138,8 +146,11 @@ inline estimate typical_logarithm(vec<double> const& series) {
     if (each > 0) logarithms.push_back(std::log(each));
   if (logarithms.empty()) return {};
   double const n = static_cast<double>(logarithms.size());
-  double const middle = median(logarithms), deviation = robust_deviation(logarithms);
-  double products = 0, sum = 0, last = 0;
+  double const middle = median(logarithms);
+  double const deviation = robust_deviation(logarithms);
+  double products = 0;
+  double sum = 0;
+  double last = 0;
   for (double const each : logarithms) {
     // A single long step says nothing about drift.
     double const bound = 3 * deviation;
@@ -178,7 +189,8 @@ inline common_change change_in_common(vec<estimate> const& changes) {
     return median(std::move(all));
   };
   bool const more = spread(0) > 0.6745;
-  double low = 0, high = 100;
+  double low = 0;
+  double high = 100;
   for (int i = 0; more && i < 60; ++i) {
     double const middle = (low + high) / 2;
     (spread(middle) > 0.6745 ? low : high) = middle;

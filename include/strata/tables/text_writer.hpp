@@ -60,7 +60,8 @@ STRATA_DETAIL_COLD_CODE
 /// Columns of a terminal that a character takes: 0, 1 or 2; right for what names are made of.
 inline unsigned width_of(char32_t c) noexcept {
   struct span {
-    char32_t first, last;
+    char32_t first;
+    char32_t last;
   };
   constexpr span none[] = {
       {0x0300, 0x036F},   {0x0483, 0x0489},  {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},
@@ -297,7 +298,10 @@ class text_writer {
     }
   }
 
-  void put(char c) { *room(1) = c, ++used_; }
+  void put(char c) {
+    *room(1) = c;
+    ++used_;
+  }
 
   void repeat(std::string_view text, std::size_t times) {
     for (; times > 0; --times) write(text);
@@ -410,7 +414,11 @@ inline void write_escaped(text_writer& out, std::string_view text, Escape escape
     if (!kept) {
       out.write(text.substr(done, at - done));
       done = end;
-      character.valid ? escape.write(text[at]) : out.write(replacement);
+      if (character.valid) {
+        escape.write(text[at]);
+      } else {
+        out.write(replacement);
+      }
     }
     at = end;
   }

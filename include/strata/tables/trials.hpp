@@ -117,7 +117,11 @@ inline slopes fit(vec<double> x, vec<double> y, vec<double> z) noexcept {
   centre(x);
   centre(y);
   centre(z);
-  double xx = 0.0, xy = 0.0, yy = 0.0, xz = 0.0, yz = 0.0;
+  double xx = 0.0;
+  double xy = 0.0;
+  double yy = 0.0;
+  double xz = 0.0;
+  double yz = 0.0;
   for (std::size_t i = 0; i < z.size(); ++i) {
     xx += x[i] * x[i];
     xy += x[i] * y[i];
@@ -246,7 +250,11 @@ inline vec<benchmark_growth> growth_of(vec<benchmark_result> const& results) {
     bool seen = one.how.x.name.empty();
     for (std::size_t i = 0; i < first; ++i) seen = seen || results[i].name == one.name;
     if (seen) continue;
-    vec<double> x, y, time, flops, bytes;
+    vec<double> x;
+    vec<double> y;
+    vec<double> time;
+    vec<double> flops;
+    vec<double> bytes;
     for (benchmark_result const& each : results) {
       bool const fits = each.median_ns > 0.0 && each.how.x.value > 0 &&
                         (each.how.y.name.empty() || each.how.y.value > 0);

@@ -187,7 +187,13 @@ class device_profilers {
   bool should_repeat() noexcept {
     bool again = false;
     for (member const& each : members_) again = again || each.profiler.should_repeat();
-    for (member& each : members_) again ? each.profiler.repeat() : each.profiler.accept();
+    for (member& each : members_) {
+      if (again) {
+        each.profiler.repeat();
+      } else {
+        each.profiler.accept();
+      }
+    }
     return again;
   }
   /// The passes since `configure` do not count, and are made again.

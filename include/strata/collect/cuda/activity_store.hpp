@@ -123,7 +123,10 @@ class activity_store {
     }
     if (waiting() >= batch_) settle(false);
     // Windows far apart fill the pages of calls long before they make a batch.
-    if (newest_ - retired_ >= launch_table::slack) find_calls(), retire();
+    if (newest_ - retired_ >= launch_table::slack) {
+      find_calls();
+      retire();
+    }
   }
 
   /// What came before its call was noted finds it now, since the call may go. Requires: the mutex.

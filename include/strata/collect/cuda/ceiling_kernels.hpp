@@ -123,7 +123,8 @@ class ceiling_kernel {
     }
     made.begin_loop();
     for (std::uint32_t i = 0; i < fma_round; ++i) {
-      std::string const x = "%x" + number(i % pairs), y = "%y" + number(i % pairs);
+      std::string const x = "%x" + number(i % pairs);
+      std::string const y = "%y" + number(i % pairs);
       bool const even = i / pairs % 2 == 0;
       made.put("fma.rn." + kind + " " + (even ? x + ", %e, " + y : y + ", %minus, " + x) + ", " +
                (even ? x : y) + ";");
@@ -144,7 +145,8 @@ class ceiling_kernel {
   static std::string mma(tensor_kind const& of) {
     constexpr std::uint32_t tiles = 8;
     ceiling_kernel made(of.isa, of.capability >= 89 ? "sm_89" : "sm_80");
-    std::string const result(of.result), type(of.type);
+    std::string const result(of.result);
+    std::string const type(of.type);
     made.put(".reg .b32 %a<16>, %b<8>;", ".reg ." + result + " %c<32>;");
     for (std::uint32_t i = 0; i < 24; ++i) {
       made.random(of.keep, of.fixed);
@@ -166,7 +168,9 @@ class ceiling_kernel {
   /// FP64 tensor cores: m16n8k16 where there is one (9.0), else m8n8k4.
   static std::string mma_f64(bool large) {
     constexpr std::uint32_t tiles = 8;
-    std::uint32_t const as = large ? 8 : 1, bs = large ? 4 : 1, cs = large ? 4 : 2;
+    std::uint32_t const as = large ? 8 : 1;
+    std::uint32_t const bs = large ? 4 : 1;
+    std::uint32_t const cs = large ? 4 : 2;
     ceiling_kernel made(large ? 78 : 70, large ? "sm_90" : "sm_80");
     made.put(".reg .f64 %a<16>, %b<8>, %c<32>;", ".reg .b32 %low;");
     for (std::uint32_t i = 0; i < 2 * (as + bs); ++i) {
@@ -195,7 +199,8 @@ class ceiling_kernel {
   static std::string wgmma(tensor_kind const& of) {
     constexpr std::uint32_t sums = 128;  // of a thread, in 64 x 256 of a warpgroup
     ceiling_kernel made(80, "sm_90a", ".extern .shared .align 1024 .b8 tile[];");
-    std::string const result(of.result), type(of.type);
+    std::string const result(of.result);
+    std::string const type(of.type);
     bool const halves = type == "bf16" || type == "f16";
     made.put(".reg ." + result + " %c<128>;", ".reg .b64 %a, %b, %da, %db;",
              ".reg .b32 %base, %part;", ".reg .pred %add;", "setp.eq.u32 %add, 0, 0;",
@@ -260,7 +265,11 @@ class ceiling_kernel {
 
   template <class... Lines>
   void put(Lines const&... lines) {
-    ((text_ += lines, text_ += '\n'), ...);
+    (put_line(lines), ...);
+  }
+  void put_line(std::string_view line) {
+    text_ += line;
+    text_ += '\n';
   }
 
   void declare_memory(std::uint32_t loads) {

@@ -125,13 +125,15 @@ class ceiling_runs {
       return fail("libcuda lacks functions that run kernels: is it NVIDIA's?");
     if (!enter(device)) return false;
     multiprocessors_ = driver_.attribute(device_, driver::attribute::multiprocessor_count);
-    constexpr unsigned non_blocking = 1, blocking_sync_off = 0;
+    constexpr unsigned non_blocking = 1;
+    constexpr unsigned blocking_sync_off = 0;
     if (!did("cuStreamCreate", api_.stream_create(&stream_, non_blocking)) ||
         !did("cuEventCreate", api_.event_create(&begin_, blocking_sync_off)) ||
         !did("cuEventCreate", api_.event_create(&end_, blocking_sync_off)) ||
         !did("cuMemAlloc", api_.memory_allocate(&out_, 64)))
       return false;
-    std::size_t left = 0, all = 0;
+    std::size_t left = 0;
+    std::size_t all = 0;
     if (!did("cuMemGetInfo", api_.memory_info(&left, &all))) return false;
     // Of a smaller buffer a part is still in L2 when it is read again.
     size_ = std::uint64_t{4} << 30;
@@ -264,7 +266,8 @@ class ceiling_runs {
   bool run(driver::function_handle kernel, std::uint32_t blocks, std::uint32_t rounds,
            ceiling_work const& work, one_run& found) {
     std::uint64_t mask = work.size - 1;
-    std::uint64_t start = work.start, distance = work.distance;
+    std::uint64_t start = work.start;
+    std::uint64_t distance = work.distance;
     std::uint64_t step = work.step > 0 ? work.step : start * blocks;
     void* parameters[] = {&data_, &out_, &mask, &step, &start, &distance, &rounds};
     std::uint64_t told[2] = {};  // cycles, ns

@@ -127,8 +127,12 @@ struct alignas(8) kernel_record {
   std::uint32_t device_id;
   std::uint32_t context_id;
   std::uint32_t stream_id;
-  std::int32_t grid_x, grid_y, grid_z;
-  std::int32_t block_x, block_y, block_z;
+  std::int32_t grid_x;
+  std::int32_t grid_y;
+  std::int32_t grid_z;
+  std::int32_t block_x;
+  std::int32_t block_y;
+  std::int32_t block_z;
   std::int32_t static_shared_memory_bytes;
   std::int32_t dynamic_shared_memory_bytes;
   std::uint32_t local_memory_per_thread_bytes;

@@ -179,7 +179,8 @@ struct driver_library {
 
   /// Whether a device can read the memory of another; true where that is not known.
   [[nodiscard]] bool reaches(int ordinal, int other) const noexcept {
-    driver::device_handle from = 0, to = 0;
+    driver::device_handle from = 0;
+    driver::device_handle to = 0;
     int can = 1;
     if (!ok() || api.device_get == nullptr || api.can_access_peer == nullptr) return true;
     if (api.device_get(&from, ordinal) != driver::result::success) return true;

@@ -381,7 +381,11 @@ class span_log {
   void copy_to(profile& to, bool last) {
     system_lock lock(mutex_);
     auto const add = [&](span_record const& span) { to.spans.push_back(span); };
-    last ? ended_.drain(add) : ended_.for_each(add);
+    if (last) {
+      ended_.drain(add);
+    } else {
+      ended_.for_each(add);
+    }
     to.spans.sort([](span_record const& a, span_record const& b) { return a.begin < b.begin; });
     to.losses.spans_dropped = dropped_;
     to.losses.spans_left_open = open_now_;

@@ -233,7 +233,11 @@ class recorder {
       if (worked) launch.flags &= launch_record::adopted;
       if (kept) to.launches.push_back(launch);
     };
-    last ? state_.launches.drain(add_launch) : state_.launches.for_each(add_launch);
+    if (last) {
+      state_.launches.drain(add_launch);
+    } else {
+      state_.launches.for_each(add_launch);
+    }
     state_.spans.copy_to(to, last);
     to.steps = steps_;
     to.folded_steps = folded_steps_;
@@ -504,7 +508,10 @@ class recorder {
     // The thread is ending, or a signal handler was here first.
     if (guard.owner != nullptr) return thread_recorder::current();
     thread_recorder* own = nullptr;
-    if (!profile_threads_.make_room(1)) return lose(), nullptr;
+    if (!profile_threads_.make_room(1)) {
+      lose();
+      return nullptr;
+    }
     if (!free_.empty()) {
       own = free_.back();
       free_.pop_back();
@@ -512,7 +519,10 @@ class recorder {
       // Each thread that ends needs a place among the free ones.
       bool const has_room = threads_.make_room(1) && free_.make_room(threads_.size() + 1);
       own = has_room ? new (std::nothrow) thread_recorder(state_) : nullptr;
-      if (own == nullptr) return lose(), nullptr;
+      if (own == nullptr) {
+        lose();
+        return nullptr;
+      }
       threads_.push_back(own);
     }
     own->adopt(add_thread(), thread_id());

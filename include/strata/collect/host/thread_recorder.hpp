@@ -297,8 +297,13 @@ class thread_recorder : public range_owner {
       to.ranges.push_back(r);
     };
     auto const add_attribute = [&](attribute_record const& a) { to.attributes.push_back(a); };
-    if (!folded_) last ? ranges_.drain(add_range) : ranges_.for_each(add_range);
-    if (!folded_) last ? attributes_.drain(add_attribute) : attributes_.for_each(add_attribute);
+    if (!folded_ && last) {
+      ranges_.drain(add_range);
+      attributes_.drain(add_attribute);
+    } else if (!folded_) {
+      ranges_.for_each(add_range);
+      attributes_.for_each(add_attribute);
+    }
     for (overflow_sums const& f : sums_.all()) {
       to.folded.push_back(f);
       to.losses.ranges_folded += f.durations.count();
