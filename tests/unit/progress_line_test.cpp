@@ -1,7 +1,7 @@
 // The line that a terminal shows while a program is counted.
 #include <doctest/doctest.h>
 
-#include <strata/collect/counters/counters.hpp>
+#include <strata/base/progress_line.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -3,7 +3,7 @@
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/activity_store.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/session/schedule.hpp>
+#include <strata/session/reported_windows.hpp>
 #include <strata/tables/counter_sums.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/kernel_table.hpp>

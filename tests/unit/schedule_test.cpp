@@ -1,4 +1,4 @@
-#include <strata/session/schedule.hpp>
+#include <strata/session/reported_windows.hpp>
 
 #include <doctest/doctest.h>
 

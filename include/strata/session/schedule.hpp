@@ -3,29 +3,17 @@
 #define STRATA_SESSION_SCHEDULE_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
-#include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
-#include <strata/base/threads.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
-#include <strata/session/machine.hpp>
 #include <strata/status.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
-#include <utility>
-
-#if defined(__linux__) || defined(__APPLE__)
-#include <pthread.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
 
 STRATA_BEGIN
 
@@ -124,209 +112,28 @@ class schedule {
   std::uint32_t repeat_ = 1;
 };
 
-/// Windows of steps whose reports a thread of its own writes while the program goes on. Each touch
-/// of a file asks for one (`trigger=FILE`), or the number of the step does (`every=N,keep=K`). What
-/// happens in a window is the session's. Threads: `is_due`, `was_touched`, `begin` and `report` in
-/// the one that steps, `end` in any.
-class reported_windows {
+/// The schedule of a session: where the options say nothing of it, the steps that counting needs.
+class step_plan {
  public:
-  using work = void(void* context) noexcept;
+  explicit step_plan(options const& wanted) noexcept
+      : asks_for_steps_(wanted.active != 0), asks_for_warmup_(wanted.warmup != 0) {}
 
-  bool used() const noexcept { return !path_.empty() || period_ != 0; }
-
-  /// A session begins. The file as it is now asks for nothing. Errors: input_output: the file
-  /// cannot be looked at.
-  status open(options const& wanted) {
-    path_ = wanted.trigger;
-    period_ = path_.empty() && wanted.reports_windows() ? wanted.every : 0;
-    due_ = schedule::skipped(wanted);
-    step_ = 0;
-    state_.store(state::idle);
-    ending_ = false;
-    windows_ = 0;
-    late_.store(0);
-    seen_ = {};
-    reason_ = 0;
-    if (path_.empty()) return {};
-#if defined(__linux__) || defined(__APPLE__)
-    path_ = machine::absolute(path_);
-    (void)differs();
-    struct stat folder {};
-    std::size_t const slash = path_.rfind('/') + 1;
-    if (reason_ == 0 && !seen_.known && stat(path_.substr(0, slash).c_str(), &folder) != 0)
-      reason_ = errno;
-    return problem();
-#else
-    path_.clear();
-    return {errc::unavailable, "trigger= is not available on this system: nothing is recorded"};
-#endif
-  }
-
-  /// At the end of a step outside of a window: whether the file was made or touched since the last
-  /// look. Cost: a clock read; ten times a second a call of stat.
-  bool was_touched() noexcept {
-    if (path_.empty() || state_.load(memory_order_acquire) != state::idle) return false;
-    std::int64_t const now = monotonic_ns();
-    if (now < next_look_) return false;
-    next_look_ = now + 100'000'000;
-    int const before = reason_;
-    bool const touched = differs();
-    quiet_writes const quiet;
-    if (reason_ != 0 && reason_ != before) say(problem().message().c_str());
-    return touched;
-  }
-
-  /// At the begin of a step: whether every= has a window begin with it. Steps are counted from 0
-  /// again after 2^32 of them.
-  bool is_due(std::uint32_t step) noexcept {
-    if (period_ == 0) return false;
-    step_ += step - static_cast<std::uint32_t>(step_);
-    if (step_ < due_) return false;
-    bool const now = step_ == due_ && state_.load(memory_order_acquire) == state::idle;
-    std::uint64_t const periods = (step_ - due_) / period_ + 1;
-    due_ += periods * period_;
-    late_.fetch_add(now ? periods - 1 : periods, memory_order_relaxed);
-    return now;
-  }
-
-  /// A window begins with this step. `prepare` runs first, unless the session ends.
-  template <class Prepare>
-  void begin(std::uint32_t first, Prepare prepare) {
-    system_lock const lock(mutex_);
-    if (ending_) return;
-    prepare();
-    first_ = first;
-    ++windows_;
-    state_.store(state::window, memory_order_release);
-  }
-
-  bool in_window() const noexcept { return state_.load(memory_order_acquire) == state::window; }
-  /// The step of a window, from 0.
-  std::uint32_t position(std::uint32_t step) const noexcept { return step - first_; }
-  bool had_window() const noexcept { return windows_ != 0; }
-
-  /// Windows that were due while the report of the one before was being written, since the last
-  /// call.
-  status late() {
-    std::uint64_t const late = late_.exchange(0, memory_order_relaxed);
-    if (late == 0) return {};
-    return {errc::limit,
-            sentence("every=: ")
-                << late << (late == 1 ? " window" : " windows")
-                << " left out since the report before: due while another one was counted or its "
-                   "report was written; raise every="};
-  }
-
-  /// A session that ends without an open window: why it has no report; empty where earlier ones
-  /// were written.
-  std::string no_report(bool has_steps) const {
-    if (windows_ != 0) return {};
-    if (!has_steps)
-      return period_ != 0 ? "nothing is reported: every= counts steps, and the program has no "
-                            "STRATA_STEP()"
-                          : "nothing is reported: trigger= is looked at at the ends of "
-                            "STRATA_STEP(), and the program has none";
-    if (period_ != 0)
-      return sentence("nothing is reported: the program ended before step ")
-             << due_ << " (counted from 0), where the first window of every= begins";
-    return sentence("nothing is reported: nobody touched ")
-           << path_ << ", the file of trigger=, while the program ran its steps";
-  }
-
-  /// The window is over: `write` runs in a thread of its own, or here where there can be none. No
-  /// window begins before it has returned. At the end of the session the report is the session's.
-  void report(work* write, void* context) {
-    system_lock const lock(mutex_);
-    if (ending_) return;
-    join();
-    write_ = write;
-    context_ = context;
-    state_.store(state::reporting);
-    if (!start_thread()) (void)run(this);
-  }
-
-  /// Does a part of a report that the device is asked for, which may not come back.
-  template <class Part>
-  void ask_device(Part part) {
-    asks_device_.store(true);
-    part();
-    asks_device_.store(false);
-  }
-
-  /// The session ends: waits for a report that is being written; no other begins. Returns: false
-  /// where the device has not answered it for so many ms and a little longer.
-  bool end(std::uint32_t patience_ms) {
-    constexpr std::int64_t grace_ms = 300;
-    system_lock const lock(mutex_);
-    ending_ = true;
-    std::int64_t const latest = monotonic_ns() + (patience_ms + grace_ms) * 1'000'000;
-    for (unsigned turn = 0; state_.load() == state::reporting; ++turn) {
-      if (asks_device_.load() && monotonic_ns() > latest) return false;
-      wait_a_turn(turn);
+  /// Counting comes after timed steps; where it cannot come, all steps are timed. `counts`: it can.
+  void make(options& wanted, bool counts, bool by_windows) {
+    if (!asks_for_steps_ && !by_windows) {
+      wanted.active = counts ? timed_steps : 0;
+      if (!asks_for_warmup_) wanted.warmup = counts ? 1 : 0;
     }
-    join();
-    return true;
+    made_ = schedule(wanted);
   }
+  schedule const& made() const noexcept { return made_; }
 
  private:
-  enum class state : unsigned char { idle, window, reporting };
+  static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
 
-  /// Looks at the file: whether it is there and another than it was, or of another time.
-  bool differs() noexcept {
-    file_identity now;
-#if defined(__linux__) || defined(__APPLE__)
-    struct stat found {};
-    bool const exists = stat(path_.c_str(), &found) == 0;
-    reason_ = exists || errno == ENOENT ? 0 : errno;
-    if (exists) now = file_identity(found);
-#endif
-    file_identity const before = std::exchange(seen_, now);
-    return now.known && !(now.same_as(before) && now.modified == before.modified);
-  }
-
-  status problem() const {
-    if (reason_ == 0) return {};
-    return {errc::input_output,
-            sentence("trigger=") << path_ << " cannot be looked at: " << std::strerror(reason_)
-                                 << "; no window begins until it can: make its directory, or name "
-                                    "a file in another one"};
-  }
-
-  static void* run(void* self) {
-    auto& of = *static_cast<reported_windows*>(self);
-    of.write_(of.context_);
-    of.state_.store(state::idle, memory_order_release);
-    return nullptr;
-  }
-
-#if defined(__linux__) || defined(__APPLE__)
-  bool start_thread() noexcept { return has_thread_ = machine::start_thread(thread_, &run, this); }
-  void join() noexcept {
-    if (std::exchange(has_thread_, false)) pthread_join(thread_, nullptr);
-  }
-  pthread_t thread_{};
-  bool has_thread_ = false;
-#else
-  bool start_thread() noexcept { return false; }
-  void join() noexcept {}
-#endif
-
-  std::string path_;          // of trigger=
-  std::uint64_t period_ = 0;  // of every=, in steps
-  std::uint64_t due_ = 0;     // the step that the next window begins with
-  std::uint64_t step_ = 0;    // that began last
-  atomic<std::uint64_t> late_{0};
-  system_mutex mutex_{held_over::calls};  // a window begins, a report begins, the session ends
-  atomic<state> state_{state::idle};
-  bool ending_ = false;
-  atomic<bool> asks_device_{false};  // a report does
-  std::uint32_t first_ = 0;
-  std::uint32_t windows_ = 0;
-  std::int64_t next_look_ = 0;
-  file_identity seen_;
-  int reason_ = 0;  // why the file cannot be looked at
-  work* write_ = nullptr;
-  void* context_ = nullptr;
+  bool asks_for_steps_;
+  bool asks_for_warmup_;
+  schedule made_;
 };
 
 /// Where the program's steps did not reach what the options ask for. `steps`: how many there were.

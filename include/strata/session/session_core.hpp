@@ -22,8 +22,10 @@
 #include <strata/session/hang_report.hpp>
 #include <strata/session/machine.hpp>
 #include <strata/session/nvtx_input.hpp>
+#include <strata/session/problem_log.hpp>
 #include <strata/session/report_files.hpp>
 #include <strata/session/report_side.hpp>
+#include <strata/session/reported_windows.hpp>
 #include <strata/session/schedule.hpp>
 #include <strata/session/step_counting.hpp>
 #include <strata/session/watchdog.hpp>
@@ -31,7 +33,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,11 +49,8 @@ namespace detail {
 /// and makes the profile of what they collected.
 class session_core {
  public:
-  explicit session_core(strata::options const& wanted)
-      : options_(wanted),
-        asks_for_steps_(options_.active != 0),
-        asks_for_warmup_(options_.warmup != 0) {
-    counting_.emplace(options_, problems_, device_trace::control());
+  explicit session_core(strata::options const& wanted) : options_(wanted), plan_(options_) {
+    counting_.emplace(options_, problems_.all(), device_trace::control());
     cpu_counters_.emplace();
   }
   session_core(session_core const&) = delete;
@@ -66,33 +64,34 @@ class session_core {
   /// Errors: busy when another session runs.
   /// Cost: microseconds without a device; with one, the start of the driver and of CUPTI.
   status start() {
-    if (running_) return {};
+    if (running()) return {};
     guest const as_guest;
-    said_short_ = false;
-    had_problems_ = false;
+    problems_.begin_session();
     status outcome;
     if (if_memory_allows([&] { outcome = begin(); })) return outcome;
     stop();
-    refusal_ = {errc::limit, std::string()};
-    return short_of_memory("this session did not begin");
+    start_.refusal = {errc::limit, std::string()};
+    return problems_.short_of_memory("this session did not begin");
   }
 
   /// Ends collecting and brings in what is under way; afterwards ranges idle again. What memory is
   /// too short for is left out.
   void stop() {
-    if (!running_) return;
+    if (!running()) return;
     guest const as_guest;
     quiet_writes const quiet;
-    running_ = !in_forked_child();
-    if (!running_) return;
-    watchdog_.stop();
+    if (in_forked_child()) {
+      state_ = run_state::idle;
+      return;
+    }
+    hang_.dog.stop();
     if (!windows_.end(options_.drain_ms)) return leave_behind();
     detail::recorder& recorder = detail::recorder::instance();
-    if (options_.trace) attempt([this] { hang_finder_.look_at_ranges(hang_ = {}); });
+    if (options_.trace) attempt([this] { hang_.finder.look_at_ranges(hang_.report = {}); });
     attempt([this] { counting_->ask_to_end(); });  // first: its thread needs the exclusive scope
     attempt([this] { trace_.begin_to_close(); });
     if (stream_ != nullptr) stream_->stop();
-    steps_ended_ = recorder.end_session(options_.drain_ms);
+    bool const ended = recorder.end_session(options_.drain_ms);
     recorder.state().before_end.store(nullptr);
     recorder.state().forward_begin.store(nullptr);  // what has begun is forwarded when it ends
     attempt([this] { cpu_counters_->close(); });
@@ -106,21 +105,23 @@ class session_core {
     });
     attempt([this] { trace_.close(); });
     if (trace_.hangs())
-      attempt([this] { problems_.push_back(hang_finder_.report(hang_, !trace_.is_silent())); });
+      attempt([this] {
+        problems_.all().push_back(hang_.finder.report(hang_.report, !trace_.is_silent()));
+      });
     attempt([this] { close_stream(); });
     bool const wanted = !windows_.used() || windows_.in_window();
     bool const taken = wanted && if_memory_allows([this] { take(); });
     if (!taken) profile_ = {};
-    if (wanted && !taken) refusal_ = short_of_memory("this run has no report");
-    running_ = false;
+    if (wanted && !taken) start_.refusal = problems_.short_of_memory("this run has no report");
+    state_ = ended ? run_state::idle : run_state::left_open;
     trace_.end();
     owner().store(false);
   }
 
-  bool running() const noexcept { return running_; }
+  bool running() const noexcept { return state_ == run_state::running; }
   /// Whether no thread is in a call of this session that does not come back: else it has to live as
   /// long as the process.
-  bool may_go() const noexcept { return steps_ended_ && !trace_.is_silent(); }
+  bool may_go() const noexcept { return state_ != run_state::left_open && !trace_.is_silent(); }
   strata::options const& options() const noexcept { return options_; }
 
   /// Hardware counters for passes that the program drives itself:
@@ -130,7 +131,7 @@ class session_core {
   /// are counted.
   counter_collector& counters(std::string_view request) {
     if (!windows_.used()) {
-      if (running_ && !in_forked_child()) {
+      if (running() && !in_forked_child()) {
         attempt([&] {
           keep(trace_.come());
           counting_->by_program(request);
@@ -138,9 +139,9 @@ class session_core {
       }
       return counting_->ranges();
     }
-    if (!refused_passes_) refused_passes_.emplace(options_, unreported_, device_trace::control());
-    attempt([this] { refuse_passes(); });
-    return refused_passes_->ranges();
+    counter_collector& refused = reports_.refused.ranges(options_, device_trace::control());
+    attempt([&] { refused.refuse(refused_passes::reason()); });
+    return refused;
   }
 
   /// Everything that the last run produced; stops it first.
@@ -150,12 +151,12 @@ class session_core {
   }
 
   /// What could not be done, one sentence each.
-  vec<status> const& problems() const noexcept { return problems_; }
+  vec<status> const& problems() const noexcept { return problems_.all(); }
   /// Whether it was said that memory is short.
-  bool said_short() const noexcept { return said_short_; }
+  bool said_short() const noexcept { return problems_.memory_was_short(); }
 
   /// Whether there was any problem, also in windows that were reported before.
-  bool had_problems() const noexcept { return had_problems_ || !problems_.empty(); }
+  bool had_problems() const noexcept { return problems_.had_any(); }
 
   /// Writes the files and prints the table that the options ask for; stops the run first.
   /// Errors: input_output; the table is printed all the same. Those of a `start` that was refused;
@@ -167,7 +168,7 @@ class session_core {
     if (in_forked_child()) return child_is_silent();
     status outcome;
     if (!if_memory_allows([&] { outcome = write_report(); }))
-      outcome = short_of_memory("this run has no whole report");
+      outcome = problems_.short_of_memory("this run has no whole report");
     end_stream();
     return outcome;
   }
@@ -175,7 +176,7 @@ class session_core {
   /// For a session that reads STRATA: sentences that were already said.
   void add_said_problems(vec<std::string> const& all) noexcept {
     attempt([&] {
-      for (std::string const& each : all) add_said_problem(each);
+      for (std::string const& each : all) problems_.add_printed(each);
     });
   }
 
@@ -184,61 +185,62 @@ class session_core {
 
   /// The rest of `report`.
   status write_report() {
-    if (!refusal_.ok()) {
-      if (options_.enabled && !said_short_) say("nothing is reported: " + refusal_.message());
-      return refusal_;
+    if (!start_.refusal.ok()) {
+      if (options_.enabled && !problems_.memory_was_short())
+        problem_log::say("nothing is reported: " + start_.refusal.message());
+      return start_.refusal;
     }
     if (windows_.used() && !windows_.in_window()) {
       std::string const why = windows_.no_report(detail::recorder::instance().steps_begun() != 0);
-      if (!why.empty()) say(why);
-      say_now(windows_.late());
+      if (!why.empty()) problem_log::say(why);
+      problems_.say_now(windows_.late());
       return {};
     }
-    status outcome = report_files(options_).write(profile_, said_, stream_,
-                                                  windows_.used() ? &reports_ : nullptr);
+    status outcome = report_files(options_).write(profile_, problems_.printed(), stream_,
+                                                  windows_.used() ? &reports_.kept : nullptr);
     if (outcome.ok() && stream_ != nullptr) outcome = stream_->problem();
     keep(outcome);
     return outcome;
   }
 
   /// The report of a window is in a call that does not come back: the session stays as it is, and
-  /// its profile and hang_ are that report's.
+  /// its profile and what hangs are that report's.
   void leave_behind() {
-    refusal_ = {errc::unavailable, "the report of a window waits for a GPU that hangs"};
+    start_.refusal = {errc::unavailable, "the report of a window waits for a GPU that hangs"};
     (void)if_memory_allows([this] {
       profile_hang found;
-      hang_finder_.look_at_ranges(found);
-      hang_finder_.look_at_work(found);
+      hang_.finder.look_at_ranges(found);
+      hang_.finder.look_at_work(found);
       hang_finder::print("the GPU does not answer; the program:", found, false);
     });
     (void)detail::recorder::instance().end_session(options_.drain_ms);
-    steps_ended_ = running_ = false;
+    state_ = run_state::left_open;
   }
 
   /// The rest of `start`.
   status begin() {
-    refusal_ = take_ownership(options_);
-    if (!refusal_.ok()) return refusal_;
-    running_ = true;
+    start_.refusal = take_ownership(options_);
+    if (!start_.refusal.ok()) return start_.refusal;
+    state_ = run_state::running;
     silence_children();
     problems_.clear();
-    said_ = 0;
     detail::recorder& recorder = detail::recorder::instance();
     std::int64_t const begin = monotonic_ns();
-    started_at_ = realtime_ns();
-    cost_ = instrumentation_cost::measure(recorder.clock());
-    window_open_ = window_pending_ = false;
-    counting_.emplace(options_, problems_, device_trace::control());
+    start_.began_at = realtime_ns();
+    start_.cost = instrumentation_cost::measure(recorder.clock());
+    window_ = window_state::closed;
+    counting_.emplace(options_, problems_.all(), device_trace::control());
     look_at_wishes();
-    around_ = report_files::look_around();
-    say_now(report_files::find_place(options_, options_.out, machine::rank(), around_.spare));
-    say_now(windows_.open(options_));
-    if (windows_.used()) machine::describe(environment_);
+    reports_.around = report_files::look_around();
+    problems_.say_now(
+        report_files::find_place(options_, options_.out, machine::rank(), reports_.around.spare));
+    problems_.say_now(windows_.open(options_));
+    if (windows_.used()) machine::describe(reports_.environment);
     open_collectors(recorder);
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
     recorder.listen({&step_begins, &step_ends, this});
-    keep(watchdog_.start(options_.watchdog_s));
-    start_ns_ = monotonic_ns() - begin;
+    keep(hang_.dog.start(options_.watchdog_s));
+    start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();
     return {};
   }
@@ -256,26 +258,26 @@ class session_core {
   /// Options that have no effect as they are.
   void look_at_wishes() {
     if (!options_.kernels.empty() && options_.counters.empty()) {
-      problems_.emplace_back(
+      problems_.all().emplace_back(
           errc::bad_argument,
           "kernels= says where to count kernels, but not what: add counters=, as in counters=hbm");
     }
     if (char const* const wish = unread_request(); wish != nullptr && options_.text != wish) {
-      problems_.emplace_back(
+      problems_.all().emplace_back(
           errc::bad_argument,
           "STRATA is not read, since the program starts a session of its own before its first "
           "range: unset it, or make that session by options::parse of its text");
     }
-    say_now(schedule::ignored(options_));
+    problems_.say_now(schedule::ignored(options_));
     if (!options_.ceilings.empty() && options_.ceilings != "off") {
       options_.ceilings = machine::absolute(options_.ceilings);
       status const found = ceilings_file::look_for(options_.ceilings);
-      say_now(found);
+      problems_.say_now(found);
       if (!found.ok()) options_.ceilings = "off";  // it was said
     }
     vec<status> unknown;
     if (!options_.counters.empty()) (void)pass_plan::is_known(options_.counters, unknown);
-    for (status const& name : unknown) say_now(name);
+    for (status const& name : unknown) problems_.say_now(name);
   }
 
   void open_collectors(detail::recorder& recorder) {
@@ -283,7 +285,7 @@ class session_core {
     recorder.state().adopts.store(options_.adopt, memory_order_relaxed);
     (void)recorder.begin_session(log_bytes());
     if (!options_.cpu_counters.empty() && !windows_.used())
-      keep(cpu_counters_->open(options_.cpu_counters, problems_));
+      keep(cpu_counters_->open(options_.cpu_counters, problems_.all()));
     keep(trace_.begin());
     plan_steps();
     if (options_.synchronize) {
@@ -299,7 +301,7 @@ class session_core {
     sentence text;
     text << "recording host times by " << detail::recorder::instance().clock().name();
     if (trace_.tracing()) text << ", device activity by " << cupti_library::get().path;
-    say(text << "; started in " << start_ns_ / 1000 << " us");
+    problem_log::say(text << "; started in " << start_.took_ns / 1000 << " us");
   }
 
   /// From now on a forked child records nothing, and a range that is open in both ends without a
@@ -320,53 +322,14 @@ class session_core {
 #endif
   }
 
-  /// Says so at once, where the session has not. Returns: the same, or without memory the code.
-  status short_of_memory(char const* consequence) noexcept {
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "%s, since memory is short: free some, or lower log= and buffers=", consequence);
-    quiet_writes const quiet;
-    had_problems_ = true;
-    if (!said_short_.exchange(true)) detail::say(text);
-    status made{errc::limit, std::string()};
-    (void)if_memory_allows([&] { made = {errc::limit, text}; });
-    return made;
-  }
+  void attempt(callback<void()> body) noexcept { problems_.attempt(body); }
+  bool keep(status const& outcome) { return problems_.keep(outcome); }
 
-  /// Does a part of what a session does, or leaves it out for want of memory.
-  void attempt(callback<void()> body) noexcept {
-    guest const as_guest;
-    if (!if_memory_allows(body)) (void)short_of_memory(left_out);
-  }
-
-  static void say(std::string const& message) noexcept {
-    quiet_writes const quiet;
-    detail::say(message.c_str());
-  }
-
-  void say_now(status const& outcome) {
-    if (outcome.ok()) return;
-    say(outcome.message());
-    add_said_problem(outcome.message());
-  }
-
-  void add_said_problem(std::string const& message) {
-    problems_.emplace(problems_.begin() + said_, errc::bad_argument, message);
-    ++said_;
-  }
-
-  bool keep(status const& outcome) { return keep_once(problems_, outcome); }
-
-  /// Counting comes after timed steps; where it cannot come, all steps are timed.
   void plan_steps() {
     bool const counts =
         !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
     if (counts) trace_.guard_graphs();
-    if (!asks_for_steps_ && !windows_.used()) {
-      options_.active = counts ? timed_steps : 0;
-      if (!asks_for_warmup_) options_.warmup = counts ? 1 : 0;
-    }
-    schedule_ = detail::schedule(options_);
+    plan_.make(options_, counts, windows_.used());
   }
 
   /// With formats=perfetto the timeline is written while the program runs; that of a window which
@@ -384,7 +347,7 @@ class session_core {
   void close_stream() {
     if (stream_ == nullptr) return;
     stream_->write_rest();
-    if (!stream_->problem().ok()) add_said_problem(stream_->problem().message());
+    if (!stream_->problem().ok()) problems_.add_printed(stream_->problem().message());
   }
 
   void end_stream() { delete std::exchange(stream_, nullptr); }
@@ -399,8 +362,8 @@ class session_core {
       if (!windows_.in_window()) return;
       step = windows_.position(step);
     }
-    if (options_.has_schedule()) open_window(schedule_.of(step));
-    counting_->begin_step(step >= schedule_.steps_before_counting());
+    if (options_.has_schedule()) open_window(plan_.made().of(step));
+    counting_->begin_step(step >= plan_.made().steps_before_counting());
   }
 
   static void step_ends(void* context, std::uint32_t step) noexcept {
@@ -415,31 +378,32 @@ class session_core {
     if (windows_.used()) step = windows_.position(step);
     counting_->end_step();
     cpu_counters_->end_step();
-    bool const skips_next = options_.has_schedule() && schedule_.of(step + 1) == phase::skip;
-    if (skips_next || window_pending_) close_window();
+    bool const skips_next = options_.has_schedule() && plan_.made().of(step + 1) == phase::skip;
+    if (skips_next || window_ == window_state::ending) close_window();
     if (windows_.used()) end_reported(step + 1);
   }
 
   /// A window that is reported by itself begins with this step.
   void begin_reported(std::uint32_t step) {
     windows_.begin(step, [this] {
-      problems_at_start_ = problems_.size();
-      said_at_start_ = said_;
-      started_at_ = realtime_ns();
+      problems_.begin_window();
+      start_.began_at = realtime_ns();
       detail::recorder::instance().begin_clock();
       if (windows_.had_window() && !options_.counters.empty()) {
-        counting_.emplace(options_, problems_, device_trace::control());
+        counting_.emplace(options_, problems_.all(), device_trace::control());
         (void)counting_->may_count(cupti_library::get().ok());
       }
       cpu_counters_.emplace();
       if (!options_.cpu_counters.empty())
-        keep(cpu_counters_->open(options_.cpu_counters, problems_));
+        keep(cpu_counters_->open(options_.cpu_counters, problems_.all()));
     });
   }
 
   /// A step of such a window is over. What follows may be long: the program does not wait for it.
   void end_reported(std::uint32_t steps) {
-    if (window_pending_ || steps < schedule_.steps_before_counting() || !counting_->done()) return;
+    if (window_ == window_state::ending || steps < plan_.made().steps_before_counting() ||
+        !counting_->done())
+      return;
     counting_->close();
     cpu_counters_->close();
     windows_.report([](void* self) noexcept { static_cast<session_core*>(self)->report_window(); },
@@ -455,26 +419,15 @@ class session_core {
             detail::recorder::instance().end_clock();
             take();
           });
-          report_files files(options_, 0, around_);
-          whole = files.write(profile_, said_, nullptr, &reports_).ok();
+          report_files files(options_, 0, reports_.around);
+          whole = files.write(profile_, problems_.printed(), nullptr, &reports_.kept).ok();
         }))
-      (void)short_of_memory("a window has no report");
-    said_short_ = false;  // of this window
-    had_problems_ = !whole || had_problems();
-    start_ns_ = 0;  // the first window's report has it
+      (void)problems_.short_of_memory("a window has no report");
+    problems_.end_window(whole);
+    start_.took_ns = 0;  // the first window's report has it
     profile_ = {};
-    problems_.erase(problems_.begin() + said_at_start_, problems_.begin() + said_);
-    problems_.resize(problems_at_start_);
-    said_ = said_at_start_;
     detail::recorder::instance().begin_anew(log_bytes());
     attempt([this] { trace_.begin_anew(); });
-  }
-
-  void refuse_passes() {
-    refused_passes_->ranges().refuse(
-        {errc::bad_argument,
-         "passes of the program's own cannot be combined with windows that are reported one by one "
-         "(trigger=, keep=): name the counters in counters="});
   }
 
   std::int64_t log_bytes() const noexcept { return std::int64_t{options_.log_mb} << 20; }
@@ -482,14 +435,18 @@ class session_core {
   void open_window(phase now) {
     if (now == phase::skip) return;
     detail::recorder& recorder = detail::recorder::instance();
-    window_pending_ = false;
-    if (!window_open_) keep(trace_.begin_window());
+    bool const begins = window_ != window_state::open;
+    if (begins) {
+      window_ = window_state::closed;
+      keep(trace_.begin_window());
+    }
     if (trace_.leaves_window_out()) return;
-    if (options_.verbose && !window_open_ && options_.has_schedule())
-      say("a window of steps begins");
-    window_open_ = true;
+    if (options_.verbose && begins && options_.has_schedule())
+      problem_log::say("a window of steps begins");
+    window_ = window_state::open;
     recorder.state().warming.store(now == phase::warmup);
-    if (!recorder.record(now == phase::active)) (void)short_of_memory(left_out);
+    if (!recorder.record(now == phase::active))
+      (void)problems_.short_of_memory(problem_log::left_out);
     if (now == phase::active) {
       keep(cpu_counters_->begin());
     } else {
@@ -498,12 +455,12 @@ class session_core {
   }
 
   void close_window() {
-    if (!window_open_ && !window_pending_) return;
+    if (window_ == window_state::closed) return;
     cpu_counters_->end();
     detail::recorder::instance().record(false);
-    if (options_.verbose && window_open_) say("a window of steps ends");
-    window_open_ = false;
-    window_pending_ = !trace_.end_window();
+    if (options_.verbose && window_ == window_state::open)
+      problem_log::say("a window of steps ends");
+    window_ = trace_.end_window() ? window_state::closed : window_state::ending;
   }
 
   /// From ticks to ns.
@@ -529,81 +486,87 @@ class session_core {
     profile_ = {};
     recorder.make_room_for_report();
     tick_converter const ticks = recorder.converter();
-    if (windows_.used()) profile_.environment = environment_;
+    if (windows_.used()) profile_.environment = reports_.environment;
     if (!windows_.used()) machine::describe(profile_.environment);
     if (trace_.tracing()) {  // before the calls are moved, since it joins device work to them
       keep(trace_.take(profile_, ticks));
-      keep(devices_of_machine::describe(profile_.environment, options_, hang_.found));
+      keep(devices_of_machine::describe(profile_.environment, options_, hang_.report.found));
     }
-    if (hang_.found) {
+    if (hang_.report.found) {
       profile_.losses.work_unfinished =
-          larger(profile_.losses.work_unfinished, hang_finder::calls_in(hang_));
-      profile_.hang = std::move(hang_);
+          larger(profile_.losses.work_unfinished, hang_finder::calls_in(hang_.report));
+      profile_.hang = std::move(hang_.report);
     }
     recorder.copy_to(profile_, true);
     convert_times(ticks);
     profile_.end = recorder.ended_ns(ticks);
     profile_.environment.options = options_.text;
     profile_.environment.clock = recorder.clock().name();
-    profile_.environment.started_at = machine::time_text(started_at_);
-    profile_.environment.started_at_unix_ns = started_at_;
+    profile_.environment.started_at = machine::time_text(start_.began_at);
+    profile_.environment.started_at_unix_ns = start_.began_at;
     profile_.cost.seconds_in_window = static_cast<double>(recorder.recorded_ns()) * 1e-9;
-    profile_.cost.range_ns = cost_.range_ns;
-    profile_.cost.callback_ns = cost_.callback_ns;
-    profile_.cost.start_seconds = static_cast<double>(start_ns_) * 1e-9;
+    profile_.cost.range_ns = start_.cost.range_ns;
+    profile_.cost.callback_ns = start_.cost.callback_ns;
+    profile_.cost.start_seconds = static_cast<double>(start_.took_ns) * 1e-9;
     profile_.cost.ranges = profile_.ranges.size() + profile_.losses.ranges_folded;
     counting_->copy_to(profile_);
-    cpu_counters_->copy_to(profile_, problems_);
+    cpu_counters_->copy_to(profile_, problems_.all());
     if (!options_.only.empty() && !select_all(profile_, options_.only))
-      problems_.emplace_back(errc::bad_argument,
-                             "only= matches no range of this program: it is compared with names, "
-                             "without index and path (block, not block[0])");
+      problems_.all().emplace_back(
+          errc::bad_argument,
+          "only= matches no range of this program: it is compared with names, "
+          "without index and path (block, not block[0])");
     if (options_.synchronize) keep(device_patience::problem());
     keep(nvtx_input_.close());
     keep(windows_.late());
-    keep(missing_steps(options_, schedule_, counting_->never_began(), profile_,
+    keep(missing_steps(options_, plan_.made(), counting_->never_began(), profile_,
                        recorder.steps_begun()));
-    explain_refused_calls(problems_, recorder.take_steps_elsewhere());
-    if (said_short_) add_said_problem(short_of_memory(left_out).message());
-    for (status const& problem : problems_) profile_.problems.push_back(problem.message());
+    explain_refused_calls(problems_.all(), recorder.take_steps_elsewhere());
+    if (problems_.memory_was_short())
+      problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());
+    for (status const& problem : problems_.all()) profile_.problems.push_back(problem.message());
   }
 
-  static constexpr char const* left_out = "a part of this run is left out";
-  static constexpr std::uint32_t timed_steps = 3;  // before counting, unless active= says otherwise
+  /// How it began.
+  struct beginning {
+    status refusal{errc::bad_argument, "start() was not called"};
+    std::int64_t began_at = 0;  // in ns since 1970: the session, or the window
+    std::int64_t took_ns = 0;
+    instrumentation_cost cost;
+  };
+  /// What a session needs whose windows are reported one by one.
+  struct window_reports {
+    kept_reports kept;
+    profile_environment environment;  // as it was at the session's start
+    report_files::surroundings around;
+    refused_passes refused;
+  };
+  /// Whether the program or the GPU hangs.
+  struct hang_watch {
+    watchdog dog;
+    hang_finder finder;
+    profile_hang report;
+  };
+  /// `left_open`: a thread is in a step of it, or in a call, that does not come back.
+  enum class run_state : unsigned char { idle, running, left_open };
+  /// Of steps. `ending`: the device has not done its work yet.
+  enum class window_state : unsigned char { closed, open, ending };
 
   strata::options options_;
-  bool asks_for_steps_;
-  bool asks_for_warmup_;
+  step_plan plan_;
   device_trace trace_{options_};
   detail::nvtx_input nvtx_input_;
   maybe<step_counting> counting_;
   maybe<cpu_counter_collector> cpu_counters_;
   streamed_trace* stream_ = nullptr;
-  detail::schedule schedule_;
-  instrumentation_cost cost_;
+  beginning start_;
   strata::profile profile_;
-  vec<status> problems_;
+  problem_log problems_;
   reported_windows windows_;
-  kept_reports reports_;
-  profile_environment environment_;  // of a session with such windows, as it was at its start
-  report_files::surroundings around_;
-  maybe<step_counting> refused_passes_;  // beside such windows
-  vec<status> unreported_;
-  status refusal_{errc::bad_argument, "start() was not called"};  // of `start`
-  std::size_t problems_at_start_ = 0;                             // of the session, not of a window
-  std::size_t said_at_start_ = 0;                                 // of these
-  atomic<bool> had_problems_{false};                              // in windows that were reported
-  std::int64_t started_at_ = 0;
-  std::int64_t start_ns_ = 0;
-  atomic<bool> said_short_{false};  // of memory
-  std::size_t said_ = 0;            // how many of the problems, the first ones, were printed before
-  watchdog watchdog_;
-  hang_finder hang_finder_;
-  profile_hang hang_;
-  bool steps_ended_ = true;
-  bool running_ = false;
-  bool window_open_ = false;
-  bool window_pending_ = false;
+  window_reports reports_;
+  hang_watch hang_;
+  run_state state_ = run_state::idle;
+  window_state window_ = window_state::closed;
 };
 
 }  // namespace detail

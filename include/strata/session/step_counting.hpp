@@ -12,6 +12,7 @@
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
+#include <strata/session/problem_log.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
@@ -23,16 +24,6 @@
 STRATA_BEGIN
 
 namespace detail {
-
-/// Adds what went wrong to the problems, unless it is there: many windows may have the same one.
-/// Returns: whether nothing went wrong.
-inline bool keep_once(vec<status>& problems, status const& outcome) {
-  if (outcome.ok()) return true;
-  for (status const& known : problems)
-    if (known.message() == outcome.message()) return false;
-  problems.push_back(outcome);
-  return false;
-}
 
 /// What a session counts on the device: in the steps after the timed ones, first ranges, then
 /// single kernels; or in passes that the program drives itself. Threads: the one that drives the
@@ -202,6 +193,25 @@ class step_counting {
   status refusal_;             // of that request
   std::size_t postponed_ = 0;  // steps in a row at which something kept counting from its begin
   pause_outcome postponed_by_ = pause_outcome::paused;
+};
+
+/// Passes of the program's own in a session whose windows are reported one by one: none counts.
+class refused_passes {
+ public:
+  /// Makes the ranges that refuse; without memory they have no reason.
+  counter_collector& ranges(options const& wanted, trace_control const& trace) {
+    if (!counting_) counting_.emplace(wanted, unreported_, trace);
+    return counting_->ranges();
+  }
+  static status reason() {
+    return {errc::bad_argument,
+            "passes of the program's own cannot be combined with windows that are reported one by "
+            "one (trigger=, keep=): name the counters in counters="};
+  }
+
+ private:
+  vec<status> unreported_;
+  maybe<step_counting> counting_;
 };
 
 }  // namespace detail

@@ -5,6 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/progress_line.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/counters/counting_pass.hpp>
@@ -295,7 +296,7 @@ class counter_collector : public detail::pass_driver {
       return skip();
     }
     stage_ = stage::none;
-    skipped_ = 0;
+    skipped_.count = 0;
     if (done()) return {};
     if (!attempt_.outcome) return give_up(attempt_.outcome);
     if (attempt_.met_other_device) {

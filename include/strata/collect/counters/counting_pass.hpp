@@ -4,189 +4,29 @@
 
 #include <strata/base/clock.hpp>
 #include <strata/base/containers.hpp>
-#include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/progress_line.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/collect/counters/counting_step.hpp>
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/collect/counters/pass_fingerprint.hpp>
 #include <strata/collect/cuda/contexts.hpp>
-#include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
-#include <strata/collect/host/thread_recorder.hpp>
-#include <strata/profile/records.hpp>
 #include <strata/status.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#if defined(__linux__) || defined(__APPLE__)
-#include <sys/ioctl.h>
-#include <unistd.h>
-#endif
-
 STRATA_BEGIN
 namespace detail {
-
-/// One line on a terminal that is written over and over, and erased at the end. Where the stream is
-/// no terminal nothing is written. Threads: one at a time.
-class progress_line {
- public:
-  explicit progress_line(std::FILE* to = stderr) noexcept : to_(to), width_(width_of(to)) {}
-  progress_line(progress_line const&) = delete;
-  progress_line& operator=(progress_line const&) = delete;
-  ~progress_line() { erase(); }
-
-  /// Whether somebody sees it.
-  bool live() const noexcept { return width_ != 0; }
-
-  /// Text without control characters, in ASCII; what is too long is cut. The cursor is left at the
-  /// beginning, so that what the program prints meanwhile begins a line.
-  void show(std::string_view text) noexcept {
-    if (!live()) return;
-    std::string_view const fits = text.substr(0, width_ - 1);
-    std::fprintf(to_, "\r\033[K%.*s\r", static_cast<int>(fits.size()), fits.data());
-    std::fflush(to_);
-    shown_ = true;
-  }
-
-  void erase() noexcept {
-    if (!shown_) return;
-    shown_ = false;
-    std::fputs("\r\033[K", to_);
-    std::fflush(to_);
-  }
-
-  /// "strata: counting on GH100: pass 2 of 5, 3 steps left".
-  static std::string of_pass(std::string const& chip, std::size_t pass, std::size_t passes) {
-    std::string const place = chip.empty() ? std::string() : " on " + chip;
-    std::size_t const left = pass < passes ? passes - pass : 0;
-    return sentence("strata: counting") << place << ": pass " << pass << " of " << passes << ", "
-                                        << left << (left == 1 ? " step left" : " steps left");
-  }
-
- private:
-  /// Columns of the terminal; 0 where it is none that can be written over.
-  static std::size_t width_of(std::FILE* of) noexcept {
-#if defined(__linux__) || defined(__APPLE__)
-    int const file = of == nullptr ? -1 : ::fileno(of);
-    char const* const kind = variable("TERM");
-    if (file < 0 || ::isatty(file) == 0) return 0;
-    if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
-    winsize size{};
-    if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
-    return 80;
-#else
-    (void)of;
-    return 0;
-#endif
-  }
-
-  std::FILE* to_;
-  std::size_t width_;
-  bool shown_ = false;
-};
-
-/// The part of a session's trace that counting has to control. Every function may be null: then
-/// nothing is traced.
-struct trace_control {
-  using launch_watcher = void(void* context, api_kind kind, cupti::api_data const& call);
-
-  bool (*tracing)() = nullptr;
-  // Waits: for the streams that the stepping thread launches most into, as long as `drain=` says;
-  // for all devices, a moment; for those in a pass, as long as `drain=` says, once in vain.
-  void (*choose_streams)() = nullptr;  // a step begins
-  void (*await_own_streams)() = nullptr;
-  bool (*devices_are_idle)() = nullptr;
-  bool (*await_pass)() = nullptr;
-  std::string (*in_the_way)() = nullptr;  // of the last of those waits
-  pause_outcome (*suspend)() = nullptr;   // the trace goes on unless it paused
-  void (*resume)() = nullptr;
-  /// Passes every launch of any thread to the watcher; null ends it. False where CUPTI reports no
-  /// launches.
-  bool (*watch)(launch_watcher* watcher, void* context) = nullptr;
-  bool (*saw_graphs)() = nullptr;    // the program makes or launches CUDA graphs
-  void (*guard_graphs)() = nullptr;  // from now on calls that make graphs wait for ours
-};
-
-/// Suspends the trace and the host log for one step, since neither times nor records of a counted
-/// step are valid (instrumented code reads zero beside CUPTI's kernel records), and watches
-/// launches and ranges. Threads: the one that drives the steps, but for `unwatch`.
-class counting_step {
- public:
-  explicit counting_step(trace_control const& trace) noexcept : trace_(trace) {}
-
-  bool saw_graphs() const { return trace_.saw_graphs != nullptr && trace_.saw_graphs(); }
-  void guard_graphs() const {
-    if (trace_.guard_graphs != nullptr) trace_.guard_graphs();
-  }
-
-  /// A step begins that does not count yet.
-  void pass_by() const {
-    if (trace_.choose_streams != nullptr) trace_.choose_streams();
-  }
-  /// Before a pass: the program may run ahead of the device. Requires: no exclusive scope.
-  void await_own_streams() const {
-    if (trace_.await_own_streams != nullptr) trace_.await_own_streams();
-  }
-  /// Whether the devices have done what the program launched: CUPTI waits for them without an end.
-  bool devices_are_idle() const {
-    return trace_.devices_are_idle == nullptr || trace_.devices_are_idle();
-  }
-  /// Waits in a pass until they have. Requires: no exclusive scope, which holds up graph calls.
-  bool await_pass() const { return trace_.await_pass == nullptr || trace_.await_pass(); }
-  /// What was not done when that was not so.
-  std::string in_the_way() const {
-    return trace_.in_the_way == nullptr ? std::string() : trace_.in_the_way();
-  }
-  /// Nothing is suspended unless it says `paused`.
-  pause_outcome suspend() {
-    bool const traced = trace_.tracing != nullptr && trace_.tracing();
-    pause_outcome const outcome = traced               ? trace_.suspend()
-                                  : devices_are_idle() ? pause_outcome::paused
-                                                       : pause_outcome::busy;
-    if (outcome != pause_outcome::paused) return outcome;
-    resume_trace_ = traced;
-    recorder& log = recorder::instance();
-    resume_log_ = log.recording();
-    log.record(false);
-    return outcome;
-  }
-  /// False where launches cannot be watched; ranges are.
-  bool watch(trace_control::launch_watcher* launched, place_observers::place_changed* moved,
-             void* context) {
-    bool const watched = trace_.watch != nullptr && trace_.watch(launched, context);
-    ranges_of_ = recorder::instance().of_this_thread();
-    watching_ = true;
-    return ranges_of_ != nullptr && ranges_of_->observe(moved, context) && watched;
-  }
-  /// No call with this context is under way any more when it returns.
-  void unwatch(void* context) noexcept {
-    if (!watching_.exchange(false)) return;
-    if (ranges_of_ != nullptr) ranges_of_->stop_observing(context);
-    if (trace_.watch != nullptr) (void)trace_.watch(nullptr, nullptr);
-  }
-  void resume() noexcept {
-    if (std::exchange(resume_trace_, false)) trace_.resume();
-    if (std::exchange(resume_log_, false)) recorder::instance().record(true);
-  }
-
- private:
-  trace_control trace_;
-  atomic<bool> watching_{false};
-  thread_recorder* ranges_of_ = nullptr;
-  bool resume_trace_ = false;
-  bool resume_log_ = false;
-};
 
 /// What counting by ranges and by kernels share: one pass at a time, of the thread that drives the
 /// steps. A pass is counted whole or dropped whole: one that a capture kept from a push, a pop or
@@ -214,27 +54,29 @@ class pass_driver {
   }
 
   /// What kept the last steps from being passes; ok where nothing did.
-  status hindrance() const { return skipped_ == 0 ? status{} : in_the_way(skipped_, hindered_by_); }
+  status hindrance() const {
+    return skipped_.count == 0 ? status{} : in_the_way(skipped_.count, skipped_.reason);
+  }
 
   /// As counting_step has them.
   void pass_by() const { step_.pass_by(); }
   void await_own_streams() const { step_.await_own_streams(); }
   bool devices_are_idle() const { return step_.devices_are_idle(); }
   bool shows_progress() const noexcept { return progress_.live(); }
-  bool done() const noexcept { return !open_ || ending_ || at_ >= plan_.configs.size(); }
+  bool done() const noexcept { return !open_ || end_.asked || at_ >= plan_.configs.size(); }
   std::string const& chip() const noexcept { return plan_.devices.chip(); }
   /// What went wrong in passes.
   vec<status> const& problems() const noexcept { return problems_; }
 
   /// Has another thread end its pass, if it is in one. Threads: any. Cost: up to a second.
   void ask_to_end() noexcept {
-    if (thread_ == recorder::thread_id() || ending_.exchange(true)) return;
-    may_close_ = wait_for_end();
+    if (thread_ == recorder::thread_id() || end_.asked.exchange(true)) return;
+    end_.may_close = wait_for_end();
   }
 
   /// The devices do not answer: all counting is over, and nothing of CUPTI is called. Threads: any.
   void abandon() noexcept {
-    ending_ = true;
+    end_.asked = true;
     if (!mutex_.try_lock()) return;  // the thread of the pass is in a call that does not return
     progress_.erase();
     held_.reset();
@@ -248,7 +90,7 @@ class pass_driver {
   void close() noexcept {
     bool const own = thread_ == recorder::thread_id();
     ask_to_end();
-    if (!own && !may_close_) return;
+    if (!own && !end_.may_close) return;
     system_lock const lock(mutex_);
     if (own) return end_all();
     if (!open_) return;
@@ -271,7 +113,7 @@ class pass_driver {
                    vec<status>& problems) {
     step_.guard_graphs();
     thread_ = recorder::thread_id();
-    ending_ = false;
+    end_.asked = false;
     capture_guard::exclusive const alone;
     if (!alone)
       return {errc::busy,
@@ -293,9 +135,9 @@ class pass_driver {
   /// counting is over. Requires: an exclusive scope, if one could be opened.
   template <class Prepare>
   bool begin(Prepare prepare, bool alone, status& problem) {
-    if (!alone) hindered_by_ = pause_outcome::captures;
-    if (alone && stage_ == stage::none) hindered_by_ = step_.suspend();
-    if (stage_ != stage::none || hindered_by_ != pause_outcome::paused) {
+    if (!alone) skipped_.reason = pause_outcome::captures;
+    if (alone && stage_ == stage::none) skipped_.reason = step_.suspend();
+    if (stage_ != stage::none || skipped_.reason != pause_outcome::paused) {
       problem = skip();
       return false;
     }
@@ -315,7 +157,7 @@ class pass_driver {
   /// capture of this thread is reported again when that ends.
   bool may_move() noexcept {
     if (stage_ != stage::counting || attempt_.dropped) return false;
-    if (ending_) {
+    if (end_.asked) {
       end_all();
       return false;
     }
@@ -358,9 +200,9 @@ class pass_driver {
     constexpr std::size_t most = 100;
     constexpr std::int64_t longest = 10'000'000'000;
     std::int64_t const now = monotonic_ns();
-    if (skipped_ == 0) skipped_since_ = now;
-    if (++skipped_ < most || (!by_hand_ && now - skipped_since_ < longest)) return {};
-    status const why = in_the_way(std::exchange(skipped_, std::size_t{0}), hindered_by_);
+    if (skipped_.count == 0) skipped_.since_ns = now;
+    if (++skipped_.count < most || (!by_hand_ && now - skipped_.since_ns < longest)) return {};
+    status const why = in_the_way(std::exchange(skipped_.count, std::size_t{0}), skipped_.reason);
     return give_up(why);
   }
 
@@ -386,7 +228,7 @@ class pass_driver {
   }
   /// The pass does not count.
   void drop_for(pause_outcome why) noexcept {
-    hindered_by_ = why;
+    skipped_.reason = why;
     attempt_.dropped = true;
     held_.reset();
   }
@@ -425,6 +267,13 @@ class pass_driver {
     bool met_other_device = false;
   };
 
+  /// Steps in a row that could be no pass.
+  struct skipped_steps {
+    std::size_t count = 0;
+    std::int64_t since_ns = 0;
+    pause_outcome reason = pause_outcome::paused;  // of the last one
+  };
+
   system_mutex mutex_{held_over::calls};  // held by each function that others call
   counting_step step_;
   pass_plan plan_;
@@ -432,10 +281,8 @@ class pass_driver {
   maybe<capture_guard::exclusive> held_;  // while kernels are counted
   progress_line progress_;
   vec<status> problems_;
-  std::size_t at_ = 0;       // of the plan's configurations
-  std::size_t skipped_ = 0;  // steps in a row that could be no pass
-  std::int64_t skipped_since_ = 0;
-  pause_outcome hindered_by_ = pause_outcome::paused;
+  std::size_t at_ = 0;  // of the plan's configurations
+  skipped_steps skipped_;
   bool by_hand_ = false;  // the program drives the passes
   stage stage_ = stage::none;
   bool open_ = false;
@@ -472,9 +319,14 @@ class pass_driver {
     plan_.devices.abandon();
   }
 
+  /// The end of a pass, which another thread may ask for.
+  struct pass_end {
+    atomic<bool> asked{false};
+    bool may_close = true;  // the pass is over, or given up
+  };
+
   atomic<std::uint64_t> thread_{0};  // of the pass
-  atomic<bool> ending_{false};       // another thread asked for it
-  bool may_close_ = true;            // the pass is over, or given up
+  pass_end end_;
 };
 
 }  // namespace detail

@@ -6,6 +6,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/progress_line.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
@@ -296,7 +297,7 @@ class kernel_counter_collector : public detail::pass_driver {
       return skip();
     }
     stage_ = stage::none;
-    skipped_ = 0;
+    skipped_.count = 0;
     if (!attempt_.outcome) return give_up(attempt_.outcome);
     detail::metric_config& config = plan_.configs[at_++];
     vec<vec<double>> counted;

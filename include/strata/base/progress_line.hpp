@@ -1,0 +1,84 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_PROGRESS_LINE_HPP
+#define STRATA_BASE_PROGRESS_LINE_HPP
+
+#include <strata/base/environment.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <sys/ioctl.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN
+namespace detail {
+
+/// One line on a terminal that is written over and over, and erased at the end. Where the stream is
+/// no terminal nothing is written. Threads: one at a time.
+class progress_line {
+ public:
+  explicit progress_line(std::FILE* to = stderr) noexcept : to_(to), width_(width_of(to)) {}
+  progress_line(progress_line const&) = delete;
+  progress_line& operator=(progress_line const&) = delete;
+  ~progress_line() { erase(); }
+
+  /// Whether somebody sees it.
+  bool live() const noexcept { return width_ != 0; }
+
+  /// Text without control characters, in ASCII; what is too long is cut. The cursor is left at the
+  /// beginning, so that what the program prints meanwhile begins a line.
+  void show(std::string_view text) noexcept {
+    if (!live()) return;
+    std::string_view const fits = text.substr(0, width_ - 1);
+    std::fprintf(to_, "\r\033[K%.*s\r", static_cast<int>(fits.size()), fits.data());
+    std::fflush(to_);
+    shown_ = true;
+  }
+
+  void erase() noexcept {
+    if (!shown_) return;
+    shown_ = false;
+    std::fputs("\r\033[K", to_);
+    std::fflush(to_);
+  }
+
+  /// "strata: counting on GH100: pass 2 of 5, 3 steps left".
+  static std::string of_pass(std::string const& chip, std::size_t pass, std::size_t passes) {
+    std::string const place = chip.empty() ? std::string() : " on " + chip;
+    std::size_t const left = pass < passes ? passes - pass : 0;
+    return sentence("strata: counting") << place << ": pass " << pass << " of " << passes << ", "
+                                        << left << (left == 1 ? " step left" : " steps left");
+  }
+
+ private:
+  /// Columns of the terminal; 0 where it is none that can be written over.
+  static std::size_t width_of(std::FILE* of) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    int const file = of == nullptr ? -1 : ::fileno(of);
+    char const* const kind = variable("TERM");
+    if (file < 0 || ::isatty(file) == 0) return 0;
+    if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
+    winsize size{};
+    if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
+    return 80;
+#else
+    (void)of;
+    return 0;
+#endif
+  }
+
+  std::FILE* to_;
+  std::size_t width_;
+  bool shown_ = false;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_BASE_PROGRESS_LINE_HPP
