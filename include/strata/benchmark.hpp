@@ -333,13 +333,10 @@ class benchmarks {
       if (!each.by_device) detail::add_part(names, detail::name_of(each));
     }
     if (!by_events.empty())
-      std::fprintf(stderr, "strata: timed by events, with launches and a wait: %s (%s)\n",
-                   why_host(traced).c_str(), by_events.c_str());
-    if (!by_host.empty())
-      std::fprintf(stderr, "strata: timed by the host: %s (%s)\n", why_host(traced).c_str(),
-                   by_host.c_str());
-    if (!flush_.problem().empty())
-      std::fprintf(stderr, "strata: L2 was not overwritten: %s\n", flush_.problem().c_str());
+      say("timed by events, with launches and a wait: " + why_host(traced) + " (" + by_events +
+          ")");
+    if (!by_host.empty()) say("timed by the host: " + why_host(traced) + " (" + by_host + ")");
+    if (!flush_.problem().empty()) say("L2 was not overwritten: " + flush_.problem());
     return results_;
   }
 
@@ -408,11 +405,13 @@ class benchmarks {
     return results_.size() - 1;
   }
 
+  static void say(std::string const& message) { detail::say(message.c_str()); }
+
   static strata::options options_of(std::string_view text) {
     char const* const wish = detail::variable("STRATA");
     vec<std::string> problems;
     strata::options made = strata::options::parse(wish != nullptr ? wish : text, problems);
-    for (std::string const& each : problems) std::fprintf(stderr, "strata: %s\n", each.c_str());
+    for (std::string const& each : problems) say(each);
     return made;
   }
 

@@ -230,17 +230,17 @@ class finding_rules : private kernel_rules {
     }
   };
   small_kernels small_kernels_of(device_time const& device) const noexcept {
-    small_kernels small;
-    small.device = device.device;
-    small.overlap_ns = device.overlap_ns;
+    small_kernels work;
+    work.device = device.device;
+    work.overlap_ns = device.overlap_ns;
     for (stream_time const& stream : in_.steps.streams) {
       if (stream.device != device.device || !(stream.small_ns > 0.0)) continue;
-      ++small.streams;
-      small.ns += stream.small_ns;
-      small.filled_ns += stream.filled_ns;
-      small.busiest_ns = larger(small.busiest_ns, stream.small_ns);
+      ++work.streams;
+      work.ns += stream.small_ns;
+      work.filled_ns += stream.filled_ns;
+      work.busiest_ns = larger(work.busiest_ns, stream.small_ns);
     }
-    return small;
+    return work;
   }
 
   /// Looks at the kernels that leave most SMs free: what fills the GPU may stand beside them.

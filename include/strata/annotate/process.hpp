@@ -2,6 +2,7 @@
 #ifndef STRATA_ANNOTATE_PROCESS_HPP
 #define STRATA_ANNOTATE_PROCESS_HPP
 
+#include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
@@ -154,8 +155,16 @@ inline unsigned long process_id() noexcept {
 #endif
 }
 
-/// Prints one sentence.
-inline void say(char const* message) noexcept { std::fprintf(stderr, "strata: %s\n", message); }
+/// Prints one sentence on stderr; of a very long one the begin.
+STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
+  char line[4096];
+  int const length = std::snprintf(line, sizeof line, "strata: %s\n", message);
+  if (length < 0) return;
+  bool const fits = static_cast<std::size_t>(length) < sizeof line;
+  std::size_t const size = fits ? static_cast<std::size_t>(length) : sizeof line - 1;
+  if (!fits) line[size - 1] = '\n';
+  console::print(line, size, console::sentence_ms);
+}
 
 #if defined(__linux__)
 inline constexpr char const* block_variable = "STRATA_DETAIL_PROCESS";

@@ -2,6 +2,7 @@
 #ifndef STRATA_BASE_PROGRESS_LINE_HPP
 #define STRATA_BASE_PROGRESS_LINE_HPP
 
+#include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
@@ -23,7 +24,8 @@ namespace detail {
 /// no terminal nothing is written. Threads: one at a time.
 class progress_line {
  public:
-  explicit progress_line(std::FILE* to = stderr) noexcept : to_(to), width_(width_of(to)) {}
+  explicit progress_line(std::FILE* to = stderr) noexcept
+      : file_(number_of(to)), width_(width_of(file_)) {}
   progress_line(progress_line const&) = delete;
   progress_line& operator=(progress_line const&) = delete;
   ~progress_line() { erase(); }
@@ -36,16 +38,16 @@ class progress_line {
   void show(std::string_view text) noexcept {
     if (!live()) return;
     std::string_view const fits = text.substr(0, width_ - 1);
-    std::fprintf(to_, "\r\033[K%.*s\r", static_cast<int>(fits.size()), fits.data());
-    std::fflush(to_);
+    write(erased);
+    write(fits);
+    write("\r");
     shown_ = true;
   }
 
   void erase() noexcept {
     if (!shown_) return;
     shown_ = false;
-    std::fputs("\r\033[K", to_);
-    std::fflush(to_);
+    write(erased);
   }
 
   /// "strata: counting on GH100: pass 2 of 5, 3 steps left".
@@ -57,10 +59,25 @@ class progress_line {
   }
 
  private:
-  /// Columns of the terminal; 0 where it is none that can be written over.
-  static std::size_t width_of(std::FILE* of) noexcept {
+  static constexpr std::string_view erased = "\r\033[K";
+
+  /// A terminal that is held is not waited for.
+  void write(std::string_view text) const noexcept {
+    (void)console::write(file_, text.data(), text.size(), console::none_ms);
+  }
+
+  static int number_of(std::FILE* stream) noexcept {
 #if defined(__linux__) || defined(__APPLE__)
-    int const file = of == nullptr ? -1 : ::fileno(of);
+    return stream == nullptr ? -1 : ::fileno(stream);
+#else
+    (void)stream;
+    return -1;
+#endif
+  }
+
+  /// Columns of the terminal; 0 where it is none that can be written over.
+  static std::size_t width_of(int file) noexcept {
+#if defined(__linux__) || defined(__APPLE__)
     char const* const kind = variable("TERM");
     if (file < 0 || ::isatty(file) == 0) return 0;
     if (kind == nullptr || std::string_view(kind) == "dumb") return 0;
@@ -68,12 +85,12 @@ class progress_line {
     if (::ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) return size.ws_col;
     return 80;
 #else
-    (void)of;
+    (void)file;
     return 0;
 #endif
   }
 
-  std::FILE* to_;
+  int file_;
   std::size_t width_;
   bool shown_ = false;
 };

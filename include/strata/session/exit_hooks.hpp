@@ -3,6 +3,7 @@
 #define STRATA_SESSION_EXIT_HOOKS_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/console.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/memory.hpp>
 #include <strata/base/threads.hpp>
@@ -188,7 +189,7 @@ class exit_hooks {
     int const error = errno;
     std::signal(which, SIG_DFL);
     if (phase().load() != process_phase::reported && !in_forked_child())
-      (void)!write(STDERR_FILENO, lost, sizeof lost - 1);
+      (void)console::write(STDERR_FILENO, lost, sizeof lost - 1, console::sentence_ms);
     raise(which);
     errno = error;
   }
@@ -220,6 +221,7 @@ class exit_hooks {
     }
     int const which = all.signal.load();
     leave_signals();  // a second one ends the process at once
+    console::hurry();
     run(ending::signal);
     sigset_t ours;
     sigemptyset(&ours);

@@ -2,6 +2,7 @@
 #ifndef STRATA_SESSION_OPEN_FOLDER_HPP
 #define STRATA_SESSION_OPEN_FOLDER_HPP
 
+#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 
@@ -93,7 +94,8 @@ class open_folder {
     struct stat found {};
     bool const there = ::fstatat(file_, name.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
     if (there && !S_ISLNK(found.st_mode)) return;
-    std::string const part = sentence(name) << '.' << static_cast<long>(::getpid()) << ".part";
+    std::string const part = sentence(name) << '.' << static_cast<long>(::getpid()) << '.'
+                                            << monotonic_ns() << ".part";
     if (::symlinkat(target.c_str(), file_, part.c_str()) != 0) return;
     if (rename(part, name) != 0) remove(part);
 #else

@@ -306,8 +306,12 @@ class report_files {
     if (!trace_problem_.empty()) source.problems.push_back(trace_problem_);
     if (earlier != nullptr) earlier->leave_new(source.problems);
     if (options_->table) {
-      text_writer out(stderr);
-      write_table(out, input, around_.table);
+      std::string table;
+      {
+        text_writer out(table);
+        write_table(out, input, around_.table);
+      }
+      console::print(table.data(), table.size(), console::table_ms);
     } else {
       for (std::string const& problem : source.problems) say(problem.c_str());
     }

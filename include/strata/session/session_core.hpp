@@ -80,10 +80,6 @@ class session_core {
     if (!running()) return;
     guest const as_guest;
     quiet_writes const quiet;
-    if (in_forked_child()) {
-      state_ = run_state::idle;
-      return;
-    }
     hang_.dog.stop();
     if (!windows_.end(options_.drain_ms)) return leave_behind();
     detail::recorder& recorder = detail::recorder::instance();
@@ -118,7 +114,8 @@ class session_core {
     owner().store(false);
   }
 
-  bool running() const noexcept { return state_ == run_state::running; }
+  /// Not in a forked child.
+  bool running() const noexcept { return state_ == run_state::running && !in_forked_child(); }
   /// Whether no thread is in a call of this session that does not come back: else it has to live as
   /// long as the process.
   bool may_go() const noexcept { return state_ != run_state::left_open && !trace_.is_silent(); }
@@ -131,7 +128,7 @@ class session_core {
   /// are counted.
   counter_collector& counters(std::string_view request) {
     if (!windows_.used()) {
-      if (running() && !in_forked_child()) {
+      if (running()) {
         attempt([&] {
           keep(trace_.come());
           counting_->by_program(request);

@@ -154,9 +154,12 @@ class step_counting {
     bool const partly = problems_.size() != before;
     if (ranges_.done() || (ranges_.shows_progress() && !partly)) return;
     quiet_writes const quiet;
-    std::fprintf(stderr, "strata: counting on %s in the next %zu step%s%s\n",
-                 ranges_.chip().c_str(), ranges_.passes(), ranges_.passes() == 1 ? "" : "s",
-                 partly ? "; some of what was asked for cannot be counted" : "");
+    sentence text("counting on ");
+    text << ranges_.chip() << " in the next " << ranges_.passes()
+         << (ranges_.passes() == 1 ? " step" : " steps")
+         << (partly ? "; some of what was asked for cannot be counted" : "");
+    std::string const line = text;
+    say(line.c_str());
   }
 
   void end_ranges() {

@@ -54,6 +54,27 @@ TEST_CASE("a pipe that nobody reads ends no program") {
   CHECK(calls_in(o.folder / "out").at("work[0]") == 4);
 }
 
+TEST_CASE("a full pipe that nobody reads holds up no end") {
+  for (char const* const wish : {"verbose", "formats=csv"}) {
+    outcome const o("unread", wish);
+    CHECK(calls_in(o.folder / "out").at("work[0]") == 4);
+  }
+  work_folder const folder;
+  for (int const signal : {SIGTERM, SIGINT, SIGHUP}) {
+    std::string const wish = "STRATA=host,watchdog=1,formats=table+csv,out=" + folder / "signal";
+    ending const ended = run({program("surroundings"), "unread-signal"}, {wish}, {signal}, 30);
+    CHECK(ended.signal == signal);
+    CHECK(ended.out == "ready\n");
+    CHECK(calls_in(folder / "signal").at("work[0]") == 4);
+  }
+  CHECK(run({program("surroundings"), "unread-watchdog"}, {}, {}, 30).code == 6);
+}
+
+TEST_CASE("a session that runs in the parent does not start in a forked child") {
+  ending const ended = run({program("surroundings"), "fork-start"});
+  CHECK(ended.out == "the child's code is 3, the parent's session runs: 1\n");
+}
+
 TEST_CASE("files beyond ulimit -f: a sentence") {
   outcome const o("file-size", "formats=csv+json+recording");
   CHECK(has(o.with.err, "/{profile.json,profile.strata}: File too large"));

@@ -1,11 +1,13 @@
 // A program that sets up something of its own, works with ranges and steps, and prints what became
 // of it: `surroundings WHAT`. Without a session the output is the same.
+#include <strata/session.hpp>
 #include <strata/strata.hpp>
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -78,6 +80,53 @@ void break_pipe() {
   work(10);
 }
 
+/// What goes to stderr waits in a pipe that is full, and that this process alone could read.
+void fill_pipe() {
+  int ends[2];
+  if (pipe(ends) != 0) return;
+  (void)fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  while (write(ends[1], "x", 1) == 1) continue;
+  (void)fcntl(ends[1], F_SETFL, 0);
+  if (dup2(ends[1], STDERR_FILENO) >= 0) work(10);
+}
+
+/// A range hangs until the signal comes that ends the program.
+void hang_until_signal() {
+  fill_pipe();
+  STRATA_RANGE("hangs");
+  std::puts("ready");
+  (void)std::fflush(stdout);
+  for (;;) (void)pause();
+}
+
+/// A session in code ends while its watchdog has something to say.
+void stop_watched() {
+  fill_pipe();
+  strata::vec<std::string> problems;
+  strata::session watched(strata::options::parse("host,watchdog=1,formats=,out=watched", problems));
+  if (!watched.start().ok()) return;
+  STRATA_RANGE("hangs");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  watched.stop();
+}
+
+/// What a forked child is told of the session that its parent runs.
+void start_in_child() {
+  strata::vec<std::string> problems;
+  strata::session session(strata::options::parse("host,formats=", problems));
+  if (!session.start().ok()) return;
+  pid_t const child = fork();
+  if (child == 0) {
+    bool const refused = !session.start().ok() && !session.running();
+    session.stop();
+    _exit(refused && !session.start().ok() && !session.report().ok() ? 3 : 4);
+  }
+  int status = 0;
+  (void)waitpid(child, &status, 0);
+  std::printf("the child's code is %d, the parent's session runs: %d\n", WEXITSTATUS(status),
+              session.running());
+}
+
 void limit_files() {
   rlimit const most{4096, 4096};
   (void)setrlimit(RLIMIT_FSIZE, &most);
@@ -132,6 +181,10 @@ int main(int, char** words) {
   if (what == "errno") keep_errno();
   if (what == "traps") trap();
   if (what == "pipe") break_pipe();
+  if (what == "unread") fill_pipe();
+  if (what == "unread-signal") hang_until_signal();
+  if (what == "unread-watchdog") stop_watched();
+  if (what == "fork-start") start_in_child();
   if (what == "file-size") limit_files();
   if (what == "memory") limit_memory(std::size_t{20} << 20, 100'000);
   if (what == "no-memory") limit_memory(std::size_t{8} << 20, 30'000);

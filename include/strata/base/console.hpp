@@ -1,0 +1,133 @@
+#include <strata/version.hpp>
+#ifndef STRATA_BASE_CONSOLE_HPP
+#define STRATA_BASE_CONSOLE_HPP
+
+// Text for people, on stderr. Nobody may read it: a pipe that is full, or a terminal that is held,
+// would stop the program for ever, and with it every thread that waits for the C library's lock of
+// that stream. So text goes past the stream, and what nobody takes in time is left out and counted.
+
+#include <strata/base/macros.hpp>
+#include <strata/base/threads.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+
+#if defined(__linux__) || defined(__APPLE__)
+#include <limits.h>
+#include <poll.h>
+#include <unistd.h>
+#endif
+
+STRATA_BEGIN_LIGHT
+
+namespace detail {
+
+#if defined(__linux__) || defined(__APPLE__)
+
+/// Writes to one file of this process, one thread at a time, without a wait that has no end.
+/// Threads: any, also in a signal's handler.
+class console {
+ public:
+  /// How long text waits for a reader. Units: milliseconds.
+  static constexpr int none_ms = 0;
+  static constexpr int sentence_ms = 100;
+  static constexpr int table_ms = 10'000;
+
+  /// Whether a file takes a part of text within a time. One without a reader does not.
+  static bool is_taken(int file, int patience_ms) noexcept {
+    pollfd wanted{file, POLLOUT, 0};
+    int const error = errno;
+    int ready = 0;
+    do ready = poll(&wanted, 1, patience_ms);
+    while (ready < 0 && errno == EINTR);
+    errno = error;
+    return ready < 0 || (ready > 0 && (wanted.revents & POLLERR) == 0);
+  }
+
+  /// Returns: whether all of it was written. Errors: nobody took it, or errno of the write.
+  static bool write(int file, char const* text, std::size_t size, int patience_ms) noexcept {
+    for (std::size_t done = 0; done < size;) {
+      if (!is_taken(file, patience_ms)) return false;
+      std::size_t const left = size - done;
+      ssize_t const written = ::write(file, text + done, left < PIPE_BUF ? left : PIPE_BUF);
+      if (written < 0 && errno != EINTR && errno != EAGAIN) return false;
+      if (written > 0) done += static_cast<std::size_t>(written);
+    }
+    return true;
+  }
+
+  /// Prints text on stderr. After one that nobody took, none waits until one is taken.
+  static void print(char const* text, std::size_t size, int patience_ms) noexcept {
+    int const file = fileno(stderr);
+    if (file < 0) {  // a stream in memory
+      (void)std::fwrite(text, 1, size, stderr);
+      return;
+    }
+    int const most_ms = hurried_.load() ? sentence_ms : patience_ms;
+    int const patience = stuck_.load() ? none_ms : most_ms;
+    if (!take_turn(patience)) return leave_out();
+    bool whole = say_left_out(file, patience);
+    whole = whole && write(file, text, size, patience);
+    turn_taken_.store(false);
+    stuck_.store(!whole);
+    if (!whole) leave_out();
+  }
+
+  /// The process ends by a signal: a table waits no longer than a sentence.
+  static void hurry() noexcept { hurried_.store(true); }
+
+ private:
+  static bool take_turn(int patience_ms) noexcept {
+    for (int waited_ms = 0; turn_taken_.exchange(true); ++waited_ms) {
+      if (waited_ms >= patience_ms) return false;
+      (void)poll(nullptr, 0, 1);
+    }
+    return true;
+  }
+
+  static void leave_out() noexcept { left_out_.fetch_add(1); }
+  static bool say_left_out(int file, int patience_ms) noexcept {
+    unsigned const lost = left_out_.load();
+    if (lost == 0) return true;
+    char text[120];
+    int const length = std::snprintf(
+        text, sizeof text, "strata: %u message%s left out here, since nobody read stderr\n", lost,
+        lost == 1 ? " was" : "s were");
+    if (!write(file, text, static_cast<std::size_t>(length), patience_ms)) return false;
+    left_out_.fetch_sub(lost);
+    return true;
+  }
+
+  static inline atomic<bool> turn_taken_{false};
+  static inline atomic<bool> stuck_{false};
+  static inline atomic<bool> hurried_{false};
+  static inline atomic<unsigned> left_out_{0};
+};
+
+#else
+
+/// What a stream does where it cannot be asked whether it takes text.
+class console {
+ public:
+  static constexpr int none_ms = 0;
+  static constexpr int sentence_ms = 0;
+  static constexpr int table_ms = 0;
+
+  static bool write(int, char const* text, std::size_t size, int) noexcept {
+    return std::fwrite(text, 1, size, stderr) == size;
+  }
+  static void print(char const* text, std::size_t size, int) noexcept {
+    (void)std::fwrite(text, 1, size, stderr);
+  }
+  static void hurry() noexcept {}
+};
+
+#endif
+
+}  // namespace detail
+
+STRATA_END_LIGHT
+
+#endif  // STRATA_BASE_CONSOLE_HPP

@@ -1,0 +1,94 @@
+// Text for people waits for nobody: pipes that are read, that are full, and that have no reader.
+#include <doctest/doctest.h>
+
+#include <strata/base/console.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+using strata::detail::console;
+
+namespace {
+
+/// A pipe that takes the place of stderr.
+struct unread_pipe {
+  int ends[2] = {-1, -1};
+  int before = ::dup(STDERR_FILENO);
+
+  unread_pipe() {
+    REQUIRE(::pipe(ends) == 0);
+    REQUIRE(::dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+  }
+  ~unread_pipe() {
+    (void)::dup2(before, STDERR_FILENO);
+    for (int const file : {ends[0], ends[1], before})
+      if (file >= 0) (void)::close(file);
+  }
+
+  void fill() const {
+    (void)::fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    while (::write(ends[1], "x", 1) == 1) continue;
+    (void)::fcntl(ends[1], F_SETFL, 0);
+  }
+  std::string drain() const {
+    (void)::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    std::string all;
+    char text[4096];
+    for (ssize_t size; (size = ::read(ends[0], text, sizeof text)) > 0;)
+      all.append(text, static_cast<std::size_t>(size));
+    return all;
+  }
+};
+
+void print(std::string const& text) {
+  console::print(text.data(), text.size(), console::sentence_ms);
+}
+
+double seconds_of(std::string const& text) {
+  auto const begin = std::chrono::steady_clock::now();
+  print(text);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+}  // namespace
+
+TEST_CASE("what nobody takes is left out after 100 ms, and counted once somebody reads") {
+  unread_pipe const pipe;
+  print("taken\n");
+  CHECK(pipe.drain() == "taken\n");
+  pipe.fill();
+  CHECK(seconds_of("lost\n") >= 0.099);
+  CHECK(seconds_of("lost at once\n") < 0.099);
+  CHECK(pipe.drain().find('l') == std::string::npos);
+  print("again\n");
+  CHECK(pipe.drain() == "strata: 2 messages were left out here, since nobody read stderr\nagain\n");
+  print("and again\n");
+  CHECK(pipe.drain() == "and again\n");
+}
+
+TEST_CASE("a long text arrives whole where somebody reads slowly") {
+  unread_pipe const pipe;
+  std::string const text(300'000, 'a');
+  std::string read;
+  std::thread reader([&] {
+    while (read.size() < text.size()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      read += pipe.drain();
+    }
+  });
+  console::print(text.data(), text.size(), console::table_ms);
+  reader.join();
+  CHECK(read == text);
+}
+
+TEST_CASE("a pipe without a reader takes nothing, and sends no signal") {
+  unread_pipe pipe;
+  (void)::close(pipe.ends[0]);
+  pipe.ends[0] = -1;
+  CHECK_FALSE(console::is_taken(STDERR_FILENO, 0));
+  CHECK(seconds_of("lost\n") < 0.099);
+}
