@@ -320,6 +320,27 @@ inline void write_counter_tables(text_writer& out, table_input const& input,
   }
 }
 
+/// What all steps allocate or release in one of those that the mean step is made of.
+class memory_in_mean_step {
+ public:
+  explicit memory_in_mean_step(table_input const& input)
+      : without_first_(input.steps.without_first) {
+    std::size_t const steps = input.memory.steps.size();
+    std::size_t const typical = without_first_ && steps > 1 ? steps - 1 : steps;
+    part_ = 1.0 / static_cast<double>(larger(typical, std::size_t{1}));
+  }
+
+  template <class Amount>
+  double of(Amount all, Amount first_step) const noexcept {
+    Amount const amount = without_first_ ? all - first_step : all;
+    return static_cast<double>(amount) * part_;
+  }
+
+ private:
+  bool without_first_;
+  double part_ = 1.0;
+};
+
 /// Device memory by purpose, where the program named one.
 inline void write_memory_purposes(text_writer& out, table_input const& input,
                                   table_options const& options) {
@@ -335,15 +356,15 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                        {"at the peak", 100, form::bytes},
                        {"peak %", 90, form::percent},
                        {"", 20, form::bar}});
-  double const part = 1.0 / static_cast<double>(larger(memory.steps.size(), std::size_t{1}));
+  memory_in_mean_step const mean(input);
   auto const peak = static_cast<double>(memory.peak_bytes);
   for (memory_purpose const& each : memory.purposes) {
     double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
     if (each.peak == 0) continue;
     table.add_row({{console_text(each.name)}},
-                  {if_any(static_cast<double>(each.allocations) * part),
-                   if_any(static_cast<double>(each.allocated) * part),
-                   if_any(static_cast<double>(each.released) * part), if_any(each.live),
+                  {if_any(mean.of(each.allocations, each.first_step_allocations)),
+                   if_any(mean.of(each.allocated, each.first_step_allocated)),
+                   if_any(mean.of(each.released, each.first_step_released)), if_any(each.live),
                    if_any(each.peak), if_any(each.at_peak), share, share});
   }
   out.put('\n');
