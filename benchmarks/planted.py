@@ -163,9 +163,7 @@ def shares(path):
 
 
 def gain(finding, step):
-    """What the finding says that the step would gain, as a fraction: none where it is folded into another one."""
-    if finding.get("folded"):
-        return 0.0
+    """What the finding says that the step would gain, as a fraction."""
     if finding.get("predicted_step_ns") is None:
         return finding["cost_of_step"]
     whole = step.get("typical_ns") or step["mean_ns"]
@@ -173,7 +171,7 @@ def gain(finding, step):
 
 
 def names(finding, path):
-    return path in [listed.split("/")[-1] for listed in [finding["path"], *finding.get("paths", [])]]
+    return path in [listed.split("/")[-1] for listed in [one["path"] for one in finding["ranges"]]]
 
 
 def impossible(made):
@@ -189,7 +187,7 @@ def judge(made, case, expected, path=None):
         return False, "no findings.json"
     if impossible(made):
         return False, "above 100 %: " + impossible(made)
-    costly = [finding for finding in made["findings"] if finding["cost_ns_per_step"] > 0 and not finding.get("folded")]
+    costly = [finding for finding in made["findings"] if finding["shortens_step"]]
     first = costly[0] if costly else None
     said = "nothing" if first is None else f"{first['rule']} ({100 * first['cost_of_step']:.1f} %) {first['path']}: {first['title']}"
     name, least = SHARES.get(case, (None, 0.0))
@@ -252,7 +250,7 @@ def pairs(binary, folder, chosen):
 def main():
     in_pairs = sys.argv[1:2] == ["--pairs"]
     given = sys.argv[2:] if in_pairs else sys.argv[1:]
-    if not given:
+    if not given or given[0].startswith("-"):
         sys.exit(__doc__)
     folder = pathlib.Path(given[0]).resolve()
     folder.mkdir(parents=True, exist_ok=True)

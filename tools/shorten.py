@@ -11,6 +11,7 @@ import sys
 TOP = ("schema", "environment", "devices", "traced", "has_steps")
 NOT_READ = {"path_id", "parent_path_id", "name", "index", "depth"}
 OF_KERNELS = ("path", "count", "total_ns", "min_ns", "p50_ns", "max_ns", "stddev_ns")
+FIRST_STEP = "first_step_"  # columns with it are kept where they are known: 0 is not unknown
 OF_METRICS = ("key", "unit", "level", "formula")
 COUNTED = ("counters", "cpu_counters")
 
@@ -21,12 +22,13 @@ def some(row, names):
 
 def main(folder, *paths):
     profiles = {pathlib.Path(path).name: json.loads(pathlib.Path(path).read_text(encoding="utf-8")) for path in paths}
-    used = {key for whole in profiles.values() for row in whole["ranges"] for key, value in row.items() if value} - NOT_READ
+    used = {key for whole in profiles.values() for row in whole["ranges"] for key, value in row.items()
+            if value or (key.startswith(FIRST_STEP) and value is not None)} - NOT_READ
     for name, whole in profiles.items():
         kept = some(whole, TOP)
         kept["steps"] = [some(step, ("begin_ns", "end_ns")) for step in whole["steps"]]
         kept["ranges"] = [{key: value for key, value in row.items() if key in used or key == "path"} for row in whole["ranges"]]
-        kept["kernels"] = [some(row, OF_KERNELS) for row in whole["kernels"]]
+        kept["kernels"] = [some(row, [*OF_KERNELS, *(key for key in row if key.startswith(FIRST_STEP))]) for row in whole["kernels"]]
         for table in filter(whole.__contains__, COUNTED):
             kept[table] = {"metrics": [some(metric, OF_METRICS) for metric in whole[table]["metrics"]],
                            "values": [some(row, ("path", "total")) for row in whole[table]["values"]]}

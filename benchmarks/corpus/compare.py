@@ -208,19 +208,23 @@ def limiter_of_strata(said):
 
 
 def accusations(findings, name, times):
-    """Findings of this range that predict a gain of more than 5 % of its time. One of several ranges is shared out by time."""
+    """Findings of this range that predict a gain of more than 5 % of its time. What one of several ranges predicts is shared
+    out by the costs of its ranges."""
     step = findings.get("step", {})
     whole = step.get("typical_ns") or step.get("mean_ns") or 0.0
     made = []
     for finding in findings.get("findings", []):
-        ranges = {path.split("/")[-1] for path in [finding.get("path") or "", *finding.get("paths", [])]}
-        if name not in ranges or finding.get("folded"):
+        costs = {}
+        for one in finding["ranges"]:
+            last = one["path"].split("/")[-1]
+            costs[last] = costs.get(last, 0.0) + one["cost_ns_per_step"]
+        together = sum(costs.values())
+        if not costs.get(name):
             continue
         after = finding.get("predicted_step_ns")
-        gain = whole - after if after is not None else finding.get("cost_ns_per_step", 0.0)
+        gain = whole - after if after is not None else finding["cost_ns_per_step"]
         time = times.get(name, 0.0)
-        together = sum(times.get(one, 0.0) for one in ranges)
-        own = gain * time / together if together else gain
+        own = gain * costs[name] / together
         if own > ACCUSED * time:
             made.append(f"{finding['rule']} ({own / 1000:.1f} us of {time / 1000:.1f} us)")
     return made

@@ -38,13 +38,14 @@ golden = root / "tests/unit/golden/profile_gpu.json"
 before = json.loads(golden.read_text(encoding="utf-8"))
 before["steps"] = [{"step": i, "thread": 0, "begin_ns": 10000000 * i, "end_ns": 10000000 * i + 4000000 + 10000 * (i % 3)} for i in range(10)]
 for row in before["ranges"]:  # quiet, and often enough to be judged
-    row.update(calls=10, host_stddev_ns=0, first_step_calls=0, first_step_host_ns=0)
+    row.update(calls=10, host_stddev_ns=0, first_step_calls=0, first_step_host_ns=0, first_step_gpu_busy_ns=row["gpu_busy_ns"] / 10)
 slow = copy.deepcopy(before)
 for step in slow["steps"]:
     step["end_ns"] += 1000000
 for row in slow["ranges"]:
     if row["path"] == "forward/encoder":
         row["gpu_busy_ns"] = row["gpu_busy_ns"] * 3
+        row["first_step_gpu_busy_ns"] *= 3
 for row in slow["kernels"]:  # too few of them to be judged
     if row["path"] == "forward/encoder":
         row["total_ns"] = row["total_ns"] * 3

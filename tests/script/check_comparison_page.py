@@ -207,9 +207,9 @@ def made_profiles():
     golden = json.loads((root / "tests/unit/golden/profile_gpu.json").read_text(encoding="utf-8"))
     golden["steps"] = [{"step": i, "thread": 0, "begin_ns": 10000000 * i, "end_ns": 10000000 * i + 4000000 + 10000 * (i % 3)} for i in range(10)]
     for row in golden["ranges"]:
-        row.update(calls=10, host_stddev_ns=0, first_step_calls=0, first_step_host_ns=0)
+        row.update(calls=10, host_stddev_ns=0, first_step_calls=0, first_step_host_ns=0, first_step_gpu_busy_ns=0)
     for row in golden["kernels"]:
-        row.update(count=10, total_ns=row["total_ns"] * 5, stddev_ns=0)
+        row.update(count=10, total_ns=row["total_ns"] * 5, stddev_ns=0, first_step_count=1, first_step_ns=row["total_ns"] / 2)
 
     def changed(by, of=golden):
         other = copy.deepcopy(of)
@@ -224,7 +224,7 @@ def made_profiles():
                 row.update(host_total_ns=row["host_total_ns"] * 3, host_p50_ns=row["host_p50_ns"] * 3, gpu_busy_ns=row["gpu_busy_ns"] * 2, launches=0)
         for row in p["kernels"]:
             if row["path"] == "forward/encoder":
-                row.update({key: row[key] * 9 for key in ("total_ns", "min_ns", "p50_ns", "max_ns")})
+                row.update({key: row[key] * 9 for key in ("total_ns", "first_step_ns", "min_ns", "p50_ns", "max_ns")})
         p["ranges"][-1]["path"] = "only after"
         p["environment"]["command"] += " --slow"
 

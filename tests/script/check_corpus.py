@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -51,9 +52,12 @@ pathlib.Path("ncu.csv").write_text(
 (folder / "findings.json").write_text(json.dumps({
     "step": {"mean_ns": 300000, "typical_ns": 300000},
     "findings": [
-        {"rule": "uncoalesced", "path": "gemm", "paths": ["gemm", "copy"], "predicted_step_ns": 286000, "cost_ns_per_step": 14000},
-        {"rule": "spills", "path": "gemm", "folded": True, "predicted_step_ns": 200000, "cost_ns_per_step": 100000},
-        {"rule": "tail", "path": "copy", "predicted_step_ns": 299900, "cost_ns_per_step": 30000}]}))
+        {"rule": "uncoalesced", "path": "gemm", "predicted_step_ns": 286000, "cost_ns_per_step": 21000,
+         "ranges": [{"path": "gemm", "cost_ns_per_step": 15000}, {"path": "step/copy", "cost_ns_per_step": 6000}]},
+        {"rule": "doubt", "path": "gemm", "predicted_step_ns": None, "cost_ns_per_step": 0,
+         "ranges": [{"path": "gemm", "cost_ns_per_step": 0}]},
+        {"rule": "tail", "path": "copy", "predicted_step_ns": 299900, "cost_ns_per_step": 30000,
+         "ranges": [{"path": "copy", "cost_ns_per_step": 30000}]}]}))
 done = subprocess.run([sys.executable, str(program), "out.md", str(folder), "ncu.csv"], stdout=subprocess.PIPE,
                       stderr=subprocess.STDOUT, universal_newlines=True)
 text = pathlib.Path("out.md").read_text() if done.returncode == 0 else done.stdout
@@ -72,9 +76,20 @@ for wanted in ("| gemm | 1: Kernel2 | 100.0 | 100.0 | tensor 95 (sm__pipe_tensor
                "- falsely accused: 2 of 2", "metrics of no unit: sm__made_up"):
     if wanted not in text:
         failures.append(f"not said: {wanted}")
-for unwanted in ("spills", "tail", "hbm_read_bytes"):
+for unwanted in ("doubt", "tail", "hbm_read_bytes"):
     if unwanted in text:
         failures.append(f"said: {unwanted}")
+# What is read of findings.json is there, and asking for help makes nothing.
+written = (root / "include/strata/report/findings.hpp").read_text(encoding="utf-8")
+for script in (program, root / "benchmarks/planted.py"):
+    keys = set(re.findall(r"\bfinding(?:\.get\(|\[)\"(\w+)\"", script.read_text(encoding="utf-8")))
+    failures += [f"{script.name} reads {key}, which no finding has" for key in sorted(keys) if f'"{key}"' not in written]
+asked = pathlib.Path("asked")
+asked.mkdir(exist_ok=True)
+for script in (program, root / "benchmarks/planted.py"):
+    said = subprocess.run([sys.executable, str(script), "--help"], cwd=asked, capture_output=True, text=True)
+    if script.name not in said.stdout + said.stderr or list(asked.iterdir()):
+        failures.append(f"{script.name} --help does not only say how it is called")
 for failure in failures:
     print("FAILED:", failure)
 if failures:

@@ -85,6 +85,7 @@ range_row distinct_range(distinct_numbers& numbers) {
   numbers.next(row.tokens);
   row.shape = "4x64x768";
   row.note = "causal";
+  row.step_busy_share = {0.75, 0.5};
   return row;
 }
 
@@ -110,6 +111,8 @@ kernel_row distinct_kernel(distinct_numbers& numbers) {
   numbers.next(row.dynamic_shared_bytes);
   row.sm_utilisation = 0.5;
   row.gpu_utilisation = 0.25;
+  row.first_step_count = 71;
+  row.first_step_ns = 72;
   return row;
 }
 
@@ -135,6 +138,7 @@ report_sample distinct_sample() {
   distinct_numbers numbers;
   report_sample made;
   made.source.traced = true;
+  made.source.has_steps = true;
   made.source.has_migrations = true;
   made.source.environment.rank = 3;
   made.source.nodes.push_back({0, 0, no_index, 0, true});

@@ -578,6 +578,45 @@ TEST_CASE("kernels are judged by their own times") {
   CHECK_FALSE(c.find("a[4]")->slower);
 }
 
+TEST_CASE("kernels, busy times and host times are of the same steps: without the first") {
+  auto const with = [](double first_ns) {
+    std::string const total = std::to_string(first_ns + 9 * 5e5);
+    std::string const first = std::to_string(first_ns);
+    std::string const of_range = ",\"kernels\":10,\"gpu_busy_ns\":" + total +
+                                 ",\"first_step_gpu_busy_ns\":" + first +
+                                 ",\"first_step_calls\":1,\"first_step_host_ns\":1e6";
+    // Of the launches: one of first_ns, and nine of 500 us.
+    double const mean = (first_ns + 9 * 5e5) / 10;
+    double const squares = first_ns * first_ns + 9 * 25e10 - 10 * mean * mean;
+    std::string const kernel = "{\"path\":\"mlp\",\"count\":10,\"total_ns\":" + total +
+                               ",\"stddev_ns\":" + std::to_string(std::sqrt(squares / 9)) +
+                               ",\"p50_ns\":5e5" + ",\"min_ns\":5e5,\"max_ns\":" + first +
+                               ",\"first_step_count\":1,\"first_step_ns\":" + first + "}";
+    return profile_text({100, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {{"mlp", 1e6, 0, 10, of_range}}, "GPU",
+                        kernel);
+  };
+  // The first step's kernel takes 50 ms or 80: modules are loaded, and a cache is filled.
+  comparison const c = compared(with(5e7), with(8e7));
+  strata::compared_range const* const mlp = c.find("mlp");
+  REQUIRE(mlp != nullptr);
+  CHECK(mlp->gpu);
+  CHECK(mlp->before_ms == doctest::Approx(0.5));
+  CHECK(mlp->after_ms == doctest::Approx(0.5));
+  CHECK(mlp->verdict == strata::range_verdict::within);
+  CHECK(c.before_ms == doctest::Approx(1));
+  CHECK(mlp->share <= 1.0);
+
+  strata::profile_file file;
+  REQUIRE(file.read(with(8e7)) == "");
+  strata::detail::run_ranges const ranges(file);
+  strata::detail::run_range const* const of = ranges.find("mlp");
+  REQUIRE(of != nullptr);
+  CHECK(of->gpu.ms == doctest::Approx(0.5));
+  CHECK(of->gpu.calls == 9);
+  CHECK(of->gpu.variance == doctest::Approx(0).epsilon(1e-6));
+  CHECK(of->host.ms == doctest::Approx(1));
+}
+
 TEST_CASE("accepted regressions have a reason, and are missed when they are gone") {
   std::vector<double> const ten(10, 1.0);
   auto const with = [&](double ns) {

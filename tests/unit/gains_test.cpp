@@ -141,6 +141,9 @@ TEST_CASE("gains: whatever the cure, between nothing and what units and limits a
     CHECK(gain >= 0.0);
     CHECK(gain <= most + 1e-9);
     CHECK(1000.0 - gain >= detail::smaller(1000.0, least) - 1e-9);
+    for (std::size_t unit = 0; unit < gpu_units; ++unit)
+      if (load.units[static_cast<gpu_unit>(unit)] >= 800.0)
+        most = detail::smaller(most, 1000.0 * (1.0 - left[unit]));
     double const expected = detail::larger(0.0, detail::smaller(most, 1000.0 - least));
     CHECK(gain == doctest::Approx(expected).epsilon(1e-9));
   }
@@ -191,16 +194,44 @@ TEST_CASE("gains: no time twice, and claims can be undone") {
   CHECK(judge.gain(0, cure) == within(700));
   judge.claim(0, 700.0);
   CHECK(judge.unexplained(0) == within(0.3));
-  CHECK(judge.gain(0, cure) == within(300));
+  CHECK(judge.gain(0, cure) == within(200));  // issue slots are used for 90, at 90 %
   CHECK(judge.gain(1, cure) == within(700));  // of another range
-  judge.claim(0, 300.0);
+  judge.claim(0, 200.0);
   CHECK(judge.gain(0, cure) == 0.0);
-  judge.claim(0, -300.0);
-  CHECK(judge.gain(0, cure) == within(300));
+  judge.claim(0, -200.0);
+  CHECK(judge.gain(0, cure) == within(200));
   judge.claim(0, 5000.0);  // never less than nothing
   CHECK(judge.unexplained(0) == 0.0);
   CHECK(judge.gain(0, cure) == 0.0);
   CHECK(gain_judge(table_of({})).unexplained(0) == 0.0);
+}
+
+TEST_CASE("gains: kernels that a unit bounds wait for nothing else") {
+  cure_of_kernels const waits = cure_of_kernels().ends_waits(700.0);
+  CHECK(gain_of(load_of({{gpu_unit::tensor, 0.79}}), waits) == within(1000 - 790 / 0.9));
+  CHECK(gain_of(load_of({{gpu_unit::tensor, 0.8}}), waits) == 0.0);
+  cure_of_kernels const less = cure_of_kernels(waits).leaves(gpu_unit::tensor, 0.5);
+  CHECK(gain_of(load_of({{gpu_unit::tensor, 0.8}}), less) == within(500));
+  cure_of_kernels const other = cure_of_kernels().leaves(gpu_unit::l2, 0.1);
+  CHECK(gain_of(load_of({{gpu_unit::tensor, 0.79}, {gpu_unit::l2, 0.6}}), other) ==
+        within(1000 - 790 / 0.9));
+  CHECK(gain_of(load_of({{gpu_unit::tensor, 0.8}, {gpu_unit::l2, 0.6}}), other) == 0.0);
+}
+
+TEST_CASE("gains: of a range with those below it, what no other cause has") {
+  roofline_table table = table_of(load_of({{gpu_unit::fma, 0.45}}));
+  table.own.push_back(table.own[0]);
+  range_limit whole = load_of({{gpu_unit::fma, 0.45}});
+  whole.time_ns = 2000.0;
+  whole.units[gpu_unit::fma] = 900.0;
+  gain_judge judge(table);
+  CHECK(judge.gain_below(0, 2, whole, 0.5, 1200.0) == within(1200));
+  CHECK(judge.gain_below(0, 2, whole, 0.5, 1900.0) == within(1500));  // half of 900 at 90 %
+  judge.claim(1, 800.0);
+  CHECK(judge.gain_below(0, 2, whole, 0.5, 1200.0) == within(700));
+  CHECK(judge.gain_below(0, 1, whole, 0.5, 1200.0) == within(500));
+  whole.above_roof = true;
+  CHECK(judge.gain_below(0, 2, whole, 0.5, 1200.0) == 0.0);
 }
 
 TEST_CASE("units: the longest is the limit; shared memory is named where it is most of L1") {

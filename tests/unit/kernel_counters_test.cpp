@@ -192,7 +192,7 @@ TEST_CASE("counted kernels stand in kernels.csv, with rates by their timed durat
   CHECK(text_of().find("counted_launches") == std::string::npos);
   input.kernel_counters = &table;
   std::string const text = text_of();
-  CHECK(text.find(",gpu_utilisation,counted_launches,hbm_read_bytes,") != std::string::npos);
+  CHECK(text.find(",first_step_ns,counted_launches,hbm_read_bytes,") != std::string::npos);
   CHECK(text.find(",2,600,400,1000,") != std::string::npos);
 
   // An optional input that the chip has, but that was not counted, is no 0.

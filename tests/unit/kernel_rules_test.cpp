@@ -63,7 +63,12 @@ TEST_CASE("fp64-by-accident: the time of the FP64 pipe, where values are convert
   p.set(p.attention, "sm__inst_executed_pipe_xu.sum", 1e5);
   // A unit at 80 % takes all of the time: 40 % take half of it.
   CHECK(cost_of(p.made, "fp64-by-accident") == exactly(0.5 * kernel_ns));
-  answer(p.made).first_is("fp64-by-accident", "attention");
+  answer const a(p.made);
+  a.first_is("fp64-by-accident", "attention");
+  CHECK(
+      a.findings()[0].title ==
+      "FP64 operations on converted values: 20,000,000 FLOP, 3,200,000 operations of the pipe that "
+      "converts (XU); FP64 is used for 40 % of the time");
   p.use(p.attention, "fp64", 0.72);
   // What issues stays, without the conversions: 10 % of their pipe, an eighth of that in slots.
   CHECK(cost_of(p.made, "fp64-by-accident") == exactly(above(0.25 - 0.1 / 8)));
@@ -437,6 +442,10 @@ TEST_CASE("fp32-without-tensor: what a library takes for it in TF32") {
   CHECK(cost_of(p.made, "fp32-without-tensor") == exactly(kernel_ns - tf32_ns(0.8 * 67e9)));
   answer const a(p.made);
   a.first_is("fp32-without-tensor", "attention");
+  CHECK(
+      a.findings()[0].title ==
+      "FP32 matrix product at 80 % of FP32 peak; the unused tensor cores have 7.4 times that peak "
+      "in TF32");
   CHECK(a.input.roofline.limits[1].text == "FMA 80 %");
   CHECK(a.input.findings.bound.find("Most time: attention (FMA 80 %).") != std::string::npos);
   p.hbm(p.attention, 0.3);  // the bytes stay
@@ -508,6 +517,14 @@ TEST_CASE("extra-traffic: what HBM takes for bytes that are not declared") {
   CHECK(cost_of(moving(0.239, 0.239 / 3).made, "extra-traffic") == 0.0);
 }
 
+TEST_CASE("extra-traffic: without the units, no less time than another roof leaves") {
+  program p = moving(0.6, 0.2);
+  double const attribute_rate = 256.0 * 1'980'000e3 * 132;  // of FP32
+  p.set(p.attention, fused_adds, 0.63 * attribute_rate / 2 * 1e-3);
+  p.count_only("hbm+flops");
+  CHECK(cost_of(p.made, "extra-traffic") == exactly(above(0.63)));
+}
+
 TEST_CASE("extra-traffic: without the units, the time of the bytes at the roof") {
   program p = moving(0.8, 0.4);
   p.count_only("hbm");
@@ -565,7 +582,10 @@ TEST_CASE("tail-wave: the SMs that the last wave leaves idle") {
   double const room = 132 * 8;  // of 256 threads and 32 registers each
   program p = one_kernel(1116);
   CHECK(cost_of(p.made, "tail-wave") == exactly((1 - 1116 / room / 2) * kernel_ns));
-  answer(p.made).first_is("tail-wave", "attention");
+  answer const a(p.made);
+  a.first_is("tail-wave", "attention");
+  CHECK(a.findings()[0].title ==
+        "work has 1.06 waves of blocks: the last one leaves 94 % of the SMs idle");
   p.use(p.attention, "issue", 0.59);
   CHECK(cost_of(p.made, "tail-wave") == exactly(above(0.59)));
   p.use(p.attention, "issue", 0.601);  // no kernel that waits
@@ -704,9 +724,10 @@ TEST_CASE("where another cause explains 30 % of the kernels, no rule of waits ha
     p.set(p.attention, "l1tex__t_sectors_pipe_lsu_mem_local_op_ld.sum",
           4 * wavefronts * explained / 0.4);
     CHECK(cost_of(p.made, "register-spills") == exactly(explained * kernel_ns));
-    // It gains what is left of the time, and no time twice.
+    // Both together leave the time at the limit.
+    double const left = above(0.32) - explained * kernel_ns;
     CHECK(cost_of(p.made, "latency-bound") ==
-          (explained < 0.3 ? exactly(above(0.32)) : doctest::Approx(0.0)));
+          (explained < 0.3 ? exactly(left) : doctest::Approx(0.0)));
   }
 }
 

@@ -232,6 +232,36 @@ TEST_CASE("launches of one kernel in one range are one row") {
   CHECK(row.gpu_utilisation == doctest::Approx((30 * 0.5 * 0.5 + 10 * 1.0 * 1.0) / 40));
 }
 
+TEST_CASE("the launches of the first recorded step are told apart") {
+  sample::maker make;
+  make.made.traced = make.made.has_steps = true;
+  auto const mlp = make.node(0, "mlp");
+  auto const head = make.node(0, "head");
+  auto const launch = [&](std::uint32_t node, std::int64_t begin, std::int64_t ns,
+                          std::uint32_t step) {
+    std::uint32_t const id = make.launch(node, begin, begin + 1);
+    make.made.launches.back().step = step;
+    make.kernel(id, begin + 1, begin + 1 + ns);
+  };
+  launch(mlp, 0, 5000, strata::no_step);  // before the steps
+  launch(mlp, 10'000, 700, 4);
+  launch(mlp, 11'000, 800, 4);
+  launch(mlp, 20'000, 100, 5);
+  launch(head, 21'000, 100, 5);
+  make.made.steps.push_back({20'000, 22'000, 5, 0});
+  make.made.steps.push_back({10'000, 12'000, 4, 0});
+  auto const rows = make_kernel_table(make.made, call_tree(make.made));
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].path == "mlp");
+  CHECK(rows[0].count == 4);
+  CHECK(rows[0].first_step_count == 2);
+  CHECK(rows[0].first_step_ns == 1500);
+  CHECK(rows[1].first_step_count == 0);
+  CHECK(rows[1].first_step_ns == 0);
+  make.made.losses.activity_folded = 1;  // records are missing
+  CHECK(make_kernel_table(make.made, call_tree(make.made))[0].first_step_count == 0);
+}
+
 TEST_CASE("utilisation without times or without a device") {
   strata::profile source = with_one_kernel("k");
   source.kernels[0].block_x = 96;

@@ -250,9 +250,14 @@ TEST_CASE("memory by step: what was allocated, released, live and at most in use
   REQUIRE(table.purposes.size() == 2);
   CHECK(table.purposes[0].allocated == 40);  // in steps
   CHECK(table.purposes[0].released == 1040);
+  CHECK(table.purposes[0].first_step_allocations == 1);
+  CHECK(table.purposes[0].first_step_allocated == 40);
+  CHECK(table.purposes[0].first_step_released == 40);  // the 1000 in the last one
   CHECK(table.purposes[0].live == 5);
   CHECK(table.purposes[1].name == "kv cache");
   CHECK(table.purposes[1].allocated == 108);
+  CHECK(table.purposes[1].first_step_allocations == 1);
+  CHECK(table.purposes[1].first_step_allocated == 100);
   CHECK(table.purposes[1].released == 0);
   CHECK(table.purposes[1].live == 8);
   CHECK(table.purposes[1].at_peak == 100);

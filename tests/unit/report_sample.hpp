@@ -219,6 +219,7 @@ class sample_maker {
   void work(std::uint32_t where, std::uint32_t correlation, std::uint32_t which, std::int64_t ns,
             std::uint32_t stream, std::uint32_t captured_by) {
     kernel_shape const& shape = shapes[which];
+    bool const is_first_step = s_.source.launches.back().step == 0;
     std::int64_t const begin = free_ > now_ + 2500 ? free_ : now_ + 2500;
     kernel_record k{};
     k.begin = begin;
@@ -243,6 +244,9 @@ class sample_maker {
       if (row.path_id != where || row.name != which + 1) continue;
       ++row.count;
       row.duration.add(ns);
+      if (!is_first_step) return;
+      ++row.first_step_count;
+      row.first_step_ns += ns;
       return;
     }
     kernel_row row;
@@ -254,6 +258,8 @@ class sample_maker {
     row.short_name = shape.short_name;
     row.count = 1;
     row.duration.add(ns);
+    row.first_step_count = is_first_step ? 1 : 0;
+    row.first_step_ns = is_first_step ? ns : 0;
     row.blocks_min = row.blocks_median = row.blocks_max = shape.grid;
     row.blocks_mean = shape.grid;
     row.block_threads_min = row.block_threads_max = shape.block;

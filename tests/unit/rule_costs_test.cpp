@@ -198,6 +198,47 @@ TEST_CASE("managed-memory: each range has what it migrates itself") {
   CHECK(above == 4 * 9);  // with what is below
 }
 
+TEST_CASE("idle times are of all GPUs that worked") {
+  program p;
+  p.made.environment.devices.push_back(p.made.environment.devices[0]);
+  p.made.environment.devices[1].ordinal = 1;
+  p.run(4, [&] {
+    p.in(p.attention, [&](std::uint32_t at) {
+      for (std::uint16_t i = 0; i < 50; ++i) p.kernel_of(at, 1 * us).device = i % 2;
+    });
+    p.wait();
+  });
+  answer const a(p.made);
+  finding const* const found = a.find("launch-bound");
+  REQUIRE(found != nullptr);
+  CHECK(found->title.find("All GPUs are idle for ") == 0);
+}
+
+TEST_CASE("means of whole numbers are whole in sentences") {
+  program p;
+  p.run(49, [&] {  // 49 times a 49th is less than one
+    p.in(p.other, [&](std::uint32_t at) {
+      p.copy_of(at, copy_kind::host_to_device, 800 * us, true, 1u << 25);
+    });
+    p.in(p.attention, [&](std::uint32_t at) { p.kernel_of(at, 200 * us); });
+    p.wait();
+  });
+  answer const a(p.made);
+  finding const* const found = a.find("pageable-copy");
+  REQUIRE(found != nullptr);
+  CHECK(found->title.find("The host copies 32.0 MiB to the GPU in 1 copy a step") == 0);
+}
+
+TEST_CASE("the console says which keys would decide most of the rules that are open") {
+  vec<undecided_rule> open;
+  CHECK(detail::undecided_text(open).empty());
+  open.push_back({"tail-wave", "kernels=mlp"});
+  CHECK(detail::undecided_text(open) == "kernels=mlp would decide 1 rule more");
+  open.push_back({"extra-traffic", "counters=hbm"});
+  open.push_back({"atomics", "counters=findings"});
+  CHECK(detail::undecided_text(open) == "counters=findings would decide 2 rules more");
+}
+
 TEST_CASE("above-roof: the level that is the furthest above is named") {
   program p = one_kernel();
   p.hbm(p.attention, 0.1);
@@ -208,10 +249,10 @@ TEST_CASE("above-roof: the level that is the furthest above is named") {
   INFO(a.all());
   finding const* found = nullptr;
   for (finding const& each : a.findings())
-    if (each.rule == "above-roof" && each.title.find("The range is above its roof") == 0)
-      found = &each;
+    if (each.rule == "above-roof" && each.title.find("Above the roof: ") == 0) found = &each;
   REQUIRE(found != nullptr);
-  CHECK(found->title.find("1.50 times its time at the peak of HBM") != std::string::npos);
+  CHECK(found->title ==
+        "Above the roof: at the peak of HBM the counted work takes 1.50 times the measured time");
   CHECK(found->cost_ns_per_step == 0.0);
   CHECK(evidence_of(*found, "time_at_roof_ns") == about(1.5e6));
 }

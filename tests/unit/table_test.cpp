@@ -1,4 +1,5 @@
 #include <doctest/doctest.h>
+#include <strata/tables/json.hpp>
 #include <strata/tables/table.hpp>
 
 #include <string>
@@ -361,13 +362,45 @@ TEST_CASE("memory by purpose has a table where the program named one") {
   CHECK(has(table(s, 60), "Allocated and"));
 }
 
+TEST_CASE("memory by purpose: without a dear first step, where the mean step is") {
+  constexpr std::int64_t ms = 1'000'000;
+  sample::maker m;
+  m.made.has_steps = m.made.traced = true;
+  auto const cache = m.node(0, "memory:kv cache");
+  std::uint64_t address = 0x100;
+  std::int64_t begin = 0;
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    std::int64_t const end = begin + (step == 0 ? 100 : 1) * ms;
+    std::uint32_t const id = m.launch(cache, begin, begin + 1, api_kind::allocate);
+    // Caches are filled in the first step, and what it takes stays.
+    std::uint64_t const bytes = step == 0 ? 64 << 20 : 2 << 20;
+    m.allocate(id, begin + 10, ++address, bytes);
+    if (step > 0) m.release(id, begin + 20, address, bytes);
+    m.made.steps.push_back({begin, end, step, 0});
+    begin = end;
+  }
+  m.made.end = begin;
+  m.made.cost.seconds_in_window = 0.104;
+  report_tables const tables(m.made);
+  REQUIRE(tables.input().steps.without_first);
+  std::string const text =
+      text_of([&](detail::text_writer& out) { write_table(out, tables.input(), {120}); });
+  INFO(text);
+  CHECK(has(text, "\nkv cache            1   2.00 MiB  2.00 MiB     64.0 MiB  66.0 MiB"));
+  std::string const json =
+      text_of([&](detail::text_writer& out) { write_json(out, tables.input()); });
+  CHECK(has(json, "\"allocated_bytes\":75497472"));  // of all steps
+  CHECK(has(json, "\"first_step_allocated_bytes\":67108864"));
+}
+
 TEST_CASE("kernels of folded ranges are one row") {
   report_sample const s = gpu_sample(12, 2);
   auto const rows = detail::fold_kernels(s.input());
   CHECK(rows.size() == 7);
   CHECK(rows[0].path == "forward/block[*]/attention");
   CHECK(rows[0].launches == 2 * 12);
-  CHECK(rows[0].duration.count() == 2 * 12 * 2);
+  CHECK(rows[0].launches == 12 * 2);
+  CHECK(rows[0].all_ns == 2 * 12 * 2 * shapes[1].ns);
   report_sample outside = gpu_sample(12, 2);
   for (range_row& row : outside.tree)
     if (row.name == "attention") row.step_self_share = row.step_self_launch_share = {0.5, 0.5};

@@ -208,9 +208,10 @@ class comparer {
       several = several || found[r]->rows.size() > 1;
     }
     char const* const time = each.gpu ? "gpu_busy_ns" : "host_total_ns";
+    char const* const first = each.gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns";
     for (std::size_t r = 0; r < runs(); ++r)
       (is_later(r) ? each.after_ms : each.before_ms) +=
-          run(r).sum(*found[r], time) / 1e6 * weight(r);
+          run(r).later_sum(*found[r], time, first) / 1e6 * weight(r);
     json_document const& json = run(0).file().json();
     json_node at = json.first(found[0]->rows[0]);
     for (; at != 0; at = json.next(at)) {

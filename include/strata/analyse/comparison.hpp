@@ -29,7 +29,8 @@ struct compare_options {
 };
 
 /// A number that all profiles have of a range: the mean over the runs of a side. Amounts are of a
-/// mean step, of the whole run without steps; counted ones of the steps that counted them.
+/// step, as the mean of all recorded ones, the first with them; of the whole run without steps;
+/// counted ones of the steps that counted them.
 struct compared_column {
   std::string name;
   std::string unit;  ///< `ns`, `B` or what a counter has, such as `sectors`; of a number empty
@@ -53,7 +54,8 @@ struct compared_range {
   std::string path;
   bool gpu = false;   ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
   bool once = false;  ///< in no step: its times and amounts are of the whole run
-  double before_ms = 0, after_ms = 0;  ///< milliseconds a step; of the whole run without steps
+  /// Milliseconds a step, without the first one; of the whole run without steps.
+  double before_ms = 0, after_ms = 0;
   range_verdict verdict = range_verdict::unjudged;
   bool slower = false;  ///< it is, or with `[*]` one of its indices is
   /// Of the judged time, of host or kernels, without the first step.

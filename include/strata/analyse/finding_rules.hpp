@@ -129,8 +129,8 @@ class finding_rules : private kernel_rules {
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
   std::string idle_title(idle_time const& each, range_row const& row) const {
-    std::string const idle = sentence("The GPU is idle for ")
-                             << time(each.ns) << " of a step while ";
+    std::string const idle = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
+                             << " idle for " << time(each.ns) << " of a step while ";
     double const kernels = own_launches_per_step(each.row, row.self.kernels);
     switch (each.cause) {
       case idle_cause::launch:
@@ -294,6 +294,12 @@ class finding_rules : private kernel_rules {
     if (!load.units.is_known() && known(at_roof)) use = at_roof;
     return load.time_ns * smaller(1.0, use / bound_use);
   }
+  /// Behind the last row below a row.
+  std::size_t end_of(std::size_t row) const noexcept {
+    std::size_t end = row + 1;
+    while (end < rows_.size() && is_in(end, row)) ++end;
+    return end;
+  }
   bool is_below(std::size_t row, vec<std::size_t> const& above) const noexcept {
     for (std::size_t const other : above)
       if (is_in(row, other)) return true;
@@ -312,8 +318,8 @@ class finding_rules : private kernel_rules {
       range_limit const& load = in_.roofline.limits[row];
       double const part = declared / counted;
       if (!is_worth(load.time_ns) || (part > 1.0 / more && part < 1.0 / fewer)) continue;
-      double const least = cure_of_kernels().least_ns(load) * part;
-      double const gain = smaller(computing_ns(load, counted) * (1.0 - part), load.time_ns - least);
+      double const gain = judge_.gain_below(row, end_of(row), load, part,
+                                            computing_ns(load, counted) * (1.0 - part));
       if (part < 1.0 && !is_worth(gain)) continue;
       found.push_back(row);
       finding& made = add(by, row, part < 1.0 ? gain : 0.0,
@@ -321,8 +327,8 @@ class finding_rules : private kernel_rules {
                                                 << " times the declared operations");
       prove(made, "flop", counted, "FLOP");
       prove(made, "flops", declared, "FLOP");
-      for (std::size_t other = row; part < 1.0 && other < rows_.size(); ++other)
-        if (is_in(other, row)) judge_.claim(other, in_.roofline.own[other].time_ns * (1.0 - part));
+      for (std::size_t other = row; part < 1.0 && other < end_of(row); ++other)
+        judge_.claim(other, in_.roofline.own[other].time_ns * (1.0 - part));
     }
     return true;
   }
@@ -353,14 +359,16 @@ class finding_rules : private kernel_rules {
     vec<roofline_point const*> const above = points_above();
     for (std::size_t i = 0; i < above.size() && i < most_of_a_rule; ++i) {
       roofline_point const& each = *above[i];
-      std::string title = sentence("The range is above its roof: its ")
+      double const memory_ns = roof_bytes_ns(each.bytes, each.level);
+      bool const by_bytes = known(memory_ns) && memory_ns >= each.time_at_roof_ns;
+      std::string title = sentence("Above the roof: at the peak of ")
+                          << (by_bytes ? each.level : "its operations") << " the "
                           << to_string(each.evidence) << " work takes "
                           << fixed_string(each.time_at_roof_ns / each.time_ns, 2)
-                          << " times its time at the peak of " << each.level
-                          << " or of its operations: this is no result";
+                          << " times the measured time";
       if (each.level == "HBM") title += cleared_by_driver(each.row);
       if (above.size() > most_of_a_rule)
-        title += sentence(", the longest of ranges above their roofs: ") << above.size();
+        title += sentence("; so do ") << above.size() - 1 << " more ranges";
       finding& made = add(by, each.row, 0.0, std::move(title));
       prove(made, "time_at_roof_ns", each.time_at_roof_ns, "ns");
       prove(made, "gpu_busy_ns", each.time_ns, "ns");
@@ -372,8 +380,8 @@ class finding_rules : private kernel_rules {
       if (!is_dear(in_.roofline.limits[share.row].time_ns)) continue;
       said.push_back(share.metric);
       std::string_view const key = in_.counters->metrics[share.metric].key;
-      std::string title = sentence(key)
-                          << " would be " << fixed_string(share.percent, 0) << " %: no result";
+      std::string title = sentence(key) << " would be " << fixed_string(share.percent, 0)
+                                        << " %: the number is wrong";
       if (key == "hbm_of_peak") title += cleared_by_driver(share.row);
       finding& made = add(by, share.row, 0.0, std::move(title));
       metric_entry_evidence(made, key, share.percent);

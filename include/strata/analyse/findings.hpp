@@ -290,9 +290,13 @@ class finding_context {
   static std::string count(double value) {
     constexpr double most = 1e15;
     if (!(value < most)) return "more than 10^15";
-    return value < 9.95 && rounded_down(value) != value
-               ? fixed_string(value, 1)
-               : in_groups(static_cast<std::uint64_t>(value + 0.5));
+    // A mean of whole numbers is whole, as near as sums of parts come to it.
+    constexpr double noticed = 0.05;
+    double const whole = rounded_down(value + 0.5);
+    bool const is_whole = value > whole - noticed && value < whole + noticed;
+    if (value < 9.95 && !is_whole) return fixed_string(value, 1);
+    return value > 0.0 && value < noticed ? fixed_string(value, 2)
+                                          : in_groups(static_cast<std::uint64_t>(whole));
   }
   /// "3 kernels"; `one` and `many` are what one and several are called.
   static std::string count(double value, char const* one, char const* many) {

@@ -73,7 +73,7 @@ class cure_of_kernels {
     double saved = waits_ns_;
     for (std::size_t unit = 0; unit < gpu_units; ++unit)
       saved = larger(saved, taken_ns(load, static_cast<gpu_unit>(unit)) * (1.0 - left_[unit]));
-    return saved;
+    return smaller(saved, bound_saved_ns(load));
   }
   /// The least time of what is left and what is new.
   double least_ns(range_limit const& load) const noexcept {
@@ -94,6 +94,16 @@ class cure_of_kernels {
   }
 
  private:
+  /// Kernels that a unit bounds gain no more than its own work gets less: they do not wait for the
+  /// others, nor for anything else.
+  double bound_saved_ns(range_limit const& load) const noexcept {
+    double saved = load.time_ns;
+    for (std::size_t unit = 0; unit < gpu_units; ++unit)
+      if (load.use(static_cast<gpu_unit>(unit)) >= bound_use)
+        saved = smaller(saved, load.time_ns * (1.0 - left_[unit]));
+    return saved;
+  }
+
   double left_[gpu_units];
   double added_ns_[gpu_units];
   double waits_ns_ = 0.0;
@@ -113,8 +123,20 @@ class gain_judge {
   double gain(std::size_t row, cure_of_kernels const& cure) const noexcept {
     range_limit const& load = roofline_.own[row];
     if (load.above_roof) return 0.0;
-    double const possible = load.time_ns - cure.least_ns(load);
-    return larger(0.0, smaller(unclaimed_[row], smaller(possible, cure.saved_ns(load))));
+    // What other causes gain goes first: all of them together leave the time at the limit, too.
+    double const possible = unclaimed_[row] - cure.least_ns(load);
+    return larger(0.0, smaller(possible, cure.saved_ns(load)));
+  }
+  /// Of a range with those below it, up to the row `end`, whose work becomes this part of itself
+  /// and which saves at most so much. `load`: of all of them.
+  double gain_below(std::size_t row, std::size_t end, range_limit const& load, double part,
+                    double saved_ns) const noexcept {
+    if (load.above_roof) return 0.0;
+    double unclaimed = 0.0;
+    for (std::size_t i = row; i < end; ++i) unclaimed += unclaimed_[i];
+    double const left = smaller(load.time_ns, unclaimed);
+    double const possible = left - cure_of_kernels().least_ns(load) * part;
+    return larger(0.0, smaller(possible, saved_ns));
   }
   /// The part of the kernels' time that no cause explains yet.
   double unexplained(std::size_t row) const noexcept {

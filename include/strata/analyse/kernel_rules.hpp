@@ -51,14 +51,18 @@ class kernel_rules : protected step_bound {
     return judge_.unexplained(row) < 1.0 - most_explained;
   }
 
+  double mean_duration(kernel_row const& kernel) const noexcept {
+    return detail::mean_duration(kernel, in_.steps);
+  }
+
   bool few_blocks(finding_rule const& by) {
     constexpr double filled = 0.75;  // of the SMs
     if (multiprocessors_ == 0.0) return true;
     for (kernel_row const& kernel : in_.kernels) {
-      bool const is_short = kernel.duration.mean() < shortest_kernel;
+      bool const is_short = mean_duration(kernel) < shortest_kernel;
       if (is_short || kernel.blocks_mean > filled * multiprocessors_) continue;
       std::size_t const row = row_of(kernel);
-      double const ns = own_ns_per_step(row, kernel.duration.sum());
+      double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       // In the rest of the step other kernels may run beside it.
       double const alone = ns - in_.steps.overlap_ns;
@@ -259,8 +263,9 @@ class kernel_rules : protected step_bound {
       if (!is_worth(gain)) return;
       finding& made = add_kernels(
           by, row, gain,
-          sentence(percent(share)) << " of L2's sectors are atomics, and no unit is busy: atomics "
-                                      "of one address wait for each other");
+          sentence("Atomics are ") << percent(share)
+                                   << " of L2's sectors while no unit is busy: they wait for each "
+                                      "other");
       prove_own(made, row, "l2_atomic_sectors", "sectors");
       prove_own(made, row, "l2_sectors", "sectors");
     });
@@ -286,6 +291,7 @@ class kernel_rules : protected step_bound {
       if (load(row).use(gpu_unit::tensor) > least_use || !(fp32_ns > least_use * ns)) return;
       double const tensor_ns = flops / in_.roofline.rate_of("TF32 tensor") * 1e9 / library_use;
       if (!known(tensor_ns)) return;
+      double const faster = in_.roofline.rate_of("TF32 tensor") / in_.roofline.rate_of("FP32");
       cure_of_kernels const cure =
           cure_of_kernels().replaces_all(larger(tensor_ns, hbm_ns / reachable_use(gpu_unit::hbm)));
       double const gain = judge_.gain(row, cure);
@@ -293,7 +299,8 @@ class kernel_rules : protected step_bound {
       finding& made =
           add_kernels(by, row, gain,
                       sentence("FP32 matrix product at ")
-                          << percent(fp32_ns / ns) << " of FP32 peak; tensor cores unused");
+                          << percent(fp32_ns / ns) << " of FP32 peak; the unused tensor cores have "
+                          << count(faster) << " times that peak in TF32");
       prove(made, "flop_fp32", flops, "FLOP");
       prove_own(made, row, "ffma", "instructions");
       prove_use(made, row, gpu_unit::tensor);
@@ -318,15 +325,24 @@ class kernel_rules : protected step_bound {
       cure.leaves(gpu_unit::issue, 1.0 - part_of(converting, load(row).units[gpu_unit::issue]));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain)) return;
-      finding& made = add_kernels(
-          by, row, gain,
-          sentence("FP64 operations on converted values: ")
-              << count(own(row, "flop_fp64")) << " FLOP beside as many conversions, for "
-              << percent(larger(load(row).use(gpu_unit::fp64), load(row).use(gpu_unit::xu)))
-              << " of the FP64 or conversion pipe");
+      bool const converts_longer = load(row).use(gpu_unit::xu) > load(row).use(gpu_unit::fp64);
+      gpu_unit const busier = converts_longer ? gpu_unit::xu : gpu_unit::fp64;
+      finding& made =
+          add_kernels(by, row, gain,
+                      sentence("FP64 operations on converted values: ")
+                          << count(own(row, "flop_fp64")) << " FLOP, " << count(conversions)
+                          << " operations of the pipe that converts (XU); " << to_string(busier)
+                          << " is used for " << percent(load(row).use(busier)) << " of the time");
       prove_own(made, row, "flop_fp64", "FLOP");
       prove_own(made, row, "xu_instructions", "instructions");
     });
+  }
+
+  /// The least time of a range's own kernels at the nearest roof, where that is another one; 0
+  /// where it is this one.
+  double other_limit_ns(std::size_t row, std::string_view roof) const noexcept {
+    range_limit const& limit = load(row);
+    return limit.roof == roof ? 0.0 : limit.roof_ns / reachable_use(limit.roof);
   }
 
   bool extra_traffic(finding_rule const& by) {
@@ -340,7 +356,8 @@ class kernel_rules : protected step_bound {
       double const extra_ns = smaller(ns, roof_bytes_ns(counted - declared, "HBM"));
       cure_of_kernels cure;
       cure.leaves(gpu_unit::hbm, declared / counted);
-      if (!load(row).units.is_known()) cure.replaces_all(ns - extra_ns);
+      if (!load(row).units.is_known())
+        cure.replaces_all(larger(ns - extra_ns, other_limit_ns(row, "HBM")));
       double const gain = judge_.gain(row, cure);
       if (!is_worth(gain) || gain < 0.2 * ns) return;
       finding& made = add_kernels(by, row, gain,
@@ -358,8 +375,8 @@ class kernel_rules : protected step_bound {
     constexpr double nearly_all = 0.8;
     for (kernel_row const& kernel : in_.kernels) {
       if (kernel.path_id != rows_[row].path_id) continue;
-      auto const all = static_cast<double>(rows_[row].self.kernel_ns);
-      return kernel.duration.sum() >= nearly_all * all ? &kernel : nullptr;
+      double const all = own_ns_per_step(row, static_cast<double>(rows_[row].self.kernel_ns));
+      if (ns_in_step(kernel, rows_[row], in_.steps) >= nearly_all * all) return &kernel;
     }
     return nullptr;
   }
@@ -376,7 +393,7 @@ class kernel_rules : protected step_bound {
     bool const any = each_counted("issue_ns", [&](std::size_t row, double ns) {
       if (load(row).fraction() >= latency_use || is_explained(row)) return;
       kernel_row const* const kernel = kernel_of(row);
-      if (kernel != nullptr && kernel->duration.mean() >= shortest_kernel)
+      if (kernel != nullptr && mean_duration(*kernel) >= shortest_kernel)
         return look(row, ns, *kernel);
       if (kernel == nullptr && is_dear(ns) && load(row).fraction() < far_use && mixed.empty())
         mixed = rows_[row].name;
@@ -396,7 +413,8 @@ class kernel_rules : protected step_bound {
       finding& made = add_kernels(by, row, gain,
                                   sentence(kernel.short_name)
                                       << " has " << fixed_string(waves, 2)
-                                      << " waves of blocks: the last one leaves most SMs idle");
+                                      << " waves of blocks: the last one leaves "
+                                      << percent(rounded_up(waves) - waves) << " of the SMs idle");
       prove(made, "blocks_mean", kernel.blocks_mean, "");
       prove(made, "blocks_at_a_time", kernel.blocks_mean / waves, "");
     });

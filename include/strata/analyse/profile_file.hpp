@@ -99,7 +99,7 @@ class profile_file {
     constexpr std::string_view judged[] = {"calls",       "host_total_ns",    "host_stddev_ns",
                                            "host_p50_ns", "first_step_calls", "first_step_host_ns",
                                            "count",       "total_ns",         "stddev_ns",
-                                           "p50_ns"};
+                                           "p50_ns",      "first_step_count", "first_step_ns"};
     bool sound = true;
     for (char const* const list : {"ranges", "kernels", "steps", "devices"})
       each(list, [&](detail::json_node row) { sound = sound && is_small(row); });
@@ -225,7 +225,7 @@ class run_ranges {
   /// Whether a row has a number in the column.
   bool knows(run_range const& of, std::string_view column) const {
     for (json_node const row : of.rows)
-      if (of_->json().kind(of_->json().find(row, column)) == json_kind::number) return true;
+      if (is_number(row, column)) return true;
     return false;
   }
   /// What a step is divided by: 1 where the run has none.
@@ -239,6 +239,20 @@ class run_ranges {
     double total = 0;
     for (json_node const row : of.rows) total += number(row, column);
     return total / steps_of(of);
+  }
+  /// The sum of a time, a step, without the first step and its part, which is in another column; of
+  /// all steps where that is unknown, or all of the time.
+  double later_sum(run_range const& of, std::string_view time, std::string_view first_time) const {
+    double total = 0;
+    double first = 0;
+    bool is_known = !of.once && steps() > 1;
+    for (json_node const row : of.rows) {
+      total += number(row, time);
+      first += number(row, first_time);
+      is_known = is_known && is_number(row, first_time);
+    }
+    if (!is_known || total <= first) return total / steps_of(of);
+    return (total - first) / (steps() - 1);
   }
 
   /// The values of a counted metric in a range, summed over its rows, a step.
@@ -285,24 +299,49 @@ class run_ranges {
   double number(json_node row, std::string_view column) const {
     return of_->json().number(of_->json().find(row, column));
   }
-  /// Without the first step, which pays for what the others find done.
-  void add_host(step_time& to, json_node row, double count) const {
-    double calls = number(row, "calls"), total = number(row, "host_total_ns");
-    double const first = number(row, "first_step_calls");
-    double const first_ns = number(row, "first_step_host_ns");
-    double const largest = number(row, "host_max_ns");
-    double squares = squares_of(calls, total, number(row, "host_stddev_ns"));
-    bool const without = count > 1 && calls - first > 1 && total >= first_ns;
-    if (count > 1 && (without || first == 0)) count -= 1;
+  bool is_number(json_node row, std::string_view column) const {
+    return of_->json().kind(of_->json().find(row, column)) == json_kind::number;
+  }
+  /// The calls of a range, or the launches of a kernel, as a file has them. Times are ns.
+  struct recorded_times {
+    double count = 0;
+    double total = 0;
+    double deviation = 0;
+    double median = 0;
+    double shortest = 0;
+    double longest = 0;
+    double first_count = 0;  // in the first step
+    double first_total = 0;
+  };
+  /// Adds them without those of the first step, which pays for what the others find done.
+  static void add_later(step_time& to, recorded_times const& of, double steps) {
+    double count = of.count;
+    double total = of.total;
+    double squares = squares_of(count, total, of.deviation);
+    double const first = of.first_count;
+    bool const without = steps > 1 && count - first > 1 && total >= of.first_total;
+    if (steps > 1 && (without || first == 0)) steps -= 1;
     bool trims = first == 0 || !without;
     if (without && first > 0) {
-      squares -= first_ns * first_ns / first;  // exact where it was one call
-      calls -= first;
-      total -= first_ns;
-      trims = first == 1 && first_ns < largest;
+      squares -= of.first_total * of.first_total / first;  // exact where it was one call
+      count -= first;
+      total -= of.first_total;
+      trims = first == 1 && of.first_total < of.longest;
     }
-    if (trims) trim(calls, total, squares, number(row, "host_min_ns"), largest);
-    to.add(calls, total, squares, number(row, "host_p50_ns"), count);
+    if (trims) trim(count, total, squares, of.shortest, of.longest);
+    to.add(count, total, squares, of.median, steps);
+  }
+  void add_host(step_time& to, json_node row, double steps) const {
+    recorded_times of;
+    of.count = number(row, "calls");
+    of.total = number(row, "host_total_ns");
+    of.deviation = number(row, "host_stddev_ns");
+    of.median = number(row, "host_p50_ns");
+    of.shortest = number(row, "host_min_ns");
+    of.longest = number(row, "host_max_ns");
+    of.first_count = number(row, "first_step_calls");
+    of.first_total = number(row, "first_step_host_ns");
+    add_later(to, of, steps);
   }
   static double squares_of(double count, double total, double deviation) {
     return count > 0 ? deviation * deviation * (count - 1) + total * total / count : 0;
@@ -324,17 +363,27 @@ class run_ranges {
   void add_kernels() {
     of_->each("kernels", [&](json_node row) {
       std::string_view const path = of_->json().text(of_->json().find(row, "path"));
-      double const count = number(row, "count");
-      double total = number(row, "total_ns");
-      double squares = squares_of(count, total, number(row, "stddev_ns"));
-      trim(count, total, squares, number(row, "min_ns"), number(row, "max_ns"));
       for (std::size_t end = 0; end < path.size();) {
         end = smaller(path.find('/', end + 1), path.size());
         run_range* const range = find_in(all, path.substr(0, end));
-        if (range != nullptr)
-          range->gpu.add(count, total, squares, number(row, "p50_ns"), steps_of(*range));
+        if (range != nullptr) add_kernel(range->gpu, row, steps_of(*range));
       }
     });
+  }
+  void add_kernel(step_time& to, json_node row, double steps) const {
+    recorded_times of;
+    of.count = number(row, "count");
+    of.total = number(row, "total_ns");
+    of.deviation = number(row, "stddev_ns");
+    of.median = number(row, "p50_ns");
+    of.shortest = number(row, "min_ns");
+    of.longest = number(row, "max_ns");
+    of.first_count = number(row, "first_step_count");
+    of.first_total = number(row, "first_step_ns");
+    if (is_number(row, "first_step_count")) return add_later(to, of, steps);
+    double squares = squares_of(of.count, of.total, of.deviation);
+    trim(of.count, of.total, squares, of.shortest, of.longest);
+    to.add(of.count, of.total, squares, of.median, steps);
   }
   void add_counted(json_node table) {
     json_document const& json = of_->json();

@@ -64,6 +64,28 @@ inline std::string finding_text(finding const& of, steps_summary const& steps) {
   return text;
 }
 
+/// Whether keys of STRATA= bring what a rule needs: the preset of findings has all that rules
+/// count.
+inline bool decides(std::string_view keys, std::string_view needs) noexcept {
+  return keys == needs || (keys == "counters=findings" && begins_with(needs, "counters="));
+}
+
+/// What would decide most of the rules that could not decide, and how many that are; empty where
+/// all could.
+inline std::string undecided_text(vec<undecided_rule> const& undecided) {
+  std::size_t most = 0;
+  std::string_view needs;
+  for (undecided_rule const& one : undecided) {
+    std::size_t same = 0;
+    for (undecided_rule const& other : undecided) same += decides(one.needs, other.needs);
+    if (same <= most) continue;
+    most = same;
+    needs = one.needs;
+  }
+  if (most == 0) return {};
+  return sentence(needs) << " would decide " << most << (most == 1 ? " rule" : " rules") << " more";
+}
+
 /// The answer: what bounds the step, the causes that gain most, what to try, and what else there
 /// is.
 inline void write_answer(text_writer& out, findings_table const& table, steps_summary const& steps,
@@ -91,11 +113,7 @@ inline void write_answer(text_writer& out, findings_table const& table, steps_su
     more = sentence() << rest << " more in findings.json";
   if (folded > 0)
     add_part(more, sentence("would not shorten the step alone: ") << folded_rules, "; ");
-  if (std::size_t const open = table.undecided.size(); open > 0)
-    add_part(more,
-             sentence(table.undecided[0].needs)
-                 << " would decide " << open << (open == 1 ? " rule" : " rules") << " more",
-             "; ");
+  add_part(more, undecided_text(table.undecided), "; ");
   if (!more.empty()) write_paragraph(out, "more:    ", more, width, {}, color);
 }
 

@@ -132,6 +132,11 @@ inline void range_device_columns(cell_sink& cells, table_input const& input, ran
   device("adopted_ns", total.adopted_ns);
 }
 
+/// Whether device work of the first recorded step is told from that of the others.
+inline bool knows_first_step(profile const& source) noexcept {
+  return source.traced && source.has_steps && source.has_whole_timeline();
+}
+
 /// What a range has, wherever it stands.
 inline void range_value_columns(cell_sink& cells, table_input const& input, range_row const& row) {
   range_host_columns(cells, row);
@@ -141,6 +146,9 @@ inline void range_value_columns(cell_sink& cells, table_input const& input, rang
   cells.number("tokens", row.tokens);
   cells.text("shape", row.shape);
   cells.text("note", row.note);
+  double const in_first = row.step_busy_share.in_steps - row.step_busy_share.typical;
+  known_integer(cells, "first_step_gpu_busy_ns", knows_first_step(input.source),
+                whole_ns(larger(0.0, in_first) * static_cast<double>(row.gpu_busy_ns)));
 }
 
 inline void range_columns(cell_sink& cells, table_input const& input, range_row const& row,
@@ -232,6 +240,9 @@ inline void kernel_columns(cell_sink& cells, table_input const& input, kernel_ro
   cells.text("demangled", row.demangled);
   cells.exact("mangled", row.mangled);
   kernel_value_columns(cells, row);
+  bool const knows_first = knows_first_step(input.source);
+  known_integer(cells, "first_step_count", knows_first, row.first_step_count);
+  known_integer(cells, "first_step_ns", knows_first, row.first_step_ns);
   kernel_counter_columns(cells, input, at);
 }
 

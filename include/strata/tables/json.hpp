@@ -299,6 +299,9 @@ inline void write_memory(json_writer& json, table_input const& input) {
     json.integer("allocations", each.allocations);
     json.integer("allocated_bytes", each.allocated);
     json.integer("released_bytes", each.released);
+    json.integer("first_step_allocations", each.first_step_allocations);
+    json.integer("first_step_allocated_bytes", each.first_step_allocated);
+    json.integer("first_step_released_bytes", each.first_step_released);
     json.integer("live_bytes", each.live);
     json.integer("peak_bytes", each.peak);
     json.integer("bytes_at_peak", each.at_peak);

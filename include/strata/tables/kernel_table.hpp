@@ -12,6 +12,8 @@
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_sums.hpp>
+#include <strata/tables/host_timeline.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -187,6 +189,8 @@ struct kernel_row {
   std::string short_name;  ///< without namespaces, arguments and template arguments
   std::uint64_t count = 0;
   duration_statistics duration;
+  std::uint64_t first_step_count = 0;  ///< of the launches, in the first recorded step
+  std::int64_t first_step_ns = 0;      ///< the sum of their durations
   std::uint64_t blocks_min = 0;
   std::uint64_t blocks_max = 0;
   double blocks_mean = 0.0;
@@ -221,9 +225,8 @@ class kernel_table_builder {
     number_map<std::uint32_t> places;
     for (kernel_sums const& each : sums.kernels) {
       std::uint32_t const row = tree_.position_of(each.node);
-      std::uint32_t const name =
-          each.name <= source_.kernel_names.size() ? each.name : no_reference;
-      std::uint32_t& place = places[std::uint64_t{row} << 32 | name];
+      std::uint32_t const name = known_name(each.name);
+      std::uint32_t& place = places[place_of(row, name)];
       if (place != 0) {
         add(joined[place - 1], each);
         continue;
@@ -236,6 +239,7 @@ class kernel_table_builder {
     joined.sort([](kernel_sums const& a, kernel_sums const& b) {
       return a.node != b.node ? a.node < b.node : a.name < b.name;
     });
+    if (source_.has_steps && source_.has_whole_timeline()) sum_first_step();
     vec<kernel_row> rows;
     for (kernel_sums const& each : joined) rows.push_back(make_row(each));
     rows.sort([](kernel_row const& a, kernel_row const& b) {
@@ -250,6 +254,34 @@ class kernel_table_builder {
     std::string short_name;
     bool known = false;
   };
+  struct launches_and_time {
+    std::uint64_t count = 0;
+    std::int64_t ns = 0;
+  };
+
+  std::uint32_t known_name(std::uint32_t name) const noexcept {
+    return name <= source_.kernel_names.size() ? name : no_reference;
+  }
+  static std::uint64_t place_of(std::uint32_t row, std::uint32_t name) noexcept {
+    return std::uint64_t{row} << 32 | name;
+  }
+
+  /// Requires: the timeline is whole.
+  void sum_first_step() {
+    std::uint32_t first = no_step;
+    for (step_record const& each : source_.steps) first = smaller(first, each.step);
+    if (first == no_step) return;
+    launch_index const launches(source_);
+    for (kernel_record const& each : source_.kernels) {
+      std::uint32_t const launch = launches.launch_of(each.correlation);
+      bool const is_known = launch != launch_index::none && each.begin != lost_time;
+      if (!is_known || source_.launches[launch].step != first) continue;
+      std::uint32_t const row = tree_.position_of(each.node);
+      launches_and_time& sum = first_step_[place_of(row, known_name(each.name))];
+      ++sum.count;
+      sum.ns = add_saturated(sum.ns, elapsed(each.begin, each.end));
+    }
+  }
 
   static void add(kernel_sums& to, kernel_sums const& more) {
     to.count += more.count;
@@ -301,6 +333,10 @@ class kernel_table_builder {
     row.name = sums.name;
     row.count = sums.count;
     row.duration = sums.duration;
+    if (launches_and_time const* const first = first_step_.find(place_of(sums.node, sums.name))) {
+      row.first_step_count = first->count;
+      row.first_step_ns = first->ns;
+    }
     row.short_name = "[unknown]";
     if (row.name != no_reference) {
       name_texts const& texts = texts_of(row.name);
@@ -328,6 +364,7 @@ class kernel_table_builder {
   profile const& source_;
   call_tree const& tree_;
   vec<name_texts> texts_;
+  number_map<launches_and_time> first_step_;  ///< by row of the tree and name
 };
 
 }  // namespace detail
@@ -383,6 +420,19 @@ inline vec<std::string> distinct_names(vec<kernel_row> const& rows) {
 
 }  // namespace detail
 
+/// The launches of a kernel in a mean step. `range`: its row.
+inline double launches_in_step(kernel_row const& kernel, range_row const& range,
+                               steps_summary const& steps) noexcept {
+  return steps.per_step(static_cast<double>(kernel.count),
+                        static_cast<double>(kernel.first_step_count), range.step_self_launch_share);
+}
+/// The sum of their durations. Units: ns.
+inline double ns_in_step(kernel_row const& kernel, range_row const& range,
+                         steps_summary const& steps) noexcept {
+  return steps.per_step(kernel.duration.sum(), static_cast<double>(kernel.first_step_ns),
+                        range.step_self_share);
+}
+
 /// Kernels by range and name, the longest total first.
 /// Cost: O(k log k) for k kernels by range and name; each name is demangled once.
 inline vec<kernel_row> make_kernel_table(profile const& source, call_tree const& tree) {
@@ -402,10 +452,23 @@ struct kernel_counter_table {
   }
 };
 
-/// The counted values of single kernels by the rows of their table.
+namespace detail {
+
+/// Mean duration of a launch, without a first step that is apart. Units: ns.
+inline double mean_duration(kernel_row const& row, steps_summary const& steps) noexcept {
+  if (!steps.without_first || row.count <= row.first_step_count) return row.duration.mean();
+  return (row.duration.sum() - static_cast<double>(row.first_step_ns)) /
+         static_cast<double>(row.count - row.first_step_count);
+}
+
+}  // namespace detail
+
+/// The counted values of single kernels by the rows of their table; rates are of the steps that
+/// `steps` is made of.
 /// Cost: O(rows x metrics).
 inline kernel_counter_table make_kernel_counter_table(profile const& source, call_tree const& tree,
-                                                      vec<kernel_row> const& rows) {
+                                                      vec<kernel_row> const& rows,
+                                                      steps_summary const& steps = {}) {
   constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
   counter_set const& set = source.counters(counter_set::gpu_kernels);
   detail::metric_formulas const formulas(set);
@@ -440,7 +503,8 @@ inline kernel_counter_table make_kernel_counter_table(profile const& source, cal
     auto const launches = static_cast<double>(table.launches[row]);
     for (std::size_t i = 0; i < counters; ++i)
       given[i] = sums[row * counters + i].value(combine_of(set.names[i]));
-    formulas.evaluate(given.data(), rows[row].duration.mean() * launches * 1e-9, results);
+    formulas.evaluate(given.data(), detail::mean_duration(rows[row], steps) * launches * 1e-9,
+                      results);
     bool const counted = launches > 0.0 && steady[row];
     for (std::size_t i = 0; i < results.size(); ++i) {
       // An optional input that the chip has, but that was not counted, is no 0.

@@ -39,13 +39,16 @@ struct allocation_row {
 /// Device memory that was allocated for one purpose, whoever released it.
 /// Units: bytes.
 struct memory_purpose {
-  std::string name;               ///< as in STRATA_MEMORY(name); "other" outside of any
-  std::uint64_t allocations = 0;  ///< in steps; in the whole run where there are none
-  std::int64_t allocated = 0;     ///< the same
-  std::int64_t released = 0;      ///< the same
-  std::int64_t live = 0;          ///< at the end
-  std::int64_t peak = 0;          ///< most at one time
-  std::int64_t at_peak = 0;       ///< when all purposes together had most
+  std::string name;                          ///< as in STRATA_MEMORY(name); "other" outside of any
+  std::uint64_t allocations = 0;             ///< in steps; in the whole run where there are none
+  std::int64_t allocated = 0;                ///< the same
+  std::int64_t released = 0;                 ///< the same
+  std::int64_t live = 0;                     ///< at the end
+  std::int64_t peak = 0;                     ///< most at one time
+  std::int64_t at_peak = 0;                  ///< when all purposes together had most
+  std::uint64_t first_step_allocations = 0;  ///< of these, in the first recorded step
+  std::int64_t first_step_allocated = 0;     ///< the same
+  std::int64_t first_step_released = 0;      ///< the same
 };
 
 /// Device memory in one step.
@@ -174,6 +177,10 @@ class memory_table_builder {
       ++purpose.allocations;
       purpose.allocated = add_saturated(purpose.allocated, bytes);
     }
+    if (is_first_step()) {
+      ++purpose.first_step_allocations;
+      purpose.first_step_allocated = add_saturated(purpose.first_step_allocated, bytes);
+    }
     if (in_use_ <= table_.peak_bytes) return;
     table_.peak_bytes = in_use_;
     table_.peak_at = record.time;
@@ -193,6 +200,8 @@ class memory_table_builder {
     if (memory_step* const step = counted_step())
       step->released = add_saturated(step->released, bytes);
     if (counts()) purpose.released = add_saturated(purpose.released, bytes);
+    if (is_first_step())
+      purpose.first_step_released = add_saturated(purpose.first_step_released, bytes);
   }
 
   /// Leaves and enters the steps up to a time.
@@ -205,6 +214,7 @@ class memory_table_builder {
   memory_step* counted_step() noexcept { return is_in_step_ ? &table_.steps[next_ - 1] : nullptr; }
   /// Whether what happens now is in a step, or all counts.
   bool counts() const noexcept { return is_in_step_ || steps_.empty(); }
+  bool is_first_step() const noexcept { return is_in_step_ && next_ == 1; }
 
   /// Who held the memory when most was in use.
   void find_holders() {

@@ -89,6 +89,13 @@ struct steps_summary {
   double per_step(double total, step_part const& of) const noexcept {
     return from_steps ? total * part(of) / typical_count() : total;
   }
+  /// The same of what is known of the first recorded step by itself: `first` of the total. `of`:
+  /// the part of all that its range does.
+  double per_step(double total, double first, step_part const& of) const noexcept {
+    double const later = 1.0 - (of.in_steps - of.typical);  // than the first step, and outside
+    if (!without_first || !has_timeline || !(later > 0.0)) return per_step(total, of);
+    return (total - first) * (of.typical / later) / typical_count();
+  }
   /// The same of what is known for all of the run only.
   double per_step(double total) const noexcept {
     return from_steps ? total / static_cast<double>(count) : total;

@@ -95,11 +95,11 @@ inline std::string cost_text(profile const& source) {
 struct top_kernel {
   kernel_row const* row = nullptr;  ///< one of those that were folded
   std::string name;
-  std::string path;       ///< with every index as [*]
-  double launches = 0.0;  ///< of a mean step
-  double step_ns = 0.0;   ///< of a mean step
-  duration_statistics duration;
-  double filled_ns = 0.0;  ///< gpu_utilisation times duration; NaN where it is not known
+  std::string path;        ///< with every index as [*]
+  double launches = 0.0;   ///< of a mean step
+  double step_ns = 0.0;    ///< of a mean step
+  double all_ns = 0.0;     ///< of all launches
+  double filled_ns = 0.0;  ///< gpu_utilisation times all_ns; NaN where it is not known
 };
 
 /// The paths of the rows of a tree with every index as [*].
@@ -124,16 +124,14 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
   vec<top_kernel> kernels;
   for (kernel_row const& row : input.kernels) {
     std::size_t const* const at = rows.find(row.path_id);
-    step_part const share = at == nullptr ? step_part() : input.ranges[*at].step_self_share;
-    step_part const launched =
-        at == nullptr ? step_part() : input.ranges[*at].step_self_launch_share;
-    if (!(input.steps.part(share) > 0.0)) continue;
-    double const total = row.duration.sum();
+    range_row const range = at == nullptr ? range_row() : input.ranges[*at];
+    double const launches = launches_in_step(row, range, input.steps);
+    bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
+    if (!in_steps || !(launches > 0.0)) continue;
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
-                       at == nullptr ? row.path : paths[*at],
-                       input.steps.per_step(static_cast<double>(row.count), launched),
-                       input.steps.per_step(total, share), row.duration,
-                       total * row.gpu_utilisation});
+                       at == nullptr ? row.path : paths[*at], launches,
+                       ns_in_step(row, range, input.steps), row.duration.sum(),
+                       row.duration.sum() * row.gpu_utilisation});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);
@@ -145,7 +143,7 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
     if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
       to.launches += kernels[i].launches;
       to.step_ns += kernels[i].step_ns;
-      to.duration.add(kernels[i].duration);
+      to.all_ns += kernels[i].all_ns;
       to.filled_ns += kernels[i].filled_ns;
     } else if (++kept != i) {
       kernels[kept] = std::move(kernels[i]);
@@ -320,6 +318,27 @@ inline void write_counter_tables(text_writer& out, table_input const& input,
   }
 }
 
+/// What all steps allocate or release in one of those that the mean step is made of.
+class memory_in_mean_step {
+ public:
+  explicit memory_in_mean_step(table_input const& input)
+      : without_first_(input.steps.without_first) {
+    std::size_t const steps = input.memory.steps.size();
+    std::size_t const typical = without_first_ && steps > 1 ? steps - 1 : steps;
+    part_ = 1.0 / static_cast<double>(larger(typical, std::size_t{1}));
+  }
+
+  template <class Amount>
+  double of(Amount all, Amount first_step) const noexcept {
+    Amount const amount = without_first_ ? all - first_step : all;
+    return static_cast<double>(amount) * part_;
+  }
+
+ private:
+  bool without_first_;
+  double part_ = 1.0;
+};
+
 /// Device memory by purpose, where the program named one.
 inline void write_memory_purposes(text_writer& out, table_input const& input,
                                   table_options const& options) {
@@ -335,15 +354,15 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                        {"at the peak", 100, form::bytes},
                        {"peak %", 90, form::percent},
                        {"", 20, form::bar}});
-  double const part = 1.0 / static_cast<double>(larger(memory.steps.size(), std::size_t{1}));
+  memory_in_mean_step const mean(input);
   auto const peak = static_cast<double>(memory.peak_bytes);
   for (memory_purpose const& each : memory.purposes) {
     double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
     if (each.peak == 0) continue;
     table.add_row({{console_text(each.name)}},
-                  {if_any(static_cast<double>(each.allocations) * part),
-                   if_any(static_cast<double>(each.allocated) * part),
-                   if_any(static_cast<double>(each.released) * part), if_any(each.live),
+                  {if_any(mean.of(each.allocations, each.first_step_allocations)),
+                   if_any(mean.of(each.allocated, each.first_step_allocated)),
+                   if_any(mean.of(each.released, each.first_step_released)), if_any(each.live),
                    if_any(each.peak), if_any(each.at_peak), share, share});
   }
   out.put('\n');
@@ -383,8 +402,8 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
     double const share = percent_of(kernel.step_ns, all_ns);
     table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
                    {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
-                  {kernel.launches, kernel.step_ns, kernel.duration.mean(), share, share,
-                   percent_of(kernel.filled_ns, kernel.duration.sum())});
+                  {kernel.launches, kernel.step_ns, kernel.step_ns / kernel.launches, share, share,
+                   percent_of(kernel.filled_ns, kernel.all_ns)});
   }
   out.put('\n');
   table.fit(usable_width(options));

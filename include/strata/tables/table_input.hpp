@@ -90,7 +90,7 @@ class profile_tables {
                                    make_counter_table(source, folded_, set.name, input_.steps)});
       }
       if (!set.kernels.empty()) {
-        kernel_counters_ = make_kernel_counter_table(source, tree_, kernels_);
+        kernel_counters_ = make_kernel_counter_table(source, tree_, kernels_, input_.steps);
         input_.kernel_counters = &kernel_counters_;
       }
     }
