@@ -178,27 +178,26 @@ class Comparison(check_page.Page):
         self.expect(rows == [f"{run['steps']:,}" for run in self.result["runs"]], f"the steps of the runs: {rows}")
 
 
-def check(browser, path, result, axe, wrong):
+def check(browser, path, width, dark, result, axe, wrong):
     page = Comparison(browser, path, result, wrong)
-    for width, dark in ((1400, False), (390, False)) if isinstance(browser, check_page.Firefox) else ((1400, False), (1400, True), (390, False)):
-        page.open(width, dark)
+    page.open(width, dark)
+    page.check_width(width)
+    page.check_order()
+    page.check_axe(axe if path.stem != "many" else None)  # it takes its time, and many rows are as one
+    if not dark:
+        each_of = (page.check_bars, page.check_factors, page.check_range) if result["ranges"] else ()
+        for each in (page.check_data, page.check_height, page.check_room, page.check_headline, *each_of, page.check_runs):
+            each()
+        page.act("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        text = page.run("document.body.innerText")
+        page.expect(not re.search(r"\bNaN\b|\bundefined\b|\bnull\b|Infinity|\[object", text), "a number or text is not one")
+        page.expect(not re.search(r"(?<![\d,.])1 (steps|runs|ranges|times)\b", text), "a plural of one")
+        page.click("document.getElementById('theme')")
+        page.expect(page.run("isDark()"), "the colours do not change")
         page.check_width(width)
-        page.check_order()
-        page.check_axe(axe if path.stem != "many" else None)  # it takes its time, and many rows are as one
-        if not dark:
-            each_of = (page.check_bars, page.check_factors, page.check_range) if result["ranges"] else ()
-            for each in (page.check_data, page.check_height, page.check_room, page.check_headline, *each_of, page.check_runs):
-                each()
-            page.act("document.querySelectorAll('details').forEach(d => { d.open = true; })")
-            text = page.run("document.body.innerText")
-            page.expect(not re.search(r"\bNaN\b|\bundefined\b|\bnull\b|Infinity|\[object", text), "a number or text is not one")
-            page.expect(not re.search(r"(?<![\d,.])1 (steps|runs|ranges|times)\b", text), "a plural of one")
-            page.click("document.getElementById('theme')")
-            page.expect(page.run("isDark()"), "the colours do not change")
-            page.check_width(width)
-            page.check_axe(axe if path.stem != "many" and width == 1400 else None)  # with all tables open, in the other colours
-        page.expect(page.run("document.title !== 'broken'") and page.count("img") == 0, "a name became markup")
-        page.check_events()
+        page.check_axe(axe if path.stem != "many" and width == 1400 else None)  # with all tables open, in the other colours
+    page.expect(page.run("document.title !== 'broken'") and page.count("img") == 0, "a name became markup")
+    page.check_events()
     return page.checks
 
 
@@ -284,7 +283,7 @@ def main():
     program = check_page.find_browser()
     if program is None:
         check_page.skip("there is no Chromium: apt-get install chromium, or name one in STRATA_TEST_BROWSER")
-    axe, wrong, checks = check_page.find_axe(), [], 0
+    axe = check_page.find_axe()
     with tempfile.TemporaryDirectory() as folder:
         pages = [pathlib.Path(name) for name in sys.argv[1:]] or list(make_pages(folder))
         results = {path: json.loads(path.with_suffix(".json").read_text(encoding="utf-8")) for path in pages}
@@ -292,23 +291,9 @@ def main():
             known = next(result for path, result in results.items() if path.stem == "slower")
             assert known["verdict"] == "regression" and abs(known["step"]["after_ms"] - 5.01) < 1e-6, known["step"]
             assert any(each["slower"] and each["judged_by"] == "gpu" and abs(each["change"] - 8) < 1e-6 for each in known["ranges"]), known["ranges"]
-        browser = check_page.Browser(program, folder + "/profile")
-        try:
-            for path in pages:
-                checks += check(browser, path, results[path], axe, wrong)
-        finally:
-            browser.end()
-        firefox = next((found for found in map(check_page.shutil.which, ("firefox-esr", "firefox")) if found), None)
-        if firefox is None:
-            print("LEFT OUT: the page in Firefox: apt-get install firefox-esr")
-        else:
-            browser, before = check_page.Firefox(firefox, folder + "/firefox"), len(wrong)
-            try:
-                for path in [each for each in pages if sys.argv[1:] or each.stem in IN_FIREFOX]:
-                    checks += check(browser, path, results[path], axe, wrong)
-            finally:
-                browser.end()
-            wrong[before:] = ["Firefox: " + each for each in wrong[before:]]
+        in_firefox = [path for path in pages if sys.argv[1:] or path.stem in IN_FIREFOX]
+        checks, wrong = check_page.visit(program, folder, pages, in_firefox,
+                                         lambda browser, path, width, dark, wrong: check(browser, path, width, dark, results[path], axe, wrong))
     for each in wrong:
         print("FAILED:", each)
     print(f"{len(pages)} pages, {checks} checks, {len(wrong)} failures{'' if axe else '; without axe-core'}")

@@ -4,26 +4,29 @@ profiles by hand: a GPT-2 with counters, one with hostile names, 10,000 ranges, 
 name with CPU counters, nothing at all.
 
 Chromium runs without a window, driven through a pipe; where Firefox is, it does the same with two of the pages, driven by
-WebDriver BiDi. No page writes an error to the console or asks for anything but
+WebDriver BiDi. Two browsers run at once. No page writes an error to the console or asks for anything but
 itself; each control does what it says; figures have the points of the data; nothing is wider than the window at 1400
 and 390 pixels; the first paint comes within a second; axe-core, where it is there, finds nothing.
 Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pages.
 """
+import collections
+import concurrent.futures
 import json
 import os
 import pathlib
 import re
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
-SECONDS = 60
+ANSWER_S = 240  # what takes longer hangs: on a usual machine the slowest answer takes three seconds
+AT_ONCE = 2  # browsers; each waits for itself often
 IN_FIREFOX = ("gpt2.html", "hostile.html")
 
 
@@ -47,10 +50,28 @@ def find_axe():
     return None
 
 
+def answer(browser, method, parameters):
+    """The next message of a browser that was asked something."""
+    try:
+        return browser.receive()
+    except TimeoutError:
+        asked = (parameters or {}).get("expression", method)
+        raise RuntimeError(f"it does not answer within {ANSWER_S} s: {asked[:200]}") from None
+
+
 class Browser:
     """Chromium's DevTools protocol over a pipe: JSON with a NUL behind it, on descriptors 3 and 4 of the browser."""
 
+    name = "Chromium"
+    process = session = None
+
     def __init__(self, program, profile):
+        self.program, self.profile = program, profile
+        self.number = 0
+        self.rest = b""
+        self.events = []
+
+    def start(self):
         to_child, self.write_end = os.pipe()
         self.read_end, from_child = os.pipe()
 
@@ -60,28 +81,26 @@ class Browser:
             os.dup2(second, 4)
 
         self.process = subprocess.Popen(
-            [program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", f"--user-data-dir={profile}", "about:blank"],
+            [self.program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
+             "--disable-background-networking", "--disable-component-update", "--disable-gpu-vsync", "--disable-frame-rate-limit",
+             f"--user-data-dir={self.profile}", "about:blank"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=place)
         os.close(to_child)
         os.close(from_child)
-        self.number = 0
-        self.rest = b""
-        self.events = []
-        self.timer = threading.Timer(SECONDS * 4, self.process.kill)
-        self.timer.daemon = True
-        self.timer.start()
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
-        self.session = None
         self.session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(domain + ".enable")
 
     def receive(self):
+        end = time.monotonic() + ANSWER_S
         while b"\0" not in self.rest:
+            if not select.select([self.read_end], [], [], max(0, end - time.monotonic()))[0]:
+                self.process.kill()
+                raise TimeoutError
             more = os.read(self.read_end, 1 << 20)
             if not more:
-                raise RuntimeError("the browser ended")
+                raise RuntimeError("it ended")
             self.rest += more
         message, self.rest = self.rest.split(b"\0", 1)
         return json.loads(message)
@@ -89,13 +108,13 @@ class Browser:
     def call(self, method, parameters=None):
         self.number += 1
         request = {"id": self.number, "method": method, "params": parameters or {}}
-        if getattr(self, "session", None):
+        if self.session:
             request["sessionId"] = self.session
         data = json.dumps(request).encode() + b"\0"
         while data:
             data = data[os.write(self.write_end, data):]
         while True:
-            message = self.receive()
+            message = answer(self, method, parameters)
             if message.get("id") == self.number:
                 if "error" in message:
                     raise RuntimeError(f"{method}: {message['error']}")
@@ -115,17 +134,20 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
         self.call("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
         self.call("Page.navigate", {"url": pathlib.Path(path).resolve().as_uri()})
-        end = time.monotonic() + SECONDS
-        while time.monotonic() < end and not self.run("document.readyState === 'complete' && !!document.getElementById('data')"):
-            time.sleep(0.05)
+        end = time.monotonic() + ANSWER_S
+        while not self.run("document.readyState === 'complete' && !!document.getElementById('data')"):
+            if time.monotonic() > end:
+                raise RuntimeError(f"the page is not there within {ANSWER_S} s")
+            time.sleep(0.02)
         self.settle()
 
     def settle(self):
         """Figures are drawn anew in the next frames."""
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 30))))")
+        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
 
     def end(self):
-        self.timer.cancel()
+        if not self.process:
+            return
         try:
             self.session = None
             self.call("Browser.close")
@@ -141,37 +163,39 @@ class Browser:
 class Firefox:
     """WebDriver BiDi over a WebSocket, with the functions and the events of Browser."""
 
+    name = "Firefox"
+    process = socket = None
+
     def __init__(self, program, profile):
-        folder = pathlib.Path(profile)
+        self.program, self.profile = program, profile
+        self.number = 0
+        self.events = []
+
+    def start(self):
+        folder = pathlib.Path(self.profile)
         folder.mkdir()
         quiet = ("app.normandy.enabled", "app.update.auto", "browser.safebrowsing.update.enabled", "extensions.update.enabled",
                  "network.captive-portal-service.enabled", "network.connectivity-service.enabled", "datareporting.policy.dataSubmissionEnabled")
-        folder.joinpath("user.js").write_text("".join(f'user_pref("{name}", false);\n' for name in quiet)
-                                              + 'user_pref("layout.css.prefers-color-scheme.content-override", 1);\n')
-        self.process = subprocess.Popen([program, "--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", "0", "about:blank"],
+        own = "user_pref('layout.css.prefers-color-scheme.content-override', 1);\nuser_pref('layout.frame_rate', 0);\n"  # light; no pause between frames
+        folder.joinpath("user.js").write_text("".join(f'user_pref("{name}", false);\n' for name in quiet) + own)
+        self.process = subprocess.Popen([self.program, "--headless", "--no-remote", "--profile", self.profile, "--remote-debugging-port", "0", "about:blank"],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        env={**os.environ, "MOZ_HEADLESS": "1", "HOME": profile})
-        self.timer = threading.Timer(SECONDS * 4, self.process.kill)
-        self.timer.daemon = True
-        self.timer.start()
+                                        env={**os.environ, "MOZ_HEADLESS": "1", "HOME": self.profile})
         told = folder / "WebDriverBiDiServer.json"
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + ANSWER_S
         while not told.exists() or not told.read_text().strip():
             if time.monotonic() > end or self.process.poll() is not None:
-                self.process.kill()
-                raise RuntimeError("Firefox does not start")
+                raise RuntimeError("it does not start")
             time.sleep(0.05)
         where = json.loads(told.read_text())
-        self.socket = socket.create_connection((where["ws_host"], where["ws_port"]), SECONDS)
+        self.socket = socket.create_connection((where["ws_host"], where["ws_port"]), ANSWER_S)
         self.socket.sendall((f"GET /session HTTP/1.1\r\nHost: {where['ws_host']}:{where['ws_port']}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                              "Sec-WebSocket-Key: c3RyYXRhLXN0cmF0YS0xMg==\r\nSec-WebSocket-Version: 13\r\n\r\n").encode())
         self.stream = self.socket.makefile("rb")
         if b" 101 " not in self.stream.readline():
-            raise RuntimeError("Firefox refuses the connection")
+            raise RuntimeError("it refuses the connection")
         while self.stream.readline().strip():
             pass
-        self.number = 0
-        self.events = []
         self.call("session.new", {"capabilities": {}})
         self.call("session.subscribe", {"events": ["log.entryAdded", "network.beforeRequestSent"]})
         self.context = self.call("browsingContext.getTree")["contexts"][0]["context"]
@@ -198,7 +222,7 @@ class Firefox:
         size = bytes([128 + many]) if many < 126 else b"\xfe" + many.to_bytes(2, "big") if many < 1 << 16 else b"\xff" + many.to_bytes(8, "big")
         self.socket.sendall(b"\x81" + size + b"\1" * 4 + bytes(each ^ 1 for each in data))  # Firefox refuses a mask of 0
         while True:
-            message = self.receive()
+            message = answer(self, method, parameters)
             if message.get("id") == self.number:
                 if message["type"] == "error":
                     raise RuntimeError(f"{method}: {message['message']}")
@@ -234,14 +258,18 @@ class Firefox:
     settle = Browser.settle
 
     def end(self):
-        self.timer.cancel()
+        if not self.process:
+            return
         try:
-            self.call("browser.close")
-            self.process.wait(10)
+            if self.socket:
+                self.call("browser.close")
+                self.process.wait(10)
         except (RuntimeError, OSError, ValueError, subprocess.TimeoutExpired):
-            self.process.kill()
-            self.process.wait()
-        self.socket.close()
+            pass
+        self.process.kill()
+        self.process.wait()
+        if self.socket:
+            self.socket.close()
 
 
 class Page:
@@ -251,7 +279,7 @@ class Page:
 
     def open(self, width, dark):
         self.browser.open(self.path, width, dark)
-        for _ in range(2):  # other work on the machine may delay a paint
+        for _ in range(5):  # other work on the machine may delay a paint
             if self.first_paint() < 1000:
                 break
             self.browser.open(self.path, width, dark)
@@ -282,6 +310,10 @@ class Page:
 
     def click(self, script):
         self.act(f"({script}).click()")
+
+    def fold(self, title):
+        """Presses a button above the table of ranges."""
+        self.click(f"[...document.querySelectorAll('#ranges button')].find(b => b.textContent === '{title}')")
 
     def check_events(self):
         for event in self.browser.events:
@@ -319,9 +351,9 @@ class Page:
             self.expect(costs == sorted(costs, reverse=True), f"the dearest row is not the first: {costs}")
         if self.run("data.views[0].rows.length") < 2:
             return
-        self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Unfold all')")
+        self.fold("Unfold all")
         full = self.count(rows)
-        self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Fold all')")
+        self.fold("Fold all")
         folded = self.count(rows)
         self.expect(folded <= full, "Fold all shows more rows")
         if self.has("#range-rows .fold"):
@@ -361,7 +393,7 @@ class Page:
             self.expect(self.count("[aria-label='Ranges outside of steps, by the whole run'] tbody tr") == self.run("sum(folded.rows, r => r.depth > 0 && inNoStep(r) && !inNoStep(folded.rows[r.parent]))") > 0,
                         "ranges of no step are not in a table of their own")
             self.choose("#range-per", "")
-            self.click("[...document.querySelectorAll('#ranges button')].find(b => b.textContent === 'Unfold all')")
+            self.fold("Unfold all")
             self.expect(self.run("shownRows().filter(inNoStep).length === sum(folded.rows, inNoStep)"), "the whole run lacks ranges of no step")
             self.choose("#range-per", "1")
         place = self.run("folded.rows.length - 1")
@@ -555,27 +587,35 @@ class Page:
             self.expect(False, "axe: " + violation)
 
 
-def check(browser, path, axe, wrong):
+def check(browser, path, width, dark, axe, wrong):
     page = Page(browser, path, wrong)
-    for width, dark in ((1400, False), (390, False)) if isinstance(browser, Firefox) else ((1400, False), (1400, True), (390, False)):
-        begin = time.monotonic()
-        page.open(width, dark)
+    begin = time.monotonic()
+    huge = path.name == "huge.html"
+    page.open(width, dark)
+    page.check_width(width)
+    page.check_order()
+    if not huge or width < 500:
+        page.check_axe(axe)
+    if not dark:
+        for each in (page.check_height, page.check_room, page.check_table, page.check_height):
+            each()
+        if huge:  # each choice of a range draws its table anew: with all rows that takes seconds
+            page.fold("Fold all")
+        for each in (page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
+            each()
+        if huge:
+            page.fold("Unfold all")
+        for each in (page.check_focus, page.check_print, page.check_rest, page.check_height, page.check_texts):
+            each()
         page.check_width(width)
-        page.check_order()
-        if path.name != "huge.html" or width < 500:
-            page.check_axe(axe)
-        if not dark:
-            for each in (page.check_height, page.check_room, page.check_table, page.check_height, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory, page.check_focus, page.check_print, page.check_rest, page.check_height, page.check_texts):
-                each()
-            page.check_width(width)
-            if width == 1400 and path.name != "huge.html":
-                page.check_axe(axe)  # with all tables open
-        if path.name == "hostile.html":
-            page.expect("broken" not in page.run("document.title") or "</script>" in page.run("document.title"), "a name ran as a script")
-            page.expect(page.count("img") == 0, "a name became an element")
-        page.check_events()
-        if os.environ.get("STRATA_TEST_VERBOSE"):
-            print(f"{type(browser).__name__}: {path.name} at {width}: {time.monotonic() - begin:.1f} s")
+        if width == 1400 and not huge:
+            page.check_axe(axe)  # with all tables open
+    if path.name == "hostile.html":
+        page.expect("broken" not in page.run("document.title") or "</script>" in page.run("document.title"), "a name ran as a script")
+        page.expect(page.count("img") == 0, "a name became an element")
+    page.check_events()
+    if os.environ.get("STRATA_TEST_VERBOSE"):
+        print(f"{browser.name}: {path.name} at {width}{', dark' * dark}: {time.monotonic() - begin:.1f} s")
     return page.checks
 
 
@@ -585,37 +625,62 @@ def make_pages(folder):
     if not program or not program.exists():
         skip("unit_tests, which makes the pages, is not built: name pages, or the build in STRATA_TEST_BUILD_DIR")
     done = subprocess.run([str(program), "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser"],
-                          env={**os.environ, "STRATA_TEST_PAGES": folder}, capture_output=True, text=True, timeout=120)
+                          env={**os.environ, "STRATA_TEST_PAGES": folder}, capture_output=True, text=True, timeout=ANSWER_S)
     if done.returncode != 0:
         print(done.stdout, done.stderr)
         sys.exit(1)
     return sorted(pathlib.Path(folder).glob("*.html"))
 
 
+def visit(program, folder, pages, in_firefox, check):
+    """Calls check(browser, page, width, dark, wrong) for all pages in Chromium, and for some in Firefox: how many checks
+    were made, and what is wrong. Two browsers run at once, and each takes the largest page that is left."""
+    by_size = sorted(pages, key=lambda path: path.stat().st_size, reverse=True)
+    left = collections.deque((path, width, dark) for path in by_size for width, dark in ((1400, False), (390, False), (1400, True)))
+    jobs = [(Browser(program, f"{folder}/chromium-{i}"), left) for i in range(AT_ONCE)]
+    firefox = next((found for found in map(shutil.which, ("firefox-esr", "firefox")) if found), None)
+    if firefox is None:
+        print("LEFT OUT: the page in Firefox: apt-get install firefox-esr")
+    else:
+        jobs.insert(1, (Firefox(firefox, folder + "/firefox"), collections.deque((path, width, False) for path in in_firefox for width in (1400, 390))))
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        visits = list(pool.map(lambda job: visit_in(*job, check), jobs))
+    return sum(checks for checks, _ in visits), [each for _, wrong in visits for each in wrong]
+
+
+def visit_in(browser, left, check):
+    """One browser, until no page is left."""
+    checks, wrong, view = 0, [], None
+    try:
+        browser.start()
+        view = take(left)
+        while view:
+            checks += check(browser, *view, wrong)
+            view = take(left)
+    except (RuntimeError, OSError, ValueError) as problem:
+        where = f"{view[0].name} at {view[1]} pixels" if view else "at its start"
+        wrong.append(f"{where}: {problem or type(problem).__name__}")
+    finally:
+        browser.end()
+    return checks, [f"{browser.name}: {each}" for each in wrong]
+
+
+def take(left):
+    try:
+        return left.popleft()
+    except IndexError:  # another browser has taken the last
+        return None
+
+
 def main():
     program = find_browser()
     if program is None:
         skip("there is no Chromium: apt-get install chromium, or name one in STRATA_TEST_BROWSER")
-    axe, wrong, checks = find_axe(), [], 0
+    axe = find_axe()
     with tempfile.TemporaryDirectory() as folder:
         pages = [pathlib.Path(name) for name in sys.argv[1:]] or make_pages(folder)
-        browser = Browser(program, folder + "/profile")
-        try:
-            for path in pages:
-                checks += check(browser, path, axe, wrong)
-        finally:
-            browser.end()
-        firefox = next((found for found in map(shutil.which, ("firefox-esr", "firefox")) if found), None)
-        if firefox is None:
-            print("LEFT OUT: the page in Firefox: apt-get install firefox-esr")
-        else:
-            browser, before = Firefox(firefox, folder + "/firefox"), len(wrong)
-            try:
-                for path in [each for each in pages if sys.argv[1:] or each.name in IN_FIREFOX]:
-                    checks += check(browser, path, axe, wrong)
-            finally:
-                browser.end()
-            wrong[before:] = ["Firefox: " + each for each in wrong[before:]]
+        in_firefox = [path for path in pages if sys.argv[1:] or path.name in IN_FIREFOX]
+        checks, wrong = visit(program, folder, pages, in_firefox, lambda browser, path, width, dark, wrong: check(browser, path, width, dark, axe, wrong))
     for each in wrong:
         print("FAILED:", each)
     without = "" if axe else "; without axe-core: python3 -m pip install --target build/axe axe-playwright-python"
