@@ -22,7 +22,7 @@ namespace {
 // What the end may take longer than without Strata, and a loaded machine's share.
 constexpr double most_seconds = 2.0;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr double margin_seconds = 10.0;
+constexpr double margin_seconds = 30.0;
 #else
 constexpr double margin_seconds = 4.0;
 #endif

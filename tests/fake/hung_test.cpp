@@ -24,11 +24,12 @@ constexpr bool thread_sanitized = true;
 constexpr bool thread_sanitized = false;
 #endif
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr double margin_seconds = 10.0;
+constexpr double margin_seconds = 30.0;
+constexpr unsigned deadline_s = 60;  // of one program
 #else
 constexpr double margin_seconds = 4.0;
-#endif
 constexpr unsigned deadline_s = 20;  // of one program
+#endif
 
 /// What the session of STRATA says at such an end.
 enum class word { report, sentence, nothing };

@@ -125,13 +125,14 @@ inline ending run(texts command, texts more_environment = {}, std::vector<int> c
   ending result;
   std::size_t sent = 0;
   pollfd open[2] = {{out[0], POLLIN, 0}, {err[0], POLLIN, 0}};
-  constexpr int patience_ms = 90'000;  // a forked child has no alarm, and keeps the pipes open
+  // A forked child has no alarm, and keeps the pipes open.
+  int const patience_ms = static_cast<int>(deadline_s + 10) * 1000;
   while (open[0].fd >= 0 || open[1].fd >= 0) {
     int const ready = poll(open, 2, patience_ms);
     if (ready == 0) {
       kill(-child, SIGKILL);
       kill(child, SIGKILL);
-      result.err += "\nneither output nor end for 90 s: killed\n";
+      result.err += "\nneither output nor end in time: killed\n";
       break;
     }
     if (ready < 0) continue;
