@@ -79,21 +79,20 @@ const binTable = (name, label, bins) => table(name, [
 ], bins);
 
 function kernelFigures() {
-  const steps = summary.count;
   const mine = () => kernelsIn(chosen);
   const multiprocessors = new Set(data.devices.map(device => device.multiprocessors));
   const sms = multiprocessors.size === 1
     ? "; the GPU has " + data.devices[0].multiprocessors + " SMs"
     : "";
-  const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine(), steps),
+  const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine()),
     "% of the GPU that grids and blocks can fill, by time");
-  const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine(), steps),
+  const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
     "blocks of a launch, by time" + sms);
   const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
   const fill = isKnown ? chart(drawFill, 170) : null;
   const grids = chart(drawGrids, 170);
-  const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine(), steps));
-  const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine(), steps));
+  const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
+  const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine()));
   return {
     figures: [fill, grids].filter(Boolean),
     box: el("div", {class: "two"},

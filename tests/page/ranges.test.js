@@ -8,8 +8,8 @@ const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js"],
   ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "isWithin", "unit", "isSum",
-    "perStep", "amountPerStep", "hostSelfPerStep", "isAround", "inNoStep", "color", "choose",
-    "listeners", "readRows", "colours"],
+    "perStep", "amountPerStep", "byLaunches", "hostSelfPerStep", "isAround", "inNoStep", "color",
+    "choose", "listeners", "readRows", "colours"],
   data);
 const {rows} = page.folded;
 const named = name => rows.find(row => row.name === name);
@@ -48,6 +48,9 @@ test("a sum over the run is a part of a mean step", () => {
   assert.strictEqual(page.perStep(named("mlp"), null), null);
   assert.strictEqual(page.perStep(named("load"), 400), 0);
   assert.strictEqual(page.amountPerStep(named("block"), row => row.kernels), 10);
+  const kernels = row => row.kernels;
+  assert.strictEqual(page.amountPerStep(named("attention"), kernels, page.byLaunches), 4.5);
+  assert.strictEqual(page.amountPerStep(named("attention"), row => row.gpu_kernel_ns), 400);
   assert.strictEqual(page.hostSelfPerStep(named("block")), 150);
 });
 

@@ -389,6 +389,72 @@ max-width: none;
 color: var(--soft);
 font-size: 0.9rem;
 }
+.budget {
+display: flex;
+gap: 1px;
+height: 2.4rem;
+border-radius: 8px;
+overflow: hidden;
+margin: 0.2rem 0 0.3rem;
+}
+.budget > span {
+flex: 0 1 0;
+min-width: 2px;
+background: var(--paint);
+cursor: pointer;
+}
+.budget > span:focus-visible {
+outline-offset: -3px;
+outline-color: var(--text);
+}
+.budget > .idle,
+.parts i.idle {
+background: repeating-linear-gradient(
+-45deg,
+var(--paint) 0 4px,
+var(--card) 4px 7px
+);
+}
+.parts {
+list-style: none;
+margin: 0;
+padding: 0;
+font-size: 0.92rem;
+}
+.parts li {
+display: grid;
+grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.6rem 4rem minmax(0, 11rem);
+gap: 0 0.6rem;
+align-items: baseline;
+padding: 0.08rem 0;
+}
+.parts i {
+width: 0.9rem;
+height: 0.9rem;
+border-radius: 3px;
+background: var(--paint);
+align-self: center;
+}
+.parts .amount {
+text-align: right;
+font-variant-numeric: tabular-nums;
+}
+.parts .most {
+overflow: hidden;
+text-overflow: ellipsis;
+white-space: nowrap;
+}
+#budget h3,
+#each-step h3 {
+margin: 0.4rem 0 0.2rem;
+}
+#headline .first {
+background: var(--card);
+border: 1px solid var(--line);
+border-radius: 10px;
+padding: 0.8rem 1rem;
+margin-bottom: 0.75rem;
+}
 </style>
 )page"sv;
 inline constexpr std::string_view page_style_controls_css = R"page(<style>
@@ -700,6 +766,12 @@ min-width: 9rem;
 }
 .bar {
 display: none;
+}
+.parts li {
+grid-template-columns: 0.9rem minmax(0, 1fr) auto 3.6rem;
+}
+.parts .most {
+grid-column: 2 / -1;
 }
 .findings > li {
 padding-left: 2.1rem;
@@ -1250,16 +1322,23 @@ function perStep(row, value, share = row.step_host_share) {
 if (none(value)) return value;
 return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
 }
-const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+const byLaunches = {
+total: row => row.step_launch_share,
+self: row => row.step_self_launch_share,
+};
+const byTime = {
+total: row => row.step_work_share,
+self: row => firstKnown(row.step_self_share, row.step_work_share),
+};
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 const isAround = row => hasSteps && !none(row.step_self_share);
-function amountPerStep(row, amount) {
+function amountPerStep(row, amount, by = byTime) {
 const all = amount(row);
 if (none(all)) return all;
-if (!isAround(row)) return workPerStep(row, all);
-const itself = perStep(row, selfOf(row, amount), row.step_self_share);
-return itself + sum(row.children, child => amountPerStep(child, amount));
+if (!isAround(row)) return perStep(row, all, by.total(row));
+const itself = perStep(row, selfOf(row, amount), by.self(row));
+return itself + sum(row.children, child => amountPerStep(child, amount, by));
 }
 const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;
 </script>
@@ -1299,6 +1378,150 @@ for (const listener of listeners) listener(place, quiet);
 }
 </script>
 )page"sv;
+inline constexpr std::string_view page_report_budget_js = R"page(<script>
+"use strict";
+const busyKinds = {
+tensor: {name: "tensor cores", paint: "var(--c2)"},
+FMA: {name: "FP32 and integer multiply-adds", paint: "var(--c10)"},
+ALU: {name: "integers and logic", paint: "var(--c8)"},
+"shared memory": {name: "shared memory", paint: "var(--c4)"},
+L1: {name: "L1", paint: "var(--c6)"},
+L2: {name: "L2", paint: "var(--c9)"},
+HBM: {name: "HBM", paint: "var(--c1)"},
+issue: {name: "issue slots", paint: "var(--c5)"},
+latency: {name: "latency, no unit near its peak", paint: "var(--c0)"},
+launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
+copies: {name: "copies", paint: "var(--c12)"},
+"not known": {name: "limiter not counted", paint: "var(--rest)"},
+};
+const idleKinds = {
+launch: {name: "launching", paint: "var(--c3)"},
+"host work": {name: "the program's own work", paint: "var(--c13)"},
+wait: {name: "the host waited, then launched", paint: "var(--c4)"},
+allocation: {name: "allocating", paint: "var(--c8)"},
+copy: {name: "copies by the host", paint: "var(--c12)"},
+device: {name: "queued work that begins late", paint: "var(--c7)"},
+"not known": {name: "cause not recorded", paint: "var(--rest)"},
+};
+function budgetParts(list, kinds, isIdle) {
+const found = new Map();
+for (let i = 0; i + 2 < list.length; i += 3) {
+const [what, range, ns] = list.slice(i, i + 3);
+const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
+if (!found.has(what)) found.set(what, {...kind, what, isIdle, ns: 0, ranges: []});
+const part = found.get(what);
+part.ns += ns;
+part.ranges.push({range, ns});
+}
+for (const part of found.values()) part.ranges.sort((a, b) => b.ns - a.ns);
+return [...found.values()].sort((a, b) => b.ns - a.ns);
+}
+function describeBudget(part, whole) {
+const where = part.ranges.slice(0, 4).map(({range, ns}) =>
+(range ? shortTitle(range) : "(outside ranges)") + " " + time(ns));
+return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
++ percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
+}
+const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
+const budgetSwatch = part => el("i", {
+class: part.isIdle ? "idle" : null,
+style: "--paint:" + part.paint,
+});
+function budgetSegment(part, whole) {
+const text = describeBudget(part, whole);
+const range = budgetRange(part);
+return el("span", {
+class: part.isIdle ? "idle" : null,
+style: "--paint:" + part.paint + ";flex-grow:" + part.ns / whole,
+role: "button",
+"data-ns": part.ns,
+"aria-label": text,
+...hinted(text),
+...pressed(() => range && showRow(range)),
+});
+}
+function budgetGroup(title, list, whole) {
+if (!list.length) return null;
+const all = sum(list, part => part.ns);
+return el("div", {},
+el("h3", {}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+el("ul", {class: "parts"}, list.map(part => el("li", {},
+budgetSwatch(part),
+el("span", {class: "what"}, part.name),
+el("span", {class: "amount"}, time(part.ns)),
+el("span", {class: "amount"}, percent(100 * part.ns / whole)),
+budgetRange(part)
+? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
+: null))));
+}
+function budget() {
+if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
+const busy = budgetParts(data.budget.busy, busyKinds, false);
+const idle = budgetParts(data.budget.idle, idleKinds, true);
+const all = [...busy, ...idle];
+const whole = sum(all, part => part.ns);
+const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
+all.map(part => budgetSegment(part, whole)));
+oneTabStop(bar, "[role=button]")();
+return el("div", {id: "budget"}, bar, el("div", {class: "two"},
+budgetGroup("GPU busy", busy, whole),
+budgetGroup("GPU idle", idle, whole)));
+}
+function stepGroups() {
+const groups = [];
+const list = data.steps || [];
+for (let i = 0; i + 3 < list.length; i += 4) {
+const [number, amount, shortest, longest] = list.slice(i, i + 4);
+groups.push({number, amount, shortest, longest});
+}
+return groups;
+}
+function describeSteps({number, amount, shortest, longest}) {
+if (amount === 1) return "step " + number + ": " + time(longest);
+return "steps " + number + " to " + (number + amount - 1) + ": " + time(shortest) + " to "
++ time(longest);
+}
+function drawStepDots(width, groups) {
+const [left, right, top, floor] = [64, 8, 12, 78];
+const height = floor + 20;
+const most = Math.max(...groups.map(group => group.longest));
+const wide = (width - left - right) / groups.length;
+const y = ns => floor - ns / most * (floor - top);
+const drawing = sv("svg", {width, height, id: "steps-figure", role: "img",
+"aria-label": "Time of " + some(sum(groups, group => group.amount), "step")});
+for (const ns of [0, most]) {
+const place = y(ns);
+drawing.append(
+sv("line", {x1: left, x2: width - right, y1: place, y2: place, class: "grid"}),
+sv("text", {x: left - 6, y: place + 4, "text-anchor": "end", class: "soft"}, time(ns)));
+}
+groups.forEach((group, i) => {
+const x = left + (i + 0.5) * wide;
+const look = {"data-step": group.number, ...hovered(describeSteps(group))};
+const round = {"stroke-width": 5, "stroke-linecap": "round", stroke: "var(--c0)"};
+const line = {x1: x, x2: x, y1: y(group.shortest), y2: y(group.longest) + 0.01};
+drawing.append(sv("line", {...line, ...round, ...look}));
+});
+const last = groups[groups.length - 1];
+const write = (x, anchor, text) =>
+drawing.append(sv("text", {x, y: height - 4, "text-anchor": anchor, class: "soft"}, text));
+write(left, "start", "step " + groups[0].number);
+if (groups.length > 1) write(width - right, "end", "step " + (last.number + last.amount - 1));
+return drawing;
+}
+function stepDots() {
+const groups = stepGroups();
+const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
+const shown = isApart ? groups.slice(1) : groups;
+if (!hasSteps || sum(shown, group => group.amount) < 3) return null;
+const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
++ (isApart ? "; the first is apart" : "");
+return el("div", {id: "each-step"},
+el("h3", {}, about),
+chart((box, width) => box.replaceChildren(drawStepDots(width, shown)), 98));
+}
+</script>
+)page"sv;
 inline constexpr std::string_view page_report_headline_js = R"page(<script>
 "use strict";
 const program = programOf(data.environment.command);
@@ -1307,19 +1530,23 @@ const same = data.devices.filter(device => device.name === name);
 const times = same.length > 1 ? same.length + " \u00d7 " : "";
 return times + name + " (" + same[0].multiprocessors + " SMs)";
 });
-function stepTiles() {
+function setOfSteps() {
 if (!hasSteps) {
 const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
-const note = why + ": all numbers are of the whole run";
-return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
+return sentence(why + ": all numbers are of the whole run");
 }
-const measured = count(typicalCount);
-const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
-+ time(summary.p95_ns);
+const apart = summary.without_first
+? ". The first one is in none of them"
+: "";
+return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+}
+function stepTiles() {
+if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
+const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns);
 const tiles = [tile({
 name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
 value: time(summary.mean_ns),
-note: summary.count > 1 ? spread : "of 1 step",
+note: summary.count > 1 ? spread : null,
 })];
 if (summary.without_first) {
 const note = "apart: in no figure of a mean step";
@@ -1328,7 +1555,7 @@ tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
 return tiles;
 }
 function gpuTiles() {
-if (!data.traced || !(summary.gpu_busy_ns > 0)) {
+if (data.traced && summary.gpu_busy_ns > 0) return [];
 const isHostOnly = /host/.test(data.environment.configuration);
 const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
 return [tile({
@@ -1337,18 +1564,6 @@ value: data.traced ? "no work" : "not traced",
 note: data.traced ? "nothing ran on the device" : hostNote,
 small: true,
 })];
-}
-const busy = summary.gpu_busy_ns;
-const idle = summary.gpu_idle_ns;
-const share = 100 * busy / (busy + idle);
-const meter = el("dd", {class: "meter", "aria-hidden": "true"},
-el("span", {style: "width:" + share + "%"}));
-const note = time(busy) + " a " + unit + " with a kernel or copy";
-const idleNote = percent(100 - share) + " of the mean " + unit;
-return [
-tile({name: "GPU busy", value: shareText(share), note, more: meter}),
-tile({name: "GPU idle", value: time(idle), note: idleNote}),
-];
 }
 function machineTile() {
 const hasDevice = data.devices.length > 0;
@@ -1385,6 +1600,7 @@ tiles.push(machineTile());
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
 helpsMost(),
+el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
 el("dl", {class: "tiles"}, tiles)));
 }
 </script>
@@ -1420,6 +1636,8 @@ const known = summary.typical_ns > 0 ? shareText(part) : "";
 const most = none(finding.predicted_step_ns) ? "up to " : "";
 return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
+const folding = (summaryText, ...children) =>
+el("details", {}, el("summary", {}, summaryText), children);
 function otherRanges(finding) {
 if (finding.ranges.length < 2) return null;
 const list = finding.ranges.map((range, i) => [
@@ -1443,11 +1661,12 @@ const needs = (finding.needs || "").replace(/^counters=/, "");
 return el("li", {},
 findingTitle(finding),
 el("p", {}, afterwards(finding) + sentence(finding.advice)),
+needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
+folding("Ranges and evidence",
 otherRanges(finding),
 el("p", {class: "evidence"},
 finding.evidence.length ? [evidence(finding), ". "] : null,
-needs ? "counters=" + needs + " tells more. " : null,
-"Rule ", el("code", {}, finding.rule), "."));
+"Rule ", el("code", {}, finding.rule), ".")));
 }
 function findingList(list, before) {
 const attributes = before
@@ -1455,8 +1674,6 @@ const attributes = before
 : {class: "findings"};
 return el("ol", attributes, list.map(oneFinding));
 }
-const folding = (summaryText, ...children) =>
-el("details", {}, el("summary", {}, summaryText), children);
 function undecidedRules() {
 const rules = answer.undecided;
 if (!rules.length) return null;
@@ -1518,9 +1735,10 @@ return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
 };
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
 + "; empty where that of several threads or steps is longer";
-const adding = column => ({
+const adding = (column, by = byTime) => ({
 get: row => row[column],
-per: row => amountPerStep(row, item => item[column]),
+per: row => amountPerStep(row, item => item[column], by),
+self: by.self,
 });
 const recordedColumns = [
 {
@@ -1547,7 +1765,7 @@ text: true,
 get: row => limitOf(row) || null,
 show: value => value || "",
 },
-{key: "kernels", label: "Kernels", ...adding("kernels"), show: count},
+{key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
 {
 key: "host",
 label: "Host",
@@ -1560,7 +1778,7 @@ show: time,
 key: "launch",
 label: "Launching",
 title: "host time in calls that launch",
-...adding("launch_ns"),
+...adding("launch_ns", byLaunches),
 show: time,
 },
 {
@@ -1724,7 +1942,7 @@ function cellValue(row, column) {
 if (row.outside) {
 if (!outsideColumns.includes(column.key)) return null;
 const itself = selfOf(rangeTable.view.rows[0], column.get);
-return rangeTable.per && column.per ? perStep(row, itself) : itself;
+return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
 }
 const value = column.get(row);
 return none(value) || !column.per || !rangeTable.per ? value : column.per(row);
@@ -1944,9 +2162,9 @@ row.depth ? row.host_total_ns : sum(row.children, child => child.host_total_ns);
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 const shareKinds = [
-{name: "GPU time", amount: gpuTimeOf, show: time, work: true},
+{name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
 {name: "Host time, all threads", amount: hostTimeOf, show: time},
-{name: "Kernels", amount: row => row.kernels, show: count, work: true},
+{name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
 {name: "Loads", amount: loadsOf, show: bytes, counted: true},
 {name: "Stores", amount: storesOf, show: bytes, counted: true},
 {name: "L1", amount: level1Bytes, show: bytes, counted: true},
@@ -1961,7 +2179,8 @@ return amount(root) > 0 || sum(root.children, amount) > 0;
 function shareAmount(row, kind, isWhole) {
 const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
 if (none(value) || kind.counted) return value;
-return kind.work ? workPerStep(row, value) : perStep(row, value);
+if (!kind.by) return perStep(row, value);
+return perStep(row, value, isWhole ? kind.by.total(row) : kind.by.self(row));
 }
 function sharePart(row, depth) {
 const isWhole = row.depth === depth || !row.children.length;
@@ -2632,7 +2851,15 @@ inline constexpr std::string_view page_report_kernels_js = R"page(<script>
 "use strict";
 const mostKernels = 200;
 const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
-const kernelsIn = place => kernelRows.filter(kernel => isWithin(kernel.range, place));
+function kernelsIn(place) {
+const isWhole = inNoStep(folded.rows[place]);
+const amount = (kernel, value, share) => isWhole ? value : perStep(kernel, value, share);
+return kernelRows.filter(kernel => isWithin(kernel.range, place)).map(kernel => ({
+...kernel,
+launches: amount(kernel, kernel.count, kernel.step_launch_share),
+ns: amount(kernel, kernel.total_ns, kernel.step_work_share),
+}));
+}
 function meanShare(a, b) {
 if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
 const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
@@ -2650,15 +2877,17 @@ continue;
 known.gpu_utilisation = meanShare(known, kernel);
 known.count += kernel.count;
 known.total_ns += kernel.total_ns;
+known.launches += kernel.launches;
+known.ns += kernel.ns;
 known.ranges.add(kernel.range);
 known.max_ns = Math.max(known.max_ns, kernel.max_ns);
 known.min_ns = Math.min(known.min_ns, kernel.min_ns);
 known.blocks_min = Math.min(known.blocks_min, kernel.blocks_min);
 known.blocks_max = Math.max(known.blocks_max, kernel.blocks_max);
 }
-return [...merged.values()].sort((a, b) => b.total_ns - a.total_ns);
+return [...merged.values()].sort((a, b) => b.ns - a.ns);
 }
-function fillBins(list, steps) {
+function fillBins(list) {
 const bins = Array.from({length: 10}, (_, i) => ({
 label: i * 10 + " to " + (i + 1) * 10 + " % of the GPU",
 short: String(i * 10 + 10),
@@ -2667,18 +2896,18 @@ value: 0,
 for (const kernel of list) {
 if (none(kernel.gpu_utilisation)) continue;
 const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
-bins[bin].value += kernel.total_ns / steps;
+bins[bin].value += kernel.ns;
 }
 return bins;
 }
-function gridBins(list, steps) {
+function gridBins(list) {
 const power = kernel => Math.floor(Math.log2(Math.max(1, kernel.blocks_median)));
 const bins = Array.from({length: Math.max(1, ...list.map(power)) + 1}, (_, i) => ({
 label: count(2 ** i) + " to " + count(2 ** (i + 1) - 1) + " blocks",
 short: count(2 ** i),
 value: 0,
 }));
-for (const kernel of list) bins[power(kernel)].value += kernel.total_ns / steps;
+for (const kernel of list) bins[power(kernel)].value += kernel.ns;
 return bins;
 }
 function drawHistogram(box, width, bins, caption) {
@@ -2718,17 +2947,17 @@ function blocksText({blocks_min: least, blocks_max: most}) {
 return least === most ? count(least) : count(least) + " to " + count(most);
 }
 function kernelTable(list) {
-const total = sum(list, kernel => kernel.total_ns) || 1;
+const total = sum(list, kernel => kernel.ns) || 1;
 const fill = kernel =>
 none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
 const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
 const range = kernel =>
 kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
-const ofRange = kernel => shareText(100 * kernel.total_ns / total);
+const ofRange = kernel => shareText(100 * kernel.ns / total);
 return table("Kernels of the range", [
 {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
-{label: "Launches", get: kernel => count(kernel.count / summary.count)},
-{label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
+{label: "Launches", get: kernel => count(kernel.launches)},
+{label: "Time", get: kernel => time(kernel.ns)},
 {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
 {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
 {label: "GPU fill", get: fill},
@@ -2809,21 +3038,20 @@ const binTable = (name, label, bins) => table(name, [
 {label: "Time", get: bin => time(bin.value)},
 ], bins);
 function kernelFigures() {
-const steps = summary.count;
 const mine = () => kernelsIn(chosen);
 const multiprocessors = new Set(data.devices.map(device => device.multiprocessors));
 const sms = multiprocessors.size === 1
 ? "; the GPU has " + data.devices[0].multiprocessors + " SMs"
 : "";
-const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine(), steps),
+const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine()),
 "% of the GPU that grids and blocks can fill, by time");
-const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine(), steps),
+const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
 "blocks of a launch, by time" + sms);
 const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
 const fill = isKnown ? chart(drawFill, 170) : null;
 const grids = chart(drawGrids, 170);
-const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine(), steps));
-const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine(), steps));
+const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
+const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine()));
 return {
 figures: [fill, grids].filter(Boolean),
 box: el("div", {class: "two"},
@@ -4109,6 +4337,7 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_ranges_js,
     page_report_steps_js,
     page_report_selection_js,
+    page_report_budget_js,
     page_report_headline_js,
     page_report_findings_js,
     page_report_range_columns_js,
