@@ -173,7 +173,7 @@ function showRow(place) {
   }
   const position = shownRows().findIndex(row => row.place === place);
   rangeTable.most = Math.max(rangeTable.most, position + 20);
-  choose(place, true);
+  choose(place);
   const row = byId("row-" + place);
   if (!row) {
     byId("ranges").scrollIntoView();

@@ -112,7 +112,8 @@ function drawShare(drawing, part, kind, i, place) {
   drawing.append(sv("rect", {
     x, y, width, height,
     fill: paint,
-    class: "edge",
+    class: ["edge", lookOf(part.rest ? 0 : part.place)].filter(Boolean).join(" "),
+    "data-key": kind.name + part.place,
     "data-share": part.shares[i],
     role: isButton ? "button" : "presentation",
     "aria-label": isButton ? text : undefined,
@@ -125,7 +126,7 @@ function drawShare(drawing, part, kind, i, place) {
     x: x + width / 2,
     y: y + height / 2 + 4,
     "text-anchor": "middle",
-    style: "pointer-events:none;fill:" + ink(paint),
+    style: "pointer-events:none;fill:" + inkOf(part.rest ? 0 : part.place, paint),
     "aria-hidden": "true",
   }, label));
 }
@@ -206,5 +207,6 @@ function shares() {
   section("shares", "Shares of a " + unit, aboutShares(),
     deepest > 1 ? el("div", {class: "controls"}, control) : null,
     figure, legend, numbers);
+  listeners.push(() => figure.redraw());
   redrawOnTheme.push(() => figure.redraw());
 }

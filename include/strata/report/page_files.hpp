@@ -127,6 +127,9 @@ box-sizing: border-box;
 html {
 scroll-padding-top: 3.2rem;
 }
+html:has(#chosen:not([hidden])) {
+scroll-padding-top: 5.4rem;
+}
 body {
 margin: 0;
 overflow-wrap: anywhere;
@@ -179,6 +182,27 @@ gap: 1.1rem;
 list-style: none;
 overflow-x: auto;
 white-space: nowrap;
+}
+#chosen {
+max-width: 1320px;
+margin: 0 auto;
+padding: 0 1.25rem 0.35rem;
+display: flex;
+gap: 0.5rem;
+align-items: center;
+}
+#chosen[hidden] {
+display: none;
+}
+#chosen i {
+width: 0.8rem;
+height: 0.8rem;
+border-radius: 3px;
+flex: none;
+}
+#chosen button {
+min-height: 1.5rem;
+padding: 0 0.5rem;
 }
 nav a {
 display: inline-block;
@@ -688,6 +712,13 @@ cursor: pointer;
 svg .dim {
 opacity: 0.13;
 }
+svg .pale {
+opacity: 0.4;
+}
+svg .picked {
+stroke: var(--text);
+stroke-width: 2.5;
+}
 svg .edge {
 stroke: var(--card);
 stroke-width: 1;
@@ -833,7 +864,7 @@ inline constexpr std::string_view page_markup_2 = R"page(</head>
 <button id="theme" type="button">Dark</button>
 <p id="where"></p>
 </header>
-<nav aria-label="Sections"><ul id="sections"></ul></nav>
+<nav aria-label="Sections"><ul id="sections"></ul><p id="chosen" hidden></p></nav>
 <main id="main" tabindex="-1">
 <noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the
 same data.</p></noscript>
@@ -1161,8 +1192,13 @@ const updateFocus = oneTabStop(box, "[role=button]");
 let width = 0;
 box.redraw = () => {
 if (width <= 0) return;
+const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
 draw(box, width);
 updateFocus();
+if (!focused) return;
+const items = [...box.querySelectorAll("[data-key]")];
+const again = items.find(item => item.dataset.key === focused);
+if (again) again.focus();
 };
 box.fit = () => {
 const now = Math.floor(box.clientWidth);
@@ -1372,9 +1408,32 @@ longest.slice(0, colourCount).forEach(row => color(row.place));
 colourLongest();
 const listeners = [];
 let chosen = 0;
+let isChosen = false;
+const addressOf = place => "#range=" + encodeURIComponent(folded.rows[place].path);
+function placeOfAddress(address) {
+if (!address.startsWith("#range=")) return undefined;
+let path = address.slice("#range=".length);
+try {
+path = decodeURIComponent(path);
+} catch (error) {
+return undefined;
+}
+const row = folded.rows.find(item => item.path === path);
+return row && row.place;
+}
+function lookOf(place) {
+if (!isChosen || !chosen) return null;
+if (place === chosen) return "picked";
+return isWithin(place, chosen) || isWithin(chosen, place) ? null : "pale";
+}
+const inkOf = (place, paint) => lookOf(place) === "pale" ? "var(--text)" : ink(paint);
 function choose(place, quiet) {
 chosen = place;
-for (const listener of listeners) listener(place, quiet);
+if (!quiet) {
+isChosen = true;
+history.replaceState(null, "", place ? addressOf(place) : location.pathname);
+}
+for (const listener of listeners) listener(place);
 }
 </script>
 )page"sv;
@@ -2054,7 +2113,7 @@ if (row.place !== place) rangeTable.open.add(row.place);
 }
 const position = shownRows().findIndex(row => row.place === place);
 rangeTable.most = Math.max(rangeTable.most, position + 20);
-choose(place, true);
+choose(place);
 const row = byId("row-" + place);
 if (!row) {
 byId("ranges").scrollIntoView();
@@ -2233,7 +2292,8 @@ const isButton = width > 3;
 drawing.append(sv("rect", {
 x, y, width, height,
 fill: paint,
-class: "edge",
+class: ["edge", lookOf(part.rest ? 0 : part.place)].filter(Boolean).join(" "),
+"data-key": kind.name + part.place,
 "data-share": part.shares[i],
 role: isButton ? "button" : "presentation",
 "aria-label": isButton ? text : undefined,
@@ -2246,7 +2306,7 @@ drawing.append(sv("text", {
 x: x + width / 2,
 y: y + height / 2 + 4,
 "text-anchor": "middle",
-style: "pointer-events:none;fill:" + ink(paint),
+style: "pointer-events:none;fill:" + inkOf(part.rest ? 0 : part.place, paint),
 "aria-hidden": "true",
 }, label));
 }
@@ -2323,6 +2383,131 @@ const control = el("label", {}, "Depth of the ranges", input);
 section("shares", "Shares of a " + unit, aboutShares(),
 deepest > 1 ? el("div", {class: "controls"}, control) : null,
 figure, legend, numbers);
+listeners.push(() => figure.redraw());
+redrawOnTheme.push(() => figure.redraw());
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_icicle_js = R"page(<script>
+"use strict";
+const icicleLine = 25;
+const icicleDepth = 12;
+const narrowPart = 1;
+function icicleAmount(row, kind) {
+const value = kind.by ? amountPerStep(row, kind.amount, kind.by) : shareAmount(row, kind, true);
+return value || 0;
+}
+function icicleBoxes(top, kind, least) {
+const boxes = [];
+const visit = (row, depth, begin, end) => {
+boxes.push({row, depth, begin, end});
+if (depth >= icicleDepth) return;
+const inner = row.children.map(child => ({child, amount: icicleAmount(child, kind)}))
+.filter(({amount}) => amount > 0)
+.sort((a, b) => b.amount - a.amount || a.child.place - b.child.place);
+const all = sum(inner, ({amount}) => amount);
+const whole = Math.max(all, icicleAmount(row, kind));
+let from = begin;
+for (const {child, amount} of inner) {
+const to = from + amount / whole * (end - begin);
+if (to - from >= least) visit(child, depth + 1, from, to);
+from = to;
+}
+};
+visit(top, 0, 0, 1);
+return boxes;
+}
+function icicleWhole(top, kind) {
+return icicleAmount(top, kind) || sum(top.children, child => icicleAmount(child, kind));
+}
+function describeBox({row}, kind, whole) {
+const amount = icicleAmount(row, kind) || icicleWhole(row, kind);
+const limit = limitOf(row);
+return (row.depth ? row.path : "The whole " + unit) + "\n" + kind.name + ": " + kind.show(amount)
++ ", " + percent(100 * amount / whole) + (limit ? "\nLimiter: " + limit : "");
+}
+function drawBox(drawing, box, kind, view) {
+const {row, depth, begin, end} = box;
+const x = begin * view.width;
+const wide = (end - begin) * view.width;
+const y = depth * icicleLine;
+const paint = color(row.place);
+const text = describeBox(box, kind, view.whole);
+drawing.append(sv("rect", {
+x,
+y,
+width: Math.max(1, wide - 1),
+height: icicleLine - 2,
+rx: 2,
+fill: paint,
+class: lookOf(row.place),
+"data-key": row.place,
+role: "button",
+"aria-label": text,
+...hinted(text),
+...pressed(() => choose(row.place)),
+ondblclick: () => view.zoom(row.place),
+}));
+const name = row.depth ? row.label : "whole " + unit;
+const room = wide - 10;
+if (room < 18) return;
+const cut = textWidth(name) <= room
+? name
+: name.slice(0, Math.floor(name.length * room / textWidth(name)) - 1) + "\u2026";
+if (cut.length < 3) return;
+drawing.append(sv("text", {
+x: x + 5,
+y: y + 15,
+style: "pointer-events:none;fill:" + inkOf(row.place, paint),
+"aria-hidden": "true",
+}, cut));
+}
+function drawIcicle(width, state) {
+const {kind, top} = state;
+const boxes = icicleBoxes(top, kind, narrowPart / width);
+const drawing = sv("svg", {
+width,
+height: (1 + Math.max(...boxes.map(box => box.depth))) * icicleLine,
+id: "icicle-figure",
+role: "group",
+"aria-label": "Ranges of " + (top.depth ? top.path : "a mean " + unit) + " by " + kind.name,
+});
+const view = {width, whole: icicleWhole(folded.rows[0], kind) || 1, zoom: state.zoom};
+for (const box of boxes) drawBox(drawing, box, kind, view);
+return drawing;
+}
+function icicleNote({top, kind}) {
+const whole = icicleWhole(folded.rows[0], kind) || 1;
+const shown = icicleWhole(top, kind);
+return (top.depth ? top.path : "All of a mean " + unit) + ": " + kind.show(shown) + ", "
++ percent(100 * shown / whole) + ".";
+}
+function icicle() {
+if (!shareKinds.length || folded.rows.length < 3) return;
+const note = el("p", {class: "about", role: "status"});
+const state = {kind: shareKinds[0], top: folded.rows[0]};
+const figure = chart((box, width) => {
+box.replaceChildren(drawIcicle(width, state));
+note.textContent = icicleNote(state);
+});
+state.zoom = place => {
+state.top = folded.rows[place];
+figure.redraw();
+};
+const setKind = value => {
+state.kind = shareKinds[value];
+figure.redraw();
+};
+const choices = shareKinds.map((kind, i) => [i, kind.name]);
+const about = "Ranges from the top down, each as wide as its part. A click chooses a range in all"
++ " figures and in the address of the page; a double click shows only what is below it.";
+section("icicle", "Where the " + unit + " goes", about,
+el("div", {class: "controls"},
+choices.length > 1 ? picker("Width by", choices, setKind) : null,
+button("Only the chosen range", () => state.zoom(chosen)),
+button("All ranges", () => state.zoom(0))),
+figure, note);
+listeners.push(() => figure.redraw());
 redrawOnTheme.push(() => figure.redraw());
 }
 </script>
@@ -2593,7 +2778,7 @@ fill: color(point.range),
 stroke: point.above_roof ? "var(--warn)" : edge,
 "stroke-width": point.above_roof ? 3 : 1.2,
 "stroke-dasharray": isSure ? undefined : "3 2",
-class: this.isDim(point) && "dim",
+class: this.isDim(point) ? "dim" : lookOf(point.range),
 "data-range": point.range,
 role: "button",
 "aria-pressed": String(this.state.alone === point.range),
@@ -2706,6 +2891,7 @@ const about = "A range is a circle; its area grows with its time. The higher roo
 section("roofline", "Roofline", about,
 rooflineControls(state, levels, inner.length < circles.length, () => figure.redraw()),
 figure, note, legend, numbers);
+listeners.push(() => figure.redraw());
 }
 </script>
 )page"sv;
@@ -3706,6 +3892,7 @@ const pageParts = [
 headline,
 findings,
 doubts,
+icicle,
 ranges,
 shares,
 roofline,
@@ -3716,9 +3903,26 @@ environment,
 headerButtons,
 ];
 for (const part of pageParts) part();
+function showChoice() {
+const box = byId("chosen");
+box.hidden = !isChosen || !chosen;
+if (box.hidden) return;
+box.replaceChildren(
+el("i", {style: "background:" + color(chosen)}),
+toRow(chosen, titleOf(chosen)),
+button("\u00d7", () => choose(0), {"aria-label": "Choose no range"}));
+}
+listeners.push(showChoice);
 if (chosen) choose(chosen, true);
 function followLink() {
-if (/^#row-\d+$/.test(location.hash)) showRow(Number(location.hash.slice(5)));
+const place = placeOfAddress(location.hash);
+if (place !== undefined) {
+choose(place);
+} else if (/^#row-\d+$/.test(location.hash)) {
+showRow(Number(location.hash.slice(5)));
+} else if (location.hash && isChosen && chosen) {
+history.replaceState(null, "", addressOf(chosen));
+}
 }
 followLink();
 addEventListener("hashchange", followLink);
@@ -3727,6 +3931,23 @@ addEventListener("hashchange", followLink);
 inline constexpr std::string_view page_markup_4 = R"page(</body>
 </html>
 )page"sv;
+inline constexpr std::string_view page_markup_5 = R"page(</head>
+<body>
+<a class="skip" href="#main">To the report</a>
+<header>
+<h1 id="title">Strata report</h1>
+<button id="print" type="button">Print</button>
+<button id="theme" type="button">Dark</button>
+<p id="where"></p>
+</header>
+<nav aria-label="Sections"><ul id="sections"></ul></nav>
+<main id="main" tabindex="-1">
+<noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the
+same data.</p></noscript>
+</main>
+<footer id="foot"></footer>
+<div id="tip" aria-hidden="true" hidden></div>
+<script type="application/json" id="data">)page"sv;
 inline constexpr std::string_view page_comparison_compared_js = R"page(<script>
 "use strict";
 const step = data.step;
@@ -4344,6 +4565,7 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_range_rows_js,
     page_report_range_table_js,
     page_report_shares_js,
+    page_report_icicle_js,
     page_report_picture_js,
     page_report_roofline_scale_js,
     page_report_roofline_js,
@@ -4368,7 +4590,7 @@ inline constexpr std::string_view comparison_page_head[] = {
     page_style_figure_css,
     page_style_narrow_css,
     page_style_print_css,
-    page_markup_2,
+    page_markup_5,
 };
 
 inline constexpr std::string_view comparison_page_tail[] = {
