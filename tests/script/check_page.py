@@ -463,7 +463,7 @@ class Page:
         for value in self.run("[...document.getElementById('range-chosen').options].map(o => o.value).slice(0, 6)"):
             self.choose("#range-chosen", value)
             self.expect(self.run("chosen") == int(value), "the choice of a range")
-            self.expect(self.run("[...document.querySelectorAll('#levels-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
+            self.expect(self.run("[...document.querySelectorAll('#memory-chart, #units-figure, #stalls-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):

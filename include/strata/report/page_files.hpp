@@ -53,6 +53,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c12: #27686b;
 --c13: #8a5a1c;
 --rest: #b3bbc5;
+--hot: #d1382c;
 }
 @media screen and (prefers-color-scheme: dark) {
 :root:not([data-theme="light"]) {
@@ -83,6 +84,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c12: #67aeb1;
 --c13: #cfa068;
 --rest: #5b6675;
+--hot: #f0705f;
 }
 }
 :root[data-theme="dark"] {
@@ -113,6 +115,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c12: #67aeb1;
 --c13: #cfa068;
 --rest: #5b6675;
+--hot: #f0705f;
 color-scheme: dark;
 }
 :root[data-theme="light"] {
@@ -2895,141 +2898,326 @@ listeners.push(() => figure.redraw());
 }
 </script>
 )page"sv;
-inline constexpr std::string_view page_report_memory_levels_js = R"page(<script>
+inline constexpr std::string_view page_report_memory_chart_js = R"page(<script>
 "use strict";
-const busyLink = 60;
-function levelsOf(row) {
+const sectorBytes = 32;
+const wavefrontBytes = 128;
+const timesKnown = (value, factor) => none(value) ? null : factor * value;
+const secondsOf = row => firstKnown(metric(row, "timed_gpu_seconds"),
+timesKnown(metric(row, "time_ns"), 1e-9));
+function traffic(row, amount, peak) {
+const seconds = secondsOf(row);
+const perSecond = none(amount) || !(seconds > 0) ? null : amount / seconds;
+const most = metric(row, peak);
+const share = none(perSecond) || !(most > 0) ? null : 100 * perSecond / most;
+return {amount, perSecond, share};
+}
+const level1Traffic = row => traffic(row, level1Bytes(row),
+metricAt.has("l1_data_bytes") ? "l1_peak_bytes_per_second" : "none");
+const sharedTraffic = row => traffic(row,
+timesKnown(metric(row, "shared_wavefronts"), wavefrontBytes), "l1_peak_bytes_per_second");
+const level2Traffic = row => traffic(row, metric(row, "l2_bytes"), "l2_peak_bytes_per_second");
+const deviceTraffic = row => traffic(row, metric(row, "hbm_bytes"), "hbm_peak_bytes_per_second");
+const withValue = lines => lines.filter(([, value]) => !none(value) && value !== "");
+function memoryBoxes(row) {
 const value = key => metric(row, key);
-const use = key => [value(key + "_per_second"), value(key.replace("_bytes", "_of_peak"))];
-const operations = floatingOperations(row);
-const sectorsPerLoad = value("l1_sectors_per_load");
-const fromSm = none(value("l2_from_sm_sectors")) ? null : 32 * value("l2_from_sm_sectors");
-const split = [["from SMs", fromSm], ["all", value("l2_bytes")]];
-const bothWays = [["read", value("hbm_read_bytes")], ["written", value("hbm_write_bytes")]];
-return [
-{
-box: "SM",
-lines: [
-["occupancy", percent(value("achieved_occupancy"))],
-["FLOP", none(operations) ? "" : count(operations)],
-["issue rate", percent(value("issue_rate"))],
-],
-},
-{link: [["", level1Bytes(row)]], use: use("l1_bytes")},
-{
-box: "L1",
-lines: [
+const sectors = value("l1_sectors_per_load");
+const hits = firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate"));
+const conflicts = value("shared_bank_conflicts");
+const boxes = [
+{id: "global", name: "Global", level: 0, from: 0, to: 1, lines: [
+["sectors a load", none(sectors) ? null : digits(sectors)],
+]},
+{id: "local", name: "Local", level: 0, from: 1, to: 2, lines: []},
+{id: "asked", name: "Shared", level: 0, from: 2, to: 3, lines: [
+["conflicts", none(conflicts) ? null : count(conflicts)],
+]},
+{id: "l1", name: "L1", level: 1, from: 0, to: 2, use: level1Traffic(row), lines: [
 ["hits", percent(value("l1_hit_rate"))],
-["sectors a load", none(sectorsPerLoad) ? "" : digits(sectorsPerLoad)],
-],
-},
-{link: none(fromSm) ? [["", value("l2_bytes")]] : split, use: use("l2_bytes")},
-{
-box: "L2",
-lines: [["hits", percent(firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate")))]],
-},
-{
-link: none(value("hbm_read_bytes")) ? [["", value("hbm_bytes")]] : bothWays,
-use: use("hbm_bytes"),
-},
-{box: "HBM", lines: [["moved", bytes(value("hbm_bytes"))]]},
+]},
+{id: "shared", name: "Shared memory", level: 1, from: 2, to: 3, use: sharedTraffic(row),
+lines: []},
+{id: "l2", name: "L2", level: 2, from: 0, to: 3, use: level2Traffic(row), lines: [
+["hits", percent(hits)],
+]},
+{id: "hbm", name: "HBM", level: 3, from: 0, to: 1, use: deviceTraffic(row), lines: []},
+{id: "host", name: "Host, PCIe", level: 3, from: 1, to: 2, lines: []},
+{id: "peers", name: "NVLink", level: 3, from: 2, to: 3, lines: []},
+];
+return boxes.map(box => ({...box, lines: withValue(box.lines)}));
+}
+const link = (from, to, inwards, outwards, share) => ({from, to, inwards, outwards, share});
+function memoryLinks(row) {
+const value = key => metric(row, key);
+const inSectors = key => timesKnown(value(key), sectorBytes);
+const fromL2 = firstKnown(value("l1_from_l2_bytes"), null);
+const both = inSectors("l2_from_sm_sectors");
+const toL2 = none(fromL2) || none(both) ? null : Math.max(0, both - fromL2);
+const hbm = deviceTraffic(row);
+return [
+link("global", "l1", loadsOf(row), storesOf(row), level1Traffic(row).share),
+link("local", "l1", inSectors("l1_local_load_sectors"), inSectors("l1_local_store_sectors"),
+null),
+link("asked", "shared", value("shared_load_bytes"), value("shared_store_bytes"),
+sharedTraffic(row).share),
+{...link("l1", "l2", fromL2, toL2, level2Traffic(row).share), both: none(fromL2) ? both : null},
+{...link("l2", "hbm", value("hbm_read_bytes"), value("hbm_write_bytes"), hbm.share),
+both: none(value("hbm_read_bytes")) ? hbm.amount : null},
+link("l2", "host", value("pcie_read_bytes"), value("pcie_write_bytes"),
+linkUse(row, "pcie_ns")),
+link("l2", "peers", value("nvlink_receive_bytes"), value("nvlink_transmit_bytes"),
+linkUse(row, "nvlink_ns")),
 ];
 }
-class LevelsDrawing {
+function linkUse(row, key) {
+const seconds = secondsOf(row);
+return none(metric(row, key)) || !(seconds > 0) ? null : metric(row, key) / seconds / 1e7;
+}
+const isCountedLink = item =>
+[item.inwards, item.outwards, item.both].some(amount => !none(amount));
+function usePaint(share) {
+if (none(share)) return "var(--rest)";
+const part = Math.round(15 + 0.85 * Math.min(100, share));
+return "color-mix(in srgb, var(--hot) " + part + "%, var(--track))";
+}
+class MemoryChart {
 constructor(width, row) {
-this.isUpright = width < 640;
-this.boxWide = this.isUpright ? 150 : Math.min(150, width * 0.15);
-this.boxHigh = this.isUpright ? 80 : 86;
-this.gap = this.isUpright ? 74 : (width - 4 * this.boxWide) / 3;
-this.middle = 25 + this.boxHigh / 2;
+this.row = row;
+this.isUpright = width < 760;
+this.width = width;
+const links = memoryLinks(row);
+const counted = links.filter(isCountedLink);
+const linked = new Set(counted.flatMap(item => [item.from, item.to]));
+const always = new Set(["global", "l1", "l2", "hbm"]);
+this.boxes = memoryBoxes(row).filter(box => linked.has(box.id) || always.has(box.id));
+const has = id => this.boxes.some(box => box.id === id);
+this.links = links.filter(item => has(item.from) && has(item.to));
+this.long = this.isUpright ? 108 : Math.min(150, width * 0.14);  // of a box, along the path
+this.gap = this.isUpright ? 86 : (width - 4 * this.long) / 3;
+this.lane = this.isUpright ? width / 3 : 104;
 this.svg = sv("svg", {
 width,
-height: this.isUpright ? 4 * this.boxHigh + 3 * this.gap : this.boxHigh + 50,
-id: "levels-figure",
+height: this.isUpright ? 4 * this.long + 3 * this.gap : 3 * this.lane,
+id: "memory-chart",
 role: "img",
-"aria-label": "Bytes between SM, L1, L2 and HBM in " + row.path
+"aria-label": "Bytes between the levels of memory of " + row.path
 + ". The numbers are in the table below.",
 });
 }
-draw(levels) {
-let place = 0;
-for (const level of levels) {
-if (level.box) {
-this.drawBox(level, place);
-place += this.isUpright ? this.boxHigh : this.boxWide;
-} else {
-this.drawLink(level, place);
-place += this.gap;
-}
-}
+draw() {
+for (const item of this.links) this.drawLink(item);
+for (const box of this.boxes) this.drawBox(box);
 return this.svg;
 }
-drawBox({box, lines}, place) {
-const x = this.isUpright ? 0 : place;
-const y = this.isUpright ? place : 25;
-const middle = {x: x + this.boxWide / 2, "text-anchor": "middle"};
-const width = this.boxWide - 2;
-const height = this.boxHigh - 2;
+rectangle(box) {
+const siblings = this.boxes.filter(other => other.level === box.level);
+const isLast = siblings[siblings.length - 1] === box;
+const along = box.level * (this.long + this.gap);
+const across = box.from * this.lane + 3;
+const high = ((isLast ? 3 : box.to) - box.from) * this.lane - 6;
+return this.isUpright ? {x: across, y: along + 1, width: high, height: this.long - 2}
+: {x: along + 1, y: across, width: this.long - 2, height: high};
+}
+drawBox(box) {
+const place = this.rectangle(box);
+const middle = {x: place.x + place.width / 2, "text-anchor": "middle"};
+const use = box.use || {};
+const lines = [...box.lines];
+if (!none(use.amount)) lines.unshift(["", bytes(use.amount)]);
+if (!none(use.perSecond)) lines.push(["", rate("B/s")(use.perSecond)]);
+if (!none(use.share)) lines.push(["", percent(use.share) + " of peak"]);
+const top = place.y + Math.max(17, (place.height - 16 * lines.length) / 2 - 2);
 this.svg.append(
-sv("rect", {x: x + 1, y: y + 1, width, height, rx: 8, class: "box"}),
-sv("text", {...middle, y: y + 22, "font-weight": 650}, box));
-lines.filter(([, text]) => text).forEach(([name, text], i) => {
-const line = {...middle, y: y + 42 + 16 * i, class: "soft"};
-this.svg.append(sv("text", line, name + " " + text));
+sv("rect", {...place, rx: 8, class: "box"}),
+sv("text", {...middle, y: top, "font-weight": 650}, box.name));
+lines.forEach(([name, text], i) => {
+const line = {...middle, y: top + 16 * (i + 1), class: "soft"};
+this.svg.append(sv("text", line, (name + " " + text).trim()));
 });
-}
-drawLink({link, use}, place) {
-const [perSecond, share] = use;
-const known = link.filter(([, value]) => !none(value));
-const amounts = known.map(([name, value]) => (bytes(value) + " " + name).trim());
-const texts = [...amounts];
-if (!none(perSecond)) texts.push(rate("B/s")(perSecond));
-if (!none(share)) texts.push(percent(share) + " of peak");
-const wide = 2 + 12 * Math.min(1, (share || 0) / 100);
-const colour = share >= busyLink ? "var(--c3)" : "var(--c0)";
-const arrow = {
-from: place + 6,
-to: place + this.gap - 6,
-wide,
-half: wide / 2 + 5,
-paint: known.length ? colour : "var(--rest)",
-dashes: known.length ? undefined : "4 4",
-};
-this.drawArrow(arrow);
-texts.forEach((text, i) => this.linkText(text, i, link.length, arrow));
-if (!known.length) this.unknownText(arrow);
-}
-drawArrow({from, to, wide, half, paint, dashes}) {
-const style = {fill: "none", stroke: paint, "stroke-width": wide, "stroke-dasharray": dashes};
-const across = this.boxWide / 2;
-const line = this.isUpright ? {x1: across, x2: across, y1: from + 8, y2: to - 8}
-: {x1: from + 8, x2: to - 8, y1: this.middle, y2: this.middle};
-const head = (end, sign) => {
-const back = end - sign * 9;
-if (this.isUpright) return [across, end, across - half, back, across + half, back];
-return [end, this.middle, back, this.middle - half, back, this.middle + half];
-};
+if (none(use.share)) return;
+const bar = {x: place.x + 8, y: place.y + place.height - 12, height: 6, rx: 3};
+const wide = place.width - 16;
 this.svg.append(
-sv("line", {...line, ...style}),
-sv("polygon", {points: head(from, -1).join(" "), fill: paint}),
-sv("polygon", {points: head(to, 1).join(" "), fill: paint}));
+sv("rect", {...bar, width: wide, fill: "var(--track)"}),
+sv("rect", {...bar, width: wide * Math.min(1, use.share / 100), style: "fill:var(--hot)",
+"data-use": use.share}));
 }
-linkText(text, i, amounts, {from, to, half}) {
-if (this.isUpright) {
-this.svg.append(sv("text", {x: this.boxWide / 2 + 18, y: from + 16 + 15 * i}, text));
+drawLink(item) {
+const [from, to] = [item.from, item.to].map(id => this.boxes.find(box => box.id === id));
+const [one, two] = [this.rectangle(from), this.rectangle(to)];
+const narrow = from.to - from.from <= to.to - to.from ? one : two;
+const across = this.isUpright ? narrow.x + narrow.width / 2 : narrow.y + narrow.height / 2;
+const begin = this.isUpright ? one.y + one.height : one.x + one.width;
+const end = this.isUpright ? two.y : two.x;
+const style = isCountedLink(item)
+? {fill: usePaint(item.share), stroke: "var(--soft)", "stroke-width": 0.6}
+: {fill: "none", stroke: "var(--rest)", "stroke-dasharray": "4 3"};
+if (!none(item.both)) {
+this.drawArrow(begin, end, across, style, [true, true]);
+this.linkText(bytes(item.both) + " both ways", begin, end, across, 1);
 return;
 }
-const above = this.middle - half - 5 - 15 * (amounts - 1 - i);
-const below = this.middle + half + 14 + 15 * (i - amounts);
-const y = i < amounts ? above : below;
-this.svg.append(sv("text", {x: (from + to) / 2, y, "text-anchor": "middle"}, text));
+const away = this.isUpright ? 26 : 13;
+this.drawArrow(begin, end, across - away, style, [true, false]);
+this.drawArrow(begin, end, across + away, style, [false, true]);
+const text = (name, amount) => none(amount) ? "" : bytes(amount) + " " + name;
+const [inwards, outwards] = isCountedLink(item)
+? [text("read", item.inwards), text("written", item.outwards)]
+: ["not counted", ""];
+this.linkText(inwards, begin, end, across, 0);
+this.linkText(outwards, begin, end, across, 2);
 }
-unknownText({from, to}) {
+drawArrow(begin, end, across, style, [atBegin, atEnd]) {
+const [b, e] = [begin + 4, end - 4];
+const [half, head] = [4, 9];
+const along = [
+...(atBegin ? [[b, 0], [b + head, -2 * half], [b + head, -half]] : [[b, -half]]),
+...(atEnd ? [[e - head, -half], [e - head, -2 * half], [e, 0]] : [[e, -half], [e, half]]),
+...(atEnd ? [[e - head, 2 * half], [e - head, half]] : []),
+...(atBegin ? [[b + head, half], [b + head, 2 * half]] : [[b, half]]),
+];
+const points = along.map(([a, c]) => this.isUpright ? [across + c, a] : [a, across + c]);
+this.svg.append(sv("polygon", {points: points.join(" "), style: styleOf(style)}));
+}
+linkText(text, begin, end, across, which) {
+if (!text) return;
+const middle = (begin + end) / 2;
+const beside = [-25, -14, 36][which];
 const place = this.isUpright
-? {x: this.boxWide / 2 + 18, y: from + 30}
-: {x: (from + to) / 2, y: this.middle - 12, "text-anchor": "middle"};
-this.svg.append(sv("text", {...place, class: "soft"}, "not counted"));
+? {x: across, y: middle - 11 + 15 * which}
+: {x: middle, y: across + beside};
+const halo = "paint-order:stroke;stroke:var(--card);stroke-width:4px";
+this.svg.append(sv("text", {...place, "text-anchor": "middle", style: halo}, text));
 }
+}
+const styleOf = style => Object.entries(style).map(([key, value]) => key + ":" + value).join(";");
+function memoryTable(row) {
+const names = new Map(memoryBoxes(row).map(box => [box.id, box.name]));
+const links = memoryLinks(row).filter(isCountedLink).map(item => ({
+name: names.get(item.from) + " \u2013 " + names.get(item.to),
+inwards: bytes(item.inwards),
+outwards: bytes(item.outwards),
+amount: bytes(firstKnown(item.both, (item.inwards || 0) + (item.outwards || 0))),
+rate: "",
+share: percent(item.share),
+}));
+const boxes = memoryBoxes(row).filter(box => box.use && !none(box.use.amount)).map(box => ({
+name: box.name,
+inwards: "",
+outwards: "",
+amount: bytes(box.use.amount),
+rate: rate("B/s")(box.use.perSecond),
+share: percent(box.use.share),
+}));
+return table("Memory of the range", [
+{label: "What", get: line => line.name, text: true},
+{label: "Bytes a " + unit, get: line => line.amount},
+{label: "Towards the SM", get: line => line.inwards},
+{label: "Away from it", get: line => line.outwards},
+{label: "Rate", get: line => line.rate},
+{label: "% of peak", get: line => line.share},
+], [...boxes, ...links]);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_unit_bars_js = R"page(<script>
+"use strict";
+const unitUses = new Map(answer.limits.filter(limit => limit.use)
+.map(limit => [limit.range, limit.use]));
+const limitingUse = 60;
+const countedUses = [
+["tensor cores", row => firstKnown(metric(row, "tensor_active_rate"),
+metric(row, "tensor_of_peak"))],
+["FP32", row => metric(row, "fp32_of_peak")],
+["FP64", row => metric(row, "fp64_of_peak")],
+["FP16", row => metric(row, "fp16_of_peak")],
+["issue slots", row => metric(row, "issue_rate")],
+["shared memory", row => sharedTraffic(row).share],
+["L1", row => level1Traffic(row).share],
+["L2", row => level2Traffic(row).share],
+["HBM", row => deviceTraffic(row).share],
+];
+function unitsOf(row) {
+const counted = unitUses.get(row.place);
+const units = counted
+? counted.map(({unit: name, part}) => ({name, use: 100 * part}))
+: countedUses.map(([name, use]) => ({name, use: use(row)}));
+return units.filter(({use}) => !none(use));
+}
+const readyReasons = ["selected", "not selected"];
+function stallsOf(row) {
+const stalls = folded.metrics.filter(({key}) => /^stall_.*_share$/.test(key))
+.map(({key, meaning}) => ({
+name: key.slice("stall_".length, -"_share".length).replace(/_/g, " "),
+use: metric(row, key),
+meaning,
+})).filter(({use}) => use >= 0.05);
+const isReady = stall => readyReasons.includes(stall.name);
+return stalls.sort((a, b) => isReady(a) - isReady(b) || b.use - a.use);
+}
+function drawPercentBars(width, bars, {id, label, paintOf, most}) {
+const left = Math.min(150, Math.max(0, ...bars.map(bar => textWidth(bar.name))) + 10);
+const line = 22;
+const drawing = sv("svg", {width, height: bars.length * line + 2, id, role: "img",
+"aria-label": label});
+const room = width - left - 60;
+bars.forEach((bar, i) => {
+const y = i * line;
+const wide = Math.max(1, room * Math.min(1, bar.use / most));
+const hint = bar.name + ": " + percent(bar.use) + (bar.meaning ? "\n" + bar.meaning : "");
+const end = {x: left + wide + 6, y: y + 15, class: "soft"};
+drawing.append(
+sv("text", {x: left - 8, y: y + 15, "text-anchor": "end"}, bar.name),
+sv("rect", {x: left, y: y + 3, width: room, height: line - 7, fill: "var(--track)", rx: 2,
+...hovered(hint)}),
+sv("rect", {x: left, y: y + 3, width: wide, height: line - 7, rx: 2, "data-use": bar.use,
+fill: paintOf(bar), ...hovered(hint)}),
+sv("text", {...end, style: "paint-order:stroke;stroke:var(--card);stroke-width:3px"},
+percent(bar.use)));
+});
+return drawing;
+}
+const percentTable = (name, label, bars) => numbersOfFigure(() => table(name, [
+{label, get: bar => bar.name, text: true},
+{label: "%", get: bar => percent(bar.use)},
+], bars));
+function percentFigure(title, look, barsOf) {
+let bars = [];
+const figure = chart((box, width) => {
+box.replaceChildren(drawPercentBars(width, bars, look));
+});
+const numbers = el("div", {});
+const box = el("div", {}, el("h3", {}, title), figure, numbers);
+box.redraw = row => {
+bars = barsOf(row);
+box.hidden = !bars.length;
+figure.redraw();
+numbers.replaceChildren(percentTable(look.label, look.column, bars));
+};
+return box;
+}
+function unitBars() {
+const units = percentFigure("Use of each unit, % of its peak", {
+id: "units-figure",
+label: "Use of the units",
+column: "Unit",
+paintOf: bar => bar.use >= limitingUse ? "var(--hot)" : "var(--c0)",
+most: 100,
+}, unitsOf);
+const stalls = percentFigure("What warps wait for, % of their time", {
+id: "stalls-figure",
+label: "What warps wait for",
+column: "Reason",
+paintOf: bar => readyReasons.includes(bar.name) ? "var(--rest)" : "var(--c0)",
+most: 100,
+}, stallsOf);
+if (!anyRow(row => unitsOf(row).length || stallsOf(row).length)) return null;
+const box = el("div", {class: "two"}, units, stalls);
+box.redraw = row => {
+units.redraw(row);
+stalls.redraw(row);
+};
+return box;
 }
 </script>
 )page"sv;
@@ -3201,9 +3389,9 @@ box.replaceChildren("");
 }
 function aboutLevels() {
 if (hasLevels) {
-return "Bytes of a step between the levels of memory. An arrow is as thick as the share of the"
-+ " peak. Occupancy: warps on the SMs, of those that fit. Issue rate: cycles in which a warp"
-+ " issued. Hits: what was found in that level.";
+return "Bytes of a " + unit + " from the instructions to the memory of the device; the redder,"
++ " the nearer to the peak. Bytes, rate and % of peak of a box are of one count. Hits: what"
++ " was found in that level.";
 }
 return data.traced
 ? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to"
@@ -3259,7 +3447,7 @@ function longestRange() {
 const telling = tellingPlaces();
 const rows = folded.rows.filter(row => row.depth);
 const shown = rows.filter(row => telling.has(row.place));
-const gpu = row => row.gpu_busy_ns || 0;
+const gpu = row => selfOf(row, item => gpuTimeOf(item) || 0) * (inNoStep(row) ? 1e-6 : 1);
 const compare = (a, b) =>
 gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
 return (shown.length ? shown : rows).sort(compare)[0];
@@ -3274,9 +3462,11 @@ const valuesBox = el("div", {});
 const kernelsBox = el("div", {});
 const drawLevels = (box, width) => {
 const row = folded.rows[chosen];
-box.replaceChildren(new LevelsDrawing(width, row).draw(levelsOf(row)));
+box.replaceChildren(new MemoryChart(width, row).draw());
 };
 const levels = hasLevels ? chart(drawLevels, 130) : null;
+const levelNumbers = el("div", {});
+const units = unitBars();
 const kernels = kernelRows.length ? kernelFigures() : {figures: [], box: null};
 const drawKernels = list => {
 if (!kernelRows.length) return;
@@ -3291,6 +3481,8 @@ heading.textContent = row.depth ? row.path : "The whole run";
 for (const figure of [levels, ...kernels.figures]) {
 if (figure) figure.redraw();
 }
+if (levels) levelNumbers.replaceChildren(numbersOfFigure(() => memoryTable(row)));
+if (units) units.redraw(row);
 drawKernels(list);
 drawValues(valuesBox, row);
 for (const figure of kernels.figures) figure.parentNode.hidden = !list.length;
@@ -3301,6 +3493,8 @@ el("div", {class: "controls"}, el("label", {}, "Range", select)),
 heading,
 aboutText(aboutLevels()),
 levels,
+levels ? levelNumbers : null,
+units,
 valuesBox,
 kernelRows.length ? [
 el("h3", {}, "Kernels"),
@@ -4569,7 +4763,8 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_picture_js,
     page_report_roofline_scale_js,
     page_report_roofline_js,
-    page_report_memory_levels_js,
+    page_report_memory_chart_js,
+    page_report_unit_bars_js,
     page_report_kernels_js,
     page_report_one_range_js,
     page_report_timeline_bars_js,
