@@ -749,6 +749,8 @@ min-height: 1.6rem;
 text-align: left;
 }
 .legend i {
+display: inline-block;
+vertical-align: -0.06rem;
 width: 0.8rem;
 height: 0.8rem;
 border-radius: 3px;
@@ -3534,6 +3536,40 @@ Object.assign(bars[position], {count: records, busy, longest: busy / records});
 }
 return bars;
 }
+const gapCauses = ["launch", "host work", "wait", "allocation", "copy", "device"];
+function readGaps(gaps) {
+const bars = [];
+let begin = 0;
+for (let i = 0; i + 2 < gaps.length; i += 3) {
+const [sinceLast, length, cause] = gaps.slice(i, i + 3);
+begin += sinceLast;
+const label = gapCauses[cause];
+const end = begin + length;
+bars.push({begin, end, busy: length, count: 1, longest: length, label, range: 0});
+}
+return bars;
+}
+function joinCalls(tracks) {
+const calls = new Map();
+tracks.forEach((track, i) => {
+if (track.kind !== "calls") return;
+for (const bar of track.bars) {
+if (bar.count === 1) calls.set(bar.begin, {track: i, begin: bar.begin, end: bar.end});
+}
+});
+for (const track of tracks) {
+(track.launched || []).forEach((before, i) => {
+if (before) track.bars[i].call = calls.get(track.bars[i].begin - before);
+});
+}
+}
+const matches = (bar, words, pathOf) =>
+bar.label.toLowerCase().includes(words) || pathOf(bar.range).toLowerCase().includes(words);
+function nextBar(bars, after) {
+const middle = bar => (bar.begin + bar.end) / 2;
+const sorted = bars.slice().sort((a, b) => middle(a) - middle(b));
+return sorted.find(bar => middle(bar) > after + 0.5) || sorted[0];
+}
 function joinBar(group, bar) {
 group.end = Math.max(group.end, bar.end);
 group.busy += bar.busy;
@@ -3581,17 +3617,22 @@ inline constexpr std::string_view page_report_timeline_js = R"page(<script>
 const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
+const mostArrows = 300;
 const deepestZoom = 50;
 const windowTitle = shown => none(shown.step)
 ? shown.what
 : "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
 function readWindows() {
 const {windows, labels} = data.timeline;
-return windows.filter(item => item.tracks.length).map(item => ({
-...item,
-tracks: item.tracks.map(track => ({...track, bars: readBars(track, labels)})),
-}));
+return windows.filter(item => item.tracks.length).map(item => {
+const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
+joinCalls(tracks);
+const bars = readGaps(item.gaps || []);
+if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
+return {...item, tracks};
+});
 }
+const gapName = label => idleKinds[label].name;
 function isContinued(tracks, i) {
 const [above, track] = [tracks[i - 1], tracks[i]];
 if (!above || track.kind !== "ranges" || above.kind !== "ranges") return false;
@@ -3621,8 +3662,11 @@ this.paper.font = "12px system-ui, sans-serif";
 this.paper.textBaseline = "middle";
 this.drawMarks();
 view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
+this.drawArrows();
+const records = this.drawn.filter(item => item.track.kind !== "gaps");
 canvas.setAttribute("data-bars", this.drawn.length);
-canvas.setAttribute("data-records", sum(this.drawn, item => item.bar.count));
+canvas.setAttribute("data-records", sum(records, item => item.bar.count));
+canvas.setAttribute("data-gaps", this.drawn.length - records.length);
 canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
 + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
 + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
@@ -3651,9 +3695,10 @@ paper.stroke();
 }
 }
 cut(text, room) {
-const wide = this.paper.measureText(text).width;
-if (wide <= room) return text;
-const length = Math.max(0, Math.floor(text.length * room / wide) - 1);
+const wide = words => this.paper.measureText(words).width;
+if (wide(text) <= room) return text;
+let length = Math.max(0, Math.floor(text.length * room / wide(text)));
+while (length > 1 && wide(text.slice(0, length) + "\u2026") > room) length -= 1;
 return length > 1 ? text.slice(0, length) + "\u2026" : "";
 }
 drawTrack(track, i) {
@@ -3674,20 +3719,61 @@ this.drawBar(bar, track, y);
 }
 paper.restore();
 }
+fillOf(bar, track) {
+if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+}
+isPale(bar, track) {
+if (this.view.search) return !matches(bar, this.view.search, titleOf);
+return track.kind !== "gaps" && lookOf(bar.range) === "pale";
+}
 drawBar(bar, track, y) {
 const {paper} = this;
 const begin = this.x(bar.begin);
 const wide = Math.max(1, this.x(bar.end) - begin);
-const fill = this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+const fill = this.fillOf(bar, track);
+const isPale = this.isPale(bar, track);
 paper.fillStyle = fill;
-paper.globalAlpha = 0.12 + 0.88 * busyShare(bar);
+paper.globalAlpha = (0.12 + 0.88 * busyShare(bar)) * (isPale ? 0.3 : 1);
 paper.fillRect(begin, y, wide > 3 ? wide - 0.8 : wide, barHeight);
 paper.globalAlpha = 1;
 this.drawn.push({begin, end: begin + wide, y, track, bar});
 if (wide <= 30 || bar.count > 1) return;
-paper.fillStyle = ink(fill);
-const text = this.cut(bar.label, wide - 8);
+paper.fillStyle = isPale ? this.paint("var(--text)") : ink(fill);
+const label = track.kind === "gaps" ? gapName(bar.label) : bar.label;
+const text = this.cut(label, wide - 8);
 paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+}
+hasArrow({bar}) {
+if (!bar.call) return false;
+return bar === this.view.hovered || isChosen && chosen && isWithin(bar.range, chosen);
+}
+drawArrows() {
+const {paper, left, width} = this;
+const all = this.drawn.filter(item => this.hasArrow(item));
+const isHovered = ({bar}) => bar === this.view.hovered;
+const arrows = all.length <= mostArrows ? all : all.filter(isHovered);
+this.canvas.setAttribute("data-arrows", arrows.length);
+paper.save();
+paper.beginPath();
+paper.rect(left, 0, width - left, this.height);
+paper.clip();
+paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
+for (const {bar, y} of arrows) {
+const begin = this.x((bar.call.begin + bar.call.end) / 2);
+const from = axisHeight + bar.call.track * barLine + barHeight;
+const to = this.x(bar.begin);
+paper.beginPath();
+paper.moveTo(begin, from);
+paper.bezierCurveTo(begin, (from + y) / 2, to, (from + y) / 2, to, y);
+paper.stroke();
+paper.beginPath();
+paper.moveTo(to, y);
+paper.lineTo(to - 3, y - 6);
+paper.lineTo(to + 3, y - 6);
+paper.fill();
+}
+paper.restore();
 }
 find(event) {
 const box = this.canvas.getBoundingClientRect();
@@ -3703,11 +3789,21 @@ const part = Math.max(0, event.clientX - box.left - this.left) / (box.width - th
 return this.view.from + (this.view.to - this.view.from) * part;
 }
 }
+function describeGap(bar) {
+const idle = "idle for " + percent(100 * busyShare(bar)) + " of " + time(bar.end - bar.begin);
+const joined = count(bar.count) + " gaps, " + idle + ", the longest: ";
+return "GPU idle: " + (bar.count > 1 ? joined : "") + gapName(bar.label) + "\n"
++ time(bar.longest) + (bar.count > 1 ? "" : " from " + time(bar.begin));
+}
 function describeBar({bar, track}) {
+if (track.kind === "gaps") return describeGap(bar);
 const busy = percent(100 * busyShare(bar));
 const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
+const launched = bar.call
+? "\nlaunched " + time(bar.begin - bar.call.begin) + " before"
+: "";
 return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
-+ time(bar.end - bar.begin) + " from " + time(bar.begin) + "\n" + track.name;
++ time(bar.end - bar.begin) + " from " + time(bar.begin) + launched + "\n" + track.name;
 }
 function timelineNote({shown, from, to}) {
 const isAll = from <= 0 && to >= shown.length_ns;
@@ -3741,6 +3837,7 @@ canvas.addEventListener("pointermove", event => {
 if (!drag) {
 const item = drawing.find(event);
 tip(item ? describeBar(item) : "", event.clientX, event.clientY);
+view.hover(item && item.bar.call ? item.bar : null);
 return;
 }
 drag.moved = drag.moved || isDragged(event);
@@ -3749,6 +3846,7 @@ view.show(drag.from + moved, drag.to + moved);
 });
 canvas.addEventListener("pointerleave", () => {
 tip("");
+view.hover(null);
 drag = null;
 });
 canvas.addEventListener("pointerdown", event => {
@@ -3757,7 +3855,7 @@ drag = {x: event.clientX, from: view.from, to: view.to};
 canvas.addEventListener("pointerup", event => {
 const item = drag && !drag.moved && drawing.find(event);
 drag = null;
-if (item) choose(item.bar.range);
+if (item && item.track.kind !== "gaps") choose(item.bar.range);
 });
 canvas.addEventListener("wheel", event => {
 if (!event.ctrlKey && !event.shiftKey) return;
@@ -3768,6 +3866,8 @@ view.zoom(event.deltaY > 0 || event.deltaX > 0 ? 1.25 : 0.8, drawing.timeAt(even
 class TimelineView {
 constructor(shown, redraw) {
 this.redraw = redraw;
+this.search = "";
+this.hovered = null;
 this.choose(shown);
 }
 choose(shown) {
@@ -3778,6 +3878,22 @@ this.to = shown.length_ns;
 show(from, to) {
 Object.assign(this, clampWindow(from, to, this.shown.length_ns, deepestZoom));
 this.redraw();
+}
+hover(bar) {
+if (this.hovered === bar) return;
+this.hovered = bar;
+this.redraw();
+}
+findNext() {
+const bars = this.shown.tracks.flatMap(track => track.bars)
+.filter(bar => this.search && matches(bar, this.search, titleOf));
+const next = nextBar(bars, (this.from + this.to) / 2);
+if (!next) return 0;
+const length = Math.max(20 * (next.end - next.begin), 200 * deepestZoom);
+const room = Math.min(this.to - this.from, length);
+const middle = (next.begin + next.end) / 2;
+this.show(middle - room / 2, middle + room / 2);
+return bars.length;
 }
 showAll() {
 this.show(0, this.shown.length_ns);
@@ -3790,23 +3906,62 @@ const step = (this.to - this.from) * part;
 this.show(this.from + step, this.to + step);
 }
 }
+const timelineKeys = {
+w: view => view.zoom(0.5),
+s: view => view.zoom(2),
+a: view => view.move(-0.25),
+d: view => view.move(0.25),
+ArrowUp: view => view.zoom(0.5),
+ArrowDown: view => view.zoom(2),
+ArrowLeft: view => view.move(-0.25),
+ArrowRight: view => view.move(0.25),
+Home: view => view.showAll(),
+};
+function followKeys(canvas, view) {
+canvas.addEventListener("keydown", event => {
+const act = timelineKeys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
+event.preventDefault();
+act(view);
+});
+}
+function timelineSearch(view) {
+const input = el("input", {type: "search", id: "timeline-search"});
+input.addEventListener("input", () => {
+view.search = input.value.trim().toLowerCase();
+view.redraw();
+});
+input.addEventListener("keydown", event => {
+if (event.key === "Enter") view.findNext();
+});
+return el("label", {}, "Search", input);
+}
+function gapLegend(list, shown) {
+const labels = new Set(shown.tracks.filter(track => track.kind === "gaps")
+.flatMap(track => track.bars.map(bar => bar.label)));
+list.replaceChildren(...gapCauses.filter(label => labels.has(label)).map(label => el("li", {},
+el("i", {style: "background:" + idleKinds[label].paint}), " GPU idle: " + gapName(label))));
+}
 function timelineControls(windows, view, chooseWindow) {
 const named = (text, name, act) => button(text, act, {"aria-label": name});
 const choices = windows.map((item, i) => [i, windowTitle(item)]);
 return el("div", {class: "controls"},
-windows.length > 1 ? picker("Show", choices, chooseWindow) : null,
+windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
 named("+", "Zoom in", () => view.zoom(0.5)),
 named("\u2212", "Zoom out", () => view.zoom(2)),
 named("\u25c2", "Earlier", () => view.move(-0.5)),
 named("\u25b8", "Later", () => view.move(0.5)),
-named("All", "Show all of it", () => view.showAll()));
+named("All", "Show all of it", () => view.showAll()),
+timelineSearch(view),
+button("Next", () => view.findNext(), {"aria-label": "Next that the search finds"}));
 }
 function timeline() {
 const windows = readWindows();
 if (!windows.length) return;
-const canvas = el("canvas", {role: "img", id: "timeline-figure"});
+const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
 const note = el("p", {class: "about", role: "status"});
 const list = el("div", {});
+const causes = el("ul", {class: "legend", "aria-label": "Causes of gaps"});
 const drawing = new TimelineDrawing(canvas);
 const figure = chart((box, width) => {
 if (canvas.parentNode !== box) box.replaceChildren(canvas);
@@ -3814,19 +3969,24 @@ drawing.draw(view, width);
 note.textContent = timelineNote(view);
 });
 const view = new TimelineView(windows[0], () => figure.redraw());
-const listLongest = () => list.replaceChildren(
-details("The longest bars of this step", () => barTable(view.shown)));
+const listLongest = () => {
+list.replaceChildren(details("The longest bars of this step", () => barTable(view.shown)));
+gapLegend(causes, view.shown);
+};
 const chooseWindow = value => {
 view.choose(windows[value]);
 listLongest();
 figure.redraw();
 };
 followMouse(canvas, drawing, view);
+followKeys(canvas, view);
 const about = "What threads and streams did in " + (hasSteps ? "one step" : "the run")
-+ ". Ctrl and the wheel zoom, dragging moves.";
++ ". Ctrl and the wheel zoom, dragging moves; so do W, S, A and D. Arrows lead from launches of"
++ " the chosen range to its kernels.";
 section("timeline", "Timeline", about,
-timelineControls(windows, view, chooseWindow), figure, note, list);
+timelineControls(windows, view, chooseWindow), figure, causes, note, list);
 redrawOnTheme.push(() => figure.redraw());
+listeners.push(() => figure.redraw());
 listLongest();
 }
 </script>
