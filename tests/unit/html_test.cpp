@@ -173,6 +173,25 @@ TEST_CASE("the mean step, findings and roofs are on the page") {
   }
 }
 
+TEST_CASE("without script the page has the answer, its findings and ranges in words") {
+  page_tables const tables(gpt2_sample().made);
+  report_input const input = tables.input();
+  std::string const page = tables.page();
+  std::size_t const begin = page.find("<noscript>");
+  std::string const plain = page.substr(begin, page.find("</noscript>") - begin);
+  REQUIRE(!input.findings.bound.empty());
+  CHECK(plain.find(input.findings.bound) != plain.npos);
+  CHECK(plain.find("; GPU busy for " + detail::time_text(input.steps.gpu_busy_ns)) != plain.npos);
+  REQUIRE(!input.findings.findings.empty());
+  CHECK(plain.find(input.findings.findings[0].title) != plain.npos);
+  CHECK(plain.find("<td>" + input.folded[1].path + "</td>") != plain.npos);
+  std::string const bad = page_tables(with_hostile_names().made).page();
+  std::size_t const from = bad.find("<noscript>");
+  std::string const escaped = bad.substr(from, bad.find("</noscript>") - from);
+  CHECK(escaped.find("&lt;/script&gt;") != escaped.npos);
+  CHECK(escaped.find("<script") == escaped.npos);
+}
+
 TEST_CASE("the budget of a step adds up to its GPU time and its idle time") {
   gpt2_sample const s;
   page_tables const tables(s.made);

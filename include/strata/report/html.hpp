@@ -10,6 +10,7 @@
 #include <strata/report/findings.hpp>
 #include <strata/report/html_budget.hpp>
 #include <strata/report/html_memory.hpp>
+#include <strata/report/html_plain.hpp>
 #include <strata/report/html_shell.hpp>
 #include <strata/report/html_timeline.hpp>
 #include <strata/report/page_files.hpp>
@@ -483,8 +484,10 @@ inline void write_page_data(detail::text_writer& out, report_input const& input,
 /// bytes.
 inline void write_html(detail::text_writer& out, report_input const& input,
                        page_limits const& limits = {}) {
+  detail::write_parts(out, detail::report_page_head);
+  detail::page_plain(out, input).write();
   detail::write_page(
-      out, detail::report_page_head,
+      out, detail::report_page_middle,
       [&](detail::text_writer& json) { write_page_data(json, input, limits); },
       detail::report_page_tail);
 }

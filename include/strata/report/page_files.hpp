@@ -871,13 +871,15 @@ inline constexpr std::string_view page_markup_2 = R"page(</head>
 </header>
 <nav aria-label="Sections"><ul id="sections"></ul><p id="chosen" hidden></p></nav>
 <main id="main" tabindex="-1">
-<noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the
-same data.</p></noscript>
+<noscript>
+<p>This page draws its figures with JavaScript, which is off. In words:</p>
+)page"sv;
+inline constexpr std::string_view page_markup_3 = R"page(</noscript>
 </main>
 <footer id="foot"></footer>
 <div id="tip" aria-hidden="true" hidden></div>
 <script type="application/json" id="data">)page"sv;
-inline constexpr std::string_view page_markup_3 = R"page(</script>
+inline constexpr std::string_view page_markup_4 = R"page(</script>
 )page"sv;
 inline constexpr std::string_view page_shared_units_js = R"page(<script>
 "use strict";
@@ -4282,10 +4284,10 @@ followLink();
 addEventListener("hashchange", followLink);
 </script>
 )page"sv;
-inline constexpr std::string_view page_markup_4 = R"page(</body>
+inline constexpr std::string_view page_markup_5 = R"page(</body>
 </html>
 )page"sv;
-inline constexpr std::string_view page_markup_5 = R"page(</head>
+inline constexpr std::string_view page_markup_6 = R"page(</head>
 <body>
 <a class="skip" href="#main">To the report</a>
 <header>
@@ -5006,8 +5008,12 @@ inline constexpr std::string_view report_page_head[] = {
     page_markup_2,
 };
 
-inline constexpr std::string_view report_page_tail[] = {
+inline constexpr std::string_view report_page_middle[] = {
     page_markup_3,
+};
+
+inline constexpr std::string_view report_page_tail[] = {
+    page_markup_4,
     page_shared_units_js,
     page_shared_axis_js,
     page_shared_elements_js,
@@ -5040,7 +5046,7 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_memory_js,
     page_report_environment_js,
     page_report_page_js,
-    page_markup_4,
+    page_markup_5,
 };
 
 inline constexpr std::string_view comparison_page_head[] = {
@@ -5053,11 +5059,11 @@ inline constexpr std::string_view comparison_page_head[] = {
     page_style_figure_css,
     page_style_narrow_css,
     page_style_print_css,
-    page_markup_5,
+    page_markup_6,
 };
 
 inline constexpr std::string_view comparison_page_tail[] = {
-    page_markup_3,
+    page_markup_4,
     page_shared_units_js,
     page_shared_axis_js,
     page_shared_elements_js,
@@ -5075,7 +5081,7 @@ inline constexpr std::string_view comparison_page_tail[] = {
     page_comparison_one_range_js,
     page_comparison_runs_js,
     page_comparison_page_js,
-    page_markup_4,
+    page_markup_5,
 };
 
 }  // namespace detail
