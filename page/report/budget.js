@@ -75,7 +75,7 @@ function budgetGroup(title, list, whole) {
   if (!list.length) return null;
   const all = sum(list, part => part.ns);
   return el("div", {},
-    el("h3", {}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+    el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole)),
     el("ul", {class: "parts"}, list.map(part => el("li", {},
       budgetSwatch(part),
       el("span", {class: "what"}, part.name),
@@ -157,6 +157,6 @@ function stepDots() {
   const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
     + (isApart ? "; the first is apart" : "");
   return el("div", {id: "each-step"},
-    el("h3", {}, about),
+    el("p", {class: "heading"}, about),
     chart((box, width) => box.replaceChildren(drawStepDots(width, shown)), 98));
 }

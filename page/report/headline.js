@@ -13,7 +13,7 @@ const deviceNames = [...new Set(data.devices.map(device => device.name))].map(na
 function setOfSteps() {
   if (!hasSteps) {
     const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
-    return sentence(why + ": all numbers are of the whole run");
+    return "All numbers are of the whole run: " + why + ".";
   }
   const apart = summary.without_first
     ? ". The first one is in none of them"

@@ -471,9 +471,9 @@ overflow: hidden;
 text-overflow: ellipsis;
 white-space: nowrap;
 }
-#budget h3,
-#each-step h3 {
+#headline p.heading {
 margin: 0.4rem 0 0.2rem;
+font-weight: 650;
 }
 #headline .first {
 background: var(--card);
@@ -1510,7 +1510,7 @@ function budgetGroup(title, list, whole) {
 if (!list.length) return null;
 const all = sum(list, part => part.ns);
 return el("div", {},
-el("h3", {}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole)),
 el("ul", {class: "parts"}, list.map(part => el("li", {},
 budgetSwatch(part),
 el("span", {class: "what"}, part.name),
@@ -1583,7 +1583,7 @@ if (!hasSteps || sum(shown, group => group.amount) < 3) return null;
 const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
 + (isApart ? "; the first is apart" : "");
 return el("div", {id: "each-step"},
-el("h3", {}, about),
+el("p", {class: "heading"}, about),
 chart((box, width) => box.replaceChildren(drawStepDots(width, shown)), 98));
 }
 </script>
@@ -1599,7 +1599,7 @@ return times + name + " (" + same[0].multiprocessors + " SMs)";
 function setOfSteps() {
 if (!hasSteps) {
 const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
-return sentence(why + ": all numbers are of the whole run");
+return "All numbers are of the whole run: " + why + ".";
 }
 const apart = summary.without_first
 ? ". The first one is in none of them"
