@@ -17,6 +17,7 @@ here = pathlib.Path(__file__).resolve().parent
 HEADER = here.parent / "include/strata/report/page_files.hpp"
 PAGES = ("report", "comparison")
 DATA = '<script type="application/json" id="data">'
+WORDS = "<!-- in words -->\n"  # what stands here without script
 LONGEST = 15000  # bytes of a literal: MSVC takes 16,380
 
 TOP = """#include <strata/version.hpp>
@@ -54,10 +55,17 @@ def without_comments(text):
 
 
 def pieces_of(name):
-    """A page as (name of the piece, text), in order; what comes before the data and behind it."""
+    """A page as lists of (name of the piece, text): what comes before the answer in words, if it has one, then what
+    comes before the data, and behind them."""
     text = (here / f"{name}.html").read_text(encoding="ascii")
     head, tail = text.split(DATA)
-    return [list(parts_of(head + DATA)), list(parts_of(tail))]
+    before = (head + DATA).split(WORDS)
+    return [list(parts_of(part)) for part in (*before, tail)]
+
+
+def places_of(parts):
+    """The names of these lists."""
+    return ("head", "tail") if len(parts) == 2 else ("head", "middle", "tail")
 
 
 def parts_of(markup):
@@ -94,7 +102,8 @@ def header():
     """The text of the header."""
     names, definitions, tables = {}, "", ""
     for page in PAGES:
-        for place, parts in zip(("head", "tail"), pieces_of(page)):
+        lists = pieces_of(page)
+        for place, parts in zip(places_of(lists), lists):
             listed = []
             for label, text in parts:
                 for piece in split(text):
@@ -113,8 +122,8 @@ def show(old, new):
     text = pathlib.Path(old).read_text(encoding="utf-8")
     data = text.split(DATA)[1].split("</script>")[0]
     name = "comparison" if '"strata.comparison"' in data[:200] else "report"
-    head, tail = ("".join(text for _, text in parts) for parts in pieces_of(name))
-    pathlib.Path(new).write_text(head + data + tail, encoding="utf-8")
+    *head, tail = ("".join(text for _, text in parts) for parts in pieces_of(name))
+    pathlib.Path(new).write_text("".join(head) + data + tail, encoding="utf-8")
 
 
 def main(arguments):

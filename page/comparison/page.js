@@ -1,5 +1,15 @@
 "use strict";
 // The order of the page.
 
-const pageParts = [headline, notes, changes, factors, oneRange, onlyOne, runs, headerButtons];
+const pageParts = [
+  headline,
+  notes,
+  waterfall,
+  changes,
+  factors,
+  oneRange,
+  onlyOne,
+  runs,
+  headerButtons,
+];
 for (const part of pageParts) part();

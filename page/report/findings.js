@@ -39,6 +39,9 @@ function gainOf(finding) {
   return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
 
+const folding = (summaryText, ...children) =>
+  el("details", {}, el("summary", {}, summaryText), children);
+
 function otherRanges(finding) {
   if (finding.ranges.length < 2) return null;
   const list = finding.ranges.map((range, i) => [
@@ -64,11 +67,12 @@ function oneFinding(finding) {
   return el("li", {},
     findingTitle(finding),
     el("p", {}, afterwards(finding) + sentence(finding.advice)),
-    otherRanges(finding),
-    el("p", {class: "evidence"},
-      finding.evidence.length ? [evidence(finding), ". "] : null,
-      needs ? "counters=" + needs + " tells more. " : null,
-      "Rule ", el("code", {}, finding.rule), "."));
+    needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
+    folding("Ranges and evidence",
+      otherRanges(finding),
+      el("p", {class: "evidence"},
+        finding.evidence.length ? [evidence(finding), ". "] : null,
+        "Rule ", el("code", {}, finding.rule), ".")));
 }
 
 /** A list whose numbers begin behind `before`. */
@@ -78,9 +82,6 @@ function findingList(list, before) {
     : {class: "findings"};
   return el("ol", attributes, list.map(oneFinding));
 }
-
-const folding = (summaryText, ...children) =>
-  el("details", {}, el("summary", {}, summaryText), children);
 
 function undecidedRules() {
   const rules = answer.undecided;

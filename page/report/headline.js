@@ -9,19 +9,25 @@ const deviceNames = [...new Set(data.devices.map(device => device.name))].map(na
   return times + name + " (" + same[0].multiprocessors + " SMs)";
 });
 
-function stepTiles() {
+/** Which steps the numbers of a mean step are of, said once. */
+function setOfSteps() {
   if (!hasSteps) {
     const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
-    const note = why + ": all numbers are of the whole run";
-    return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
+    return "All numbers are of the whole run: " + why + ".";
   }
-  const measured = count(typicalCount);
-  const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
-    + time(summary.p95_ns);
+  const apart = summary.without_first
+    ? ". The first one is in none of them"
+    : "";
+  return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+}
+
+function stepTiles() {
+  if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
+  const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns);
   const tiles = [tile({
     name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
     value: time(summary.mean_ns),
-    note: summary.count > 1 ? spread : "of 1 step",
+    note: summary.count > 1 ? spread : null,
   })];
   if (summary.without_first) {
     const note = "apart: in no figure of a mean step";
@@ -30,28 +36,17 @@ function stepTiles() {
   return tiles;
 }
 
+/** Whether a GPU worked; its busy and idle time are in the budget. */
 function gpuTiles() {
-  if (!data.traced || !(summary.gpu_busy_ns > 0)) {
-    const isHostOnly = /host/.test(data.environment.configuration);
-    const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
-    return [tile({
-      name: "GPU",
-      value: data.traced ? "no work" : "not traced",
-      note: data.traced ? "nothing ran on the device" : hostNote,
-      small: true,
-    })];
-  }
-  const busy = summary.gpu_busy_ns;
-  const idle = summary.gpu_idle_ns;
-  const share = 100 * busy / (busy + idle);
-  const meter = el("dd", {class: "meter", "aria-hidden": "true"},
-    el("span", {style: "width:" + share + "%"}));
-  const note = time(busy) + " a " + unit + " with a kernel or copy";
-  const idleNote = percent(100 - share) + " of the mean " + unit;
-  return [
-    tile({name: "GPU busy", value: shareText(share), note, more: meter}),
-    tile({name: "GPU idle", value: time(idle), note: idleNote}),
-  ];
+  if (data.traced && summary.gpu_busy_ns > 0) return [];
+  const isHostOnly = /host/.test(data.environment.configuration);
+  const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
+  return [tile({
+    name: "GPU",
+    value: data.traced ? "no work" : "not traced",
+    note: data.traced ? "nothing ran on the device" : hostNote,
+    small: true,
+  })];
 }
 
 function machineTile() {
@@ -91,5 +86,6 @@ function headline() {
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
     helpsMost(),
+    el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
     el("dl", {class: "tiles"}, tiles)));
 }

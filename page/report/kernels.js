@@ -6,8 +6,19 @@ const mostKernels = 200;
 
 const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
 
-/** The kernels of a range and of those below it. */
-const kernelsIn = place => kernelRows.filter(kernel => isWithin(kernel.range, place));
+/**
+ * The kernels of a range and of those below it, with their `launches` and `ns` in a mean step; of a
+ * range that is in no step those of the whole run.
+ */
+function kernelsIn(place) {
+  const isWhole = inNoStep(folded.rows[place]);
+  const amount = (kernel, value, share) => isWhole ? value : perStep(kernel, value, share);
+  return kernelRows.filter(kernel => isWithin(kernel.range, place)).map(kernel => ({
+    ...kernel,
+    launches: amount(kernel, kernel.count, kernel.step_launch_share),
+    ns: amount(kernel, kernel.total_ns, kernel.step_work_share),
+  }));
+}
 
 /** The mean of two shares by their times; null where one is unknown. */
 function meanShare(a, b) {
@@ -29,17 +40,19 @@ function mergeKernels(list) {
     known.gpu_utilisation = meanShare(known, kernel);
     known.count += kernel.count;
     known.total_ns += kernel.total_ns;
+    known.launches += kernel.launches;
+    known.ns += kernel.ns;
     known.ranges.add(kernel.range);
     known.max_ns = Math.max(known.max_ns, kernel.max_ns);
     known.min_ns = Math.min(known.min_ns, kernel.min_ns);
     known.blocks_min = Math.min(known.blocks_min, kernel.blocks_min);
     known.blocks_max = Math.max(known.blocks_max, kernel.blocks_max);
   }
-  return [...merged.values()].sort((a, b) => b.total_ns - a.total_ns);
+  return [...merged.values()].sort((a, b) => b.ns - a.ns);
 }
 
 /** The time of a step by how much of the GPU its kernels can fill, in ten parts. */
-function fillBins(list, steps) {
+function fillBins(list) {
   const bins = Array.from({length: 10}, (_, i) => ({
     label: i * 10 + " to " + (i + 1) * 10 + " % of the GPU",
     short: String(i * 10 + 10),
@@ -48,20 +61,20 @@ function fillBins(list, steps) {
   for (const kernel of list) {
     if (none(kernel.gpu_utilisation)) continue;
     const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
-    bins[bin].value += kernel.total_ns / steps;
+    bins[bin].value += kernel.ns;
   }
   return bins;
 }
 
 /** The time of a step by the blocks of a launch, in powers of two. */
-function gridBins(list, steps) {
+function gridBins(list) {
   const power = kernel => Math.floor(Math.log2(Math.max(1, kernel.blocks_median)));
   const bins = Array.from({length: Math.max(1, ...list.map(power)) + 1}, (_, i) => ({
     label: count(2 ** i) + " to " + count(2 ** (i + 1) - 1) + " blocks",
     short: count(2 ** i),
     value: 0,
   }));
-  for (const kernel of list) bins[power(kernel)].value += kernel.total_ns / steps;
+  for (const kernel of list) bins[power(kernel)].value += kernel.ns;
   return bins;
 }
 
@@ -106,17 +119,17 @@ function blocksText({blocks_min: least, blocks_max: most}) {
 
 /** A table of kernels, with amounts of a mean step. */
 function kernelTable(list) {
-  const total = sum(list, kernel => kernel.total_ns) || 1;
+  const total = sum(list, kernel => kernel.ns) || 1;
   const fill = kernel =>
     none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
   const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
   const range = kernel =>
     kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
-  const ofRange = kernel => shareText(100 * kernel.total_ns / total);
+  const ofRange = kernel => shareText(100 * kernel.ns / total);
   return table("Kernels of the range", [
     {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
-    {label: "Launches", get: kernel => count(kernel.count / summary.count)},
-    {label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
+    {label: "Launches", get: kernel => count(kernel.launches)},
+    {label: "Time", get: kernel => time(kernel.ns)},
     {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
     {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
     {label: "GPU fill", get: fill},

@@ -50,9 +50,9 @@ function drawValues(box, row) {
 
 function aboutLevels() {
   if (hasLevels) {
-    return "Bytes of a step between the levels of memory. An arrow is as thick as the share of the"
-      + " peak. Occupancy: warps on the SMs, of those that fit. Issue rate: cycles in which a warp"
-      + " issued. Hits: what was found in that level.";
+    return "Bytes of a " + unit + " from the instructions to the memory of the device; the redder,"
+      + " the nearer to the peak. Bytes, rate and % of peak of a box are of one count. Hits: what"
+      + " was found in that level.";
   }
   return data.traced
     ? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to"
@@ -79,21 +79,20 @@ const binTable = (name, label, bins) => table(name, [
 ], bins);
 
 function kernelFigures() {
-  const steps = summary.count;
   const mine = () => kernelsIn(chosen);
   const multiprocessors = new Set(data.devices.map(device => device.multiprocessors));
   const sms = multiprocessors.size === 1
     ? "; the GPU has " + data.devices[0].multiprocessors + " SMs"
     : "";
-  const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine(), steps),
+  const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine()),
     "% of the GPU that grids and blocks can fill, by time");
-  const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine(), steps),
+  const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
     "blocks of a launch, by time" + sms);
   const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
   const fill = isKnown ? chart(drawFill, 170) : null;
   const grids = chart(drawGrids, 170);
-  const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine(), steps));
-  const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine(), steps));
+  const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
+  const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine()));
   return {
     figures: [fill, grids].filter(Boolean),
     box: el("div", {class: "two"},
@@ -114,12 +113,12 @@ function tellingPlaces() {
   return places;
 }
 
-/** The range that is shown first: the longest on the GPU, then on the host, that has something. */
+/** The range that is shown first: of those with something the hottest, with most time itself. */
 function longestRange() {
   const telling = tellingPlaces();
   const rows = folded.rows.filter(row => row.depth);
   const shown = rows.filter(row => telling.has(row.place));
-  const gpu = row => row.gpu_busy_ns || 0;
+  const gpu = row => selfOf(row, item => gpuTimeOf(item) || 0) * (inNoStep(row) ? 1e-6 : 1);
   const compare = (a, b) =>
     gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
   return (shown.length ? shown : rows).sort(compare)[0];
@@ -135,9 +134,11 @@ function oneRange() {
   const kernelsBox = el("div", {});
   const drawLevels = (box, width) => {
     const row = folded.rows[chosen];
-    box.replaceChildren(new LevelsDrawing(width, row).draw(levelsOf(row)));
+    box.replaceChildren(new MemoryChart(width, row).draw());
   };
   const levels = hasLevels ? chart(drawLevels, 130) : null;
+  const levelNumbers = el("div", {});
+  const units = unitBars();
   const kernels = kernelRows.length ? kernelFigures() : {figures: [], box: null};
   const drawKernels = list => {
     if (!kernelRows.length) return;
@@ -152,6 +153,8 @@ function oneRange() {
     for (const figure of [levels, ...kernels.figures]) {
       if (figure) figure.redraw();
     }
+    if (levels) levelNumbers.replaceChildren(numbersOfFigure(() => memoryTable(row)));
+    if (units) units.redraw(row);
     drawKernels(list);
     drawValues(valuesBox, row);
     for (const figure of kernels.figures) figure.parentNode.hidden = !list.length;
@@ -162,6 +165,8 @@ function oneRange() {
     heading,
     aboutText(aboutLevels()),
     levels,
+    levels ? levelNumbers : null,
+    units,
     valuesBox,
     kernelRows.length ? [
       el("h3", {}, "Kernels"),

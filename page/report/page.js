@@ -5,6 +5,7 @@ const pageParts = [
   headline,
   findings,
   doubts,
+  icicle,
   ranges,
   shares,
   roofline,
@@ -15,11 +16,30 @@ const pageParts = [
   headerButtons,
 ];
 for (const part of pageParts) part();
+
+/** What is chosen stands beside the sections, wherever the page is scrolled to. */
+function showChoice() {
+  const box = byId("chosen");
+  box.hidden = !isChosen || !chosen;
+  if (box.hidden) return;
+  box.replaceChildren(
+    el("i", {style: "background:" + color(chosen)}),
+    toRow(chosen, titleOf(chosen)),
+    button("\u00d7", () => choose(0), {"aria-label": "Choose no range"}));
+}
+listeners.push(showChoice);
 if (chosen) choose(chosen, true);
 
-/** A link to a row may lead to one that is folded. */
+/** An address names a range or a row, which may be folded; that of a section keeps the choice. */
 function followLink() {
-  if (/^#row-\d+$/.test(location.hash)) showRow(Number(location.hash.slice(5)));
+  const place = placeOfAddress(location.hash);
+  if (place !== undefined) {
+    choose(place);
+  } else if (/^#row-\d+$/.test(location.hash)) {
+    showRow(Number(location.hash.slice(5)));
+  } else if (location.hash && isChosen && chosen) {
+    history.replaceState(null, "", addressOf(chosen));
+  }
 }
 followLink();
 addEventListener("hashchange", followLink);

@@ -20,10 +20,11 @@ const declaredRate = column => row => {
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
   + "; empty where that of several threads or steps is longer";
 
-/** A column whose amounts add up. */
-const adding = column => ({
+/** A column whose amounts add up; `by` says which part of them is in steps. */
+const adding = (column, by = byTime) => ({
   get: row => row[column],
-  per: row => amountPerStep(row, item => item[column]),
+  per: row => amountPerStep(row, item => item[column], by),
+  self: by.self,
 });
 
 const recordedColumns = [
@@ -51,7 +52,7 @@ const recordedColumns = [
     get: row => limitOf(row) || null,
     show: value => value || "",
   },
-  {key: "kernels", label: "Kernels", ...adding("kernels"), show: count},
+  {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
   {
     key: "host",
     label: "Host",
@@ -64,7 +65,7 @@ const recordedColumns = [
     key: "launch",
     label: "Launching",
     title: "host time in calls that launch",
-    ...adding("launch_ns"),
+    ...adding("launch_ns", byLaunches),
     show: time,
   },
   {

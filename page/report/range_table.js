@@ -46,7 +46,7 @@ function cellValue(row, column) {
   if (row.outside) {
     if (!outsideColumns.includes(column.key)) return null;
     const itself = selfOf(rangeTable.view.rows[0], column.get);
-    return rangeTable.per && column.per ? perStep(row, itself) : itself;
+    return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
   }
   const value = column.get(row);
   return none(value) || !column.per || !rangeTable.per ? value : column.per(row);
@@ -173,7 +173,7 @@ function showRow(place) {
   }
   const position = shownRows().findIndex(row => row.place === place);
   rangeTable.most = Math.max(rangeTable.most, position + 20);
-  choose(place, true);
+  choose(place);
   const row = byId("row-" + place);
   if (!row) {
     byId("ranges").scrollIntoView();

@@ -203,7 +203,7 @@ class RooflineDrawing {
       stroke: point.above_roof ? "var(--warn)" : edge,
       "stroke-width": point.above_roof ? 3 : 1.2,
       "stroke-dasharray": isSure ? undefined : "3 2",
-      class: this.isDim(point) && "dim",
+      class: this.isDim(point) ? "dim" : lookOf(point.range),
       "data-range": point.range,
       role: "button",
       "aria-pressed": String(this.state.alone === point.range),
@@ -323,4 +323,5 @@ function roofline() {
   section("roofline", "Roofline", about,
     rooflineControls(state, levels, inner.length < circles.length, () => figure.redraw()),
     figure, note, legend, numbers);
+  listeners.push(() => figure.redraw());
 }

@@ -34,12 +34,45 @@ function colourLongest() {
 }
 colourLongest();
 
-/** Functions that hear of the choice: (place, quiet). */
+/** Functions that hear of the choice: (place). */
 const listeners = [];
 let chosen = 0;
 
-/** Chooses a range by its place in the folded table. */
+/** Whether someone chose a range: until then figures mark none. */
+let isChosen = false;
+
+/** The address of a choice: the path of a range, by which another page of the program knows it. */
+const addressOf = place => "#range=" + encodeURIComponent(folded.rows[place].path);
+
+/** The place of a range that an address names; undefined where it names none that is here. */
+function placeOfAddress(address) {
+  if (!address.startsWith("#range=")) return undefined;
+  let path = address.slice("#range=".length);
+  try {
+    path = decodeURIComponent(path);
+  } catch (error) {
+    return undefined;
+  }
+  const row = folded.rows.find(item => item.path === path);
+  return row && row.place;
+}
+
+/** How a figure shows a range: `picked`, `dim` beside a chosen one, or as it is. */
+function lookOf(place) {
+  if (!isChosen || !chosen) return null;
+  if (place === chosen) return "picked";
+  return isWithin(place, chosen) || isWithin(chosen, place) ? null : "pale";
+}
+
+/** What can be read on a range as a figure shows it. */
+const inkOf = (place, paint) => lookOf(place) === "pale" ? "var(--text)" : ink(paint);
+
+/** Chooses a range by its place in the folded table; what is quiet is not marked or kept. */
 function choose(place, quiet) {
   chosen = place;
-  for (const listener of listeners) listener(place, quiet);
+  if (!quiet) {
+    isChosen = true;
+    history.replaceState(null, "", place ? addressOf(place) : location.pathname);
+  }
+  for (const listener of listeners) listener(place);
 }

@@ -26,11 +26,11 @@ const hostTimeOf = row =>
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 
-/** The bars. `work`: sums of work of the GPU; `counted`: already amounts of one step. */
+/** The bars. `by`: which part of sums of work is in steps; `counted`: amounts of one step. */
 const shareKinds = [
-  {name: "GPU time", amount: gpuTimeOf, show: time, work: true},
+  {name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
   {name: "Host time, all threads", amount: hostTimeOf, show: time},
-  {name: "Kernels", amount: row => row.kernels, show: count, work: true},
+  {name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
   {name: "Loads", amount: loadsOf, show: bytes, counted: true},
   {name: "Stores", amount: storesOf, show: bytes, counted: true},
   {name: "L1", amount: level1Bytes, show: bytes, counted: true},
@@ -47,7 +47,8 @@ const shareKinds = [
 function shareAmount(row, kind, isWhole) {
   const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
   if (none(value) || kind.counted) return value;
-  return kind.work ? workPerStep(row, value) : perStep(row, value);
+  if (!kind.by) return perStep(row, value);
+  return perStep(row, value, isWhole ? kind.by.total(row) : kind.by.self(row));
 }
 
 /** A part of the bars: the row, or above `depth` what it did itself. */
@@ -111,7 +112,8 @@ function drawShare(drawing, part, kind, i, place) {
   drawing.append(sv("rect", {
     x, y, width, height,
     fill: paint,
-    class: "edge",
+    class: ["edge", lookOf(part.rest ? 0 : part.place)].filter(Boolean).join(" "),
+    "data-key": kind.name + part.place,
     "data-share": part.shares[i],
     role: isButton ? "button" : "presentation",
     "aria-label": isButton ? text : undefined,
@@ -124,7 +126,7 @@ function drawShare(drawing, part, kind, i, place) {
     x: x + width / 2,
     y: y + height / 2 + 4,
     "text-anchor": "middle",
-    style: "pointer-events:none;fill:" + ink(paint),
+    style: "pointer-events:none;fill:" + inkOf(part.rest ? 0 : part.place, paint),
     "aria-hidden": "true",
   }, label));
 }
@@ -205,5 +207,6 @@ function shares() {
   section("shares", "Shares of a " + unit, aboutShares(),
     deepest > 1 ? el("div", {class: "controls"}, control) : null,
     figure, legend, numbers);
+  listeners.push(() => figure.redraw());
   redrawOnTheme.push(() => figure.redraw());
 }

@@ -15,7 +15,16 @@ function perStep(row, value, share = row.step_host_share) {
   return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
 }
 
-const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+/** The part of work in steps: counts go by launches, times by themselves; of a row, or itself. */
+const byLaunches = {
+  total: row => row.step_launch_share,
+  self: row => row.step_self_launch_share,
+};
+const byTime = {
+  total: row => row.step_work_share,
+  self: row => firstKnown(row.step_self_share, row.step_work_share),
+};
+
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 
@@ -23,12 +32,12 @@ const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self
 const isAround = row => hasSteps && !none(row.step_self_share);
 
 /** An amount that adds up: of a range around steps, without what was below it outside of steps. */
-function amountPerStep(row, amount) {
+function amountPerStep(row, amount, by = byTime) {
   const all = amount(row);
   if (none(all)) return all;
-  if (!isAround(row)) return workPerStep(row, all);
-  const itself = perStep(row, selfOf(row, amount), row.step_self_share);
-  return itself + sum(row.children, child => amountPerStep(child, amount));
+  if (!isAround(row)) return perStep(row, all, by.total(row));
+  const itself = perStep(row, selfOf(row, amount), by.self(row));
+  return itself + sum(row.children, child => amountPerStep(child, amount, by));
 }
 
 /** Whether a range has no part in a mean step: what loads a model, for example. */

@@ -5,6 +5,9 @@ const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
 
+/** More arrows than these cannot be told apart. */
+const mostArrows = 300;
+
 /** Nanoseconds that are shown at the deepest zoom. */
 const deepestZoom = 50;
 
@@ -12,13 +15,19 @@ const windowTitle = shown => none(shown.step)
   ? shown.what
   : "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
 
+/** The windows with the bars of their tracks; when no device worked is a track of its own. */
 function readWindows() {
   const {windows, labels} = data.timeline;
-  return windows.filter(item => item.tracks.length).map(item => ({
-    ...item,
-    tracks: item.tracks.map(track => ({...track, bars: readBars(track, labels)})),
-  }));
+  return windows.filter(item => item.tracks.length).map(item => {
+    const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
+    joinCalls(tracks);
+    const bars = readGaps(item.gaps || []);
+    if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
+    return {...item, tracks};
+  });
 }
+
+const gapName = label => idleKinds[label].name;
 
 /** The ranges of a thread are on several lines; its name stands beside the first. */
 function isContinued(tracks, i) {
@@ -54,8 +63,11 @@ class TimelineDrawing {
     this.paper.textBaseline = "middle";
     this.drawMarks();
     view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
+    this.drawArrows();
+    const records = this.drawn.filter(item => item.track.kind !== "gaps");
     canvas.setAttribute("data-bars", this.drawn.length);
-    canvas.setAttribute("data-records", sum(this.drawn, item => item.bar.count));
+    canvas.setAttribute("data-records", sum(records, item => item.bar.count));
+    canvas.setAttribute("data-gaps", this.drawn.length - records.length);
     canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
       + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
       + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
@@ -89,9 +101,10 @@ class TimelineDrawing {
 
   /** The begin of a text that has room, with an ellipsis; nothing where that says nothing. */
   cut(text, room) {
-    const wide = this.paper.measureText(text).width;
-    if (wide <= room) return text;
-    const length = Math.max(0, Math.floor(text.length * room / wide) - 1);
+    const wide = words => this.paper.measureText(words).width;
+    if (wide(text) <= room) return text;
+    let length = Math.max(0, Math.floor(text.length * room / wide(text)));
+    while (length > 1 && wide(text.slice(0, length) + "\u2026") > room) length -= 1;
     return length > 1 ? text.slice(0, length) + "\u2026" : "";
   }
 
@@ -114,21 +127,69 @@ class TimelineDrawing {
     paper.restore();
   }
 
+  fillOf(bar, track) {
+    if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+    return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+  }
+
+  /** Whether a bar stands back: beside those of a search, else beside those of the choice. */
+  isPale(bar, track) {
+    if (this.view.search) return !matches(bar, this.view.search, titleOf);
+    return track.kind !== "gaps" && lookOf(bar.range) === "pale";
+  }
+
   /** A bar is the paler the less of its time something ran. */
   drawBar(bar, track, y) {
     const {paper} = this;
     const begin = this.x(bar.begin);
     const wide = Math.max(1, this.x(bar.end) - begin);
-    const fill = this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+    const fill = this.fillOf(bar, track);
+    const isPale = this.isPale(bar, track);
     paper.fillStyle = fill;
-    paper.globalAlpha = 0.12 + 0.88 * busyShare(bar);
+    paper.globalAlpha = (0.12 + 0.88 * busyShare(bar)) * (isPale ? 0.3 : 1);
     paper.fillRect(begin, y, wide > 3 ? wide - 0.8 : wide, barHeight);
     paper.globalAlpha = 1;
     this.drawn.push({begin, end: begin + wide, y, track, bar});
     if (wide <= 30 || bar.count > 1) return;
-    paper.fillStyle = ink(fill);
-    const text = this.cut(bar.label, wide - 8);
+    paper.fillStyle = isPale ? this.paint("var(--text)") : ink(fill);
+    const label = track.kind === "gaps" ? gapName(bar.label) : bar.label;
+    const text = this.cut(label, wide - 8);
     paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+  }
+
+  /** Whether the arrow to a bar is drawn: the mouse is on it, or it is of the chosen range. */
+  hasArrow({bar}) {
+    if (!bar.call) return false;
+    return bar === this.view.hovered || isChosen && chosen && isWithin(bar.range, chosen);
+  }
+
+  /** Arrows from the calls that launched to the kernels, as long as they can be told apart. */
+  drawArrows() {
+    const {paper, left, width} = this;
+    const all = this.drawn.filter(item => this.hasArrow(item));
+    const isHovered = ({bar}) => bar === this.view.hovered;
+    const arrows = all.length <= mostArrows ? all : all.filter(isHovered);
+    this.canvas.setAttribute("data-arrows", arrows.length);
+    paper.save();
+    paper.beginPath();
+    paper.rect(left, 0, width - left, this.height);
+    paper.clip();
+    paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
+    for (const {bar, y} of arrows) {
+      const begin = this.x((bar.call.begin + bar.call.end) / 2);
+      const from = axisHeight + bar.call.track * barLine + barHeight;
+      const to = this.x(bar.begin);
+      paper.beginPath();
+      paper.moveTo(begin, from);
+      paper.bezierCurveTo(begin, (from + y) / 2, to, (from + y) / 2, to, y);
+      paper.stroke();
+      paper.beginPath();
+      paper.moveTo(to, y);
+      paper.lineTo(to - 3, y - 6);
+      paper.lineTo(to + 3, y - 6);
+      paper.fill();
+    }
+    paper.restore();
   }
 
   /** What was drawn at a place of the window; null where nothing was. */
@@ -149,12 +210,24 @@ class TimelineDrawing {
   }
 }
 
+/** What the hint of a gap says. */
+function describeGap(bar) {
+  const idle = "idle for " + percent(100 * busyShare(bar)) + " of " + time(bar.end - bar.begin);
+  const joined = count(bar.count) + " gaps, " + idle + ", the longest: ";
+  return "GPU idle: " + (bar.count > 1 ? joined : "") + gapName(bar.label) + "\n"
+    + time(bar.longest) + (bar.count > 1 ? "" : " from " + time(bar.begin));
+}
+
 /** What the hint of a bar says. */
 function describeBar({bar, track}) {
+  if (track.kind === "gaps") return describeGap(bar);
   const busy = percent(100 * busyShare(bar));
   const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
+  const launched = bar.call
+    ? "\nlaunched " + time(bar.begin - bar.call.begin) + " before"
+    : "";
   return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
-    + time(bar.end - bar.begin) + " from " + time(bar.begin) + "\n" + track.name;
+    + time(bar.end - bar.begin) + " from " + time(bar.begin) + launched + "\n" + track.name;
 }
 
 function timelineNote({shown, from, to}) {
@@ -194,6 +267,7 @@ function followMouse(canvas, drawing, view) {
     if (!drag) {
       const item = drawing.find(event);
       tip(item ? describeBar(item) : "", event.clientX, event.clientY);
+      view.hover(item && item.bar.call ? item.bar : null);
       return;
     }
     drag.moved = drag.moved || isDragged(event);
@@ -202,6 +276,7 @@ function followMouse(canvas, drawing, view) {
   });
   canvas.addEventListener("pointerleave", () => {
     tip("");
+    view.hover(null);
     drag = null;
   });
   canvas.addEventListener("pointerdown", event => {
@@ -210,7 +285,7 @@ function followMouse(canvas, drawing, view) {
   canvas.addEventListener("pointerup", event => {
     const item = drag && !drag.moved && drawing.find(event);
     drag = null;
-    if (item) choose(item.bar.range);
+    if (item && item.track.kind !== "gaps") choose(item.bar.range);
   });
   canvas.addEventListener("wheel", event => {
     if (!event.ctrlKey && !event.shiftKey) return;
@@ -223,6 +298,8 @@ function followMouse(canvas, drawing, view) {
 class TimelineView {
   constructor(shown, redraw) {
     this.redraw = redraw;
+    this.search = "";
+    this.hovered = null;
     this.choose(shown);
   }
 
@@ -235,6 +312,26 @@ class TimelineView {
   show(from, to) {
     Object.assign(this, clampWindow(from, to, this.shown.length_ns, deepestZoom));
     this.redraw();
+  }
+
+  /** Shows the arrow of the bar that the mouse is on. */
+  hover(bar) {
+    if (this.hovered === bar) return;
+    this.hovered = bar;
+    this.redraw();
+  }
+
+  /** Brings the next bar that a search finds into the middle; returns how many there are. */
+  findNext() {
+    const bars = this.shown.tracks.flatMap(track => track.bars)
+      .filter(bar => this.search && matches(bar, this.search, titleOf));
+    const next = nextBar(bars, (this.from + this.to) / 2);
+    if (!next) return 0;
+    const length = Math.max(20 * (next.end - next.begin), 200 * deepestZoom);
+    const room = Math.min(this.to - this.from, length);
+    const middle = (next.begin + next.end) / 2;
+    this.show(middle - room / 2, middle + room / 2);
+    return bars.length;
   }
 
   showAll() {
@@ -252,24 +349,71 @@ class TimelineView {
   }
 }
 
+/** What the keys W, A, S and D do, the arrow keys and Home. */
+const timelineKeys = {
+  w: view => view.zoom(0.5),
+  s: view => view.zoom(2),
+  a: view => view.move(-0.25),
+  d: view => view.move(0.25),
+  ArrowUp: view => view.zoom(0.5),
+  ArrowDown: view => view.zoom(2),
+  ArrowLeft: view => view.move(-0.25),
+  ArrowRight: view => view.move(0.25),
+  Home: view => view.showAll(),
+};
+
+/** The keyboard on the figure. */
+function followKeys(canvas, view) {
+  canvas.addEventListener("keydown", event => {
+    const act = timelineKeys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    act(view);
+  });
+}
+
+/** The search: what it finds stays bright; Enter goes from one to the next. */
+function timelineSearch(view) {
+  const input = el("input", {type: "search", id: "timeline-search"});
+  input.addEventListener("input", () => {
+    view.search = input.value.trim().toLowerCase();
+    view.redraw();
+  });
+  input.addEventListener("keydown", event => {
+    if (event.key === "Enter") view.findNext();
+  });
+  return el("label", {}, "Search", input);
+}
+
+/** The causes of the gaps of a window, with their colours. */
+function gapLegend(list, shown) {
+  const labels = new Set(shown.tracks.filter(track => track.kind === "gaps")
+    .flatMap(track => track.bars.map(bar => bar.label)));
+  list.replaceChildren(...gapCauses.filter(label => labels.has(label)).map(label => el("li", {},
+    el("i", {style: "background:" + idleKinds[label].paint}), " GPU idle: " + gapName(label))));
+}
+
 function timelineControls(windows, view, chooseWindow) {
   const named = (text, name, act) => button(text, act, {"aria-label": name});
   const choices = windows.map((item, i) => [i, windowTitle(item)]);
   return el("div", {class: "controls"},
-    windows.length > 1 ? picker("Show", choices, chooseWindow) : null,
+    windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
     named("+", "Zoom in", () => view.zoom(0.5)),
     named("\u2212", "Zoom out", () => view.zoom(2)),
     named("\u25c2", "Earlier", () => view.move(-0.5)),
     named("\u25b8", "Later", () => view.move(0.5)),
-    named("All", "Show all of it", () => view.showAll()));
+    named("All", "Show all of it", () => view.showAll()),
+    timelineSearch(view),
+    button("Next", () => view.findNext(), {"aria-label": "Next that the search finds"}));
 }
 
 function timeline() {
   const windows = readWindows();
   if (!windows.length) return;
-  const canvas = el("canvas", {role: "img", id: "timeline-figure"});
+  const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
   const note = el("p", {class: "about", role: "status"});
   const list = el("div", {});
+  const causes = el("ul", {class: "legend", "aria-label": "Causes of gaps"});
   const drawing = new TimelineDrawing(canvas);
   const figure = chart((box, width) => {
     if (canvas.parentNode !== box) box.replaceChildren(canvas);
@@ -277,18 +421,23 @@ function timeline() {
     note.textContent = timelineNote(view);
   });
   const view = new TimelineView(windows[0], () => figure.redraw());
-  const listLongest = () => list.replaceChildren(
-    details("The longest bars of this step", () => barTable(view.shown)));
+  const listLongest = () => {
+    list.replaceChildren(details("The longest bars of this step", () => barTable(view.shown)));
+    gapLegend(causes, view.shown);
+  };
   const chooseWindow = value => {
     view.choose(windows[value]);
     listLongest();
     figure.redraw();
   };
   followMouse(canvas, drawing, view);
+  followKeys(canvas, view);
   const about = "What threads and streams did in " + (hasSteps ? "one step" : "the run")
-    + ". Ctrl and the wheel zoom, dragging moves.";
+    + ". Ctrl and the wheel zoom, dragging moves; so do W, S, A and D. Arrows lead from launches of"
+    + " the chosen range to its kernels.";
   section("timeline", "Timeline", about,
-    timelineControls(windows, view, chooseWindow), figure, note, list);
+    timelineControls(windows, view, chooseWindow), figure, causes, note, list);
   redrawOnTheme.push(() => figure.redraw());
+  listeners.push(() => figure.redraw());
   listLongest();
 }

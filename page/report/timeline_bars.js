@@ -31,6 +31,50 @@ function readBars(track, labels) {
   return bars;
 }
 
+/** What the host did in a gap, by the numbers that the page has of causes. */
+const gapCauses = ["launch", "host work", "wait", "allocation", "copy", "device"];
+
+/** The gaps of a window as bars of a track: begin, length, cause. */
+function readGaps(gaps) {
+  const bars = [];
+  let begin = 0;
+  for (let i = 0; i + 2 < gaps.length; i += 3) {
+    const [sinceLast, length, cause] = gaps.slice(i, i + 3);
+    begin += sinceLast;
+    const label = gapCauses[cause];
+    const end = begin + length;
+    bars.push({begin, end, busy: length, count: 1, longest: length, label, range: 0});
+  }
+  return bars;
+}
+
+/** Joins bars of devices with the calls that caused them: `bar.call` is {track, begin, end}. */
+function joinCalls(tracks) {
+  const calls = new Map();
+  tracks.forEach((track, i) => {
+    if (track.kind !== "calls") return;
+    for (const bar of track.bars) {
+      if (bar.count === 1) calls.set(bar.begin, {track: i, begin: bar.begin, end: bar.end});
+    }
+  });
+  for (const track of tracks) {
+    (track.launched || []).forEach((before, i) => {
+      if (before) track.bars[i].call = calls.get(track.bars[i].begin - before);
+    });
+  }
+}
+
+/** Whether a bar has the words of a search in its label or in the path of its range. */
+const matches = (bar, words, pathOf) =>
+  bar.label.toLowerCase().includes(words) || pathOf(bar.range).toLowerCase().includes(words);
+
+/** The first bar whose middle is behind a time, else the first of all; undefined where none is. */
+function nextBar(bars, after) {
+  const middle = bar => (bar.begin + bar.end) / 2;
+  const sorted = bars.slice().sort((a, b) => middle(a) - middle(b));
+  return sorted.find(bar => middle(bar) > after + 0.5) || sorted[0];
+}
+
 /** A bar that stands for another one too; its label is that of the longest. */
 function joinBar(group, bar) {
   group.end = Math.max(group.end, bar.end);

@@ -18,8 +18,13 @@ function chart(draw, height) {
   let width = 0;
   box.redraw = () => {
     if (width <= 0) return;
+    const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
     draw(box, width);
     updateFocus();
+    if (!focused) return;
+    const items = [...box.querySelectorAll("[data-key]")];
+    const again = items.find(item => item.dataset.key === focused);
+    if (again) again.focus();
   };
   /** Draws it where its width is another one now. */
   box.fit = () => {

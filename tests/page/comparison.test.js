@@ -19,7 +19,7 @@ const range = (path, verdict, extra) => ({
   ...extra,
 });
 const data = {
-  step: {before_steps: 5, after_steps: 5},
+  step: {before_steps: 5, after_steps: 5, before_ms: 20, after_ms: 11},
   runs: [{side: "before", command: "./gpt2"}, {side: "after", command: "./gpt2"}],
   options: {limit: 0.05},
   totals: {ranges: 5},
@@ -33,9 +33,10 @@ const data = {
   indexed: [],
 };
 const page = load(
-  ["shared/units.js", "shared/elements.js", "comparison/compared.js", "comparison/runs.js"],
+  ["shared/units.js", "shared/elements.js", "comparison/compared.js", "comparison/waterfall.js",
+    "comparison/runs.js"],
   ["factor", "signed", "faster", "interval", "between", "ranges", "inner", "leftOut", "median",
-    "milliseconds", "program"], data);
+    "milliseconds", "program", "waterfallBars"], data);
 
 test("a factor has the digits that count", () => {
   assert.deepStrictEqual([null, 0, 0.0123456, 0.5, 1, 12.34, 1234].map(page.factor),
@@ -75,4 +76,36 @@ test("the innermost ranges have no others below them", () => {
 
 test("a median is the middle, or between two", () => {
   assert.deepStrictEqual([[], [3], [3, 1, 2], [4, 1, 2, 3]].map(page.median), [null, 3, 2, 2.5]);
+});
+
+const timed = (path, before, after, extra) => ({
+  path,
+  before_ms: before,
+  after_ms: after,
+  values: [{name: "gpu_busy_ns", before: before * 1e6, after: after * 1e6}],
+  ...extra,
+});
+
+test("a waterfall leads from the step before to the step after, without a gap", () => {
+  const list = [timed("a", 5, 4), timed("b", 6, 2), timed("c", 1, 3), timed("d", 2, 2)];
+  const bars = page.waterfallBars(list);
+  assert.deepStrictEqual(bars.map(bar => [bar.name, bar.from, bar.to]), [
+    ["Step before", 0, 20],
+    ["b", 20, 16],
+    ["c", 16, 18],
+    ["a", 18, 17],
+    ["GPU idle, and what overlaps", 17, 11],
+    ["Step after", 0, 11],
+  ]);
+  const kinds = bars.map(bar => bar.kind);
+  assert.deepStrictEqual(kinds, ["step", "less", "more", "less", "less", "step"]);
+});
+
+test("small changes are one bar, what ran once is none, host times do without a GPU", () => {
+  const many = Array.from({length: 20}, (_, i) => timed("r" + i, 1, 1.5));
+  const bars = page.waterfallBars([...many, timed("load", 50, 1, {once: true})]);
+  assert.strictEqual(bars.length, 1 + 12 + 1 + 1 + 1);
+  assert.deepStrictEqual([bars[13].name, bars[13].ms], ["8 smaller changes", 4]);
+  const [, host, rest] = page.waterfallBars([{...timed("h", 4, 3), values: []}]);
+  assert.deepStrictEqual([host.ms, rest.name, rest.ms], [-1, "The rest of the step", -8]);
 });

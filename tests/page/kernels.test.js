@@ -15,7 +15,7 @@ test("a range has the kernels of those below it", () => {
 });
 
 test("a kernel of several ranges is one row, with times and shares of both", () => {
-  const [gemm, gelu] = page.mergeKernels(page.kernelRows);
+  const [gemm, gelu] = page.mergeKernels(page.kernelsIn(0));
   assert.deepStrictEqual([gemm.name, gemm.count, gemm.total_ns], ["gemm", 16, 900]);
   assert.strictEqual(gemm.ranges.size, 2);
   assert.deepStrictEqual([gemm.blocks_min, gemm.blocks_max], [64, 128]);
@@ -26,13 +26,20 @@ test("a kernel of several ranges is one row, with times and shares of both", () 
 });
 
 test("the time of a step is sorted by how much of the GPU can be filled", () => {
-  const values = page.fillBins(page.kernelRows, 2).map(bin => bin.value);
+  const values = page.fillBins(page.kernelsIn(0)).map(bin => bin.value);
   assert.deepStrictEqual(values, [0, 0, 0, 0, 50, 0, 0, 0, 0, 400]);
-  assert.strictEqual(page.fillBins([{gpu_utilisation: 1, total_ns: 6}], 1)[9].value, 6);
+  assert.strictEqual(page.fillBins([{gpu_utilisation: 1, ns: 6}])[9].value, 6);
 });
 
 test("the time of a step is sorted by blocks in powers of two", () => {
-  const bins = page.gridBins(page.kernelRows, 2);
+  const bins = page.gridBins(page.kernelsIn(0));
   assert.deepStrictEqual(bins.map(bin => bin.value), [50, 0, 0, 0, 0, 0, 50, 400]);
   assert.strictEqual(bins[6].label, "64 to 127 blocks");
+});
+
+test("launches of a step go by the launches in steps, times by the time in them", () => {
+  const [attention] = page.kernelsIn(3);
+  assert.deepStrictEqual([attention.launches, attention.ns], [12 * 0.75 / 2, 800 / 2]);
+  const [mlp] = page.kernelsIn(4);
+  assert.deepStrictEqual([mlp.launches, mlp.ns], [4 / 2, 100 / 2]);
 });

@@ -8,8 +8,8 @@ const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/selection.js"],
   ["folded", "metric", "selfOf", "titleOf", "shortPath", "lastName", "isWithin", "unit", "isSum",
-    "perStep", "amountPerStep", "hostSelfPerStep", "isAround", "inNoStep", "color", "choose",
-    "listeners", "readRows", "colours"],
+    "perStep", "amountPerStep", "byLaunches", "hostSelfPerStep", "isAround", "inNoStep", "color",
+    "choose", "listeners", "readRows", "colours", "lookOf", "placeOfAddress"],
   data);
 const {rows} = page.folded;
 const named = name => rows.find(row => row.name === name);
@@ -48,6 +48,9 @@ test("a sum over the run is a part of a mean step", () => {
   assert.strictEqual(page.perStep(named("mlp"), null), null);
   assert.strictEqual(page.perStep(named("load"), 400), 0);
   assert.strictEqual(page.amountPerStep(named("block"), row => row.kernels), 10);
+  const kernels = row => row.kernels;
+  assert.strictEqual(page.amountPerStep(named("attention"), kernels, page.byLaunches), 4.5);
+  assert.strictEqual(page.amountPerStep(named("attention"), row => row.gpu_kernel_ns), 400);
   assert.strictEqual(page.hostSelfPerStep(named("block")), 150);
 });
 
@@ -94,7 +97,23 @@ test("siblings have different colours, and keep them", () => {
 
 test("a choice is told to all that listen", () => {
   const heard = [];
-  page.listeners.push((place, quiet) => heard.push([place, quiet]));
+  page.listeners.push(place => heard.push(place));
   page.choose(3, true);
-  assert.deepStrictEqual(heard, [[3, true]]);
+  assert.deepStrictEqual(heard, [3]);
+  assert.deepStrictEqual([3, 4].map(page.lookOf), [null, null]);  // what is quiet is not marked
+});
+
+test("a choice is kept in the address, which leads back to it", () => {
+  const addresses = [];
+  globalThis.history = {replaceState: (state, title, address) => addresses.push(address)};
+  globalThis.location = {pathname: "/report.html"};
+  page.choose(3);
+  assert.deepStrictEqual(addresses, ["#range=step%2Fblock%5B*%5D%2Fattention"]);
+  assert.strictEqual(page.placeOfAddress(addresses[0]), 3);
+  assert.deepStrictEqual([3, 2, 4].map(page.lookOf), ["picked", null, "pale"]);
+  page.choose(0);
+  assert.strictEqual(addresses[1], "/report.html");
+  for (const address of ["", "#range", "#range=none", "#range=%", "#row-3"]) {
+    assert.strictEqual(page.placeOfAddress(address), undefined);
+  }
 });

@@ -3,9 +3,10 @@ const assert = require("assert");
 const test = require("node:test");
 const {load, randomNumbers} = require("./load.js");
 
-const {readBars, visibleBars, busyShare, clampWindow} = load(
+const {readBars, readGaps, joinCalls, nextBar, matches, visibleBars, busyShare, clampWindow} = load(
   ["shared/units.js", "report/timeline_bars.js"],
-  ["readBars", "visibleBars", "busyShare", "clampWindow"]);
+  ["readBars", "readGaps", "joinCalls", "nextBar", "matches", "visibleBars", "busyShare",
+    "clampWindow"]);
 
 const bar = (begin, end, label = "kernel", range = 1) =>
   ({begin, end, busy: end - begin, count: 1, longest: end - begin, label, range});
@@ -82,4 +83,35 @@ test("a window stays within the step, and not below the deepest zoom", () => {
   assert.deepStrictEqual(clampWindow(500, 501, 1000, 50), {from: 500, to: 550});
   assert.deepStrictEqual(clampWindow(-10, 5000, 1000, 50), {from: 0, to: 1000});
   assert.deepStrictEqual(clampWindow(0, 5, 20, 50), {from: 0, to: 20});
+});
+
+test("gaps are bars with their cause, and stay to be seen where bars are joined", () => {
+  const gaps = readGaps([100, 50, 0, 200, 30, 2]);
+  assert.deepStrictEqual(gaps.map(gap => [gap.begin, gap.end, gap.label]),
+    [[100, 150, "launch"], [300, 330, "wait"]]);
+  const many = readGaps(Array.from({length: 300}, (_, i) => [i ? 100 : 0, 40, 0]).flat());
+  const [joined] = visibleBars(many, 0, 30000, 30);
+  assert.ok(joined.count > 1);
+  assert.ok(Math.abs(busyShare(joined) - 0.4) < 0.03);
+});
+
+test("a kernel knows the call that launched it, a joined bar none", () => {
+  const tracks = [
+    {kind: "ranges", bars: [bar(80, 500)]},
+    {kind: "calls", bars: [bar(100, 110), {...bar(200, 260), count: 9}]},
+    {kind: "device", bars: [bar(130, 150), bar(300, 310), bar(320, 330)], launched: [30, 100, 0]},
+  ];
+  joinCalls(tracks);
+  assert.deepStrictEqual(tracks[2].bars.map(item => item.call), [
+    {track: 1, begin: 100, end: 110}, undefined, undefined]);
+});
+
+test("a search finds labels and ranges, and goes from one to the next and round", () => {
+  const path = range => range === 1 ? "block/mlp" : "loss";
+  assert.ok(matches(bar(0, 1, "GEMM"), "gemm", path) && matches(bar(0, 1), "mlp", path));
+  assert.ok(!matches(bar(0, 1, "copy", 2), "mlp", path));
+  const bars = [bar(50, 60), bar(0, 10), bar(20, 30)];
+  assert.strictEqual(nextBar(bars, 5).begin, 20);
+  assert.strictEqual(nextBar(bars, 55).begin, 0);
+  assert.strictEqual(nextBar([], 0), undefined);
 });

@@ -19,7 +19,7 @@ import tempfile
 import check_page
 
 root = check_page.root
-SECTIONS = ["headline", "notes", "changes", "factors", "range", "only", "runs"]
+SECTIONS = ["headline", "notes", "waterfall", "changes", "factors", "range", "only", "runs"]
 IN_FIREFOX = ("slower", "hostile")
 HOSTILE = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> and a name that has no end " + "x" * 80
 
@@ -94,6 +94,19 @@ class Comparison(check_page.Page):
             self.expect(any(near(each, factor(1, self.result["geometric_mean"])) for each in self.texts("#headline dd")), "the geometric mean")
         notes = self.texts("#notes .notice")
         self.expect(notes == self.result["notes"], f"the notes: {notes}")
+
+    def check_waterfall(self):
+        """The bars lead from the step before to the step after."""
+        if not self.has("#waterfall-figure"):
+            self.expect(not (self.result["step"]["before_steps"] and self.result["step"]["after_steps"] and self.result["ranges"]), "there is no waterfall")
+            return
+        ends = self.run("[...document.querySelectorAll('#waterfall-figure rect')].map(r => [Number(r.dataset.from), Number(r.dataset.to)])")
+        step = self.result["step"]
+        near_enough = 1e-5 * max(step["before_ms"], step["after_ms"])
+        way = [ends[0][1]] + [each[0] for each in ends[1:-1]]
+        wrong = [i for i, each in enumerate(way) if i and abs(each - ends[i - 1][1]) > near_enough]
+        self.expect(not wrong and abs(ends[0][1] - step["before_ms"]) <= near_enough, f"the waterfall begins elsewhere: {ends}")
+        self.expect(abs(ends[-2][1] - step["after_ms"]) <= near_enough and abs(ends[-1][1] - step["after_ms"]) <= near_enough, f"the waterfall ends elsewhere: {ends}")
 
     def check_bars(self):
         bars = "#changes-figure rect"
@@ -185,7 +198,7 @@ def check(browser, path, width, dark, result, axe, wrong):
     page.check_order()
     page.check_axe(axe if path.stem != "many" else None)  # it takes its time, and many rows are as one
     if not dark:
-        each_of = (page.check_bars, page.check_factors, page.check_range) if result["ranges"] else ()
+        each_of = (page.check_waterfall, page.check_bars, page.check_factors, page.check_range) if result["ranges"] else ()
         for each in (page.check_data, page.check_height, page.check_room, page.check_headline, *each_of, page.check_runs):
             each()
         page.act("document.querySelectorAll('details').forEach(d => { d.open = true; })")

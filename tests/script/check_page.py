@@ -335,7 +335,7 @@ class Page:
 
     def check_order(self):
         order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
-        wanted = ["headline", "findings", "lost", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
+        wanted = ["headline", "findings", "lost", "icicle", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
         self.expect(order == [each for each in wanted if each in order] and "headline" in order, f"the order of the sections: {order}")
         self.expect(self.run("[...document.querySelectorAll('nav a')].every(a => document.querySelector(a.hash))"), "a link to no section")
         empty = self.run("[...document.querySelectorAll('main > section')].filter(s => s.innerText.trim().split('\\n').length < 2).map(s => s.id)")
@@ -444,6 +444,44 @@ class Page:
             self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
         self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_second > 0"), "tokens of layers")
 
+    def check_budget(self):
+        """The parts of the budget are as wide as their times, busy before idle; a step has a dot."""
+        if self.run("!data.budget || !(summary.gpu_busy_ns > 0)"):
+            self.expect(not self.has("#budget"), "a budget of no GPU")
+            return
+        parts = self.run("[...document.querySelectorAll('.budget > span')].map(s => [Number(s.dataset.ns), s.getBoundingClientRect().width, s.classList.contains('idle')])")
+        whole, wide = sum(each[0] for each in parts), sum(each[1] for each in parts)
+        busy = sum(each[0] for each in parts if not each[2])
+        self.expect(abs(busy - self.run("summary.gpu_busy_ns")) < 0.01 * whole, f"GPU time of the budget: {busy}")
+        wrong = [each for each in parts if abs(each[1] / wide - each[0] / whole) > 0.02]
+        self.expect(parts and not wrong, f"parts of the budget have another width: {wrong}")
+        idle = [each[2] for each in parts]
+        self.expect(idle == sorted(idle), "idle time stands before GPU time")
+        if self.has("#steps-figure"):
+            self.expect(self.count("#steps-figure [data-step]") == self.run("stepGroups().length - (summary.without_first && stepGroups()[0].amount === 1 ? 1 : 0)"), "the dots of the steps")
+        self.expect(self.count("#findings > ol > li") <= 5, "more than five findings are open")
+
+    def check_choice(self):
+        """One range is chosen on the whole page, and its address leads back to it."""
+        if not self.has("#icicle-figure"):
+            return
+        boxes = "#icicle-figure rect"
+        place = self.run(f"[...document.querySelectorAll('{boxes}')].map(r => Number(r.dataset.key)).slice(-1)[0]")
+        self.act(f"document.querySelector('{boxes}[data-key=\"{place}\"]').dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+        self.expect(self.run("chosen") == place, "a click on the icicle chooses no range")
+        self.expect(self.run("location.hash === addressOf(chosen)"), "the address does not have the choice")
+        self.expect(self.run("!document.getElementById('chosen').hidden && document.getElementById('chosen').textContent.includes(titleOf(chosen))"), "the choice does not stand beside the sections")
+        self.expect(self.count(f"{boxes}.picked") == 1, "the icicle does not mark the choice")
+        if self.has("#range-chosen"):
+            self.expect(self.run("Number(document.getElementById('range-chosen').value)") == place or place >= 400, "one range is another one")
+        address = self.run("location.hash")
+        self.act("choose(0)")
+        self.expect(self.run("location.hash") == "" and self.run("document.getElementById('chosen').hidden"), "the choice stays")
+        self.act(f"location.hash = {json.dumps(address)}")
+        self.expect(self.run("chosen") == place, "the address does not lead to the range")
+        self.act("choose(0)")
+        self.expect(self.run("[...document.querySelectorAll('#icicle-figure rect')].every(r => !r.classList.contains('pale'))"), "ranges stay pale")
+
     def check_shares(self):
         if not self.has("#shares"):
             return
@@ -495,7 +533,7 @@ class Page:
         for value in self.run("[...document.getElementById('range-chosen').options].map(o => o.value).slice(0, 6)"):
             self.choose("#range-chosen", value)
             self.expect(self.run("chosen") == int(value), "the choice of a range")
-            self.expect(self.run("[...document.querySelectorAll('#levels-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
+            self.expect(self.run("[...document.querySelectorAll('#memory-chart, #units-figure, #stalls-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
@@ -511,7 +549,7 @@ class Page:
             paint.fillText = function (text, x) { if (x === 0) texts.push(text); return fill.apply(this, arguments); };
             document.querySelector('#timeline [aria-label="Show all of it"]').click(); paint.fillText = fill; return texts; })()""")
         threads = self.run("""(() => { const w = data.timeline.windows.filter(w => w.tracks.length)[0];
-            return w.tracks.filter((t, i) => t.kind !== 'ranges' || !i || w.tracks[i - 1].kind !== 'ranges' || w.tracks[i - 1].thread !== t.thread).length; })()""")
+            return w.tracks.filter((t, i) => t.kind !== 'ranges' || !i || w.tracks[i - 1].kind !== 'ranges' || w.tracks[i - 1].thread !== t.thread).length + (w.gaps.length ? 1 : 0); })()""")
         self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
         self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
@@ -533,6 +571,31 @@ class Page:
         self.expect(marks and len(set(marks)) == len(marks), f"marks of the axis that are alike: {marks}")
         self.click("document.querySelector('#timeline [aria-label=\"Show all of it\"]')")
         self.expect(self.run(records) == drawn, "the timeline does not come back")
+        self.check_timeline_marks(records, drawn)
+
+    def check_timeline_marks(self, records, drawn):
+        """The keyboard moves the timeline, gaps have bars, arrows lead to the kernels of the chosen range, a search pales the others."""
+        figure = "document.getElementById('timeline-figure')"
+        press = figure + ".dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true, cancelable: true}))"
+        for _ in range(3):
+            self.act(press % "w")
+        near = self.run(records)
+        self.act(press % "d")
+        self.expect(near <= drawn and self.run("!document.querySelector('#timeline [role=status]').textContent.includes(', all of it.')"), "W does not zoom into the timeline")
+        self.act(press % "Home")
+        self.expect(self.run(records) == drawn, "Home does not show all of the timeline")
+        gaps = self.run("(w => sum(w, t => t.gaps.length))(data.timeline.windows.filter(w => w.tracks.length).slice(-1))")
+        self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == (gaps > 0), "the gaps of the device have no bars")
+        place = self.run("""(() => { const w = readWindows().slice(-1)[0], bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range);
+            const ranges = [...new Set(bars.map(b => b.range))]; return ranges.find(r => sum(bars, b => isWithin(b.range, r)) < mostArrows) || 0; })()""")
+        if place:
+            before = self.run("isChosen ? chosen : 0")
+            self.act(f"choose({place})")
+            self.expect(self.run(f"Number({figure}.dataset.arrows)") > 0, "no arrow leads from a launch to a kernel")
+            self.act(f"choose({before})")
+        self.choose("#timeline-search", "no such bar")
+        self.expect(self.run(records) == drawn, "a search hides bars")
+        self.choose("#timeline-search", "")
 
     def check_memory(self):
         if not self.has("#memory-figure"):
@@ -561,7 +624,7 @@ class Page:
         self.expect(not nameless, f"tab stops without a name: {nameless[:3]}")
         many = self.run("[...document.querySelectorAll('.chart, .legend, #range-rows tbody')].filter(box => box.querySelectorAll('[tabindex=\"0\"], [role=button]:not([tabindex])').length > 1).map(box => box.parentNode.id)")
         self.expect(not many, f"several tab stops in {many}")
-        for box in ("#shares .chart", "#roofline .chart", "#shares .legend"):
+        for box in ("#shares .chart", "#icicle .chart", "#roofline .chart", "#shares .legend"):
             items = f"[...document.querySelectorAll('{box} [tabindex]')]"
             if self.count(f"{box} [tabindex]") < 2:
                 continue
@@ -601,7 +664,7 @@ def check(browser, path, width, dark, axe, wrong):
             each()
         if huge:  # each choice of a range draws its table anew: with all rows that takes seconds
             page.fold("Fold all")
-        for each in (page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
+        for each in (page.check_budget, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
             each()
         if huge:
             page.fold("Unfold all")

@@ -2,6 +2,7 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/report/html.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -169,6 +170,105 @@ TEST_CASE("the mean step, findings and roofs are on the page") {
     CHECK(
         point["flop_per_byte"].get<double>() ==
         doctest::Approx(point["flops"].get<double>() / point["bytes"].get<double>()).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("without script the page has the answer, its findings and ranges in words") {
+  page_tables const tables(gpt2_sample().made);
+  report_input const input = tables.input();
+  std::string const page = tables.page();
+  std::size_t const begin = page.find("<noscript>");
+  std::string const plain = page.substr(begin, page.find("</noscript>") - begin);
+  REQUIRE(!input.findings.bound.empty());
+  CHECK(plain.find(input.findings.bound) != plain.npos);
+  CHECK(plain.find("; GPU busy for " + detail::time_text(input.steps.gpu_busy_ns)) != plain.npos);
+  REQUIRE(!input.findings.findings.empty());
+  CHECK(plain.find(input.findings.findings[0].title) != plain.npos);
+  CHECK(plain.find("<td>" + input.folded[1].path + "</td>") != plain.npos);
+  std::string const bad = page_tables(with_hostile_names().made).page();
+  std::size_t const from = bad.find("<noscript>");
+  std::string const escaped = bad.substr(from, bad.find("</noscript>") - from);
+  CHECK(escaped.find("&lt;/script&gt;") != escaped.npos);
+  CHECK(escaped.find("<script") == escaped.npos);
+}
+
+TEST_CASE("the budget of a step adds up to its GPU time and its idle time") {
+  gpt2_sample const s;
+  page_tables const tables(s.made);
+  report_input const input = tables.input();
+  nlohmann::json const data = nlohmann::json::parse(tables.data());
+  auto const sum = [](nlohmann::json const& parts) {
+    double all = 0.0;
+    for (std::size_t i = 2; i < parts.size(); i += 3) all += parts[i].get<double>();
+    return all;
+  };
+  nlohmann::json const& budget = data["budget"];
+  CHECK(sum(budget["busy"]) == doctest::Approx(input.steps.gpu_busy_ns).epsilon(1e-3));
+  CHECK(sum(budget["idle"]) == doctest::Approx(input.steps.gpu_idle_ns).epsilon(5e-3));
+  CHECK(input.steps.gpu_idle_ns > 0.0);
+  double launch = 0.0;
+  for (std::size_t i = 0; i < budget["idle"].size(); i += 3)
+    if (budget["idle"][i] == "launch") launch += budget["idle"][i + 2].get<double>();
+  double const known = input.steps.idle_of(idle_cause::launch);
+  CHECK(launch == doctest::Approx(known).epsilon(1e-3));
+  for (std::size_t i = 1; i < budget["busy"].size(); i += 3)
+    CHECK(budget["busy"][i] < data["views"][0]["rows"].size());
+}
+
+TEST_CASE("each step has its length on the page; of many, neighbours share a line") {
+  sample::maker s;
+  s.made.has_steps = true;
+  for (std::uint32_t step = 0; step < 1000; ++step)
+    s.made.steps.push_back({step * 1000, step * 1000 + 100 + step, step, 0});
+  nlohmann::json const many = parsed(s)["steps"];
+  REQUIRE(many.size() % 4 == 0);
+  CHECK(many.size() / 4 <= 300);
+  std::size_t counted = 0;
+  for (std::size_t i = 0; i < many.size(); i += 4) {
+    CHECK(many[i] == counted);
+    CHECK(many[i + 2] == 100 + counted);
+    counted += many[i + 1].get<std::size_t>();
+    CHECK(many[i + 3] == 99 + counted);
+  }
+  CHECK(counted == 1000);
+  s.made.steps.resize(3);
+  CHECK(parsed(s)["steps"].dump() == "[0,1,100,100,1,1,101,101,2,1,102,102]");
+}
+
+TEST_CASE("counts of a kernel in a step go by the launches of its range in steps") {
+  nlohmann::json const data = parsed(gpt2_sample());
+  auto const& names = data["kernel_columns"];
+  bool const differs = std::find(names.begin(), names.end(), "step_launch_share") != names.end();
+  CHECK((differs || data["kernel_same"].contains("step_launch_share")));
+  CHECK(cell(data, data["views"][0]["rows"][0], "step_launch_share") <= 1.0);
+}
+
+TEST_CASE("the timeline has each gap of the device with its cause, and the call of each kernel") {
+  sample::maker s;
+  s.made.traced = true;
+  std::uint32_t const work = s.node(0, "work");
+  s.call(work, 0, 400'000);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    std::int64_t const at = 10'000 + i * 100'000;
+    s.kernel(s.launch(work, at, at + 5'000), at + 8'000, at + 20'000);
+  }
+  s.made.end = 400'000;
+  nlohmann::json const shown = parsed(s)["timeline"]["windows"][0];
+  nlohmann::json const& gaps = shown["gaps"];
+  REQUIRE(gaps.size() == 4 * 3);  // before, between, behind
+  CHECK(gaps[0] == 0);
+  CHECK(gaps[1] == 18'000);
+  CHECK(gaps[3] == 30'000);
+  CHECK(gaps[4] == 88'000);
+  CHECK(gaps[5] == static_cast<int>(idle_cause::host_work));
+  CHECK(gaps[6].get<int>() + gaps[3].get<int>() == 130'000);
+  CHECK(gaps[10] == 170'000);
+  for (auto const& track : shown["tracks"]) {
+    if (track["kind"] != "device") {
+      CHECK(!track.contains("launched"));
+      continue;
+    }
+    CHECK(track["launched"].dump() == "[8000,8000,8000]");
   }
 }
 

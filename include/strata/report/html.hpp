@@ -8,7 +8,9 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/report/findings.hpp>
+#include <strata/report/html_budget.hpp>
 #include <strata/report/html_memory.hpp>
+#include <strata/report/html_plain.hpp>
 #include <strata/report/html_shell.hpp>
 #include <strata/report/html_timeline.hpp>
 #include <strata/report/page_files.hpp>
@@ -262,6 +264,7 @@ class page_writer {
     json_.object("answer");
     answer_json(json_, input_, &shown).write();
     json_.end_object();
+    page_budget(json_, input_, folded_.places()).write();
     write_views();
     write_kernels();
     page_timeline(json_, input_, node_places_, limits_).write();
@@ -285,6 +288,7 @@ class page_writer {
       range_row const& range = input_.ranges[i];
       row_places_.push_back(place);
       path_places_[range.path_id] = place;
+      path_rows_[range.path_id] = static_cast<std::uint32_t>(i);
       each_places_[range.path_id] = each_.place(i);
       if (range.node < node_places_.size()) node_places_[range.node] = place;
     }
@@ -354,6 +358,8 @@ class page_writer {
     cells.number("step_host_self_share", steps.part(row.step_host_self_share));
     cells.number("step_work_share", steps.part(row.step_work_share));
     cells.number("step_busy_share", steps.part(row.step_busy_share));
+    cells.number("step_launch_share", steps.part(row.step_launch_share));
+    cells.number("step_self_launch_share", steps.part(row.step_self_launch_share));
     if (row.around_steps) {
       cells.number("step_self_share", steps.part(row.step_self_share));
     } else {
@@ -407,13 +413,17 @@ class page_writer {
     json_.end_object();
   }
 
-  /// A kernel in a range, which is a place in each of the two tables.
+  /// A kernel in a range, which is a place in each of the two tables. Its launches and its time in
+  /// steps are known of the range itself.
   void write_kernel(cell_sink& cells, kernel_row const& row, std::string const& name) {
     cells.integer("range", path_places_[row.path_id]);
     cells.integer("range_each", each_places_[row.path_id]);
     cells.text("name", name);
     cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
     kernel_value_columns(cells, row);
+    range_row const& range = input_.ranges[path_rows_[row.path_id]];
+    cells.number("step_launch_share", input_.steps.part(range.step_self_launch_share));
+    cells.number("step_work_share", input_.steps.part(range.step_self_share));
   }
 
   void write_kernels() {
@@ -458,6 +468,7 @@ class page_writer {
   vec<std::uint32_t> row_places_;   ///< in the folded table on the page, by row of input.ranges
   vec<std::uint32_t> node_places_;  ///< the same by node
   number_map<std::uint32_t> path_places_;  ///< the same by path_id
+  number_map<std::uint32_t> path_rows_;    ///< in input.ranges, by path_id
   number_map<std::uint32_t> each_places_;  ///< in the other table, by path_id
 };
 
@@ -473,8 +484,10 @@ inline void write_page_data(detail::text_writer& out, report_input const& input,
 /// bytes.
 inline void write_html(detail::text_writer& out, report_input const& input,
                        page_limits const& limits = {}) {
+  detail::write_parts(out, detail::report_page_head);
+  detail::page_plain(out, input).write();
   detail::write_page(
-      out, detail::report_page_head,
+      out, detail::report_page_middle,
       [&](detail::text_writer& json) { write_page_data(json, input, limits); },
       detail::report_page_tail);
 }

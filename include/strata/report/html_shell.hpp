@@ -41,6 +41,12 @@ inline void write_in_script(text_writer& out, std::string_view json) {
   }
 }
 
+/// Writes parts of a page.
+template <std::size_t Many>
+void write_parts(text_writer& out, std::string_view const (&parts)[Many]) {
+  for (std::string_view const part : parts) out.write(part);
+}
+
 /// A page: what stands before its data, the data, which `write_data` writes as JSON, and the rest.
 template <class Write, std::size_t Before, std::size_t Behind>
 void write_page(text_writer& out, std::string_view const (&head)[Before], Write const& write_data,
@@ -50,9 +56,9 @@ void write_page(text_writer& out, std::string_view const (&head)[Before], Write 
     text_writer json(data);
     write_data(json);
   }
-  for (std::string_view const part : head) out.write(part);
+  write_parts(out, head);
   write_in_script(out, data);
-  for (std::string_view const part : tail) out.write(part);
+  write_parts(out, tail);
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/report/html_gaps.hpp>
 #include <strata/report/html_shell.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
@@ -51,6 +52,7 @@ class page_track {
     std::int64_t longest = -1;  ///< of those joined, whose label this has
     std::uint32_t label = 0;
     std::uint32_t range = 0;
+    std::int64_t launched = lost_time;  ///< when the call began that caused it
   };
 
   explicit page_track(place const& where) : where_(where) {}
@@ -121,7 +123,12 @@ class page_timeline {
  public:
   page_timeline(json_writer& json, report_input const& input, vec<std::uint32_t> const& places,
                 page_limits const& limits)
-      : json_(json), input_(input), labels_(input, false), places_(places), limits_(limits) {}
+      : json_(json),
+        input_(input),
+        labels_(input, false),
+        places_(places),
+        limits_(limits),
+        gaps_(input.source) {}
 
   void write() {
     choose_windows();
@@ -146,6 +153,7 @@ class page_timeline {
     std::int64_t begin;
     std::int64_t end;
     std::uint32_t step;
+    std::uint32_t thread;
     std::string_view what;
   };
 
@@ -155,7 +163,7 @@ class page_timeline {
     profile const& source = input_.source;
     vec<step_record> steps = source.steps;
     if (steps.empty()) {
-      if (source.end > 0) windows_.push_back({0, source.end, no_step, "the whole run"});
+      if (source.end > 0) windows_.push_back({0, source.end, no_step, 0, "the whole run"});
       return;
     }
     step_record const first = steps[0];
@@ -166,9 +174,8 @@ class page_timeline {
     add_window(steps.back(), "slowest");
     add_window(first, "first");
     if (source.kernels.empty()) return;
-    launch_index const launches(source);
     for (kernel_record const& kernel : source.kernels) {
-      std::uint32_t const launch = launches.launch_of(kernel.correlation);
+      std::uint32_t const launch = gaps_.launches().launch_of(kernel.correlation);
       if (launch == launch_index::none || kernel.end == lost_time) continue;
       for (window& shown : windows_)
         if (source.launches[launch].step == shown.step && shown.end < kernel.end)
@@ -179,23 +186,32 @@ class page_timeline {
   void add_window(step_record const& step, std::string_view what) {
     for (window const& shown : windows_)
       if (shown.begin == step.begin && shown.step == step.step) return;
-    if (step.end > step.begin) windows_.push_back({step.begin, step.end, step.step, what});
+    if (step.end > step.begin)
+      windows_.push_back({step.begin, step.end, step.step, step.thread, what});
   }
 
   std::uint32_t place_of(std::uint32_t node) const noexcept {
     return node < places_.size() ? places_[node] : 0;
   }
 
+  /// When the call began that caused a record of a device.
+  std::int64_t launch_begin(std::uint32_t correlation) const noexcept {
+    std::uint32_t const launch = gaps_.launches().launch_of(correlation);
+    return launch == launch_index::none ? lost_time : input_.source.launches[launch].begin;
+  }
+
   /// Calls visit(place, bar) for each record that has a part in the window.
   void visit_bars(window const& shown,
                   callback<void(page_track::place const&, page_track::bar const&)> visit) const {
     profile const& source = input_.source;
-    auto const show = [&](page_track::place const& where, auto const& record, std::uint32_t label) {
+    auto const show = [&](page_track::place const& where, auto const& record, std::uint32_t label,
+                          std::int64_t launched = lost_time) {
       bool const is_outside = record.end < shown.begin || record.begin > shown.end;
       if (record.begin == lost_time || is_outside) return;
       std::int64_t const begin = larger(record.begin, shown.begin);
       std::int64_t const end = smaller(record.end, shown.end);
-      visit(where, page_track::bar{begin, end, 1, end - begin, 0, label, place_of(record.node)});
+      visit(where,
+            page_track::bar{begin, end, 1, end - begin, 0, label, place_of(record.node), launched});
     };
     for (range_record const& range : source.ranges) {
       std::uint32_t const depth =
@@ -209,9 +225,10 @@ class page_timeline {
       show({0, 0, page_track::waits}, wait, event_name(wait.kind));
     for (kernel_record const& kernel : source.kernels)
       show({kernel.device + 1u, kernel.context, kernel.stream}, kernel,
-           labels_.kernel(kernel.name).name);
+           labels_.kernel(kernel.name).name, launch_begin(kernel.correlation));
     for (copy_record const& copy : source.copies)
-      show({copy.device + 1u, copy.context, copy.stream}, copy, event_name(copy.kind));
+      show({copy.device + 1u, copy.context, copy.stream}, copy, event_name(copy.kind),
+           launch_begin(copy.correlation));
   }
 
   page_track* find(page_track::place const& where) {
@@ -271,6 +288,7 @@ class page_timeline {
     json_.integer("begin_ns", shown.begin);
     json_.integer("length_ns", length);
     json_.integer("left_out", left_out);
+    gaps_.write(json_, shown.begin, shown.end, shown.thread);
     json_.array("tracks");
     for (page_track& track : tracks_) write_track(track, shown.begin);
     json_.end_array();
@@ -319,7 +337,19 @@ class page_timeline {
       json_.integer({}, smaller(bars[i].busy, bars[i].end - bars[i].begin));
     }
     json_.end_array();
+    if (where.process != 0) write_launches(bars);
     json_.end_object();
+  }
+
+  /// How long before each bar the call began that caused it; 0 where that is unknown, and for bars
+  /// that stand for several.
+  void write_launches(vec<page_track::bar> const& bars) {
+    json_.array("launched");
+    for (page_track::bar const& bar : bars) {
+      bool const known = bar.count == 1 && bar.launched != lost_time;
+      json_.integer({}, known ? bar.begin - bar.launched : 0);
+    }
+    json_.end_array();
   }
 
   /// What a bar says: a text of the labels, and a range.
@@ -343,6 +373,7 @@ class page_timeline {
   trace_labels labels_;
   vec<std::uint32_t> const& places_;  ///< on the page, by node
   page_limits const& limits_;
+  page_gaps gaps_;
   vec<window> windows_;
   vec<page_track> tracks_;
   std::size_t last_ = 0;

@@ -53,6 +53,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c12: #27686b;
 --c13: #8a5a1c;
 --rest: #b3bbc5;
+--hot: #d1382c;
 }
 @media screen and (prefers-color-scheme: dark) {
 :root:not([data-theme="light"]) {
@@ -83,6 +84,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c12: #67aeb1;
 --c13: #cfa068;
 --rest: #5b6675;
+--hot: #f0705f;
 }
 }
 :root[data-theme="dark"] {
@@ -113,6 +115,7 @@ inline constexpr std::string_view page_style_theme_css = R"page(<style>
 --c12: #67aeb1;
 --c13: #cfa068;
 --rest: #5b6675;
+--hot: #f0705f;
 color-scheme: dark;
 }
 :root[data-theme="light"] {
@@ -126,6 +129,9 @@ box-sizing: border-box;
 }
 html {
 scroll-padding-top: 3.2rem;
+}
+html:has(#chosen:not([hidden])) {
+scroll-padding-top: 5.4rem;
 }
 body {
 margin: 0;
@@ -179,6 +185,27 @@ gap: 1.1rem;
 list-style: none;
 overflow-x: auto;
 white-space: nowrap;
+}
+#chosen {
+max-width: 1320px;
+margin: 0 auto;
+padding: 0 1.25rem 0.35rem;
+display: flex;
+gap: 0.5rem;
+align-items: center;
+}
+#chosen[hidden] {
+display: none;
+}
+#chosen i {
+width: 0.8rem;
+height: 0.8rem;
+border-radius: 3px;
+flex: none;
+}
+#chosen button {
+min-height: 1.5rem;
+padding: 0 0.5rem;
 }
 nav a {
 display: inline-block;
@@ -388,6 +415,72 @@ max-width: none;
 .evidence {
 color: var(--soft);
 font-size: 0.9rem;
+}
+.budget {
+display: flex;
+gap: 1px;
+height: 2.4rem;
+border-radius: 8px;
+overflow: hidden;
+margin: 0.2rem 0 0.3rem;
+}
+.budget > span {
+flex: 0 1 0;
+min-width: 2px;
+background: var(--paint);
+cursor: pointer;
+}
+.budget > span:focus-visible {
+outline-offset: -3px;
+outline-color: var(--text);
+}
+.budget > .idle,
+.parts i.idle {
+background: repeating-linear-gradient(
+-45deg,
+var(--paint) 0 4px,
+var(--card) 4px 7px
+);
+}
+.parts {
+list-style: none;
+margin: 0;
+padding: 0;
+font-size: 0.92rem;
+}
+.parts li {
+display: grid;
+grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.6rem 4rem minmax(0, 11rem);
+gap: 0 0.6rem;
+align-items: baseline;
+padding: 0.08rem 0;
+}
+.parts i {
+width: 0.9rem;
+height: 0.9rem;
+border-radius: 3px;
+background: var(--paint);
+align-self: center;
+}
+.parts .amount {
+text-align: right;
+font-variant-numeric: tabular-nums;
+}
+.parts .most {
+overflow: hidden;
+text-overflow: ellipsis;
+white-space: nowrap;
+}
+#headline p.heading {
+margin: 0.4rem 0 0.2rem;
+font-weight: 650;
+}
+#headline .first {
+background: var(--card);
+border: 1px solid var(--line);
+border-radius: 10px;
+padding: 0.8rem 1rem;
+margin-bottom: 0.75rem;
 }
 </style>
 )page"sv;
@@ -622,6 +715,13 @@ cursor: pointer;
 svg .dim {
 opacity: 0.13;
 }
+svg .pale {
+opacity: 0.4;
+}
+svg .picked {
+stroke: var(--text);
+stroke-width: 2.5;
+}
 svg .edge {
 stroke: var(--card);
 stroke-width: 1;
@@ -649,6 +749,8 @@ min-height: 1.6rem;
 text-align: left;
 }
 .legend i {
+display: inline-block;
+vertical-align: -0.06rem;
 width: 0.8rem;
 height: 0.8rem;
 border-radius: 3px;
@@ -700,6 +802,12 @@ min-width: 9rem;
 }
 .bar {
 display: none;
+}
+.parts li {
+grid-template-columns: 0.9rem minmax(0, 1fr) auto 3.6rem;
+}
+.parts .most {
+grid-column: 2 / -1;
 }
 .findings > li {
 padding-left: 2.1rem;
@@ -761,15 +869,17 @@ inline constexpr std::string_view page_markup_2 = R"page(</head>
 <button id="theme" type="button">Dark</button>
 <p id="where"></p>
 </header>
-<nav aria-label="Sections"><ul id="sections"></ul></nav>
+<nav aria-label="Sections"><ul id="sections"></ul><p id="chosen" hidden></p></nav>
 <main id="main" tabindex="-1">
-<noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the
-same data.</p></noscript>
+<noscript>
+<p>This page draws its figures with JavaScript, which is off. In words:</p>
+)page"sv;
+inline constexpr std::string_view page_markup_3 = R"page(</noscript>
 </main>
 <footer id="foot"></footer>
 <div id="tip" aria-hidden="true" hidden></div>
 <script type="application/json" id="data">)page"sv;
-inline constexpr std::string_view page_markup_3 = R"page(</script>
+inline constexpr std::string_view page_markup_4 = R"page(</script>
 )page"sv;
 inline constexpr std::string_view page_shared_units_js = R"page(<script>
 "use strict";
@@ -1089,8 +1199,13 @@ const updateFocus = oneTabStop(box, "[role=button]");
 let width = 0;
 box.redraw = () => {
 if (width <= 0) return;
+const focused = box.contains(document.activeElement) && document.activeElement.dataset.key;
 draw(box, width);
 updateFocus();
+if (!focused) return;
+const items = [...box.querySelectorAll("[data-key]")];
+const again = items.find(item => item.dataset.key === focused);
+if (again) again.focus();
 };
 box.fit = () => {
 const now = Math.floor(box.clientWidth);
@@ -1250,16 +1365,23 @@ function perStep(row, value, share = row.step_host_share) {
 if (none(value)) return value;
 return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
 }
-const workPerStep = (row, value) => perStep(row, value, row.step_work_share);
+const byLaunches = {
+total: row => row.step_launch_share,
+self: row => row.step_self_launch_share,
+};
+const byTime = {
+total: row => row.step_work_share,
+self: row => firstKnown(row.step_self_share, row.step_work_share),
+};
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 const isAround = row => hasSteps && !none(row.step_self_share);
-function amountPerStep(row, amount) {
+function amountPerStep(row, amount, by = byTime) {
 const all = amount(row);
 if (none(all)) return all;
-if (!isAround(row)) return workPerStep(row, all);
-const itself = perStep(row, selfOf(row, amount), row.step_self_share);
-return itself + sum(row.children, child => amountPerStep(child, amount));
+if (!isAround(row)) return perStep(row, all, by.total(row));
+const itself = perStep(row, selfOf(row, amount), by.self(row));
+return itself + sum(row.children, child => amountPerStep(child, amount, by));
 }
 const inNoStep = row => hasSteps && row.calls > 0 && !row.inside;
 </script>
@@ -1293,9 +1415,176 @@ longest.slice(0, colourCount).forEach(row => color(row.place));
 colourLongest();
 const listeners = [];
 let chosen = 0;
+let isChosen = false;
+const addressOf = place => "#range=" + encodeURIComponent(folded.rows[place].path);
+function placeOfAddress(address) {
+if (!address.startsWith("#range=")) return undefined;
+let path = address.slice("#range=".length);
+try {
+path = decodeURIComponent(path);
+} catch (error) {
+return undefined;
+}
+const row = folded.rows.find(item => item.path === path);
+return row && row.place;
+}
+function lookOf(place) {
+if (!isChosen || !chosen) return null;
+if (place === chosen) return "picked";
+return isWithin(place, chosen) || isWithin(chosen, place) ? null : "pale";
+}
+const inkOf = (place, paint) => lookOf(place) === "pale" ? "var(--text)" : ink(paint);
 function choose(place, quiet) {
 chosen = place;
-for (const listener of listeners) listener(place, quiet);
+if (!quiet) {
+isChosen = true;
+history.replaceState(null, "", place ? addressOf(place) : location.pathname);
+}
+for (const listener of listeners) listener(place);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_budget_js = R"page(<script>
+"use strict";
+const busyKinds = {
+tensor: {name: "tensor cores", paint: "var(--c2)"},
+FMA: {name: "FP32 and integer multiply-adds", paint: "var(--c10)"},
+ALU: {name: "integers and logic", paint: "var(--c8)"},
+"shared memory": {name: "shared memory", paint: "var(--c4)"},
+L1: {name: "L1", paint: "var(--c6)"},
+L2: {name: "L2", paint: "var(--c9)"},
+HBM: {name: "HBM", paint: "var(--c1)"},
+issue: {name: "issue slots", paint: "var(--c5)"},
+latency: {name: "latency, no unit near its peak", paint: "var(--c0)"},
+launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
+copies: {name: "copies", paint: "var(--c12)"},
+"not known": {name: "limiter not counted", paint: "var(--rest)"},
+};
+const idleKinds = {
+launch: {name: "launching", paint: "var(--c3)"},
+"host work": {name: "the program's own work", paint: "var(--c13)"},
+wait: {name: "the host waited, then launched", paint: "var(--c4)"},
+allocation: {name: "allocating", paint: "var(--c8)"},
+copy: {name: "copies by the host", paint: "var(--c12)"},
+device: {name: "queued work that begins late", paint: "var(--c7)"},
+"not known": {name: "cause not recorded", paint: "var(--rest)"},
+};
+function budgetParts(list, kinds, isIdle) {
+const found = new Map();
+for (let i = 0; i + 2 < list.length; i += 3) {
+const [what, range, ns] = list.slice(i, i + 3);
+const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
+if (!found.has(what)) found.set(what, {...kind, what, isIdle, ns: 0, ranges: []});
+const part = found.get(what);
+part.ns += ns;
+part.ranges.push({range, ns});
+}
+for (const part of found.values()) part.ranges.sort((a, b) => b.ns - a.ns);
+return [...found.values()].sort((a, b) => b.ns - a.ns);
+}
+function describeBudget(part, whole) {
+const where = part.ranges.slice(0, 4).map(({range, ns}) =>
+(range ? shortTitle(range) : "(outside ranges)") + " " + time(ns));
+return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
++ percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
+}
+const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
+const budgetSwatch = part => el("i", {
+class: part.isIdle ? "idle" : null,
+style: "--paint:" + part.paint,
+});
+function budgetSegment(part, whole) {
+const text = describeBudget(part, whole);
+const range = budgetRange(part);
+return el("span", {
+class: part.isIdle ? "idle" : null,
+style: "--paint:" + part.paint + ";flex-grow:" + part.ns / whole,
+role: "button",
+"data-ns": part.ns,
+"aria-label": text,
+...hinted(text),
+...pressed(() => range && showRow(range)),
+});
+}
+function budgetGroup(title, list, whole) {
+if (!list.length) return null;
+const all = sum(list, part => part.ns);
+return el("div", {},
+el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+el("ul", {class: "parts"}, list.map(part => el("li", {},
+budgetSwatch(part),
+el("span", {class: "what"}, part.name),
+el("span", {class: "amount"}, time(part.ns)),
+el("span", {class: "amount"}, percent(100 * part.ns / whole)),
+budgetRange(part)
+? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
+: null))));
+}
+function budget() {
+if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
+const busy = budgetParts(data.budget.busy, busyKinds, false);
+const idle = budgetParts(data.budget.idle, idleKinds, true);
+const all = [...busy, ...idle];
+const whole = sum(all, part => part.ns);
+const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
+all.map(part => budgetSegment(part, whole)));
+oneTabStop(bar, "[role=button]")();
+return el("div", {id: "budget"}, bar, el("div", {class: "two"},
+budgetGroup("GPU busy", busy, whole),
+budgetGroup("GPU idle", idle, whole)));
+}
+function stepGroups() {
+const groups = [];
+const list = data.steps || [];
+for (let i = 0; i + 3 < list.length; i += 4) {
+const [number, amount, shortest, longest] = list.slice(i, i + 4);
+groups.push({number, amount, shortest, longest});
+}
+return groups;
+}
+function describeSteps({number, amount, shortest, longest}) {
+if (amount === 1) return "step " + number + ": " + time(longest);
+return "steps " + number + " to " + (number + amount - 1) + ": " + time(shortest) + " to "
++ time(longest);
+}
+function drawStepDots(width, groups) {
+const [left, right, top, floor] = [64, 8, 12, 78];
+const height = floor + 20;
+const most = Math.max(...groups.map(group => group.longest));
+const wide = (width - left - right) / groups.length;
+const y = ns => floor - ns / most * (floor - top);
+const drawing = sv("svg", {width, height, id: "steps-figure", role: "img",
+"aria-label": "Time of " + some(sum(groups, group => group.amount), "step")});
+for (const ns of [0, most]) {
+const place = y(ns);
+drawing.append(
+sv("line", {x1: left, x2: width - right, y1: place, y2: place, class: "grid"}),
+sv("text", {x: left - 6, y: place + 4, "text-anchor": "end", class: "soft"}, time(ns)));
+}
+groups.forEach((group, i) => {
+const x = left + (i + 0.5) * wide;
+const look = {"data-step": group.number, ...hovered(describeSteps(group))};
+const round = {"stroke-width": 5, "stroke-linecap": "round", stroke: "var(--c0)"};
+const line = {x1: x, x2: x, y1: y(group.shortest), y2: y(group.longest) + 0.01};
+drawing.append(sv("line", {...line, ...round, ...look}));
+});
+const last = groups[groups.length - 1];
+const write = (x, anchor, text) =>
+drawing.append(sv("text", {x, y: height - 4, "text-anchor": anchor, class: "soft"}, text));
+write(left, "start", "step " + groups[0].number);
+if (groups.length > 1) write(width - right, "end", "step " + (last.number + last.amount - 1));
+return drawing;
+}
+function stepDots() {
+const groups = stepGroups();
+const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
+const shown = isApart ? groups.slice(1) : groups;
+if (!hasSteps || sum(shown, group => group.amount) < 3) return null;
+const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
++ (isApart ? "; the first is apart" : "");
+return el("div", {id: "each-step"},
+el("p", {class: "heading"}, about),
+chart((box, width) => box.replaceChildren(drawStepDots(width, shown)), 98));
 }
 </script>
 )page"sv;
@@ -1307,19 +1596,23 @@ const same = data.devices.filter(device => device.name === name);
 const times = same.length > 1 ? same.length + " \u00d7 " : "";
 return times + name + " (" + same[0].multiprocessors + " SMs)";
 });
-function stepTiles() {
+function setOfSteps() {
 if (!hasSteps) {
 const why = data.has_steps ? "no step was recorded" : "the program has no STRATA_STEP()";
-const note = why + ": all numbers are of the whole run";
-return [tile({name: "Recorded", value: time(summary.mean_ns), note})];
+return "All numbers are of the whole run: " + why + ".";
 }
-const measured = count(typicalCount);
-const spread = "mean of " + measured + ", median " + time(summary.p50_ns) + ", p95 "
-+ time(summary.p95_ns);
+const apart = summary.without_first
+? ". The first one is in none of them"
+: "";
+return "All numbers of a step are means of " + some(typicalCount, "step") + apart + ".";
+}
+function stepTiles() {
+if (!hasSteps) return [tile({name: "Recorded", value: time(summary.mean_ns)})];
+const spread = "median " + time(summary.p50_ns) + ", p95 " + time(summary.p95_ns);
 const tiles = [tile({
 name: summary.period_of_gpu ? "Step, as a period of the GPU" : "Step time",
 value: time(summary.mean_ns),
-note: summary.count > 1 ? spread : "of 1 step",
+note: summary.count > 1 ? spread : null,
 })];
 if (summary.without_first) {
 const note = "apart: in no figure of a mean step";
@@ -1328,7 +1621,7 @@ tiles.push(tile({name: "First step", value: time(summary.first_ns), note}));
 return tiles;
 }
 function gpuTiles() {
-if (!data.traced || !(summary.gpu_busy_ns > 0)) {
+if (data.traced && summary.gpu_busy_ns > 0) return [];
 const isHostOnly = /host/.test(data.environment.configuration);
 const hostNote = "host times only" + (isHostOnly ? ": STRATA=trace records the GPU" : "");
 return [tile({
@@ -1337,18 +1630,6 @@ value: data.traced ? "no work" : "not traced",
 note: data.traced ? "nothing ran on the device" : hostNote,
 small: true,
 })];
-}
-const busy = summary.gpu_busy_ns;
-const idle = summary.gpu_idle_ns;
-const share = 100 * busy / (busy + idle);
-const meter = el("dd", {class: "meter", "aria-hidden": "true"},
-el("span", {style: "width:" + share + "%"}));
-const note = time(busy) + " a " + unit + " with a kernel or copy";
-const idleNote = percent(100 - share) + " of the mean " + unit;
-return [
-tile({name: "GPU busy", value: shareText(share), note, more: meter}),
-tile({name: "GPU idle", value: time(idle), note: idleNote}),
-];
 }
 function machineTile() {
 const hasDevice = data.devices.length > 0;
@@ -1385,6 +1666,7 @@ tiles.push(machineTile());
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
 helpsMost(),
+el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
 el("dl", {class: "tiles"}, tiles)));
 }
 </script>
@@ -1420,6 +1702,8 @@ const known = summary.typical_ns > 0 ? shareText(part) : "";
 const most = none(finding.predicted_step_ns) ? "up to " : "";
 return most + time(finding.gain_ns_per_step) + " a " + unit + (known && " (" + known + ")");
 }
+const folding = (summaryText, ...children) =>
+el("details", {}, el("summary", {}, summaryText), children);
 function otherRanges(finding) {
 if (finding.ranges.length < 2) return null;
 const list = finding.ranges.map((range, i) => [
@@ -1443,11 +1727,12 @@ const needs = (finding.needs || "").replace(/^counters=/, "");
 return el("li", {},
 findingTitle(finding),
 el("p", {}, afterwards(finding) + sentence(finding.advice)),
+needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
+folding("Ranges and evidence",
 otherRanges(finding),
 el("p", {class: "evidence"},
 finding.evidence.length ? [evidence(finding), ". "] : null,
-needs ? "counters=" + needs + " tells more. " : null,
-"Rule ", el("code", {}, finding.rule), "."));
+"Rule ", el("code", {}, finding.rule), ".")));
 }
 function findingList(list, before) {
 const attributes = before
@@ -1455,8 +1740,6 @@ const attributes = before
 : {class: "findings"};
 return el("ol", attributes, list.map(oneFinding));
 }
-const folding = (summaryText, ...children) =>
-el("details", {}, el("summary", {}, summaryText), children);
 function undecidedRules() {
 const rules = answer.undecided;
 if (!rules.length) return null;
@@ -1518,9 +1801,10 @@ return row[column] > 0 && ns > 0 ? row[column] / ns * 1e9 : null;
 };
 const busyTitle = "GPU busy time (host time where no GPU worked) of the mean " + unit
 + "; empty where that of several threads or steps is longer";
-const adding = column => ({
+const adding = (column, by = byTime) => ({
 get: row => row[column],
-per: row => amountPerStep(row, item => item[column]),
+per: row => amountPerStep(row, item => item[column], by),
+self: by.self,
 });
 const recordedColumns = [
 {
@@ -1547,7 +1831,7 @@ text: true,
 get: row => limitOf(row) || null,
 show: value => value || "",
 },
-{key: "kernels", label: "Kernels", ...adding("kernels"), show: count},
+{key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
 {
 key: "host",
 label: "Host",
@@ -1560,7 +1844,7 @@ show: time,
 key: "launch",
 label: "Launching",
 title: "host time in calls that launch",
-...adding("launch_ns"),
+...adding("launch_ns", byLaunches),
 show: time,
 },
 {
@@ -1724,7 +2008,7 @@ function cellValue(row, column) {
 if (row.outside) {
 if (!outsideColumns.includes(column.key)) return null;
 const itself = selfOf(rangeTable.view.rows[0], column.get);
-return rangeTable.per && column.per ? perStep(row, itself) : itself;
+return rangeTable.per && column.per ? perStep(row, itself, column.self(row)) : itself;
 }
 const value = column.get(row);
 return none(value) || !column.per || !rangeTable.per ? value : column.per(row);
@@ -1836,7 +2120,7 @@ if (row.place !== place) rangeTable.open.add(row.place);
 }
 const position = shownRows().findIndex(row => row.place === place);
 rangeTable.most = Math.max(rangeTable.most, position + 20);
-choose(place, true);
+choose(place);
 const row = byId("row-" + place);
 if (!row) {
 byId("ranges").scrollIntoView();
@@ -1944,9 +2228,9 @@ row.depth ? row.host_total_ns : sum(row.children, child => child.host_total_ns);
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 const shareKinds = [
-{name: "GPU time", amount: gpuTimeOf, show: time, work: true},
+{name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
 {name: "Host time, all threads", amount: hostTimeOf, show: time},
-{name: "Kernels", amount: row => row.kernels, show: count, work: true},
+{name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
 {name: "Loads", amount: loadsOf, show: bytes, counted: true},
 {name: "Stores", amount: storesOf, show: bytes, counted: true},
 {name: "L1", amount: level1Bytes, show: bytes, counted: true},
@@ -1961,7 +2245,8 @@ return amount(root) > 0 || sum(root.children, amount) > 0;
 function shareAmount(row, kind, isWhole) {
 const value = isWhole ? kind.amount(row) : selfOf(row, kind.amount);
 if (none(value) || kind.counted) return value;
-return kind.work ? workPerStep(row, value) : perStep(row, value);
+if (!kind.by) return perStep(row, value);
+return perStep(row, value, isWhole ? kind.by.total(row) : kind.by.self(row));
 }
 function sharePart(row, depth) {
 const isWhole = row.depth === depth || !row.children.length;
@@ -2014,7 +2299,8 @@ const isButton = width > 3;
 drawing.append(sv("rect", {
 x, y, width, height,
 fill: paint,
-class: "edge",
+class: ["edge", lookOf(part.rest ? 0 : part.place)].filter(Boolean).join(" "),
+"data-key": kind.name + part.place,
 "data-share": part.shares[i],
 role: isButton ? "button" : "presentation",
 "aria-label": isButton ? text : undefined,
@@ -2027,7 +2313,7 @@ drawing.append(sv("text", {
 x: x + width / 2,
 y: y + height / 2 + 4,
 "text-anchor": "middle",
-style: "pointer-events:none;fill:" + ink(paint),
+style: "pointer-events:none;fill:" + inkOf(part.rest ? 0 : part.place, paint),
 "aria-hidden": "true",
 }, label));
 }
@@ -2104,6 +2390,131 @@ const control = el("label", {}, "Depth of the ranges", input);
 section("shares", "Shares of a " + unit, aboutShares(),
 deepest > 1 ? el("div", {class: "controls"}, control) : null,
 figure, legend, numbers);
+listeners.push(() => figure.redraw());
+redrawOnTheme.push(() => figure.redraw());
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_icicle_js = R"page(<script>
+"use strict";
+const icicleLine = 25;
+const icicleDepth = 12;
+const narrowPart = 1;
+function icicleAmount(row, kind) {
+const value = kind.by ? amountPerStep(row, kind.amount, kind.by) : shareAmount(row, kind, true);
+return value || 0;
+}
+function icicleBoxes(top, kind, least) {
+const boxes = [];
+const visit = (row, depth, begin, end) => {
+boxes.push({row, depth, begin, end});
+if (depth >= icicleDepth) return;
+const inner = row.children.map(child => ({child, amount: icicleAmount(child, kind)}))
+.filter(({amount}) => amount > 0)
+.sort((a, b) => b.amount - a.amount || a.child.place - b.child.place);
+const all = sum(inner, ({amount}) => amount);
+const whole = Math.max(all, icicleAmount(row, kind));
+let from = begin;
+for (const {child, amount} of inner) {
+const to = from + amount / whole * (end - begin);
+if (to - from >= least) visit(child, depth + 1, from, to);
+from = to;
+}
+};
+visit(top, 0, 0, 1);
+return boxes;
+}
+function icicleWhole(top, kind) {
+return icicleAmount(top, kind) || sum(top.children, child => icicleAmount(child, kind));
+}
+function describeBox({row}, kind, whole) {
+const amount = icicleAmount(row, kind) || icicleWhole(row, kind);
+const limit = limitOf(row);
+return (row.depth ? row.path : "The whole " + unit) + "\n" + kind.name + ": " + kind.show(amount)
++ ", " + percent(100 * amount / whole) + (limit ? "\nLimiter: " + limit : "");
+}
+function drawBox(drawing, box, kind, view) {
+const {row, depth, begin, end} = box;
+const x = begin * view.width;
+const wide = (end - begin) * view.width;
+const y = depth * icicleLine;
+const paint = color(row.place);
+const text = describeBox(box, kind, view.whole);
+drawing.append(sv("rect", {
+x,
+y,
+width: Math.max(1, wide - 1),
+height: icicleLine - 2,
+rx: 2,
+fill: paint,
+class: lookOf(row.place),
+"data-key": row.place,
+role: "button",
+"aria-label": text,
+...hinted(text),
+...pressed(() => choose(row.place)),
+ondblclick: () => view.zoom(row.place),
+}));
+const name = row.depth ? row.label : "whole " + unit;
+const room = wide - 10;
+if (room < 18) return;
+const cut = textWidth(name) <= room
+? name
+: name.slice(0, Math.floor(name.length * room / textWidth(name)) - 1) + "\u2026";
+if (cut.length < 3) return;
+drawing.append(sv("text", {
+x: x + 5,
+y: y + 15,
+style: "pointer-events:none;fill:" + inkOf(row.place, paint),
+"aria-hidden": "true",
+}, cut));
+}
+function drawIcicle(width, state) {
+const {kind, top} = state;
+const boxes = icicleBoxes(top, kind, narrowPart / width);
+const drawing = sv("svg", {
+width,
+height: (1 + Math.max(...boxes.map(box => box.depth))) * icicleLine,
+id: "icicle-figure",
+role: "group",
+"aria-label": "Ranges of " + (top.depth ? top.path : "a mean " + unit) + " by " + kind.name,
+});
+const view = {width, whole: icicleWhole(folded.rows[0], kind) || 1, zoom: state.zoom};
+for (const box of boxes) drawBox(drawing, box, kind, view);
+return drawing;
+}
+function icicleNote({top, kind}) {
+const whole = icicleWhole(folded.rows[0], kind) || 1;
+const shown = icicleWhole(top, kind);
+return (top.depth ? top.path : "All of a mean " + unit) + ": " + kind.show(shown) + ", "
++ percent(100 * shown / whole) + ".";
+}
+function icicle() {
+if (!shareKinds.length || folded.rows.length < 3) return;
+const note = el("p", {class: "about", role: "status"});
+const state = {kind: shareKinds[0], top: folded.rows[0]};
+const figure = chart((box, width) => {
+box.replaceChildren(drawIcicle(width, state));
+note.textContent = icicleNote(state);
+});
+state.zoom = place => {
+state.top = folded.rows[place];
+figure.redraw();
+};
+const setKind = value => {
+state.kind = shareKinds[value];
+figure.redraw();
+};
+const choices = shareKinds.map((kind, i) => [i, kind.name]);
+const about = "Ranges from the top down, each as wide as its part. A click chooses a range in all"
++ " figures and in the address of the page; a double click shows only what is below it.";
+section("icicle", "Where the " + unit + " goes", about,
+el("div", {class: "controls"},
+choices.length > 1 ? picker("Width by", choices, setKind) : null,
+button("Only the chosen range", () => state.zoom(chosen)),
+button("All ranges", () => state.zoom(0))),
+figure, note);
+listeners.push(() => figure.redraw());
 redrawOnTheme.push(() => figure.redraw());
 }
 </script>
@@ -2374,7 +2785,7 @@ fill: color(point.range),
 stroke: point.above_roof ? "var(--warn)" : edge,
 "stroke-width": point.above_roof ? 3 : 1.2,
 "stroke-dasharray": isSure ? undefined : "3 2",
-class: this.isDim(point) && "dim",
+class: this.isDim(point) ? "dim" : lookOf(point.range),
 "data-range": point.range,
 role: "button",
 "aria-pressed": String(this.state.alone === point.range),
@@ -2487,144 +2898,330 @@ const about = "A range is a circle; its area grows with its time. The higher roo
 section("roofline", "Roofline", about,
 rooflineControls(state, levels, inner.length < circles.length, () => figure.redraw()),
 figure, note, legend, numbers);
+listeners.push(() => figure.redraw());
 }
 </script>
 )page"sv;
-inline constexpr std::string_view page_report_memory_levels_js = R"page(<script>
+inline constexpr std::string_view page_report_memory_chart_js = R"page(<script>
 "use strict";
-const busyLink = 60;
-function levelsOf(row) {
+const sectorBytes = 32;
+const wavefrontBytes = 128;
+const timesKnown = (value, factor) => none(value) ? null : factor * value;
+const secondsOf = row => firstKnown(metric(row, "timed_gpu_seconds"),
+timesKnown(metric(row, "time_ns"), 1e-9));
+function traffic(row, amount, peak) {
+const seconds = secondsOf(row);
+const perSecond = none(amount) || !(seconds > 0) ? null : amount / seconds;
+const most = metric(row, peak);
+const share = none(perSecond) || !(most > 0) ? null : 100 * perSecond / most;
+return {amount, perSecond, share};
+}
+const level1Traffic = row => traffic(row, level1Bytes(row),
+metricAt.has("l1_data_bytes") ? "l1_peak_bytes_per_second" : "none");
+const sharedTraffic = row => traffic(row,
+timesKnown(metric(row, "shared_wavefronts"), wavefrontBytes), "l1_peak_bytes_per_second");
+const level2Traffic = row => traffic(row, metric(row, "l2_bytes"), "l2_peak_bytes_per_second");
+const deviceTraffic = row => traffic(row, metric(row, "hbm_bytes"), "hbm_peak_bytes_per_second");
+const withValue = lines => lines.filter(([, value]) => !none(value) && value !== "");
+function memoryBoxes(row) {
 const value = key => metric(row, key);
-const use = key => [value(key + "_per_second"), value(key.replace("_bytes", "_of_peak"))];
-const operations = floatingOperations(row);
-const sectorsPerLoad = value("l1_sectors_per_load");
-const fromSm = none(value("l2_from_sm_sectors")) ? null : 32 * value("l2_from_sm_sectors");
-const split = [["from SMs", fromSm], ["all", value("l2_bytes")]];
-const bothWays = [["read", value("hbm_read_bytes")], ["written", value("hbm_write_bytes")]];
-return [
-{
-box: "SM",
-lines: [
-["occupancy", percent(value("achieved_occupancy"))],
-["FLOP", none(operations) ? "" : count(operations)],
-["issue rate", percent(value("issue_rate"))],
-],
-},
-{link: [["", level1Bytes(row)]], use: use("l1_bytes")},
-{
-box: "L1",
-lines: [
+const sectors = value("l1_sectors_per_load");
+const hits = firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate"));
+const conflicts = value("shared_bank_conflicts");
+const boxes = [
+{id: "global", name: "Global", level: 0, from: 0, to: 1, lines: [
+["sectors a load", none(sectors) ? null : digits(sectors)],
+]},
+{id: "local", name: "Local", level: 0, from: 1, to: 2, lines: []},
+{id: "asked", name: "Shared", level: 0, from: 2, to: 3, lines: [
+["conflicts", none(conflicts) ? null : count(conflicts)],
+]},
+{id: "l1", name: "L1", level: 1, from: 0, to: 2, use: level1Traffic(row), lines: [
 ["hits", percent(value("l1_hit_rate"))],
-["sectors a load", none(sectorsPerLoad) ? "" : digits(sectorsPerLoad)],
-],
-},
-{link: none(fromSm) ? [["", value("l2_bytes")]] : split, use: use("l2_bytes")},
-{
-box: "L2",
-lines: [["hits", percent(firstKnown(value("l2_hit_rate"), value("l2_request_hit_rate")))]],
-},
-{
-link: none(value("hbm_read_bytes")) ? [["", value("hbm_bytes")]] : bothWays,
-use: use("hbm_bytes"),
-},
-{box: "HBM", lines: [["moved", bytes(value("hbm_bytes"))]]},
+]},
+{id: "shared", name: "Shared memory", level: 1, from: 2, to: 3, use: sharedTraffic(row),
+lines: []},
+{id: "l2", name: "L2", level: 2, from: 0, to: 3, use: level2Traffic(row), lines: [
+["hits", percent(hits)],
+]},
+{id: "hbm", name: "HBM", level: 3, from: 0, to: 1, use: deviceTraffic(row), lines: []},
+{id: "host", name: "Host, PCIe", level: 3, from: 1, to: 2, lines: []},
+{id: "peers", name: "NVLink", level: 3, from: 2, to: 3, lines: []},
+];
+return boxes.map(box => ({...box, lines: withValue(box.lines)}));
+}
+const link = (from, to, inwards, outwards, share) => ({from, to, inwards, outwards, share});
+function memoryLinks(row) {
+const value = key => metric(row, key);
+const inSectors = key => timesKnown(value(key), sectorBytes);
+const fromL2 = firstKnown(value("l1_from_l2_bytes"), null);
+const both = inSectors("l2_from_sm_sectors");
+const toL2 = none(fromL2) || none(both) ? null : Math.max(0, both - fromL2);
+const hbm = deviceTraffic(row);
+return [
+link("global", "l1", loadsOf(row), storesOf(row), level1Traffic(row).share),
+link("local", "l1", inSectors("l1_local_load_sectors"), inSectors("l1_local_store_sectors"),
+null),
+link("asked", "shared", value("shared_load_bytes"), value("shared_store_bytes"),
+sharedTraffic(row).share),
+{...link("l1", "l2", fromL2, toL2, level2Traffic(row).share), both: none(fromL2) ? both : null},
+{...link("l2", "hbm", value("hbm_read_bytes"), value("hbm_write_bytes"), hbm.share),
+both: none(value("hbm_read_bytes")) ? hbm.amount : null},
+link("l2", "host", value("pcie_read_bytes"), value("pcie_write_bytes"),
+linkUse(row, "pcie_ns")),
+link("l2", "peers", value("nvlink_receive_bytes"), value("nvlink_transmit_bytes"),
+linkUse(row, "nvlink_ns")),
 ];
 }
-class LevelsDrawing {
+function linkUse(row, key) {
+const seconds = secondsOf(row);
+return none(metric(row, key)) || !(seconds > 0) ? null : metric(row, key) / seconds / 1e7;
+}
+const isCountedLink = item =>
+[item.inwards, item.outwards, item.both].some(amount => !none(amount));
+function usePaint(share) {
+if (none(share)) return "var(--rest)";
+const part = Math.round(15 + 0.85 * Math.min(100, share));
+return "color-mix(in srgb, var(--hot) " + part + "%, var(--track))";
+}
+class MemoryChart {
 constructor(width, row) {
-this.isUpright = width < 640;
-this.boxWide = this.isUpright ? 150 : Math.min(150, width * 0.15);
-this.boxHigh = this.isUpright ? 80 : 86;
-this.gap = this.isUpright ? 74 : (width - 4 * this.boxWide) / 3;
-this.middle = 25 + this.boxHigh / 2;
+this.row = row;
+this.isUpright = width < 760;
+this.width = width;
+const links = memoryLinks(row);
+const counted = links.filter(isCountedLink);
+const linked = new Set(counted.flatMap(item => [item.from, item.to]));
+const always = new Set(["global", "l1", "l2", "hbm"]);
+this.boxes = memoryBoxes(row).filter(box => linked.has(box.id) || always.has(box.id));
+const has = id => this.boxes.some(box => box.id === id);
+this.links = links.filter(item => has(item.from) && has(item.to));
+this.long = this.isUpright ? 108 : Math.min(150, width * 0.14);  // of a box, along the path
+this.gap = this.isUpright ? 86 : (width - 4 * this.long) / 3;
+this.lane = this.isUpright ? width / 3 : 104;
 this.svg = sv("svg", {
 width,
-height: this.isUpright ? 4 * this.boxHigh + 3 * this.gap : this.boxHigh + 50,
-id: "levels-figure",
+height: this.isUpright ? 4 * this.long + 3 * this.gap : 3 * this.lane,
+id: "memory-chart",
 role: "img",
-"aria-label": "Bytes between SM, L1, L2 and HBM in " + row.path
+"aria-label": "Bytes between the levels of memory of " + row.path
 + ". The numbers are in the table below.",
 });
 }
-draw(levels) {
-let place = 0;
-for (const level of levels) {
-if (level.box) {
-this.drawBox(level, place);
-place += this.isUpright ? this.boxHigh : this.boxWide;
-} else {
-this.drawLink(level, place);
-place += this.gap;
-}
-}
+draw() {
+for (const item of this.links) this.drawLink(item);
+for (const box of this.boxes) this.drawBox(box);
 return this.svg;
 }
-drawBox({box, lines}, place) {
-const x = this.isUpright ? 0 : place;
-const y = this.isUpright ? place : 25;
-const middle = {x: x + this.boxWide / 2, "text-anchor": "middle"};
-const width = this.boxWide - 2;
-const height = this.boxHigh - 2;
+rectangle(box) {
+const siblings = this.boxes.filter(other => other.level === box.level);
+const isLast = siblings[siblings.length - 1] === box;
+const along = box.level * (this.long + this.gap);
+const across = box.from * this.lane + 3;
+const high = ((isLast ? 3 : box.to) - box.from) * this.lane - 6;
+return this.isUpright ? {x: across, y: along + 1, width: high, height: this.long - 2}
+: {x: along + 1, y: across, width: this.long - 2, height: high};
+}
+drawBox(box) {
+const place = this.rectangle(box);
+const middle = {x: place.x + place.width / 2, "text-anchor": "middle"};
+const use = box.use || {};
+const lines = [...box.lines];
+if (!none(use.amount)) lines.unshift(["", bytes(use.amount)]);
+if (!none(use.perSecond)) lines.push(["", rate("B/s")(use.perSecond)]);
+if (!none(use.share)) lines.push(["", percent(use.share) + " of peak"]);
+const top = place.y + Math.max(17, (place.height - 16 * lines.length) / 2 - 2);
 this.svg.append(
-sv("rect", {x: x + 1, y: y + 1, width, height, rx: 8, class: "box"}),
-sv("text", {...middle, y: y + 22, "font-weight": 650}, box));
-lines.filter(([, text]) => text).forEach(([name, text], i) => {
-const line = {...middle, y: y + 42 + 16 * i, class: "soft"};
-this.svg.append(sv("text", line, name + " " + text));
+sv("rect", {...place, rx: 8, class: "box"}),
+sv("text", {...middle, y: top, "font-weight": 650}, box.name));
+lines.forEach(([name, text], i) => {
+const line = {...middle, y: top + 16 * (i + 1), class: "soft"};
+this.svg.append(sv("text", line, (name + " " + text).trim()));
 });
-}
-drawLink({link, use}, place) {
-const [perSecond, share] = use;
-const known = link.filter(([, value]) => !none(value));
-const amounts = known.map(([name, value]) => (bytes(value) + " " + name).trim());
-const texts = [...amounts];
-if (!none(perSecond)) texts.push(rate("B/s")(perSecond));
-if (!none(share)) texts.push(percent(share) + " of peak");
-const wide = 2 + 12 * Math.min(1, (share || 0) / 100);
-const colour = share >= busyLink ? "var(--c3)" : "var(--c0)";
-const arrow = {
-from: place + 6,
-to: place + this.gap - 6,
-wide,
-half: wide / 2 + 5,
-paint: known.length ? colour : "var(--rest)",
-dashes: known.length ? undefined : "4 4",
-};
-this.drawArrow(arrow);
-texts.forEach((text, i) => this.linkText(text, i, link.length, arrow));
-if (!known.length) this.unknownText(arrow);
-}
-drawArrow({from, to, wide, half, paint, dashes}) {
-const style = {fill: "none", stroke: paint, "stroke-width": wide, "stroke-dasharray": dashes};
-const across = this.boxWide / 2;
-const line = this.isUpright ? {x1: across, x2: across, y1: from + 8, y2: to - 8}
-: {x1: from + 8, x2: to - 8, y1: this.middle, y2: this.middle};
-const head = (end, sign) => {
-const back = end - sign * 9;
-if (this.isUpright) return [across, end, across - half, back, across + half, back];
-return [end, this.middle, back, this.middle - half, back, this.middle + half];
-};
+if (none(use.share)) return;
+const bar = {x: place.x + 8, y: place.y + place.height - 12, height: 6, rx: 3};
+const wide = place.width - 16;
 this.svg.append(
-sv("line", {...line, ...style}),
-sv("polygon", {points: head(from, -1).join(" "), fill: paint}),
-sv("polygon", {points: head(to, 1).join(" "), fill: paint}));
+sv("rect", {...bar, width: wide, fill: "var(--track)"}),
+sv("rect", {...bar, width: wide * Math.min(1, use.share / 100), style: "fill:var(--hot)",
+"data-use": use.share}));
 }
-linkText(text, i, amounts, {from, to, half}) {
-if (this.isUpright) {
-this.svg.append(sv("text", {x: this.boxWide / 2 + 18, y: from + 16 + 15 * i}, text));
+drawLink(item) {
+const [from, to] = [item.from, item.to].map(id => this.boxes.find(box => box.id === id));
+const [one, two] = [this.rectangle(from), this.rectangle(to)];
+const narrow = from.to - from.from <= to.to - to.from ? one : two;
+const across = this.isUpright ? narrow.x + narrow.width / 2 : narrow.y + narrow.height / 2;
+const begin = this.isUpright ? one.y + one.height : one.x + one.width;
+const end = this.isUpright ? two.y : two.x;
+const style = isCountedLink(item)
+? {fill: usePaint(item.share), stroke: "var(--soft)", "stroke-width": 0.6}
+: {fill: "none", stroke: "var(--rest)", "stroke-dasharray": "4 3"};
+if (!none(item.both)) {
+this.drawArrow(begin, end, across, style, [true, true]);
+this.linkText(bytes(item.both) + " both ways", begin, end, across, 1);
 return;
 }
-const above = this.middle - half - 5 - 15 * (amounts - 1 - i);
-const below = this.middle + half + 14 + 15 * (i - amounts);
-const y = i < amounts ? above : below;
-this.svg.append(sv("text", {x: (from + to) / 2, y, "text-anchor": "middle"}, text));
+const away = this.isUpright ? 26 : 13;
+this.drawArrow(begin, end, across - away, style, [true, false]);
+this.drawArrow(begin, end, across + away, style, [false, true]);
+const text = (name, amount) => none(amount) ? "" : bytes(amount) + " " + name;
+const [inwards, outwards] = isCountedLink(item)
+? [text("read", item.inwards), text("written", item.outwards)]
+: ["not counted", ""];
+this.linkText(inwards, begin, end, across, 0);
+this.linkText(outwards, begin, end, across, 2);
 }
-unknownText({from, to}) {
+drawArrow(begin, end, across, style, [atBegin, atEnd]) {
+const [b, e] = [begin + 4, end - 4];
+const [half, head] = [4, 9];
+const along = [
+...(atBegin ? [[b, 0], [b + head, -2 * half], [b + head, -half]] : [[b, -half]]),
+...(atEnd ? [[e - head, -half], [e - head, -2 * half], [e, 0]] : [[e, -half], [e, half]]),
+...(atEnd ? [[e - head, 2 * half], [e - head, half]] : []),
+...(atBegin ? [[b + head, half], [b + head, 2 * half]] : [[b, half]]),
+];
+const points = along.map(([a, c]) => this.isUpright ? [across + c, a] : [a, across + c]);
+this.svg.append(sv("polygon", {points: points.join(" "), style: styleOf(style)}));
+}
+linkText(text, begin, end, across, which) {
+if (!text) return;
+const middle = (begin + end) / 2;
+const beside = [-25, -14, 36][which];
 const place = this.isUpright
-? {x: this.boxWide / 2 + 18, y: from + 30}
-: {x: (from + to) / 2, y: this.middle - 12, "text-anchor": "middle"};
-this.svg.append(sv("text", {...place, class: "soft"}, "not counted"));
+? {x: across, y: middle - 11 + 15 * which}
+: {x: middle, y: across + beside};
+const halo = "paint-order:stroke;stroke:var(--card);stroke-width:4px";
+this.svg.append(sv("text", {...place, "text-anchor": "middle", style: halo}, text));
 }
+}
+const styleOf = style => Object.entries(style).map(([key, value]) => key + ":" + value).join(";");
+function memoryTable(row) {
+const names = new Map(memoryBoxes(row).map(box => [box.id, box.name]));
+const links = memoryLinks(row).filter(isCountedLink).map(item => ({
+name: names.get(item.from) + " \u2013 " + names.get(item.to),
+inwards: bytes(item.inwards),
+outwards: bytes(item.outwards),
+amount: bytes(firstKnown(item.both, (item.inwards || 0) + (item.outwards || 0))),
+rate: "",
+share: percent(item.share),
+}));
+const boxes = memoryBoxes(row).filter(box => box.use && !none(box.use.amount)).map(box => ({
+name: box.name,
+inwards: "",
+outwards: "",
+amount: bytes(box.use.amount),
+rate: rate("B/s")(box.use.perSecond),
+share: percent(box.use.share),
+}));
+return table("Memory of the range", [
+{label: "What", get: line => line.name, text: true},
+{label: "Bytes a " + unit, get: line => line.amount},
+{label: "Towards the SM", get: line => line.inwards},
+{label: "Away from it", get: line => line.outwards},
+{label: "Rate", get: line => line.rate},
+{label: "% of peak", get: line => line.share},
+], [...boxes, ...links]);
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_unit_bars_js = R"page(<script>
+"use strict";
+const unitUses = new Map(answer.limits.filter(limit => limit.use)
+.map(limit => [limit.range, limit.use]));
+const limitingUse = 60;
+const countedUses = [
+["tensor cores", row => firstKnown(metric(row, "tensor_active_rate"),
+metric(row, "tensor_of_peak"))],
+["FP32", row => metric(row, "fp32_of_peak")],
+["FP64", row => metric(row, "fp64_of_peak")],
+["FP16", row => metric(row, "fp16_of_peak")],
+["issue slots", row => metric(row, "issue_rate")],
+["shared memory", row => sharedTraffic(row).share],
+["L1", row => level1Traffic(row).share],
+["L2", row => level2Traffic(row).share],
+["HBM", row => deviceTraffic(row).share],
+];
+function unitsOf(row) {
+const counted = unitUses.get(row.place);
+const units = counted
+? counted.map(({unit: name, part}) => ({name, use: 100 * part}))
+: countedUses.map(([name, use]) => ({name, use: use(row)}));
+return units.filter(({use}) => !none(use));
+}
+const readyReasons = ["selected", "not selected"];
+function stallsOf(row) {
+const stalls = folded.metrics.filter(({key}) => /^stall_.*_share$/.test(key))
+.map(({key, meaning}) => ({
+name: key.slice("stall_".length, -"_share".length).replace(/_/g, " "),
+use: metric(row, key),
+meaning,
+})).filter(({use}) => use >= 0.05);
+const isReady = stall => readyReasons.includes(stall.name);
+return stalls.sort((a, b) => isReady(a) - isReady(b) || b.use - a.use);
+}
+function drawPercentBars(width, bars, {id, label, paintOf, most}) {
+const left = Math.min(150, Math.max(0, ...bars.map(bar => textWidth(bar.name))) + 10);
+const line = 22;
+const drawing = sv("svg", {width, height: bars.length * line + 2, id, role: "img",
+"aria-label": label});
+const room = width - left - 60;
+bars.forEach((bar, i) => {
+const y = i * line;
+const wide = Math.max(1, room * Math.min(1, bar.use / most));
+const hint = bar.name + ": " + percent(bar.use) + (bar.meaning ? "\n" + bar.meaning : "");
+const end = {x: left + wide + 6, y: y + 15, class: "soft"};
+drawing.append(
+sv("text", {x: left - 8, y: y + 15, "text-anchor": "end"}, bar.name),
+sv("rect", {x: left, y: y + 3, width: room, height: line - 7, fill: "var(--track)", rx: 2,
+...hovered(hint)}),
+sv("rect", {x: left, y: y + 3, width: wide, height: line - 7, rx: 2, "data-use": bar.use,
+fill: paintOf(bar), ...hovered(hint)}),
+sv("text", {...end, style: "paint-order:stroke;stroke:var(--card);stroke-width:3px"},
+percent(bar.use)));
+});
+return drawing;
+}
+const percentTable = (name, label, bars) => numbersOfFigure(() => table(name, [
+{label, get: bar => bar.name, text: true},
+{label: "%", get: bar => percent(bar.use)},
+], bars));
+function percentFigure(title, look, barsOf) {
+let bars = [];
+const figure = chart((box, width) => {
+box.replaceChildren(drawPercentBars(width, bars, look));
+});
+const numbers = el("div", {});
+const box = el("div", {}, el("h3", {}, title), figure, numbers);
+box.redraw = row => {
+bars = barsOf(row);
+box.hidden = !bars.length;
+figure.redraw();
+numbers.replaceChildren(percentTable(look.label, look.column, bars));
+};
+return box;
+}
+function unitBars() {
+const units = percentFigure("Use of each unit, % of its peak", {
+id: "units-figure",
+label: "Use of the units",
+column: "Unit",
+paintOf: bar => bar.use >= limitingUse ? "var(--hot)" : "var(--c0)",
+most: 100,
+}, unitsOf);
+const stalls = percentFigure("What warps wait for, % of their time", {
+id: "stalls-figure",
+label: "What warps wait for",
+column: "Reason",
+paintOf: bar => readyReasons.includes(bar.name) ? "var(--rest)" : "var(--c0)",
+most: 100,
+}, stallsOf);
+if (!anyRow(row => unitsOf(row).length || stallsOf(row).length)) return null;
+const box = el("div", {class: "two"}, units, stalls);
+box.redraw = row => {
+units.redraw(row);
+stalls.redraw(row);
+};
+return box;
 }
 </script>
 )page"sv;
@@ -2632,7 +3229,15 @@ inline constexpr std::string_view page_report_kernels_js = R"page(<script>
 "use strict";
 const mostKernels = 200;
 const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
-const kernelsIn = place => kernelRows.filter(kernel => isWithin(kernel.range, place));
+function kernelsIn(place) {
+const isWhole = inNoStep(folded.rows[place]);
+const amount = (kernel, value, share) => isWhole ? value : perStep(kernel, value, share);
+return kernelRows.filter(kernel => isWithin(kernel.range, place)).map(kernel => ({
+...kernel,
+launches: amount(kernel, kernel.count, kernel.step_launch_share),
+ns: amount(kernel, kernel.total_ns, kernel.step_work_share),
+}));
+}
 function meanShare(a, b) {
 if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
 const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
@@ -2650,15 +3255,17 @@ continue;
 known.gpu_utilisation = meanShare(known, kernel);
 known.count += kernel.count;
 known.total_ns += kernel.total_ns;
+known.launches += kernel.launches;
+known.ns += kernel.ns;
 known.ranges.add(kernel.range);
 known.max_ns = Math.max(known.max_ns, kernel.max_ns);
 known.min_ns = Math.min(known.min_ns, kernel.min_ns);
 known.blocks_min = Math.min(known.blocks_min, kernel.blocks_min);
 known.blocks_max = Math.max(known.blocks_max, kernel.blocks_max);
 }
-return [...merged.values()].sort((a, b) => b.total_ns - a.total_ns);
+return [...merged.values()].sort((a, b) => b.ns - a.ns);
 }
-function fillBins(list, steps) {
+function fillBins(list) {
 const bins = Array.from({length: 10}, (_, i) => ({
 label: i * 10 + " to " + (i + 1) * 10 + " % of the GPU",
 short: String(i * 10 + 10),
@@ -2667,18 +3274,18 @@ value: 0,
 for (const kernel of list) {
 if (none(kernel.gpu_utilisation)) continue;
 const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
-bins[bin].value += kernel.total_ns / steps;
+bins[bin].value += kernel.ns;
 }
 return bins;
 }
-function gridBins(list, steps) {
+function gridBins(list) {
 const power = kernel => Math.floor(Math.log2(Math.max(1, kernel.blocks_median)));
 const bins = Array.from({length: Math.max(1, ...list.map(power)) + 1}, (_, i) => ({
 label: count(2 ** i) + " to " + count(2 ** (i + 1) - 1) + " blocks",
 short: count(2 ** i),
 value: 0,
 }));
-for (const kernel of list) bins[power(kernel)].value += kernel.total_ns / steps;
+for (const kernel of list) bins[power(kernel)].value += kernel.ns;
 return bins;
 }
 function drawHistogram(box, width, bins, caption) {
@@ -2718,17 +3325,17 @@ function blocksText({blocks_min: least, blocks_max: most}) {
 return least === most ? count(least) : count(least) + " to " + count(most);
 }
 function kernelTable(list) {
-const total = sum(list, kernel => kernel.total_ns) || 1;
+const total = sum(list, kernel => kernel.ns) || 1;
 const fill = kernel =>
 none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
 const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
 const range = kernel =>
 kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
-const ofRange = kernel => shareText(100 * kernel.total_ns / total);
+const ofRange = kernel => shareText(100 * kernel.ns / total);
 return table("Kernels of the range", [
 {label: "Kernel", get: kernel => kernel.name, hint: kernel => kernel.whole, text: true},
-{label: "Launches", get: kernel => count(kernel.count / summary.count)},
-{label: "Time", get: kernel => time(kernel.total_ns / summary.count)},
+{label: "Launches", get: kernel => count(kernel.launches)},
+{label: "Time", get: kernel => time(kernel.ns)},
 {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
 {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
 {label: "GPU fill", get: fill},
@@ -2786,9 +3393,9 @@ box.replaceChildren("");
 }
 function aboutLevels() {
 if (hasLevels) {
-return "Bytes of a step between the levels of memory. An arrow is as thick as the share of the"
-+ " peak. Occupancy: warps on the SMs, of those that fit. Issue rate: cycles in which a warp"
-+ " issued. Hits: what was found in that level.";
+return "Bytes of a " + unit + " from the instructions to the memory of the device; the redder,"
++ " the nearer to the peak. Bytes, rate and % of peak of a box are of one count. Hits: what"
++ " was found in that level.";
 }
 return data.traced
 ? "counters=memory+roofline adds the picture of bytes, hit rates and shares of peaks from SM to"
@@ -2809,21 +3416,20 @@ const binTable = (name, label, bins) => table(name, [
 {label: "Time", get: bin => time(bin.value)},
 ], bins);
 function kernelFigures() {
-const steps = summary.count;
 const mine = () => kernelsIn(chosen);
 const multiprocessors = new Set(data.devices.map(device => device.multiprocessors));
 const sms = multiprocessors.size === 1
 ? "; the GPU has " + data.devices[0].multiprocessors + " SMs"
 : "";
-const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine(), steps),
+const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine()),
 "% of the GPU that grids and blocks can fill, by time");
-const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine(), steps),
+const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
 "blocks of a launch, by time" + sms);
 const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
 const fill = isKnown ? chart(drawFill, 170) : null;
 const grids = chart(drawGrids, 170);
-const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine(), steps));
-const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine(), steps));
+const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
+const gridTable = () => binTable("Time by blocks", "Blocks", gridBins(mine()));
 return {
 figures: [fill, grids].filter(Boolean),
 box: el("div", {class: "two"},
@@ -2845,7 +3451,7 @@ function longestRange() {
 const telling = tellingPlaces();
 const rows = folded.rows.filter(row => row.depth);
 const shown = rows.filter(row => telling.has(row.place));
-const gpu = row => row.gpu_busy_ns || 0;
+const gpu = row => selfOf(row, item => gpuTimeOf(item) || 0) * (inNoStep(row) ? 1e-6 : 1);
 const compare = (a, b) =>
 gpu(b) - gpu(a) || b.host_total_ns - a.host_total_ns || a.place - b.place;
 return (shown.length ? shown : rows).sort(compare)[0];
@@ -2860,9 +3466,11 @@ const valuesBox = el("div", {});
 const kernelsBox = el("div", {});
 const drawLevels = (box, width) => {
 const row = folded.rows[chosen];
-box.replaceChildren(new LevelsDrawing(width, row).draw(levelsOf(row)));
+box.replaceChildren(new MemoryChart(width, row).draw());
 };
 const levels = hasLevels ? chart(drawLevels, 130) : null;
+const levelNumbers = el("div", {});
+const units = unitBars();
 const kernels = kernelRows.length ? kernelFigures() : {figures: [], box: null};
 const drawKernels = list => {
 if (!kernelRows.length) return;
@@ -2877,6 +3485,8 @@ heading.textContent = row.depth ? row.path : "The whole run";
 for (const figure of [levels, ...kernels.figures]) {
 if (figure) figure.redraw();
 }
+if (levels) levelNumbers.replaceChildren(numbersOfFigure(() => memoryTable(row)));
+if (units) units.redraw(row);
 drawKernels(list);
 drawValues(valuesBox, row);
 for (const figure of kernels.figures) figure.parentNode.hidden = !list.length;
@@ -2887,6 +3497,8 @@ el("div", {class: "controls"}, el("label", {}, "Range", select)),
 heading,
 aboutText(aboutLevels()),
 levels,
+levels ? levelNumbers : null,
+units,
 valuesBox,
 kernelRows.length ? [
 el("h3", {}, "Kernels"),
@@ -2925,6 +3537,40 @@ const [position, records, busy] = track.joined.slice(i, i + 3);
 Object.assign(bars[position], {count: records, busy, longest: busy / records});
 }
 return bars;
+}
+const gapCauses = ["launch", "host work", "wait", "allocation", "copy", "device"];
+function readGaps(gaps) {
+const bars = [];
+let begin = 0;
+for (let i = 0; i + 2 < gaps.length; i += 3) {
+const [sinceLast, length, cause] = gaps.slice(i, i + 3);
+begin += sinceLast;
+const label = gapCauses[cause];
+const end = begin + length;
+bars.push({begin, end, busy: length, count: 1, longest: length, label, range: 0});
+}
+return bars;
+}
+function joinCalls(tracks) {
+const calls = new Map();
+tracks.forEach((track, i) => {
+if (track.kind !== "calls") return;
+for (const bar of track.bars) {
+if (bar.count === 1) calls.set(bar.begin, {track: i, begin: bar.begin, end: bar.end});
+}
+});
+for (const track of tracks) {
+(track.launched || []).forEach((before, i) => {
+if (before) track.bars[i].call = calls.get(track.bars[i].begin - before);
+});
+}
+}
+const matches = (bar, words, pathOf) =>
+bar.label.toLowerCase().includes(words) || pathOf(bar.range).toLowerCase().includes(words);
+function nextBar(bars, after) {
+const middle = bar => (bar.begin + bar.end) / 2;
+const sorted = bars.slice().sort((a, b) => middle(a) - middle(b));
+return sorted.find(bar => middle(bar) > after + 0.5) || sorted[0];
 }
 function joinBar(group, bar) {
 group.end = Math.max(group.end, bar.end);
@@ -2973,17 +3619,22 @@ inline constexpr std::string_view page_report_timeline_js = R"page(<script>
 const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
+const mostArrows = 300;
 const deepestZoom = 50;
 const windowTitle = shown => none(shown.step)
 ? shown.what
 : "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
 function readWindows() {
 const {windows, labels} = data.timeline;
-return windows.filter(item => item.tracks.length).map(item => ({
-...item,
-tracks: item.tracks.map(track => ({...track, bars: readBars(track, labels)})),
-}));
+return windows.filter(item => item.tracks.length).map(item => {
+const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
+joinCalls(tracks);
+const bars = readGaps(item.gaps || []);
+if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
+return {...item, tracks};
+});
 }
+const gapName = label => idleKinds[label].name;
 function isContinued(tracks, i) {
 const [above, track] = [tracks[i - 1], tracks[i]];
 if (!above || track.kind !== "ranges" || above.kind !== "ranges") return false;
@@ -3013,8 +3664,11 @@ this.paper.font = "12px system-ui, sans-serif";
 this.paper.textBaseline = "middle";
 this.drawMarks();
 view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
+this.drawArrows();
+const records = this.drawn.filter(item => item.track.kind !== "gaps");
 canvas.setAttribute("data-bars", this.drawn.length);
-canvas.setAttribute("data-records", sum(this.drawn, item => item.bar.count));
+canvas.setAttribute("data-records", sum(records, item => item.bar.count));
+canvas.setAttribute("data-gaps", this.drawn.length - records.length);
 canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
 + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
 + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
@@ -3043,9 +3697,10 @@ paper.stroke();
 }
 }
 cut(text, room) {
-const wide = this.paper.measureText(text).width;
-if (wide <= room) return text;
-const length = Math.max(0, Math.floor(text.length * room / wide) - 1);
+const wide = words => this.paper.measureText(words).width;
+if (wide(text) <= room) return text;
+let length = Math.max(0, Math.floor(text.length * room / wide(text)));
+while (length > 1 && wide(text.slice(0, length) + "\u2026") > room) length -= 1;
 return length > 1 ? text.slice(0, length) + "\u2026" : "";
 }
 drawTrack(track, i) {
@@ -3066,20 +3721,61 @@ this.drawBar(bar, track, y);
 }
 paper.restore();
 }
+fillOf(bar, track) {
+if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+}
+isPale(bar, track) {
+if (this.view.search) return !matches(bar, this.view.search, titleOf);
+return track.kind !== "gaps" && lookOf(bar.range) === "pale";
+}
 drawBar(bar, track, y) {
 const {paper} = this;
 const begin = this.x(bar.begin);
 const wide = Math.max(1, this.x(bar.end) - begin);
-const fill = this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
+const fill = this.fillOf(bar, track);
+const isPale = this.isPale(bar, track);
 paper.fillStyle = fill;
-paper.globalAlpha = 0.12 + 0.88 * busyShare(bar);
+paper.globalAlpha = (0.12 + 0.88 * busyShare(bar)) * (isPale ? 0.3 : 1);
 paper.fillRect(begin, y, wide > 3 ? wide - 0.8 : wide, barHeight);
 paper.globalAlpha = 1;
 this.drawn.push({begin, end: begin + wide, y, track, bar});
 if (wide <= 30 || bar.count > 1) return;
-paper.fillStyle = ink(fill);
-const text = this.cut(bar.label, wide - 8);
+paper.fillStyle = isPale ? this.paint("var(--text)") : ink(fill);
+const label = track.kind === "gaps" ? gapName(bar.label) : bar.label;
+const text = this.cut(label, wide - 8);
 paper.fillText(text, Math.max(begin, this.left) + 4, y + barHeight / 2 + 1);
+}
+hasArrow({bar}) {
+if (!bar.call) return false;
+return bar === this.view.hovered || isChosen && chosen && isWithin(bar.range, chosen);
+}
+drawArrows() {
+const {paper, left, width} = this;
+const all = this.drawn.filter(item => this.hasArrow(item));
+const isHovered = ({bar}) => bar === this.view.hovered;
+const arrows = all.length <= mostArrows ? all : all.filter(isHovered);
+this.canvas.setAttribute("data-arrows", arrows.length);
+paper.save();
+paper.beginPath();
+paper.rect(left, 0, width - left, this.height);
+paper.clip();
+paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
+for (const {bar, y} of arrows) {
+const begin = this.x((bar.call.begin + bar.call.end) / 2);
+const from = axisHeight + bar.call.track * barLine + barHeight;
+const to = this.x(bar.begin);
+paper.beginPath();
+paper.moveTo(begin, from);
+paper.bezierCurveTo(begin, (from + y) / 2, to, (from + y) / 2, to, y);
+paper.stroke();
+paper.beginPath();
+paper.moveTo(to, y);
+paper.lineTo(to - 3, y - 6);
+paper.lineTo(to + 3, y - 6);
+paper.fill();
+}
+paper.restore();
 }
 find(event) {
 const box = this.canvas.getBoundingClientRect();
@@ -3095,11 +3791,21 @@ const part = Math.max(0, event.clientX - box.left - this.left) / (box.width - th
 return this.view.from + (this.view.to - this.view.from) * part;
 }
 }
+function describeGap(bar) {
+const idle = "idle for " + percent(100 * busyShare(bar)) + " of " + time(bar.end - bar.begin);
+const joined = count(bar.count) + " gaps, " + idle + ", the longest: ";
+return "GPU idle: " + (bar.count > 1 ? joined : "") + gapName(bar.label) + "\n"
++ time(bar.longest) + (bar.count > 1 ? "" : " from " + time(bar.begin));
+}
 function describeBar({bar, track}) {
+if (track.kind === "gaps") return describeGap(bar);
 const busy = percent(100 * busyShare(bar));
 const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
+const launched = bar.call
+? "\nlaunched " + time(bar.begin - bar.call.begin) + " before"
+: "";
 return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
-+ time(bar.end - bar.begin) + " from " + time(bar.begin) + "\n" + track.name;
++ time(bar.end - bar.begin) + " from " + time(bar.begin) + launched + "\n" + track.name;
 }
 function timelineNote({shown, from, to}) {
 const isAll = from <= 0 && to >= shown.length_ns;
@@ -3133,6 +3839,7 @@ canvas.addEventListener("pointermove", event => {
 if (!drag) {
 const item = drawing.find(event);
 tip(item ? describeBar(item) : "", event.clientX, event.clientY);
+view.hover(item && item.bar.call ? item.bar : null);
 return;
 }
 drag.moved = drag.moved || isDragged(event);
@@ -3141,6 +3848,7 @@ view.show(drag.from + moved, drag.to + moved);
 });
 canvas.addEventListener("pointerleave", () => {
 tip("");
+view.hover(null);
 drag = null;
 });
 canvas.addEventListener("pointerdown", event => {
@@ -3149,7 +3857,7 @@ drag = {x: event.clientX, from: view.from, to: view.to};
 canvas.addEventListener("pointerup", event => {
 const item = drag && !drag.moved && drawing.find(event);
 drag = null;
-if (item) choose(item.bar.range);
+if (item && item.track.kind !== "gaps") choose(item.bar.range);
 });
 canvas.addEventListener("wheel", event => {
 if (!event.ctrlKey && !event.shiftKey) return;
@@ -3160,6 +3868,8 @@ view.zoom(event.deltaY > 0 || event.deltaX > 0 ? 1.25 : 0.8, drawing.timeAt(even
 class TimelineView {
 constructor(shown, redraw) {
 this.redraw = redraw;
+this.search = "";
+this.hovered = null;
 this.choose(shown);
 }
 choose(shown) {
@@ -3170,6 +3880,22 @@ this.to = shown.length_ns;
 show(from, to) {
 Object.assign(this, clampWindow(from, to, this.shown.length_ns, deepestZoom));
 this.redraw();
+}
+hover(bar) {
+if (this.hovered === bar) return;
+this.hovered = bar;
+this.redraw();
+}
+findNext() {
+const bars = this.shown.tracks.flatMap(track => track.bars)
+.filter(bar => this.search && matches(bar, this.search, titleOf));
+const next = nextBar(bars, (this.from + this.to) / 2);
+if (!next) return 0;
+const length = Math.max(20 * (next.end - next.begin), 200 * deepestZoom);
+const room = Math.min(this.to - this.from, length);
+const middle = (next.begin + next.end) / 2;
+this.show(middle - room / 2, middle + room / 2);
+return bars.length;
 }
 showAll() {
 this.show(0, this.shown.length_ns);
@@ -3182,23 +3908,62 @@ const step = (this.to - this.from) * part;
 this.show(this.from + step, this.to + step);
 }
 }
+const timelineKeys = {
+w: view => view.zoom(0.5),
+s: view => view.zoom(2),
+a: view => view.move(-0.25),
+d: view => view.move(0.25),
+ArrowUp: view => view.zoom(0.5),
+ArrowDown: view => view.zoom(2),
+ArrowLeft: view => view.move(-0.25),
+ArrowRight: view => view.move(0.25),
+Home: view => view.showAll(),
+};
+function followKeys(canvas, view) {
+canvas.addEventListener("keydown", event => {
+const act = timelineKeys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+if (!act || event.ctrlKey || event.altKey || event.metaKey) return;
+event.preventDefault();
+act(view);
+});
+}
+function timelineSearch(view) {
+const input = el("input", {type: "search", id: "timeline-search"});
+input.addEventListener("input", () => {
+view.search = input.value.trim().toLowerCase();
+view.redraw();
+});
+input.addEventListener("keydown", event => {
+if (event.key === "Enter") view.findNext();
+});
+return el("label", {}, "Search", input);
+}
+function gapLegend(list, shown) {
+const labels = new Set(shown.tracks.filter(track => track.kind === "gaps")
+.flatMap(track => track.bars.map(bar => bar.label)));
+list.replaceChildren(...gapCauses.filter(label => labels.has(label)).map(label => el("li", {},
+el("i", {style: "background:" + idleKinds[label].paint}), " GPU idle: " + gapName(label))));
+}
 function timelineControls(windows, view, chooseWindow) {
 const named = (text, name, act) => button(text, act, {"aria-label": name});
 const choices = windows.map((item, i) => [i, windowTitle(item)]);
 return el("div", {class: "controls"},
-windows.length > 1 ? picker("Show", choices, chooseWindow) : null,
+windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
 named("+", "Zoom in", () => view.zoom(0.5)),
 named("\u2212", "Zoom out", () => view.zoom(2)),
 named("\u25c2", "Earlier", () => view.move(-0.5)),
 named("\u25b8", "Later", () => view.move(0.5)),
-named("All", "Show all of it", () => view.showAll()));
+named("All", "Show all of it", () => view.showAll()),
+timelineSearch(view),
+button("Next", () => view.findNext(), {"aria-label": "Next that the search finds"}));
 }
 function timeline() {
 const windows = readWindows();
 if (!windows.length) return;
-const canvas = el("canvas", {role: "img", id: "timeline-figure"});
+const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
 const note = el("p", {class: "about", role: "status"});
 const list = el("div", {});
+const causes = el("ul", {class: "legend", "aria-label": "Causes of gaps"});
 const drawing = new TimelineDrawing(canvas);
 const figure = chart((box, width) => {
 if (canvas.parentNode !== box) box.replaceChildren(canvas);
@@ -3206,19 +3971,24 @@ drawing.draw(view, width);
 note.textContent = timelineNote(view);
 });
 const view = new TimelineView(windows[0], () => figure.redraw());
-const listLongest = () => list.replaceChildren(
-details("The longest bars of this step", () => barTable(view.shown)));
+const listLongest = () => {
+list.replaceChildren(details("The longest bars of this step", () => barTable(view.shown)));
+gapLegend(causes, view.shown);
+};
 const chooseWindow = value => {
 view.choose(windows[value]);
 listLongest();
 figure.redraw();
 };
 followMouse(canvas, drawing, view);
+followKeys(canvas, view);
 const about = "What threads and streams did in " + (hasSteps ? "one step" : "the run")
-+ ". Ctrl and the wheel zoom, dragging moves.";
++ ". Ctrl and the wheel zoom, dragging moves; so do W, S, A and D. Arrows lead from launches of"
++ " the chosen range to its kernels.";
 section("timeline", "Timeline", about,
-timelineControls(windows, view, chooseWindow), figure, note, list);
+timelineControls(windows, view, chooseWindow), figure, causes, note, list);
 redrawOnTheme.push(() => figure.redraw());
+listeners.push(() => figure.redraw());
 listLongest();
 }
 </script>
@@ -3478,6 +4248,7 @@ const pageParts = [
 headline,
 findings,
 doubts,
+icicle,
 ranges,
 shares,
 roofline,
@@ -3488,17 +4259,51 @@ environment,
 headerButtons,
 ];
 for (const part of pageParts) part();
+function showChoice() {
+const box = byId("chosen");
+box.hidden = !isChosen || !chosen;
+if (box.hidden) return;
+box.replaceChildren(
+el("i", {style: "background:" + color(chosen)}),
+toRow(chosen, titleOf(chosen)),
+button("\u00d7", () => choose(0), {"aria-label": "Choose no range"}));
+}
+listeners.push(showChoice);
 if (chosen) choose(chosen, true);
 function followLink() {
-if (/^#row-\d+$/.test(location.hash)) showRow(Number(location.hash.slice(5)));
+const place = placeOfAddress(location.hash);
+if (place !== undefined) {
+choose(place);
+} else if (/^#row-\d+$/.test(location.hash)) {
+showRow(Number(location.hash.slice(5)));
+} else if (location.hash && isChosen && chosen) {
+history.replaceState(null, "", addressOf(chosen));
+}
 }
 followLink();
 addEventListener("hashchange", followLink);
 </script>
 )page"sv;
-inline constexpr std::string_view page_markup_4 = R"page(</body>
+inline constexpr std::string_view page_markup_5 = R"page(</body>
 </html>
 )page"sv;
+inline constexpr std::string_view page_markup_6 = R"page(</head>
+<body>
+<a class="skip" href="#main">To the report</a>
+<header>
+<h1 id="title">Strata report</h1>
+<button id="print" type="button">Print</button>
+<button id="theme" type="button">Dark</button>
+<p id="where"></p>
+</header>
+<nav aria-label="Sections"><ul id="sections"></ul></nav>
+<main id="main" tabindex="-1">
+<noscript><p>This page draws its data with JavaScript, which is off. The JSON and CSV files have the
+same data.</p></noscript>
+</main>
+<footer id="foot"></footer>
+<div id="tip" aria-hidden="true" hidden></div>
+<script type="application/json" id="data">)page"sv;
 inline constexpr std::string_view page_comparison_compared_js = R"page(<script>
 "use strict";
 const step = data.step;
@@ -3750,6 +4555,104 @@ const controls = inner.length < ranges.length
 ? el("div", {class: "controls"}, picker("Ranges", choices, setRanges))
 : null;
 section("changes", "What changed most", aboutChanges(), controls, figure, more);
+redrawOnTheme.push(() => figure.redraw());
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_comparison_waterfall_js = R"page(<script>
+"use strict";
+const waterfallRanges = 12;
+function busyOf(range, side) {
+const value = range.values.find(column => column.name === "gpu_busy_ns");
+return value && !none(value[side]) ? value[side] / 1e6 : null;
+}
+function addedBy(range, hasGpu) {
+if (!hasGpu) return range.after_ms - range.before_ms;
+return (busyOf(range, "after") || 0) - (busyOf(range, "before") || 0);
+}
+function waterfallBars(list) {
+const hasGpu = list.some(range => busyOf(range, "before") > 0 || busyOf(range, "after") > 0);
+const added = list.filter(range => !range.once)
+.map(range => ({name: range.path, path: range.path, ms: addedBy(range, hasGpu)}))
+.filter(({ms}) => ms !== 0)
+.sort((a, b) => Math.abs(b.ms) - Math.abs(a.ms));
+const shown = added.slice(0, waterfallRanges);
+const others = added.slice(waterfallRanges);
+if (others.length) {
+shown.push({name: some(others.length, "smaller change"), ms: sum(others, ({ms}) => ms)});
+}
+const known = sum(shown, ({ms}) => ms);
+const name = hasGpu ? "GPU idle, and what overlaps" : "The rest of the step";
+shown.push({name, ms: step.after_ms - step.before_ms - known, rest: true});
+let now = step.before_ms;
+const bars = shown.map(item => {
+const from = now;
+now += item.ms;
+return {...item, from, to: now, kind: item.ms > 0 ? "more" : "less"};
+});
+return [
+{name: "Step before", from: 0, to: step.before_ms, kind: "step"},
+...bars,
+{name: "Step after", from: 0, to: step.after_ms, kind: "step"},
+];
+}
+const waterfallPaint = {step: "var(--c7)", more: "var(--c3)", less: "var(--c2)"};
+const waterfallText = bar =>
+bar.kind === "step" ? milliseconds(bar.to) : signed(bar.to - bar.from, milliseconds);
+function drawWaterfall(width, bars) {
+const isNarrow = width < 620;
+const line = isNarrow ? 40 : 26;
+const right = Math.max(...bars.map(bar => textWidth(waterfallText(bar)))) + 14;
+const titles = Math.max(...bars.map(bar => textWidth(bar.name))) + 12;
+const left = isNarrow ? 0 : Math.min(width * 0.42, titles);
+const ends = bars.flatMap(bar => [bar.from, bar.to]);
+const [low, high] = [Math.min(0, ...ends), Math.max(...ends)];
+const x = value => left + (value - low) / (high - low || 1) * (width - left - right);
+const drawing = sv("svg", {
+width,
+height: bars.length * line + 4,
+id: "waterfall-figure",
+role: "group",
+"aria-label": "From the step before to the step after",
+});
+bars.forEach((bar, i) => {
+const y = i * line + (isNarrow ? 18 : 4);
+const [begin, end] = [bar.from, bar.to].map(x).sort((a, b) => a - b);
+const text = bar.name + "\n" + waterfallText(bar) + " a " + unit;
+const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
+const press = bar.path ? {role: "button", ...pressed(() => choose(bar.path, true))} : {};
+const hint = bar.path ? hinted(text) : hovered(text);
+drawing.append(
+sv("text", place, endOf(bar.name, (isNarrow ? width : left) - 10)),
+sv("rect", {
+x: begin,
+y,
+width: Math.max(1, end - begin),
+height: 17,
+fill: waterfallPaint[bar.kind],
+"fill-opacity": bar.rest ? 0.55 : 1,
+"data-from": bar.from,
+"data-to": bar.to,
+"aria-label": bar.path ? text : undefined,
+...press,
+...hint,
+}),
+sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"},
+waterfallText(bar)));
+if (i + 1 < bars.length) {
+const at = {x1: x(bar.to), x2: x(bar.to), y1: y + 17, y2: y + line};
+drawing.append(sv("line", {...at, class: "axis", "stroke-dasharray": "2 2"}));
+}
+});
+return drawing;
+}
+function waterfall() {
+if (!hasSteps || !inner.length) return;
+const bars = waterfallBars(inner);
+const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
+const about = "Milliseconds a " + unit + ". Each bar begins where the one above it ends: what the"
++ " innermost ranges add to the step or take away, and what is no time of theirs.";
+section("waterfall", "From before to after", about, figure);
 redrawOnTheme.push(() => figure.redraw());
 }
 </script>
@@ -4077,7 +4980,17 @@ byId("foot").textContent = "Strata " + data.schema.strata
 )page"sv;
 inline constexpr std::string_view page_comparison_page_js = R"page(<script>
 "use strict";
-const pageParts = [headline, notes, changes, factors, oneRange, onlyOne, runs, headerButtons];
+const pageParts = [
+headline,
+notes,
+waterfall,
+changes,
+factors,
+oneRange,
+onlyOne,
+runs,
+headerButtons,
+];
 for (const part of pageParts) part();
 </script>
 )page"sv;
@@ -4095,8 +5008,12 @@ inline constexpr std::string_view report_page_head[] = {
     page_markup_2,
 };
 
-inline constexpr std::string_view report_page_tail[] = {
+inline constexpr std::string_view report_page_middle[] = {
     page_markup_3,
+};
+
+inline constexpr std::string_view report_page_tail[] = {
+    page_markup_4,
     page_shared_units_js,
     page_shared_axis_js,
     page_shared_elements_js,
@@ -4109,16 +5026,19 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_ranges_js,
     page_report_steps_js,
     page_report_selection_js,
+    page_report_budget_js,
     page_report_headline_js,
     page_report_findings_js,
     page_report_range_columns_js,
     page_report_range_rows_js,
     page_report_range_table_js,
     page_report_shares_js,
+    page_report_icicle_js,
     page_report_picture_js,
     page_report_roofline_scale_js,
     page_report_roofline_js,
-    page_report_memory_levels_js,
+    page_report_memory_chart_js,
+    page_report_unit_bars_js,
     page_report_kernels_js,
     page_report_one_range_js,
     page_report_timeline_bars_js,
@@ -4126,7 +5046,7 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_memory_js,
     page_report_environment_js,
     page_report_page_js,
-    page_markup_4,
+    page_markup_5,
 };
 
 inline constexpr std::string_view comparison_page_head[] = {
@@ -4139,11 +5059,11 @@ inline constexpr std::string_view comparison_page_head[] = {
     page_style_figure_css,
     page_style_narrow_css,
     page_style_print_css,
-    page_markup_2,
+    page_markup_6,
 };
 
 inline constexpr std::string_view comparison_page_tail[] = {
-    page_markup_3,
+    page_markup_4,
     page_shared_units_js,
     page_shared_axis_js,
     page_shared_elements_js,
@@ -4156,11 +5076,12 @@ inline constexpr std::string_view comparison_page_tail[] = {
     page_comparison_compared_js,
     page_comparison_headline_js,
     page_comparison_changes_js,
+    page_comparison_waterfall_js,
     page_comparison_factors_js,
     page_comparison_one_range_js,
     page_comparison_runs_js,
     page_comparison_page_js,
-    page_markup_4,
+    page_markup_5,
 };
 
 }  // namespace detail

@@ -114,6 +114,20 @@ class captured_calls {
   vec<moment> worked_;
 };
 
+/// When the device could have begun work that began at `work_begin`, idle from `begin` on: what
+/// passes until then is the host's, what passes later is the device's own. `launch`: of the work;
+/// null where it is unknown.
+inline std::int64_t due_begin(launch_record const* launch, std::int64_t begin,
+                              std::int64_t work_begin) noexcept {
+  constexpr std::int64_t between_kernels = 1'000;  // of queued work, each launched by itself
+  constexpr std::int64_t launch_latency = 10'000;  // from the launch to an idle device
+  bool const queued = launch == nullptr || launch->end <= begin;
+  bool const graph = launch != nullptr && launch->kind == api_kind::graph_launch;
+  std::int64_t const from = queued ? begin : launch->end;
+  std::int64_t const late = !queued ? launch_latency : graph ? 0 : between_kernels;
+  return smaller(work_begin, from + late);
+}
+
 /// What the host's calls say about a time in which the device was idle.
 class host_timeline {
  public:

@@ -324,7 +324,7 @@ class steps_builder {
     idle_part_ = follows && each.begin == step.gpu_begin ? part_between_ : part_;
     launch_record const* const launch =
         each.launch == none ? nullptr : &source_.launches[each.launch];
-    std::int64_t const end = due(each, launch, begin);
+    std::int64_t const end = due_begin(launch, begin, each.begin);
     if (end < each.begin)
       add_idle(node_of(each), idle_cause::device, each.begin - end, end == begin);
     if (end <= begin) return;
@@ -347,19 +347,6 @@ class steps_builder {
       if (follows_on_device(i)) following += 1.0;
     }
     return following > 0.0 ? part_ * typical / following : part_;
-  }
-
-  /// When the device could have begun this work, idle from `begin` on: what passes until then is
-  /// the host's, what passes later is the device's own.
-  std::int64_t due(work const& each, launch_record const* launch,
-                   std::int64_t begin) const noexcept {
-    constexpr std::int64_t between_kernels = 1'000;  // of queued work, each launched by itself
-    constexpr std::int64_t launch_latency = 10'000;  // from the launch to an idle device
-    bool const queued = launch == nullptr || launch->end <= begin;
-    bool const graph = launch != nullptr && launch->kind == api_kind::graph_launch;
-    std::int64_t const from = queued ? begin : launch->end;
-    std::int64_t const late = !queued ? launch_latency : graph ? 0 : between_kernels;
-    return smaller(each.begin, from + late);
   }
 
   /// What is left of each step when its last work has ended.

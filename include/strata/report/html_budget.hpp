@@ -1,0 +1,152 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_HTML_BUDGET_HPP
+#define STRATA_REPORT_HTML_BUDGET_HPP
+
+#include <strata/analyse/roofline.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/step_amounts.hpp>
+#include <strata/tables/steps_summary.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// The first screen of report.html: what a mean step's time goes to, and how long each step took.
+
+STRATA_BEGIN
+namespace detail {
+
+/// What limits the kernels of a range: a unit ("HBM"), "latency", "launch", "copies" or "not
+/// known".
+inline std::string limiter_name(range_limit const& limit) {
+  if (limit.above_roof) return "not known";
+  if (limit.fraction() >= latency_use) return std::string(limit.roof);
+  return limit.counted ? "latency" : "not known";
+}
+
+/// The same of a range without ranges below it, as its limit says it in words.
+inline std::string limiter_name_of_leaf(range_limit const& limit) {
+  bool const in_words = limit.text == "launch" || limit.text == "copies";
+  return in_words ? limit.text : limiter_name(limit);
+}
+
+/// Writes the mean step as a budget: GPU time by what limits it and idle time by its cause, each
+/// with the range that it is of. Both add up to `gpu_busy_ns` and `gpu_idle_ns` of the steps.
+class page_budget {
+ public:
+  /// `places`: on the page, by row of the folded tree.
+  page_budget(json_writer& json, report_input const& input, vec<std::uint32_t> const& places)
+      : json_(json), input_(input), places_(places) {}
+
+  void write() {
+    json_.line();
+    json_.object("budget");
+    find_busy();
+    write_parts("busy", input_.steps.gpu_busy_ns);
+    find_idle();
+    write_parts("idle", input_.steps.gpu_idle_ns);
+    json_.end_object();
+    write_steps();
+  }
+
+ private:
+  struct part {
+    std::string name;
+    std::uint32_t place;  ///< on the page
+    double ns;
+  };
+  /// Time of which nothing is known is a part of its own from this part of the whole on.
+  static constexpr double least_rest = 0.002;
+  static constexpr std::size_t most_parts = 200;
+  static constexpr std::size_t most_groups = 300;
+
+  void add(std::string const& name, std::size_t row, double ns) {
+    if (!(ns > 0.0) || !is_finite(ns)) return;
+    std::uint32_t const place = row < places_.size() ? places_[row] : 0;
+    std::size_t& position = positions_[name + '\n' + std::to_string(place)];
+    if (position == 0) {
+      parts_.push_back({name, place, 0.0});
+      position = parts_.size();
+    }
+    parts_[position - 1].ns += ns;
+  }
+
+  void find_busy() {
+    roofline_table const& roofline = input_.roofline;
+    step_amounts const amounts(input_.folded, input_.steps);
+    for (std::size_t i = 0; i < smaller(input_.folded.size(), roofline.own.size()); ++i) {
+      range_row const& row = input_.folded[i];
+      bool const leaf = row.self.kernels == row.total.kernels;
+      add(leaf ? limiter_name_of_leaf(roofline.limits[i]) : limiter_name(roofline.own[i]), i,
+          amounts.own_work(i).kernel_ns);
+      double const copies = static_cast<double>(row.self.copy_ns);
+      add("copies", i, input_.steps.per_step(copies, row.step_self_share));
+    }
+  }
+
+  void find_idle() {
+    for (idle_time const& each : input_.steps.idle)
+      add(std::string(to_string(each.cause)), each.row, each.ns);
+  }
+
+  /// Parts that overlap in time share it; what they leave over is not known.
+  void write_parts(char const* key, double whole) {
+    double sum = 0.0;
+    for (part const& each : parts_) sum += each.ns;
+    double const factor = sum > whole ? whole / sum : 1.0;
+    if (whole - sum * factor > least_rest * input_.steps.mean_ns)
+      add("not known", input_.folded.size(), whole - sum * factor);
+    parts_.sort([](part const& a, part const& b) {
+      if (a.ns != b.ns) return a.ns > b.ns;
+      return a.name != b.name ? a.name < b.name : a.place < b.place;
+    });
+    json_.array(key);  // what, range, ns
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      json_.text({}, parts_[i].name);
+      json_.integer({}, i < most_parts ? parts_[i].place : 0);
+      json_.number({}, parts_[i].ns * (sum > whole ? factor : 1.0));
+    }
+    json_.end_array();
+    parts_.clear();
+    positions_.clear();
+  }
+
+  /// The length of each step; of many, the shortest and the longest of neighbours.
+  void write_steps() {
+    vec<step_record> const& steps = input_.source.steps;
+    std::size_t const together = steps.size() / most_groups + 1;
+    json_.line();
+    json_.array("steps");  // the first of a group, how many, the shortest, the longest
+    for (std::size_t i = 0; i < steps.size(); i += together) {
+      std::size_t const end = smaller(steps.size(), i + together);
+      std::int64_t shortest = steps[i].end - steps[i].begin;
+      std::int64_t longest = shortest;
+      for (std::size_t step = i; step < end; ++step) {
+        shortest = smaller(shortest, steps[step].end - steps[step].begin);
+        longest = larger(longest, steps[step].end - steps[step].begin);
+      }
+      json_.integer({}, steps[i].step);
+      json_.integer({}, end - i);
+      json_.integer({}, shortest);
+      json_.integer({}, longest);
+    }
+    json_.end_array();
+  }
+
+  json_writer& json_;
+  report_input const& input_;
+  vec<std::uint32_t> const& places_;
+  vec<part> parts_;
+  flat_map<std::string, std::size_t> positions_;  ///< 1 + position in parts_, by name and place
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_REPORT_HTML_BUDGET_HPP

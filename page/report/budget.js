@@ -1,0 +1,162 @@
+"use strict";
+// The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
+
+const busyKinds = {
+  tensor: {name: "tensor cores", paint: "var(--c2)"},
+  FMA: {name: "FP32 and integer multiply-adds", paint: "var(--c10)"},
+  ALU: {name: "integers and logic", paint: "var(--c8)"},
+  "shared memory": {name: "shared memory", paint: "var(--c4)"},
+  L1: {name: "L1", paint: "var(--c6)"},
+  L2: {name: "L2", paint: "var(--c9)"},
+  HBM: {name: "HBM", paint: "var(--c1)"},
+  issue: {name: "issue slots", paint: "var(--c5)"},
+  latency: {name: "latency, no unit near its peak", paint: "var(--c0)"},
+  launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
+  copies: {name: "copies", paint: "var(--c12)"},
+  "not known": {name: "limiter not counted", paint: "var(--rest)"},
+};
+
+const idleKinds = {
+  launch: {name: "launching", paint: "var(--c3)"},
+  "host work": {name: "the program's own work", paint: "var(--c13)"},
+  wait: {name: "the host waited, then launched", paint: "var(--c4)"},
+  allocation: {name: "allocating", paint: "var(--c8)"},
+  copy: {name: "copies by the host", paint: "var(--c12)"},
+  device: {name: "queued work that begins late", paint: "var(--c7)"},
+  "not known": {name: "cause not recorded", paint: "var(--rest)"},
+};
+
+/** The parts of a list of [what, range, ns, ...] by what they are, the longest first. */
+function budgetParts(list, kinds, isIdle) {
+  const found = new Map();
+  for (let i = 0; i + 2 < list.length; i += 3) {
+    const [what, range, ns] = list.slice(i, i + 3);
+    const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
+    if (!found.has(what)) found.set(what, {...kind, what, isIdle, ns: 0, ranges: []});
+    const part = found.get(what);
+    part.ns += ns;
+    part.ranges.push({range, ns});
+  }
+  for (const part of found.values()) part.ranges.sort((a, b) => b.ns - a.ns);
+  return [...found.values()].sort((a, b) => b.ns - a.ns);
+}
+
+/** A part in words: its time, its share of all, and the ranges that have most of it. */
+function describeBudget(part, whole) {
+  const where = part.ranges.slice(0, 4).map(({range, ns}) =>
+    (range ? shortTitle(range) : "(outside ranges)") + " " + time(ns));
+  return (part.isIdle ? "GPU idle, " : "GPU busy, ") + part.name + "\n" + time(part.ns) + ", "
+    + percent(100 * part.ns / whole) + " of the " + unit + "\n" + where.join("\n");
+}
+
+/** The range that has most of a part; null where that is no range. */
+const budgetRange = part => part.ranges[0] && part.ranges[0].range ? part.ranges[0].range : null;
+
+const budgetSwatch = part => el("i", {
+  class: part.isIdle ? "idle" : null,
+  style: "--paint:" + part.paint,
+});
+
+function budgetSegment(part, whole) {
+  const text = describeBudget(part, whole);
+  const range = budgetRange(part);
+  return el("span", {
+    class: part.isIdle ? "idle" : null,
+    style: "--paint:" + part.paint + ";flex-grow:" + part.ns / whole,
+    role: "button",
+    "data-ns": part.ns,
+    "aria-label": text,
+    ...hinted(text),
+    ...pressed(() => range && showRow(range)),
+  });
+}
+
+function budgetGroup(title, list, whole) {
+  if (!list.length) return null;
+  const all = sum(list, part => part.ns);
+  return el("div", {},
+    el("p", {class: "heading"}, title + " " + time(all) + ", " + percent(100 * all / whole)),
+    el("ul", {class: "parts"}, list.map(part => el("li", {},
+      budgetSwatch(part),
+      el("span", {class: "what"}, part.name),
+      el("span", {class: "amount"}, time(part.ns)),
+      el("span", {class: "amount"}, percent(100 * part.ns / whole)),
+      budgetRange(part)
+        ? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
+        : null))));
+}
+
+/** The budget bar with its legend; null where no GPU worked. */
+function budget() {
+  if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
+  const busy = budgetParts(data.budget.busy, busyKinds, false);
+  const idle = budgetParts(data.budget.idle, idleKinds, true);
+  const all = [...busy, ...idle];
+  const whole = sum(all, part => part.ns);
+  const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
+    all.map(part => budgetSegment(part, whole)));
+  oneTabStop(bar, "[role=button]")();
+  return el("div", {id: "budget"}, bar, el("div", {class: "two"},
+    budgetGroup("GPU busy", busy, whole),
+    budgetGroup("GPU idle", idle, whole)));
+}
+
+/** Groups of steps that follow each other: number, how many, the shortest and the longest. */
+function stepGroups() {
+  const groups = [];
+  const list = data.steps || [];
+  for (let i = 0; i + 3 < list.length; i += 4) {
+    const [number, amount, shortest, longest] = list.slice(i, i + 4);
+    groups.push({number, amount, shortest, longest});
+  }
+  return groups;
+}
+
+function describeSteps({number, amount, shortest, longest}) {
+  if (amount === 1) return "step " + number + ": " + time(longest);
+  return "steps " + number + " to " + (number + amount - 1) + ": " + time(shortest) + " to "
+    + time(longest);
+}
+
+/** Draws a dot a step, or a line from the shortest to the longest of a group. */
+function drawStepDots(width, groups) {
+  const [left, right, top, floor] = [64, 8, 12, 78];
+  const height = floor + 20;
+  const most = Math.max(...groups.map(group => group.longest));
+  const wide = (width - left - right) / groups.length;
+  const y = ns => floor - ns / most * (floor - top);
+  const drawing = sv("svg", {width, height, id: "steps-figure", role: "img",
+    "aria-label": "Time of " + some(sum(groups, group => group.amount), "step")});
+  for (const ns of [0, most]) {
+    const place = y(ns);
+    drawing.append(
+      sv("line", {x1: left, x2: width - right, y1: place, y2: place, class: "grid"}),
+      sv("text", {x: left - 6, y: place + 4, "text-anchor": "end", class: "soft"}, time(ns)));
+  }
+  groups.forEach((group, i) => {
+    const x = left + (i + 0.5) * wide;
+    const look = {"data-step": group.number, ...hovered(describeSteps(group))};
+    const round = {"stroke-width": 5, "stroke-linecap": "round", stroke: "var(--c0)"};
+    const line = {x1: x, x2: x, y1: y(group.shortest), y2: y(group.longest) + 0.01};
+    drawing.append(sv("line", {...line, ...round, ...look}));
+  });
+  const last = groups[groups.length - 1];
+  const write = (x, anchor, text) =>
+    drawing.append(sv("text", {x, y: height - 4, "text-anchor": anchor, class: "soft"}, text));
+  write(left, "start", "step " + groups[0].number);
+  if (groups.length > 1) write(width - right, "end", "step " + (last.number + last.amount - 1));
+  return drawing;
+}
+
+/** The steps beside each other; a first one that is apart is in a tile, and none of them. */
+function stepDots() {
+  const groups = stepGroups();
+  const isApart = summary.without_first && groups.length > 1 && groups[0].amount === 1;
+  const shown = isApart ? groups.slice(1) : groups;
+  if (!hasSteps || sum(shown, group => group.amount) < 3) return null;
+  const about = (summary.period_of_gpu ? "Host time of each step" : "Each step")
+    + (isApart ? "; the first is apart" : "");
+  return el("div", {id: "each-step"},
+    el("p", {class: "heading"}, about),
+    chart((box, width) => box.replaceChildren(drawStepDots(width, shown)), 98));
+}

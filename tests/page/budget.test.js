@@ -1,0 +1,42 @@
+"use strict";
+const assert = require("assert");
+const test = require("node:test");
+const {load} = require("./load.js");
+const {data} = require("./sample.js");
+
+const page = load(
+  ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
+    "report/budget.js"],
+  ["budgetParts", "describeBudget", "budgetRange", "busyKinds", "idleKinds", "stepGroups"],
+  {...data, steps: [0, 1, 900, 900, 1, 2, 700, 760]});
+
+test("parts of one kind are one, with its ranges by their time", () => {
+  const list = ["latency", 3, 100, "HBM", 4, 250, "latency", 4, 300];
+  const [latency, hbm] = page.budgetParts(list, page.busyKinds, false);
+  assert.deepStrictEqual([latency.what, latency.ns], ["latency", 400]);
+  assert.strictEqual(page.budgetRange(latency), 4);
+  assert.deepStrictEqual(latency.ranges.map(item => item.ns), [300, 100]);
+  assert.deepStrictEqual([hbm.what, hbm.ns], ["HBM", 250]);
+});
+
+test("a part that no table names has its own name and a colour", () => {
+  const [part] = page.budgetParts(["BF16 tensor", 0, 5], page.busyKinds, false);
+  assert.strictEqual(part.name, "BF16 tensor");
+  assert.match(part.paint, /^var\(--c\d+\)$/);
+  assert.strictEqual(page.budgetRange(part), null);
+});
+
+test("a part says what share of the step it is, and where", () => {
+  const [part] = page.budgetParts(["launch", 3, 150], page.idleKinds, true);
+  const lines = page.describeBudget(part, 750).split("\n");
+  assert.strictEqual(lines[0], "GPU idle, launching");
+  assert.strictEqual(lines[1], "150 ns, 20.0 % of the step");
+  assert.match(lines[2], /attention 150 ns$/);
+});
+
+test("steps are read in groups", () => {
+  assert.deepStrictEqual(page.stepGroups(), [
+    {number: 0, amount: 1, shortest: 900, longest: 900},
+    {number: 1, amount: 2, shortest: 700, longest: 760},
+  ]);
+});
