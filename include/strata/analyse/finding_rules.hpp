@@ -247,8 +247,8 @@ class finding_rules : private kernel_rules {
   bool serialised_streams(finding_rule const& by) {
     small_kernels worst;
     for (device_time const& device : in_.steps.devices) {
-      small_kernels const small = small_kernels_of(device);
-      if (small.gain_together() > worst.gain_together()) worst = small;
+      small_kernels const work = small_kernels_of(device);
+      if (work.gain_together() > worst.gain_together()) worst = work;
     }
     double const cost = worst.gain_together();
     if (!is_dear(cost)) return true;
