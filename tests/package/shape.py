@@ -19,7 +19,7 @@ KNOWN = {
     ("include/strata/analyse/comparability.hpp", "declarations"): 3,
     ("include/strata/analyse/comparer.hpp", "declarations"): 14,
     ("include/strata/analyse/comparison.hpp", "declarations"): 8,
-    ("include/strata/analyse/profile_file.hpp", "declarations"): 5,
+    ("include/strata/analyse/profile_file.hpp", "declarations"): 4,
     ("include/strata/analyse/roofline.hpp", "declarations"): 1,
     ("include/strata/report/findings.hpp", "operator"): 1,
     ("include/strata/report/html.hpp", "operator"): 1,
