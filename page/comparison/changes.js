@@ -19,6 +19,16 @@ function describeChange(range) {
     + " after\n" + changeText(range) + ends + "\n" + range.said;
 }
 
+/** Appends a bar, its name before it and a text behind it; `more`: attributes of the bar. */
+function drawNamedBar(drawing, {name, text, begin, end, y, left, width}, more) {
+  const isNarrow = left === 0;
+  const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
+  drawing.append(
+    sv("text", place, endOf(name, (isNarrow ? width : left) - 10)),
+    sv("rect", {x: begin, y, width: Math.max(1, end - begin), height: 17, ...more}),
+    sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"}, text));
+}
+
 /** Draws the bars; returns the figure. */
 function drawChanges(width, shown) {
   const isNarrow = width < 620;
@@ -39,27 +49,20 @@ function drawChanges(width, shown) {
   });
   shown.forEach((range, i) => {
     const y = i * line + (isNarrow ? 18 : 4);
-    const text = describeChange(range);
+    const hint = describeChange(range);
     const begin = Math.min(x(0), x(range.delta));
     const end = Math.max(x(0), x(range.delta));
-    const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
-    drawing.append(
-      sv("text", place, endOf(range.title, (isNarrow ? width : left) - 10)),
-      sv("rect", {
-        x: begin,
-        y,
-        width: Math.max(1, end - begin),
-        height: 17,
-        fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
-        "fill-opacity": range.judged ? 1 : 0.55,
-        "data-delta": range.delta,
-        role: "button",
-        "aria-label": text,
-        ...hinted(text),
-        ...pressed(() => choose(range.path, true)),
-      }),
-      sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"}, changeText(range)),
-      sv("line", {x1: x(0), x2: x(0), y1: y - 4, y2: y + 21, class: "axis"}));
+    const text = changeText(range);
+    drawNamedBar(drawing, {name: range.title, text, begin, end, y, left, width}, {
+      fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
+      "fill-opacity": range.judged ? 1 : 0.55,
+      "data-delta": range.delta,
+      role: "button",
+      "aria-label": hint,
+      ...hinted(hint),
+      ...pressed(() => choose(range.path, true)),
+    });
+    drawing.append(sv("line", {x1: x(0), x2: x(0), y1: y - 4, y2: y + 21, class: "axis"}));
   });
   return drawing;
 }

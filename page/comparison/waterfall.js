@@ -71,27 +71,18 @@ function drawWaterfall(width, bars) {
   bars.forEach((bar, i) => {
     const y = i * line + (isNarrow ? 18 : 4);
     const [begin, end] = [bar.from, bar.to].map(x).sort((a, b) => a - b);
-    const text = bar.name + "\n" + waterfallText(bar) + " a " + unit;
-    const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
+    const text = waterfallText(bar);
+    const hint = bar.name + "\n" + text + " a " + unit;
     const press = bar.path ? {role: "button", ...pressed(() => choose(bar.path, true))} : {};
-    const hint = bar.path ? hinted(text) : hovered(text);
-    drawing.append(
-      sv("text", place, endOf(bar.name, (isNarrow ? width : left) - 10)),
-      sv("rect", {
-        x: begin,
-        y,
-        width: Math.max(1, end - begin),
-        height: 17,
-        fill: waterfallPaint[bar.kind],
-        "fill-opacity": bar.rest ? 0.55 : 1,
-        "data-from": bar.from,
-        "data-to": bar.to,
-        "aria-label": bar.path ? text : undefined,
-        ...press,
-        ...hint,
-      }),
-      sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"},
-        waterfallText(bar)));
+    drawNamedBar(drawing, {name: bar.name, text, begin, end, y, left, width}, {
+      fill: waterfallPaint[bar.kind],
+      "fill-opacity": bar.rest ? 0.55 : 1,
+      "data-from": bar.from,
+      "data-to": bar.to,
+      "aria-label": bar.path ? hint : undefined,
+      ...press,
+      ...(bar.path ? hinted(hint) : hovered(hint)),
+    });
     if (i + 1 < bars.length) {
       const at = {x1: x(bar.to), x2: x(bar.to), y1: y + 17, y2: y + line};
       drawing.append(sv("line", {...at, class: "axis", "stroke-dasharray": "2 2"}));

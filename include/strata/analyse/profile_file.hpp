@@ -196,7 +196,7 @@ class run_ranges {
       all.back().rows.push_back(row);
       all.back().once = !steps_ms.empty() && number(row, "calls") > 0 &&
                         json.number(json.find(row, "step_share"), 1) <= 0;
-      add_host(all.back().host, row, all.back().once ? 1 : steps());
+      add_later(all.back().host, times_of(row, host_columns), all.back().once ? 1 : steps());
     });
     all.sort([](run_range const& a, run_range const& b) { return a.path < b.path; });
     std::size_t kept = 0;
@@ -331,17 +331,34 @@ class run_ranges {
     if (trims) trim(count, total, squares, of.shortest, of.longest);
     to.add(count, total, squares, of.median, steps);
   }
-  void add_host(step_time& to, json_node row, double steps) const {
+  /// The columns of a file that these are in.
+  struct time_columns {
+    char const* count;
+    char const* total;
+    char const* deviation;
+    char const* median;
+    char const* shortest;
+    char const* longest;
+    char const* first_count;
+    char const* first_total;
+  };
+  static constexpr time_columns host_columns{
+      "calls",       "host_total_ns", "host_stddev_ns",   "host_p50_ns",
+      "host_min_ns", "host_max_ns",   "first_step_calls", "first_step_host_ns"};
+  static constexpr time_columns kernel_columns{
+      "count",  "total_ns", "stddev_ns",        "p50_ns",
+      "min_ns", "max_ns",   "first_step_count", "first_step_ns"};
+  recorded_times times_of(json_node row, time_columns const& columns) const {
     recorded_times of;
-    of.count = number(row, "calls");
-    of.total = number(row, "host_total_ns");
-    of.deviation = number(row, "host_stddev_ns");
-    of.median = number(row, "host_p50_ns");
-    of.shortest = number(row, "host_min_ns");
-    of.longest = number(row, "host_max_ns");
-    of.first_count = number(row, "first_step_calls");
-    of.first_total = number(row, "first_step_host_ns");
-    add_later(to, of, steps);
+    of.count = number(row, columns.count);
+    of.total = number(row, columns.total);
+    of.deviation = number(row, columns.deviation);
+    of.median = number(row, columns.median);
+    of.shortest = number(row, columns.shortest);
+    of.longest = number(row, columns.longest);
+    of.first_count = number(row, columns.first_count);
+    of.first_total = number(row, columns.first_total);
+    return of;
   }
   static double squares_of(double count, double total, double deviation) {
     return count > 0 ? deviation * deviation * (count - 1) + total * total / count : 0;
@@ -371,16 +388,8 @@ class run_ranges {
     });
   }
   void add_kernel(step_time& to, json_node row, double steps) const {
-    recorded_times of;
-    of.count = number(row, "count");
-    of.total = number(row, "total_ns");
-    of.deviation = number(row, "stddev_ns");
-    of.median = number(row, "p50_ns");
-    of.shortest = number(row, "min_ns");
-    of.longest = number(row, "max_ns");
-    of.first_count = number(row, "first_step_count");
-    of.first_total = number(row, "first_step_ns");
-    if (is_number(row, "first_step_count")) return add_later(to, of, steps);
+    recorded_times of = times_of(row, kernel_columns);
+    if (is_number(row, kernel_columns.first_count)) return add_later(to, of, steps);
     double squares = squares_of(of.count, of.total, of.deviation);
     trim(of.count, of.total, squares, of.shortest, of.longest);
     to.add(of.count, of.total, squares, of.median, steps);

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
 
 #if defined(__linux__) || defined(__APPLE__)
 #include <limits.h>

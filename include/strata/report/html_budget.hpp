@@ -100,8 +100,8 @@ class page_budget {
     double sum = 0.0;
     for (part const& each : parts_) sum += each.ns;
     double const factor = sum > whole ? whole / sum : 1.0;
-    if (whole - sum * factor > least_rest * input_.steps.mean_ns)
-      add("not known", input_.folded.size(), whole - sum * factor);
+    if (whole - sum > least_rest * input_.steps.mean_ns)
+      add("not known", input_.folded.size(), whole - sum);
     parts_.sort([](part const& a, part const& b) {
       if (a.ns != b.ns) return a.ns > b.ns;
       return a.name != b.name ? a.name < b.name : a.place < b.place;
@@ -110,7 +110,7 @@ class page_budget {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       json_.text({}, parts_[i].name);
       json_.integer({}, i < most_parts ? parts_[i].place : 0);
-      json_.number({}, parts_[i].ns * (sum > whole ? factor : 1.0));
+      json_.number({}, parts_[i].ns * factor);
     }
     json_.end_array();
     parts_.clear();

@@ -36,23 +36,14 @@ class page_plain {
   static constexpr std::size_t most_findings = 5;
   static constexpr std::size_t most_ranges = 40;
 
-  /// A text in which nothing is markup.
+  /// A text in which nothing is markup; bytes that are not UTF-8 become U+FFFD.
   void write_text(std::string_view text) {
-    for (char const letter : text) {
-      switch (letter) {
-        case '<':
-          out_.write("&lt;");
-          break;
-        case '>':
-          out_.write("&gt;");
-          break;
-        case '&':
-          out_.write("&amp;");
-          break;
-        default:
-          out_.put(letter);
-      }
-    }
+    struct escapes {
+      text_writer& out;
+      static bool needs(char c) noexcept { return c == '<' || c == '>' || c == '&'; }
+      void write(char c) { out.write(c == '<' ? "&lt;" : c == '>' ? "&gt;" : "&amp;"); }
+    };
+    write_escaped(out_, text, escapes{out_});
   }
   void write_element(char const* name, std::string_view text) {
     if (text.empty()) return;

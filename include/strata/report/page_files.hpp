@@ -4481,6 +4481,14 @@ const ends = range.ends ? ", 95 % interval " + between(range.ends) : "";
 return range.title + "\n" + milliseconds(range.was) + " before, " + milliseconds(range.now)
 + " after\n" + changeText(range) + ends + "\n" + range.said;
 }
+function drawNamedBar(drawing, {name, text, begin, end, y, left, width}, more) {
+const isNarrow = left === 0;
+const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
+drawing.append(
+sv("text", place, endOf(name, (isNarrow ? width : left) - 10)),
+sv("rect", {x: begin, y, width: Math.max(1, end - begin), height: 17, ...more}),
+sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"}, text));
+}
 function drawChanges(width, shown) {
 const isNarrow = width < 620;
 const line = isNarrow ? 40 : 25;
@@ -4500,27 +4508,20 @@ role: "group",
 });
 shown.forEach((range, i) => {
 const y = i * line + (isNarrow ? 18 : 4);
-const text = describeChange(range);
+const hint = describeChange(range);
 const begin = Math.min(x(0), x(range.delta));
 const end = Math.max(x(0), x(range.delta));
-const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
-drawing.append(
-sv("text", place, endOf(range.title, (isNarrow ? width : left) - 10)),
-sv("rect", {
-x: begin,
-y,
-width: Math.max(1, end - begin),
-height: 17,
+const text = changeText(range);
+drawNamedBar(drawing, {name: range.title, text, begin, end, y, left, width}, {
 fill: range.delta > 0 ? "var(--c3)" : "var(--c2)",
 "fill-opacity": range.judged ? 1 : 0.55,
 "data-delta": range.delta,
 role: "button",
-"aria-label": text,
-...hinted(text),
+"aria-label": hint,
+...hinted(hint),
 ...pressed(() => choose(range.path, true)),
-}),
-sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"}, changeText(range)),
-sv("line", {x1: x(0), x2: x(0), y1: y - 4, y2: y + 21, class: "axis"}));
+});
+drawing.append(sv("line", {x1: x(0), x2: x(0), y1: y - 4, y2: y + 21, class: "axis"}));
 });
 return drawing;
 }
@@ -4618,27 +4619,18 @@ role: "group",
 bars.forEach((bar, i) => {
 const y = i * line + (isNarrow ? 18 : 4);
 const [begin, end] = [bar.from, bar.to].map(x).sort((a, b) => a - b);
-const text = bar.name + "\n" + waterfallText(bar) + " a " + unit;
-const place = isNarrow ? {x: 0, y: y - 5} : {x: left - 8, y: y + 13, "text-anchor": "end"};
+const text = waterfallText(bar);
+const hint = bar.name + "\n" + text + " a " + unit;
 const press = bar.path ? {role: "button", ...pressed(() => choose(bar.path, true))} : {};
-const hint = bar.path ? hinted(text) : hovered(text);
-drawing.append(
-sv("text", place, endOf(bar.name, (isNarrow ? width : left) - 10)),
-sv("rect", {
-x: begin,
-y,
-width: Math.max(1, end - begin),
-height: 17,
+drawNamedBar(drawing, {name: bar.name, text, begin, end, y, left, width}, {
 fill: waterfallPaint[bar.kind],
 "fill-opacity": bar.rest ? 0.55 : 1,
 "data-from": bar.from,
 "data-to": bar.to,
-"aria-label": bar.path ? text : undefined,
+"aria-label": bar.path ? hint : undefined,
 ...press,
-...hint,
-}),
-sv("text", {x: end + 7, y: y + 13, class: "soft", "aria-hidden": "true"},
-waterfallText(bar)));
+...(bar.path ? hinted(hint) : hovered(hint)),
+});
 if (i + 1 < bars.length) {
 const at = {x1: x(bar.to), x2: x(bar.to), y1: y + 17, y2: y + line};
 drawing.append(sv("line", {...at, class: "axis", "stroke-dasharray": "2 2"}));

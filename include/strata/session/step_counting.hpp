@@ -16,7 +16,6 @@
 #include <strata/status.hpp>
 
 #include <cstddef>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -153,13 +152,10 @@ class step_counting {
     stage_ = stage::ranges;
     bool const partly = problems_.size() != before;
     if (ranges_.done() || (ranges_.shows_progress() && !partly)) return;
-    quiet_writes const quiet;
-    sentence text("counting on ");
-    text << ranges_.chip() << " in the next " << ranges_.passes()
-         << (ranges_.passes() == 1 ? " step" : " steps")
-         << (partly ? "; some of what was asked for cannot be counted" : "");
-    std::string const line = text;
-    say(line.c_str());
+    problem_log::say(sentence("counting on ")
+                     << ranges_.chip() << " in the next " << ranges_.passes()
+                     << (ranges_.passes() == 1 ? " step" : " steps")
+                     << (partly ? "; some of what was asked for cannot be counted" : ""));
   }
 
   void end_ranges() {
