@@ -207,9 +207,14 @@ def limiter_of_strata(said):
     return max(said["uses"], key=said["uses"].get, default=None)
 
 
+def blames_idle_time(finding):
+    """Whether the finding is about a GPU that waits for the host, which no kernel of ncu's can answer for."""
+    return any(fact["column"] == "gpu_idle_ns" for fact in finding["evidence"])
+
+
 def accusations(findings, name, times):
-    """Findings of this range that predict a gain of more than 5 % of its time. What one of several ranges predicts is shared
-    out by the costs of its ranges."""
+    """Findings on the kernels of this range that predict a gain of more than 5 % of its time. What one of several ranges
+    predicts is shared out by the costs of its ranges."""
     step = findings.get("step", {})
     whole = step.get("typical_ns") or step.get("mean_ns") or 0.0
     made = []
@@ -219,7 +224,7 @@ def accusations(findings, name, times):
             last = one["path"].split("/")[-1]
             costs[last] = costs.get(last, 0.0) + one["cost_ns_per_step"]
         together = sum(costs.values())
-        if not costs.get(name):
+        if not costs.get(name) or blames_idle_time(finding):
             continue
         after = finding.get("predicted_step_ns")
         gain = whole - after if after is not None else finding["cost_ns_per_step"]
