@@ -69,26 +69,32 @@ def sound_library():
 
 
 class Block(torch.nn.Module):
-    def __init__(self, width, heads):
+    def __init__(self, index, width, heads):
         super().__init__()
-        self.heads = heads
+        self.name, self.heads = f"block[{index}]", heads
         self.norms = torch.nn.ModuleList([torch.nn.LayerNorm(width) for _ in range(2)])
         self.inputs, self.output = torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
         self.up, self.down = torch.nn.Linear(width, 4 * width), torch.nn.Linear(4 * width, width)
 
-    def forward(self, x):
+    def attend(self, x):
         batch, length, width = x.shape
         parts = self.inputs(self.norms[0](x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         mixed = F.scaled_dot_product_attention(*parts, is_causal=True).transpose(1, 2).reshape(batch, length, width)
-        x = x + self.output(mixed)
-        return x + self.down(F.gelu(self.up(self.norms[1](x))))
+        return x + self.output(mixed)
+
+    def forward(self, x):
+        with span(self.name):
+            with span("attention"):
+                x = self.attend(x)
+            with span("mlp"):
+                return x + self.down(F.gelu(self.up(self.norms[1](x))))
 
 
 def training(width, layers, batch, length, reads_each_loss):
     """Autograd has a thread of its own, whose kernels belong to the range that waits for it."""
     x = normal(batch, length, width)
     width = x.shape[2]
-    model = torch.nn.Sequential(*[Block(width, max(1, width // 64)) for _ in range(layers)]).to(DEVICE, BF16)
+    model = torch.nn.Sequential(*[Block(index, width, max(1, width // 64)) for index in range(layers)]).to(DEVICE, BF16)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=not SMALL)
 
     def step():
@@ -110,6 +116,11 @@ def training_backward():
     return training(2048, 6, 4, 1024, reads_each_loss=False)
 
 
+def training_attention():
+    """So many tokens that attention takes most of the step."""
+    return training(1024, 6, 1, 16384, reads_each_loss=False)
+
+
 def training_small():
     """Kernels of some microseconds, each launched by Python."""
     return training(128, 12, 2, 128, reads_each_loss=False)
@@ -121,7 +132,7 @@ def training_logged():
 
 
 CASES = {made.__name__: made for made in (sound_attention, sound_attention_others, sound_library, training_backward,
-                                          training_small, training_logged)}
+                                          training_attention, training_small, training_logged)}
 
 
 def main():

@@ -154,6 +154,19 @@ TEST_CASE("the counter reports are as they were") {
   }
 }
 
+TEST_CASE("columns of zeros leave first where there is no room") {
+  counter_sample idle = everything();
+  counter_set& set = idle.counted();
+  CHECK(reported(idle.made).table(120).find("tensor GFLOP/s") != std::string::npos);
+  for (counter_value& each : set.values) {
+    bool const tensor = set.names[each.counter].find("tensor") != std::string::npos;
+    bool const peak = set.names[each.counter].find("peak") != std::string::npos;
+    if (tensor && !peak) each.value = 0;
+  }
+  CHECK(reported(idle.made).table(120).find("tensor GFLOP/s") == std::string::npos);
+  CHECK(reported(idle.made).table(300).find("tensor GFLOP/s") != std::string::npos);
+}
+
 TEST_CASE("several devices are named, and rates are of one") {
   counter_sample two;
   two.counted().devices = {0, 3};

@@ -71,6 +71,49 @@ TEST_CASE("calls of an attached module are ranges, by themselves") {
   CHECK(calls(p, "a/b/own/c") == 1);
 }
 
+TEST_CASE("a number at the end of a text is the range's index") {
+  using strata::detail::split_index;
+  struct {
+    char const* text;
+    char const* name;
+    std::int64_t index;
+  } const texts[] = {{"block[3]", "block", 3},
+                     {"Train step 120", "Train step", 120},
+                     {"model.layers.31", "model.layers", 31},
+                     {"layer[0]", "layer", 0},
+                     {"nvtx:block[12]", "nvtx:block", 12},
+                     {"step 999999999", "step", 999999999},
+                     {"step 1234567890", "step 1234567890", strata::no_index},
+                     {"v1.5", "v1.5", strata::no_index},
+                     {"float16", "float16", strata::no_index},
+                     {"fp_16", "fp_16", strata::no_index},
+                     {"a[3", "a[3", strata::no_index},
+                     {"a[]", "a[]", strata::no_index},
+                     {"a 3]", "a 3]", strata::no_index},
+                     {"a[-1]", "a[-1]", strata::no_index},
+                     {"[3]", "[3]", strata::no_index},
+                     {"]", "]", strata::no_index},
+                     {"12", "12", strata::no_index},
+                     {".5", ".5", strata::no_index},
+                     {"", "", strata::no_index}};
+  for (auto const& given : texts) {
+    CAPTURE(given.text);
+    CHECK(split_index(given.text).name == given.name);
+    CHECK(split_index(given.text).index == given.index);
+  }
+  program the;
+  recorded s;
+  for (int step = 0; step < 3; ++step) {
+    the.push(("Train step " + std::to_string(step)).c_str());
+    the.push("layers[7]");
+    the.pop();
+    the.pop();
+  }
+  profile const& p = s.profile();
+  CHECK(calls(p, "Train step[1]") == 1);
+  CHECK(calls(p, "Train step[2]/layers[7]") == 1);
+}
+
 TEST_CASE("domains and strings are told apart by their texts") {
   program the;
   recorded s;

@@ -288,6 +288,7 @@ class counter_view {
       : counters_(counters), ranges_(ranges), table_({{"range", 1000, console_form::text, 24}}) {
     for (column const& each : all_columns) {
       at_.push_back(counters.find(each.key));
+      has_amounts_.push_back(false);
       table_.add_column(each.shown);
       if (each.key == "flop_per_hbm_byte") table_.columns().back().legend = intensity_text();
     }
@@ -300,6 +301,7 @@ class counter_view {
     add("(outside ranges)", 0, 0, counter_scope::self);
     table_.begin_totals();
     add("total", 0, 0, counter_scope::total);
+    let_zeros_go_first();
   }
 
   console_table& table() noexcept { return table_; }
@@ -365,7 +367,7 @@ class counter_view {
       {{"GFLOP/s", 90, form::rate, 0, no_tensor}, "flop_per_second"},
       {{"FP32 peak %", 72, form::percent}, "fp32_of_peak"},
       {{"tensor FLOP", 64, form::amount}, "tensor_flop"},
-      {{"tensor GFLOP/s", 70, form::rate}, "tensor_flop_per_second"},
+      {{"tensor GFLOP/s", 91, form::rate}, "tensor_flop_per_second"},
       {{"tensor peak %", 71, form::percent}, "tensor_of_peak"},
       {{"FLOP/B", 76, form::plain}, "flop_per_hbm_byte"},
       {{"occupancy %", 74, form::percent, 0, "occupancy %: warps on the SMs, of those that fit. "},
@@ -439,9 +441,19 @@ class counter_view {
                                                    : cell.value);
       scaled_ = scaled_ || (is_running() && is_finite(cell.value) && cell.note != 0);
     }
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (values[i] != 0.0) has_amounts_[i] = true;
+    }
     table_.add_row({{console_text(label), {}, level}}, values);
     empty_ = false;
     add_differing(label, row);
+  }
+
+  /// Where there is no room for all columns: a program without tensor work needs none of its rates.
+  void let_zeros_go_first() {
+    for (std::size_t i = 0; i < has_amounts_.size(); ++i) {
+      if (!has_amounts_[i]) table_.columns()[i + 1].priority = 0;
+    }
   }
 
   /// Names the first ranges whose own work differed between the counting steps.
@@ -467,7 +479,8 @@ class counter_view {
   counter_table const& counters_;
   range_table const& ranges_;
   console_table table_;
-  vec<std::size_t> at_;  ///< of each column's metric
+  vec<std::size_t> at_;    ///< of each column's metric
+  vec<bool> has_amounts_;  ///< of each column: a value that is not 0
   bool empty_ = true;
   bool has_outside_ = false;
   bool scaled_ = false;

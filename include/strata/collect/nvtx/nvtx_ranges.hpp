@@ -350,6 +350,35 @@ class nvtx_stack {
   std::size_t refused_ = 0;  // pushes beyond the limit, whose pops end nothing
 };
 
+/// A range's name and its index: NVTX has texts alone, which `block[3]`, `Train step 3` and
+/// `layers.3` number all the same.
+struct indexed_name {
+  std::string_view name;
+  std::int64_t index = no_index;
+};
+
+/// Splits the number off the end of a text.
+inline indexed_name split_index(std::string_view text) noexcept {
+  constexpr std::size_t most_digits = 9;
+  std::size_t const tail = !text.empty() && text.back() == ']' ? 1 : 0;
+  std::size_t const end = text.size() - tail;
+  std::size_t first = end;
+  std::int64_t index = 0;
+  std::int64_t digit_value = 1;
+  while (first > 0 && end - first < most_digits && text[first - 1] >= '0' &&
+         text[first - 1] <= '9') {
+    --first;
+    index += (text[first] - '0') * digit_value;
+    digit_value *= 10;
+  }
+  if (first == end || first < 2) return {text};
+  char const before = text[first - 1];
+  bool const numbers = tail == 1 ? before == '[' : before == ' ' || before == '.';
+  bool const fraction = before == '.' && text[first - 2] >= '0' && text[first - 2] <= '9';
+  if (!numbers || fraction) return {text};
+  return {text.substr(0, first - 1), index};
+}
+
 /// The program's NVTX calls as ranges, wherever they come from. Push/pop ranges are ranges like any
 /// other, nested with Strata's own in their thread; start/end ranges, which need not nest and may
 /// end in another thread, become spans, and marks spans without a length. Ranges that Strata itself
@@ -362,8 +391,9 @@ class nvtx_ranges {
     if (!open.has_room()) return nvtx::no_level;
     range_token range;
     if (listener const* const to = listening()) {
-      std::string_view const full = name.full();
-      range = to->begin(name.number(), full.data(), full.size(), no_index, nullptr, false);
+      indexed_name const named = split_index(name.full());
+      range = to->begin(name.number(), named.name.data(), named.name.size(), named.index, nullptr,
+                        false);
     }
     return open.push({range, name.where()});
   }
