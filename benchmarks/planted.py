@@ -90,6 +90,7 @@ TORCH_CASES = {
     "training_logged": ("", ["wait-in-step", "pageable-copy", "launch-bound"], "log"),
     "training_backward": ("findings", None),
     "training_attention": ("findings", None),
+    "decode_graph": ("findings", None),
 }
 # The range that has to have so much of the step's busy GPU time.
 SHARES = {"training_backward": ("backward", 0.4), "backward_thread": ("backward", 0.2), "sound_backward_thread": ("backward", 0.4)}

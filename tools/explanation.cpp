@@ -131,12 +131,19 @@ class explainer {
     if (made_.problems.size() < most_) made_.problems.push_back(line_of(text));
   }
 
+  /// The first keys that would decide a rule; empty where none would.
+  std::string deciding_keys() const {
+    for (strata::undecided_rule const& open : input_.findings.undecided)
+      if (open.needs.find('=') != std::string::npos) return open.needs;
+    return {};
+  }
+
   void add_next() {
     std::string const program = line_of(source_.environment.command, 200);
-    strata::vec<strata::undecided_rule> const& open = input_.findings.undecided;
-    if (!open.empty())
-      made_.next.push_back("STRATA=trace," + line_of(open[0].needs) +
-                           ",formats=table+recording,out=next " + program);
+    std::string const keys = deciding_keys();
+    if (!keys.empty())
+      made_.next.push_back("STRATA=trace," + line_of(keys) + ",formats=table+recording,out=next " +
+                           program);
     else
       made_.next.push_back("STRATA=trace,formats=table+recording,out=after " + program);
     made_.next.push_back("strata report " + line_of(file_, 200) + " --formats html");

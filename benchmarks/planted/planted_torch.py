@@ -82,12 +82,29 @@ class Block(torch.nn.Module):
         mixed = F.scaled_dot_product_attention(*parts, is_causal=True).transpose(1, 2).reshape(batch, length, width)
         return x + self.output(mixed)
 
+    def attend_past(self, x, keys, values):
+        """A token beside keys and values that are there already."""
+        batch, length, width = x.shape
+        query = self.inputs(self.norms[0](x))[..., :width].view(batch, length, self.heads, width // self.heads).transpose(1, 2)
+        mixed = F.scaled_dot_product_attention(query, keys, values).transpose(1, 2).reshape(batch, length, width)
+        return x + self.output(mixed)
+
+    def feed(self, x):
+        return x + self.down(F.gelu(self.up(self.norms[1](x))))
+
     def forward(self, x):
         with span(self.name):
             with span("attention"):
                 x = self.attend(x)
             with span("mlp"):
-                return x + self.down(F.gelu(self.up(self.norms[1](x))))
+                return self.feed(x)
+
+    def decode(self, x, keys, values):
+        with span(self.name):
+            with span("attention"):
+                x = self.attend_past(x, keys, values)
+            with span("mlp"):
+                return self.feed(x)
 
 
 def training(width, layers, batch, length, reads_each_loss):
@@ -121,6 +138,35 @@ def training_attention():
     return training(1024, 6, 1, 16384, reads_each_loss=False)
 
 
+def decode_graph():
+    """A token against keys and values of 4,096 before it, as one CUDA graph, whose kernels belong to the ranges of its capture."""
+    width, heads, layers, past = 4096, 32, 8, 4096
+    blocks = [Block(index, width, heads).to(DEVICE, BF16) for index in range(layers)]
+    width = blocks[0].inputs.in_features
+    keys, values = [normal(1, heads, past, width // heads) for _ in range(2)]
+    x = normal(1, 1, width)
+
+    def token():
+        y = x
+        for block in blocks:
+            y = block.decode(y, keys, values)
+        return y
+
+    if SMALL:
+        return token
+    with torch.no_grad():
+        token()
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            token()
+
+    def step():
+        with span("token"):
+            graph.replay()
+    return step
+
+
 def training_small():
     """Kernels of some microseconds, each launched by Python."""
     return training(128, 12, 2, 128, reads_each_loss=False)
@@ -132,7 +178,8 @@ def training_logged():
 
 
 CASES = {made.__name__: made for made in (sound_attention, sound_attention_others, sound_library, training_backward,
-                                          training_attention, training_small, training_logged)}
+                                          training_attention, training_small, training_logged,
+                                          decode_graph)}
 
 
 def main():

@@ -7,6 +7,7 @@
 #include <strata/report/findings.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "report_sample.hpp"
@@ -139,6 +140,13 @@ struct program : sample::maker {
   /// All counters 0, with the peaks of 4.8 TB/s, 10 TB/s, 33 TB/s, 67 TFLOP/s and 989 TFLOP/s. Of
   /// the units, a count is a ns at the peak: all clocks have a cycle a ns. One instruction a slot
   /// in four cycles, and 20 % of device memory.
+  /// Takes the values of a counter away.
+  void drop(std::string const& name) {
+    counter_set& from = counted();
+    auto const lost = static_cast<std::uint32_t>(from.names.index_of(name));
+    for (strata::counter_value& each : from.values)
+      if (each.counter == lost) each.value = std::numeric_limits<double>::quiet_NaN();
+  }
   void count_nothing(std::uint32_t where) {
     set(where, "gpu__time_duration.sum", 1000);
     for (std::size_t i = 0; i < counted().names.size(); ++i) {

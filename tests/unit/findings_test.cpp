@@ -690,6 +690,20 @@ TEST_CASE("rules without their counters say which would decide") {
   CHECK(answer(profile()).findings().empty());
 }
 
+TEST_CASE("rules without what CUDA graphs leave out do not ask for it again") {
+  program p = one_kernel();
+  std::string const lost = "smsp__sass_data_bytes_mem_global_op_ld.sum";
+  p.drop(lost);
+  answer const asked(p.made);
+  REQUIRE(asked.input.findings.undecided.size() == 1);
+  CHECK(asked.input.findings.undecided[0].needs == "counters=findings");
+  p.made.add_counters(strata::counter_set::gpu).left_out.push_back({lost, "CUDA graphs"});
+  answer const kept(p.made);
+  REQUIRE(kept.input.findings.undecided.size() == 1);
+  CHECK(kept.input.findings.undecided[0].rule == "uncoalesced");
+  CHECK(kept.input.findings.undecided[0].needs == "switching CUDA graphs off");
+}
+
 TEST_CASE("counted roofs of tensor cores are half on GeForce boards, and not halved twice") {
   program p = one_kernel();
   profile_device& device = p.made.environment.devices[0];

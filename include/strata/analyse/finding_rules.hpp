@@ -393,6 +393,10 @@ class finding_rules : private kernel_rules {
     if (metric const* const entry = find_entry(key)) prove(of, entry->key(), value, "%");
   }
 
+  /// What would decide a rule: its key, or graphs, where the run counts with that key and left out
+  /// what instruments the kernels of a graph.
+  std::string what_decides(finding_rule const& rule) const;
+
   bool untrusted(finding_rule const& by) {
     profile_losses const& lost = in_.source.losses;
     auto const all = static_cast<double>(rows_[0].total.kernels + rows_[0].total.copies);
@@ -571,6 +575,14 @@ inline constexpr finding_rule finding_rules::rules[] = {
      &finding_rules::own_cost, finding_part::none},
 };
 
+inline std::string finding_rules::what_decides(finding_rule const& rule) const {
+  bool const asked = begins_with(rule.needs, "counters=") && in_.counters != nullptr &&
+                     in_.counters->find("issue_ns") != counter_table::none;
+  bool const beside_graphs = !in_.source.counters().left_out.empty();
+  if (asked && beside_graphs) return "switching CUDA graphs off";
+  return std::string(rule.needs);
+}
+
 inline findings_table finding_rules::run() {
   if (rows_.empty()) return {};
   if (in_.source.hang.found) {  // what is missing says more than what came
@@ -583,7 +595,7 @@ inline findings_table finding_rules::run() {
     bool const decided = (this->*rule.look)(rule);
     settle(before);
     if (!decided && !rule.needs.empty() && has_device_work())
-      made_.undecided.push_back({rule.id, std::string(rule.needs)});
+      made_.undecided.push_back({rule.id, what_decides(rule)});
   }
   made_.findings.sort(
       [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });

@@ -91,7 +91,7 @@ struct finding {
 /// A rule that could not decide.
 struct undecided_rule {
   std::string_view rule;
-  std::string needs;  ///< the keys of STRATA= that would decide
+  std::string needs;  ///< the keys of STRATA= that would decide, or "switching CUDA graphs off"
 };
 
 /// What the rules say of a profile.
