@@ -168,6 +168,12 @@ std::atomic<unsigned> call_time{0};
 std::atomic<int (*)()> lock_question{nullptr};
 std::atomic<std::size_t> calls_under_lock{0};
 
+/// A driver before CUDA 12.5, without events of a context: with FAKE_OLD_DRIVER.
+bool is_old() {
+  static bool const old = std::getenv("FAKE_OLD_DRIVER") != nullptr;
+  return old;
+}
+
 }  // namespace
 
 extern "C" {
@@ -193,7 +199,7 @@ FAKE_EXPORT result cuDriverGetVersion(int* version) {
   cuda_state& s = state();
   const std::lock_guard<std::mutex> lock(s.mutex);
   if (injecting) ++s.misuses;
-  *version = s.driver_version;
+  *version = is_old() ? 12'040 : s.driver_version;
   return result::success;
 }
 
@@ -406,10 +412,8 @@ FAKE_EXPORT result cuCtxSynchronize() {
   });
 }
 
-// As a driver before CUDA 12.5 with FAKE_OLD_DRIVER.
 FAKE_EXPORT result cuCtxRecordEvent(context_handle of, void* which) {
-  static bool const is_old = std::getenv("FAKE_OLD_DRIVER") != nullptr;
-  if (is_old) return result::not_supported;
+  if (is_old()) return result::not_supported;
   if (auto* const hook = synchronize_hook.load()) hook();
   return with_state([&](cuda_state& s) {
     if (!s.capturing.empty()) {

@@ -204,6 +204,19 @@ TEST_CASE("a thread that waits with sync=1 while main ends") {
   CHECK(has(one.with.err, "on the GPU: 1 call of stuck without an end"));
 }
 
+TEST_CASE("waits without a bound, of a driver before CUDA 12.5, are said at the start") {
+  char const* const sentence = "the driver is older than CUDA 12.5: counting steps and sync=1 wait";
+  for (char const* const options : {",sync=1", ",counters=hbm,active=2", ""})
+    for (bool const old_driver : {true, false}) {
+      trial one{"trace", "return", options, 0, old_driver};
+      one.run_all();
+      CAPTURE(options);
+      CAPTURE(one.with.err);
+      CHECK(count_of(one.with.err, sentence) == (old_driver && *options != '\0' ? 1 : 0));
+      CHECK(one.with.code == one.without.code);
+    }
+}
+
 TEST_CASE("a GPU that is slow, and ends within the drain, is no hang") {
   trial one{"trace", "released", ",drain=15000", fake_blocks_context};
   one.run_all();

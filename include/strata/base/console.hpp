@@ -32,7 +32,7 @@ class console {
   /// How long text waits for a reader. Units: milliseconds.
   static constexpr int none_ms = 0;
   static constexpr int sentence_ms = 100;
-  static constexpr int table_ms = 10'000;
+  static constexpr int table_ms = 1'000;
 
   /// Whether a file takes a part of text within a time. One without a reader does not.
   static bool is_taken(int file, int patience_ms) noexcept {
@@ -124,6 +124,18 @@ class console {
 };
 
 #endif
+
+/// What the program printed so far comes before what is printed next. A thread that holds stdout,
+/// in a write that nobody takes say, is not waited for: nor does exit.
+inline void flush_output() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+  if (ftrylockfile(stdout) != 0) return;
+  (void)std::fflush(stdout);
+  funlockfile(stdout);
+#else
+  (void)std::fflush(stdout);
+#endif
+}
 
 }  // namespace detail
 

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_ENVIRONMENT_SESSION_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
@@ -121,7 +122,7 @@ class environment_session {
 
   static int finish(ending how) {
     session_core& the = *current();
-    if (how == ending::exit) std::fflush(stdout);
+    if (how == ending::exit) flush_output();
     (void)the.report();
     bool const others_follow = how == ending::exit || how == ending::quick_exit;
     if (others_follow) late_ranges::listen();

@@ -3,6 +3,7 @@
 #define STRATA_SESSION_EXIT_HOOKS_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/clock.hpp>
 #include <strata/base/console.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/memory.hpp>
@@ -11,6 +12,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -70,7 +72,13 @@ class exit_hooks {
     std::terminate_handler previous_terminate = nullptr;
     atomic<bool> own_account{false};
     atomic<bool>* reported = &own_account;  // shared with forked children
-    atomic<int> signal{0};
+    atomic<int> wanted{0};     // of the watcher: a signal's number, or an exit's by number_of
+    atomic<int> exit_code{0};  // that its report asks for
+#if defined(__linux__)
+    atomic<bool> watches{false};
+    atomic<clockid_t> computed{CLOCK_REALTIME};  // by the thread that makes the report
+    sigset_t mask{};                             // of the thread that installed the hooks
+#endif
   };
 
   static hooks& instance() {
@@ -87,19 +95,81 @@ class exit_hooks {
     // Strata itself has failed, and may hold a lock that a report needs.
     if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
     if (in_forked_child()) return say_lost();
+    if (phase().load() != process_phase::reported && interrupts_something() &&
+        leave_to_watcher(how))
+      return;
+    in_this_thread = true;
+    int const code = report(how);
+    in_this_thread = false;
+    if (code != 0) end_with(how, code);
+  }
+
+  /// Returns: the exit code that replaces the program's, 0 for none.
+  static int report(ending how) {
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
-      // Another thread writes the report: the process must not end before.
+      // Another thread writes the report: the process must not end before, but by a signal where
+      // that thread stands still.
+#if defined(__linux__)
+      if (how == ending::signal) (void)await_report();
+      if (how == ending::signal) return 0;
+#endif
       for (unsigned turn = 0; phase().load() == process_phase::ending; ++turn) wait_a_turn(turn);
-      return;
+      return 0;
     }
-    in_this_thread = true;
     instance().reported->store(true);
+    note_reporter();
     finisher* const finish = instance().finish.load();
     int const code = finish == nullptr ? 0 : finish(how);
-    in_this_thread = false;
     phase().store(process_phase::reported);
-    if (code != 0) end_with(how, code);
+    return code;
+  }
+
+  /// Whether what this thread has interrupted may hold a lock that a report needs, of malloc or of
+  /// Strata: it may be in a signal's handler, as a signal that has one is blocked in it.
+  static bool interrupts_something() noexcept {
+    if (locks_of_this_thread() != 0) return true;
+#if defined(__linux__)
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    (void)pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+    for (int which = 1; which < NSIG; ++which) {
+      if (sigismember(&blocked, which) == 1 && is_handled(which)) return true;
+    }
+#endif
+    return false;
+  }
+
+  /// The thread that waits for signals makes the report, and this one waits for it. It gives up
+  /// where the report stands still: it waits for a lock that this thread holds.
+  /// Returns: false where there is no such thread, and this one may make the report.
+  static bool leave_to_watcher([[maybe_unused]] ending how) noexcept {
+#if defined(__linux__)
+    hooks& all = instance();
+    if (all.watches.load()) {
+      int nothing = 0;
+      (void)all.wanted.compare_exchange_strong(nothing, number_of(how));
+      wake_watcher();
+      if (await_report()) {
+        if (int const code = all.exit_code.load()) end_with(how, code);
+        return true;
+      }
+    } else if (locks_of_this_thread() == 0) {
+      return false;
+    }
+#endif
+    phase().store(process_phase::reported);  // nobody waits for it
+    say("the report is lost: the program ended in a signal's handler, which had interrupted malloc "
+        "or Strata: let the handler set a flag, and end where the program looks at it");
+    return true;
+  }
+
+  /// This thread makes the report.
+  static void note_reporter() noexcept {
+#if defined(__linux__)
+    clockid_t own{};
+    if (pthread_getcpuclockid(pthread_self(), &own) == 0) instance().computed.store(own);
+#endif
   }
 
   /// Ends with another code than the program's. The C library of GNU goes on with the handlers that
@@ -141,6 +211,41 @@ class exit_hooks {
 #if defined(__linux__)
   static constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
 
+  /// How the watcher is asked for the report of an exit: no signal has such a number.
+  static constexpr int number_of(ending how) noexcept { return -1 - static_cast<int>(how); }
+  static constexpr ending ending_of(int number) noexcept {
+    return static_cast<ending>(-1 - number);
+  }
+
+  static void wake_watcher() noexcept {
+    (void)syscall(SYS_futex, &instance().wanted, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  }
+
+  /// Returns: false where the thread that makes the report has not computed for 1.5 s.
+  static bool await_report() noexcept {
+    constexpr std::int64_t patience_ns = 1'500'000'000;
+    timespec last{};
+    std::int64_t latest = monotonic_ns() + patience_ns;
+    for (unsigned turn = 0; phase().load() != process_phase::reported; ++turn) {
+      wait_a_turn(turn);
+      timespec computed{};
+      if (phase().load() == process_phase::ending)
+        (void)clock_gettime(instance().computed, &computed);
+      bool const stands = computed.tv_sec == last.tv_sec && computed.tv_nsec == last.tv_nsec;
+      last = computed;
+      if (!stands) latest = monotonic_ns() + patience_ns;
+      if (monotonic_ns() > latest) return false;
+    }
+    return true;
+  }
+
+  /// Whether the program has a handler of its own for a signal.
+  static bool is_handled(int which) noexcept {
+    struct sigaction now {};
+    return sigaction(which, nullptr, &now) == 0 && now.sa_handler != SIG_DFL &&
+           now.sa_handler != SIG_IGN && now.sa_handler != &on_signal && now.sa_handler != &on_abort;
+  }
+
   /// Replaces a signal's default action.
   static void handle(int signal, void (*handler)(int)) noexcept {
     struct sigaction now {};
@@ -154,8 +259,11 @@ class exit_hooks {
   /// Nothing can be reported in a handler, so that a thread waits for the signals.
   static void watch_signals() noexcept {
     handle(SIGABRT, &on_abort);
+    hooks& all = instance();
+    (void)pthread_sigmask(SIG_BLOCK, nullptr, &all.mask);
     pthread_t watcher{};
-    if (!machine::start_thread(watcher, &watch, nullptr)) return;
+    all.watches.store(true);
+    if (!machine::start_thread(watcher, &watch, nullptr)) return all.watches.store(false);
     pthread_detach(watcher);
     for (int const signal : ending_signals) handle(signal, &on_signal);
   }
@@ -167,18 +275,22 @@ class exit_hooks {
       leave_signals();
       raise(which);  // arrives when this handler returns
     } else {
-      all.signal.store(which);
-      (void)syscall(SYS_futex, &all.signal, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-      await_end();
+      all.wanted.store(which);
+      wake_watcher();
+      await_end(which);
     }
     errno = error;
   }
 
   /// A signal that ends a program does not return, so that this thread waits for the report. It may
-  /// hold a lock that the report needs: it goes on after a second.
-  static void await_end() noexcept {
+  /// hold a lock that the report needs: it goes on after a second. A handler of the program that
+  /// has called this one goes on with the report.
+  static void await_end(int which) noexcept {
     timespec const pause{0, 5'000'000};
-    for (int i = 0; i < 200; ++i) (void)nanosleep(&pause, nullptr);
+    for (int i = 0; i < 200; ++i) {
+      if (phase().load() == process_phase::reported && is_handled(which)) return;
+      (void)nanosleep(&pause, nullptr);
+    }
   }
 
   /// abort() may come from anywhere, from malloc say: a sentence is all that is safe. The default
@@ -188,6 +300,11 @@ class exit_hooks {
         "strata: the program aborted: nothing was reported, since a report is not safe then\n";
     int const error = errno;
     std::signal(which, SIG_DFL);
+    sigset_t of_writes;  // a pipe that nobody reads, or a full file, ends nothing now
+    sigemptyset(&of_writes);
+    sigaddset(&of_writes, SIGPIPE);
+    sigaddset(&of_writes, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &of_writes, nullptr);
     if (phase().load() != process_phase::reported && !in_forked_child())
       (void)console::write(STDERR_FILENO, lost, sizeof lost - 1, console::sentence_ms);
     raise(which);
@@ -211,18 +328,37 @@ class exit_hooks {
     timespec const usual{1, 0};
     timespec const soon{0, 10'000'000};
     bool ended = false;
-    while (all.signal.load() == 0) {
-      (void)syscall(SYS_futex, &all.signal, FUTEX_WAIT_PRIVATE, 0, ended ? &soon : &usual, nullptr,
+    for (;;) {
+      int const which = all.wanted.load();
+      if (which > 0) return end_by(which);
+      if (which < 0) {
+        all.exit_code.store(report(ending_of(which)));
+        int expected = which;
+        (void)all.wanted.compare_exchange_strong(expected, 0);
+        continue;
+      }
+      (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, ended ? &soon : &usual, nullptr,
                     0);
       ended = ended || machine::main_has_ended("/proc/self/stat");
       if (ended && machine::threads_left() <= 2 + machine::own_threads().load() &&
-          all.signal.load() == 0)
-        return nullptr;
+          all.wanted.load() == 0)
+        break;
     }
-    int const which = all.signal.load();
+    // The exit handlers of the program run in this thread.
+    leave_signals();
+    all.watches.store(false);
+    (void)pthread_sigmask(SIG_SETMASK, &all.mask, nullptr);
+    return nullptr;
+  }
+
+  /// A signal has come. Where the program has a handler by now, which has called this one, that
+  /// handler ends the process, or does not.
+  static void* end_by(int which) noexcept {
     leave_signals();  // a second one ends the process at once
     console::hurry();
-    run(ending::signal);
+    (void)report(ending::signal);
+    instance().watches.store(false);
+    if (is_handled(which)) return nullptr;
     sigset_t ours;
     sigemptyset(&ours);
     sigaddset(&ours, which);

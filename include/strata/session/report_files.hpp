@@ -3,6 +3,7 @@
 #define STRATA_SESSION_REPORT_FILES_HPP
 
 #include <strata/annotate/process.hpp>
+#include <strata/base/console.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
@@ -299,7 +300,7 @@ class report_files {
     // What the program printed comes before what is printed here; a process that is ending flushes
     // by itself, or not at all, and one that goes on beside the report is left alone.
     if (block().phase.load() == process_phase::running && !options_->reports_windows())
-      std::fflush(stdout);
+      flush_output();
     vec<std::string> const problems = source.problems;
     source.problems.erase(source.problems.begin(),
                           source.problems.begin() + static_cast<std::ptrdiff_t>(said));

@@ -14,6 +14,7 @@
 #include <strata/collect/cpu/cpu_counters.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
@@ -326,6 +327,10 @@ class session_core {
     bool const counts =
         !options_.counters.empty() && counting_->may_count(cupti_library::get().ok());
     if (counts) trace_.guard_graphs();
+    if (trace_.tracing() && (counts || options_.synchronize) && !device_fence::is_bounded())
+      problem_log::say(
+          "the driver is older than CUDA 12.5: counting steps and sync=1 wait for the GPU as long "
+          "as it works, beyond drain=; update the driver where the GPU may hang");
     plan_.make(options_, counts, windows_.used());
   }
 

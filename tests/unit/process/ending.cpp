@@ -97,6 +97,52 @@ TEST_CASE("signals that the program handles itself") {
   CHECK(ignored.end.code == 6);
 }
 
+TEST_CASE("a handler that calls the one before it runs once, after the report") {
+  recorded const r("chained-handler");
+  CHECK(r.end.code == 6);
+  CHECK(r.end.out == "own handler\n");
+  CHECK(r.calls() == usual);
+}
+
+// These call functions that are not safe in a handler, which TSan reports by itself.
+constexpr char const* unsafe_in_handlers = "TSAN_OPTIONS=report_signal_unsafe=0";
+
+TEST_CASE("exit in a signal's handler waits for no lock of the thread that it interrupts") {
+  ending const within = run({program("scenarios"), "exit-within-strata"},
+                            {"STRATA=host,formats=none", unsafe_in_handlers}, {}, 30);
+  CAPTURE(within.err);
+  CHECK(within.code == 6);
+  CHECK(count_of(within.err, "the report is lost: the program ended in a signal's handler") == 1);
+  for (int i = 0; i < 5; ++i) {  // what holds the lock of malloc's first arena alone is reported
+    work_folder const folder;
+    ending const e =
+        run({program("scenarios"), "exit-within-malloc"},
+            {"STRATA=host,formats=csv,out=" + folder / "out", unsafe_in_handlers}, {}, 30);
+    CAPTURE(e.err);
+    CHECK(e.code == 6);
+    CHECK(count_of(e.err, "strata: wrote ") + count_of(e.err, "the report is lost") == 1);
+  }
+}
+
+TEST_CASE("steps of a signal's handler never wait for their own thread") {
+  ending const e = run({program("scenarios"), "step-signals"},
+                       {"STRATA=host,formats=none", unsafe_in_handlers}, {}, 60);
+  CAPTURE(e.err);
+  CHECK(e.code == 0);
+}
+
+TEST_CASE("a thread that holds stdout keeps no program from its end") {
+  recorded const r("held-output");
+  CHECK(r.end.code == 6);
+  CHECK(r.calls() == usual);
+}
+
+TEST_CASE("abort with a full stderr ends by SIGABRT") {
+  work_folder const folder;
+  CHECK(run({program("scenarios"), "abort-without-room", folder / "err"}, {"STRATA=host"}).signal ==
+        SIGABRT);
+}
+
 TEST_CASE("a forked child is silent, and its signals are its own") {
   recorded const r("fork");
   CHECK(r.end.code == 0);

@@ -75,6 +75,13 @@ class device_fence {
     if (calls.context_synchronize != nullptr) (void)calls.context_synchronize();
   }
 
+  /// Whether a wait ends with its patience: not with a driver that is older than CUDA 12.5.
+  static bool is_bounded() noexcept {
+    constexpr int first_version = 12'050;
+    driver_library const& driver = driver_library::get();
+    return driver.version >= first_version && driver.api.context_record_event != nullptr;
+  }
+
   /// Whether it is done.
   bool is_reached() noexcept {
     relaxed_captures const beside;

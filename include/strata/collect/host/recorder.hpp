@@ -282,6 +282,10 @@ class recorder {
   STRATA_DETAIL_COLD_CODE
 
   bool begin_step() noexcept {
+    if (locks_of_this_thread() != 0) {  // a signal handler's
+      block().interrupting_ranges.fetch_add(1, memory_order_relaxed);
+      return false;
+    }
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
     if (!step_thread_.compare_exchange_strong(nobody, self, memory_order_acq_rel)) {

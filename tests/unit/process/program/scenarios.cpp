@@ -4,6 +4,7 @@
 #include <strata/strata.hpp>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -229,6 +230,82 @@ int first_range_in_signal() {
   return interrupts == 1 ? 0 : 1;
 }
 
+/// A signal's handler ends the program while its thread begins its first range, within Strata.
+void exit_within_strata() {
+  work();
+  std::signal(SIGUSR1, [](int) { std::exit(6); });
+  std::thread([] {
+    interrupt_the_first_range = true;
+    STRATA_RANGE("first");
+  }).join();
+}
+
+/// A signal's handler ends the program, most often while its thread is in malloc.
+void exit_within_malloc() {
+  work();
+  std::signal(SIGALRM, [](int) { std::exit(6); });
+  itimerval const once{{0, 0}, {0, 3000 + getpid() % 7 * 500}};
+  setitimer(ITIMER_REAL, &once, nullptr);
+  for (std::size_t size = 0;; size = (size + 1) % 5000) {
+    void* const volatile first = std::malloc(size + 10);
+    void* const volatile second = std::malloc(3000);
+    std::free(first);
+    std::free(second);
+  }
+}
+
+/// Steps of a handler, at any moment of a thread that has steps.
+int steps_in_signals() {
+  static auto const handler = [](int) {
+    STRATA_STEP();
+    ++interrupts;
+  };
+  handler(0);
+  std::signal(SIGALRM, handler);
+  itimerval const often{{0, 100}, {0, 100}};
+  setitimer(ITIMER_REAL, &often, nullptr);
+  while (interrupts < 5000) {
+    STRATA_STEP();
+  }
+  itimerval const never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  return 0;
+}
+
+/// Another thread holds stdout for ever.
+int hold_output() {
+  work();
+  static std::atomic<bool> holds{false};
+  std::thread([] {
+    flockfile(stdout);
+    holds = true;
+    for (;;) pause();
+  }).detach();
+  while (!holds) usleep(100);
+  return 6;
+}
+
+/// A handler that calls the one that was there before it.
+void chain_handlers() {
+  static void (*previous)(int) = nullptr;
+  work();
+  previous = std::signal(SIGTERM, [](int signal) {
+    say("own handler\n");
+    if (previous != SIG_DFL) previous(signal);
+    _exit(6);
+  });
+  std::raise(SIGTERM);
+}
+
+/// stderr is a file that has no room.
+void abort_without_room(char const* file) {
+  work();
+  dup2(open(file, O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
+  rlimit const none{0, 0};
+  setrlimit(RLIMIT_FSIZE, &none);
+  std::abort();
+}
+
 /// What is given back to the program at its end: its handlers, and what it has not flushed.
 int last_words(bool quick) {
   auto const handler = [] { say("handler\n"); };
@@ -291,6 +368,12 @@ int main(int argc, char** argv) {
     work();
     std::exit(0);
   }
+  if (how == "exit-within-strata") exit_within_strata();
+  if (how == "exit-within-malloc") exit_within_malloc();
+  if (how == "step-signals") return steps_in_signals();
+  if (how == "held-output") return hold_output();
+  if (how == "chained-handler") chain_handlers();
+  if (how == "abort-without-room") abort_without_room(argv[2]);
   if (how == "exit-in-thread") {
     std::thread([] {
       STRATA_RANGE("thread");
