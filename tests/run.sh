@@ -143,9 +143,7 @@ configure() {
   planned+=("$name")
 }
 
-# build NAME: builds and runs what was configured. $runner goes before ctest, which runs $at_once tests at a time.
-runner=()
-at_once=$((jobs + 1))  # a browser waits half of its time
+# build NAME: builds what was configured.
 build() {
   local name=$1
   local out=$logs/$name
@@ -155,8 +153,16 @@ build() {
   if ! python3 -B tests/progress.py run building "$name" "$jobs" "$out.build" \
       cmake --build "build/$name" -j "$jobs" -- "${keep[@]}"; then
     grep -E -A20 'error|FAILED|undefined reference' "$out.build" | head -200
-    problems+=("$name: build failed (all of it: build/logs/$name.build)")
+    return 1
   fi
+}
+
+# check NAME: runs the tests of what was built. $runner goes before ctest, which runs $at_once tests at a time.
+runner=()
+at_once=$((jobs + 1))  # a browser waits half of its time
+check() {
+  local name=$1
+  local out=$logs/$name
   builds+=("$name")
   python3 -B tests/progress.py run testing "$name" "$jobs" "$out.ctest" \
     "${runner[@]}" ctest --test-dir "build/$name" -j "$at_once" --output-on-failure --no-tests=error \
@@ -243,13 +249,27 @@ else
     -DSTRATA_TEST_RINGS="${rings//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
-  configure asan --preset asan
+  clang=()
+  if has_libfuzzer; then clang=(-DCMAKE_CXX_COMPILER=clang++); fi  # and the other sanitizers' libraries
+  configure asan --preset asan "${clang[@]}"  # clang++ takes half of g++'s time for it
   configure tsan --preset tsan
-  if has_libfuzzer; then configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=clang++; fi
+  if [ ${#clang[@]} != 0 ]; then configure fuzz --preset fuzz "${clang[@]}"; fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
-for name in "${planned[@]}"; do
+# Tests under a sanitizer wait much of their time: meanwhile the next tree is built, at a lower priority. What the first
+# tree measures is measured alone.
+ahead=
+for number in "${!planned[@]}"; do
+  name=${planned[number]}
+  next=${planned[number + 1]:-}
+  if [ -n "$ahead" ]; then wait "$ahead"; else build "$name"; fi ||
+    problems+=("$name: build failed (all of it: build/logs/$name.build)")
+  ahead=
+  if [ "$number" != 0 ] && [ -n "$next" ]; then
+    (renice -n 10 -p "$BASHPID" >/dev/null; build "$next") &
+    ahead=$!
+  fi
   case $name in
     asan)
       export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
@@ -265,8 +285,9 @@ for name in "${planned[@]}"; do
       if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
         if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
       fi ;;
+    fuzz) at_once=5 ;;  # all targets
   esac
-  build "$name"
+  check "$name"
   runner=()
 done
 
