@@ -3,8 +3,8 @@
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan, and a
-#                              minute of each fuzz target, where clang has libFuzzer
+#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
+#                              tests those that make threads), and a minute of each fuzz target, where clang has libFuzzer
 #   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
