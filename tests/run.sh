@@ -267,7 +267,7 @@ for number in "${!planned[@]}"; do
     problems+=("$name: build failed (all of it: build/logs/$name.build)")
   ahead=
   if [ "$number" != 0 ] && [ -n "$next" ]; then
-    (renice -n 10 -p "$BASHPID" >/dev/null; build "$next") &
+    (renice -n 19 -p "$BASHPID" >/dev/null; build "$next") &
     ahead=$!
   fi
   case $name in
