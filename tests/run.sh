@@ -249,11 +249,9 @@ else
     -DSTRATA_TEST_RINGS="${rings//,/;}" "${cuda[@]}" "${cupti[@]}"
 fi
 if [ $sanitize = 1 ]; then
-  clang=()
-  if has_libfuzzer; then clang=(-DCMAKE_CXX_COMPILER=clang++); fi  # and the other sanitizers' libraries
-  configure asan --preset asan "${clang[@]}"  # clang++ takes half of g++'s time for it
+  configure asan --preset asan
   configure tsan --preset tsan
-  if [ ${#clang[@]} != 0 ]; then configure fuzz --preset fuzz "${clang[@]}"; fi
+  if has_libfuzzer; then configure fuzz --preset fuzz -DCMAKE_CXX_COMPILER=clang++; fi
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
