@@ -3,8 +3,8 @@
 #
 #   tests/run.sh               all rings: unit, fake, package, host, gpu
 #   tests/run.sh --quick       the rings unit and fake, not optimised, without examples and command: about two minutes on two idle cores
-#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan, and a
-#                              minute of each fuzz target, where clang has libFuzzer
+#   tests/run.sh --sanitize    and unit and fake again, but for their scripts, under ASan+UBSan and under TSan (of the unit
+#                              tests those that make threads), and a minute of each fuzz target, where clang has libFuzzer
 #   tests/run.sh --full        and the long parts, and whether the tests see careless faults (tests/mutants)
 #   tests/run.sh --rings LIST  only these rings, for example unit,gpu
 #   tests/run.sh --no-install  installs and downloads nothing; tests that need what is missing are skipped
@@ -143,9 +143,7 @@ configure() {
   planned+=("$name")
 }
 
-# build NAME: builds and runs what was configured. $runner goes before ctest, which runs $at_once tests at a time.
-runner=()
-at_once=$((jobs + 1))  # a browser waits half of its time
+# build NAME: builds what was configured.
 build() {
   local name=$1
   local out=$logs/$name
@@ -155,8 +153,16 @@ build() {
   if ! python3 -B tests/progress.py run building "$name" "$jobs" "$out.build" \
       cmake --build "build/$name" -j "$jobs" -- "${keep[@]}"; then
     grep -E -A20 'error|FAILED|undefined reference' "$out.build" | head -200
-    problems+=("$name: build failed (all of it: build/logs/$name.build)")
+    return 1
   fi
+}
+
+# check NAME: runs the tests of what was built. $runner goes before ctest, which runs $at_once tests at a time.
+runner=()
+at_once=$((jobs + 1))  # a browser waits half of its time
+check() {
+  local name=$1
+  local out=$logs/$name
   builds+=("$name")
   python3 -B tests/progress.py run testing "$name" "$jobs" "$out.ctest" \
     "${runner[@]}" ctest --test-dir "build/$name" -j "$at_once" --output-on-failure --no-tests=error \
@@ -249,7 +255,19 @@ if [ $sanitize = 1 ]; then
 fi
 [ ${#planned[@]} = 0 ] || python3 -B tests/progress.py plan "$jobs" "${planned[@]}"
 
-for name in "${planned[@]}"; do
+# Tests under a sanitizer wait much of their time: meanwhile the next tree is built, at a lower priority. What the first
+# tree measures is measured alone.
+ahead=
+for number in "${!planned[@]}"; do
+  name=${planned[number]}
+  next=${planned[number + 1]:-}
+  if [ -n "$ahead" ]; then wait "$ahead"; else build "$name"; fi ||
+    problems+=("$name: build failed (all of it: build/logs/$name.build)")
+  ahead=
+  if [ "$number" != 0 ] && [ -n "$next" ]; then
+    (renice -n 19 -p "$BASHPID" >/dev/null; build "$next") &
+    ahead=$!
+  fi
   case $name in
     asan)
       export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
@@ -265,8 +283,9 @@ for name in "${planned[@]}"; do
       if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
         if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
       fi ;;
+    fuzz) at_once=5 ;;  # all targets
   esac
-  build "$name"
+  check "$name"
   runner=()
 done
 

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "patience.hpp"
+#include "sanitizers.hpp"
 
 namespace test {
 

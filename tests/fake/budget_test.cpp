@@ -1,5 +1,6 @@
 // One budget: what a process grows by stays within `log=` and `buffers=`, the printed number is
 // right, and the totals are exact whatever found no room. Each program is a process of its own.
+#include "../sanitizers.hpp"
 #include "../unit/process/child.hpp"
 
 #include <cstdint>

@@ -145,18 +145,20 @@ TEST_CASE("a configuration that CUPTI refuses is named, and nothing is counted")
 
 TEST_CASE("codes have kinds") {
   using strata::errc;
-  for (auto const& [code, kind] : std::vector<std::pair<int, errc>>{{0, errc::ok},
-                                                                    {8, errc::limit},
-                                                                    {17, errc::bad_argument},
-                                                                    {26, errc::busy},
-                                                                    {33, errc::not_supported},
-                                                                    {35, errc::not_permitted},
-                                                                    {36, errc::busy},
-                                                                    {40, errc::not_permitted},
-                                                                    {43, errc::not_supported},
-                                                                    {46, errc::bad_argument},
-                                                                    {999, errc::internal},
-                                                                    {77, errc::not_supported}}) {
+  for (auto const& each : std::vector<std::pair<int, errc>>{{0, errc::ok},
+                                                            {8, errc::limit},
+                                                            {17, errc::bad_argument},
+                                                            {26, errc::busy},
+                                                            {33, errc::not_supported},
+                                                            {35, errc::not_permitted},
+                                                            {36, errc::busy},
+                                                            {40, errc::not_permitted},
+                                                            {43, errc::not_supported},
+                                                            {46, errc::bad_argument},
+                                                            {999, errc::internal},
+                                                            {77, errc::not_supported}}) {
+    auto const& code = each.first;
+    auto const& kind = each.second;
     CAPTURE(code);
     CHECK(strata::detail::errc_of(static_cast<strata::detail::cupti::result>(code)) == kind);
   }
@@ -178,7 +180,7 @@ TEST_CASE("a failure in a later pass: what is complete is reported") {
 }
 
 TEST_CASE("devices that have no Range Profiler say why") {
-  for (auto const& [why, says_why] : std::vector<std::pair<char const*, char const*>>{
+  for (auto const& each : std::vector<std::pair<char const*, char const*>>{
            {"architecture", "compute capability 7.5 or later"},
            {"vgpu", "virtual GPU"},
            {"confidential", "confidential computing"},
@@ -186,6 +188,8 @@ TEST_CASE("devices that have no Range Profiler say why") {
            {"wsl", "WSL"},
            {"sli", "SLI"},
            {"", "does not support this device"}}) {
+    auto const& why = each.first;
+    auto const& says_why = each.second;
     CAPTURE(why);
     counting s(hbm_read);
     fake_profiler_set_unsupported(why);

@@ -293,8 +293,9 @@ TEST_CASE("a second configuration of one object has no values") {
 TEST_CASE("sizes belong to versions") {
   client c({"dram__bytes_read.sum"});
   api::device_supported_params params;
-  for (auto const& [version, size] :
-       {std::pair{24U, 52U}, {130001U, 52U}, {130100U, 56U}, {130400U, 56U}}) {
+  for (auto const& each : {std::pair{24U, 52U}, {130001U, 52U}, {130100U, 56U}, {130400U, 56U}}) {
+    auto const& version = each.first;
+    auto const& size = each.second;
     CAPTURE(version);
     fake_set_version(version);
     for (std::size_t const given : {52U, 56U}) {

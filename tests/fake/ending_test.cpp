@@ -1,5 +1,6 @@
 // Strata never changes how a program ends: every state with every way to end, without a session,
 // with that of STRATA and with one in code.
+#include "../sanitizers.hpp"
 #include "../unit/process/child.hpp"
 
 #include "endings.hpp"

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "../sanitizers.hpp"
 #include "../work_folder.hpp"
 #include "fake_session.hpp"
 

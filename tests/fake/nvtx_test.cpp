@@ -178,7 +178,7 @@ TEST_CASE("each way to give a text") {
   in(domain, none_given);
   profile const& p = s.profile();
   fake::nothing_lost(p);
-  for (auto const& [path, kernels] :
+  for (auto const& each :
        std::vector<std::pair<std::string, std::uint64_t>>{{"plain", 1},
                                                           {"w\u00efde \u20ac \U0001F600", 1},
                                                           {"[no text]", 3},
@@ -192,6 +192,8 @@ TEST_CASE("each way to give a text") {
                                                           {"\u00fcber:text", 1},
                                                           {"default", 1},
                                                           {"NCCL:[no text]", 1}}) {
+    auto const& path = each.first;
+    auto const& kernels = each.second;
     CAPTURE(path);
     CHECK(row(p, path).self.kernels == kernels);
   }

@@ -1,5 +1,6 @@
 // formats=perfetto: the timeline is on the disk while the program runs. Each session runs in a
 // forked child, and the parent reads what it left.
+#include "../sanitizers.hpp"
 #include "../unit/perfetto_reader.hpp"
 #include "fake_session.hpp"
 

@@ -1,5 +1,4 @@
 // A module with ranges and an implementation of its own, whose symbols nobody else sees.
-#define STRATA_IMPLEMENTATION
 #include <strata/strata.hpp>
 
 #include "two_implementations.hpp"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../sanitizers.hpp"
 #include "fake_session.hpp"
 
 using fake::launch;

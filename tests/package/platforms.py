@@ -15,6 +15,8 @@ SYSTEMS = {
     "aarch64-macos": ["-std=c++17"],
     "x86_64-freebsd": ["-std=c++17"],
 }
+# Zig adds checks and debug information by itself, of which nothing is used: half of its time.
+PLAIN = ["-fno-sanitize=undefined", "-g0"]
 ZIG = ROOT / "build" / "zig"  # where tests/run.sh puts it
 CROSS = "aarch64-linux-gnu-g++"
 EMULATOR = "qemu-aarch64"
@@ -32,7 +34,7 @@ def compiles(checks):
     print(version.stdout.splitlines()[0])
     for system, flags in SYSTEMS.items():
         for source in (HERE / "parity.cpp", IMPLEMENTATION):
-            made = run(clang + ["-target", system, *flags, f"-I{INCLUDE}", *WARNINGS, "-c", source, "-o", "unit.o"], env=env)
+            made = run(clang + ["-target", system, *flags, *PLAIN, f"-I{INCLUDE}", *WARNINGS, "-c", source, "-o", "unit.o"], env=env)
             checks.that(made.returncode == 0, f"{source.stem} for {system}", made.stderr)
     return True
 

@@ -83,7 +83,9 @@ TEST_CASE("gains: HBM and PCIe are full before their peaks, as in good work") {
   constexpr std::pair<gpu_unit, double> reached[] = {
       {gpu_unit::tensor, 0.9}, {gpu_unit::issue, 0.9}, {gpu_unit::l1, 0.9},
       {gpu_unit::l2, 0.9},     {gpu_unit::hbm, 0.8},   {gpu_unit::pcie, 0.85}};
-  for (auto const& [unit, part] : reached) {
+  for (auto const& each : reached) {
+    auto const& unit = each.first;
+    auto const& part = each.second;
     CAPTURE(to_string(unit));
     CHECK(gain_of(load_of({{unit, 0.4}}), cure_of_kernels().ends_waits(1000.0)) ==
           within(1000 - 400 / part));

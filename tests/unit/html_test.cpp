@@ -324,7 +324,9 @@ TEST_CASE("the ranges on the page have the columns of ranges.csv") {
     for (auto const& row : rows) {
       if (cell(data, row, "path_id") != range["path_id"]) continue;
       found = true;
-      for (auto const& [key, value] : range.items()) {
+      for (auto const& item : range.items()) {
+        std::string const& key = item.key();
+        nlohmann::json const& value = item.value();
         if (key == "rank" || key == "path" || key == "parent_path_id" || key == "depth") continue;
         nlohmann::json const shown = cell(data, row, key.c_str());
         CAPTURE(key);

@@ -223,12 +223,12 @@ TEST_CASE("bits of stored types, as ggml's comments give them") {
     CHECK(llm::bits(each.first) == each.second);
   }
   CHECK(sizeof expected / sizeof *expected == sizeof llm::storages / sizeof *llm::storages);
-  for (auto const& [name, bits] :
+  for (auto const& each :
        {std::pair("Q4_0", 4.5), std::pair("F16", 16.0), std::pair("BF16", 16.0),
         std::pair("fp16", 16.0), std::pair("FP32", 32.0), std::pair("bfloat16", 16.0),
         std::pair("q6_k", 6.5625), std::pair("IQ2_XXS", 2.0625), std::pair("E4M3", 8.0)}) {
-    CAPTURE(std::string(name));
-    CHECK(llm::bits(name) == bits);
+    CAPTURE(std::string(each.first));
+    CHECK(llm::bits(each.first) == each.second);
   }
   for (auto const& each : llm::storage_aliases) CHECK(llm::bits(each.alias) > 0);
   for (char const* const none : {"q9_K", "", "q4", "q4_K_M", "Q4_K_M"}) CHECK(llm::bits(none) == 0);

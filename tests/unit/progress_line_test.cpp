@@ -8,6 +8,7 @@
 #include <string>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -39,7 +40,10 @@ struct terminal {
     (void)::close(master);
   }
 
+  /// What came out within 0.5 s: on a busy machine the kernel takes its time.
   std::string read() const {
+    pollfd ready{master, POLLIN, 0};
+    (void)::poll(&ready, 1, 500);
     char text[4096];
     auto const size = ::read(master, text, sizeof text);
     return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();

@@ -1,4 +1,5 @@
 // What the kernel counts by itself, for real: page faults, time on a CPU, context switches.
+#include "../../sanitizers.hpp"
 #include "cpu_counting.hpp"
 
 #include <cmath>

@@ -1,5 +1,6 @@
 // Recording for long, and by many threads at once: in a process of its own, whose memory is
 // measured.
+#include "../../sanitizers.hpp"
 #include "../recording.hpp"
 
 #include <doctest/doctest.h>

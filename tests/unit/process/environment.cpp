@@ -1,4 +1,5 @@
 // What STRATA and the rest of the environment bring about.
+#include "../../sanitizers.hpp"
 #include "child.hpp"
 
 #include <sys/stat.h>

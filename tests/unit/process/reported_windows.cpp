@@ -1,6 +1,7 @@
 // Windows that are reported while the program runs on: `trigger=FILE` at each touch of a file,
 // `every=N,keep=K` by the number of the step.
 #include "../../patience.hpp"
+#include "../../sanitizers.hpp"
 #include "../recording.hpp"
 #include "child.hpp"
 

@@ -1,5 +1,6 @@
 // What a program has set up in its threads and in its process is as it was: a session changes
 // neither what it prints nor how it ends.
+#include "../../sanitizers.hpp"
 #include "child.hpp"
 
 using namespace process_test;

@@ -106,7 +106,8 @@ TEST_CASE("names of tensors tell base and layer") {
       {"x-99999999999999999999", "x-99999999999999999999", no_index, false},
   };
   for (auto const& [text, base, layer, weight] : cases) {
-    CAPTURE(text);
+    char const* const name = text;
+    CAPTURE(name);
     ggml_label const found = ggml_label::of(text);
     CHECK(found.base == base);
     CHECK(found.layer == layer);
@@ -150,7 +151,8 @@ TEST_CASE("names of tensors tell the part of the model") {
       {"something", ""},
   };
   for (auto const& [text, role] : cases) {
-    CAPTURE(text);
+    char const* const name = text;
+    CAPTURE(name);
     CHECK(ggml_role::of(ggml_label::of(text)) == role);
   }
 }

@@ -1,5 +1,4 @@
 // A library that NVTX_INJECTION64_PATH names: Strata for programs that know nothing of it.
-#define STRATA_IMPLEMENTATION
 #include <strata/collect/nvtx/cupti_nvtx.hpp>
 #include <strata/strata.hpp>
 

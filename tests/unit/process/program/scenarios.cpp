@@ -23,6 +23,7 @@
 #include <thread>
 
 #include "../../../patience.hpp"
+#include "../../../sanitizers.hpp"
 
 namespace {
 thread_local bool interrupt_the_first_range = false;

@@ -1,0 +1,14 @@
+// g++'s names of the sanitizers, for clang++ too.
+#ifndef STRATA_TESTS_SANITIZERS_HPP
+#define STRATA_TESTS_SANITIZERS_HPP
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+#endif  // STRATA_TESTS_SANITIZERS_HPP
