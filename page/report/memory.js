@@ -113,8 +113,8 @@ class MemoryDrawing {
 
 /** Allocations by range and kind, as objects; numbers and bytes of all of them come first. */
 const memoryTotals = ({totals}) =>
-  totals.map(([range, kind, , , liveCount, liveSize, stepCount, stepSize, firstCount]) =>
-    ({range, kind, liveCount, liveSize, stepCount, stepSize, firstCount}));
+  totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
+    ({range, kind, liveCount, liveSize, laterCount, laterSize}));
 
 const rangeColumn = {
   label: "Range",
@@ -135,27 +135,28 @@ function liveTable(totals) {
 }
 
 function stepTable(totals, steps) {
-  const inSteps = totals.filter(total => total.stepCount > total.firstCount)
-    .sort((a, b) => b.stepCount - a.stepCount || a.range - b.range);
+  const inSteps = totals.filter(total => total.laterCount > 0)
+    .sort((a, b) => b.laterCount - a.laterCount || a.range - b.range);
   if (!inSteps.length) return el("p", {}, "No step but the first allocated memory.");
-  const perLaterStep = total => (total.stepCount - total.firstCount) / Math.max(1, steps - 1);
+  const later = Math.max(1, steps - 1);
   return table("Allocations in steps", [
     rangeColumn,
     kindColumn,
-    {label: "Allocations a step", get: total => count(perLaterStep(total))},
-    {label: "Bytes in steps", get: total => bytes(total.stepSize)},
+    {label: "Allocations a step", get: total => count(total.laterCount / later)},
+    {label: "Bytes a step", get: total => bytes(total.laterSize / later)},
   ], inSteps);
 }
 
-function purposeTable({purposes, steps, peak_bytes: peak}) {
+function purposeTable({purposes, mean_steps: steps, peak_bytes: peak}) {
   if (!purposes) return null;
   const per = steps ? "step" : "run";
+  const about = steps ? "Allocated and released: in " + meanSteps(steps) + "." : "";
   const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
     ({name, allocated, released, live, most, atPeak}));
-  return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
+  return [el("h3", {}, "By purpose"), aboutText(about), table("Device memory by purpose", [
     {label: "Purpose", get: row => row.name, text: true},
-    {label: "Allocated a " + per, get: row => bytes(row.allocated / (steps || 1))},
-    {label: "Released a " + per, get: row => bytes(row.released / (steps || 1))},
+    {label: "Allocated a " + per, get: row => bytes(row.allocated)},
+    {label: "Released a " + per, get: row => bytes(row.released)},
     {label: "Live at the end", get: row => bytes(row.live)},
     {label: "Its peak", get: row => bytes(row.most)},
     {label: "At the peak of all", get: row => bytes(row.atPeak)},

@@ -535,6 +535,8 @@ class Page:
             self.expect(self.run("chosen") == int(value), "the choice of a range")
             self.expect(self.run("[...document.querySelectorAll('#memory-chart, #units-figure, #stalls-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
+        rows = "[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody tr\")].map(r => [r.cells[1].textContent, r.cells[2].textContent])"
+        self.expect(self.run(rows) == self.run("mergeKernels(kernelsIn(chosen)).map(k => [count(k.launches), time(k.ns)]).slice(0, mostKernels)"), "launches and time of kernels")
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
             shown = self.run(f"[...document.querySelectorAll('#range tbody tr')].find(r => r.cells[0].textContent === '{key}').cells[1].textContent")
@@ -603,6 +605,11 @@ class Page:
         for value in ("by_kind", *self.run("data.memory.by_purpose ? ['by_purpose'] : []"), "by_range"):
             self.choose("#memory select", value)
             self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
+
+        if self.has("[aria-label='Device memory by purpose']"):
+            cells = self.run("[...document.querySelectorAll(\"[aria-label='Device memory by purpose'] tbody tr\")].map(r => [r.cells[0].textContent, r.cells[1].textContent])")
+            self.expect(cells == self.run("data.memory.purposes.map(p => [p[0], bytes(p[1])])"), f"memory by purpose in a mean step: {cells}")
+            self.expect(not self.run("data.memory.mean_steps") or self.run("document.getElementById('memory').textContent.includes(meanSteps(data.memory.mean_steps))"), "memory does not say of which steps it is")
 
     def check_rest(self):
         details = self.count("details")

@@ -268,6 +268,7 @@ class sample_maker {
     row.static_shared_bytes = 2048;
     row.sm_utilisation = 1.0;
     row.gpu_utilisation = shape.grid < 132 ? shape.grid / 132.0 : 1.0;
+    row.later_gpu_utilisation = row.gpu_utilisation;
     s_.kernels.push_back(row);
   }
 

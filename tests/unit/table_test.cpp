@@ -400,7 +400,8 @@ TEST_CASE("kernels of folded ranges are one row") {
   CHECK(rows[0].path == "forward/block[*]/attention");
   CHECK(rows[0].launches == 2 * 12);
   CHECK(rows[0].launches == 12 * 2);
-  CHECK(rows[0].all_ns == 2 * 12 * 2 * shapes[1].ns);
+  CHECK(rows[0].step_ns == 12 * 2 * shapes[1].ns);
+  CHECK(rows[0].filled_ns == doctest::Approx(rows[0].step_ns * rows[0].row->gpu_utilisation));
   report_sample outside = gpu_sample(12, 2);
   for (range_row& row : outside.tree)
     if (row.name == "attention") row.step_self_share = row.step_self_launch_share = {0.5, 0.5};

@@ -413,8 +413,8 @@ class page_writer {
     json_.end_object();
   }
 
-  /// A kernel in a range, which is a place in each of the two tables. Its launches and its time in
-  /// steps are known of the range itself.
+  /// A kernel in a range, which is a place in each of the two tables; its launches and its time are
+  /// also of a mean step.
   void write_kernel(cell_sink& cells, kernel_row const& row, std::string const& name) {
     cells.integer("range", path_places_[row.path_id]);
     cells.integer("range_each", each_places_[row.path_id]);
@@ -422,8 +422,9 @@ class page_writer {
     cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
     kernel_value_columns(cells, row);
     range_row const& range = input_.ranges[path_rows_[row.path_id]];
-    cells.number("step_launch_share", input_.steps.part(range.step_self_launch_share));
-    cells.number("step_work_share", input_.steps.part(range.step_self_share));
+    cells.number("step_launches", launches_in_step(row, range, input_.steps));
+    cells.number("step_ns", ns_in_step(row, range, input_.steps));
+    cells.number("step_gpu_fill", gpu_fill_in_step(row, input_.steps));
   }
 
   void write_kernels() {

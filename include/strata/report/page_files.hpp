@@ -1361,6 +1361,10 @@ inline constexpr std::string_view page_report_steps_js = R"page(<script>
 const unit = hasSteps ? "step" : "run";
 const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
 const typicalCount = summary.count - (summary.without_first ? 1 : 0);
+function meanSteps(amount = typicalCount) {
+if (!hasSteps) return "the run";
+return "a mean of " + some(amount, "step") + (summary.without_first ? ", without the first" : "");
+}
 function perStep(row, value, share = row.step_host_share) {
 if (none(value)) return value;
 return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
@@ -3231,17 +3235,17 @@ const mostKernels = 200;
 const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
 function kernelsIn(place) {
 const isWhole = inNoStep(folded.rows[place]);
-const amount = (kernel, value, share) => isWhole ? value : perStep(kernel, value, share);
-return kernelRows.filter(kernel => isWithin(kernel.range, place)).map(kernel => ({
-...kernel,
-launches: amount(kernel, kernel.count, kernel.step_launch_share),
-ns: amount(kernel, kernel.total_ns, kernel.step_work_share),
-}));
+const ofRun = ({count: launches, total_ns: ns, gpu_utilisation: fill}) => ({launches, ns, fill});
+const ofStep = ({step_launches: launches, step_ns: ns, step_gpu_fill: fill}) =>
+({launches, ns, fill});
+const amounts = isWhole ? ofRun : ofStep;
+return kernelRows.filter(kernel => isWithin(kernel.range, place))
+.map(kernel => ({...kernel, ...amounts(kernel)}))
+.filter(kernel => kernel.launches > 0);
 }
 function meanShare(a, b) {
-if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
-const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
-return both / (a.total_ns + b.total_ns || 1);
+if (none(a.fill) || none(b.fill)) return null;
+return (a.fill * a.ns + b.fill * b.ns) / (a.ns + b.ns || 1);
 }
 function mergeKernels(list) {
 const merged = new Map();
@@ -3252,9 +3256,7 @@ if (!known) {
 merged.set(key, {...kernel, ranges: new Set([kernel.range])});
 continue;
 }
-known.gpu_utilisation = meanShare(known, kernel);
-known.count += kernel.count;
-known.total_ns += kernel.total_ns;
+known.fill = meanShare(known, kernel);
 known.launches += kernel.launches;
 known.ns += kernel.ns;
 known.ranges.add(kernel.range);
@@ -3272,8 +3274,8 @@ short: String(i * 10 + 10),
 value: 0,
 }));
 for (const kernel of list) {
-if (none(kernel.gpu_utilisation)) continue;
-const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
+if (none(kernel.fill)) continue;
+const bin = Math.min(9, Math.floor(kernel.fill * 10));
 bins[bin].value += kernel.ns;
 }
 return bins;
@@ -3326,8 +3328,7 @@ return least === most ? count(least) : count(least) + " to " + count(most);
 }
 function kernelTable(list) {
 const total = sum(list, kernel => kernel.ns) || 1;
-const fill = kernel =>
-none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
+const fill = kernel => none(kernel.fill) ? "" : shareText(100 * kernel.fill);
 const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
 const range = kernel =>
 kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
@@ -3337,13 +3338,13 @@ return table("Kernels of the range", [
 {label: "Launches", get: kernel => count(kernel.launches)},
 {label: "Time", get: kernel => time(kernel.ns)},
 {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
-{label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
+{label: "Mean", get: kernel => time(kernel.ns / kernel.launches)},
 {label: "GPU fill", get: fill},
 {label: "Blocks", title: "of a grid", get: blocksText},
 {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
 {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
 {label: "Shared", title: "shared memory of a block", get: shared},
-{label: "Longest", get: kernel => time(kernel.max_ns)},
+{label: "Longest", title: "of all launches of the run", get: kernel => time(kernel.max_ns)},
 {label: "Range", get: range, text: true},
 ], mergeKernels(list).slice(0, mostKernels));
 }
@@ -3425,7 +3426,7 @@ const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine()),
 "% of the GPU that grids and blocks can fill, by time");
 const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
 "blocks of a launch, by time" + sms);
-const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
+const isKnown = kernelRows.some(kernel => !none(kernel.step_gpu_fill));
 const fill = isKnown ? chart(drawFill, 170) : null;
 const grids = chart(drawGrids, 170);
 const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
@@ -3502,8 +3503,8 @@ units,
 valuesBox,
 kernelRows.length ? [
 el("h3", {}, "Kernels"),
-aboutText("Launches and time are of a mean " + unit + ". GPU fill: how much of the SMs the"
-+ " sizes of grid and blocks can keep busy."),
+aboutText("Launches, time and GPU fill are of " + meanSteps() + ". GPU fill: how much of the"
++ " SMs the sizes of grid and blocks can keep busy."),
 kernelsBox,
 leftOutKernels(),
 kernels.box,
@@ -4090,8 +4091,8 @@ this.svg.append(sv("line", line), sv("text", place, "peak " + bytes(peak)));
 }
 }
 const memoryTotals = ({totals}) =>
-totals.map(([range, kind, , , liveCount, liveSize, stepCount, stepSize, firstCount]) =>
-({range, kind, liveCount, liveSize, stepCount, stepSize, firstCount}));
+totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
+({range, kind, liveCount, liveSize, laterCount, laterSize}));
 const rangeColumn = {
 label: "Range",
 get: total => total.range ? titleOf(total.range) : "(outside ranges)",
@@ -4109,26 +4110,27 @@ kindColumn,
 ], live);
 }
 function stepTable(totals, steps) {
-const inSteps = totals.filter(total => total.stepCount > total.firstCount)
-.sort((a, b) => b.stepCount - a.stepCount || a.range - b.range);
+const inSteps = totals.filter(total => total.laterCount > 0)
+.sort((a, b) => b.laterCount - a.laterCount || a.range - b.range);
 if (!inSteps.length) return el("p", {}, "No step but the first allocated memory.");
-const perLaterStep = total => (total.stepCount - total.firstCount) / Math.max(1, steps - 1);
+const later = Math.max(1, steps - 1);
 return table("Allocations in steps", [
 rangeColumn,
 kindColumn,
-{label: "Allocations a step", get: total => count(perLaterStep(total))},
-{label: "Bytes in steps", get: total => bytes(total.stepSize)},
+{label: "Allocations a step", get: total => count(total.laterCount / later)},
+{label: "Bytes a step", get: total => bytes(total.laterSize / later)},
 ], inSteps);
 }
-function purposeTable({purposes, steps, peak_bytes: peak}) {
+function purposeTable({purposes, mean_steps: steps, peak_bytes: peak}) {
 if (!purposes) return null;
 const per = steps ? "step" : "run";
+const about = steps ? "Allocated and released: in " + meanSteps(steps) + "." : "";
 const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
 ({name, allocated, released, live, most, atPeak}));
-return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
+return [el("h3", {}, "By purpose"), aboutText(about), table("Device memory by purpose", [
 {label: "Purpose", get: row => row.name, text: true},
-{label: "Allocated a " + per, get: row => bytes(row.allocated / (steps || 1))},
-{label: "Released a " + per, get: row => bytes(row.released / (steps || 1))},
+{label: "Allocated a " + per, get: row => bytes(row.allocated)},
+{label: "Released a " + per, get: row => bytes(row.released)},
 {label: "Live at the end", get: row => bytes(row.live)},
 {label: "Its peak", get: row => bytes(row.most)},
 {label: "At the peak of all", get: row => bytes(row.atPeak)},

@@ -98,8 +98,7 @@ struct top_kernel {
   std::string path;        ///< with every index as [*]
   double launches = 0.0;   ///< of a mean step
   double step_ns = 0.0;    ///< of a mean step
-  double all_ns = 0.0;     ///< of all launches
-  double filled_ns = 0.0;  ///< gpu_utilisation times all_ns; NaN where it is not known
+  double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
 };
 
 /// The paths of the rows of a tree with every index as [*].
@@ -126,12 +125,12 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
     std::size_t const* const at = rows.find(row.path_id);
     range_row const range = at == nullptr ? range_row() : input.ranges[*at];
     double const launches = launches_in_step(row, range, input.steps);
+    double const step_ns = ns_in_step(row, range, input.steps);
     bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
     if (!in_steps || !(launches > 0.0)) continue;
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
-                       at == nullptr ? row.path : paths[*at], launches,
-                       ns_in_step(row, range, input.steps), row.duration.sum(),
-                       row.duration.sum() * row.gpu_utilisation});
+                       at == nullptr ? row.path : paths[*at], launches, step_ns,
+                       step_ns * gpu_fill_in_step(row, input.steps)});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);
@@ -143,7 +142,6 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
     if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
       to.launches += kernels[i].launches;
       to.step_ns += kernels[i].step_ns;
-      to.all_ns += kernels[i].all_ns;
       to.filled_ns += kernels[i].filled_ns;
     } else if (++kept != i) {
       kernels[kept] = std::move(kernels[i]);
@@ -318,27 +316,6 @@ inline void write_counter_tables(text_writer& out, table_input const& input,
   }
 }
 
-/// What all steps allocate or release in one of those that the mean step is made of.
-class memory_in_mean_step {
- public:
-  explicit memory_in_mean_step(table_input const& input)
-      : without_first_(input.steps.without_first) {
-    std::size_t const steps = input.memory.steps.size();
-    std::size_t const typical = without_first_ && steps > 1 ? steps - 1 : steps;
-    part_ = 1.0 / static_cast<double>(larger(typical, std::size_t{1}));
-  }
-
-  template <class Amount>
-  double of(Amount all, Amount first_step) const noexcept {
-    Amount const amount = without_first_ ? all - first_step : all;
-    return static_cast<double>(amount) * part_;
-  }
-
- private:
-  bool without_first_;
-  double part_ = 1.0;
-};
-
 /// Device memory by purpose, where the program named one.
 inline void write_memory_purposes(text_writer& out, table_input const& input,
                                   table_options const& options) {
@@ -354,7 +331,7 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                        {"at the peak", 100, form::bytes},
                        {"peak %", 90, form::percent},
                        {"", 20, form::bar}});
-  memory_in_mean_step const mean(input);
+  memory_in_mean_step const mean(memory, input.steps);
   auto const peak = static_cast<double>(memory.peak_bytes);
   for (memory_purpose const& each : memory.purposes) {
     double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
@@ -403,7 +380,7 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
     table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
                    {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
                   {kernel.launches, kernel.step_ns, kernel.step_ns / kernel.launches, share, share,
-                   percent_of(kernel.filled_ns, kernel.all_ns)});
+                   percent_of(kernel.filled_ns, kernel.step_ns)});
   }
   out.put('\n');
   table.fit(usable_width(options));
