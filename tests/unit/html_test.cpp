@@ -42,6 +42,15 @@ nlohmann::json cell(nlohmann::json const& data, nlohmann::json const& row, char 
   return data["same"][column];
 }
 
+/// The same of a kernel; NaN is no value.
+double kernel_number(nlohmann::json const& data, nlohmann::json const& row, char const* column) {
+  auto const& names = data["kernel_columns"];
+  nlohmann::json found = data["kernel_same"].value(column, nlohmann::json());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == column) found = row[i];
+  return found.is_null() ? sample::not_given : found.get<double>();
+}
+
 gpt2_sample with_hostile_names() {
   gpt2_sample s(2, 3);
   for (std::string& name : s.made.names)
@@ -239,6 +248,26 @@ TEST_CASE("each step has its length on the page; of many, neighbours share a lin
 TEST_CASE("counts of a range in a step go by its launches in steps") {
   nlohmann::json const data = parsed(gpt2_sample());
   CHECK(cell(data, data["views"][0]["rows"][0], "step_launch_share") <= 1.0);
+}
+
+TEST_CASE("kernels that were counted one by one have operations and bytes of their launches") {
+  nlohmann::json const data = parsed(page_test::with_counted_kernels());
+  for (auto const& cells : data["kernels"]["rows"]) {
+    auto const value = [&](char const* key) { return kernel_number(data, cells, key); };
+    auto const& names = data["kernel_columns"];
+    std::string const name = cells[std::find(names.begin(), names.end(), "name") - names.begin()];
+    if (name == "layernorm_kernel") {
+      CHECK(value("counted_ns") == 0);
+      CHECK(std::isnan(value("counted_hbm_bytes")));
+    } else if (name == "scores_kernel") {
+      CHECK(value("counted_ns") == doctest::Approx(4 * (5200 + 2 * 7)).epsilon(1e-4));
+      CHECK(value("counted_flops") == doctest::Approx(4 * 6.3e6).epsilon(1e-4));
+      CHECK(value("counted_hbm_bytes") == doctest::Approx(4 * 1.9 * (1 << 20)).epsilon(1e-4));
+      CHECK(value("counted_l1_bytes") == doctest::Approx(4 * 14.0 * (1 << 20)).epsilon(1e-4));
+    }
+  }
+  nlohmann::json const without = parsed(gpt2_sample());
+  CHECK_FALSE(without["kernel_same"].contains("counted_ns"));
 }
 
 TEST_CASE("the timeline has each gap of the device with its cause, and the call of each kernel") {
@@ -497,8 +526,8 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
     CHECK(std::fwrite(page.data(), 1, page.size(), file) == page.size());
     std::fclose(file);
   };
-  write("gpt2.html", page_tables(gpt2_sample().made).page());
-  write("gpt2.strata", report_test::recording_of(gpt2_sample().made));
+  write("gpt2.html", page_tables(page_test::with_counted_kernels().made).page());
+  write("gpt2.strata", report_test::recording_of(page_test::with_counted_kernels().made));
   write("hostile.html", page_tables(with_hostile_names().made).page());
   write("hostile.strata", report_test::recording_of(with_hostile_names().made));
   write("huge.html", page_tables(many_ranges(10000).made).page());

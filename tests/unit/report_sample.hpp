@@ -59,20 +59,27 @@ struct report_tables {
   call_tree folded;
   strata::vec<kernel_row> kernels;
   memory_table memory;
+  kernel_counter_table kernel_counters;
 
   explicit report_tables(profile const& made)
       : source(made),
         tree(source),
         folded(source, folding::by_name),
         kernels(make_kernel_table(source, tree)),
-        memory(make_memory_table(source, tree)) {}
+        memory(make_memory_table(source, tree)),
+        kernel_counters(make_kernel_counter_table(source, tree, kernels)) {}
   report_tables(report_tables const&) = delete;
 
   report_input input() const {
     report_input made(source, tree, folded, kernels, memory);
-    for (counter_set const& set : source.counter_sets)
+    for (counter_set const& set : source.counter_sets) {
+      if (!set.kernels.empty()) {
+        made.kernel_counters = &kernel_counters;
+        continue;
+      }
       made.counters.push_back({make_counter_table(source, tree, set.name),
                                make_counter_table(source, folded, set.name)});
+    }
     made.find_answer(folded);
     return made;
   }
