@@ -630,12 +630,29 @@ class Page:
     def check_memory(self):
         if not self.has("#memory-figure"):
             return
+        first = self.run("document.querySelector('#memory select').value")
+        self.expect(first == self.run("data.memory.by_purpose ? 'by_purpose' : 'by_range'"), f"memory is shown {first} first")
+        ticks = self.run("[...document.querySelectorAll('#memory-figure .tick')].map(t => t.textContent)")
+        self.expect(len(ticks) == len(set(ticks)) and all(re.fullmatch(r"\d+(\.\d*[1-9])?0* (ns|us|ms|s)", each) for each in ticks), f"ticks of memory: {ticks}")
+        self.expect(self.run("document.querySelector('#memory [role=status]').textContent.startsWith('At the peak: ')"), "memory does not say who held the peak")
+        place = self.run("(data.memory.by_range.series.find(part => part > 0)) || 0")
+        if place:
+            before = self.run("isChosen ? chosen : 0")
+            self.act(f"choose({place})")
+            peak = "Number(document.querySelector('#memory-figure .chosen-line').dataset.peak)"
+            self.expect(self.run(f"{peak} === Math.max(...memoryOfRange({place}).map(p => p[1]))"), "the chosen range has no line of its memory")
+            self.expect(self.run("[...document.querySelectorAll('#memory tr.picked')].every(r => r.cells[0].textContent.includes(titleOf(chosen)))"), "rows of memory are marked that are not of the choice")
+            marked = "[...document.querySelectorAll('.findings > li')].map(li => li.classList.contains('picked'))"
+            self.expect(self.run(marked) == self.run("[...document.querySelectorAll('.findings > li')].map(li => li.dataset.ranges.split(' ').filter(Boolean).some(r => isWithin(Number(r), chosen) || isWithin(chosen, Number(r))))"), "the findings of the choice are not marked")
+            self.act("choose(0)")
+            self.expect(self.count(".findings > li.picked, #memory .chosen-line, #memory tr.picked") == 0, "marks stay without a choice")
+            self.act(f"choose({before})")
         for value in ("by_kind", *self.run("data.memory.by_purpose ? ['by_purpose'] : []"), "by_range"):
             self.choose("#memory select", value)
             self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
 
         if self.has("[aria-label='Device memory by purpose']"):
-            cells = self.run("[...document.querySelectorAll(\"[aria-label='Device memory by purpose'] tbody tr\")].map(r => [r.cells[0].textContent, r.cells[1].textContent])")
+            cells = self.run("[...document.querySelectorAll(\"[aria-label='Device memory by purpose'] tbody tr\")].map(r => [r.cells[0].textContent, r.cells[5].textContent])")
             self.expect(cells == self.run("data.memory.purposes.map(p => [p[0], bytes(p[1])])"), f"memory by purpose in a mean step: {cells}")
             self.expect(not self.run("data.memory.mean_steps") or self.run("document.getElementById('memory').textContent.includes(meanSteps(data.memory.mean_steps))"), "memory does not say of which steps it is")
 

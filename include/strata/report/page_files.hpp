@@ -367,6 +367,10 @@ padding: 0;
 list-style: none;
 counter-reset: finding;
 }
+.findings > li.picked {
+background: var(--pick);
+box-shadow: -0.3rem 0 0 var(--link);
+}
 .findings > li {
 border-top: 1px solid var(--line);
 padding: 0.75rem 0 0.75rem 2.5rem;
@@ -721,6 +725,11 @@ opacity: 0.4;
 svg .picked {
 stroke: var(--text);
 stroke-width: 2.5;
+}
+svg .chosen-line {
+fill: none;
+stroke: var(--text);
+stroke-width: 2;
 }
 svg .edge {
 stroke: var(--card);
@@ -1145,7 +1154,7 @@ const box = el("div", {...style, tabindex: "0", role: "region", "aria-label": na
 fitting.observe(box);
 return box;
 }
-function table(caption, columns, rows, attributes) {
+function table(caption, columns, rows, attributes, isPicked = () => false) {
 const heading = column =>
 el("th", {scope: "col", class: column.text && "text", title: column.title}, column.label);
 const cell = (column, row, isFirst) => {
@@ -1155,7 +1164,8 @@ const title = column.hint ? column.hint(row) : whole;
 const scope = isFirst ? "row" : undefined;
 return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
 };
-const line = row => el("tr", {}, columns.map((column, i) => cell(column, row, i === 0)));
+const line = row => el("tr", {class: isPicked(row) && "picked"},
+columns.map((column, i) => cell(column, row, i === 0)));
 return tableBox(caption, rows.length, el("table", attributes || {},
 el("thead", {}, el("tr", {}, columns.map(heading))),
 el("tbody", {}, rows.map(line))));
@@ -1726,9 +1736,20 @@ const helps = hasCost(finding) && finding.shortens_step;
 const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
 return el("h3", {}, where, title, gain);
 }
+const rangesOf = finding => [finding, ...finding.ranges].filter(item => item.path)
+.map(item => item.range);
+function markFindings() {
+for (const item of document.querySelectorAll(".findings li")) {
+const places = item.dataset.ranges.split(" ").filter(Boolean).map(Number);
+const isPicked = isChosen && chosen > 0
+&& places.some(place => isWithin(place, chosen) || isWithin(chosen, place));
+item.classList.toggle("picked", isPicked);
+item.setAttribute("aria-current", String(isPicked));
+}
+}
 function oneFinding(finding) {
 const needs = (finding.needs || "").replace(/^counters=/, "");
-return el("li", {},
+return el("li", {"data-ranges": rangesOf(finding).join(" ")},
 findingTitle(finding),
 el("p", {}, afterwards(finding) + sentence(finding.advice)),
 needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
@@ -1781,6 +1802,7 @@ others.length
 + " alone", findingList(others, list.length))
 : null,
 undecidedRules());
+listeners.push(markFindings);
 }
 function doubts() {
 const texts = [...data.losses, ...data.problems];
@@ -4179,8 +4201,8 @@ listLongest();
 inline constexpr std::string_view page_report_memory_js = R"page(<script>
 "use strict";
 const memoryOrders = {
-by_range: {label: "by range, device memory", about: "by the range that allocated it"},
 by_purpose: {label: "by purpose, device memory", about: "by purpose"},
+by_range: {label: "by range, device memory", about: "by the range that allocated it"},
 by_kind: {label: "by kind, pinned memory too", about: "by kind"},
 };
 function partNames(set) {
@@ -4191,6 +4213,20 @@ return set.others ? [...named, some(set.others, "other")] : named;
 function partPaint(set, i) {
 if (i >= set.series.length) return "var(--rest)";
 return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--c" + i % 10 + ")";
+}
+const inUse = point => sum(point.slice(1), value => Math.max(0, value));
+function holdersOf(set, names) {
+const peak = set.points.reduce((most, point) => inUse(point) > inUse(most) ? point : most);
+const total = inUse(peak) || 1;
+return names.map((name, i) => ({name, value: peak[i + 1] || 0}))
+.filter(part => part.value > 0)
+.sort((a, b) => b.value - a.value)
+.map(part => ({...part, share: part.value / total}));
+}
+function memoryOfRange(place) {
+const {series, points} = data.memory.by_range;
+const mine = series.map((part, i) => isWithin(part, place) ? i + 1 : 0).filter(Boolean);
+return mine.length ? points.map(point => [point[0], sum(mine, i => point[i])]) : [];
 }
 function stairs(points, values, x, y) {
 return values.flatMap((value, i) => {
@@ -4229,6 +4265,7 @@ names.forEach((name, i) => {
 base = this.drawPart(name, i, base);
 });
 this.drawPeak();
+if (isChosen && chosen && this.order !== "by_kind") this.drawChosen();
 return this.svg;
 }
 drawAxes() {
@@ -4239,13 +4276,25 @@ this.svg.append(
 sv("line", {x1: left, x2: end, y1: y, y2: y, class: "grid"}),
 sv("text", {x: left - 6, y: y + 4, "text-anchor": "end", class: "soft"}, bytes(mark)));
 }
-const spaces = this.width < 500 ? 2 : 5;
-for (let i = 0; i <= spaces; i += 1) {
-const ns = data.end_ns * i / spaces;
-const anchor = i === 0 ? "start" : ns === data.end_ns ? "end" : "middle";
-const place = {x: this.x(ns), y: this.height - 8, "text-anchor": anchor, class: "soft"};
-this.svg.append(sv("text", place, time(Math.round(ns))));
+for (const mark of timeMarks(0, data.end_ns || 1, (end - left) / 110)) {
+const x = this.x(mark.ns);
+const room = textWidth(mark.text) / 2;
+const anchor = x - room < left ? "start" : x + room > this.width ? "end" : "middle";
+const place = {x, y: this.height - 8, "text-anchor": anchor, class: "soft tick"};
+this.svg.append(sv("text", place, mark.text));
 }
+}
+drawChosen() {
+const points = memoryOfRange(chosen);
+if (!points.length) return;
+const values = points.map(point => point[1]);
+const corners = stairs(points, values, ns => this.x(ns), value => this.y(value));
+this.svg.append(sv("polyline", {
+points: corners.map(corner => corner.join(",")).join(" "),
+class: "chosen-line",
+"data-peak": Math.max(...values),
+...hovered(titleOf(chosen) + "\npeak " + bytes(Math.max(...values))),
+}));
 }
 drawPart(name, i, base) {
 const {points} = this.set;
@@ -4258,6 +4307,7 @@ this.svg.append(sv("polygon", {
 points: corners.map(corner => corner.join(",")).join(" "),
 fill: partPaint(this.set, i),
 "fill-opacity": 0.85,
+class: typeof this.set.series[i] === "number" ? lookOf(this.set.series[i]) : undefined,
 ...hovered(name + "\npeak " + peak),
 }));
 return upper;
@@ -4275,6 +4325,7 @@ this.svg.append(sv("line", line), sv("text", place, "peak " + bytes(peak)));
 const memoryTotals = ({totals}) =>
 totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
 ({range, kind, liveCount, liveSize, laterCount, laterSize}));
+const isOfChoice = total => isChosen && chosen > 0 && isWithin(total.range, chosen);
 const rangeColumn = {
 label: "Range",
 get: total => total.range ? titleOf(total.range) : "(outside ranges)",
@@ -4289,7 +4340,7 @@ rangeColumn,
 kindColumn,
 {label: "Allocations", get: total => count(total.liveCount)},
 {label: "Bytes", get: total => bytes(total.liveSize)},
-], live);
+], live, {}, isOfChoice);
 }
 function stepTable(totals, steps) {
 const inSteps = totals.filter(total => total.laterCount > 0)
@@ -4301,7 +4352,7 @@ rangeColumn,
 kindColumn,
 {label: "Allocations a step", get: total => count(total.laterCount / later)},
 {label: "Bytes a step", get: total => bytes(total.laterSize / later)},
-], inSteps);
+], inSteps, {}, isOfChoice);
 }
 function purposeTable({purposes, mean_steps: steps, peak_bytes: peak}) {
 if (!purposes) return null;
@@ -4311,12 +4362,12 @@ const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
 ({name, allocated, released, live, most, atPeak}));
 return [el("h3", {}, "By purpose"), aboutText(about), table("Device memory by purpose", [
 {label: "Purpose", get: row => row.name, text: true},
-{label: "Allocated a " + per, get: row => bytes(row.allocated)},
-{label: "Released a " + per, get: row => bytes(row.released)},
-{label: "Live at the end", get: row => bytes(row.live)},
-{label: "Its peak", get: row => bytes(row.most)},
 {label: "At the peak of all", get: row => bytes(row.atPeak)},
 {label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
+{label: "Its peak", get: row => bytes(row.most)},
+{label: "Never released", get: row => bytes(row.live)},
+{label: "Allocated a " + per, get: row => bytes(row.allocated)},
+{label: "Released a " + per, get: row => bytes(row.released)},
 ], rows)];
 }
 function memoryNumbers(set, names) {
@@ -4329,10 +4380,29 @@ const releases = some(older, "release") + " of what was allocated before";
 return some(allocations, "allocation") + "; at most " + bytes(peak)
 + " of device memory at one time" + (older ? "; " + releases : "") + ".";
 }
+function peakNote(set, names, order) {
+const shown = holdersOf(set, names).filter(part => part.share > 0.001).slice(0, 5)
+.map(part => part.name + " " + bytes(part.value) + " (" + percent(100 * part.share) + ")");
+const held = "At the peak: " + shown.join(", ") + ".";
+if (!isChosen || !chosen || order === "by_kind") return held;
+const mine = memoryOfRange(chosen);
+const most = Math.max(0, ...mine.map(point => point[1]));
+return held + " " + titleOf(chosen) + (mine.length
+? " has " + bytes(most) + " at most: the line."
+: " is none of the ranges that have a part.");
+}
+function neverReleased(totals) {
+const live = totals.filter(total => total.liveCount > 0);
+const size = sum(live, total => total.liveSize);
+return size > 0 ? bytes(size) + " in " + some(sum(live, total => total.liveCount), "allocation")
++ " was never released." : null;
+}
 function memory() {
 const recorded = data.memory;
 if (!recorded) return;
-let order = "by_range";
+const keys = Object.keys(memoryOrders).filter(key => recorded[key]);
+let [order] = keys;
+const note = el("p", {class: "about", role: "status"});
 const legend = legendList("Parts of the figure");
 const numbers = el("div", {});
 const figure = chart((box, width) => {
@@ -4344,27 +4414,35 @@ if (typeof part === "number") choose(part);
 box.replaceChildren(new MemoryDrawing(width, order).draw(names));
 legend.fill(names.map((name, i) =>
 legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
+note.textContent = peakNote(set, names, order);
 numbers.replaceChildren(memoryNumbers(set, names));
 }, 240);
 const setOrder = value => {
 order = value;
 figure.redraw();
 };
-const orders = Object.keys(memoryOrders).filter(key => recorded[key])
-.map(key => [key, memoryOrders[key].label]);
+const orders = keys.map(key => [key, memoryOrders[key].label]);
 const totals = memoryTotals(recorded);
-const more = count(recorded.left_out) + " more ranges are in memory.csv.";
-section("memory", "Memory", aboutMemory(recorded),
-el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
-figure, legend, numbers,
-purposeTable(recorded),
-el("div", {class: "two"},
-el("div", {}, el("h3", {}, "Not released at the end"), liveTable(totals)),
+const tables = el("div", {class: "two"});
+const drawTables = () => tables.replaceChildren(
+el("div", {}, el("h3", {}, "Never released"), aboutText(neverReleased(totals)),
+liveTable(totals)),
 hasSteps
 ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
 stepTable(totals, recorded.steps))
-: null),
+: "");
+const more = count(recorded.left_out) + " more ranges are in memory.csv.";
+section("memory", "Memory", aboutMemory(recorded),
+el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
+figure, note, legend, numbers,
+purposeTable(recorded),
+tables,
 recorded.left_out ? el("p", {class: "about"}, more) : null);
+drawTables();
+listeners.push(() => {
+figure.redraw();
+drawTables();
+});
 }
 </script>
 )page"sv;
