@@ -28,6 +28,7 @@ struct table_options {
   bool color = false;         ///< ANSI escapes
   std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
   bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
+  bool bars = false;  ///< beside shares, where they have room: for a terminal, not for a pipe
 };
 
 namespace detail {
@@ -244,7 +245,7 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
   if (ranges.empty())
     return write_paragraph(out, {}, "There is no range to show.", usable_width(options), {}, false);
   console_table& table = ranges.table();
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   if (ranges.hidden() > 0)
     write_paragraph(
@@ -255,16 +256,15 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
   std::string legend;
   if (input.steps.without_first)
     legend = sentence("Values are of a mean step, without the first, which took ")
-             << time_text(input.steps.first_ns) << ". ";
+             << time_text(input.steps.first_ns) << ".\n";
   else if (input.steps.from_steps)
-    legend = "Values are of a mean step. ";
+    legend = "Values are of a mean step.\n";
   legend += ranges.legend();
   constexpr std::size_t wide = 240;  // all columns, with names of usual length
   if (table.dropped() > 0 && usable_width(options) < wide)
     legend += "COLUMNS=240 shows " + count_text(table.dropped()) +
-              (table.dropped() == 1 ? " more column. " : " more columns. ");
-  if (!legend.empty()) legend.pop_back();
-  write_paragraph(out, {}, legend, usable_width(options), {}, false);
+              (table.dropped() == 1 ? " more column.\n" : " more columns.\n");
+  write_legend(out, legend, usable_width(options));
 }
 
 /// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
@@ -293,7 +293,7 @@ inline void write_outside_steps(text_writer& out, table_input const& input,
                    if_any(work.allocated_bytes)});
   }
   out.put('\n');
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   std::string text = "Values are of the whole run. ";
   if (outside.size() > most)
@@ -310,9 +310,9 @@ inline void write_counter_tables(text_writer& out, table_input const& input,
     counter_view view(ranges, each.folded);
     if (view.empty()) continue;
     out.put('\n');
-    view.table().fit(usable_width(options));
+    view.table().fit(usable_width(options), options.bars);
     view.table().write(out, options.color);
-    write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+    write_legend(out, view.legend(), usable_width(options));
   }
 }
 
@@ -343,7 +343,7 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                    if_any(each.peak), if_any(each.at_peak), share, share});
   }
   out.put('\n');
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   write_paragraph(out, {},
                   sentence("Device memory by the purpose it was allocated for. At the peak, ")
@@ -366,11 +366,11 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
        {"range", 900, form::text, 20},
        {"launches", 60, form::count},
        {"GPU time", 100, form::time},
-       {"mean", 70, form::time, 0, "mean: of a launch. "},
-       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time. "},
+       {"mean", 70, form::time, 0, "mean: of a launch"},
+       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time"},
        {"", 20, form::bar},
        {"GPU fill %", 40, form::percent, 0,
-        "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time. "}});
+        "GPU fill %: how much of the SMs grids and blocks can keep busy, by time"}});
   double rest_ns = all_ns;
   std::size_t const shown = smaller(most, kernels.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -383,16 +383,15 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
                    percent_of(kernel.filled_ns, kernel.step_ns)});
   }
   out.put('\n');
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   std::string text;
   if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
   if (kernels.size() > shown)
     text += sentence(count_text(kernels.size() - shown))
             << " more take " << human_percent(rest_ns, all_ns) << " %: kernels.csv. ";
-  text += table.legend();
-  if (!text.empty()) text.pop_back();
-  if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);
+  if (!text.empty()) text.back() = '\n';
+  write_legend(out, text + table.legend(), usable_width(options));
 }
 
 /// A text in ASCII, column by column.
