@@ -421,6 +421,8 @@ class Page:
             self.expect(self.run(hidden) == 0, "columns stay hidden")
             self.click("document.querySelector('#range-rows .more-columns')")
             self.expect(self.run(hidden) > 0 and not self.run(wide), "columns stay shown")
+        if not self.has("#roofline-figure"):
+            return
         covered = self.run("""(() => { const figure = document.getElementById('roofline-figure').getBoundingClientRect();
             const circles = [...document.querySelectorAll('#roofline-figure [data-level="HBM"]')].map(c => c.getAttribute('d').match(/M(\\S+) (\\S+)a(\\S+)/).slice(1).map(Number))
               .map(([x, y, r]) => ({left: figure.left + x, top: figure.top + y - r, width: 2 * r}));
@@ -592,6 +594,12 @@ class Page:
             shown = f"data.timeline.windows.filter(w => w.tracks.length)[{i}]"
             self.expect(drawn == self.run(f"sum({shown}.tracks, t => t.count)"), "the timeline lacks records")
             self.expect(self.run(f"{status}.startsWith(sentence(windowTitle({shown}) + ', all of it'))"), "the timeline does not say what it shows")
+            gaps = self.run(f"{shown}.gaps.length > 0")
+            self.expect(self.run(status + ".includes('Gaps below 200 ns')") == gaps, "the timeline does not say which gaps are not drawn")
+            left = self.run(f"{shown}.gaps_left_out")
+            self.expect(not left or self.run(status + f".includes(count({left}) + ' of the shortest')"), "the timeline does not say how many gaps are left out")
+        here = self.run("data.timeline.windows.filter(w => w.tracks.length && w.step !== null).length")
+        self.expect(not self.run("hasSteps") or (self.run(status + ".includes('steps are on this page')") == (here < self.run("summary.count"))), "the timeline does not say which steps are here")
         self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
         self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
         self.expect(self.run(records) <= drawn and not self.run(status + ".includes(', all of it.')"), "the timeline does not zoom")

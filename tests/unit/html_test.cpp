@@ -270,6 +270,42 @@ TEST_CASE("kernels that were counted one by one have operations and bytes of the
   CHECK_FALSE(without["kernel_same"].contains("counted_ns"));
 }
 
+TEST_CASE("the timeline has the median, slowest and first step, and some of the others") {
+  auto const steps_of = [](std::uint32_t steps) {
+    std::vector<std::pair<int, std::string>> shown;
+    nlohmann::json const data = parsed(gpt2_sample(2, steps));
+    for (auto const& each : data["timeline"]["windows"])
+      shown.emplace_back(each["step"].get<int>(), each["what"].get<std::string>());
+    return shown;
+  };
+  auto const few = steps_of(4);
+  CHECK(few.size() == 4);
+  auto const many = steps_of(20);
+  REQUIRE(many.size() == 8);
+  CHECK(many[0].second == "median");
+  for (std::size_t i = 3; i < many.size(); ++i) {
+    CHECK(many[i].second.empty());
+    if (i > 3) CHECK(many[i].first > many[i - 1].first);
+    for (std::size_t before = 0; before < i; ++before) CHECK(many[before].first != many[i].first);
+  }
+}
+
+TEST_CASE("the timeline says how many gaps are left out") {
+  sample::maker s;
+  s.made.traced = true;
+  std::uint32_t const work = s.node(0, "work");
+  s.call(work, 0, 8'000'000);
+  for (std::uint32_t i = 0; i < 7001; ++i) {
+    std::int64_t const at = 1000 * i;
+    s.kernel(s.launch(work, at, at + 10), at + 20, at + 500);
+  }
+  s.made.end = 8'000'000;
+  nlohmann::json const timeline = parsed(s)["timeline"];
+  CHECK(timeline["least_gap_ns"] == 200);
+  CHECK(timeline["windows"][0]["gaps"].size() == 3 * 6000);
+  CHECK(timeline["windows"][0]["gaps_left_out"] == 7001 - 6000);
+}
+
 TEST_CASE("the timeline has each gap of the device with its cause, and the call of each kernel") {
   sample::maker s;
   s.made.traced = true;
@@ -403,11 +439,12 @@ TEST_CASE("the timeline of a step has every record, joined where they are too ma
       for (std::size_t i = 0; i < joined.size(); i += 3) {
         CHECK(joined[i] < shown);
         count += joined[i + 1].get<std::size_t>() - 1;
-        // A third of the time something runs: the gaps within a joined bar are not busy.
+        // Each runs for 10 ns: the gaps within a joined bar are not busy.
         std::size_t const length = track["bars"][3 * joined[i].get<std::size_t>() + 1];
         CHECK(joined[i + 2] <= length);
         if (track["name"] == "GPU 0, stream 9")
-          CHECK(joined[i + 2].get<double>() == doctest::Approx(length / 3.0).epsilon(0.05));
+          CHECK(joined[i + 2].get<double>() ==
+                doctest::Approx(10.0 * joined[i + 1].get<double>()).epsilon(0.05));
       }
       CHECK(count == track["count"]);
       bars += shown;

@@ -1860,7 +1860,7 @@ show: value => value || "",
 {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
 {
 key: "host",
-label: "Host",
+label: "Host total",
 title: "host time, of all threads",
 get: row => row.host_total_ns,
 per: row => perStep(row, row.host_total_ns),
@@ -1868,7 +1868,7 @@ show: time,
 },
 {
 key: "launch",
-label: "Launching",
+label: "Launch",
 title: "host time in calls that launch",
 ...adding("launch_ns", byLaunches),
 show: time,
@@ -1888,7 +1888,7 @@ get: row => row.host_self_ns,
 per: hostSelfPerStep,
 show: time,
 },
-{key: "p50", label: "Median call", get: row => row.host_p50_ns, show: time},
+{key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
 {key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s")},
 {key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s")},
 {
@@ -3826,9 +3826,24 @@ const barLine = barHeight + 3;
 const axisHeight = 22;
 const mostArrows = 300;
 const deepestZoom = 50;
-const windowTitle = shown => none(shown.step)
-? shown.what
-: "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
+function windowTitle(shown) {
+if (none(shown.step)) return shown.what;
+const what = shown.what ? shown.what + ", " : "";
+return "step " + shown.step + " (" + what + time(shown.length_ns) + ")";
+}
+function leftOutNote(windows, shown) {
+const stepsHere = windows.filter(item => !none(item.step)).length;
+const {least_gap_ns: least} = data.timeline;
+const more = shown.gaps_left_out
+? " and " + some(shown.gaps_left_out, "of the shortest", "of the shortest")
+: "";
+return (hasSteps && stepsHere < summary.count
+? " " + count(stepsHere) + " of " + count(summary.count) + " steps are on this page."
+: "")
++ (shown.tracks.some(track => track.kind === "gaps")
+? " Gaps below " + time(least) + more + " are not drawn."
+: "");
+}
 function readWindows() {
 const {windows, labels} = data.timeline;
 return windows.filter(item => item.tracks.length).map(item => {
@@ -4012,7 +4027,7 @@ const launched = bar.call
 return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
 + time(bar.end - bar.begin) + " from " + time(bar.begin) + launched + "\n" + track.name;
 }
-function timelineNote({shown, from, to}) {
+function timelineNote({shown, from, to}, windows) {
 const isAll = from <= 0 && to >= shown.length_ns;
 const part = isAll ? ", all of it" : ", " + time(Math.round(to - from)) + " from "
 + time(Math.round(from)) + " on";
@@ -4024,7 +4039,8 @@ const lost = left
 const cure = "formats=html+trace writes all of it.";
 const file = data.trace_file ? data.trace_file + " has all." : cure;
 return sentence(windowTitle(shown) + part) + " Bars that are too short to be seen are joined: the"
-+ " paler one is, the less of its time something ran." + lost + " " + file;
++ " paler one is, the less of its time something ran."
++ leftOutNote(windows, shown) + lost + " " + file;
 }
 const longestBars = 200;
 const barTable = shown => table("Bars of the timeline", [
@@ -4173,7 +4189,7 @@ const drawing = new TimelineDrawing(canvas);
 const figure = chart((box, width) => {
 if (canvas.parentNode !== box) box.replaceChildren(canvas);
 drawing.draw(view, width);
-note.textContent = timelineNote(view);
+note.textContent = timelineNote(view, windows);
 });
 const view = new TimelineView(windows[0], () => figure.redraw());
 const listLongest = () => {
