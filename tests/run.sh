@@ -309,7 +309,7 @@ optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "p
             "package.platforms",
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
-    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_perfetto"}
+    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto"}
 
 
 def read(build):

@@ -62,9 +62,24 @@ function findingTitle(finding) {
   return el("h3", {}, where, title, gain);
 }
 
+/** The places of the ranges that a finding is of. */
+const rangesOf = finding => [finding, ...finding.ranges].filter(item => item.path)
+  .map(item => item.range);
+
+/** Marks the findings of the chosen range, of those below it and above it. */
+function markFindings() {
+  for (const item of document.querySelectorAll(".findings li")) {
+    const places = item.dataset.ranges.split(" ").filter(Boolean).map(Number);
+    const isPicked = isChosen && chosen > 0
+      && places.some(place => isWithin(place, chosen) || isWithin(chosen, place));
+    item.classList.toggle("picked", isPicked);
+    item.setAttribute("aria-current", String(isPicked));
+  }
+}
+
 function oneFinding(finding) {
   const needs = (finding.needs || "").replace(/^counters=/, "");
-  return el("li", {},
+  return el("li", {"data-ranges": rangesOf(finding).join(" ")},
     findingTitle(finding),
     el("p", {}, afterwards(finding) + sentence(finding.advice)),
     needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
@@ -122,6 +137,7 @@ function findings() {
           + " alone", findingList(others, list.length))
       : null,
     undecidedRules());
+  listeners.push(markFindings);
 }
 
 /** What was lost or went wrong; nothing where all is well. */

@@ -7,24 +7,24 @@ const mostKernels = 200;
 const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
 
 /**
- * The kernels of a range and of those below it, with their `launches` and `ns` in a mean step; of a
- * range that is in no step those of the whole run.
+ * The kernels of a range and of those below it, with their `launches`, `ns` and `fill` in a mean
+ * step; of a range that is in no step those of the whole run.
  */
 function kernelsIn(place) {
   const isWhole = inNoStep(folded.rows[place]);
-  const amount = (kernel, value, share) => isWhole ? value : perStep(kernel, value, share);
-  return kernelRows.filter(kernel => isWithin(kernel.range, place)).map(kernel => ({
-    ...kernel,
-    launches: amount(kernel, kernel.count, kernel.step_launch_share),
-    ns: amount(kernel, kernel.total_ns, kernel.step_work_share),
-  }));
+  const ofRun = ({count: launches, total_ns: ns, gpu_utilisation: fill}) => ({launches, ns, fill});
+  const ofStep = ({step_launches: launches, step_ns: ns, step_gpu_fill: fill}) =>
+    ({launches, ns, fill});
+  const amounts = isWhole ? ofRun : ofStep;
+  return kernelRows.filter(kernel => isWithin(kernel.range, place))
+    .map(kernel => ({...kernel, ...amounts(kernel)}))
+    .filter(kernel => kernel.launches > 0);
 }
 
 /** The mean of two shares by their times; null where one is unknown. */
 function meanShare(a, b) {
-  if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
-  const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
-  return both / (a.total_ns + b.total_ns || 1);
+  if (none(a.fill) || none(b.fill)) return null;
+  return (a.fill * a.ns + b.fill * b.ns) / (a.ns + b.ns || 1);
 }
 
 /** One row for each kernel, whatever the ranges that launched it; the longest first. */
@@ -37,9 +37,7 @@ function mergeKernels(list) {
       merged.set(key, {...kernel, ranges: new Set([kernel.range])});
       continue;
     }
-    known.gpu_utilisation = meanShare(known, kernel);
-    known.count += kernel.count;
-    known.total_ns += kernel.total_ns;
+    known.fill = meanShare(known, kernel);
     known.launches += kernel.launches;
     known.ns += kernel.ns;
     known.ranges.add(kernel.range);
@@ -59,8 +57,8 @@ function fillBins(list) {
     value: 0,
   }));
   for (const kernel of list) {
-    if (none(kernel.gpu_utilisation)) continue;
-    const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
+    if (none(kernel.fill)) continue;
+    const bin = Math.min(9, Math.floor(kernel.fill * 10));
     bins[bin].value += kernel.ns;
   }
   return bins;
@@ -120,8 +118,7 @@ function blocksText({blocks_min: least, blocks_max: most}) {
 /** A table of kernels, with amounts of a mean step. */
 function kernelTable(list) {
   const total = sum(list, kernel => kernel.ns) || 1;
-  const fill = kernel =>
-    none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
+  const fill = kernel => none(kernel.fill) ? "" : shareText(100 * kernel.fill);
   const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
   const range = kernel =>
     kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
@@ -131,13 +128,13 @@ function kernelTable(list) {
     {label: "Launches", get: kernel => count(kernel.launches)},
     {label: "Time", get: kernel => time(kernel.ns)},
     {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
-    {label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
+    {label: "Mean", get: kernel => time(kernel.ns / kernel.launches)},
     {label: "GPU fill", get: fill},
     {label: "Blocks", title: "of a grid", get: blocksText},
     {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
     {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
     {label: "Shared", title: "shared memory of a block", get: shared},
-    {label: "Longest", get: kernel => time(kernel.max_ns)},
+    {label: "Longest", title: "of all launches of the run", get: kernel => time(kernel.max_ns)},
     {label: "Range", get: range, text: true},
   ], mergeKernels(list).slice(0, mostKernels));
 }

@@ -1,9 +1,10 @@
 "use strict";
 // Memory in use over the run, what lives at the end, and what steps allocate.
 
+// What a program names its memory for says most, so that comes first.
 const memoryOrders = {
-  by_range: {label: "by range, device memory", about: "by the range that allocated it"},
   by_purpose: {label: "by purpose, device memory", about: "by purpose"},
+  by_range: {label: "by range, device memory", about: "by the range that allocated it"},
   by_kind: {label: "by kind, pinned memory too", about: "by kind"},
 };
 
@@ -17,6 +18,25 @@ function partNames(set) {
 function partPaint(set, i) {
   if (i >= set.series.length) return "var(--rest)";
   return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--c" + i % 10 + ")";
+}
+
+const inUse = point => sum(point.slice(1), value => Math.max(0, value));
+
+/** The parts of a set at its peak, the largest first: {name, value, share}. */
+function holdersOf(set, names) {
+  const peak = set.points.reduce((most, point) => inUse(point) > inUse(most) ? point : most);
+  const total = inUse(peak) || 1;
+  return names.map((name, i) => ({name, value: peak[i + 1] || 0}))
+    .filter(part => part.value > 0)
+    .sort((a, b) => b.value - a.value)
+    .map(part => ({...part, share: part.value / total}));
+}
+
+/** What a range and those below it have in use: [time, bytes], of the ranges that have a part. */
+function memoryOfRange(place) {
+  const {series, points} = data.memory.by_range;
+  const mine = series.map((part, i) => isWithin(part, place) ? i + 1 : 0).filter(Boolean);
+  return mine.length ? points.map(point => [point[0], sum(mine, i => point[i])]) : [];
 }
 
 /** The corners of a line of steps: [x, y] for each value, and where the next begins. */
@@ -62,6 +82,7 @@ class MemoryDrawing {
       base = this.drawPart(name, i, base);
     });
     this.drawPeak();
+    if (isChosen && chosen && this.order !== "by_kind") this.drawChosen();
     return this.svg;
   }
 
@@ -73,13 +94,27 @@ class MemoryDrawing {
         sv("line", {x1: left, x2: end, y1: y, y2: y, class: "grid"}),
         sv("text", {x: left - 6, y: y + 4, "text-anchor": "end", class: "soft"}, bytes(mark)));
     }
-    const spaces = this.width < 500 ? 2 : 5;
-    for (let i = 0; i <= spaces; i += 1) {
-      const ns = data.end_ns * i / spaces;
-      const anchor = i === 0 ? "start" : ns === data.end_ns ? "end" : "middle";
-      const place = {x: this.x(ns), y: this.height - 8, "text-anchor": anchor, class: "soft"};
-      this.svg.append(sv("text", place, time(Math.round(ns))));
+    for (const mark of timeMarks(0, data.end_ns || 1, (end - left) / 110)) {
+      const x = this.x(mark.ns);
+      const room = textWidth(mark.text) / 2;
+      const anchor = x - room < left ? "start" : x + room > this.width ? "end" : "middle";
+      const place = {x, y: this.height - 8, "text-anchor": anchor, class: "soft tick"};
+      this.svg.append(sv("text", place, mark.text));
     }
+  }
+
+  /** What the chosen range has in use is a line of its own. */
+  drawChosen() {
+    const points = memoryOfRange(chosen);
+    if (!points.length) return;
+    const values = points.map(point => point[1]);
+    const corners = stairs(points, values, ns => this.x(ns), value => this.y(value));
+    this.svg.append(sv("polyline", {
+      points: corners.map(corner => corner.join(",")).join(" "),
+      class: "chosen-line",
+      "data-peak": Math.max(...values),
+      ...hovered(titleOf(chosen) + "\npeak " + bytes(Math.max(...values))),
+    }));
   }
 
   /** Draws a part on top of others; returns where the next one begins. */
@@ -94,6 +129,7 @@ class MemoryDrawing {
       points: corners.map(corner => corner.join(",")).join(" "),
       fill: partPaint(this.set, i),
       "fill-opacity": 0.85,
+      class: typeof this.set.series[i] === "number" ? lookOf(this.set.series[i]) : undefined,
       ...hovered(name + "\npeak " + peak),
     }));
     return upper;
@@ -113,8 +149,11 @@ class MemoryDrawing {
 
 /** Allocations by range and kind, as objects; numbers and bytes of all of them come first. */
 const memoryTotals = ({totals}) =>
-  totals.map(([range, kind, , , liveCount, liveSize, stepCount, stepSize, firstCount]) =>
-    ({range, kind, liveCount, liveSize, stepCount, stepSize, firstCount}));
+  totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
+    ({range, kind, liveCount, liveSize, laterCount, laterSize}));
+
+/** Whether a row is of the chosen range. */
+const isOfChoice = total => isChosen && chosen > 0 && isWithin(total.range, chosen);
 
 const rangeColumn = {
   label: "Range",
@@ -131,35 +170,36 @@ function liveTable(totals) {
     kindColumn,
     {label: "Allocations", get: total => count(total.liveCount)},
     {label: "Bytes", get: total => bytes(total.liveSize)},
-  ], live);
+  ], live, {}, isOfChoice);
 }
 
 function stepTable(totals, steps) {
-  const inSteps = totals.filter(total => total.stepCount > total.firstCount)
-    .sort((a, b) => b.stepCount - a.stepCount || a.range - b.range);
+  const inSteps = totals.filter(total => total.laterCount > 0)
+    .sort((a, b) => b.laterCount - a.laterCount || a.range - b.range);
   if (!inSteps.length) return el("p", {}, "No step but the first allocated memory.");
-  const perLaterStep = total => (total.stepCount - total.firstCount) / Math.max(1, steps - 1);
+  const later = Math.max(1, steps - 1);
   return table("Allocations in steps", [
     rangeColumn,
     kindColumn,
-    {label: "Allocations a step", get: total => count(perLaterStep(total))},
-    {label: "Bytes in steps", get: total => bytes(total.stepSize)},
-  ], inSteps);
+    {label: "Allocations a step", get: total => count(total.laterCount / later)},
+    {label: "Bytes a step", get: total => bytes(total.laterSize / later)},
+  ], inSteps, {}, isOfChoice);
 }
 
-function purposeTable({purposes, steps, peak_bytes: peak}) {
+function purposeTable({purposes, mean_steps: steps, peak_bytes: peak}) {
   if (!purposes) return null;
   const per = steps ? "step" : "run";
+  const about = steps ? "Allocated and released: in " + meanSteps(steps) + "." : "";
   const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
     ({name, allocated, released, live, most, atPeak}));
-  return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
+  return [el("h3", {}, "By purpose"), aboutText(about), table("Device memory by purpose", [
     {label: "Purpose", get: row => row.name, text: true},
-    {label: "Allocated a " + per, get: row => bytes(row.allocated / (steps || 1))},
-    {label: "Released a " + per, get: row => bytes(row.released / (steps || 1))},
-    {label: "Live at the end", get: row => bytes(row.live)},
-    {label: "Its peak", get: row => bytes(row.most)},
     {label: "At the peak of all", get: row => bytes(row.atPeak)},
     {label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
+    {label: "Its peak", get: row => bytes(row.most)},
+    {label: "Never released", get: row => bytes(row.live)},
+    {label: "Allocated a " + per, get: row => bytes(row.allocated)},
+    {label: "Released a " + per, get: row => bytes(row.released)},
   ], rows)];
 }
 
@@ -175,10 +215,33 @@ function aboutMemory({allocations, peak_bytes: peak, older}) {
     + " of device memory at one time" + (older ? "; " + releases : "") + ".";
 }
 
+/** Who held the peak, and what the chosen range has of it. */
+function peakNote(set, names, order) {
+  const shown = holdersOf(set, names).filter(part => part.share > 0.001).slice(0, 5)
+    .map(part => part.name + " " + bytes(part.value) + " (" + percent(100 * part.share) + ")");
+  const held = "At the peak: " + shown.join(", ") + ".";
+  if (!isChosen || !chosen || order === "by_kind") return held;
+  const mine = memoryOfRange(chosen);
+  const most = Math.max(0, ...mine.map(point => point[1]));
+  return held + " " + titleOf(chosen) + (mine.length
+    ? " has " + bytes(most) + " at most: the line."
+    : " is none of the ranges that have a part.");
+}
+
+/** What was never released, largest first. */
+function neverReleased(totals) {
+  const live = totals.filter(total => total.liveCount > 0);
+  const size = sum(live, total => total.liveSize);
+  return size > 0 ? bytes(size) + " in " + some(sum(live, total => total.liveCount), "allocation")
+    + " was never released." : null;
+}
+
 function memory() {
   const recorded = data.memory;
   if (!recorded) return;
-  let order = "by_range";
+  const keys = Object.keys(memoryOrders).filter(key => recorded[key]);
+  let [order] = keys;
+  const note = el("p", {class: "about", role: "status"});
   const legend = legendList("Parts of the figure");
   const numbers = el("div", {});
   const figure = chart((box, width) => {
@@ -190,25 +253,33 @@ function memory() {
     box.replaceChildren(new MemoryDrawing(width, order).draw(names));
     legend.fill(names.map((name, i) =>
       legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
+    note.textContent = peakNote(set, names, order);
     numbers.replaceChildren(memoryNumbers(set, names));
   }, 240);
   const setOrder = value => {
     order = value;
     figure.redraw();
   };
-  const orders = Object.keys(memoryOrders).filter(key => recorded[key])
-    .map(key => [key, memoryOrders[key].label]);
+  const orders = keys.map(key => [key, memoryOrders[key].label]);
   const totals = memoryTotals(recorded);
+  const tables = el("div", {class: "two"});
+  const drawTables = () => tables.replaceChildren(
+    el("div", {}, el("h3", {}, "Never released"), aboutText(neverReleased(totals)),
+      liveTable(totals)),
+    hasSteps
+      ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
+          stepTable(totals, recorded.steps))
+      : "");
   const more = count(recorded.left_out) + " more ranges are in memory.csv.";
   section("memory", "Memory", aboutMemory(recorded),
     el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
-    figure, legend, numbers,
+    figure, note, legend, numbers,
     purposeTable(recorded),
-    el("div", {class: "two"},
-      el("div", {}, el("h3", {}, "Not released at the end"), liveTable(totals)),
-      hasSteps
-        ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
-            stepTable(totals, recorded.steps))
-        : null),
+    tables,
     recorded.left_out ? el("p", {class: "about"}, more) : null);
+  drawTables();
+  listeners.push(() => {
+    figure.redraw();
+    drawTables();
+  });
 }

@@ -88,7 +88,7 @@ function kernelFigures() {
     "% of the GPU that grids and blocks can fill, by time");
   const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
     "blocks of a launch, by time" + sms);
-  const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
+  const isKnown = kernelRows.some(kernel => !none(kernel.step_gpu_fill));
   const fill = isKnown ? chart(drawFill, 170) : null;
   const grids = chart(drawGrids, 170);
   const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
@@ -170,8 +170,8 @@ function oneRange() {
     valuesBox,
     kernelRows.length ? [
       el("h3", {}, "Kernels"),
-      aboutText("Launches and time are of a mean " + unit + ". GPU fill: how much of the SMs the"
-        + " sizes of grid and blocks can keep busy."),
+      aboutText("Launches, time and GPU fill are of " + meanSteps() + ". GPU fill: how much of the"
+        + " SMs the sizes of grid and blocks can keep busy."),
       kernelsBox,
       leftOutKernels(),
       kernels.box,

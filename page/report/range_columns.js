@@ -55,7 +55,7 @@ const recordedColumns = [
   {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
   {
     key: "host",
-    label: "Host",
+    label: "Host total",
     title: "host time, of all threads",
     get: row => row.host_total_ns,
     per: row => perStep(row, row.host_total_ns),
@@ -63,7 +63,7 @@ const recordedColumns = [
   },
   {
     key: "launch",
-    label: "Launching",
+    label: "Launch",
     title: "host time in calls that launch",
     ...adding("launch_ns", byLaunches),
     show: time,
@@ -83,7 +83,7 @@ const recordedColumns = [
     per: hostSelfPerStep,
     show: time,
   },
-  {key: "p50", label: "Median call", get: row => row.host_p50_ns, show: time},
+  {key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
   {key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s")},
   {key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s")},
   {

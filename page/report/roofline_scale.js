@@ -22,22 +22,10 @@ function joinRoofs(all) {
     if (same) {
       same.name += ", " + roof.name;
     } else {
-      roofs.push({...roof, memory: roof.unit === "B/s"});
+      roofs.push({...roof});
     }
   }
   return roofs;
-}
-
-/** The points with the most time, until they have `part` per cent of it. */
-function longestPoints(points, part) {
-  const list = points.slice().sort((a, b) => b.time_ns - a.time_ns || a.range - b.range);
-  const total = sum(list, point => point.time_ns);
-  let before = 0;
-  return list.filter(point => {
-    const isKept = before < total * part / 100 || before === 0;
-    before += point.time_ns;
-    return isKept;
-  });
 }
 
 /** From where to where the slanted roof goes, in FLOP a byte: up to the highest flat one. */
@@ -59,4 +47,46 @@ function isCovered(place, width, boxes) {
 function freePlace(places, width, left, right, boxes) {
   return places.find(place =>
     place.x >= left && place.x + width <= right && !isCovered(place, width, boxes));
+}
+
+/** The corners of a mark of radius 1, so that all marks have the area of a circle. */
+const markCorners = {
+  L2: [[-0.89, -0.89], [0.89, -0.89], [0.89, 0.89], [-0.89, 0.89]],
+  L1: [[0, -1.45], [1.3, 0.8], [-1.3, 0.8]],
+  shared: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
+};
+
+/** The outline of a mark: HBM is a circle, L2 a square, L1 a triangle, shared memory a diamond. */
+function markOutline(level, x, y, r) {
+  if (!markCorners[level]) {
+    const turn = "a" + r + " " + r + " 0 1 0 ";
+    return "M" + (x - r) + " " + y + turn + 2 * r + " 0" + turn + -2 * r + " 0Z";
+  }
+  const place = ([across, down]) => (x + r * across) + " " + (y + r * down);
+  return "M" + markCorners[level].map(place).join("L") + "Z";
+}
+
+/** The boxes that a line takes. */
+const lineBoxes = ({first, last}) => Array.from({length: 41}, (_, i) => ({
+  x: first.x + i / 40 * (last.x - first.x) - 3,
+  y: first.y + i / 40 * (last.y - first.y) + 4,
+  wide: Math.max(6, Math.abs(last.x - first.x) / 40),
+  high: 8,
+}));
+
+/**
+ * The boxes of a text along a line that rises by `angle` radians, its middle above a place of the
+ * line: small ones, each of which has room by itself.
+ */
+function slantedBoxes(middle, angle, wide) {
+  const pieces = Math.max(2, Math.ceil(wide / 12));
+  const away = 9;
+  return Array.from({length: pieces}, (_, i) => {
+    const along = (i / (pieces - 1) - 0.5) * wide;
+    return {
+      x: middle.x + along * Math.cos(angle) + away * Math.sin(angle) - 5,
+      y: middle.y + along * Math.sin(angle) - away * Math.cos(angle) + 5,
+      wide: 10,
+    };
+  });
 }

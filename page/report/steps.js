@@ -9,6 +9,12 @@ const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
 /** The steps that the mean is of: a slow first one is apart. */
 const typicalCount = summary.count - (summary.without_first ? 1 : 0);
 
+/** The steps that a mean is of: `a mean of 9 steps, without the first`. */
+function meanSteps(amount = typicalCount) {
+  if (!hasSteps) return "the run";
+  return "a mean of " + some(amount, "step") + (summary.without_first ? ", without the first" : "");
+}
+
 /** A sum over the run as a part of a mean step, of which `share` was within these steps. */
 function perStep(row, value, share = row.step_host_share) {
   if (none(value)) return value;

@@ -11,9 +11,26 @@ const mostArrows = 300;
 /** Nanoseconds that are shown at the deepest zoom. */
 const deepestZoom = 50;
 
-const windowTitle = shown => none(shown.step)
-  ? shown.what
-  : "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
+function windowTitle(shown) {
+  if (none(shown.step)) return shown.what;
+  const what = shown.what ? shown.what + ", " : "";
+  return "step " + shown.step + " (" + what + time(shown.length_ns) + ")";
+}
+
+/** Which steps of the recording are here, and which gaps are not drawn. */
+function leftOutNote(windows, shown) {
+  const stepsHere = windows.filter(item => !none(item.step)).length;
+  const {least_gap_ns: least} = data.timeline;
+  const more = shown.gaps_left_out
+    ? " and " + some(shown.gaps_left_out, "of the shortest", "of the shortest")
+    : "";
+  return (hasSteps && stepsHere < summary.count
+    ? " " + count(stepsHere) + " of " + count(summary.count) + " steps are on this page."
+    : "")
+    + (shown.tracks.some(track => track.kind === "gaps")
+      ? " Gaps below " + time(least) + more + " are not drawn."
+      : "");
+}
 
 /** The windows with the bars of their tracks; when no device worked is a track of its own. */
 function readWindows() {
@@ -230,7 +247,7 @@ function describeBar({bar, track}) {
     + time(bar.end - bar.begin) + " from " + time(bar.begin) + launched + "\n" + track.name;
 }
 
-function timelineNote({shown, from, to}) {
+function timelineNote({shown, from, to}, windows) {
   const isAll = from <= 0 && to >= shown.length_ns;
   const part = isAll ? ", all of it" : ", " + time(Math.round(to - from)) + " from "
     + time(Math.round(from)) + " on";
@@ -242,7 +259,8 @@ function timelineNote({shown, from, to}) {
   const cure = "formats=html+trace writes all of it.";
   const file = data.trace_file ? data.trace_file + " has all." : cure;
   return sentence(windowTitle(shown) + part) + " Bars that are too short to be seen are joined: the"
-    + " paler one is, the less of its time something ran." + lost + " " + file;
+    + " paler one is, the less of its time something ran."
+    + leftOutNote(windows, shown) + lost + " " + file;
 }
 
 /** How many bars the table has. */
@@ -418,7 +436,7 @@ function timeline() {
   const figure = chart((box, width) => {
     if (canvas.parentNode !== box) box.replaceChildren(canvas);
     drawing.draw(view, width);
-    note.textContent = timelineNote(view);
+    note.textContent = timelineNote(view, windows);
   });
   const view = new TimelineView(windows[0], () => figure.redraw());
   const listLongest = () => {

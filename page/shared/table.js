@@ -68,9 +68,9 @@ function tableBox(name, rows, ...children) {
 
 /**
  * A table of texts. A column has a `label` and `get(row)`; with `text` it is no number; `title` is
- * for its heading, `hint(row)` for a cell.
+ * for its heading, `hint(row)` for a cell. `isPicked(row)`: whether a row is marked.
  */
-function table(caption, columns, rows, attributes) {
+function table(caption, columns, rows, attributes, isPicked = () => false) {
   const heading = column =>
     el("th", {scope: "col", class: column.text && "text", title: column.title}, column.label);
   const cell = (column, row, isFirst) => {
@@ -80,7 +80,8 @@ function table(caption, columns, rows, attributes) {
     const scope = isFirst ? "row" : undefined;
     return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
   };
-  const line = row => el("tr", {}, columns.map((column, i) => cell(column, row, i === 0)));
+  const line = row => el("tr", {class: isPicked(row) && "picked"},
+    columns.map((column, i) => cell(column, row, i === 0)));
   return tableBox(caption, rows.length, el("table", attributes || {},
     el("thead", {}, el("tr", {}, columns.map(heading))),
     el("tbody", {}, rows.map(line))));

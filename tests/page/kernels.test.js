@@ -7,7 +7,7 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/kernels.js"],
-  ["kernelRows", "kernelsIn", "mergeKernels", "fillBins", "gridBins"], data);
+  ["kernelRows", "kernelsIn", "mergeKernels", "fillBins", "gridBins", "folded"], data);
 
 test("a range has the kernels of those below it", () => {
   const counts = [0, 2, 3, 4, 5].map(place => page.kernelsIn(place).length);
@@ -16,19 +16,19 @@ test("a range has the kernels of those below it", () => {
 
 test("a kernel of several ranges is one row, with times and shares of both", () => {
   const [gemm, gelu] = page.mergeKernels(page.kernelsIn(0));
-  assert.deepStrictEqual([gemm.name, gemm.count, gemm.total_ns], ["gemm", 16, 900]);
+  assert.deepStrictEqual([gemm.name, gemm.launches, gemm.ns], ["gemm", 6.5, 450]);
   assert.strictEqual(gemm.ranges.size, 2);
   assert.deepStrictEqual([gemm.blocks_min, gemm.blocks_max], [64, 128]);
   assert.deepStrictEqual([gemm.min_ns, gemm.max_ns], [25, 800 / 12]);
-  assert.ok(Math.abs(gemm.gpu_utilisation - (0.95 * 800 + 0.45 * 100) / 900) < 1e-12);
-  assert.deepStrictEqual([gelu.name, gelu.gpu_utilisation], ["gelu", null]);
+  assert.ok(Math.abs(gemm.fill - (0.98 * 400 + 0.45 * 50) / 450) < 1e-12);
+  assert.deepStrictEqual([gelu.name, gelu.fill], ["gelu", null]);
   assert.strictEqual(page.kernelRows[0].count, 12);  // the rows themselves stay as they are
 });
 
 test("the time of a step is sorted by how much of the GPU can be filled", () => {
   const values = page.fillBins(page.kernelsIn(0)).map(bin => bin.value);
   assert.deepStrictEqual(values, [0, 0, 0, 0, 50, 0, 0, 0, 0, 400]);
-  assert.strictEqual(page.fillBins([{gpu_utilisation: 1, ns: 6}])[9].value, 6);
+  assert.strictEqual(page.fillBins([{fill: 1, ns: 6}])[9].value, 6);
 });
 
 test("the time of a step is sorted by blocks in powers of two", () => {
@@ -37,9 +37,16 @@ test("the time of a step is sorted by blocks in powers of two", () => {
   assert.strictEqual(bins[6].label, "64 to 127 blocks");
 });
 
-test("launches of a step go by the launches in steps, times by the time in them", () => {
+test("launches, time and fill are of a mean step, which has no kernel of the first alone", () => {
   const [attention] = page.kernelsIn(3);
-  assert.deepStrictEqual([attention.launches, attention.ns], [12 * 0.75 / 2, 800 / 2]);
-  const [mlp] = page.kernelsIn(4);
-  assert.deepStrictEqual([mlp.launches, mlp.ns], [4 / 2, 100 / 2]);
+  assert.deepStrictEqual([attention.launches, attention.ns, attention.fill], [4.5, 400, 0.98]);
+  assert.deepStrictEqual(page.kernelsIn(5), []);
+});
+
+test("a range that is in no step has the launches of the whole run", () => {
+  const row = page.folded.rows[5];
+  row.inside = false;
+  const [warm] = page.kernelsIn(5);
+  row.inside = true;
+  assert.deepStrictEqual([warm.launches, warm.ns, warm.fill], [1, 30, 0.1]);
 });

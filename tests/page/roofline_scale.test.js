@@ -3,9 +3,12 @@ const assert = require("assert");
 const test = require("node:test");
 const {load} = require("./load.js");
 
-const {logAxis, joinRoofs, longestPoints, slantedRoof, freePlace} = load(
+const {
+  logAxis, joinRoofs, slantedRoof, freePlace, isCovered, markOutline, lineBoxes, slantedBoxes,
+} = load(
   ["shared/units.js", "report/roofline_scale.js"],
-  ["logAxis", "joinRoofs", "longestPoints", "slantedRoof", "freePlace"]);
+  ["logAxis", "joinRoofs", "slantedRoof", "freePlace", "isCovered", "markOutline", "lineBoxes",
+    "slantedBoxes"]);
 
 test("a factor is the same distance everywhere on a logarithmic axis", () => {
   const axis = logAxis([0.1, 1000], 58, 984);
@@ -24,16 +27,8 @@ test("roofs of one rate are one", () => {
     {name: "BF16", unit: "FLOP/s", rate: 1e15},
     {name: "FP16", unit: "FLOP/s", rate: 1e15},
   ]);
-  assert.deepStrictEqual(roofs.map(roof => [roof.name, roof.memory]),
-    [["HBM", true], ["BF16, FP16", false]]);
-});
-
-test("the slider keeps the ranges with most of the time", () => {
-  const points = [10, 50, 30, 10].map((ns, range) => ({time_ns: ns, range}));
-  assert.deepStrictEqual(longestPoints(points, 100).map(point => point.range), [1, 2, 0, 3]);
-  assert.deepStrictEqual(longestPoints(points, 60).map(point => point.range), [1, 2]);
-  assert.deepStrictEqual(longestPoints(points, 5).map(point => point.range), [1]);
-  assert.strictEqual(points[0].time_ns, 10);  // the list itself stays as it is
+  assert.deepStrictEqual(roofs.map(roof => [roof.name, roof.rate]),
+    [["HBM", 3e12], ["BF16, FP16", 1e15]]);
 });
 
 test("the slanted roof ends where it meets the highest flat one", () => {
@@ -50,4 +45,33 @@ test("a label takes the first place that has room", () => {
   assert.deepStrictEqual(freePlace(places, 40, 0, 300, [box]), places[1]);
   assert.deepStrictEqual(freePlace(places, 40, 20, 300, [box]), places[2]);
   assert.strictEqual(freePlace(places, 40, 20, 220, [box]), undefined);
+});
+
+/** The area of an outline of straight lines, and its extent. */
+function areaOf(outline) {
+  const corners = outline.slice(1, -1).split("L").map(corner => corner.split(" ").map(Number));
+  const doubled = corners.reduce((sum, [x, y], i) => {
+    const [nextX, nextY] = corners[(i + 1) % corners.length];
+    return sum + x * nextY - nextX * y;
+  }, 0);
+  return Math.abs(doubled) / 2;
+}
+
+test("the marks of all levels have about the area of a circle", () => {
+  for (const level of ["L2", "L1", "shared"]) {
+    const area = areaOf(markOutline(level, 100, 50, 10));
+    assert.ok(Math.abs(area / (Math.PI * 100) - 1) < 0.07, level + " " + area);
+  }
+  assert.match(markOutline("HBM", 100, 50, 10), /^M90 50a10 10/);
+});
+
+test("a name along a line is above it, and lies on another line that is near", () => {
+  const line = {first: {x: 0, y: 100}, last: {x: 400, y: 100}};
+  const name = slantedBoxes({x: 200, y: 100}, 0, 90);
+  assert.ok(name.every(box => box.y < 100 && box.x >= 150 && box.x <= 250));
+  const isOn = boxes => name.some(box => isCovered(box, box.wide, boxes));
+  assert.ok(!isOn(lineBoxes(line)));
+  assert.ok(isOn(lineBoxes({first: {x: 0, y: 92}, last: {x: 400, y: 92}})));
+  const across = lineBoxes({first: {x: 0, y: 0}, last: {x: 400, y: 190}});
+  assert.ok(isOn(across));
 });

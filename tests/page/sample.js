@@ -17,9 +17,9 @@ const rows = [
   [0, "load", null, 1, 400, 400, 0, 0, 0, 0, 0, 0, 0, 0, 0],
 ];
 
-const kernel = (range, name, count, total, blocks, gpu) =>
-  [range, name, count, total, blocks, blocks, blocks, gpu, total / count, total / count,
-    range === 3 ? 0.75 : 1];
+// Of the whole run, then of a mean step: launches, time, how much of the GPU is filled.
+const kernel = (range, name, blocks, [count, total, gpu], ofStep) =>
+  [range, name, count, total, blocks, blocks, blocks, gpu, total / count, total / count, ...ofStep];
 
 const data = {
   answer: {
@@ -64,15 +64,17 @@ const data = {
     counted: [[900, 40], [900, 40], [800, 30], [500, 20], [300, 10], [100, 10], [null, 0]],
   }],
   kernel_columns: ["range", "name", "count", "total_ns", "blocks_min", "blocks_median",
-    "blocks_max", "gpu_utilisation", "min_ns", "max_ns", "step_launch_share"],
-  kernel_same: {whole: "", static_shared_bytes: 0, step_work_share: 1},
+    "blocks_max", "gpu_utilisation", "min_ns", "max_ns", "step_launches",
+    "step_ns", "step_gpu_fill"],
+  kernel_same: {whole: "", static_shared_bytes: 0},
   kernels: {
     total: 3,
     rest_ns: 0,
     rows: [
-      kernel(3, "gemm", 12, 800, 128, 0.95),
-      kernel(4, "gemm", 4, 100, 64, 0.45),
-      kernel(4, "gelu", 4, 100, 1, null),
+      kernel(3, "gemm", 128, [12, 800, 0.95], [4.5, 400, 0.98]),
+      kernel(4, "gemm", 64, [4, 100, 0.45], [2, 50, 0.45]),
+      kernel(4, "gelu", 1, [4, 100, null], [2, 50, null]),
+      kernel(5, "warm", 1, [1, 30, 0.1], [0, 0, null]),
     ],
   },
 };

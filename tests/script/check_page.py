@@ -410,7 +410,7 @@ class Page:
         self.expect(not tall, f"long tables do not scroll within themselves: {tall}")
 
     def check_room(self):
-        """No column is cut at the edge: what has no room is hidden, and a click shows it. No label of the roofline lies on a circle."""
+        """No column is cut at the edge: what has no room is hidden, and a click shows it. No label of the roofline lies on a mark or on another label."""
         wide = """[...document.querySelectorAll('.scroll')].filter(s => s.scrollWidth > s.clientWidth + 1 && [...s.querySelectorAll('thead th')].filter(h => !h.hidden).length > 2)
             .map(s => s.getAttribute('aria-label'))"""
         self.expect(not self.run(wide), f"columns are cut: {self.run(wide)}")
@@ -421,11 +421,20 @@ class Page:
             self.expect(self.run(hidden) == 0, "columns stay hidden")
             self.click("document.querySelector('#range-rows .more-columns')")
             self.expect(self.run(hidden) > 0 and not self.run(wide), "columns stay shown")
-        covered = self.run("""(() => { const circles = [...document.querySelectorAll('#roofline-figure circle')].map(c => c.getBoundingClientRect());
+        if not self.has("#roofline-figure"):
+            return
+        covered = self.run("""(() => { const figure = document.getElementById('roofline-figure').getBoundingClientRect();
+            const circles = [...document.querySelectorAll('#roofline-figure [data-level="HBM"]')].map(c => c.getAttribute('d').match(/M(\\S+) (\\S+)a(\\S+)/).slice(1).map(Number))
+              .map(([x, y, r]) => ({left: figure.left + x, top: figure.top + y - r, width: 2 * r}));
             return [...document.querySelectorAll('#roofline-figure text:not(.soft)')].filter(t => { const b = t.getBoundingClientRect();
               return !t.hasAttribute('transform') && circles.some(c => { const r = c.width / 2, x = c.left + r, y = c.top + r;
                 return Math.hypot(x - Math.max(b.left, Math.min(x, b.right)), y - Math.max(b.top + b.height / 4, Math.min(y, b.bottom - b.height / 4))) < r - 2; }); }).map(t => t.textContent); })()""")
-        self.expect(not covered, f"labels on circles: {covered}")
+        self.expect(not covered, f"labels on marks: {covered}")
+        both = self.run("""(() => { const texts = [...document.querySelectorAll('#roofline-figure text')].filter(t => t.hasAttribute('style') && !t.hasAttribute('transform'));
+            const boxes = texts.map(t => t.getBoundingClientRect());
+            return texts.filter((t, i) => boxes.some((b, k) => k !== i && b.left + 1 < boxes[i].right && boxes[i].left + 1 < b.right && Math.abs(b.top + b.bottom - boxes[i].top - boxes[i].bottom) < b.height))
+              .map(t => t.textContent); })()""")
+        self.expect(not both, f"labels on labels: {both}")
 
     def check_texts(self):
         """The headline, what was lost, units and plurals."""
@@ -495,36 +504,57 @@ class Page:
     def check_roofline(self):
         if not self.has("#roofline-figure"):
             return
-        circles = "#roofline-figure circle"
-        inner = self.count(circles)
-        self.choose("#roofline .controls label:nth-of-type(2) select", "1")
-        self.expect(self.count(circles) == self.run("circles.filter(p => p.level === 'HBM').length"), "the roofline lacks points")
-        self.expect(self.count(circles) >= inner, "all ranges are fewer than the innermost")
-        for level in self.run("[...document.querySelector('#roofline select').options].map(o => o.value)"):
-            self.choose("#roofline select", level)
-            self.expect(self.run(f"circles.filter(p => p.level === '{level}').length") == self.count(circles), "the roofline of " + level)
-        wrong = self.run("""[...document.querySelectorAll('#roofline-figure circle')].filter((c, i, all) => {
-            const p = circles.find(p => p.range == c.dataset.range && p.level === document.querySelector('#roofline select').value);
-            const first = all[0], q = circles.find(p => p.range == first.dataset.range && p.level === document.querySelector('#roofline select').value);
-            return Math.sign(Math.log(p.flop_per_byte / q.flop_per_byte)) !== Math.sign(c.cx.baseVal.value - first.cx.baseVal.value)
-              && Math.abs(c.cx.baseVal.value - first.cx.baseVal.value) > .01; }).length""")
-        names = self.run("[...document.querySelectorAll('#roofline .legend li')].map(li => li.textContent)")
+        marks = "#roofline-figure [data-level][data-range]"
+        inner = self.count(marks)
+        self.expect(inner == self.run("innermostPoints(rangePoints).length"), "the roofline lacks points of a level")
+        if self.has("#roofline-ranges"):
+            self.choose("#roofline-ranges", "1")
+        self.expect(self.count(marks) == self.run("rangePoints.length"), "the roofline lacks points")
+        levels = self.run("[...document.querySelectorAll('#roofline-level option')].map(o => o.value)")
+        for level in levels[1:]:
+            self.choose("#roofline-level", level)
+            self.expect(self.run(f"rangePoints.filter(p => p.level === '{level}').length") == self.count(marks), "the roofline of " + level)
+        self.expect(levels[:1] in ([], [""]), f"the levels are not all together at first: {levels}")
+        if levels:
+            self.choose("#roofline-level", "")
+        wrong = self.run("""(all => { const at = m => rangePoints.filter(p => p.range == m.dataset.range && p.level === m.dataset.level
+              && m.dataset.key.endsWith(p.evidence))[0].flop_per_byte;
+            return all.filter(m => Math.abs(m.dataset.x - all[0].dataset.x) > .01
+              && Math.sign(Math.log(at(m) / at(all[0]))) !== Math.sign(m.dataset.x - all[0].dataset.x)).length; })([...document.querySelectorAll('%s')])""" % marks)
+        names = self.run("[...document.querySelectorAll('#roofline .legend li button')].map(li => li.textContent)")
         self.expect(len(names) == len(set(names)), f"a range is twice in the legend: {names}")
-        self.expect(wrong == 0, f"{wrong} circles lie on the wrong side")
+        self.expect(wrong == 0, f"{wrong} marks lie on the wrong side")
+        roofs = self.run("[...document.querySelectorAll('#roofline-figure .roof title')].map(t => t.textContent)")
+        unused = self.run("answer.roofs.some(r => r.unit === 'FLOP/s' && r.used) ? answer.roofs.filter(r => r.unit === 'FLOP/s' && !r.used).map(r => r.name) : []")
+        self.expect(roofs and not [each for each in roofs for name in unused if name in each.split(", ")], f"roofs that nothing uses: {roofs}, {unused}")
+        self.check_counted_kernels()
         self.choose("#roofline-part", "50")
-        self.expect(0 < self.count(circles) < self.run("circles.filter(p => p.level === 'L1').length"), "the slider of the roofline does nothing")
+        self.expect(0 < self.count(marks) < self.run("rangePoints.length"), "the slider of the roofline does nothing")
         self.choose("#roofline-part", "100")
-        self.act("document.querySelector('#roofline-figure circle').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
-        self.expect(self.count(circles + "[aria-pressed='true']") == 1 and self.count(circles + ".dim") == self.count(circles) - 1, "Enter does not isolate a range")
+        self.act("document.querySelector('#roofline-figure [data-range]').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
+        alone = self.count(marks + "[aria-pressed='true']")
+        self.expect(alone > 0 and len(set(self.run(f"[...document.querySelectorAll(\"{marks}[aria-pressed='true']\")].map(m => m.dataset.range)"))) == 1
+                    and self.count(marks + ".dim") == self.count(marks) - alone, "Enter does not isolate a range")
         self.click("[...document.querySelectorAll('#roofline button')].find(b => b.textContent === 'Show all')")
-        self.expect(self.count(circles + ".dim") == 0, "Show all leaves ranges out")
+        self.expect(self.count(marks + ".dim") == 0, "Show all leaves ranges out")
         # Firefox without a window has no focus, and sends no event of one.
-        self.act("{ const c = document.querySelector('#roofline-figure circle'); c.focus(); if (!document.hasFocus()) c.dispatchEvent(new FocusEvent('focus')); }")
+        self.act("{ const c = document.querySelector('#roofline-figure [data-range]'); c.focus(); if (!document.hasFocus()) c.dispatchEvent(new FocusEvent('focus')); }")
         self.expect(not self.run("document.getElementById('tip').hidden"), "the focus shows no text")
         got = self.run("""new Promise(done => { const click = HTMLAnchorElement.prototype.click;
             HTMLAnchorElement.prototype.click = function () { HTMLAnchorElement.prototype.click = click; done(this.download + ' ' + this.href.slice(0, 22) + ' ' + (this.href.length > 5000)); };
             document.getElementById('roofline-png').click(); setTimeout(() => done('nothing'), 5000); })""")
         self.expect(got == "roofline.png data:image/png;base64, true", f"the picture: {got}")
+
+    def check_counted_kernels(self):
+        """Kernels that were counted one by one are marks while a range above them is chosen."""
+        if not self.run("kernelPoints(0).length"):
+            return
+        before = self.run("isChosen ? chosen : 0")
+        self.act("choose(folded.rows.find(r => r.depth && kernelPoints(r.place).length).place)")
+        self.expect(self.count("#roofline-figure [data-kernel]") == self.run("kernelPoints(chosen).length"), "the roofline lacks kernels")
+        self.expect(self.run("kernelPoints(chosen).every(p => p.flop_per_byte > 0 && p.flop_per_second > 0)"), "a kernel without work")
+        self.act(f"choose({before})")
+        self.expect(before or self.count("#roofline-figure [data-kernel]") == 0, "kernels stay without a choice")
 
     def check_range(self):
         if not self.has("#range-chosen"):
@@ -535,6 +565,8 @@ class Page:
             self.expect(self.run("chosen") == int(value), "the choice of a range")
             self.expect(self.run("[...document.querySelectorAll('#memory-chart, #units-figure, #stalls-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
+        rows = "[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody tr\")].map(r => [r.cells[1].textContent, r.cells[2].textContent])"
+        self.expect(self.run(rows) == self.run("mergeKernels(kernelsIn(chosen)).map(k => [count(k.launches), time(k.ns)]).slice(0, mostKernels)"), "launches and time of kernels")
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
             shown = self.run(f"[...document.querySelectorAll('#range tbody tr')].find(r => r.cells[0].textContent === '{key}').cells[1].textContent")
@@ -562,6 +594,12 @@ class Page:
             shown = f"data.timeline.windows.filter(w => w.tracks.length)[{i}]"
             self.expect(drawn == self.run(f"sum({shown}.tracks, t => t.count)"), "the timeline lacks records")
             self.expect(self.run(f"{status}.startsWith(sentence(windowTitle({shown}) + ', all of it'))"), "the timeline does not say what it shows")
+            gaps = self.run(f"{shown}.gaps.length > 0")
+            self.expect(self.run(status + ".includes('Gaps below 200 ns')") == gaps, "the timeline does not say which gaps are not drawn")
+            left = self.run(f"{shown}.gaps_left_out")
+            self.expect(not left or self.run(status + f".includes(count({left}) + ' of the shortest')"), "the timeline does not say how many gaps are left out")
+        here = self.run("data.timeline.windows.filter(w => w.tracks.length && w.step !== null).length")
+        self.expect(not self.run("hasSteps") or (self.run(status + ".includes('steps are on this page')") == (here < self.run("summary.count"))), "the timeline does not say which steps are here")
         self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
         self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
         self.expect(self.run(records) <= drawn and not self.run(status + ".includes(', all of it.')"), "the timeline does not zoom")
@@ -600,9 +638,31 @@ class Page:
     def check_memory(self):
         if not self.has("#memory-figure"):
             return
+        first = self.run("document.querySelector('#memory select').value")
+        self.expect(first == self.run("data.memory.by_purpose ? 'by_purpose' : 'by_range'"), f"memory is shown {first} first")
+        ticks = self.run("[...document.querySelectorAll('#memory-figure .tick')].map(t => t.textContent)")
+        self.expect(len(ticks) == len(set(ticks)) and all(re.fullmatch(r"\d+(\.\d*[1-9])?0* (ns|us|ms|s)", each) for each in ticks), f"ticks of memory: {ticks}")
+        self.expect(self.run("document.querySelector('#memory [role=status]').textContent.startsWith('At the peak: ')"), "memory does not say who held the peak")
+        place = self.run("(data.memory.by_range.series.find(part => part > 0)) || 0")
+        if place:
+            before = self.run("isChosen ? chosen : 0")
+            self.act(f"choose({place})")
+            peak = "Number(document.querySelector('#memory-figure .chosen-line').dataset.peak)"
+            self.expect(self.run(f"{peak} === Math.max(...memoryOfRange({place}).map(p => p[1]))"), "the chosen range has no line of its memory")
+            self.expect(self.run("[...document.querySelectorAll('#memory tr.picked')].every(r => r.cells[0].textContent.includes(titleOf(chosen)))"), "rows of memory are marked that are not of the choice")
+            marked = "[...document.querySelectorAll('.findings > li')].map(li => li.classList.contains('picked'))"
+            self.expect(self.run(marked) == self.run("[...document.querySelectorAll('.findings > li')].map(li => li.dataset.ranges.split(' ').filter(Boolean).some(r => isWithin(Number(r), chosen) || isWithin(chosen, Number(r))))"), "the findings of the choice are not marked")
+            self.act("choose(0)")
+            self.expect(self.count(".findings > li.picked, #memory .chosen-line, #memory tr.picked") == 0, "marks stay without a choice")
+            self.act(f"choose({before})")
         for value in ("by_kind", *self.run("data.memory.by_purpose ? ['by_purpose'] : []"), "by_range"):
             self.choose("#memory select", value)
             self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
+
+        if self.has("[aria-label='Device memory by purpose']"):
+            cells = self.run("[...document.querySelectorAll(\"[aria-label='Device memory by purpose'] tbody tr\")].map(r => [r.cells[0].textContent, r.cells[5].textContent])")
+            self.expect(cells == self.run("data.memory.purposes.map(p => [p[0], bytes(p[1])])"), f"memory by purpose in a mean step: {cells}")
+            self.expect(not self.run("data.memory.mean_steps") or self.run("document.getElementById('memory').textContent.includes(meanSteps(data.memory.mean_steps))"), "memory does not say of which steps it is")
 
     def check_rest(self):
         details = self.count("details")

@@ -173,7 +173,7 @@ TEST_CASE("several devices are named, and rates are of one") {
   reported const r(two.made);
   CHECK(r.json()["devices"] == nlohmann::json{0, 3});
   CHECK(has(r.table(120), "Counted on GH100 (devices 0, 3) in 3 steps"));
-  CHECK(has(r.table(400), "by GPU busy time of a timed step, each device's added up."));
+  CHECK(has(r.table(400), "by GPU busy time of a timed step, each device's added up\n"));
 }
 
 TEST_CASE("counters.csv has a line a path, scope and metric") {
@@ -331,9 +331,9 @@ TEST_CASE("the table says how it was counted") {
   std::string text = reported(s.made).table(400);
   CHECK(has(text,
             "Counted on GH100 in 3 steps, a pass each, after the 2 timed ones; values are of "
-            "one step, with the ranges below. Rates and % of peak: counted in one step, by "
-            "GPU busy time of a timed step."));
-  CHECK(has(text, "L1 hit: by sectors."));
+            "one step, with the ranges below.\nRates and % of peak: counted in one step, by "
+            "GPU busy time of a timed step\n"));
+  CHECK(has(text, "\nL1 hit: by sectors\n"));
   CHECK_FALSE(has(text, "L2"));
   s.counted().passes = 4;
   s.set(s.attention0, "dram__bytes_read.sum", 75000);

@@ -10,6 +10,7 @@
 
 #include "page_sample.hpp"
 #include "report_sample.hpp"
+#include "sample_profile.hpp"
 
 using namespace page_test;
 
@@ -39,6 +40,15 @@ nlohmann::json cell(nlohmann::json const& data, nlohmann::json const& row, char 
     if (names[i] == column) return row[i];
   REQUIRE(data["same"].contains(column));
   return data["same"][column];
+}
+
+/// The same of a kernel; NaN is no value.
+double kernel_number(nlohmann::json const& data, nlohmann::json const& row, char const* column) {
+  auto const& names = data["kernel_columns"];
+  nlohmann::json found = data["kernel_same"].value(column, nlohmann::json());
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == column) found = row[i];
+  return found.is_null() ? sample::not_given : found.get<double>();
 }
 
 gpt2_sample with_hostile_names() {
@@ -235,12 +245,65 @@ TEST_CASE("each step has its length on the page; of many, neighbours share a lin
   CHECK(parsed(s)["steps"].dump() == "[0,1,100,100,1,1,101,101,2,1,102,102]");
 }
 
-TEST_CASE("counts of a kernel in a step go by the launches of its range in steps") {
+TEST_CASE("counts of a range in a step go by its launches in steps") {
   nlohmann::json const data = parsed(gpt2_sample());
-  auto const& names = data["kernel_columns"];
-  bool const differs = std::find(names.begin(), names.end(), "step_launch_share") != names.end();
-  CHECK((differs || data["kernel_same"].contains("step_launch_share")));
   CHECK(cell(data, data["views"][0]["rows"][0], "step_launch_share") <= 1.0);
+}
+
+TEST_CASE("kernels that were counted one by one have operations and bytes of their launches") {
+  nlohmann::json const data = parsed(page_test::with_counted_kernels());
+  for (auto const& cells : data["kernels"]["rows"]) {
+    auto const value = [&](char const* key) { return kernel_number(data, cells, key); };
+    auto const& names = data["kernel_columns"];
+    std::string const name = cells[std::find(names.begin(), names.end(), "name") - names.begin()];
+    if (name == "layernorm_kernel") {
+      CHECK(value("counted_ns") == 0);
+      CHECK(std::isnan(value("counted_hbm_bytes")));
+    } else if (name == "scores_kernel") {
+      CHECK(value("counted_ns") == doctest::Approx(4 * (5200 + 2 * 7)).epsilon(1e-4));
+      CHECK(value("counted_flops") == doctest::Approx(4 * 6.3e6).epsilon(1e-4));
+      CHECK(value("counted_hbm_bytes") == doctest::Approx(4 * 1.9 * (1 << 20)).epsilon(1e-4));
+      CHECK(value("counted_l1_bytes") == doctest::Approx(4 * 14.0 * (1 << 20)).epsilon(1e-4));
+    }
+  }
+  nlohmann::json const without = parsed(gpt2_sample());
+  CHECK_FALSE(without["kernel_same"].contains("counted_ns"));
+}
+
+TEST_CASE("the timeline has the median, slowest and first step, and some of the others") {
+  auto const steps_of = [](std::uint32_t steps) {
+    std::vector<std::pair<int, std::string>> shown;
+    nlohmann::json const data = parsed(gpt2_sample(2, steps));
+    for (auto const& each : data["timeline"]["windows"])
+      shown.emplace_back(each["step"].get<int>(), each["what"].get<std::string>());
+    return shown;
+  };
+  auto const few = steps_of(4);
+  CHECK(few.size() == 4);
+  auto const many = steps_of(20);
+  REQUIRE(many.size() == 8);
+  CHECK(many[0].second == "median");
+  for (std::size_t i = 3; i < many.size(); ++i) {
+    CHECK(many[i].second.empty());
+    if (i > 3) CHECK(many[i].first > many[i - 1].first);
+    for (std::size_t before = 0; before < i; ++before) CHECK(many[before].first != many[i].first);
+  }
+}
+
+TEST_CASE("the timeline says how many gaps are left out") {
+  sample::maker s;
+  s.made.traced = true;
+  std::uint32_t const work = s.node(0, "work");
+  s.call(work, 0, 8'000'000);
+  for (std::uint32_t i = 0; i < 7001; ++i) {
+    std::int64_t const at = 1000 * i;
+    s.kernel(s.launch(work, at, at + 10), at + 20, at + 500);
+  }
+  s.made.end = 8'000'000;
+  nlohmann::json const timeline = parsed(s)["timeline"];
+  CHECK(timeline["least_gap_ns"] == 200);
+  CHECK(timeline["windows"][0]["gaps"].size() == 3 * 6000);
+  CHECK(timeline["windows"][0]["gaps_left_out"] == 7001 - 6000);
 }
 
 TEST_CASE("the timeline has each gap of the device with its cause, and the call of each kernel") {
@@ -378,11 +441,12 @@ TEST_CASE("the timeline of a step has every record, joined where they are too ma
       for (std::size_t i = 0; i < joined.size(); i += 3) {
         CHECK(joined[i] < shown);
         count += joined[i + 1].get<std::size_t>() - 1;
-        // A third of the time something runs: the gaps within a joined bar are not busy.
+        // Each runs for 10 ns: the gaps within a joined bar are not busy.
         std::size_t const length = track["bars"][3 * joined[i].get<std::size_t>() + 1];
         CHECK(joined[i + 2] <= length);
         if (track["name"] == "GPU 0, stream 9")
-          CHECK(joined[i + 2].get<double>() == doctest::Approx(length / 3.0).epsilon(0.05));
+          CHECK(joined[i + 2].get<double>() ==
+                doctest::Approx(10.0 * joined[i + 1].get<double>()).epsilon(0.05));
       }
       CHECK(count == track["count"]);
       bars += shown;
@@ -439,8 +503,43 @@ TEST_CASE("memory over time adds up to what is in use") {
   CHECK(data["memory"]["purposes"][0][5] == 12ll * (28 << 20));
   CHECK(data["memory"]["steps"] == 5);
   CHECK(data["memory"]["totals"][0][4] == 12);  // weights: not released at the end
-  CHECK(data["memory"]["totals"][1][6] == 60);  // of attention, a block and step
-  CHECK(data["memory"]["totals"][1][8] == 12);  // in the first step
+  CHECK(data["memory"]["totals"][1][6] == 48);  // of attention, a block and step but the first
+}
+
+TEST_CASE("a slow first step is in no purpose's and in no kernel's mean step") {
+  constexpr std::int64_t ms = 1'000'000;
+  sample::maker m;
+  m.made.has_steps = m.made.traced = true;
+  auto const cache = m.node(0, "memory:kv cache");
+  std::uint64_t address = 0x100;
+  std::int64_t begin = 0;
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    std::int64_t const end = begin + (step == 0 ? 100 : 1) * ms;
+    std::uint32_t const id = m.launch(cache, begin, begin + 1, strata::api_kind::allocate);
+    m.allocate(id, begin + 10, ++address, step == 0 ? 64 << 20 : 2 << 20);
+    if (step > 0) m.release(id, begin + 20, address, 2 << 20);
+    for (int i = 0; i < (step == 0 ? 9 : 2); ++i) {
+      std::uint32_t const launch = m.launch(cache, begin + 30 + i, begin + 31 + i);
+      m.made.launches.back().step = step;
+      m.kernel(launch, begin + 1000 * (i + 1), begin + 1000 * (i + 1) + (step == 0 ? 900 : 100));
+    }
+    m.made.steps.push_back({begin, end, step, 0});
+    begin = end;
+  }
+  m.made.end = begin;
+  m.made.cost.seconds_in_window = 0.104;
+  nlohmann::json const data = nlohmann::json::parse(page_tables(m.made).data());
+  REQUIRE(data["answer"]["step"]["without_first"] == true);
+  CHECK(data["memory"]["mean_steps"] == 4);
+  auto const& purposes = data["memory"]["purposes"];
+  CHECK(purposes[0][0] == "kv cache");
+  CHECK(purposes[0][1] == 2 << 20);
+  CHECK(purposes[0][2] == 2 << 20);
+  CHECK(purposes[0][3] == 64 << 20);  // live
+  CHECK(data["memory"]["totals"][0][6] == 4);
+  CHECK(data["memory"]["totals"][0][7] == 4 * (2 << 20));
+  CHECK(data["kernel_same"]["step_launches"] == doctest::Approx(2));
+  CHECK(data["kernel_same"]["step_ns"] == doctest::Approx(200));
 }
 
 TEST_CASE("memory of a step is of the steps with records, as on the console") {
@@ -466,8 +565,8 @@ TEST_CASE("pages for the test in a browser") {  // tests/script/check_page.py
     CHECK(std::fwrite(page.data(), 1, page.size(), file) == page.size());
     std::fclose(file);
   };
-  write("gpt2.html", page_tables(gpt2_sample().made).page());
-  write("gpt2.strata", report_test::recording_of(gpt2_sample().made));
+  write("gpt2.html", page_tables(page_test::with_counted_kernels().made).page());
+  write("gpt2.strata", report_test::recording_of(page_test::with_counted_kernels().made));
   write("hostile.html", page_tables(with_hostile_names().made).page());
   write("hostile.strata", report_test::recording_of(with_hostile_names().made));
   write("huge.html", page_tables(many_ranges(10000).made).page());

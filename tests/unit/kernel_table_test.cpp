@@ -241,8 +241,10 @@ TEST_CASE("the launches of the first recorded step are told apart") {
                           std::uint32_t step) {
     std::uint32_t const id = make.launch(node, begin, begin + 1);
     make.made.launches.back().step = step;
-    make.kernel(id, begin + 1, begin + 1 + ns);
+    make.kernel(id, begin + 1, begin + 1 + ns).grid_x = step == 4 ? 2 : 8;
   };
+  make.made.environment.devices.push_back({});
+  make.made.environment.devices[0].multiprocessors = 8;
   launch(mlp, 0, 5000, strata::no_step);  // before the steps
   launch(mlp, 10'000, 700, 4);
   launch(mlp, 11'000, 800, 4);
@@ -256,6 +258,14 @@ TEST_CASE("the launches of the first recorded step are told apart") {
   CHECK(rows[0].count == 4);
   CHECK(rows[0].first_step_count == 2);
   CHECK(rows[0].first_step_ns == 1500);
+  double const used = rows[0].sm_utilisation;
+  CHECK(rows[0].gpu_utilisation == doctest::Approx(used * (5100 + 1500 * 0.25) / 6600));
+  CHECK(rows[0].later_gpu_utilisation == doctest::Approx(used));
+  CHECK(rows[1].later_gpu_utilisation == rows[1].gpu_utilisation);
+  strata::steps_summary steps;
+  CHECK(gpu_fill_in_step(rows[0], steps) == rows[0].gpu_utilisation);
+  steps.without_first = true;
+  CHECK(gpu_fill_in_step(rows[0], steps) == rows[0].later_gpu_utilisation);
   CHECK(rows[1].first_step_count == 0);
   CHECK(rows[1].first_step_ns == 0);
   make.made.losses.activity_folded = 1;  // records are missing

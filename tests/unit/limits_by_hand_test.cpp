@@ -109,6 +109,43 @@ TEST_CASE("tensor cores have one pipe for all formats: their times add up") {
   CHECK(one.roofline().limits[1].roof_ns == doctest::Approx(formats * 0.1e6));
 }
 
+TEST_CASE("shared memory has points of its own at the roof of L1's data path, and no limit") {
+  one_range one;
+  one.set("flop_fp32", 6e9);
+  one.set("l1_data_bytes", 8e9);
+  one.set("shared_wavefronts", 5e7);
+  one.set("l1_peak_bytes_per_second", 33e12);
+  roofline_table const made = one.roofline();
+  roofline_point const* point = nullptr;
+  for (roofline_point const& each : made.points)
+    if (each.row == 1 && each.level == "shared") point = &each;
+  REQUIRE(point != nullptr);
+  CHECK(point->bytes == doctest::Approx(128 * 5e7));
+  CHECK(made.rate_of("shared") == made.rate_of("L1"));
+  CHECK(made.limits[1].roof != "shared");
+}
+
+TEST_CASE("a roof is used where its work was counted, HBM's where bytes are declared") {
+  auto const used = [](roofline_table const& made, std::string_view name) {
+    roof const* const found = made.find(name);
+    return found != nullptr && found->used;
+  };
+  one_range one;
+  one.set("flop_fp32", 6e9);
+  one.set("l2_bytes", 2e9);
+  CHECK(used(one.roofline(), "FP32"));
+  CHECK(used(one.roofline(), "L2"));
+  CHECK_FALSE(used(one.roofline(), "HBM"));
+  CHECK_FALSE(used(one.roofline(), "L1"));
+  CHECK_FALSE(used(one.roofline(), "BF16 tensor"));
+  CHECK(one.roofline().find("shared") == nullptr);
+  one.rows[1].bytes = 1e6;
+  CHECK(used(one.roofline(), "HBM"));
+  one.set("tensor_bf16", 6e9);
+  CHECK(used(one.roofline(), "BF16 tensor"));
+  CHECK_FALSE(used(one.roofline(), "TF32 tensor"));
+}
+
 TEST_CASE("a peak that no row has in all is the largest of the rows") {
   profile source;
   vec<range_row> rows(4);

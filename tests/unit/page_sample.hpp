@@ -275,6 +275,32 @@ struct gpt2_sample : sample::maker {
   }
 };
 
+/// The same with the kernels of attention counted one by one; each of its ranges has one kernel.
+inline gpt2_sample with_counted_kernels() {
+  constexpr std::uint64_t steps = 5;
+  gpt2_sample s;
+  counter_set counted = s.made.add_counters(counter_set::gpu);
+  counted.name = counter_set::gpu_kernels;
+  std::size_t const counters = counted.names.size();
+  for (kernel_record const& each : s.made.kernels) {
+    profile_node const& above = s.made.nodes[s.made.nodes[each.node].parent];
+    if (s.made.names[above.name] != "attention") continue;
+    std::size_t at = 0;
+    while (at < counted.kernels.size() && counted.kernels[at].node != each.node) ++at;
+    if (at == counted.kernels.size())
+      counted.kernels.push_back({each.node, each.name, 0, 0, vec<double>(counters, 0.0)});
+    ++counted.kernels[at].launches_max;
+  }
+  for (counted_kernel& each : counted.kernels) {
+    each.launches_min = each.launches_max /= steps;
+    for (auto const& value : counted.values)
+      if (value.node == each.node) each.values[value.counter] = value.value;
+  }
+  counted.values.clear();
+  s.made.counter_sets.push_back(counted);
+  return s;
+}
+
 }  // namespace page_test
 
 #endif  // STRATA_TESTS_UNIT_PAGE_SAMPLE_HPP

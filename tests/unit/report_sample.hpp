@@ -59,20 +59,27 @@ struct report_tables {
   call_tree folded;
   strata::vec<kernel_row> kernels;
   memory_table memory;
+  kernel_counter_table kernel_counters;
 
   explicit report_tables(profile const& made)
       : source(made),
         tree(source),
         folded(source, folding::by_name),
         kernels(make_kernel_table(source, tree)),
-        memory(make_memory_table(source, tree)) {}
+        memory(make_memory_table(source, tree)),
+        kernel_counters(make_kernel_counter_table(source, tree, kernels)) {}
   report_tables(report_tables const&) = delete;
 
   report_input input() const {
     report_input made(source, tree, folded, kernels, memory);
-    for (counter_set const& set : source.counter_sets)
+    for (counter_set const& set : source.counter_sets) {
+      if (!set.kernels.empty()) {
+        made.kernel_counters = &kernel_counters;
+        continue;
+      }
       made.counters.push_back({make_counter_table(source, tree, set.name),
                                make_counter_table(source, folded, set.name)});
+    }
     made.find_answer(folded);
     return made;
   }
@@ -268,6 +275,7 @@ class sample_maker {
     row.static_shared_bytes = 2048;
     row.sm_utilisation = 1.0;
     row.gpu_utilisation = shape.grid < 132 ? shape.grid / 132.0 : 1.0;
+    row.later_gpu_utilisation = row.gpu_utilisation;
     s_.kernels.push_back(row);
   }
 

@@ -15,7 +15,7 @@ namespace {
 std::string table(report_sample const& s, int width, std::size_t max_rows = 60,
                   bool color = false) {
   return text_of([&](detail::text_writer& out) {
-    write_table(out, s.input(), {width, color, max_rows});
+    write_table(out, s.input(), {width, color, max_rows, false, true});
   });
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("ranges around steps stand above them, and ranges outside of steps sta
     return std::string();
   };
   // Of a mean step: 10 ms of the host, 2 ms of them in train itself, and 8 ms of the GPU.
-  CHECK(has(cells("train"), " 8.00 ms  100.0"));
+  CHECK(has(cells("train"), " 8.00 ms       80.0"));
   CHECK(has(cells("train"), " 8.00 ms        1            10.0 ms   100.0    2.00 ms"));
   CHECK(has(cells("  forward"), " 8.00 ms "));
   CHECK(has(cells("all, a step"), " 8.00 ms        1            10.0 ms"));
@@ -245,6 +245,39 @@ TEST_CASE("the use of the limiter is a column beside it") {
   CHECK_FALSE(has(row("limiter"), "use %"));
 }
 
+TEST_CASE("a pipe has no bars, and each line of the legend is of one column that is shown") {
+  report_sample const s = gpu_sample(2, 2);
+  auto const written = [&s](bool bars) {
+    return text_of([&](detail::text_writer& out) {
+      write_table(out, s.input(), {200, false, 60, false, bars});
+    });
+  };
+  CHECK(has(written(true), "\xE2\x96\x88"));
+  CHECK_FALSE(has(written(false), "\xE2\x96\x88"));
+  for (int const width : {80, 120, 200}) {
+    std::string const text = table(s, width);
+    for (std::string const& line : lines(text)) {
+      std::size_t const colon = line.find(": ");
+      bool const explains = line.rfind("median: ", 0) == 0 || line.rfind("launch: ", 0) == 0 ||
+                            line.rfind("GPU busy: ", 0) == 0 || line.rfind("max: ", 0) == 0;
+      if (explains) CHECK(has(text, ("  " + line.substr(0, colon)).c_str()));
+    }
+    CHECK(has(text, "\nGPU busy: overlapping work counts once\n"));
+    CHECK(has(text, "\nmax: of a call\n") == has(text, "      max"));
+  }
+}
+
+TEST_CASE("a range's part of the step is the page's: of the mean step, not of the GPU's time") {
+  report_sample const s = gpu_sample(12, 10);
+  report_input const input = s.input();
+  detail::step_amounts const mean(input.folded, input.steps);
+  std::string const text = table(s, 200);
+  CHECK(has(text, "% of step"));
+  std::string const share = detail::fixed_string(100.0 * mean.busy_ns(0) / input.steps.mean_ns, 1);
+  for (std::string const& line : lines(text))
+    if (line.rfind("all, a step", 0) == 0) CHECK(has(line, (" " + share).c_str()));
+}
+
 TEST_CASE("what the GPU did stands before what the host did") {
   std::string const text = table(gpu_sample(2, 2), 200);
   CHECK(has(text, "limiter  GPU busy"));
@@ -257,7 +290,7 @@ TEST_CASE("a terminal without UTF-8 has a table of the same width in ASCII") {
   s.kernels[1].short_name = std::string(200, 'k');
   auto const written = [&s](bool ascii) {
     return text_of([&](detail::text_writer& out) {
-      write_table(out, s.input(), {120, false, 60, ascii});
+      write_table(out, s.input(), {120, false, 60, ascii, true});
     });
   };
   std::vector<std::string> const wide = lines(written(false)), plain = lines(written(true));
@@ -280,7 +313,8 @@ TEST_CASE("time in CUDA graphs is shown where the graphs were captured, and coun
   std::string const text = table(s, 120);
   CHECK(has(text, "in graphs  kernels"));
   CHECK(has(text, "61.5 ms"));  // of two steps
-  CHECK(has(table(s, 2000), "in graphs: time of kernels that the range captured;"));
+  CHECK(has(table(s, 2000),
+            "\nin graphs: kernels that it captured; busy where the graph is launched\n"));
   CHECK(text.find("mlp") < text.find("attention"));
 }
 
@@ -400,7 +434,8 @@ TEST_CASE("kernels of folded ranges are one row") {
   CHECK(rows[0].path == "forward/block[*]/attention");
   CHECK(rows[0].launches == 2 * 12);
   CHECK(rows[0].launches == 12 * 2);
-  CHECK(rows[0].all_ns == 2 * 12 * 2 * shapes[1].ns);
+  CHECK(rows[0].step_ns == 12 * 2 * shapes[1].ns);
+  CHECK(rows[0].filled_ns == doctest::Approx(rows[0].step_ns * rows[0].row->gpu_utilisation));
   report_sample outside = gpu_sample(12, 2);
   for (range_row& row : outside.tree)
     if (row.name == "attention") row.step_self_share = row.step_self_launch_share = {0.5, 0.5};

@@ -63,7 +63,8 @@ void check_rules(json const& all) {
       auto& stack = open[track_of(e)];
       while (!stack.empty() && stack.back().second <= begin) stack.pop_back();
       if (!stack.empty()) CHECK(end <= stack.back().second);
-      if (!stack.empty()) CHECK(e["pid"] != 2);  // nothing nests on a device
+      // Nothing nests on a device but ranges.
+      if (!stack.empty()) CHECK((e["pid"] != 2 || e["cat"] == "range on GPU"));
       stack.emplace_back(begin, end);
       slices[track_of(e)].emplace_back(begin, end);
     }
@@ -92,6 +93,34 @@ std::size_t count(json const& all, char const* key, char const* value) {
   return n;
 }
 
+/// A stream has a track of ranges above it, and a kernel of a range lies within the range's slice.
+void check_projections(json const& all) {
+  auto const names = track_names(all);
+  std::map<std::string, std::int64_t> ranges;
+  for (json const& e : all) {
+    if (e["ph"] != "X" || e["cat"] != "range on GPU") continue;
+    std::string const& name = names.at(track_of(e));
+    CHECK(name.find("stream ") == 0);
+    CHECK(name.find(", ranges") != name.npos);
+    CHECK(names.at({track_of(e).first, track_of(e).second + 1}) ==
+          name.substr(0, name.find(", ranges")));
+    ranges[e["args"]["path"].get<std::string>()] += ns(e["dur"]);
+  }
+  REQUIRE(ranges.count("forward/block[0]/attention") == 1);
+  CHECK(ranges["forward"] >= ranges["forward/block[0]"]);
+  CHECK(ranges["forward/block[0]"] >= ranges["forward/block[0]/attention"]);
+  for (json const& e : all) {
+    if (e["ph"] != "X" || e["cat"] != "kernel" || !e["args"].contains("range")) continue;
+    bool inside = false;
+    for (json const& other : all)
+      inside = inside ||
+               (other["ph"] == "X" && other["cat"] == "range on GPU" &&
+                other["args"]["path"] == e["args"]["range"] && ns(other["ts"]) <= ns(e["ts"]) &&
+                ns(e["ts"]) + ns(e["dur"]) <= ns(other["ts"]) + ns(other["dur"]));
+    CHECK(inside);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("the trace is as it was") {
@@ -104,6 +133,10 @@ TEST_CASE("slices nest, times do not go back, arrows have both ends") {
   check_rules(events(gpu_sample()));
   check_rules(events(gpu_sample(6, 5)));
   check_rules(events(cpu_sample()));
+}
+
+TEST_CASE("the streams of a device have the ranges of their work above them") {
+  check_projections(events(gpu_sample()));
 }
 
 TEST_CASE("everything with a time is in the trace") {
@@ -131,7 +164,8 @@ TEST_CASE("tracks have names; overlapping kernels have a track of their own") {
   std::vector<std::string> found;
   for (auto const& name : names) found.push_back(name.second);
   CHECK(found == std::vector<std::string>{"main (4242)", "loader (4250)", "waits for the device",
-                                          "stream 7", "stream 13", "stream 13 (overlap)"});
+                                          "stream 7, ranges", "stream 7", "stream 13, ranges",
+                                          "stream 13", "stream 13 (overlap)"});
 }
 
 TEST_CASE("contexts are told where there are several, ranks have processes of their own") {
@@ -247,7 +281,8 @@ TEST_CASE("a limit keeps the first part and says so") {
                                 s.source.launches.size() + s.source.kernels.size() - 1 +
                                 s.source.copies.size() + s.source.synchronizations.size() +
                                 s.memory.timeline.size();
-    CHECK(count(all, "ph", "X") + count(all, "ph", "C") + summary.left_out == records);
+    std::size_t const projected = count(all, "cat", "range on GPU");  // these are no records
+    CHECK(count(all, "ph", "X") - projected + count(all, "ph", "C") + summary.left_out == records);
   }
 }
 

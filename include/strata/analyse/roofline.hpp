@@ -45,17 +45,18 @@ constexpr std::string_view to_string(work_evidence evidence) noexcept {
 
 /// The most that one device can do of one kind, all SMs together.
 struct roof {
-  std::string_view name;  ///< "HBM", "L2", "L1", "FP32", "BF16 tensor", ...
+  std::string_view name;  ///< "HBM", "L2", "L1", "shared", "FP32", "BF16 tensor", ...
   bool memory = false;    ///< the rate is B/s; FLOP/s otherwise
   double rate = 0.0;
   roof_origin origin = roof_origin::counted;
   double limit = 0.0;  ///< what nothing exceeds: the rate, or more where that was measured
+  bool used = false;   ///< by any range: work of this kind was counted, or declared of HBM
 };
 
 /// A range beside the roofs of one level of memory; `time_ns` is GPU busy time of a mean step.
 struct roofline_point {
   std::size_t row = 0;     ///< of the folded tree
-  std::string_view level;  ///< "HBM", "L2" or "L1"
+  std::string_view level;  ///< "HBM", "L2", "L1", or "shared", which L1's data path moves too
   double flops = 0.0;      ///< a step
   double bytes = 0.0;      ///< a step
   double intensity_flop_per_byte = 0.0;
@@ -132,7 +133,7 @@ class roofline_builder {
 
  private:
   struct amounts {
-    double bytes[3] = {no, no, no};  ///< by level
+    double bytes[4] = {no, no, no, no};  ///< by level
     double flops = no;
     double compute_ns = 0.0;  ///< of the operations at their own roofs
     double least_ns = 0.0;    ///< and at what is possible
@@ -141,7 +142,9 @@ class roofline_builder {
   };
 
   static constexpr double no = std::numeric_limits<double>::quiet_NaN();
-  static constexpr std::string_view levels[] = {"HBM", "L2", "L1"};
+  static constexpr std::string_view levels[] = {"HBM", "L2", "L1", "shared"};
+  static constexpr std::size_t limiting_levels = 3;  ///< L1 has what shared memory moves
+  static constexpr double wavefront_bytes = 128.0;   ///< what L1's data path moves in a turn
   static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
 
   /// Those that worked. Devices of different kinds have no roof in common.
@@ -156,7 +159,7 @@ class roofline_builder {
 
   /// What was measured on the device is the height; what it cannot exceed is counted, or known of
   /// its attributes.
-  void add_roof(std::string_view name, bool memory, double counted) {
+  void add_roof(std::string_view name, bool memory, double counted, double work) {
     double attribute = 0.0;
     double measured = 0.0;
     if (device_ != nullptr) {
@@ -165,6 +168,7 @@ class roofline_builder {
       measured = measured_peak(*device_, name);
     }
     roof made{name, memory};
+    made.used = is_positive(work);
     made.origin = is_positive(counted) ? roof_origin::counted : roof_origin::device_attributes;
     made.rate = made.limit = is_positive(counted) ? counted : attribute;
     if (is_positive(measured)) {
@@ -178,7 +182,7 @@ class roofline_builder {
 
   /// One that few programs are near to: only where it was counted, or work of it.
   void add_used_roof(std::string_view name, double counted, double work) {
-    if (is_positive(counted) || is_positive(work)) add_roof(name, false, counted);
+    if (is_positive(counted) || is_positive(work)) add_roof(name, false, counted, work);
   }
 
   /// The roof that was counted in any row; the largest, since a short range may lack cycles.
@@ -194,17 +198,23 @@ class roofline_builder {
   }
 
   void add_roofs() {
-    add_roof("HBM", true, peak("hbm_peak_bytes_per_second"));
-    add_roof("L2", true, peak("l2_peak_bytes_per_second"));
-    add_roof("L1", true, peak("l1_peak_bytes_per_second"));
-    add_roof("FP32", false, peak("fp32_peak_per_second"));
+    double declared = 0.0;
+    for (range_row const& row : rows_) declared = larger(declared, row.bytes);
+    double const moved = peak("hbm_bytes");
+    double const l1 = peak("l1_peak_bytes_per_second");
+    add_roof("HBM", true, peak("hbm_peak_bytes_per_second"), is_positive(moved) ? moved : declared);
+    add_roof("L2", true, peak("l2_peak_bytes_per_second"), peak("l2_bytes"));
+    add_roof("L1", true, l1, peak("l1_data_bytes"));
+    double const shared = peak("shared_wavefronts");
+    if (is_positive(shared)) add_roof("shared", true, l1, shared);
+    add_roof("FP32", false, peak("fp32_peak_per_second"), peak("flop_fp32"));
     add_used_roof("FP64", peak("fp64_peak_per_second"), peak("flop_fp64"));
     add_used_roof("FP16", peak("fp16_peak_per_second"), peak("flop_fp16"));
     double const counted = peak("tensor_peak_per_second");
     for (tensor_format const& format : tensor_formats) {
       bool const is_common = format.speed == 1.0 || format.speed == 0.5;  // BF16, FP16, TF32
       if (!is_common && !is_positive(peak(format.key))) continue;
-      add_roof(format.roof, false, counted * format.speed);
+      add_roof(format.roof, false, counted * format.speed, peak(format.key));
     }
   }
 
@@ -227,6 +237,7 @@ class roofline_builder {
     made.bytes[0] = counted_value(counters_, row, "hbm_bytes", scope);
     made.bytes[1] = counted_value(counters_, row, "l2_bytes", scope);
     made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
+    made.bytes[3] = wavefront_bytes * counted_value(counters_, row, "shared_wavefronts", scope);
     made.units = counted_unit_times(counters_, row, scope);
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
@@ -317,7 +328,7 @@ class roofline_builder {
                                 steps_.per_step(own, row.step_self_share), parallel);
     if (!is_positive(time)) return;
     amounts const& work = is_positive(real.flops) ? real : said;
-    for (std::size_t level = 0; level < 3; ++level)
+    for (std::size_t level = 0; level < 4; ++level)
       add_point(place, level, real.bytes[level], work,
                 is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed,
                 time * parallel);
@@ -344,7 +355,7 @@ class roofline_builder {
       limit.roof_ns = ns;
       limit.roof = name;
     };
-    for (std::size_t level = 0; level < 3; ++level) {
+    for (std::size_t level = 0; level < limiting_levels; ++level) {
       bool const declared = level == 0 && !is_positive(real.bytes[0]);
       double const bytes = declared ? said.bytes[0] : real.bytes[level];
       look(levels[level], bytes / table_.rate_of(levels[level]) * 1e9 / parallel);

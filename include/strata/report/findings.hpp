@@ -145,6 +145,7 @@ class answer_json {
       json_.text("unit", each.memory ? "B/s" : "FLOP/s");
       json_.number("rate", each.rate);
       json_.text("origin", to_string(each.origin));
+      json_.boolean("used", each.used);
       if (each.origin == roof_origin::measured) json_.text("measured_at", table.measured_at);
     });
     vec<roofline_point> points = table.points;

@@ -2,6 +2,7 @@
 #ifndef STRATA_REPORT_HTML_HPP
 #define STRATA_REPORT_HTML_HPP
 
+#include <strata/analyse/device_peaks.hpp>
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
@@ -17,12 +18,14 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/json.hpp>
+#include <strata/tables/kernel_table.hpp>
 #include <strata/tables/table.hpp>
 #include <strata/tables/text_writer.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -413,17 +416,44 @@ class page_writer {
     json_.end_object();
   }
 
-  /// A kernel in a range, which is a place in each of the two tables. Its launches and its time in
-  /// steps are known of the range itself.
-  void write_kernel(cell_sink& cells, kernel_row const& row, std::string const& name) {
+  /// A kernel in a range, which is a place in each of the two tables; its launches and its time are
+  /// also of a mean step.
+  void write_kernel(cell_sink& cells, std::size_t at, std::string const& name) {
+    kernel_row const& row = input_.kernels[at];
     cells.integer("range", path_places_[row.path_id]);
     cells.integer("range_each", each_places_[row.path_id]);
     cells.text("name", name);
     cells.text("whole", row.demangled == name ? std::string_view() : row.demangled);
     kernel_value_columns(cells, row);
     range_row const& range = input_.ranges[path_rows_[row.path_id]];
-    cells.number("step_launch_share", input_.steps.part(range.step_self_launch_share));
-    cells.number("step_work_share", input_.steps.part(range.step_self_share));
+    cells.number("step_launches", launches_in_step(row, range, input_.steps));
+    cells.number("step_ns", ns_in_step(row, range, input_.steps));
+    cells.number("step_gpu_fill", gpu_fill_in_step(row, input_.steps));
+    if (input_.kernel_counters != nullptr) write_counted_kernel(cells, at);
+  }
+
+  /// What the counted launches of a kernel do: their time, operations, and bytes at each level.
+  void write_counted_kernel(cell_sink& cells, std::size_t at) const {
+    kernel_counter_table const& table = *input_.kernel_counters;
+    auto const value = [&](std::string_view key) {
+      for (std::size_t i = 0; i < table.metrics.size(); ++i)
+        if (table.metrics[i].key == key) return table.at(at, i);
+      return std::numeric_limits<double>::quiet_NaN();
+    };
+    double flops = 0.0;
+    auto const add = [&](std::string_view key) {
+      double const some = value(key);
+      if (some > 0.0) flops += some;
+    };
+    for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16"}) add(key);
+    for (tensor_format const& format : tensor_formats) add(format.key);
+    double const mean = mean_duration(input_.kernels[at], input_.steps);
+    cells.number("counted_ns", mean * static_cast<double>(table.launches[at]));
+    cells.number("counted_flops", flops);
+    cells.number("counted_hbm_bytes", value("hbm_bytes"));
+    cells.number("counted_l2_bytes", value("l2_bytes"));
+    cells.number("counted_l1_bytes", value("l1_data_bytes"));
+    cells.number("counted_shared_bytes", 128.0 * value("shared_wavefronts"));
   }
 
   void write_kernels() {
@@ -437,12 +467,12 @@ class page_writer {
     column_survey survey;
     for (std::size_t i = 0; i < shown; ++i) {
       survey.begin_row();
-      write_kernel(survey, input_.kernels[i], names[i]);
+      write_kernel(survey, i, names[i]);
     }
     write_columns("kernel_columns", "kernel_same", survey,
                   [&](page_cell what, column_survey const& known) {
                     page_cells cells(json_, known, what, limits_.whole_name);
-                    if (shown > 0) write_kernel(cells, input_.kernels[0], names[0]);
+                    if (shown > 0) write_kernel(cells, 0, names[0]);
                   });
     json_.line();
     json_.object("kernels");
@@ -453,7 +483,7 @@ class page_writer {
       page_cells cells(json_, survey, page_cell::differing, limits_.whole_name);
       json_.line();
       json_.array();
-      write_kernel(cells, input_.kernels[i], names[i]);
+      write_kernel(cells, i, names[i]);
       json_.end_array();
     }
     json_.end_array();

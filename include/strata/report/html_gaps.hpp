@@ -29,6 +29,9 @@ class page_gaps {
     work_.sort([](work const& a, work const& b) { return a.begin < b.begin; });
   }
 
+  static constexpr std::size_t most_gaps = 6000;
+  static constexpr std::int64_t least_gap = 200;  ///< ns: what is shorter is no idle device
+
   launch_index const& launches() const noexcept { return launches_; }
 
   /// Writes the longest gaps from `begin` to `end` in the order of time: when each begins from that
@@ -36,6 +39,7 @@ class page_gaps {
   /// for the time behind the last work.
   void write(json_writer& json, std::int64_t begin, std::int64_t end, std::uint32_t thread) const {
     vec<gap> gaps = find(begin, end, thread);
+    json.integer("gaps_left_out", gaps.size() - smaller(gaps.size(), most_gaps));
     if (gaps.size() > most_gaps) {
       gaps.sort([](gap const& a, gap const& b) { return a.length > b.length; });
       gaps.resize(most_gaps);
@@ -62,9 +66,6 @@ class page_gaps {
     std::int64_t length;
     idle_cause cause;
   };
-  static constexpr std::size_t most_gaps = 6000;
-  static constexpr std::int64_t least_gap = 200;  ///< ns: what is shorter is no idle device
-
   void add(std::int64_t begin, std::int64_t end, std::uint32_t correlation) {
     if (begin != lost_time) work_.push_back({begin, end, launches_.launch_of(correlation)});
   }

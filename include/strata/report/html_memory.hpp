@@ -34,11 +34,13 @@ class page_memory {
     json_.integer("peak_at_ns", memory.peak_at);
     json_.integer("allocations", memory.allocations.size());
     json_.integer("older", memory.releases_of_older_memory);
+    memory_in_mean_step const mean(memory, input_.steps);
     json_.integer("steps", memory.steps.size());
+    json_.integer("mean_steps", mean.steps());
     write_series("by_range", part_of::range);
     if (memory.purposes.size() > 1) {
       write_series("by_purpose", part_of::purpose);
-      write_purposes();
+      write_purposes(mean);
     }
     write_series("by_kind", part_of::kind);
     write_totals();
@@ -61,10 +63,9 @@ class page_memory {
   struct total {
     std::uint32_t range = 0;
     memory_kind kind = memory_kind::unknown;
-    std::uint64_t count = 0, bytes = 0;            ///< of all allocations
-    std::uint64_t live_count = 0, live_bytes = 0;  ///< not released at the end
-    std::uint64_t step_count = 0, step_bytes = 0;  ///< made in steps
-    std::uint64_t first_count = 0;                 ///< made in the first step
+    std::uint64_t count = 0, bytes = 0;              ///< of all allocations
+    std::uint64_t live_count = 0, live_bytes = 0;    ///< not released at the end
+    std::uint64_t later_count = 0, later_bytes = 0;  ///< made in steps but the first
   };
   struct group {
     std::uint32_t key;
@@ -106,10 +107,9 @@ class page_memory {
       to.bytes += row.bytes;
       if (row.released_at < 0) ++to.live_count, to.live_bytes += row.bytes;
       std::size_t const step = step_at(steps, row.allocated_at);
-      if (step == steps.size()) continue;
-      ++to.step_count;
-      to.step_bytes += row.bytes;
-      if (step == 0) ++to.first_count;
+      if (step == 0 || step == steps.size()) continue;
+      ++to.later_count;
+      to.later_bytes += row.bytes;
     }
     changes_.sort([](change const& a, change const& b) {
       if (a.time != b.time) return a.time < b.time;
@@ -201,16 +201,18 @@ class page_memory {
   }
 
   /// The purposes that held most at the peak.
-  void write_purposes() {
+  void write_purposes(memory_in_mean_step const& mean) {
     vec<memory_purpose> const& purposes = input_.memory.purposes;
     json_.line();
-    json_.array("purposes");  // name; bytes: allocated, released, live, peak, at the peak of all
+    // name; bytes: allocated and released in a mean step, live, peak, at the peak of all
+    json_.array("purposes");
     for (std::size_t i = 0; i < purposes.size() && i < most_totals; ++i) {
       memory_purpose const& each = purposes[i];
       json_.array();
       json_.text({}, each.name);
-      for (std::int64_t const bytes :
-           {each.allocated, each.released, each.live, each.peak, each.at_peak})
+      for (std::int64_t const bytes : {whole_ns(mean.of(each.allocated, each.first_step_allocated)),
+                                       whole_ns(mean.of(each.released, each.first_step_released)),
+                                       each.live, each.peak, each.at_peak})
         json_.integer({}, bytes);
       json_.end_array();
     }
@@ -225,15 +227,15 @@ class page_memory {
     });
     std::size_t const shown = smaller(totals_.size(), most_totals);
     json_.line();
-    json_.array("totals");  // range, kind, then counts and bytes: all, live, in steps; first step
+    json_.array("totals");  // range, kind; counts and bytes: all, live, in steps but the first
     for (std::size_t i = 0; i < shown; ++i) {
       total const& t = totals_[i];
       json_.line();
       json_.array();
       json_.integer({}, t.range);
       json_.text({}, to_string(t.kind));
-      for (std::uint64_t const value : {t.count, t.bytes, t.live_count, t.live_bytes, t.step_count,
-                                        t.step_bytes, t.first_count})
+      for (std::uint64_t const value :
+           {t.count, t.bytes, t.live_count, t.live_bytes, t.later_count, t.later_bytes})
         json_.integer({}, value);
       json_.end_array();
     }

@@ -116,9 +116,9 @@ class page_track {
   vec<bar> bars_;
 };
 
-/// Writes what ran on each thread and stream in some steps: the median one, the slowest and the
-/// first; without steps in the whole run.
-/// Cost: O(r) for r records and each of the three.
+/// Writes what ran on each thread and stream in some steps: the median one, the slowest, the first
+/// and a few others; without steps in the whole run.
+/// Cost: O(r) for r records and each of these steps.
 class page_timeline {
  public:
   page_timeline(json_writer& json, report_input const& input, vec<std::uint32_t> const& places,
@@ -134,9 +134,10 @@ class page_timeline {
     choose_windows();
     json_.line();
     json_.object("timeline");
+    json_.integer("least_gap_ns", page_gaps::least_gap);
     json_.line();
     json_.array("windows");
-    for (window const& shown : windows_) write_window(shown);
+    for (std::size_t i = 0; i < windows_.size(); ++i) write_window(windows_[i], slices_of(i));
     json_.end_array();
     json_.line();
     json_.array("labels");  // text, range
@@ -157,6 +158,8 @@ class page_timeline {
     std::string_view what;
   };
 
+  static constexpr std::size_t most_others = 5;
+
   static std::int64_t length(step_record const& step) noexcept { return step.end - step.begin; }
 
   void choose_windows() {
@@ -164,8 +167,10 @@ class page_timeline {
     vec<step_record> steps = source.steps;
     if (steps.empty()) {
       if (source.end > 0) windows_.push_back({0, source.end, no_step, 0, "the whole run"});
+      named_ = windows_.size();
       return;
     }
+    vec<step_record> const in_order = steps;
     step_record const first = steps[0];
     steps.sort([](step_record const& a, step_record const& b) {
       return length(a) != length(b) ? length(a) < length(b) : a.begin < b.begin;
@@ -173,6 +178,8 @@ class page_timeline {
     add_window(steps[steps.size() / 2], "median");
     add_window(steps.back(), "slowest");
     add_window(first, "first");
+    named_ = windows_.size();
+    add_others(in_order);
     if (source.kernels.empty()) return;
     for (kernel_record const& kernel : source.kernels) {
       std::uint32_t const launch = gaps_.launches().launch_of(kernel.correlation);
@@ -188,6 +195,24 @@ class page_timeline {
       if (shown.begin == step.begin && shown.step == step.step) return;
     if (step.end > step.begin)
       windows_.push_back({step.begin, step.end, step.step, step.thread, what});
+  }
+
+  /// Some of the other steps, evenly among them.
+  void add_others(vec<step_record> steps) {
+    steps.keep_if([this](step_record const& step) {
+      for (window const& shown : windows_)
+        if (shown.step == step.step && shown.begin == step.begin) return false;
+      return true;
+    });
+    std::size_t const count = smaller(steps.size(), most_others);
+    for (std::size_t i = 0; i < count; ++i) add_window(steps[i * steps.size() / count], {});
+  }
+
+  /// How many bars a window may have: those of other steps share a quarter.
+  std::uint64_t slices_of(std::size_t window) const noexcept {
+    std::size_t const others = windows_.size() - named_;
+    std::uint64_t const extra = others == 0 ? 0 : limits_.slices / 4;
+    return window < named_ ? (limits_.slices - extra) / named_ : extra / others;
   }
 
   std::uint32_t place_of(std::uint32_t node) const noexcept {
@@ -260,11 +285,10 @@ class page_timeline {
   }
 
   /// How many bars a line may have: lines with few have all of them, the others share the rest.
-  std::uint64_t most_bars() const {
+  std::uint64_t most_bars(std::uint64_t left) const {
     vec<std::uint64_t> counts;
     for (page_track const& track : tracks_) counts.push_back(track.count());
     counts.sort([](std::uint64_t a, std::uint64_t b) { return a < b; });
-    std::uint64_t left = limits_.slices / windows_.size();
     for (std::size_t i = 0; i < counts.size(); ++i) {
       std::uint64_t const share = left / (counts.size() - i);
       if (counts[i] > share) return share;
@@ -273,9 +297,9 @@ class page_timeline {
     return counts.empty() ? 0 : counts.back();
   }
 
-  void write_window(window const& shown) {
+  void write_window(window const& shown, std::uint64_t slices) {
     std::uint64_t const left_out = find_tracks(shown);
-    std::uint64_t const most = most_bars();
+    std::uint64_t const most = most_bars(slices);
     std::int64_t const length = shown.end - shown.begin;
     for (page_track& track : tracks_) track.begin(shown.begin, length, most);
     visit_bars(shown, [&](page_track::place const& where, page_track::bar const& bar) {
@@ -375,6 +399,7 @@ class page_timeline {
   page_limits const& limits_;
   page_gaps gaps_;
   vec<window> windows_;
+  std::size_t named_ = 0;  ///< of the windows; the others are further steps
   vec<page_track> tracks_;
   std::size_t last_ = 0;
   number_map<std::size_t> uses_;  ///< 1 + position in used_, by range and text

@@ -367,6 +367,10 @@ padding: 0;
 list-style: none;
 counter-reset: finding;
 }
+.findings > li.picked {
+background: var(--pick);
+box-shadow: -0.3rem 0 0 var(--link);
+}
 .findings > li {
 border-top: 1px solid var(--line);
 padding: 0.75rem 0 0.75rem 2.5rem;
@@ -721,6 +725,11 @@ opacity: 0.4;
 svg .picked {
 stroke: var(--text);
 stroke-width: 2.5;
+}
+svg .chosen-line {
+fill: none;
+stroke: var(--text);
+stroke-width: 2;
 }
 svg .edge {
 stroke: var(--card);
@@ -1145,7 +1154,7 @@ const box = el("div", {...style, tabindex: "0", role: "region", "aria-label": na
 fitting.observe(box);
 return box;
 }
-function table(caption, columns, rows, attributes) {
+function table(caption, columns, rows, attributes, isPicked = () => false) {
 const heading = column =>
 el("th", {scope: "col", class: column.text && "text", title: column.title}, column.label);
 const cell = (column, row, isFirst) => {
@@ -1155,7 +1164,8 @@ const title = column.hint ? column.hint(row) : whole;
 const scope = isFirst ? "row" : undefined;
 return el(isFirst ? "th" : "td", {class: column.text && "text", scope, title}, value);
 };
-const line = row => el("tr", {}, columns.map((column, i) => cell(column, row, i === 0)));
+const line = row => el("tr", {class: isPicked(row) && "picked"},
+columns.map((column, i) => cell(column, row, i === 0)));
 return tableBox(caption, rows.length, el("table", attributes || {},
 el("thead", {}, el("tr", {}, columns.map(heading))),
 el("tbody", {}, rows.map(line))));
@@ -1361,6 +1371,10 @@ inline constexpr std::string_view page_report_steps_js = R"page(<script>
 const unit = hasSteps ? "step" : "run";
 const isSum = counted => counted.level === "cpu" && !/%|\//.test(counted.unit);
 const typicalCount = summary.count - (summary.without_first ? 1 : 0);
+function meanSteps(amount = typicalCount) {
+if (!hasSteps) return "the run";
+return "a mean of " + some(amount, "step") + (summary.without_first ? ", without the first" : "");
+}
 function perStep(row, value, share = row.step_host_share) {
 if (none(value)) return value;
 return value * (!hasSteps || none(share) ? 1 : share) / typicalCount;
@@ -1722,9 +1736,20 @@ const helps = hasCost(finding) && finding.shortens_step;
 const gain = helps ? [" \u2013 ", el("span", {class: "gain"}, gainOf(finding))] : null;
 return el("h3", {}, where, title, gain);
 }
+const rangesOf = finding => [finding, ...finding.ranges].filter(item => item.path)
+.map(item => item.range);
+function markFindings() {
+for (const item of document.querySelectorAll(".findings li")) {
+const places = item.dataset.ranges.split(" ").filter(Boolean).map(Number);
+const isPicked = isChosen && chosen > 0
+&& places.some(place => isWithin(place, chosen) || isWithin(chosen, place));
+item.classList.toggle("picked", isPicked);
+item.setAttribute("aria-current", String(isPicked));
+}
+}
 function oneFinding(finding) {
 const needs = (finding.needs || "").replace(/^counters=/, "");
-return el("li", {},
+return el("li", {"data-ranges": rangesOf(finding).join(" ")},
 findingTitle(finding),
 el("p", {}, afterwards(finding) + sentence(finding.advice)),
 needs ? el("p", {class: "evidence"}, "counters=" + needs + " tells more.") : null,
@@ -1777,6 +1802,7 @@ others.length
 + " alone", findingList(others, list.length))
 : null,
 undecidedRules());
+listeners.push(markFindings);
 }
 function doubts() {
 const texts = [...data.losses, ...data.problems];
@@ -1834,7 +1860,7 @@ show: value => value || "",
 {key: "kernels", label: "Kernels", ...adding("kernels", byLaunches), show: count},
 {
 key: "host",
-label: "Host",
+label: "Host total",
 title: "host time, of all threads",
 get: row => row.host_total_ns,
 per: row => perStep(row, row.host_total_ns),
@@ -1842,7 +1868,7 @@ show: time,
 },
 {
 key: "launch",
-label: "Launching",
+label: "Launch",
 title: "host time in calls that launch",
 ...adding("launch_ns", byLaunches),
 show: time,
@@ -1862,7 +1888,7 @@ get: row => row.host_self_ns,
 per: hostSelfPerStep,
 show: time,
 },
-{key: "p50", label: "Median call", get: row => row.host_p50_ns, show: time},
+{key: "p50", label: "Median", get: row => row.host_p50_ns, show: time},
 {key: "flops", label: "FLOP/s declared", get: declaredRate("flops"), show: rate("FLOP/s")},
 {key: "gbs", label: "B/s declared", get: declaredRate("bytes"), show: rate("B/s")},
 {
@@ -2571,20 +2597,10 @@ const same = roofs.find(other => other.unit === roof.unit && other.rate === roof
 if (same) {
 same.name += ", " + roof.name;
 } else {
-roofs.push({...roof, memory: roof.unit === "B/s"});
+roofs.push({...roof});
 }
 }
 return roofs;
-}
-function longestPoints(points, part) {
-const list = points.slice().sort((a, b) => b.time_ns - a.time_ns || a.range - b.range);
-const total = sum(list, point => point.time_ns);
-let before = 0;
-return list.filter(point => {
-const isKept = before < total * part / 100 || before === 0;
-before += point.time_ns;
-return isKept;
-});
 }
 function slantedRoof(perSecond, ridge, hasCompute, x, y) {
 const start = Math.max(10 ** x.low, 10 ** y.low / perSecond);
@@ -2601,14 +2617,113 @@ function freePlace(places, width, left, right, boxes) {
 return places.find(place =>
 place.x >= left && place.x + width <= right && !isCovered(place, width, boxes));
 }
+const markCorners = {
+L2: [[-0.89, -0.89], [0.89, -0.89], [0.89, 0.89], [-0.89, 0.89]],
+L1: [[0, -1.45], [1.3, 0.8], [-1.3, 0.8]],
+shared: [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]],
+};
+function markOutline(level, x, y, r) {
+if (!markCorners[level]) {
+const turn = "a" + r + " " + r + " 0 1 0 ";
+return "M" + (x - r) + " " + y + turn + 2 * r + " 0" + turn + -2 * r + " 0Z";
+}
+const place = ([across, down]) => (x + r * across) + " " + (y + r * down);
+return "M" + markCorners[level].map(place).join("L") + "Z";
+}
+const lineBoxes = ({first, last}) => Array.from({length: 41}, (_, i) => ({
+x: first.x + i / 40 * (last.x - first.x) - 3,
+y: first.y + i / 40 * (last.y - first.y) + 4,
+wide: Math.max(6, Math.abs(last.x - first.x) / 40),
+high: 8,
+}));
+function slantedBoxes(middle, angle, wide) {
+const pieces = Math.max(2, Math.ceil(wide / 12));
+const away = 9;
+return Array.from({length: pieces}, (_, i) => {
+const along = (i / (pieces - 1) - 0.5) * wide;
+return {
+x: middle.x + along * Math.cos(angle) + away * Math.sin(angle) - 5,
+y: middle.y + along * Math.sin(angle) - away * Math.cos(angle) + 5,
+wide: 10,
+};
+});
+}
+</script>
+)page"sv;
+inline constexpr std::string_view page_report_roofline_points_js = R"page(<script>
+"use strict";
+const memoryLevels = [
+{key: "HBM", name: "HBM", counted: "counted_hbm_bytes"},
+{key: "L2", name: "L2", counted: "counted_l2_bytes"},
+{key: "L1", name: "L1", counted: "counted_l1_bytes"},
+{key: "shared", name: "shared memory", counted: "counted_shared_bytes"},
+];
+const levelName = key => memoryLevels.find(level => level.key === key).name;
+const rangePoints = answer.points;
+const levelsIn = points =>
+memoryLevels.map(level => level.key).filter(key => points.some(point => point.level === key));
+function innermostPoints(points) {
+const withPoints = new Set(points.map(point => point.range));
+const hasInner = row =>
+row.children.some(child => withPoints.has(child.place) || hasInner(child));
+return points.filter(point => !hasInner(folded.rows[point.range]));
+}
+function kernelPoint(name, sums, {key, counted}) {
+const size = sums[counted];
+const {counted_flops: flops, counted_ns: ns} = sums;
+if (!(size > 0) || !(flops > 0) || !(ns > 0)) return null;
+return {
+kernel: name,
+range: sums.range,
+level: key,
+evidence: "counted",
+flops,
+bytes: size,
+flop_per_byte: flops / size,
+flop_per_second: flops / ns * 1e9,
+time_ns: ns,
+};
+}
+function kernelPoints(place) {
+const keys = ["counted_ns", "counted_flops", ...memoryLevels.map(level => level.counted)];
+const kernels = new Map();
+for (const kernel of kernelRows) {
+if (!(kernel.counted_ns > 0) || !isWithin(kernel.range, place)) continue;
+const sums = kernels.get(kernel.name) || {range: kernel.range};
+for (const key of keys) sums[key] = (sums[key] || 0) + (kernel[key] || 0);
+kernels.set(kernel.name, sums);
+}
+return [...kernels].flatMap(([name, sums]) =>
+memoryLevels.map(level => kernelPoint(name, sums, level)).filter(Boolean));
+}
+function roofsFor(levels) {
+const isMemory = roof => roof.unit === "B/s";
+const compute = answer.roofs.filter(roof => !isMemory(roof));
+const counted = compute.filter(roof => roof.used);
+const moved = answer.roofs.filter(roof => isMemory(roof) && levels.includes(roof.name))
+.map(roof => ({...roof, name: levelName(roof.name)}));
+return {
+slanted: joinRoofs(moved),
+flat: joinRoofs(counted.length ? counted : compute).filter(roof => roof.rate > 0)
+.sort((a, b) => b.rate - a.rate),
+};
+}
+function longestPoints(points, part) {
+const times = new Map(points.map(point => [point.range, point.time_ns]));
+const total = sum([...times.values()], ns => ns);
+const kept = new Set();
+let before = 0;
+for (const [range, ns] of [...times].sort((a, b) => b[1] - a[1] || a[0] - b[0])) {
+if (before < total * part / 100 || before === 0) kept.add(range);
+before += ns;
+}
+return points.filter(point => kept.has(point.range))
+.sort((a, b) => b.time_ns - a.time_ns || a.range - b.range);
+}
 </script>
 )page"sv;
 inline constexpr std::string_view page_report_roofline_js = R"page(<script>
 "use strict";
-const isCounted = new Set(answer.points.filter(point => point.evidence === "counted")
-.map(point => point.range + point.level));
-const circles = answer.points.filter(point =>
-point.evidence === "counted" || !isCounted.has(point.range + point.level));
 const rooflineMargin = {left: 58, right: 16, top: 14, bottom: 42};
 const rooflineHalo = "paint-order:stroke;stroke:var(--card);stroke-width:3px";
 function originOf(roof) {
@@ -2616,66 +2731,69 @@ if (roof.origin === "counted") return "";
 const day = roof.measured_at ? " " + roof.measured_at.slice(0, 10) : "";
 return " (" + roof.origin + day + ")";
 }
+const nameOfPoint = point => point.kernel || titleOf(point.range);
 function describePoint(point) {
 const atRoof = shareText(100 * point.time_at_roof_ns / point.time_ns);
-const limit = limitOf(folded.rows[point.range]);
-return titleOf(point.range) + "\n" + digits(point.flop_per_byte) + " FLOP/B of " + point.level
-+ ", " + rate("FLOP/s")(point.flop_per_second) + "\n" + time(point.time_ns) + " a " + unit
-+ "; at the roof " + time(point.time_at_roof_ns) + (atRoof && " (" + atRoof + ")")
-+ (limit ? "\nLimiter: " + limit : "") + "\n" + point.evidence
+const limit = !point.kernel && limitOf(folded.rows[point.range]);
+const roofTime = none(point.time_at_roof_ns)
+? ""
+: "; at the roof " + time(point.time_at_roof_ns) + (atRoof && " (" + atRoof + ")");
+return nameOfPoint(point) + "\n" + digits(point.flop_per_byte) + " FLOP/B of "
++ levelName(point.level) + ", " + rate("FLOP/s")(point.flop_per_second) + "\n"
++ time(point.time_ns) + " a " + unit + roofTime + (limit ? "\nLimiter: " + limit : "") + "\n"
++ point.evidence + (point.kernel ? " kernel of " + titleOf(point.range) : "")
 + (point.above_roof ? "\nAbove a roof: units, clocks or declarations are wrong." : "");
 }
 class RooflineDrawing {
-constructor(width, state, roofs, all, list) {
-this.width = width;
-this.height = Math.min(520, Math.max(320, width * 0.52));
-this.state = state;
-this.all = all;
-this.list = list;
+constructor(width, state, shown) {
+Object.assign(this, {width, state}, roofsFor(shown.levels), shown);
+this.height = Math.min(560, Math.max(340, width * 0.52));
 this.nameless = [];
-this.memory = roofs.find(roof => roof.memory && roof.name === state.level);
-this.compute = roofs.filter(roof => !roof.memory && roof.rate > 0)
-.sort((a, b) => b.rate - a.rate);
 this.placeAxes();
+const levels = this.levels.map(levelName).join(", ");
 this.svg = sv("svg", {
 width,
 height: this.height,
 id: "roofline-figure",
 role: "group",
-"aria-label": "Roofline of " + state.level + ", both axes logarithmic",
+"aria-label": "Roofline of " + levels + ", both axes logarithmic",
 });
-const longest = Math.max(...all.map(point => point.time_ns));
-this.radius = point => 4 + 12 * Math.sqrt(point.time_ns / longest);
-this.taken = list.map(point => this.boxOf(point));
+const longest = Math.max(...this.all.map(point => point.time_ns));
+const most = this.levels.length > 1 ? 8 : 12;
+this.radius = point => 4 + most * Math.sqrt(Math.min(1, point.time_ns / longest));
+this.taken = [...this.list, ...this.kernels].map(point => this.boxOf(point));
 }
 placeAxes() {
 const {left, right, top, bottom} = rooflineMargin;
-const {compute, all} = this;
+const {flat, slanted} = this;
+const points = [...this.all, ...this.kernels];
 this.end = this.width - right;
 this.floor = this.height - bottom;
-const hasRidge = this.memory && compute.length > 0;
-this.ridge = hasRidge ? compute[0].rate / this.memory.rate : all[0].flop_per_byte;
-const across = [...all.map(point => point.flop_per_byte), this.ridge, this.ridge * 4];
-const upwards = [...all.map(point => point.flop_per_second), ...compute.map(roof => roof.rate)];
+const ridges = flat.length ? slanted.map(roof => flat[0].rate / roof.rate) : [];
+const last = ridges.length ? 4 * Math.max(...ridges) : points[0].flop_per_byte;
+const across = [...points.map(point => point.flop_per_byte), ...ridges, last];
+const upwards = [
+...points.map(point => point.flop_per_second),
+...flat.map(roof => roof.rate),
+];
 this.x = logAxis(across, left, this.end);
 this.y = logAxis(upwards, this.floor, top);
 }
+placeOf(point) {
+return {x: this.x.at(point.flop_per_byte), y: this.y.at(point.flop_per_second)};
+}
 boxOf(point) {
 const radius = this.radius(point);
-return {
-x: this.x.at(point.flop_per_byte) - radius,
-y: this.y.at(point.flop_per_second) + 4,
-wide: 2 * radius,
-high: radius + 5,
-};
+const {x, y} = this.placeOf(point);
+return {x: x - radius, y: y + 4, wide: 2 * radius, high: radius + 5};
 }
 draw() {
 this.drawAxes();
-this.takeSlantedRoof();
-this.compute.forEach(roof => this.drawFlatRoof(roof));
-if (this.memory) this.drawSlantedRoof();
+this.drawRoofs();
+this.drawTies();
 this.drawNames();
-this.list.forEach(point => this.svg.append(this.circle(point)));
+this.list.forEach(point => this.svg.append(this.mark(point)));
+this.kernels.forEach(point => this.svg.append(this.kernelMark(point)));
 return this.svg;
 }
 drawAxes() {
@@ -2697,96 +2815,149 @@ sv("line", {x1: left, x2: end, y1: place, y2: place, class: "grid"}),
 sv("text", {x: left - 6, y: place + 4, "text-anchor": "end", class: "soft"}, text));
 }
 const middle = {x: (left + end) / 2, y: this.height - 6, "text-anchor": "middle"};
+const ofLevel = this.levels.length > 1 ? "a level" : levelName(this.levels[0]);
 svg.append(
-sv("text", middle, "FLOP per byte of " + this.state.level),
+sv("text", middle, "FLOP per byte of " + ofLevel),
 sv("text", {x: left + 4, y: top - 2, class: "soft"}, "FLOP/s"));
 }
-label(text, places, attributes) {
+label(text, places, attributes, taken = this.taken) {
 const wide = textWidth(text);
-const place = freePlace(places(wide), wide, rooflineMargin.left, this.end, this.taken);
+const place = freePlace(places(wide), wide, rooflineMargin.left, this.end, taken);
 if (!place) return false;
 this.taken.push({...place, wide});
 this.svg.append(sv("text", {...place, style: rooflineHalo, ...attributes}, text));
 return true;
 }
-takeSlantedRoof() {
-if (!this.memory) return;
-const hasCompute = this.compute.length > 0;
-this.slant = slantedRoof(this.memory.rate, this.ridge, hasCompute, this.x, this.y);
-const {start, end} = this.slant;
-for (let i = 0; i <= 24; i += 1) {
-const value = start * (end / start) ** (i / 24);
-const y = this.y.at(this.memory.rate * value) + 4;
-this.taken.push({x: this.x.at(value) - 3, y, wide: 6, high: 8});
+drawRoofs() {
+const slanted = this.slanted.map(roof => this.slantedLine(roof));
+const flat = this.flat.map(roof => this.flatLine(roof)).filter(Boolean);
+for (const line of [...slanted, ...flat]) this.drawRoof(line);
+for (const line of slanted) {
+const others = [...slanted, ...flat].filter(other => other !== line);
+this.nameSlantedRoof(line, [...this.taken, ...others.flatMap(lineBoxes)]);
+}
+this.taken.push(...slanted.flatMap(lineBoxes));
+for (const line of flat) {
+const others = flat.filter(other => other !== line);
+this.nameFlatRoof(line, [...this.taken, ...others.flatMap(lineBoxes)]);
 }
 }
-drawFlatRoof(roof) {
-const first = 10 ** this.x.low;
-const from = this.memory ? Math.max(first, roof.rate / this.memory.rate) : first;
-if (from >= 10 ** this.x.high) return;
-const begin = this.x.at(from);
+slantedLine(roof) {
+const hasFlat = this.flat.length > 0;
+const ridge = hasFlat ? this.flat[0].rate / roof.rate : 0;
+const {start, end} = slantedRoof(roof.rate, ridge, hasFlat, this.x, this.y);
+const place = value => ({x: this.x.at(value), y: this.y.at(roof.rate * value)});
+const text = roof.name + " " + rate("B/s")(roof.rate) + originOf(roof);
+return {text, first: place(start), last: place(end)};
+}
+flatLine(roof) {
+const low = 10 ** this.x.low;
+const fastest = Math.max(0, ...this.slanted.map(other => other.rate));
+const from = fastest ? Math.max(low, roof.rate / fastest) : low;
+if (from >= 10 ** this.x.high) return null;
 const y = this.y.at(roof.rate);
-const line = {x1: begin, x2: this.end, y1: y, y2: y, class: "roof"};
-this.svg.append(sv("line", line, sv("title", {}, roof.name)));
 const text = roof.name + " " + rate("FLOP/s")(roof.rate) + originOf(roof);
+return {text, first: {x: this.x.at(from), y}, last: {x: this.end, y}};
+}
+drawRoof({text, first, last}) {
+this.svg.append(sv("line", {x1: first.x, y1: first.y, x2: last.x, y2: last.y, class: "roof"},
+sv("title", {}, text)));
+}
+nameSlantedRoof({text, first, last}, taken) {
+const angle = Math.atan2(last.y - first.y, last.x - first.x);
+const wide = textWidth(text);
+const spare = Math.hypot(last.x - first.x, last.y - first.y) - wide - 16;
+const middles = [0.5, 0.3, 0.7, 0.1, 0.9].map(part => part * spare + wide / 2 + 8)
+.map(along => ({x: first.x + along * Math.cos(angle), y: first.y + along * Math.sin(angle)}));
+const isFree = boxes => !boxes.some(box => isCovered(box, box.wide, taken));
+const free = spare >= 0 && middles.find(at => isFree(slantedBoxes(at, angle, wide)));
+if (!free) {
+this.nameless.push(text);
+return;
+}
+this.taken.push(...slantedBoxes(free, angle, wide));
+this.svg.append(sv("text", {
+x: free.x,
+y: free.y - 6,
+"text-anchor": "middle",
+style: rooflineHalo,
+transform: "rotate(" + angle * 180 / Math.PI + " " + free.x + " " + free.y + ")",
+}, text));
+}
+nameFlatRoof({text, first: {x, y}}, taken) {
 const isNamed = this.label(text, wide => [
 {x: this.end - 2 - wide, y: y - 5},
 {x: this.end - 2 - wide, y: y + 13},
-{x: begin + 8, y: y - 5},
-]);
+{x: x + 8, y: y - 5},
+], {}, taken);
 if (!isNamed) this.nameless.push(text);
-}
-drawSlantedRoof() {
-const {start, end} = this.slant;
-const place = value => ({x: this.x.at(value), y: this.y.at(this.memory.rate * value)});
-const first = place(start);
-const last = place(end);
-const middle = place(Math.sqrt(start * end));
-const angle = -Math.atan2(first.y - last.y, last.x - first.x) * 180 / Math.PI;
-const text = this.state.level + " " + rate("B/s")(this.memory.rate) + originOf(this.memory);
-this.svg.append(
-sv("line", {x1: first.x, y1: first.y, x2: last.x, y2: last.y, class: "roof"}),
-sv("text", {
-x: middle.x,
-y: middle.y - 7,
-"text-anchor": "middle",
-style: rooflineHalo,
-transform: "rotate(" + angle + " " + middle.x + " " + middle.y + ")",
-}, text));
 }
 isDim(point) {
 return this.state.alone !== null && this.state.alone !== point.range;
 }
+byRange() {
+const lists = new Map();
+for (const point of this.list) {
+if (!lists.has(point.range)) lists.set(point.range, []);
+lists.get(point.range).push(point);
+}
+return [...lists.values()]
+.map(points => points.sort((a, b) => b.flop_per_byte - a.flop_per_byte));
+}
+drawTies() {
+for (const ofRange of this.byRange()) {
+const points = ofRange.filter(point => point.evidence !== "declared");
+if (points.length < 2) continue;
+const corners = points.map(point => this.placeOf(point)).map(({x, y}) => x + "," + y);
+const look = this.isDim(points[0]) ? "dim" : lookOf(points[0].range) === "pale" && "pale";
+this.svg.append(sv("polyline", {
+points: corners.join(" "),
+fill: "none",
+stroke: color(points[0].range),
+class: look,
+}));
+}
+}
 drawNames() {
-for (const point of this.list.slice(0, this.width < 560 ? 8 : 24)) {
+const longest = this.byRange().slice(0, this.width < 560 ? 8 : 24)
+.map(([point]) => [point, lastName(titleOf(point.range))]);
+const kernels = new Map(this.kernels.map(point => [point.kernel, point]));
+const named = [...longest, ...[...kernels].map(([name, point]) => [point, cutName(name)])];
+for (const [point, name] of named) {
 const away = this.radius(point) + 2;
-const x = this.x.at(point.flop_per_byte);
-const y = this.y.at(point.flop_per_second);
+const {x, y} = this.placeOf(point);
 const places = wide => [
 {x: x + away, y: y + 4},
 {x: x - away - wide, y: y + 4},
 {x: x - wide / 2, y: y + away + 11},
 {x: x - wide / 2, y: y - away - 3},
 ];
-const style = {class: this.isDim(point) && "dim", "aria-hidden": "true"};
-this.label(lastName(titleOf(point.range)), places, style);
+const style = {class: !point.kernel && this.isDim(point) && "dim", "aria-hidden": "true"};
+this.label(name, places, style);
 }
 }
-circle(point) {
+outline(point) {
+const {x, y} = this.placeOf(point);
+return {
+d: markOutline(point.level, x, y, this.radius(point)),
+"data-level": point.level,
+"data-x": x,
+};
+}
+mark(point) {
 const isSure = point.evidence === "counted";
-const edge = isSure ? "var(--card)" : "var(--text)";
+const edge = isSure ? "var(--card)" : color(point.range);
 const text = describePoint(point);
-return sv("circle", {
-cx: this.x.at(point.flop_per_byte),
-cy: this.y.at(point.flop_per_second),
-r: this.radius(point),
+return sv("path", {
+...this.outline(point),
 fill: color(point.range),
-"fill-opacity": 0.82,
+"fill-opacity": isSure ? 0.82 : 0.25,
 stroke: point.above_roof ? "var(--warn)" : edge,
 "stroke-width": point.above_roof ? 3 : 1.2,
 "stroke-dasharray": isSure ? undefined : "3 2",
 class: this.isDim(point) ? "dim" : lookOf(point.range),
 "data-range": point.range,
+"data-key": point.range + point.level + point.evidence,
 role: "button",
 "aria-pressed": String(this.state.alone === point.range),
 "aria-label": text,
@@ -2794,34 +2965,47 @@ role: "button",
 ...pressed(() => this.state.isolate(point.range)),
 });
 }
+kernelMark(point) {
+return sv("path", {
+...this.outline(point),
+fill: "var(--card)",
+"fill-opacity": 0.7,
+stroke: "var(--text)",
+"stroke-width": 1.6,
+"data-kernel": point.kernel,
+...hovered(describePoint(point)),
+});
 }
-function rooflineNote(drawing) {
-const {all, list, state, nameless} = drawing;
-const covered = sum(list, point => point.time_ns);
-const whole = sum(all, point => point.time_ns);
-return count(list.length) + " of " + count(all.length) + " ranges"
+}
+const cutName = name => name.length > 28 ? name.slice(0, 27) + "\u2026" : name;
+function rooflineNote({all, list, kernels, state, nameless}) {
+const timesOf = points => sum([...new Map(points.map(point =>
+[point.range, point.time_ns])).values()], ns => ns);
+const countOf = points => new Set(points.map(point => point.range)).size;
+const [covered, whole] = [timesOf(list), timesOf(all)];
+const counted = new Set(kernels.map(point => point.kernel)).size;
+return countOf(list) + " of " + some(countOf(all), "range")
 + (state.alone === null ? "" : "; " + titleOf(state.alone) + " stands alone")
-+ (covered < whole ? ", with " + shareText(100 * covered / whole) + " of their time" : "") + "."
++ (covered < whole ? ", with " + shareText(100 * covered / whole) + " of their time" : "")
++ (counted ? "; " + some(counted, "kernel") + " of " + titleOf(chosen) : "") + "."
 + (nameless.length ? " Roofs without room for a name: " + nameless.join(", ") + "." : "");
 }
-const rooflineNumbers = () => table("Numbers of the roofline", [
-{label: "Range", get: point => titleOf(point.range), text: true},
-{label: "Level", get: point => point.level, text: true},
+const rooflineNumbers = kernels => table("Numbers of the roofline", [
+{label: "Range", get: nameOfPoint, text: true},
+{label: "Level", get: point => levelName(point.level), text: true},
 {label: "FLOP a " + unit, get: point => count(point.flops)},
 {label: "Bytes a " + unit, get: point => bytes(point.bytes)},
 {label: "FLOP/B", get: point => digits(point.flop_per_byte)},
 {label: "FLOP/s", get: point => rate("FLOP/s")(point.flop_per_second)},
 {label: "Time", get: point => time(point.time_ns)},
 {label: "Time at the roof", get: point => time(point.time_at_roof_ns)},
-{label: "Limiter", get: point => limitOf(folded.rows[point.range]), text: true},
-{label: "From", get: point => point.evidence, text: true},
-], answer.points);
-function innermostPoints(points) {
-const withPoints = new Set(points.map(point => point.range));
-const hasInner = row =>
-row.children.some(child => withPoints.has(child.place) || hasInner(child));
-return points.filter(point => !hasInner(folded.rows[point.range]));
-}
+{
+label: "Limiter",
+get: point => point.kernel ? "" : limitOf(folded.rows[point.range]),
+text: true,
+},
+{label: "From", get: point => point.evidence + (point.kernel ? " kernel" : ""), text: true},
+], [...rangePoints, ...kernels]);
 function noRoofline() {
 if (!data.traced) return;
 section("roofline", "Roofline", "No range has both operations and bytes. counters=roofline+flops"
@@ -2829,75 +3013,99 @@ section("roofline", "Roofline", "No range has both operations and bytes. counter
 + " strata::bytes(b).");
 }
 function rooflineControls(state, levels, hasOuter, redraw) {
+const set = change => value => {
+change(value);
+redraw();
+};
 const part = el("span", {}, "100 %");
-const setPart = event => {
-state.part = Number(event.target.value);
-part.textContent = event.target.value + " %";
-redraw();
-};
-const setLevel = value => {
+const setPart = set(value => {
+state.part = Number(value);
+part.textContent = value + " %";
+});
+const setLevel = set(value => {
 state.level = value;
-redraw();
-};
-const setAll = value => {
+});
+const setAll = set(value => {
 state.all = Boolean(value);
-redraw();
-};
-const showAll = () => {
+});
+const showAll = set(() => {
 state.alone = null;
-redraw();
-};
+});
 const save = () => savePicture(byId("roofline-figure"), "roofline.png");
 const slider = {type: "range", id: "roofline-part", min: 5, max: 100, step: 5, value: 100};
+const choices = [["", "all levels"], ...levels.map(level => [level, levelName(level)])];
+const oninput = event => setPart(event.target.value);
 return el("div", {class: "controls"},
-levels.length > 1 ? picker("Bytes of", levels.map(level => [level, level]), setLevel) : null,
-hasOuter ? picker("Ranges", [["", "the innermost"], ["1", "all"]], setAll) : null,
-el("label", {}, "Most of the time, up to", el("input", {...slider, oninput: setPart}), part),
+levels.length > 1 ? picker("Bytes of", choices, setLevel, {id: "roofline-level"}) : null,
+hasOuter
+? picker("Ranges", [["", "the innermost"], ["1", "all"]], setAll, {id: "roofline-ranges"})
+: null,
+el("label", {}, "Most of the time, up to", el("input", {...slider, oninput}), part),
 button("Show all", showAll),
 button("Save as PNG", save, {id: "roofline-png"}));
 }
+function markLegend(box, levels, points) {
+const sample = (level, attributes) => sv("svg", {width: 16, height: 14, "aria-hidden": "true"},
+sv("path", {d: markOutline(level, 8, 7, 5), ...attributes}));
+const filled = {fill: "var(--soft)"};
+const entry = (picture, text) => el("li", {class: "mark"}, picture, " " + text);
+const isDeclared = points.some(point => point.evidence !== "counted");
+const dashed = {fill: "none", stroke: "var(--text)", "stroke-dasharray": "3 2"};
+const hollow = {fill: "var(--card)", stroke: "var(--text)", "stroke-width": 1.6};
+const hasKernels = points.some(point => point.kernel);
+box.replaceChildren(
+...levels.map(level => entry(sample(level, filled), levelName(level))),
+...isDeclared ? [entry(sample("HBM", dashed), "declared work")] : [],
+...hasKernels ? [entry(sample("HBM", hollow), "a kernel of the chosen range")] : []);
+}
 function roofline() {
-if (!circles.length) {
+if (!rangePoints.length) {
 noRoofline();
 return;
 }
-const roofs = joinRoofs(answer.roofs);
-const inner = innermostPoints(circles);
-const levels = ["HBM", "L2", "L1"].filter(level => circles.some(point => point.level === level));
-const state = {level: levels[0], part: 100, alone: null, all: false};
+const inner = innermostPoints(rangePoints);
+const levels = levelsIn(rangePoints);
+const state = {level: "", part: 100, alone: null, all: false};
 const numbers = el("div", {});
 const note = el("p", {class: "about", role: "status"});
 const legend = legendList("Ranges in the roofline");
+const marks = el("ul", {class: "legend", "aria-label": "Marks of the roofline"});
 const toggle = range => {
 state.alone = state.alone === range ? null : range;
 figure.redraw();
 };
-const entry = point => legendItem(color(point.range), shortTitle(point.range),
-() => toggle(point.range), {"aria-pressed": String(state.alone === point.range)});
+const entry = range => legendItem(color(range), shortTitle(range),
+() => toggle(range), {"aria-pressed": String(state.alone === range)});
 const figure = chart((box, width) => {
-const all = (state.all ? circles : inner).filter(point => point.level === state.level);
+const shown = levels.filter(level => !state.level || level === state.level);
+const isShown = point => shown.includes(point.level);
+const all = (state.all ? rangePoints : inner).filter(isShown);
 if (!all.length) {
 box.replaceChildren(el("p", {}, "No range has bytes of this level."));
 return;
 }
-const drawing = new RooflineDrawing(width, state, roofs, all, longestPoints(all, state.part));
+const kernels = isChosen && chosen ? kernelPoints(chosen).filter(isShown) : [];
+const list = longestPoints(all, state.part);
+const drawing = new RooflineDrawing(width, state, {levels: shown, all, list, kernels});
 box.replaceChildren(drawing.draw());
 note.textContent = rooflineNote(drawing);
-legend.fill(drawing.list.slice(0, 24).map(entry));
-numbers.replaceChildren(numbersOfFigure(rooflineNumbers));
+legend.fill([...new Set(list.map(point => point.range))].slice(0, 24).map(entry));
+markLegend(marks, shown, [...list, ...kernels]);
+)page"sv;
+inline constexpr std::string_view page_report_roofline_js_2 = R"page(numbers.replaceChildren(numbersOfFigure(() => rooflineNumbers(kernels)));
 }, 320);
 state.isolate = range => {
 toggle(range);
 if (state.alone !== null) choose(range);
-const again = figure.querySelector('[data-range="' + range + '"]');
-if (again) again.focus();
 };
-const about = "A range is a circle; its area grows with its time. The higher roof bounds"
+const isLeftOut = answer.roofs.some(roof => roof.used && roof.unit === "FLOP/s");
+const about = "A range is a mark; its area grows with its time. The higher roof bounds"
 + " operations, the slanted one bytes: what lies on a roof is as fast as the device allows. A"
-+ " click isolates a range. A dashed circle rests on declared work.";
++ " click isolates a range."
++ (isLeftOut ? " Roofs of work that was not counted are left out." : "");
 section("roofline", "Roofline", about,
-rooflineControls(state, levels, inner.length < circles.length, () => figure.redraw()),
-figure, note, legend, numbers);
+rooflineControls(state, levels, inner.length < rangePoints.length, () => figure.redraw()),
+figure, marks, note, legend, numbers);
 listeners.push(() => figure.redraw());
 }
 </script>
@@ -3231,17 +3439,17 @@ const mostKernels = 200;
 const kernelRows = readRows(data.kernel_columns, data.kernel_same, data.kernels.rows);
 function kernelsIn(place) {
 const isWhole = inNoStep(folded.rows[place]);
-const amount = (kernel, value, share) => isWhole ? value : perStep(kernel, value, share);
-return kernelRows.filter(kernel => isWithin(kernel.range, place)).map(kernel => ({
-...kernel,
-launches: amount(kernel, kernel.count, kernel.step_launch_share),
-ns: amount(kernel, kernel.total_ns, kernel.step_work_share),
-}));
+const ofRun = ({count: launches, total_ns: ns, gpu_utilisation: fill}) => ({launches, ns, fill});
+const ofStep = ({step_launches: launches, step_ns: ns, step_gpu_fill: fill}) =>
+({launches, ns, fill});
+const amounts = isWhole ? ofRun : ofStep;
+return kernelRows.filter(kernel => isWithin(kernel.range, place))
+.map(kernel => ({...kernel, ...amounts(kernel)}))
+.filter(kernel => kernel.launches > 0);
 }
 function meanShare(a, b) {
-if (none(a.gpu_utilisation) || none(b.gpu_utilisation)) return null;
-const both = a.gpu_utilisation * a.total_ns + b.gpu_utilisation * b.total_ns;
-return both / (a.total_ns + b.total_ns || 1);
+if (none(a.fill) || none(b.fill)) return null;
+return (a.fill * a.ns + b.fill * b.ns) / (a.ns + b.ns || 1);
 }
 function mergeKernels(list) {
 const merged = new Map();
@@ -3252,9 +3460,7 @@ if (!known) {
 merged.set(key, {...kernel, ranges: new Set([kernel.range])});
 continue;
 }
-known.gpu_utilisation = meanShare(known, kernel);
-known.count += kernel.count;
-known.total_ns += kernel.total_ns;
+known.fill = meanShare(known, kernel);
 known.launches += kernel.launches;
 known.ns += kernel.ns;
 known.ranges.add(kernel.range);
@@ -3272,8 +3478,8 @@ short: String(i * 10 + 10),
 value: 0,
 }));
 for (const kernel of list) {
-if (none(kernel.gpu_utilisation)) continue;
-const bin = Math.min(9, Math.floor(kernel.gpu_utilisation * 10));
+if (none(kernel.fill)) continue;
+const bin = Math.min(9, Math.floor(kernel.fill * 10));
 bins[bin].value += kernel.ns;
 }
 return bins;
@@ -3326,8 +3532,7 @@ return least === most ? count(least) : count(least) + " to " + count(most);
 }
 function kernelTable(list) {
 const total = sum(list, kernel => kernel.ns) || 1;
-const fill = kernel =>
-none(kernel.gpu_utilisation) ? "" : shareText(100 * kernel.gpu_utilisation);
+const fill = kernel => none(kernel.fill) ? "" : shareText(100 * kernel.fill);
 const shared = kernel => bytes(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
 const range = kernel =>
 kernel.ranges.size > 1 ? kernel.ranges.size + " ranges" : titleOf(kernel.range);
@@ -3337,13 +3542,13 @@ return table("Kernels of the range", [
 {label: "Launches", get: kernel => count(kernel.launches)},
 {label: "Time", get: kernel => time(kernel.ns)},
 {label: "% of range", title: "of the kernels' time of the range", get: ofRange},
-{label: "Mean", get: kernel => time(kernel.total_ns / (kernel.count || 1))},
+{label: "Mean", get: kernel => time(kernel.ns / kernel.launches)},
 {label: "GPU fill", get: fill},
 {label: "Blocks", title: "of a grid", get: blocksText},
 {label: "Threads", title: "of a block", get: kernel => count(kernel.block_threads_max)},
 {label: "Registers", title: "of a thread", get: kernel => count(kernel.registers_per_thread)},
 {label: "Shared", title: "shared memory of a block", get: shared},
-{label: "Longest", get: kernel => time(kernel.max_ns)},
+{label: "Longest", title: "of all launches of the run", get: kernel => time(kernel.max_ns)},
 {label: "Range", get: range, text: true},
 ], mergeKernels(list).slice(0, mostKernels));
 }
@@ -3425,7 +3630,7 @@ const drawFill = (box, width) => drawHistogram(box, width, fillBins(mine()),
 "% of the GPU that grids and blocks can fill, by time");
 const drawGrids = (box, width) => drawHistogram(box, width, gridBins(mine()),
 "blocks of a launch, by time" + sms);
-const isKnown = kernelRows.some(kernel => !none(kernel.gpu_utilisation));
+const isKnown = kernelRows.some(kernel => !none(kernel.step_gpu_fill));
 const fill = isKnown ? chart(drawFill, 170) : null;
 const grids = chart(drawGrids, 170);
 const fillTable = () => binTable("Time by GPU fill", "GPU fill", fillBins(mine()));
@@ -3502,8 +3707,8 @@ units,
 valuesBox,
 kernelRows.length ? [
 el("h3", {}, "Kernels"),
-aboutText("Launches and time are of a mean " + unit + ". GPU fill: how much of the SMs the"
-+ " sizes of grid and blocks can keep busy."),
+aboutText("Launches, time and GPU fill are of " + meanSteps() + ". GPU fill: how much of the"
++ " SMs the sizes of grid and blocks can keep busy."),
 kernelsBox,
 leftOutKernels(),
 kernels.box,
@@ -3621,9 +3826,24 @@ const barLine = barHeight + 3;
 const axisHeight = 22;
 const mostArrows = 300;
 const deepestZoom = 50;
-const windowTitle = shown => none(shown.step)
-? shown.what
-: "step " + shown.step + " (" + shown.what + ", " + time(shown.length_ns) + ")";
+function windowTitle(shown) {
+if (none(shown.step)) return shown.what;
+const what = shown.what ? shown.what + ", " : "";
+return "step " + shown.step + " (" + what + time(shown.length_ns) + ")";
+}
+function leftOutNote(windows, shown) {
+const stepsHere = windows.filter(item => !none(item.step)).length;
+const {least_gap_ns: least} = data.timeline;
+const more = shown.gaps_left_out
+? " and " + some(shown.gaps_left_out, "of the shortest", "of the shortest")
+: "";
+return (hasSteps && stepsHere < summary.count
+? " " + count(stepsHere) + " of " + count(summary.count) + " steps are on this page."
+: "")
++ (shown.tracks.some(track => track.kind === "gaps")
+? " Gaps below " + time(least) + more + " are not drawn."
+: "");
+}
 function readWindows() {
 const {windows, labels} = data.timeline;
 return windows.filter(item => item.tracks.length).map(item => {
@@ -3807,7 +4027,7 @@ const launched = bar.call
 return (bar.count > 1 ? joined : "") + bar.label + "\n" + titleOf(bar.range) + "\n"
 + time(bar.end - bar.begin) + " from " + time(bar.begin) + launched + "\n" + track.name;
 }
-function timelineNote({shown, from, to}) {
+function timelineNote({shown, from, to}, windows) {
 const isAll = from <= 0 && to >= shown.length_ns;
 const part = isAll ? ", all of it" : ", " + time(Math.round(to - from)) + " from "
 + time(Math.round(from)) + " on";
@@ -3819,7 +4039,8 @@ const lost = left
 const cure = "formats=html+trace writes all of it.";
 const file = data.trace_file ? data.trace_file + " has all." : cure;
 return sentence(windowTitle(shown) + part) + " Bars that are too short to be seen are joined: the"
-+ " paler one is, the less of its time something ran." + lost + " " + file;
++ " paler one is, the less of its time something ran."
++ leftOutNote(windows, shown) + lost + " " + file;
 }
 const longestBars = 200;
 const barTable = shown => table("Bars of the timeline", [
@@ -3968,7 +4189,7 @@ const drawing = new TimelineDrawing(canvas);
 const figure = chart((box, width) => {
 if (canvas.parentNode !== box) box.replaceChildren(canvas);
 drawing.draw(view, width);
-note.textContent = timelineNote(view);
+note.textContent = timelineNote(view, windows);
 });
 const view = new TimelineView(windows[0], () => figure.redraw());
 const listLongest = () => {
@@ -3996,8 +4217,8 @@ listLongest();
 inline constexpr std::string_view page_report_memory_js = R"page(<script>
 "use strict";
 const memoryOrders = {
-by_range: {label: "by range, device memory", about: "by the range that allocated it"},
 by_purpose: {label: "by purpose, device memory", about: "by purpose"},
+by_range: {label: "by range, device memory", about: "by the range that allocated it"},
 by_kind: {label: "by kind, pinned memory too", about: "by kind"},
 };
 function partNames(set) {
@@ -4008,6 +4229,20 @@ return set.others ? [...named, some(set.others, "other")] : named;
 function partPaint(set, i) {
 if (i >= set.series.length) return "var(--rest)";
 return typeof set.series[i] === "number" ? color(set.series[i]) : "var(--c" + i % 10 + ")";
+}
+const inUse = point => sum(point.slice(1), value => Math.max(0, value));
+function holdersOf(set, names) {
+const peak = set.points.reduce((most, point) => inUse(point) > inUse(most) ? point : most);
+const total = inUse(peak) || 1;
+return names.map((name, i) => ({name, value: peak[i + 1] || 0}))
+.filter(part => part.value > 0)
+.sort((a, b) => b.value - a.value)
+.map(part => ({...part, share: part.value / total}));
+}
+function memoryOfRange(place) {
+const {series, points} = data.memory.by_range;
+const mine = series.map((part, i) => isWithin(part, place) ? i + 1 : 0).filter(Boolean);
+return mine.length ? points.map(point => [point[0], sum(mine, i => point[i])]) : [];
 }
 function stairs(points, values, x, y) {
 return values.flatMap((value, i) => {
@@ -4046,6 +4281,7 @@ names.forEach((name, i) => {
 base = this.drawPart(name, i, base);
 });
 this.drawPeak();
+if (isChosen && chosen && this.order !== "by_kind") this.drawChosen();
 return this.svg;
 }
 drawAxes() {
@@ -4056,13 +4292,25 @@ this.svg.append(
 sv("line", {x1: left, x2: end, y1: y, y2: y, class: "grid"}),
 sv("text", {x: left - 6, y: y + 4, "text-anchor": "end", class: "soft"}, bytes(mark)));
 }
-const spaces = this.width < 500 ? 2 : 5;
-for (let i = 0; i <= spaces; i += 1) {
-const ns = data.end_ns * i / spaces;
-const anchor = i === 0 ? "start" : ns === data.end_ns ? "end" : "middle";
-const place = {x: this.x(ns), y: this.height - 8, "text-anchor": anchor, class: "soft"};
-this.svg.append(sv("text", place, time(Math.round(ns))));
+for (const mark of timeMarks(0, data.end_ns || 1, (end - left) / 110)) {
+const x = this.x(mark.ns);
+const room = textWidth(mark.text) / 2;
+const anchor = x - room < left ? "start" : x + room > this.width ? "end" : "middle";
+const place = {x, y: this.height - 8, "text-anchor": anchor, class: "soft tick"};
+this.svg.append(sv("text", place, mark.text));
 }
+}
+drawChosen() {
+const points = memoryOfRange(chosen);
+if (!points.length) return;
+const values = points.map(point => point[1]);
+const corners = stairs(points, values, ns => this.x(ns), value => this.y(value));
+this.svg.append(sv("polyline", {
+points: corners.map(corner => corner.join(",")).join(" "),
+class: "chosen-line",
+"data-peak": Math.max(...values),
+...hovered(titleOf(chosen) + "\npeak " + bytes(Math.max(...values))),
+}));
 }
 drawPart(name, i, base) {
 const {points} = this.set;
@@ -4075,6 +4323,7 @@ this.svg.append(sv("polygon", {
 points: corners.map(corner => corner.join(",")).join(" "),
 fill: partPaint(this.set, i),
 "fill-opacity": 0.85,
+class: typeof this.set.series[i] === "number" ? lookOf(this.set.series[i]) : undefined,
 ...hovered(name + "\npeak " + peak),
 }));
 return upper;
@@ -4090,8 +4339,9 @@ this.svg.append(sv("line", line), sv("text", place, "peak " + bytes(peak)));
 }
 }
 const memoryTotals = ({totals}) =>
-totals.map(([range, kind, , , liveCount, liveSize, stepCount, stepSize, firstCount]) =>
-({range, kind, liveCount, liveSize, stepCount, stepSize, firstCount}));
+totals.map(([range, kind, , , liveCount, liveSize, laterCount, laterSize]) =>
+({range, kind, liveCount, liveSize, laterCount, laterSize}));
+const isOfChoice = total => isChosen && chosen > 0 && isWithin(total.range, chosen);
 const rangeColumn = {
 label: "Range",
 get: total => total.range ? titleOf(total.range) : "(outside ranges)",
@@ -4106,33 +4356,34 @@ rangeColumn,
 kindColumn,
 {label: "Allocations", get: total => count(total.liveCount)},
 {label: "Bytes", get: total => bytes(total.liveSize)},
-], live);
+], live, {}, isOfChoice);
 }
 function stepTable(totals, steps) {
-const inSteps = totals.filter(total => total.stepCount > total.firstCount)
-.sort((a, b) => b.stepCount - a.stepCount || a.range - b.range);
+const inSteps = totals.filter(total => total.laterCount > 0)
+.sort((a, b) => b.laterCount - a.laterCount || a.range - b.range);
 if (!inSteps.length) return el("p", {}, "No step but the first allocated memory.");
-const perLaterStep = total => (total.stepCount - total.firstCount) / Math.max(1, steps - 1);
+const later = Math.max(1, steps - 1);
 return table("Allocations in steps", [
 rangeColumn,
 kindColumn,
-{label: "Allocations a step", get: total => count(perLaterStep(total))},
-{label: "Bytes in steps", get: total => bytes(total.stepSize)},
-], inSteps);
+{label: "Allocations a step", get: total => count(total.laterCount / later)},
+{label: "Bytes a step", get: total => bytes(total.laterSize / later)},
+], inSteps, {}, isOfChoice);
 }
-function purposeTable({purposes, steps, peak_bytes: peak}) {
+function purposeTable({purposes, mean_steps: steps, peak_bytes: peak}) {
 if (!purposes) return null;
 const per = steps ? "step" : "run";
+const about = steps ? "Allocated and released: in " + meanSteps(steps) + "." : "";
 const rows = purposes.map(([name, allocated, released, live, most, atPeak]) =>
 ({name, allocated, released, live, most, atPeak}));
-return [el("h3", {}, "By purpose"), table("Device memory by purpose", [
+return [el("h3", {}, "By purpose"), aboutText(about), table("Device memory by purpose", [
 {label: "Purpose", get: row => row.name, text: true},
-{label: "Allocated a " + per, get: row => bytes(row.allocated / (steps || 1))},
-{label: "Released a " + per, get: row => bytes(row.released / (steps || 1))},
-{label: "Live at the end", get: row => bytes(row.live)},
-{label: "Its peak", get: row => bytes(row.most)},
 {label: "At the peak of all", get: row => bytes(row.atPeak)},
 {label: "% of that", get: row => shareText(100 * row.atPeak / (peak || 1))},
+{label: "Its peak", get: row => bytes(row.most)},
+{label: "Never released", get: row => bytes(row.live)},
+{label: "Allocated a " + per, get: row => bytes(row.allocated)},
+{label: "Released a " + per, get: row => bytes(row.released)},
 ], rows)];
 }
 function memoryNumbers(set, names) {
@@ -4145,10 +4396,29 @@ const releases = some(older, "release") + " of what was allocated before";
 return some(allocations, "allocation") + "; at most " + bytes(peak)
 + " of device memory at one time" + (older ? "; " + releases : "") + ".";
 }
+function peakNote(set, names, order) {
+const shown = holdersOf(set, names).filter(part => part.share > 0.001).slice(0, 5)
+.map(part => part.name + " " + bytes(part.value) + " (" + percent(100 * part.share) + ")");
+const held = "At the peak: " + shown.join(", ") + ".";
+if (!isChosen || !chosen || order === "by_kind") return held;
+const mine = memoryOfRange(chosen);
+const most = Math.max(0, ...mine.map(point => point[1]));
+return held + " " + titleOf(chosen) + (mine.length
+? " has " + bytes(most) + " at most: the line."
+: " is none of the ranges that have a part.");
+}
+function neverReleased(totals) {
+const live = totals.filter(total => total.liveCount > 0);
+const size = sum(live, total => total.liveSize);
+return size > 0 ? bytes(size) + " in " + some(sum(live, total => total.liveCount), "allocation")
++ " was never released." : null;
+}
 function memory() {
 const recorded = data.memory;
 if (!recorded) return;
-let order = "by_range";
+const keys = Object.keys(memoryOrders).filter(key => recorded[key]);
+let [order] = keys;
+const note = el("p", {class: "about", role: "status"});
 const legend = legendList("Parts of the figure");
 const numbers = el("div", {});
 const figure = chart((box, width) => {
@@ -4160,27 +4430,35 @@ if (typeof part === "number") choose(part);
 box.replaceChildren(new MemoryDrawing(width, order).draw(names));
 legend.fill(names.map((name, i) =>
 legendItem(partPaint(set, i), name, () => chooseSeries(set.series[i]))));
+note.textContent = peakNote(set, names, order);
 numbers.replaceChildren(memoryNumbers(set, names));
 }, 240);
 const setOrder = value => {
 order = value;
 figure.redraw();
 };
-const orders = Object.keys(memoryOrders).filter(key => recorded[key])
-.map(key => [key, memoryOrders[key].label]);
+const orders = keys.map(key => [key, memoryOrders[key].label]);
 const totals = memoryTotals(recorded);
-const more = count(recorded.left_out) + " more ranges are in memory.csv.";
-section("memory", "Memory", aboutMemory(recorded),
-el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
-figure, legend, numbers,
-purposeTable(recorded),
-el("div", {class: "two"},
-el("div", {}, el("h3", {}, "Not released at the end"), liveTable(totals)),
+const tables = el("div", {class: "two"});
+const drawTables = () => tables.replaceChildren(
+el("div", {}, el("h3", {}, "Never released"), aboutText(neverReleased(totals)),
+liveTable(totals)),
 hasSteps
 ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
 stepTable(totals, recorded.steps))
-: null),
+: "");
+const more = count(recorded.left_out) + " more ranges are in memory.csv.";
+section("memory", "Memory", aboutMemory(recorded),
+el("div", {class: "controls"}, picker("Parts", orders, setOrder)),
+figure, note, legend, numbers,
+purposeTable(recorded),
+tables,
 recorded.left_out ? el("p", {class: "about"}, more) : null);
+drawTables();
+listeners.push(() => {
+figure.redraw();
+drawTables();
+});
 }
 </script>
 )page"sv;
@@ -5028,7 +5306,9 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_icicle_js,
     page_report_picture_js,
     page_report_roofline_scale_js,
+    page_report_roofline_points_js,
     page_report_roofline_js,
+    page_report_roofline_js_2,
     page_report_memory_chart_js,
     page_report_unit_bars_js,
     page_report_kernels_js,

@@ -22,10 +22,12 @@ namespace detail {
 /// What each record says in a trace of any format.
 class trace_events {
  public:
-  /// `arrows`: how many begin at each of the launches.
+  /// `arrows`: how many begin at each of the launches; `projected`: what slices of ranges on
+  /// streams number.
   trace_events(trace_sink& sink, profile const& source, trace_labels const& labels,
-               vec<std::uint32_t> const& arrows) noexcept
-      : sink_(sink), source_(source), labels_(labels), arrows_(arrows) {}
+               vec<std::uint32_t> const& arrows,
+               vec<projected_range> const* projected = nullptr) noexcept
+      : sink_(sink), source_(source), labels_(labels), arrows_(arrows), projected_(projected) {}
 
   void slice(trace_slice const& slice) {
     switch (slice.kind) {
@@ -49,6 +51,9 @@ class trace_events {
         break;
       case slice_kind::span:
         describe(source_.spans[slice.index]);
+        break;
+      case slice_kind::projection:
+        projection((*projected_)[slice.index]);
         break;
     }
     sink_.slice(slice.begin, slice.end, arrows_of(slice));
@@ -99,6 +104,13 @@ class trace_events {
                    attribute.rank < 7 ? attribute.rank : 7);
     if (attribute.note != no_reference && attribute.note < source_.names.size())
       sink_.text(trace_keys::note, std::string_view(source_.names[attribute.note]));
+  }
+
+  void projection(projected_range const& range) {
+    trace_labels::range_label const& label = labels_.range(range.node);
+    sink_.begin(label.name, trace_categories::projection);
+    sink_.text(trace_keys::path, label.path);
+    if (source_.has_steps) sink_.integer(trace_keys::step, range.step);
   }
 
   void within(std::uint32_t node) {
@@ -167,6 +179,7 @@ class trace_events {
   profile const& source_;
   trace_labels const& labels_;
   vec<std::uint32_t> const& arrows_;
+  vec<projected_range> const* projected_;  ///< null: no slice is of one
 };
 
 /// A sink: Chrome trace events, one a line.
@@ -402,7 +415,7 @@ inline std::string trace_process_name(profile const& source, std::uint32_t proce
 inline std::string trace_track_name(profile const& source, trace_track::position const& at,
                                     bool one_context) {
   if (at.process > 0) {
-    std::string const stream = sentence("stream ") << at.stream;
+    std::string const stream = sentence("stream ") << at.stream << (at.is_work ? "" : ", ranges");
     return one_context ? stream : sentence("context ") << at.context << ", " << stream;
   }
   if (at.context == trace_plan::synchronization_context) return "waits for the device";
@@ -437,10 +450,11 @@ inline void write_tracks(trace_sink& sink, trace_events& events, profile const& 
     for (trace_track const& other : tracks)
       one_context &= other.at.process != process || other.at.context == at.context;
     std::string const name = trace_track_name(source, at, one_context);
-    bool const nests = process == 0 && at.context != trace_plan::synchronization_context;
+    bool const is_host = process == 0 && at.context != trace_plan::synchronization_context;
+    bool const nests = is_host || !at.is_work;
     auto const lanes = split_into_lanes(std::move(tracks[i].slices), nests);
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-      sink.track(nests && lane == 0 ? trace_track_kind::thread : trace_track_kind::lane,
+      sink.track(is_host && lane == 0 ? trace_track_kind::thread : trace_track_kind::lane,
                  trace_process(source, process), ++number, lane_name(name, lane));
       for (trace_slice const& slice : lanes[lane]) events.slice(slice);
     }
@@ -477,7 +491,7 @@ inline trace_summary write_events(trace_sink& sink, table_input const& input,
                                   trace_labels const& labels, trace_plan& plan,
                                   trace_options const& options) {
   profile const& source = input.source;
-  trace_events events(sink, source, labels, plan.arrows());
+  trace_events events(sink, source, labels, plan.arrows(), &plan.projected());
   trace_summary summary;
   summary.left_out = plan.left_out();
   summary.without_time = plan.without_time();

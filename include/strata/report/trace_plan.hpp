@@ -5,6 +5,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
+#include <strata/report/range_projection.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/kernel_table.hpp>
@@ -198,7 +199,16 @@ class trace_labels {
 };
 
 /// Whose record a slice is.
-enum class slice_kind : std::uint8_t { step, range, driver, kernel, copy, synchronization, span };
+enum class slice_kind : std::uint8_t {
+  step,
+  range,
+  driver,
+  kernel,
+  copy,
+  synchronization,
+  span,
+  projection  ///< of a range onto a stream
+};
 
 inline constexpr std::uint32_t no_launch = 0xffffffffu;
 
@@ -225,13 +235,16 @@ struct trace_track {
     std::uint32_t process = 0;  ///< 0 is the host, n + 1 is device n
     std::uint32_t context = 0;
     std::uint32_t stream = 0;  ///< or the thread
+    bool is_work = true;       ///< of a device; false: the ranges above its work
 
     bool operator==(position const& p) const noexcept {
-      return process == p.process && context == p.context && stream == p.stream;
+      return process == p.process && context == p.context && stream == p.stream &&
+             is_work == p.is_work;
     }
     bool operator<(position const& p) const noexcept {
       if (process != p.process) return process < p.process;
-      return context != p.context ? context < p.context : stream < p.stream;
+      if (context != p.context) return context < p.context;
+      return stream != p.stream ? stream < p.stream : !is_work && p.is_work;
     }
   };
 
@@ -279,12 +292,16 @@ class trace_plan {
   static constexpr std::uint32_t synchronization_context = 1;
 
   trace_plan(table_input const& input, trace_labels const& labels, std::uint64_t max_events)
-      : input_(input), labels_(labels), arrows_(input.source.launches.size()) {
+      : input_(input),
+        labels_(labels),
+        arrows_(input.source.launches.size()),
+        projected_(range_projection::of(
+            input.source, [&](std::uint32_t node) { return labels.has_own_row(node); })) {
     limit(max_events);
     launch_index const launches(input.source);
     each([&](trace_slice const& found, std::uint64_t) {
       if (found.begin >= cutoff_) {
-        ++left_out_;
+        left_out_ += found.kind == slice_kind::projection ? 0 : 1;  // no record
         return;
       }
       trace_slice slice = found;
@@ -299,6 +316,8 @@ class trace_plan {
 
   /// The host's first, then device by device.
   vec<trace_track>& tracks() noexcept { return tracks_; }
+  /// Ranges on streams, as slices number them.
+  vec<projected_range> const& projected() const noexcept { return projected_; }
   /// How many arrows begin at each call into the driver.
   vec<std::uint32_t> const& arrows() const noexcept { return arrows_; }
   std::int64_t earliest() const noexcept { return earliest_; }
@@ -338,6 +357,8 @@ class trace_plan {
     records(source.kernels, slice_kind::kernel, 3, same);
     records(source.copies, slice_kind::copy, 3, same);
     records(source.synchronizations, slice_kind::synchronization, 1, same);
+    records(projected_, slice_kind::projection, 1,
+            [](projected_range const& range) { return static_cast<int>(range.depth); });
   }
 
   void each_time(callback<void(std::int64_t, std::uint64_t)> visit) {
@@ -420,6 +441,10 @@ class trace_plan {
       case slice_kind::synchronization:
         at.context = synchronization_context;
         break;
+      case slice_kind::projection:
+        on_device(projected_[slice.index]);
+        at.is_work = false;
+        break;
       case slice_kind::span:  // on no track: it may overlap others
         break;
     }
@@ -433,6 +458,7 @@ class trace_plan {
   table_input const& input_;
   trace_labels const& labels_;
   vec<std::uint32_t> arrows_;
+  vec<projected_range> projected_;
   vec<trace_track> tracks_;
   std::size_t last_ = 0;
   std::int64_t earliest_ = 0;
@@ -487,6 +513,7 @@ inline constexpr trace_category kernel{4, "kernel"};
 inline constexpr trace_category copy{5, "copy"};
 inline constexpr trace_category synchronization{6, "synchronization"};
 inline constexpr trace_category nvtx{7, "nvtx"};
+inline constexpr trace_category projection{8, "range on GPU"};
 }  // namespace trace_categories
 
 /// The arrows that begin or end at a slice: from the begin of a call to the begin of its work, or

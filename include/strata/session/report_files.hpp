@@ -177,7 +177,7 @@ class report_files {
     std::string spare;  ///< the place of files that cannot be where they should
   };
   static surroundings look_around() {
-    return {{terminal_width(), has_colors(), most_rows, !has_utf8()}, spare_place()};
+    return {{terminal_width(), has_colors(), most_rows, !has_utf8(), has_bars()}, spare_place()};
   }
 
   /// `most_events` of trace.json; 0: the usual limit.
@@ -417,6 +417,15 @@ class report_files {
     char const* const kind = variable("TERM");
     return (none == nullptr || *none == '\0') && kind != nullptr &&
            std::strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) != 0;
+#else
+    return false;
+#endif
+  }
+
+  /// Bars are for a terminal: what reads a pipe looks for columns.
+  static bool has_bars() noexcept {
+#if defined(__linux__) || defined(__APPLE__)
+    return isatty(STDERR_FILENO) != 0;
 #else
     return false;
 #endif

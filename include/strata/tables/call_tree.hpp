@@ -24,13 +24,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// The sums over the device work of a profile that has only records; empty where it has none.
-inline device_sums sum_records(profile const& source) {
-  device_sums sums;
-  if (source.launches.empty() && source.kernels.empty() && source.copies.empty() &&
-      source.memory.empty() && source.synchronizations.empty())
-    return sums;
-  device_summing summing(sums);
+/// Tells sums the nodes, devices and contexts of a profile.
+inline void describe_places(device_summing& summing, profile const& source) {
   for (std::size_t i = 1; i < source.nodes.size(); ++i) {
     profile_node const& node = source.nodes[i];
     summing.add_node(node.parent < i ? node.parent : root_node, node.name);
@@ -38,6 +33,16 @@ inline device_sums sum_records(profile const& source) {
   for (profile_device const& each : source.environment.devices)
     summing.describe_device(each.ordinal, each.multiprocessors);
   for (profile_context const& context : source.contexts) summing.describe_context(context);
+}
+
+/// The sums over the device work of a profile that has only records; empty where it has none.
+inline device_sums sum_records(profile const& source) {
+  device_sums sums;
+  if (source.launches.empty() && source.kernels.empty() && source.copies.empty() &&
+      source.memory.empty() && source.synchronizations.empty())
+    return sums;
+  device_summing summing(sums);
+  describe_places(summing, source);
   for (launch_record const& each : source.launches)
     if (is_work(each.kind)) summing.add_launches(each.node, 1, elapsed(each.begin, each.end));
   vec<kernel_record> kernels = source.kernels;

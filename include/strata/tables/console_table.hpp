@@ -108,6 +108,11 @@ inline double if_any(Integer value) noexcept {
   return if_any(static_cast<double>(value));
 }
 
+/// Lines of a legend, each a paragraph.
+inline void write_legend(text_writer& out, std::string_view legend, std::size_t width) {
+  while (!legend.empty()) write_paragraph(out, {}, take_until(legend, "\n"), width, {}, false);
+}
+
 /// A table for a terminal. Columns without a value are not shown; where the width does not suffice,
 /// the columns of the lowest priority go first; then the middle of long names is cut. No line is
 /// longer than the width.
@@ -118,7 +123,7 @@ class console_table {
     int priority = 0;
     console_form form = console_form::text;
     std::size_t least = 0;         ///< columns that a name keeps; 0: never cut
-    std::string_view legend = {};  ///< a sentence for below the table, where the column is shown
+    std::string_view legend = {};  ///< a line for below the table, where the column is shown
 
     bool left() const noexcept { return form == console_form::text || form == console_form::bar; }
   };
@@ -141,9 +146,11 @@ class console_table {
   /// The rows from here on are totals.
   void begin_totals() { totals_ = rows_.size(); }
 
-  /// Chooses columns and widths.
-  void fit(std::size_t width) {
+  /// Chooses columns and widths. `bars`: whether columns of bars are shown where they have room.
+  void fit(std::size_t width, bool bars) {
     for (std::size_t i = 0; i < columns_.size(); ++i) measure(i);
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      if (columns_[i].form == console_form::bar && !bars) layouts_[i].shown = false;
     dropped_ = 0;
     while (least_width() > width && drop_one()) {
     }
@@ -163,13 +170,15 @@ class console_table {
   /// Columns that have values and no room, bars left out. Requires: fit().
   std::size_t dropped() const noexcept { return dropped_; }
 
-  /// The sentences of the columns that are shown, each followed by a blank.
+  /// The lines of the columns that are shown.
   std::string legend() const {
     std::string text;
+    std::string_view last;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       std::string_view const more = columns_[i].legend;
-      if (more.empty() || !layouts_[i].shown || ends_with(text, more)) continue;
-      text += more;
+      if (more.empty() || !layouts_[i].shown || more == last) continue;
+      last = more;
+      text.append(more) += '\n';
     }
     return text;
   }

@@ -207,6 +207,9 @@ struct kernel_row {
   /// min(multiprocessors, blocks) / multiprocessors * sm_utilisation, weighted by duration; NaN
   /// where the device is unknown.
   double gpu_utilisation = 0.0;
+  /// The same without the launches of the first recorded step, where these are known; NaN where
+  /// there are no others.
+  double later_gpu_utilisation = 0.0;
 };
 
 namespace detail {
@@ -254,10 +257,6 @@ class kernel_table_builder {
     std::string short_name;
     bool known = false;
   };
-  struct launches_and_time {
-    std::uint64_t count = 0;
-    std::int64_t ns = 0;
-  };
 
   std::uint32_t known_name(std::uint32_t name) const noexcept {
     return name <= source_.kernel_names.size() ? name : no_reference;
@@ -272,14 +271,17 @@ class kernel_table_builder {
     for (step_record const& each : source_.steps) first = smaller(first, each.step);
     if (first == no_step) return;
     launch_index const launches(source_);
+    device_sums sums;
+    device_summing summing(sums);
+    describe_places(summing, source_);
     for (kernel_record const& each : source_.kernels) {
       std::uint32_t const launch = launches.launch_of(each.correlation);
       bool const is_known = launch != launch_index::none && each.begin != lost_time;
-      if (!is_known || source_.launches[launch].step != first) continue;
+      if (is_known && source_.launches[launch].step == first) summing.add(each);
+    }
+    for (kernel_sums const& each : sums.kernels) {
       std::uint32_t const row = tree_.position_of(each.node);
-      launches_and_time& sum = first_step_[place_of(row, known_name(each.name))];
-      ++sum.count;
-      sum.ns = add_saturated(sum.ns, elapsed(each.begin, each.end));
+      add(first_step_[place_of(row, known_name(each.name))], each);
     }
   }
 
@@ -333,10 +335,6 @@ class kernel_table_builder {
     row.name = sums.name;
     row.count = sums.count;
     row.duration = sums.duration;
-    if (launches_and_time const* const first = first_step_.find(place_of(sums.node, sums.name))) {
-      row.first_step_count = first->count;
-      row.first_step_ns = first->ns;
-    }
     row.short_name = "[unknown]";
     if (row.name != no_reference) {
       name_texts const& texts = texts_of(row.name);
@@ -356,15 +354,28 @@ class kernel_table_builder {
     row.dynamic_shared_bytes = sums.dynamic_shared_bytes;
     kernel_sums::use const& use = sums.duration.sum() > 0.0 ? sums.by_time : sums.by_count;
     row.sm_utilisation = use.sm / use.weight;
-    row.gpu_utilisation = use.placed_weight > 0.0 ? use.gpu / use.placed_weight
-                                                  : std::numeric_limits<double>::quiet_NaN();
+    row.gpu_utilisation = row.later_gpu_utilisation =
+        use.placed_weight > 0.0 ? use.gpu / use.placed_weight
+                                : std::numeric_limits<double>::quiet_NaN();
+    if (kernel_sums const* const first = first_step_.find(place_of(sums.node, sums.name))) {
+      row.first_step_count = first->count;
+      row.first_step_ns = whole_ns(first->duration.sum());
+      row.later_gpu_utilisation = later_utilisation(sums.by_time, first->by_time);
+    }
     return row;
+  }
+
+  /// What the launches but those of the first step use of the device.
+  static double later_utilisation(kernel_sums::use const& all, kernel_sums::use const& first) {
+    double const weight = all.placed_weight - first.placed_weight;
+    if (!(weight > 0.0)) return std::numeric_limits<double>::quiet_NaN();
+    return smaller(1.0, larger(0.0, (all.gpu - first.gpu) / weight));
   }
 
   profile const& source_;
   call_tree const& tree_;
   vec<name_texts> texts_;
-  number_map<launches_and_time> first_step_;  ///< by row of the tree and name
+  number_map<kernel_sums> first_step_;  ///< by row of the tree and name
 };
 
 }  // namespace detail
@@ -431,6 +442,10 @@ inline double ns_in_step(kernel_row const& kernel, range_row const& range,
                          steps_summary const& steps) noexcept {
   return steps.per_step(kernel.duration.sum(), static_cast<double>(kernel.first_step_ns),
                         range.step_self_share);
+}
+/// How much of the GPU its launches in the steps that a mean step is of can fill, from 0 to 1.
+inline double gpu_fill_in_step(kernel_row const& kernel, steps_summary const& steps) noexcept {
+  return steps.without_first ? kernel.later_gpu_utilisation : kernel.gpu_utilisation;
 }
 
 /// Kernels by range and name, the longest total first.

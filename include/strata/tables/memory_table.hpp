@@ -10,6 +10,7 @@
 #include <strata/profile/device_summing.hpp>
 #include <strata/profile/records.hpp>
 #include <strata/tables/call_tree.hpp>
+#include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,28 @@ struct memory_table {
 };
 
 namespace detail {
+
+/// What all steps allocate or release in one of those that the mean step is made of.
+class memory_in_mean_step {
+ public:
+  memory_in_mean_step(memory_table const& memory, steps_summary const& steps)
+      : without_first_(steps.without_first && memory.steps.size() > 1),
+        count_(memory.steps.size() - (without_first_ ? 1 : 0)) {}
+
+  /// How many steps these are; 0 where the program has none.
+  std::size_t steps() const noexcept { return count_; }
+  bool without_first() const noexcept { return without_first_; }
+
+  template <class Amount>
+  double of(Amount all, Amount first_step) const noexcept {
+    Amount const amount = without_first_ ? all - first_step : all;
+    return static_cast<double>(amount) / static_cast<double>(larger(count_, std::size_t{1}));
+  }
+
+ private:
+  bool without_first_;
+  std::size_t count_;
+};
 
 /// How the name of a range begins that names a purpose, as STRATA_MEMORY has it.
 inline constexpr std::string_view memory_prefix = "memory:";

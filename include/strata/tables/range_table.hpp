@@ -33,7 +33,7 @@ class range_table {
         limits_(input.limits),
         sort_(input.sort),
         by_gpu_(gpu_time(input)),
-        table_(columns(by_gpu_)) {
+        table_(columns(by_gpu_, steps_.from_steps)) {
     if (rows_.empty()) return;
     order_rows();
     choose_rows(max_rows);
@@ -48,10 +48,10 @@ class range_table {
     add_total();
     for (std::size_t const i : {rate_columns, rate_columns + 1}) {
       table_.columns()[i].legend =
-          !by_gpu_ ? "Rates: declared work by host time. "
+          !by_gpu_ ? "Rates: declared work by host time"
           : rates_by_both_
-              ? "Rates: declared work by GPU busy time, by host time where there is none. "
-              : "Rates: declared work by GPU busy time. ";
+              ? "Rates: declared work by GPU busy time, by host time where there is none"
+              : "Rates: declared work by GPU busy time";
     }
   }
 
@@ -61,7 +61,7 @@ class range_table {
   /// What the rows and columns mean that are shown. Requires: the table was fitted.
   std::string legend() const {
     return table_.legend() +
-           (outside_shown_ ? "(outside ranges): work that no range launched. " : "");
+           (outside_shown_ ? "(outside ranges): work that no range launched\n" : "");
   }
   /// Nothing but an empty total.
   bool empty() const noexcept {
@@ -98,36 +98,38 @@ class range_table {
   static constexpr console_table::column all_columns[] = {
       {"range", 1000, form::text, 24},
       {"limiter", 92, form::text, 0,
-       "limiter: the unit with the highest use, from 60 % on; else launch (the GPU waits for the "
-       "host), copies, or latency (kernels wait for their own results). "},
-      {"use %", 93, form::percent, 0, "use %: the highest use of a unit, of its peak. "},
-      {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once. "},
-      {"GPU %", 90, form::percent, 0, "GPU %: of all GPU busy time. "},
-      {"", 30, form::bar},
+       "limiter: the unit used most, from 60 % on; else launch, copies or latency"},
+      {"use %", 93, form::percent, 0, "use %: the highest use of a unit, of its peak"},
+      {"GPU busy", 95, form::time, 0, "GPU busy: overlapping work counts once"},
+      {"% of step", 90, form::percent, 0, "% of step: GPU busy, of the mean step"},
+      {"", 47, form::bar},
       {"in graphs", 78, form::time, 0,
-       "in graphs: time of kernels that the range captured; it is in the GPU busy of the range "
-       "that launched the graph. "},
-      {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each. "},
+       "in graphs: kernels that it captured; busy where the graph is launched"},
+      {"kernel sum", 35, form::time, 0, "kernel sum: overlapping kernels count each"},
       {"kernels", 80, form::count},
       {"calls", 70, form::count},
       {"host total", 100, form::time},
-      {"host %", 40, form::percent, 0, "host %: of the time in ranges. "},
+      {"host %", 40, form::percent, 0, "host %: of the time in ranges"},
       {"", 31, form::bar},
       {"host self", 60, form::time},
-      {"median", 65, form::time, 0, "median: of a call. "},
-      {"max", 28, form::time, 0, "max: of a call. "},
-      {"launch", 55, form::time, 0, "launch: host time in driver calls. "},
+      {"median", 65, form::time, 0, "median: of a call"},
+      {"max", 28, form::time, 0, "max: of a call"},
+      {"launch", 55, form::time, 0, "launch: host time in driver calls"},
       {"copied", 45, form::bytes},
       {"allocated", 20, form::bytes},
       {"peak", 25, form::bytes},
       {"GFLOP/s", 50, form::rate},
       {"GB/s", 48, form::rate},
-      {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer. "}};
+      {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer"}};
+  static constexpr std::size_t step_share_column = 4;
   static constexpr std::size_t host_share_column = 11;
   static_assert(all_columns[host_share_column].header == "host %", "where columns() looks for it");
+  static_assert(all_columns[step_share_column].header == "% of step", "the same");
 
-  static vec<console_table::column> columns(bool gpu) {
+  static vec<console_table::column> columns(bool gpu, bool from_steps) {
     vec<console_table::column> made(all_columns, all_columns + std::size(all_columns));
+    if (!from_steps) made[step_share_column].header = "% of run";
+    if (!from_steps) made[step_share_column].legend = {};
     if (gpu) return made;
     made[host_share_column].priority = 75;
     made.back().legend = {};  // there is no GPU busy time
@@ -208,7 +210,7 @@ class range_table {
   /// from `calls` to `max`.
   vec<double> values_of(std::size_t limited, mean_work const& work, double busy_ns,
                         std::int64_t peak_bytes, vec<double> const& host) const {
-    double const share = by_gpu_ ? if_any(percent_of(busy_ns, mean_.busy_ns(0))) : none;
+    double const share = by_gpu_ ? if_any(percent_of(busy_ns, steps_.mean_ns)) : none;
     vec<double> values{
         use_percent(limited),   if_any(busy_ns),     share, share, if_any(work.graph_kernel_ns),
         if_any(work.kernel_ns), if_any(work.kernels)};
@@ -318,21 +320,22 @@ class counter_view {
     }
     std::string text = passes_text();
     if (is_running())
-      text = counters_.about + (ranges_.from_steps() ? "Counts are of a mean step. " : "");
+      text = counters_.about + (ranges_.from_steps() ? "Counts are of a mean step." : "");
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    if (!text.empty()) text += '\n';
     if (scaled_)
       text +=
           "Some events took turns on the hardware: they are scaled, and the notes of the CSV file "
-          "have the share. ";
+          "have the share.\n";
     if (rates) {
       text += shares ? "Rates and % of peak" : "Rates";
       text += ": counted in one step, by GPU busy time of a timed step";
-      text += counters_.devices.size() > 1 ? ", each device's added up. " : ". ";
+      text += counters_.devices.size() > 1 ? ", each device's added up\n" : "\n";
     }
     if (!differing_.empty())
-      text += sentence("Other work in other counting steps: ") << differing_ << ". ";
+      text += sentence("Other work in other counting steps: ") << differing_ << ".\n";
     text += table_.legend();
-    if (has_outside_) text += "(outside ranges): counted while no range was open. ";
-    if (!text.empty()) text.pop_back();
+    if (has_outside_) text += "(outside ranges): counted while no range was open\n";
     return text;
   }
 
@@ -342,9 +345,9 @@ class counter_view {
     console_table::column shown;
     std::string_view key;
   };
-  static constexpr std::string_view no_tensor = "FLOP: without tensor cores. ";
+  static constexpr std::string_view no_tensor = "FLOP: without tensor cores";
   static constexpr std::string_view llc =
-      "LLC: what the kernel calls cache-references and cache-misses. ";
+      "LLC: what the kernel calls cache-references and cache-misses";
   static constexpr column all_columns[] = {
       {{"HBM read", 60, form::bytes}, "hbm_read_bytes"},
       {{"HBM write", 59, form::bytes}, "hbm_write_bytes"},
@@ -354,15 +357,15 @@ class counter_view {
       {{"L2", 82, form::bytes}, "l2_bytes"},
       {{"L2 GB/s", 50, form::rate}, "l2_bytes_per_second"},
       {{"L2 peak %", 48, form::percent}, "l2_of_peak"},
-      {{"L2 hit %", 88, form::percent, 0, "L2 hit: by sectors. "}, "l2_hit_rate"},
-      {{"L2 req hit %", 86, form::percent, 0, "L2 req hit: by requests, coarser than by sectors. "},
+      {{"L2 hit %", 88, form::percent, 0, "L2 hit: by sectors"}, "l2_hit_rate"},
+      {{"L2 req hit %", 86, form::percent, 0, "L2 req hit: by requests, coarser than by sectors"},
        "l2_request_hit_rate"},
-      {{"L1 data", 80, form::bytes, 0, "L1 data: in turns of 128 B, shared memory with it. "},
+      {{"L1 data", 80, form::bytes, 0, "L1 data: in turns of 128 B, shared memory with it"},
        "l1_data_bytes"},
-      {{"L1", 79, form::bytes, 0, "L1: sectors that were requested. "}, "l1_bytes"},
+      {{"L1", 79, form::bytes, 0, "L1: sectors that were requested"}, "l1_bytes"},
       {{"L1 GB/s", 46, form::rate}, "l1_bytes_per_second"},
       {{"L1 peak %", 44, form::percent}, "l1_of_peak"},
-      {{"L1 hit %", 84, form::percent, 0, "L1 hit: by sectors. "}, "l1_hit_rate"},
+      {{"L1 hit %", 84, form::percent, 0, "L1 hit: by sectors"}, "l1_hit_rate"},
       {{"FLOP", 65, form::amount, 0, no_tensor}, "flop"},
       {{"GFLOP/s", 90, form::rate, 0, no_tensor}, "flop_per_second"},
       {{"FP32 peak %", 72, form::percent}, "fp32_of_peak"},
@@ -370,10 +373,10 @@ class counter_view {
       {{"tensor GFLOP/s", 91, form::rate}, "tensor_flop_per_second"},
       {{"tensor peak %", 71, form::percent}, "tensor_of_peak"},
       {{"FLOP/B", 76, form::plain}, "flop_per_hbm_byte"},
-      {{"occupancy %", 74, form::percent, 0, "occupancy %: warps on the SMs, of those that fit. "},
+      {{"occupancy %", 74, form::percent, 0, "occupancy %: warps on the SMs, of those that fit"},
        "achieved_occupancy"},
       {{"tensor active %", 73, form::percent}, "tensor_active_rate"},
-      {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too. "},
+      {{"CPU time", 95, form::time, 0, "CPU time: of all threads, in the kernel too"},
        "cpu_task_clock_ns"},
       {{"instructions", 100, form::amount}, "cpu_instructions"},
       {{"cycles", 90, form::amount}, "cpu_cycles"},
@@ -401,9 +404,9 @@ class counter_view {
   std::string_view intensity_text() const noexcept {
     bool const plain = counters_.find("flop") != counter_table::none;
     bool const tensor = counters_.find("tensor_flop") != counter_table::none;
-    return plain && tensor ? "FLOP/B: per byte of HBM, with tensor cores. "
-           : tensor        ? "FLOP/B: per byte of HBM, of tensor cores only. "
-                           : "FLOP/B: per byte of HBM, without tensor cores. ";
+    return plain && tensor ? "FLOP/B: per byte of HBM, with tensor cores"
+           : tensor        ? "FLOP/B: per byte of HBM, of tensor cores only"
+                           : "FLOP/B: per byte of HBM, without tensor cores";
   }
 
   /// In which steps the values were counted.

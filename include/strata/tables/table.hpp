@@ -28,6 +28,7 @@ struct table_options {
   bool color = false;         ///< ANSI escapes
   std::size_t max_rows = 60;  ///< ranges shown, the dearest; 0: all
   bool ascii = false;         ///< lines and bars of ASCII, and ? for letters that it lacks
+  bool bars = false;  ///< beside shares, where they have room: for a terminal, not for a pipe
 };
 
 namespace detail {
@@ -98,8 +99,7 @@ struct top_kernel {
   std::string path;        ///< with every index as [*]
   double launches = 0.0;   ///< of a mean step
   double step_ns = 0.0;    ///< of a mean step
-  double all_ns = 0.0;     ///< of all launches
-  double filled_ns = 0.0;  ///< gpu_utilisation times all_ns; NaN where it is not known
+  double filled_ns = 0.0;  ///< step_ns times the part of the GPU that is filled; NaN: not known
 };
 
 /// The paths of the rows of a tree with every index as [*].
@@ -126,12 +126,12 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
     std::size_t const* const at = rows.find(row.path_id);
     range_row const range = at == nullptr ? range_row() : input.ranges[*at];
     double const launches = launches_in_step(row, range, input.steps);
+    double const step_ns = ns_in_step(row, range, input.steps);
     bool const in_steps = input.steps.part(range.step_self_share) > 0.0;
     if (!in_steps || !(launches > 0.0)) continue;
     kernels.push_back({&row, names[static_cast<std::size_t>(&row - input.kernels.begin())],
-                       at == nullptr ? row.path : paths[*at], launches,
-                       ns_in_step(row, range, input.steps), row.duration.sum(),
-                       row.duration.sum() * row.gpu_utilisation});
+                       at == nullptr ? row.path : paths[*at], launches, step_ns,
+                       step_ns * gpu_fill_in_step(row, input.steps)});
   }
   kernels.sort([](top_kernel const& a, top_kernel const& b) {
     int const difference = a.path.compare(b.path);
@@ -143,7 +143,6 @@ inline vec<top_kernel> fold_kernels(table_input const& input) {
     if (to.path == kernels[i].path && to.row->mangled == kernels[i].row->mangled) {
       to.launches += kernels[i].launches;
       to.step_ns += kernels[i].step_ns;
-      to.all_ns += kernels[i].all_ns;
       to.filled_ns += kernels[i].filled_ns;
     } else if (++kept != i) {
       kernels[kept] = std::move(kernels[i]);
@@ -246,7 +245,7 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
   if (ranges.empty())
     return write_paragraph(out, {}, "There is no range to show.", usable_width(options), {}, false);
   console_table& table = ranges.table();
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   if (ranges.hidden() > 0)
     write_paragraph(
@@ -257,16 +256,15 @@ inline void write_ranges(text_writer& out, table_input const& input, table_optio
   std::string legend;
   if (input.steps.without_first)
     legend = sentence("Values are of a mean step, without the first, which took ")
-             << time_text(input.steps.first_ns) << ". ";
+             << time_text(input.steps.first_ns) << ".\n";
   else if (input.steps.from_steps)
-    legend = "Values are of a mean step. ";
+    legend = "Values are of a mean step.\n";
   legend += ranges.legend();
   constexpr std::size_t wide = 240;  // all columns, with names of usual length
   if (table.dropped() > 0 && usable_width(options) < wide)
     legend += "COLUMNS=240 shows " + count_text(table.dropped()) +
-              (table.dropped() == 1 ? " more column. " : " more columns. ");
-  if (!legend.empty()) legend.pop_back();
-  write_paragraph(out, {}, legend, usable_width(options), {}, false);
+              (table.dropped() == 1 ? " more column.\n" : " more columns.\n");
+  write_legend(out, legend, usable_width(options));
 }
 
 /// The ranges outside of steps, such as what loads and saves a model: each once, by its whole run.
@@ -295,7 +293,7 @@ inline void write_outside_steps(text_writer& out, table_input const& input,
                    if_any(work.allocated_bytes)});
   }
   out.put('\n');
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   std::string text = "Values are of the whole run. ";
   if (outside.size() > most)
@@ -312,32 +310,11 @@ inline void write_counter_tables(text_writer& out, table_input const& input,
     counter_view view(ranges, each.folded);
     if (view.empty()) continue;
     out.put('\n');
-    view.table().fit(usable_width(options));
+    view.table().fit(usable_width(options), options.bars);
     view.table().write(out, options.color);
-    write_paragraph(out, {}, view.legend(), usable_width(options), {}, false);
+    write_legend(out, view.legend(), usable_width(options));
   }
 }
-
-/// What all steps allocate or release in one of those that the mean step is made of.
-class memory_in_mean_step {
- public:
-  explicit memory_in_mean_step(table_input const& input)
-      : without_first_(input.steps.without_first) {
-    std::size_t const steps = input.memory.steps.size();
-    std::size_t const typical = without_first_ && steps > 1 ? steps - 1 : steps;
-    part_ = 1.0 / static_cast<double>(larger(typical, std::size_t{1}));
-  }
-
-  template <class Amount>
-  double of(Amount all, Amount first_step) const noexcept {
-    Amount const amount = without_first_ ? all - first_step : all;
-    return static_cast<double>(amount) * part_;
-  }
-
- private:
-  bool without_first_;
-  double part_ = 1.0;
-};
 
 /// Device memory by purpose, where the program named one.
 inline void write_memory_purposes(text_writer& out, table_input const& input,
@@ -354,7 +331,7 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                        {"at the peak", 100, form::bytes},
                        {"peak %", 90, form::percent},
                        {"", 20, form::bar}});
-  memory_in_mean_step const mean(input);
+  memory_in_mean_step const mean(memory, input.steps);
   auto const peak = static_cast<double>(memory.peak_bytes);
   for (memory_purpose const& each : memory.purposes) {
     double const share = if_any(percent_of(static_cast<double>(each.at_peak), peak));
@@ -366,7 +343,7 @@ inline void write_memory_purposes(text_writer& out, table_input const& input,
                    if_any(each.peak), if_any(each.at_peak), share, share});
   }
   out.put('\n');
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   write_paragraph(out, {},
                   sentence("Device memory by the purpose it was allocated for. At the peak, ")
@@ -389,11 +366,11 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
        {"range", 900, form::text, 20},
        {"launches", 60, form::count},
        {"GPU time", 100, form::time},
-       {"mean", 70, form::time, 0, "mean: of a launch. "},
-       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time. "},
+       {"mean", 70, form::time, 0, "mean: of a launch"},
+       {"kernel %", 80, form::percent, 0, "kernel %: of all kernels' time"},
        {"", 20, form::bar},
        {"GPU fill %", 40, form::percent, 0,
-        "GPU fill %: how much of the SMs the grid and block sizes can keep busy, by time. "}});
+        "GPU fill %: how much of the SMs grids and blocks can keep busy, by time"}});
   double rest_ns = all_ns;
   std::size_t const shown = smaller(most, kernels.size());
   for (std::size_t i = 0; i < shown; ++i) {
@@ -403,19 +380,18 @@ inline void write_top_kernels(text_writer& out, table_input const& input,
     table.add_row({{console_text(kernel.name.empty() ? kernel.row->mangled : kernel.name)},
                    {kernel.path.empty() ? "(outside ranges)" : console_text(kernel.path)}},
                   {kernel.launches, kernel.step_ns, kernel.step_ns / kernel.launches, share, share,
-                   percent_of(kernel.filled_ns, kernel.all_ns)});
+                   percent_of(kernel.filled_ns, kernel.step_ns)});
   }
   out.put('\n');
-  table.fit(usable_width(options));
+  table.fit(usable_width(options), options.bars);
   table.write(out, options.color);
   std::string text;
   if (input.steps.from_steps) text = "Launches and GPU time are of a mean step. ";
   if (kernels.size() > shown)
     text += sentence(count_text(kernels.size() - shown))
             << " more take " << human_percent(rest_ns, all_ns) << " %: kernels.csv. ";
-  text += table.legend();
-  if (!text.empty()) text.pop_back();
-  if (!text.empty()) write_paragraph(out, {}, text, usable_width(options), {}, false);
+  if (!text.empty()) text.back() = '\n';
+  write_legend(out, text + table.legend(), usable_width(options));
 }
 
 /// A text in ASCII, column by column.

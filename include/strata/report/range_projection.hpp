@@ -1,0 +1,189 @@
+#include <strata/version.hpp>
+#ifndef STRATA_REPORT_RANGE_PROJECTION_HPP
+#define STRATA_REPORT_RANGE_PROJECTION_HPP
+
+#include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
+#include <strata/base/vec.hpp>
+#include <strata/profile.hpp>
+#include <strata/profile/records.hpp>
+#include <strata/tables/call_tree.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+STRATA_BEGIN
+namespace detail {
+
+/// A call of a range on a stream of a device: from the begin of the first work that it launched
+/// there to the end of the last.
+/// Units: ns since the session began.
+struct projected_range {
+  std::int64_t begin;
+  std::int64_t end;
+  std::uint32_t node;
+  std::uint32_t step;
+  std::uint32_t device;
+  std::uint32_t context;
+  std::uint32_t stream;
+  std::uint8_t depth;  ///< of the outermost 1
+};
+
+/// Projects the calls of ranges onto the streams that their work ran on. Work whose call is not
+/// known (its range was not recorded, or launched by a thread without ranges) counts by its node:
+/// what follows each other is one.
+/// Cost: O(w d log r) for w records of work, d levels and r calls of ranges.
+class range_projection {
+ public:
+  /// `has_own_row(node)`: whether a node is a range that is shown.
+  template <class HasOwnRow>
+  static vec<projected_range> of(profile const& source, HasOwnRow const& has_own_row) {
+    range_projection made(source);
+    for (std::uint32_t node = 0; node < source.nodes.size(); ++node)
+      made.shown_.push_back(node != root_node && has_own_row(node));
+    made.sort_calls();
+    made.collect();
+    made.project();
+    return std::move(made.projected_);
+  }
+
+ private:
+  struct work {
+    std::int64_t begin;
+    std::int64_t end;
+    std::uint32_t launch;
+    std::uint32_t node;
+    std::uint32_t device;
+    std::uint32_t context;
+    std::uint32_t stream;
+  };
+  /// A range around some work.
+  struct level {
+    std::uint32_t node;
+    std::uint32_t call;  ///< in source.ranges; none where it is not known
+
+    bool operator==(level const& other) const noexcept {
+      return node == other.node && call == other.call;
+    }
+  };
+  static constexpr std::uint32_t none = 0xffffffffu;
+  static constexpr std::size_t most_levels = 64;
+
+  explicit range_projection(profile const& source) : source_(source), launches_(source) {}
+
+  bool is_before(range_record const& a, range_record const& b) const noexcept {
+    if (a.node != b.node) return a.node < b.node;
+    return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
+  }
+
+  void sort_calls() {
+    for (std::uint32_t i = 0; i < source_.ranges.size(); ++i) calls_.push_back(i);
+    calls_.sort([this](std::uint32_t a, std::uint32_t b) {
+      return is_before(source_.ranges[a], source_.ranges[b]);
+    });
+  }
+
+  template <class Record>
+  void add(Record const& record) {
+    std::uint32_t const launch = launches_.launch_of(record.correlation);
+    if (launch == launch_index::none || record.begin == lost_time || record.end == lost_time)
+      return;
+    work_.push_back({record.begin, larger(record.begin, record.end), launch, record.node,
+                     record.device, record.context, record.stream});
+  }
+
+  void collect() {
+    for (kernel_record const& each : source_.kernels) add(each);
+    for (copy_record const& each : source_.copies) add(each);
+    work_.sort([](work const& a, work const& b) {
+      if (!on_one_stream(a, b)) {
+        if (a.device != b.device) return a.device < b.device;
+        return a.context != b.context ? a.context < b.context : a.stream < b.stream;
+      }
+      return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+    });
+  }
+
+  static bool on_one_stream(work const& a, work const& b) noexcept {
+    return a.device == b.device && a.context == b.context && a.stream == b.stream;
+  }
+
+  /// The call of a node in which a launch began.
+  std::uint32_t call_of(std::uint32_t node, launch_record const& launch) const {
+    range_record wanted{};
+    wanted.node = node;
+    wanted.thread = launch.thread;
+    wanted.begin = launch.begin;
+    std::size_t const after = calls_.count_first(
+        [&](std::uint32_t call) { return !is_before(wanted, source_.ranges[call]); });
+    if (after == 0) return none;
+    range_record const& found = source_.ranges[calls_[after - 1]];
+    bool const is_in = found.node == node && found.thread == launch.thread &&
+                       found.begin <= launch.begin && found.end >= launch.begin;
+    return is_in ? calls_[after - 1] : none;
+  }
+
+  /// The ranges around some work, the outermost first.
+  void find_levels(work const& of, launch_record const& launch, vec<level>& levels) const {
+    levels.clear();
+    std::uint32_t node = of.node;
+    while (node != root_node && node < source_.nodes.size() && levels.size() < most_levels) {
+      if (shown_[node]) levels.push_back({node, call_of(node, launch)});
+      std::uint32_t const parent = source_.nodes[node].parent;
+      if (parent >= node) break;
+      node = parent;
+    }
+    for (std::size_t i = 0; i < levels.size() / 2; ++i) {
+      level const other = levels[i];
+      levels[i] = levels[levels.size() - 1 - i];
+      levels[levels.size() - 1 - i] = other;
+    }
+  }
+
+  /// Ends the ranges behind the first `kept`.
+  void close(std::size_t kept) {
+    while (open_.size() > kept) {
+      projected_.push_back(open_.back());
+      open_.pop_back();
+      open_levels_.pop_back();
+    }
+  }
+
+  void project() {
+    vec<level> levels;
+    for (std::size_t i = 0; i < work_.size(); ++i) {
+      work const& each = work_[i];
+      launch_record const& launch = source_.launches[each.launch];
+      if (i > 0 && !on_one_stream(each, work_[i - 1])) close(0);
+      if (!open_.empty() && open_.back().step != launch.step) close(0);
+      find_levels(each, launch, levels);
+      std::size_t same = 0;
+      while (same < levels.size() && same < open_levels_.size() &&
+             levels[same] == open_levels_[same])
+        ++same;
+      close(same);
+      for (projected_range& outer : open_) outer.end = larger(outer.end, each.end);
+      for (std::size_t at = same; at < levels.size(); ++at) {
+        open_levels_.push_back(levels[at]);
+        open_.push_back({each.begin, each.end, levels[at].node, launch.step, each.device,
+                         each.context, each.stream, static_cast<std::uint8_t>(at + 1)});
+      }
+    }
+    close(0);
+  }
+
+  profile const& source_;
+  launch_index launches_;
+  vec<bool> shown_;           ///< by node
+  vec<std::uint32_t> calls_;  ///< of source.ranges, by node, thread and begin
+  vec<work> work_;            ///< by stream and time
+  vec<projected_range> open_;
+  vec<level> open_levels_;  ///< of open_
+  vec<projected_range> projected_;
+};
+
+}  // namespace detail
+STRATA_END
+
+#endif  // STRATA_REPORT_RANGE_PROJECTION_HPP
