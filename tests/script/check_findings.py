@@ -30,7 +30,7 @@ expected = re.findall(r'"([a-z0-9]+(?:-[a-z0-9]+)+)"', (root / "benchmarks/plant
 failures += [f"benchmarks/planted.py expects {each}, which is no rule" for each in expected if each not in rules]
 cases = {name for source in (root / "benchmarks/planted").glob("*.cu")
          for name in re.findall(r'\{"([a-z0-9_]+)",', source.read_text(encoding="utf-8"))}
-cases |= set(re.findall(r"^def ((?:sound|training)_\w+)\(\)", (root / "benchmarks/planted/planted_torch.py").read_text(encoding="utf-8"), re.M))
+cases |= set(re.findall(r"^def ((?:sound|training|decode)_\w+)\(\)", (root / "benchmarks/planted/planted_torch.py").read_text(encoding="utf-8"), re.M))
 told = set(re.findall(r'^    "([a-z0-9_]+)": \(', (root / "benchmarks/planted.py").read_text(encoding="utf-8"), re.M))
 failures += [f"planted: {each} is not in both" for each in sorted(cases ^ told)]
 for each in failures:
