@@ -641,7 +641,10 @@ class Page:
         first = self.run("document.querySelector('#memory select').value")
         self.expect(first == self.run("data.memory.by_purpose ? 'by_purpose' : 'by_range'"), f"memory is shown {first} first")
         ticks = self.run("[...document.querySelectorAll('#memory-figure .tick')].map(t => t.textContent)")
-        self.expect(len(ticks) == len(set(ticks)) and all(re.fullmatch(r"\d+(\.\d*[1-9])?0* (ns|us|ms|s)", each) for each in ticks), f"ticks of memory: {ticks}")
+        read = [re.fullmatch(r"\d+(?:\.(\d+))? (ns|us|ms|s)", tick) for tick in ticks]
+        decimals = {len(tick[1] or "") if tick else -1 for tick in read}
+        self.expect(len(ticks) == len(set(ticks)) and len(decimals) == 1 and -1 not in decimals, f"ticks of memory: {ticks}")
+        self.expect(decimals == {0} or any(tick[1][-1] != "0" for tick in read), f"ticks of memory have a 0 too many: {ticks}")
         self.expect(self.run("document.querySelector('#memory [role=status]').textContent.startsWith('At the peak: ')"), "memory does not say who held the peak")
         place = self.run("(data.memory.by_range.series.find(part => part > 0)) || 0")
         if place:
