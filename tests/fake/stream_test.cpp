@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -205,6 +206,12 @@ TEST_CASE("the file that is written meanwhile says what trace.json says") {
   CHECK_FALSE(fs::exists(t.out(part_name)));
   contents found = reader().read(bytes_of(t.out(whole_name)));
   contents wanted = from_json(bytes_of(t.out("trace.json")));
+  // The ranges of a stream are known when all of its work is.
+  auto const of_streams = [](event const& e) { return e.category == "range on GPU"; };
+  std::size_t const whole = wanted.slices.size();
+  wanted.slices.erase(std::remove_if(wanted.slices.begin(), wanted.slices.end(), of_streams),
+                      wanted.slices.end());
+  CHECK(wanted.slices.size() < whole);
   found.sort();
   wanted.sort();
   align(found, wanted);
