@@ -134,7 +134,9 @@ class explainer {
   /// The first keys that would decide a rule; empty where none would.
   std::string deciding_keys() const {
     for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (open.needs.find('=') != std::string::npos) return open.needs;
+      if (inner::begins_with(open.needs, "counters=")) return open.needs;
+    for (strata::undecided_rule const& open : input_.findings.undecided)
+      if (inner::begins_with(open.needs, "kernels=")) return "counters=findings," + open.needs;
     return {};
   }
 

@@ -65,7 +65,7 @@ const recordedColumns = [
     key: "launch",
     label: "Launch",
     title: "host time in calls that launch",
-    ...adding("launch_ns", byLaunches),
+    ...adding("launch_ns", byLaunchTime),
     show: time,
   },
   {

@@ -26,6 +26,11 @@ const byLaunches = {
   total: row => row.step_launch_share,
   self: row => row.step_self_launch_share,
 };
+/** Host time in launches: the first ones are dear. */
+const byLaunchTime = {
+  total: row => row.step_launch_time_share,
+  self: row => row.step_self_launch_time_share,
+};
 const byTime = {
   total: row => row.step_work_share,
   self: row => firstKnown(row.step_self_share, row.step_work_share),

@@ -642,6 +642,57 @@ TEST_CASE("varying-calls: layers may differ from each other, one layer's calls m
   CHECK(a.find("varying-calls")->title.find("Calls of block[2] differ") == 0);
 }
 
+TEST_CASE("varying-calls: calls of a dear first step are no part of the mean step") {
+  double costs[2];
+  for (int const dear : {0, 1}) {
+    program p;
+    p.made.traced = false;
+    int count = 0;
+    p.run(41, [&] {
+      p.in(p.other, [&](std::uint32_t) {
+        if (count == 0) p.now += dear * 400'000 * us;
+        p.now += count++ % 4 == 1 ? 900 * us : 100 * us;
+      });
+    });
+    answer const a(p.made);
+    INFO(a.all());
+    REQUIRE(a.steps().without_first == (dear == 1));
+    REQUIRE(a.find("varying-calls") != nullptr);
+    costs[dear] = a.find("varying-calls")->cost_ns_per_step;
+  }
+  CHECK(costs[1] == doctest::Approx(costs[0]).epsilon(0.05));
+}
+
+TEST_CASE("launch times of a mean step leave a dear first step and what is outside of steps out") {
+  program p;
+  auto const slow_launch = [&](std::int64_t ns) {
+    p.in(p.attention, [&](std::uint32_t at) {
+      p.kernel_of(at, 500 * us);
+      p.now += ns;
+      p.made.launches.back().end += ns;
+    });
+    p.wait();
+  };
+  slow_launch(7000 * us);  // outside of steps
+  int count = 0;
+  p.run(6, [&] { slow_launch(count++ == 0 ? 9000 * us : 0); });
+  answer const a(p.made);
+  REQUIRE(a.steps().without_first);
+  double all = 0.0;
+  double typical = 0.0;
+  for (std::size_t i = 0; i < p.made.launches.size(); ++i) {
+    launch_record const& launch = p.made.launches[i];
+    if (launch.kind != api_kind::launch) continue;
+    auto const ns = static_cast<double>(launch.end - launch.begin);
+    all += ns;
+    if (launch.step != no_step && launch.step != 0) typical += ns;
+  }
+  step_part const& part = a.tree.rows()[1].step_launch_time_share;
+  CHECK(a.tree.rows()[1].path == "attention");
+  CHECK(part.typical == doctest::Approx(typical / all));
+  CHECK(part.typical < 0.1 * a.tree.rows()[1].step_launch_share.typical);
+}
+
 TEST_CASE("varying-calls: what the device does not wait for costs nothing") {
   for (bool const ahead : {true, false}) {
     program p;

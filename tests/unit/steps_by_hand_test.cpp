@@ -388,6 +388,7 @@ TEST_CASE("amounts of a step: a range around the loop has what lies below it in 
   rows[block].step_host_share = {0.9, 0.6};
   rows[block].step_host_self_share = {0.9, 0.4};
   rows[block].step_launch_share = {0.6, 0.5};
+  rows[block].step_launch_time_share = {0.6, 0.3};
   rows[block].step_work_share = {0.6, 0.4};
   rows[block].gpu_busy_ns = 500;
   rows[block].step_busy_share = {0.9, 0.2};
@@ -410,7 +411,7 @@ TEST_CASE("amounts of a step: a range around the loop has what lies below it in 
   CHECK(amounts.busy_ns(root) == doctest::Approx(800 * 0.5 / 4));  // no less than any range's
   // Kernels by their launches; times and bytes by the time of the work.
   CHECK(amounts.work(block).kernels == doctest::Approx(21 * 0.5 / 4));
-  CHECK(amounts.work(block).launch_ns == doctest::Approx(40 * 0.5 / 4));
+  CHECK(amounts.work(block).launch_ns == doctest::Approx(40 * 0.3 / 4));
   CHECK(amounts.work(block).kernel_ns == doctest::Approx(300 * 0.4 / 4));
   CHECK(amounts.work(block).copied_bytes == doctest::Approx(80 * 0.4 / 4));
   CHECK(amounts.work(loop).kernels == doctest::Approx((10 * 0.25 + 21 * 0.5) / 4));

@@ -255,6 +255,11 @@ class finding_context {
   double own_launches_per_step(std::size_t row, Integer count) const noexcept {
     return in_.steps.per_step(static_cast<double>(count), rows_[row].step_self_launch_share);
   }
+  /// The host time of the launches of the range itself, of one step.
+  double own_launch_ns_per_step(std::size_t row) const noexcept {
+    return in_.steps.per_step(static_cast<double>(rows_[row].self.launch_ns),
+                              rows_[row].step_self_launch_time_share);
+  }
   /// What the calls of a range count or declare, of one step.
   double calls_per_step(std::size_t row, double total) const noexcept {
     return in_.steps.per_step(total, rows_[row].step_call_share);

@@ -363,6 +363,8 @@ class page_writer {
     cells.number("step_busy_share", steps.part(row.step_busy_share));
     cells.number("step_launch_share", steps.part(row.step_launch_share));
     cells.number("step_self_launch_share", steps.part(row.step_self_launch_share));
+    cells.number("step_launch_time_share", steps.part(row.step_launch_time_share));
+    cells.number("step_self_launch_time_share", steps.part(row.step_self_launch_time_share));
     if (row.around_steps) {
       cells.number("step_self_share", steps.part(row.step_self_share));
     } else {

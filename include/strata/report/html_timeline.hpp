@@ -209,10 +209,10 @@ class page_timeline {
   }
 
   /// How many bars a window may have: those of other steps share a quarter.
-  std::uint64_t slices_of(std::size_t window) const noexcept {
+  std::uint64_t slices_of(std::size_t number) const noexcept {
     std::size_t const others = windows_.size() - named_;
     std::uint64_t const extra = others == 0 ? 0 : limits_.slices / 4;
-    return window < named_ ? (limits_.slices - extra) / named_ : extra / others;
+    return number < named_ ? (limits_.slices - extra) / named_ : extra / others;
   }
 
   std::uint32_t place_of(std::uint32_t node) const noexcept {

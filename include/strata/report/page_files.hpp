@@ -1383,6 +1383,10 @@ const byLaunches = {
 total: row => row.step_launch_share,
 self: row => row.step_self_launch_share,
 };
+const byLaunchTime = {
+total: row => row.step_launch_time_share,
+self: row => row.step_self_launch_time_share,
+};
 const byTime = {
 total: row => row.step_work_share,
 self: row => firstKnown(row.step_self_share, row.step_work_share),
@@ -1870,7 +1874,7 @@ show: time,
 key: "launch",
 label: "Launch",
 title: "host time in calls that launch",
-...adding("launch_ns", byLaunches),
+...adding("launch_ns", byLaunchTime),
 show: time,
 },
 {

@@ -161,10 +161,13 @@ class step_parts {
     for (range_row& row : rows_) {
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
       row.step_launch_share = row.step_self_launch_share = row.step_call_share;
+      row.step_launch_time_share = row.step_self_launch_time_share = row.step_call_share;
     }
     if (!source_.has_steps) return;
     vec<double> const alike(source_.launches.size(), 1.0);
     share_launches(alike, &range_row::step_self_launch_share, &range_row::step_launch_share);
+    share_launches(call_times(), &range_row::step_self_launch_time_share,
+                   &range_row::step_launch_time_share);
     // Where the timeline does not say how long work ran, each launch counts the same.
     bool const timed = source_.has_whole_timeline();
     vec<bool> const works = share_launches(
@@ -216,6 +219,13 @@ class step_parts {
     return {in_step ? 1.0 : 0.0, in_step && !is_first(launch.step) ? 1.0 : 0.0};
   }
 
+  /// How long the call of each launch took.
+  vec<double> call_times() const {
+    vec<double> times;
+    for (launch_record const& launch : source_.launches)
+      times.push_back(static_cast<double>(elapsed(launch.begin, launch.end)));
+    return times;
+  }
   /// How long the device worked for each launch. Requires: the timeline is whole.
   vec<double> work_times() const {
     vec<double> times(source_.launches.size(), 0.0);

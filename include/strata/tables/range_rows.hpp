@@ -67,6 +67,8 @@ struct range_row {
   step_part step_busy_share;         ///< of `gpu_busy_ns`: in which work of such launches ran
   step_part step_launch_share;       ///< of the launches of the range and below
   step_part step_self_launch_share;  ///< of those of the range itself
+  step_part step_launch_time_share;  ///< of the host time in those calls: the first ones are dear
+  step_part step_self_launch_time_share;  ///< of that of the range itself
   device_work self;
   device_work total;
   std::int64_t gpu_busy_ns =

@@ -65,7 +65,8 @@ class step_amounts {
   /// The work of a row without that of the rows below.
   mean_work own_work(std::size_t i) const noexcept {
     range_row const& row = rows_[i];
-    return mean_of(row.self, row.step_self_share, row.step_self_launch_share);
+    return mean_of(row.self, row.step_self_share, row.step_self_launch_share,
+                   row.step_self_launch_time_share);
   }
   /// Host time in a range itself, in a mean step.
   double self_ns(std::size_t i) const noexcept {
@@ -92,8 +93,8 @@ class step_amounts {
   }
 
  private:
-  mean_work mean_of(device_work const& work, step_part const& by_time,
-                    step_part const& by_launch) const noexcept {
+  mean_work mean_of(device_work const& work, step_part const& by_time, step_part const& by_launch,
+                    step_part const& by_launch_time) const noexcept {
     auto const in_step = [this](auto amount, step_part const& share) {
       return steps_.per_step(static_cast<double>(amount), share);
     };
@@ -103,7 +104,7 @@ class step_amounts {
     mean.kernels = in_step(work.kernels, by_launch);
     mean.kernel_ns = in_step(work.kernel_ns, by_time);
     mean.graph_kernel_ns = in_step(work.graph_kernel_ns, by_time);
-    mean.launch_ns = in_step(work.launch_ns, by_launch);
+    mean.launch_ns = in_step(work.launch_ns, by_launch_time);
     mean.copied_bytes = in_step(copied, by_time);
     mean.allocated_bytes = in_step(work.allocated_bytes, by_time);
     return mean;
@@ -123,7 +124,8 @@ class step_amounts {
       if (is_sum(i))
         work_[i].add(own_work(i));
       else
-        work_[i] = mean_of(row.total, row.step_work_share, row.step_launch_share);
+        work_[i] = mean_of(row.total, row.step_work_share, row.step_launch_share,
+                           row.step_launch_time_share);
       if (i > 0 && is_sum(row.parent)) work_[row.parent].add(work_[i]);
     }
   }
