@@ -144,7 +144,6 @@ class roofline_builder {
   static constexpr double no = std::numeric_limits<double>::quiet_NaN();
   static constexpr std::string_view levels[] = {"HBM", "L2", "L1", "shared"};
   static constexpr std::size_t limiting_levels = 3;  ///< L1 has what shared memory moves
-  static constexpr double wavefront_bytes = 128.0;   ///< what L1's data path moves in a turn
   static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
 
   /// Those that worked. Devices of different kinds have no roof in common.
