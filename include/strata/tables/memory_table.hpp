@@ -83,7 +83,8 @@ struct memory_table {
 
 namespace detail {
 
-/// What all steps allocate or release in one of those that the mean step is made of.
+/// Amounts of all steps, such as allocated bytes, as those of a mean step: without the first step
+/// where the mean step is without it.
 class memory_in_mean_step {
  public:
   memory_in_mean_step(memory_table const& memory, steps_summary const& steps)
