@@ -93,7 +93,6 @@ class memory_in_mean_step {
 
   /// How many steps these are; 0 where the program has none.
   std::size_t steps() const noexcept { return count_; }
-  bool without_first() const noexcept { return without_first_; }
 
   template <class Amount>
   double of(Amount all, Amount first_step) const noexcept {
