@@ -4,26 +4,18 @@
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 
+#include "listener.hpp"
+
 namespace {
 
 unsigned selected = 0;
 
-struct count_selected : doctest::IReporter {
+struct count_selected : empty_listener {
   explicit count_selected(doctest::ContextOptions const&) {}
   void report_query(doctest::QueryData const&) override { selected = 1; }
-  void test_run_start() override {}
   void test_run_end(doctest::TestRunStats const& stats) override {
     selected = stats.numTestCasesPassingFilters;
   }
-  void test_case_start(doctest::TestCaseData const&) override {}
-  void test_case_reenter(doctest::TestCaseData const&) override {}
-  void test_case_end(doctest::CurrentTestCaseStats const&) override {}
-  void test_case_exception(doctest::TestCaseException const&) override {}
-  void subcase_start(doctest::SubcaseSignature const&) override {}
-  void subcase_end() override {}
-  void log_assert(doctest::AssertData const&) override {}
-  void log_message(doctest::MessageData const&) override {}
-  void test_case_skipped(doctest::TestCaseData const&) override {}
 };
 
 REGISTER_LISTENER("count_selected", 1, count_selected);

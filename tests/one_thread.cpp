@@ -8,14 +8,14 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "listener.hpp"
+
 namespace {
 
 std::atomic<unsigned> threads_made{0};
 
-struct one_thread : doctest::IReporter {
+struct one_thread : empty_listener {
   explicit one_thread(doctest::ContextOptions const&) {}
-  void report_query(doctest::QueryData const&) override {}
-  void test_run_start() override {}
   void test_run_end(doctest::TestRunStats const&) override {
     if (threads_made == 0 || std::getenv("STRATA_TEST_ONE_THREAD") == nullptr) return;
     std::printf("%u threads were made: add this file to threaded in tests/CMakeLists.txt\n",
@@ -23,15 +23,6 @@ struct one_thread : doctest::IReporter {
     std::fflush(stdout);
     std::_Exit(1);
   }
-  void test_case_start(doctest::TestCaseData const&) override {}
-  void test_case_reenter(doctest::TestCaseData const&) override {}
-  void test_case_end(doctest::CurrentTestCaseStats const&) override {}
-  void test_case_exception(doctest::TestCaseException const&) override {}
-  void subcase_start(doctest::SubcaseSignature const&) override {}
-  void subcase_end() override {}
-  void log_assert(doctest::AssertData const&) override {}
-  void log_message(doctest::MessageData const&) override {}
-  void test_case_skipped(doctest::TestCaseData const&) override {}
 };
 
 REGISTER_LISTENER("one_thread", 1, one_thread);

@@ -283,7 +283,7 @@ for number in "${!planned[@]}"; do
       if g++ -fsanitize=thread "$logs/probe.cpp" -o "$logs/probe" && ! "$logs/probe" 2>/dev/null; then
         if setarch "$(uname -m)" -R "$logs/probe" 2>/dev/null; then runner=(setarch "$(uname -m)" -R); fi
       fi ;;
-    fuzz) at_once=5 ;;  # all targets
+    fuzz) at_once=$(find tests/fuzz -maxdepth 1 -name "*.cpp" | wc -l) ;;  # all targets
   esac
   check "$name"
   runner=()

@@ -1,5 +1,6 @@
 "use strict";
-// The geometry of the roofline: logarithmic axes, where roofs meet, where labels have room.
+// The geometry of the roofline: logarithmic axes, where roofs meet, the outlines of marks, where
+// labels have room.
 
 /**
  * A logarithmic axis on which all values have room: `at(value)` is a place between `from` and `to`,
@@ -67,26 +68,34 @@ function markOutline(level, x, y, r) {
 }
 
 /** The boxes that a line takes. */
-const lineBoxes = ({first, last}) => Array.from({length: 41}, (_, i) => ({
-  x: first.x + i / 40 * (last.x - first.x) - 3,
-  y: first.y + i / 40 * (last.y - first.y) + 4,
-  wide: Math.max(6, Math.abs(last.x - first.x) / 40),
-  high: 8,
-}));
+function lineBoxes({first, last}) {
+  const pieces = 40;
+  // In pixels.
+  const least = 6;
+  return Array.from({length: pieces + 1}, (_, i) => ({
+    x: first.x + i / pieces * (last.x - first.x) - least / 2,
+    y: first.y + i / pieces * (last.y - first.y) + 4,
+    wide: Math.max(least, Math.abs(last.x - first.x) / pieces),
+    high: 8,
+  }));
+}
 
 /**
  * The boxes of a text along a line that rises by `angle` radians, its middle above a place of the
  * line: small ones, each of which has room by itself.
  */
 function slantedBoxes(middle, angle, wide) {
-  const pieces = Math.max(2, Math.ceil(wide / 12));
+  // In pixels: of a box, from one to the next at most, from the line to the middle of the text.
+  const size = 10;
+  const spacing = 12;
   const away = 9;
+  const pieces = Math.max(2, Math.ceil(wide / spacing));
   return Array.from({length: pieces}, (_, i) => {
     const along = (i / (pieces - 1) - 0.5) * wide;
     return {
-      x: middle.x + along * Math.cos(angle) + away * Math.sin(angle) - 5,
-      y: middle.y + along * Math.sin(angle) - away * Math.cos(angle) + 5,
-      wide: 10,
+      x: middle.x + along * Math.cos(angle) + away * Math.sin(angle) - size / 2,
+      y: middle.y + along * Math.sin(angle) - away * Math.cos(angle) + size / 2,
+      wide: size,
     };
   });
 }

@@ -137,9 +137,6 @@ struct program : sample::maker {
         kept.values.push_back({value.node, static_cast<std::uint32_t>(place), value.value});
     }
   }
-  /// All counters 0, with the peaks of 4.8 TB/s, 10 TB/s, 33 TB/s, 67 TFLOP/s and 989 TFLOP/s. Of
-  /// the units, a count is a ns at the peak: all clocks have a cycle a ns. One instruction a slot
-  /// in four cycles, and 20 % of device memory.
   /// Takes the values of a counter away.
   void drop(std::string const& name) {
     counter_set& from = counted();
@@ -147,6 +144,9 @@ struct program : sample::maker {
     for (strata::counter_value& each : from.values)
       if (each.counter == lost) each.value = std::numeric_limits<double>::quiet_NaN();
   }
+  /// All counters 0, with the peaks of 4.8 TB/s, 10 TB/s, 33 TB/s, 67 TFLOP/s and 989 TFLOP/s. Of
+  /// the units, a count is a ns at the peak: all clocks have a cycle a ns. One instruction a slot
+  /// in four cycles, and 20 % of device memory.
   void count_nothing(std::uint32_t where) {
     set(where, "gpu__time_duration.sum", 1000);
     for (std::size_t i = 0; i < counted().names.size(); ++i) {

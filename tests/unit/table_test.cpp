@@ -274,8 +274,13 @@ TEST_CASE("a range's part of the step is the page's: of the mean step, not of th
   std::string const text = table(s, 200);
   CHECK(has(text, "% of step"));
   std::string const share = detail::fixed_string(100.0 * mean.busy_ns(0) / input.steps.mean_ns, 1);
-  for (std::string const& line : lines(text))
-    if (line.rfind("all, a step", 0) == 0) CHECK(has(line, (" " + share).c_str()));
+  std::size_t shown = 0;
+  for (std::string const& line : lines(text)) {
+    if (line.rfind("all, a step", 0) != 0) continue;
+    CHECK(has(line, (" " + share).c_str()));
+    ++shown;
+  }
+  CHECK(shown == 1);
 }
 
 TEST_CASE("what the GPU did stands before what the host did") {
@@ -432,7 +437,6 @@ TEST_CASE("kernels of folded ranges are one row") {
   auto const rows = detail::fold_kernels(s.input());
   CHECK(rows.size() == 7);
   CHECK(rows[0].path == "forward/block[*]/attention");
-  CHECK(rows[0].launches == 2 * 12);
   CHECK(rows[0].launches == 12 * 2);
   CHECK(rows[0].step_ns == 12 * 2 * shapes[1].ns);
   CHECK(rows[0].filled_ns == doctest::Approx(rows[0].step_ns * rows[0].row->gpu_utilisation));

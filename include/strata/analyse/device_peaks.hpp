@@ -14,6 +14,9 @@
 STRATA_BEGIN
 namespace detail {
 
+/// What L1's data path moves in a turn, of shared memory too. Units: bytes.
+inline constexpr double wavefront_bytes = 128.0;
+
 /// What a multiprocessor (SM) does in a cycle, by compute capability; 0: no document tells.
 ///
 /// Source: FP32, FP64 and FP16 are the results a cycle of "Arithmetic Instructions" in the CUDA C++

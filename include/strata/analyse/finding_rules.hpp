@@ -393,8 +393,8 @@ class finding_rules : private kernel_rules {
     if (metric const* const entry = find_entry(key)) prove(of, entry->key(), value, "%");
   }
 
-  /// What would decide a rule: its key, or graphs, where the run counts with that key and left out
-  /// what instruments the kernels of a graph.
+  /// What would decide a rule: its key of STRATA=. Where the run has counters of that key and left
+  /// out others beside CUDA graphs, it is to switch these off.
   std::string what_decides(finding_rule const& rule) const;
 
   bool untrusted(finding_rule const& by) {

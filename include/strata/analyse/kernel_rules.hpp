@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_KERNEL_RULES_HPP
 #define STRATA_ANALYSE_KERNEL_RULES_HPP
 
+#include <strata/analyse/device_peaks.hpp>
 #include <strata/analyse/findings.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
@@ -251,7 +252,7 @@ class kernel_rules : protected step_bound {
       // Wide loads need more wavefronts than their bytes, and some wait for each other without a
       // conflict: both counts must say so.
       double more = own(row, "shared_bank_conflicts");
-      if (known(bytes)) more = smaller(more, wavefronts - bytes / 128.0);
+      if (known(bytes)) more = smaller(more, wavefronts - bytes / wavefront_bytes);
       double const conflicts = part_of(more, wavefronts);
       if (!(conflicts > noticed)) return;
       double const shared =

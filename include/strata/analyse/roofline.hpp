@@ -132,20 +132,19 @@ class roofline_builder {
   }
 
  private:
+  static constexpr double no = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::string_view levels[] = {"HBM", "L2", "L1", "shared"};
+  static constexpr std::size_t limiting_levels = 3;  ///< L1 has what shared memory moves
+  static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
+
   struct amounts {
-    double bytes[4] = {no, no, no, no};  ///< by level
+    double bytes[std::size(levels)] = {no, no, no, no};
     double flops = no;
     double compute_ns = 0.0;  ///< of the operations at their own roofs
     double least_ns = 0.0;    ///< and at what is possible
     std::string_view pipe;    ///< the one with the longest part
     unit_times units;
   };
-
-  static constexpr double no = std::numeric_limits<double>::quiet_NaN();
-  static constexpr std::string_view levels[] = {"HBM", "L2", "L1", "shared"};
-  static constexpr std::size_t limiting_levels = 3;  ///< L1 has what shared memory moves
-  static constexpr double wavefront_bytes = 128.0;   ///< what L1's data path moves in a turn
-  static constexpr double slack = 1.05;  ///< clocks of counted and timed steps differ a little
 
   /// Those that worked. Devices of different kinds have no roof in common.
   void find_devices() {
@@ -185,8 +184,9 @@ class roofline_builder {
     if (is_positive(counted) || is_positive(work)) add_roof(name, false, counted, work);
   }
 
-  /// The roof that was counted in any row; the largest, since a short range may lack cycles.
-  double peak(std::string_view key) const {
+  /// A counted value of all work; where there is none, the largest of any row: a short range may
+  /// lack cycles.
+  double most_counted(std::string_view key) const {
     double const all = counted_value(counters_, 0, key);
     if (is_positive(all)) return all;
     double most = no;
@@ -200,21 +200,22 @@ class roofline_builder {
   void add_roofs() {
     double declared = 0.0;
     for (range_row const& row : rows_) declared = larger(declared, row.bytes);
-    double const moved = peak("hbm_bytes");
-    double const l1 = peak("l1_peak_bytes_per_second");
-    add_roof("HBM", true, peak("hbm_peak_bytes_per_second"), is_positive(moved) ? moved : declared);
-    add_roof("L2", true, peak("l2_peak_bytes_per_second"), peak("l2_bytes"));
-    add_roof("L1", true, l1, peak("l1_data_bytes"));
-    double const shared = peak("shared_wavefronts");
+    double const moved = most_counted("hbm_bytes");
+    double const l1 = most_counted("l1_peak_bytes_per_second");
+    add_roof("HBM", true, most_counted("hbm_peak_bytes_per_second"),
+             is_positive(moved) ? moved : declared);
+    add_roof("L2", true, most_counted("l2_peak_bytes_per_second"), most_counted("l2_bytes"));
+    add_roof("L1", true, l1, most_counted("l1_data_bytes"));
+    double const shared = most_counted("shared_wavefronts");
     if (is_positive(shared)) add_roof("shared", true, l1, shared);
-    add_roof("FP32", false, peak("fp32_peak_per_second"), peak("flop_fp32"));
-    add_used_roof("FP64", peak("fp64_peak_per_second"), peak("flop_fp64"));
-    add_used_roof("FP16", peak("fp16_peak_per_second"), peak("flop_fp16"));
-    double const counted = peak("tensor_peak_per_second");
+    add_roof("FP32", false, most_counted("fp32_peak_per_second"), most_counted("flop_fp32"));
+    add_used_roof("FP64", most_counted("fp64_peak_per_second"), most_counted("flop_fp64"));
+    add_used_roof("FP16", most_counted("fp16_peak_per_second"), most_counted("flop_fp16"));
+    double const counted = most_counted("tensor_peak_per_second");
     for (tensor_format const& format : tensor_formats) {
       bool const is_common = format.speed == 1.0 || format.speed == 0.5;  // BF16, FP16, TF32
-      if (!is_common && !is_positive(peak(format.key))) continue;
-      add_roof(format.roof, false, counted * format.speed, peak(format.key));
+      if (!is_common && !is_positive(most_counted(format.key))) continue;
+      add_roof(format.roof, false, counted * format.speed, most_counted(format.key));
     }
   }
 
@@ -328,7 +329,7 @@ class roofline_builder {
                                 steps_.per_step(own, row.step_self_share), parallel);
     if (!is_positive(time)) return;
     amounts const& work = is_positive(real.flops) ? real : said;
-    for (std::size_t level = 0; level < 4; ++level)
+    for (std::size_t level = 0; level < std::size(levels); ++level)
       add_point(place, level, real.bytes[level], work,
                 is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed,
                 time * parallel);

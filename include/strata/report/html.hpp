@@ -455,7 +455,7 @@ class page_writer {
     cells.number("counted_hbm_bytes", value("hbm_bytes"));
     cells.number("counted_l2_bytes", value("l2_bytes"));
     cells.number("counted_l1_bytes", value("l1_data_bytes"));
-    cells.number("counted_shared_bytes", 128.0 * value("shared_wavefronts"));
+    cells.number("counted_shared_bytes", wavefront_bytes * value("shared_wavefronts"));
   }
 
   void write_kernels() {

@@ -2634,21 +2634,27 @@ return "M" + (x - r) + " " + y + turn + 2 * r + " 0" + turn + -2 * r + " 0Z";
 const place = ([across, down]) => (x + r * across) + " " + (y + r * down);
 return "M" + markCorners[level].map(place).join("L") + "Z";
 }
-const lineBoxes = ({first, last}) => Array.from({length: 41}, (_, i) => ({
-x: first.x + i / 40 * (last.x - first.x) - 3,
-y: first.y + i / 40 * (last.y - first.y) + 4,
-wide: Math.max(6, Math.abs(last.x - first.x) / 40),
+function lineBoxes({first, last}) {
+const pieces = 40;
+const least = 6;
+return Array.from({length: pieces + 1}, (_, i) => ({
+x: first.x + i / pieces * (last.x - first.x) - least / 2,
+y: first.y + i / pieces * (last.y - first.y) + 4,
+wide: Math.max(least, Math.abs(last.x - first.x) / pieces),
 high: 8,
 }));
+}
 function slantedBoxes(middle, angle, wide) {
-const pieces = Math.max(2, Math.ceil(wide / 12));
+const size = 10;
+const spacing = 12;
 const away = 9;
+const pieces = Math.max(2, Math.ceil(wide / spacing));
 return Array.from({length: pieces}, (_, i) => {
 const along = (i / (pieces - 1) - 0.5) * wide;
 return {
-x: middle.x + along * Math.cos(angle) + away * Math.sin(angle) - 5,
-y: middle.y + along * Math.sin(angle) - away * Math.cos(angle) + 5,
-wide: 10,
+x: middle.x + along * Math.cos(angle) + away * Math.sin(angle) - size / 2,
+y: middle.y + along * Math.sin(angle) - away * Math.cos(angle) + size / 2,
+wide: size,
 };
 });
 }

@@ -134,11 +134,8 @@ class range_projection {
       if (parent >= node) break;
       node = parent;
     }
-    for (std::size_t i = 0; i < levels.size() / 2; ++i) {
-      level const other = levels[i];
-      levels[i] = levels[levels.size() - 1 - i];
-      levels[levels.size() - 1 - i] = other;
-    }
+    for (std::size_t i = 0; i < levels.size() / 2; ++i)
+      std::swap(levels[i], levels[levels.size() - 1 - i]);
   }
 
   /// Ends the ranges behind the first `kept`.

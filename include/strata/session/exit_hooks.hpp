@@ -72,11 +72,11 @@ class exit_hooks {
     std::terminate_handler previous_terminate = nullptr;
     atomic<bool> own_account{false};
     atomic<bool>* reported = &own_account;  // shared with forked children
-    atomic<int> wanted{0};     // of the watcher: a signal's number, or an exit's by number_of
-    atomic<int> exit_code{0};  // that its report asks for
+    atomic<int> wanted{0};     // for which the watcher reports: a signal, or number_of an exit
+    atomic<int> exit_code{0};  // that replaces the program's, by the watcher's report
 #if defined(__linux__)
     atomic<bool> watches{false};
-    atomic<clockid_t> computed{CLOCK_REALTIME};  // by the thread that makes the report
+    atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
     sigset_t mask{};                             // of the thread that installed the hooks
 #endif
   };
@@ -140,8 +140,8 @@ class exit_hooks {
     return false;
   }
 
-  /// The thread that waits for signals makes the report, and this one waits for it. It gives up
-  /// where the report stands still: it waits for a lock that this thread holds.
+  /// The watcher, the thread that waits for signals, makes the report, and this one waits for it.
+  /// Where the report stands still, it waits for a lock that this thread holds: it is given up.
   /// Returns: false where there is no such thread, and this one may make the report.
   static bool leave_to_watcher([[maybe_unused]] ending how) noexcept {
 #if defined(__linux__)

@@ -177,7 +177,8 @@ class report_files {
     std::string spare;  ///< the place of files that cannot be where they should
   };
   static surroundings look_around() {
-    return {{terminal_width(), has_colors(), most_rows, !has_utf8(), has_bars()}, spare_place()};
+    bool const bars = is_terminal();  // what reads a pipe looks for columns
+    return {{terminal_width(), has_colors(), most_rows, !has_utf8(), bars}, spare_place()};
   }
 
   /// `most_events` of trace.json; 0: the usual limit.
@@ -412,18 +413,13 @@ class report_files {
 
   /// https://no-color.org
   static bool has_colors() noexcept {
-#if defined(__linux__) || defined(__APPLE__)
     char const* const none = variable("NO_COLOR");
     char const* const kind = variable("TERM");
     return (none == nullptr || *none == '\0') && kind != nullptr &&
-           std::strcmp(kind, "dumb") != 0 && isatty(STDERR_FILENO) != 0;
-#else
-    return false;
-#endif
+           std::strcmp(kind, "dumb") != 0 && is_terminal();
   }
 
-  /// Bars are for a terminal: what reads a pipe looks for columns.
-  static bool has_bars() noexcept {
+  static bool is_terminal() noexcept {
 #if defined(__linux__) || defined(__APPLE__)
     return isatty(STDERR_FILENO) != 0;
 #else

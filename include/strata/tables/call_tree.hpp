@@ -24,7 +24,7 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Tells sums the nodes, devices and contexts of a profile.
+/// Adds the nodes, devices and contexts of a profile, which its work refers to.
 inline void describe_places(device_summing& summing, profile const& source) {
   for (std::size_t i = 1; i < source.nodes.size(); ++i) {
     profile_node const& node = source.nodes[i];

@@ -269,7 +269,7 @@ class kernel_table_builder {
   void sum_first_step() {
     std::uint32_t first = no_step;
     for (step_record const& each : source_.steps) first = smaller(first, each.step);
-    if (first == no_step) return;
+    if (first == no_step || source_.kernels.empty()) return;
     launch_index const launches(source_);
     device_sums sums;
     device_summing summing(sums);

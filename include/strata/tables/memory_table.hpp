@@ -83,7 +83,8 @@ struct memory_table {
 
 namespace detail {
 
-/// What all steps allocate or release in one of those that the mean step is made of.
+/// Amounts of all steps, such as allocated bytes, as those of a mean step: without the first step
+/// where the mean step is without it.
 class memory_in_mean_step {
  public:
   memory_in_mean_step(memory_table const& memory, steps_summary const& steps)
@@ -92,7 +93,6 @@ class memory_in_mean_step {
 
   /// How many steps these are; 0 where the program has none.
   std::size_t steps() const noexcept { return count_; }
-  bool without_first() const noexcept { return without_first_; }
 
   template <class Amount>
   double of(Amount all, Amount first_step) const noexcept {
