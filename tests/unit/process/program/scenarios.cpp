@@ -303,6 +303,7 @@ int end_on_slow_disk(std::string const& how) {
 
 /// As servers do: all signals are blocked, those with a handler too, and one is waited for.
 int wait_for_signal() {
+  std::atexit(&work);  // after the report
   work();
   std::signal(SIGTERM, &count_interrupt);
   sigset_t all;
