@@ -1,6 +1,7 @@
 // Text for people waits for nobody: pipes that are read, that are full, and that have no reader.
 #include <doctest/doctest.h>
 
+#include <strata/annotate/process.hpp>
 #include <strata/base/console.hpp>
 
 #include <chrono>
@@ -91,4 +92,14 @@ TEST_CASE("a pipe without a reader takes nothing, and sends no signal") {
   pipe.ends[0] = -1;
   CHECK_FALSE(console::is_taken(STDERR_FILENO, 0));
   CHECK(seconds_of("lost\n") < 0.099);
+}
+
+TEST_CASE("a sentence has no control characters, whatever it quotes") {
+  unread_pipe const err;
+  print("taken\n");
+  (void)err.drain();
+  strata::detail::say("out=\x1b[31m\r\n\x7f and \xc2\x9b, not \xc2\xa0 \xc3\x9b");
+  CHECK(err.drain() == "strata: out=?[31m??? and ??, not \xc2\xa0 \xc3\x9b\n");
+  strata::detail::say((std::string(5000, 'x') + "\x1b").c_str());
+  CHECK(err.drain() == "strata: " + std::string(4086, 'x') + "\n");
 }

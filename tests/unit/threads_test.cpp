@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <thread>
 
 TEST_CASE("a thread that waits long for a spin_mutex sleeps") {
@@ -23,6 +24,22 @@ TEST_CASE("a thread that waits long for a spin_mutex sleeps") {
   mutex.unlock();
   waiting.join();
   CHECK(spent_ns < 60'000'000);
+}
+
+TEST_CASE("a patience of many days is no short one") {
+  strata::detail::system_mutex mutex;
+  for (unsigned const patience_ms : {858'993'460u, 4'294'967'295u}) {
+    mutex.lock();
+    bool taken = false;
+    std::thread waiting([&] {
+      taken = strata::detail::lock_within(mutex, patience_ms);
+      if (taken) mutex.unlock();
+    });
+    usleep(200'000);
+    mutex.unlock();
+    waiting.join();
+    CHECK(taken);
+  }
 }
 
 TEST_CASE("an atomic loses nothing that several threads add") {

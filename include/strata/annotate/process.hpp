@@ -155,14 +155,29 @@ inline unsigned long process_id() noexcept {
 #endif
 }
 
-/// Prints one sentence on stderr; of a very long one the begin.
+/// Makes a text fit for one line of a terminal: its control characters (C0, C1 of UTF-8) become
+/// `?`.
+inline void hide_controls(char* text, std::size_t size) noexcept {
+  bool after_c2 = false;  // the first byte of U+0080 to U+00BF
+  for (std::size_t i = 0; i < size; ++i) {
+    auto const byte = static_cast<unsigned char>(text[i]);
+    bool const c1 = after_c2 && byte >= 0x80 && byte < 0xa0;
+    if (c1) text[i - 1] = '?';
+    if (c1 || byte < 0x20 || byte == 0x7f) text[i] = '?';
+    after_c2 = byte == 0xc2;
+  }
+}
+
+/// Prints one sentence on stderr; of a very long one the begin. What is quoted in it comes from
+/// outside: a name or a path may hold anything.
 STRATA_DETAIL_COLD inline void say(char const* message) noexcept {
   char line[4096];
   int const length = std::snprintf(line, sizeof line, "strata: %s\n", message);
   if (length < 0) return;
   bool const fits = static_cast<std::size_t>(length) < sizeof line;
   std::size_t const size = fits ? static_cast<std::size_t>(length) : sizeof line - 1;
-  if (!fits) line[size - 1] = '\n';
+  hide_controls(line, size - 1);
+  line[size - 1] = '\n';
   console::print(line, size, console::sentence_ms);
 }
 

@@ -177,7 +177,9 @@ class system_mutex : public std::mutex {
 /// Locks a mutex, unless it stays taken for so many milliseconds. Returns: whether it is locked.
 inline bool lock_within(system_mutex& which, unsigned patience_ms) noexcept {
   constexpr unsigned turns_of_ms = 5;  // as wait_a_turn sleeps
-  unsigned const most = 64 + patience_ms * turns_of_ms;
+  constexpr unsigned at_first = 64;
+  constexpr unsigned longest = (~0u - at_first) / turns_of_ms;  // 9.9 days
+  unsigned const most = at_first + (patience_ms < longest ? patience_ms : longest) * turns_of_ms;
   for (unsigned turn = 0; !which.try_lock(); ++turn) {
     if (turn >= most) return false;
     wait_a_turn(turn);

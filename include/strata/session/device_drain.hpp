@@ -98,8 +98,8 @@ inline void end_with_last_thread() noexcept {
 /// of a device. Threads: one.
 class record_patience {
  public:
-  explicit record_patience(std::uint32_t ms) noexcept
-      : patience_ns_(std::int64_t{ms} * 1'000'000),
+  explicit record_patience(std::int64_t ms) noexcept
+      : patience_ns_(ms * 1'000'000),
         begin_(monotonic_ns()),
         latest_(begin_ + patience_ns_),
         seen_(delivered()) {}
@@ -262,7 +262,7 @@ class device_drain {
   }
 
   void wait_for_calls() noexcept {
-    record_patience patience(patience_ms_ + grace_ms);
+    record_patience patience(std::int64_t{patience_ms_} + grace_ms);
     while (client().calls_last() && patience.lasts()) {
       if (added_.load()) alone_.reset();
       capture_guard::rest();

@@ -31,20 +31,14 @@ namespace detail {
 class late_ranges {
  public:
   static void listen() noexcept {
-    if (active_listener() != nullptr) return;  // they go to NVTX's tools
-    in_this_thread() = true;
-    install_listener(&late_listener);
+    if (active_listener() == nullptr) install_listener(&late_listener);  // else to NVTX's tools
   }
 
  private:
-  static bool& in_this_thread() noexcept {
-    static thread_local bool exits = false;
-    return exits;
-  }
   static range_token begin(name_cache*, char const*, std::size_t, std::int64_t,
                            range_attributes const*, bool) noexcept {
     quiet_writes const quiet;
-    if (in_this_thread()) say_late();
+    if (exit_hooks::end_here()) say_late();
     return {};
   }
   static constexpr listener late_listener{

@@ -20,6 +20,7 @@
 #include <new>
 
 #if defined(__linux__)
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -45,14 +46,21 @@ class exit_hooks {
   /// What `install` needs memory for.
   static void make_ready() { (void)instance(); }
 
+  /// Whether the calling thread ends the program: what it does from now on is too late.
+  static bool& end_here() noexcept {
+    static thread_local bool ends = false;
+    return ends;
+  }
+
   static void install(finisher* finish) noexcept {
     hooks& all = instance();
     if (all.finish.exchange(finish) != nullptr) return;
     share_account();
-    std::atexit([] { run(ending::exit); });
+    // Twice: where a signal's handler interrupts the report and exits, the other one says so.
+    for (int i = 0; i < 2; ++i) std::atexit([] { run(ending::exit); });
     block().report_at_exit.store([] { run(ending::exit); });
 #if defined(__linux__)
-    std::at_quick_exit([] { run(ending::quick_exit); });
+    for (int i = 0; i < 2; ++i) std::at_quick_exit([] { run(ending::quick_exit); });
 #endif
     all.previous_terminate = std::set_terminate([] {
       run(ending::terminate);
@@ -77,6 +85,7 @@ class exit_hooks {
 #if defined(__linux__)
     atomic<bool> watches{false};
     atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
+    atomic<long> reporter{0};                    // that thread, as Linux numbers it
     sigset_t mask{};                             // of the thread that installed the hooks
 #endif
   };
@@ -90,17 +99,19 @@ class exit_hooks {
   static atomic<process_phase>& phase() noexcept { return block().phase; }
 
   static void run(ending how) {
-    static thread_local bool in_this_thread = false;
-    if (in_this_thread) return;
+    static thread_local bool reports = false;
+    // A signal's handler has interrupted the report, which can go on no more.
+    if (reports && how != ending::terminate) return lose_report();
     // Strata itself has failed, and may hold a lock that a report needs.
     if (how == ending::terminate && (guest::is_here() || locks_of_this_thread() != 0)) return;
     if (in_forked_child()) return say_lost();
+    end_here() = true;
     if (phase().load() != process_phase::reported && interrupts_something() &&
         leave_to_watcher(how))
       return;
-    in_this_thread = true;
+    reports = true;
     int const code = report(how);
-    in_this_thread = false;
+    reports = false;
     if (code != 0) end_with(how, code);
   }
 
@@ -158,10 +169,14 @@ class exit_hooks {
       return false;
     }
 #endif
-    phase().store(process_phase::reported);  // nobody waits for it
+    lose_report();
+    return true;
+  }
+
+  static void lose_report() noexcept {
+    if (phase().exchange(process_phase::reported) == process_phase::reported) return;
     say("the report is lost: the program ended in a signal's handler, which had interrupted malloc "
         "or Strata: let the handler set a flag, and end where the program looks at it");
-    return true;
   }
 
   /// This thread makes the report.
@@ -169,6 +184,7 @@ class exit_hooks {
 #if defined(__linux__)
     clockid_t own{};
     if (pthread_getcpuclockid(pthread_self(), &own) == 0) instance().computed.store(own);
+    instance().reporter.store(syscall(SYS_gettid));
 #endif
   }
 
@@ -221,22 +237,50 @@ class exit_hooks {
     (void)syscall(SYS_futex, &instance().wanted, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
   }
 
-  /// Returns: false where the thread that makes the report has not computed for 1.5 s.
+  /// Returns: false where the thread that makes the report has waited for a lock for 1.5 s.
   static bool await_report() noexcept {
     constexpr std::int64_t patience_ns = 1'500'000'000;
-    timespec last{};
+    // A thread that waits for a spin_mutex, which this one may hold, computes a little: 2 %.
+    std::int64_t const least_ns = locks_of_this_thread() == 0 ? 0 : patience_ns / 10;
+    std::int64_t seen = 0;
     std::int64_t latest = monotonic_ns() + patience_ns;
     for (unsigned turn = 0; phase().load() != process_phase::reported; ++turn) {
       wait_a_turn(turn);
-      timespec computed{};
-      if (phase().load() == process_phase::ending)
-        (void)clock_gettime(instance().computed, &computed);
-      bool const stands = computed.tv_sec == last.tv_sec && computed.tv_nsec == last.tv_nsec;
-      last = computed;
-      if (!stands) latest = monotonic_ns() + patience_ns;
-      if (monotonic_ns() > latest) return false;
+      std::int64_t const computed = computed_ns();
+      std::int64_t const now = monotonic_ns();
+      bool const goes_on = computed - seen > least_ns || (now > latest && !waits_for_lock());
+      if (goes_on) seen = computed;
+      if (goes_on) latest = now + patience_ns;
+      if (now > latest) return false;
     }
     return true;
+  }
+
+  /// Of the thread that makes the report.
+  static std::int64_t computed_ns() noexcept {
+    timespec computed{};
+    if (phase().load() == process_phase::ending)
+      (void)clock_gettime(instance().computed, &computed);
+    return std::int64_t{computed.tv_sec} * 1'000'000'000 + computed.tv_nsec;
+  }
+
+  /// Whether the thread that makes the report waits for a mutex, or may: not where it waits for a
+  /// disk, or for a CPU. Source: proc(5), /proc/PID/task/TID/syscall.
+  static bool waits_for_lock() noexcept {
+    if (phase().load() == process_phase::running) return false;  // its thread has not begun
+    char text[64];
+    std::snprintf(text, sizeof text, "/proc/self/task/%ld/syscall", instance().reporter.load());
+    int const file = ::open(text, O_RDONLY | O_CLOEXEC);
+    if (file < 0) return true;
+    ssize_t const size = ::read(file, text, sizeof text - 1);
+    ::close(file);
+    text[size < 0 ? 0 : size] = '\0';
+    if (text[0] < '0' || text[0] > '9') return size <= 0;  // "running"
+    long const call = std::strtol(text, nullptr, 10);
+#if defined(SYS_nanosleep)
+    if (call == SYS_nanosleep) return true;
+#endif
+    return call == SYS_futex || call == SYS_clock_nanosleep;
   }
 
   /// Whether the program has a handler of its own for a signal.
@@ -272,14 +316,19 @@ class exit_hooks {
     int const error = errno;
     hooks& all = instance();
     if (in_forked_child()) {  // one that was made without the C library's knowledge
-      leave_signals();
-      raise(which);  // arrives when this handler returns
+      end_at_once(which);
     } else {
-      all.wanted.store(which);
+      bool const again = all.wanted.exchange(which) > 0 && phase().load() == process_phase::ending;
       wake_watcher();
+      if (again) return end_at_once(which);
       await_end(which);
     }
     errno = error;
+  }
+
+  static void end_at_once(int which) noexcept {
+    leave_signals();
+    raise(which);
   }
 
   /// A signal that ends a program does not return, so that this thread waits for the report. It may

@@ -124,6 +124,46 @@ TEST_CASE("exit in a signal's handler waits for no lock of the thread that it in
   }
 }
 
+TEST_CASE("exit in a signal's handler ends where its thread holds what the report spins for") {
+  ending const e = run({program("scenarios"), "exit-within-lock"},
+                       {"STRATA=host,formats=none", unsafe_in_handlers}, {}, 30);
+  CAPTURE(e.err);
+  CHECK(e.code == 6);
+  CHECK(count_of(e.err, "the report is lost") == 1);
+}
+
+TEST_CASE("a slow disk delays the report of a signal's handler, which is whole") {
+  recorded const r("slow-disk-handler", {}, "scenarios", {unsafe_in_handlers});
+  CHECK(r.end.code == 6);
+  CHECK(r.calls() == usual);
+}
+
+TEST_CASE("two signals end a program whose handler waits for its report") {
+  work_folder const folder;
+  ending const e =
+      run({program("scenarios"), "slow-disk-signals"},
+          {"STRATA=host,formats=csv,out=" + folder / "out", unsafe_in_handlers}, {}, 30);
+  CAPTURE(e.err);
+  CHECK(e.signal == SIGTERM);
+}
+
+TEST_CASE("exit in a handler that has interrupted the report says that it is lost") {
+  work_folder const folder;
+  ending const e =
+      run({program("scenarios"), "slow-disk-within"},
+          {"STRATA=host,formats=csv,out=" + folder / "out", unsafe_in_handlers}, {}, 30);
+  CAPTURE(e.err);
+  CHECK(e.code == 6);
+  CHECK(count_of(e.err, "the report is lost") == 1);
+}
+
+TEST_CASE("a server that blocks signals with handlers ends as others do") {
+  recorded const r("server");
+  CHECK(r.end.code == 5);
+  CHECK(r.calls() == usual);
+  CHECK(count_of(r.end.err, "a range began while its thread or the program was ending") == 1);
+}
+
 TEST_CASE("steps of a signal's handler never wait for their own thread") {
   ending const e = run({program("scenarios"), "step-signals"},
                        {"STRATA=host,formats=none", unsafe_in_handlers}, {}, 60);

@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -21,12 +23,22 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "../../../patience.hpp"
 #include "../../../sanitizers.hpp"
 
 namespace {
 thread_local bool interrupt_the_first_range = false;
+int slow_disk_ms = 0;
+}  // namespace
+
+/// A report's file gets its name.
+extern "C" int renameat(int from, char const* part, int to, char const* name) noexcept {
+  if (slow_disk_ms != 0) (void)poll(nullptr, 0, std::exchange(slow_disk_ms, 0));
+  static auto* const system =
+      reinterpret_cast<int (*)(int, char const*, int, char const*)>(dlsym(RTLD_NEXT, "renameat"));
+  return system(from, part, to, name);
 }
 
 /// Strata asks for the name of a thread when that has its first range.
@@ -255,6 +267,56 @@ void exit_within_malloc() {
   }
 }
 
+void exit_in_handler() {
+  std::signal(SIGUSR1, [](int) { std::exit(6); });
+  std::raise(SIGUSR1);
+}
+
+/// A signal's handler ends the program while its thread holds a lock that a report spins for.
+void exit_within_lock() {
+  work();
+  strata::detail::spin_lock const held(strata::detail::block().mutex);
+  exit_in_handler();
+}
+
+/// The disk is slow. `how`: a handler ends the program; two signals end it meanwhile; a handler
+/// ends it within the report.
+int end_on_slow_disk(std::string const& how) {
+  work();
+  slow_disk_ms = how == "slow-disk-handler" ? 3'000 : 60'000;
+  if (how == "slow-disk-handler") exit_in_handler();
+  if (how == "slow-disk-within") {
+    std::signal(SIGALRM, [](int) { std::exit(6); });
+    alarm(1);
+    return 5;
+  }
+  std::thread([] {
+    for (int i = 0; i < 2; ++i) {
+      usleep(500'000);
+      kill(getpid(), SIGTERM);
+    }
+    for (;;) pause();
+  }).detach();
+  exit_in_handler();
+  return 5;
+}
+
+/// As servers do: all signals are blocked, those with a handler too, and one is waited for.
+int wait_for_signal() {
+  std::atexit(&work);  // after the report
+  work();
+  std::signal(SIGTERM, &count_interrupt);
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  kill(getpid(), SIGTERM);
+  int which = 0;
+  sigemptyset(&all);
+  sigaddset(&all, SIGTERM);
+  sigwait(&all, &which);
+  return which == SIGTERM ? 5 : 1;
+}
+
 /// Steps of a handler, at any moment of a thread that has steps.
 int steps_in_signals() {
   static auto const handler = [](int) {
@@ -371,6 +433,9 @@ int main(int argc, char** argv) {
   }
   if (how == "exit-within-strata") exit_within_strata();
   if (how == "exit-within-malloc") exit_within_malloc();
+  if (how == "exit-within-lock") exit_within_lock();
+  if (how.compare(0, 9, "slow-disk") == 0) return end_on_slow_disk(how);
+  if (how == "server") return wait_for_signal();
   if (how == "step-signals") return steps_in_signals();
   if (how == "held-output") return hold_output();
   if (how == "chained-handler") chain_handlers();
