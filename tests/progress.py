@@ -95,7 +95,7 @@ def plan(jobs, *names):
             test_s = sum(TEST_S.get(label, 1) for label in labels) * scale / jobs
         total += build_s + test_s
         print(f"{name}: {files} files to compile, {len(tests)} tests; about {estimate(build_s + test_s)}")
-    how = "from the last run" if not guessed else f"from the compiler's speed here, {scale:.1f} times that of a usual core"
+    how = "from the last run" if not guessed else f"from a compile here, which took {scale:.1f} times as long as on a usual core"
     print(f"about {estimate(total)} in all on {jobs} core{'s' * (jobs > 1)}: an estimate {how}", flush=True)
 
 

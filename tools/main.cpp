@@ -36,6 +36,14 @@ std::string problem_of(CLI::ParseError const& error) {
   return strata::detail::console_text(text);
 }
 
+/// What a subcommand says by its exit code, where what it printed went out whole.
+exit_code written(subcommand const& command, exit_code said) {
+  bool const whole = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (whole) return said;
+  refuse(command.name(), "stdout", "It cannot be written.");
+  return said == exit_code::fine ? exit_code::found : said;
+}
+
 int run(int count, char** words) {
   CLI::App app("Reports of what Strata recorded.", "strata");
   app.require_subcommand(1);
@@ -66,7 +74,7 @@ int run(int count, char** words) {
     return static_cast<int>(exit_code::unusable);
   }
   for (std::size_t i = 0; i < apps.size(); ++i)
-    if (apps[i]->parsed()) return static_cast<int>(commands[i]->run());
+    if (apps[i]->parsed()) return static_cast<int>(written(*commands[i], commands[i]->run()));
   return static_cast<int>(exit_code::unusable);
 }
 

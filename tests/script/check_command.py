@@ -100,6 +100,12 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
     that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
 that("it is no key, metric, preset, finding or message" in ran(2, "help", "xyzzy").stderr, "help of nothing")
+with open("/dev/full", "w") as full:  # what it prints goes nowhere
+    for words, code in ((["explain", recordings[0]], 1), (["help", "skip"], 1), (["help", "no such thing"], 2)):
+        lost = subprocess.run([str(program), *map(str, words)], env=environment, stdout=full, stderr=subprocess.PIPE, universal_newlines=True)
+        that(lost.returncode == code, f"{words} into a full disk: {lost.returncode}")
+        that(code == 2 or lost.stderr == f"strata {words[0]}: stdout: It cannot be written.\n", f"{words} into a full disk: {lost.stderr}")
+
 check = subprocess.run([sys.executable, "-B", str(root / "tools/messages.py"), "--check"])
 that(check.returncode == 0, "tools/messages.inc is not of docs/reference/messages.md: python3 tools/messages.py")
 
