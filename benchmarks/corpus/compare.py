@@ -209,7 +209,7 @@ def limiter_of_strata(said):
 
 def blames_idle_time(finding):
     """Whether the finding is about a GPU that waits for the host, which no kernel of ncu's can answer for."""
-    return any(fact["column"] == "gpu_idle_ns" for fact in finding["evidence"])
+    return any(fact["column"] == "gpu_idle_ns" for fact in finding.get("evidence", []))
 
 
 def accusations(findings, name, times):
