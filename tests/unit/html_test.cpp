@@ -518,27 +518,14 @@ TEST_CASE("memory over time adds up to what is in use") {
 }
 
 TEST_CASE("a slow first step is in no purpose's and in no kernel's mean step") {
-  constexpr std::int64_t ms = 1'000'000;
   sample::maker m;
-  m.made.has_steps = m.made.traced = true;
-  auto const cache = m.node(0, "memory:kv cache");
-  std::uint64_t address = 0x100;
-  std::int64_t begin = 0;
-  for (std::uint32_t step = 0; step < 5; ++step) {
-    std::int64_t const end = begin + (step == 0 ? 100 : 1) * ms;
-    std::uint32_t const id = m.launch(cache, begin, begin + 1, strata::api_kind::allocate);
-    m.allocate(id, begin + 10, ++address, step == 0 ? 64 << 20 : 2 << 20);
-    if (step > 0) m.release(id, begin + 20, address, 2 << 20);
+  sample::fill_cache_first(m, [&](std::uint32_t step, std::uint32_t cache, std::int64_t begin) {
     for (int i = 0; i < (step == 0 ? 9 : 2); ++i) {
       std::uint32_t const launch = m.launch(cache, begin + 30 + i, begin + 31 + i);
       m.made.launches.back().step = step;
       m.kernel(launch, begin + 1000 * (i + 1), begin + 1000 * (i + 1) + (step == 0 ? 900 : 100));
     }
-    m.made.steps.push_back({begin, end, step, 0});
-    begin = end;
-  }
-  m.made.end = begin;
-  m.made.cost.seconds_in_window = 0.104;
+  });
   nlohmann::json const data = nlohmann::json::parse(page_tables(m.made).data());
   REQUIRE(data["answer"]["step"]["without_first"] == true);
   CHECK(data["memory"]["mean_steps"] == 4);

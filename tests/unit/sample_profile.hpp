@@ -220,6 +220,29 @@ class random_program {
   std::uint32_t calls_ = 0;
 };
 
+/// Five steps, of which the first takes 100 ms, the others 1 ms. It fills a cache of 64 MiB, which
+/// stays; the others take and give back 2 MiB. `work(step, cache, begin)` adds what else they do.
+template <class Work>
+void fill_cache_first(maker& m, Work work) {
+  constexpr std::int64_t ms = 1'000'000;
+  m.made.has_steps = m.made.traced = true;
+  std::uint32_t const cache = m.node(0, "memory:kv cache");
+  std::uint64_t address = 0x100;
+  std::int64_t begin = 0;
+  for (std::uint32_t step = 0; step < 5; ++step) {
+    std::int64_t const end = begin + (step == 0 ? 100 : 1) * ms;
+    std::uint64_t const bytes = step == 0 ? 64 << 20 : 2 << 20;
+    std::uint32_t const id = m.launch(cache, begin, begin + 1, strata::api_kind::allocate);
+    m.allocate(id, begin + 10, ++address, bytes);
+    if (step > 0) m.release(id, begin + 20, address, bytes);
+    work(step, cache, begin);
+    m.made.steps.push_back({begin, end, step, 0});
+    begin = end;
+  }
+  m.made.end = begin;
+  m.made.cost.seconds_in_window = 0.104;
+}
+
 }  // namespace sample
 
 #endif  // STRATA_TESTS_SAMPLE_PROFILE_HPP

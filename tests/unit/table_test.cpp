@@ -402,24 +402,8 @@ TEST_CASE("memory by purpose has a table where the program named one") {
 }
 
 TEST_CASE("memory by purpose: without a dear first step, where the mean step is") {
-  constexpr std::int64_t ms = 1'000'000;
   sample::maker m;
-  m.made.has_steps = m.made.traced = true;
-  auto const cache = m.node(0, "memory:kv cache");
-  std::uint64_t address = 0x100;
-  std::int64_t begin = 0;
-  for (std::uint32_t step = 0; step < 5; ++step) {
-    std::int64_t const end = begin + (step == 0 ? 100 : 1) * ms;
-    std::uint32_t const id = m.launch(cache, begin, begin + 1, api_kind::allocate);
-    // Caches are filled in the first step, and what it takes stays.
-    std::uint64_t const bytes = step == 0 ? 64 << 20 : 2 << 20;
-    m.allocate(id, begin + 10, ++address, bytes);
-    if (step > 0) m.release(id, begin + 20, address, bytes);
-    m.made.steps.push_back({begin, end, step, 0});
-    begin = end;
-  }
-  m.made.end = begin;
-  m.made.cost.seconds_in_window = 0.104;
+  sample::fill_cache_first(m, [](std::uint32_t, std::uint32_t, std::int64_t) {});
   report_tables const tables(m.made);
   REQUIRE(tables.input().steps.without_first);
   std::string const text =

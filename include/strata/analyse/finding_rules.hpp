@@ -395,7 +395,13 @@ class finding_rules : private kernel_rules {
 
   /// What would decide a rule: its key of STRATA=. Where the run has counters of that key and left
   /// out others beside CUDA graphs, it is to switch these off.
-  std::string what_decides(finding_rule const& rule) const;
+  std::string what_decides(finding_rule const& rule) const {
+    bool const asked = begins_with(rule.needs, "counters=") && in_.counters != nullptr &&
+                       in_.counters->find("issue_ns") != counter_table::none;
+    bool const beside_graphs = !in_.source.counters().left_out.empty();
+    if (asked && beside_graphs) return "switching CUDA graphs off";
+    return std::string(rule.needs);
+  }
 
   bool untrusted(finding_rule const& by) {
     profile_losses const& lost = in_.source.losses;
@@ -582,14 +588,6 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"own-cost", "mark fewer small ranges, or trace less: trace=kernels", "",
      &finding_rules::own_cost, finding_part::none},
 };
-
-inline std::string finding_rules::what_decides(finding_rule const& rule) const {
-  bool const asked = begins_with(rule.needs, "counters=") && in_.counters != nullptr &&
-                     in_.counters->find("issue_ns") != counter_table::none;
-  bool const beside_graphs = !in_.source.counters().left_out.empty();
-  if (asked && beside_graphs) return "switching CUDA graphs off";
-  return std::string(rule.needs);
-}
 
 inline findings_table finding_rules::run() {
   if (rows_.empty()) return {};

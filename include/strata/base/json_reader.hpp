@@ -167,7 +167,6 @@ class json_document {
     return true;
   }
 
-  static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
   bool some_digits() noexcept {
     std::size_t const begin = at_;
     while (is_digit(peek())) ++at_;

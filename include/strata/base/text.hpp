@@ -106,18 +106,21 @@ inline bool read_number(std::string_view text, std::uint32_t& to) noexcept {
   return true;
 }
 
+/// Whatever the locale.
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
 /// What the C library printed, with a point where the locale has something else.
 inline char* without_locale(char* first, char* last) noexcept {
   char* to = first;
   for (char const* from = first; from != last;) {
     char const c = *from;
-    if ((c >= '0' && c <= '9') || c == '-' || c == '+' || (c >= 'a' && c <= 'z')) {
+    if (is_digit(c) || c == '-' || c == '+' || (c >= 'a' && c <= 'z')) {
       *to++ = c;
       ++from;
       continue;
     }
     *to++ = '.';
-    while (from != last && !(*from >= '0' && *from <= '9')) ++from;
+    while (from != last && !is_digit(*from)) ++from;
   }
   return to;
 }

@@ -25,7 +25,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -437,11 +436,7 @@ class page_writer {
   /// What the counted launches of a kernel do: their time, operations, and bytes at each level.
   void write_counted_kernel(cell_sink& cells, std::size_t at) const {
     kernel_counter_table const& table = *input_.kernel_counters;
-    auto const value = [&](std::string_view key) {
-      for (std::size_t i = 0; i < table.metrics.size(); ++i)
-        if (table.metrics[i].key == key) return table.at(at, i);
-      return std::numeric_limits<double>::quiet_NaN();
-    };
+    auto const value = [&](std::string_view key) { return table.at(at, key); };
     double flops = 0.0;
     auto const add = [&](std::string_view key) {
       double const some = value(key);

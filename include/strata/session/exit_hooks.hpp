@@ -122,8 +122,10 @@ class exit_hooks {
       // Another thread writes the report: the process must not end before, but by a signal where
       // that thread stands still.
 #if defined(__linux__)
-      if (how == ending::signal) (void)await_report();
-      if (how == ending::signal) return 0;
+      if (how == ending::signal) {
+        (void)await_report();
+        return 0;
+      }
 #endif
       for (unsigned turn = 0; phase().load() == process_phase::ending; ++turn) wait_a_turn(turn);
       return 0;

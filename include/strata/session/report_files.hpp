@@ -7,6 +7,7 @@
 #include <strata/base/environment.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
@@ -78,7 +79,6 @@ class kept_reports {
     file_identity made;
   };
 
-  static bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
   /// Whether two texts are the same, but for the digits in them.
   static bool same_but_for_numbers(std::string_view one, std::string_view other) noexcept {
     auto const next = [](std::string_view text, std::size_t from) {

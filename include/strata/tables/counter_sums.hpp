@@ -48,6 +48,20 @@ struct counter_metric : resolved_metric {
   std::string why_absent;     ///< set where the chip does not have it
 };
 
+namespace detail {
+
+inline constexpr std::size_t no_metric = static_cast<std::size_t>(-1);
+
+/// Where a metric stands in the columns of a table, or no_metric.
+inline std::size_t position_of(vec<counter_metric> const& metrics, std::string_view key) noexcept {
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].key == key) return i;
+  }
+  return no_metric;
+}
+
+}  // namespace detail
+
 /// A value for one range.
 struct counter_cell {
   double value = std::numeric_limits<double>::quiet_NaN();

@@ -33,7 +33,7 @@ struct counter_table {
     double percent;
   };
 
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static constexpr std::size_t none = detail::no_metric;
 
   std::string name;  ///< of the counter_set
   counting method = counting::passes;
@@ -66,10 +66,7 @@ struct counter_table {
 
   /// Position of a metric, or none.
   std::size_t find(std::string_view key) const noexcept {
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-      if (metrics[i].key == key) return i;
-    }
-    return none;
+    return detail::position_of(metrics, key);
   }
 
   /// Whether a row has a value.

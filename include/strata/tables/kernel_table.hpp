@@ -465,6 +465,12 @@ struct kernel_counter_table {
   double at(std::size_t row, std::size_t metric) const noexcept {
     return values[row * metrics.size() + metric];
   }
+  /// The same by the metric's key; NaN where it was not counted.
+  double at(std::size_t row, std::string_view key) const noexcept {
+    std::size_t const metric = detail::position_of(metrics, key);
+    if (metric == detail::no_metric) return std::numeric_limits<double>::quiet_NaN();
+    return at(row, metric);
+  }
 };
 
 namespace detail {

@@ -6,6 +6,7 @@
 #include <strata/base/containers.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/host/record_log.hpp>
@@ -365,8 +366,7 @@ inline indexed_name split_index(std::string_view text) noexcept {
   std::size_t first = end;
   std::int64_t index = 0;
   std::int64_t digit_value = 1;
-  while (first > 0 && end - first < most_digits && text[first - 1] >= '0' &&
-         text[first - 1] <= '9') {
+  while (first > 0 && end - first < most_digits && is_digit(text[first - 1])) {
     --first;
     index += (text[first] - '0') * digit_value;
     digit_value *= 10;
@@ -374,7 +374,7 @@ inline indexed_name split_index(std::string_view text) noexcept {
   if (first == end || first < 2) return {text};
   char const before = text[first - 1];
   bool const numbers = tail == 1 ? before == '[' : before == ' ' || before == '.';
-  bool const fraction = before == '.' && text[first - 2] >= '0' && text[first - 2] <= '9';
+  bool const fraction = before == '.' && is_digit(text[first - 2]);
   if (!numbers || fraction) return {text};
   return {text.substr(0, first - 1), index};
 }
