@@ -6,7 +6,7 @@ name with CPU counters, nothing at all.
 Chromium runs without a window, driven through a pipe; where Firefox is, it does the same with two of the pages, driven by
 WebDriver BiDi. Two browsers run at once. No page writes an error to the console or asks for anything but
 itself; each control does what it says; figures have the points of the data; nothing is wider than the window at 1400
-and 390 pixels; the first paint comes within a second; axe-core, where it is there, finds nothing.
+and 390 pixels; the first paint does not wait for seconds; axe-core, where it is there, finds nothing.
 Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pages.
 """
 import collections
@@ -27,6 +27,7 @@ here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
 ANSWER_S = 240  # what takes longer hangs: on a usual machine the slowest answer takes three seconds
 AT_ONCE = 2  # browsers; each waits for itself often
+FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement, which is benchmarks/first_paint.py
 IN_FIREFOX = ("gpt2.html", "hostile.html")
 
 
@@ -280,10 +281,10 @@ class Page:
     def open(self, width, dark):
         self.browser.open(self.path, width, dark)
         for _ in range(5):  # other work on the machine may delay a paint
-            if self.first_paint() < 1000:
+            if self.first_paint() < FIRST_PAINT_MS:
                 break
             self.browser.open(self.path, width, dark)
-        self.expect(self.first_paint() < 1000, f"the first paint takes {self.first_paint():.0f} ms")
+        self.expect(self.first_paint() < FIRST_PAINT_MS, f"the first paint takes {self.first_paint():.0f} ms")
 
     def run(self, script):
         return self.browser.run(script)

@@ -33,20 +33,27 @@ struct terminal {
     REQUIRE(::ioctl(slave, TIOCSWINSZ, &size) == 0);
     stream = ::fdopen(slave, "w");
     REQUIRE(stream != nullptr);
-    (void)::fcntl(master, F_SETFL, O_NONBLOCK);
   }
   ~terminal() {
     (void)std::fclose(stream);
     (void)::close(master);
   }
 
-  /// What came out within 0.5 s: on a busy machine the kernel takes its time.
+  /// What came out since the last call. A pseudo terminal hands lines on in parts and when it likes, but in order: all
+  /// of it is there when a mark comes that is written behind it.
   std::string read() const {
-    pollfd ready{master, POLLIN, 0};
-    (void)::poll(&ready, 1, 500);
-    char text[4096];
-    auto const size = ::read(master, text, sizeof text);
-    return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
+    constexpr char mark = '\x01';
+    REQUIRE(std::fflush(stream) == 0);
+    REQUIRE(::write(::fileno(stream), &mark, 1) == 1);
+    std::string text;
+    for (char next = 0; next != mark;) {
+      pollfd ready{master, POLLIN, 0};
+      REQUIRE(::poll(&ready, 1, 60'000) == 1);
+      REQUIRE(::read(master, &next, 1) == 1);
+      text += next;
+    }
+    text.pop_back();
+    return text;
   }
 };
 
