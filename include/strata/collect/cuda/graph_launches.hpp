@@ -69,6 +69,7 @@ class graph_launches {
     spin_lock const lock(mutex_);
     with_kernels_ = {};
     count_ = 0;
+    found_ = 0;
   }
 
  private:
@@ -105,10 +106,17 @@ class graph_launches {
   }
 
   std::size_t known() const noexcept { return count_ < most ? count_ : most; }
-  launch const* find(std::uint32_t correlation) const noexcept {
-    for (std::size_t i = 1; i <= known(); ++i) {
-      launch const& each = launches_[(count_ - i) % most];
-      if (each.correlation == correlation) return &each;
+  /// Cost: two comparisons where kernels begin in the order of their launches.
+  launch const* find(std::uint32_t correlation) noexcept {
+    std::size_t const oldest = count_ - known();
+    std::size_t number = found_ < oldest ? oldest : found_;
+    for (std::size_t i = 0; i < known(); ++i) {
+      launch const& candidate = launches_[number % most];
+      if (candidate.correlation == correlation) {
+        found_ = number;
+        return &candidate;
+      }
+      if (++number == count_) number = oldest;
     }
     return nullptr;
   }
@@ -123,6 +131,7 @@ class graph_launches {
   mutable spin_mutex mutex_;  // of the launches and of what they are of
   launch launches_[most] = {};
   std::size_t count_ = 0;
+  std::size_t found_ = 0;          ///< the number of the launch that was found last
   number_map<bool> with_kernels_;  ///< executable graphs
   number_map<std::uint32_t> by_graph_;
   number_map<std::uint32_t> by_stream_;
