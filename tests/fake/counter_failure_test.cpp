@@ -1,6 +1,7 @@
 // When counters cannot be had: the trace goes on without them, and one sentence tells the cure.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>

@@ -1,6 +1,7 @@
 // One CUPTI level serves all levels of ranges: counts are exclusive, and what is below is added up.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 #include <thread>
 
