@@ -13,6 +13,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
+#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
@@ -120,7 +121,7 @@ class roofline_builder {
  public:
   roofline_builder(profile const& source, vec<range_row> const& rows, steps_summary const& steps,
                    counter_table const* counters)
-      : source_(source), rows_(rows), steps_(steps), counters_(counters) {}
+      : source_(source), rows_(rows), steps_(steps), mean_(rows, steps), counters_(counters) {}
 
   roofline_table build() {
     find_devices();
@@ -379,13 +380,11 @@ class roofline_builder {
     range_row const& row = rows_[place];
     double const time = limit.time_ns;
     auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
-    auto const copies =
-        steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_work_share);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (limit.above_roof) {
       limit.text = "above the roof";
-    } else if (copies > time / 2) {
+    } else if (mean_.work(place).copy_ns > time / 2) {
       limit.text = "copies";
     } else if (limit.fraction() >= latency_use) {
       limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
@@ -423,6 +422,7 @@ class roofline_builder {
   profile const& source_;
   vec<range_row> const& rows_;
   steps_summary const& steps_;
+  step_amounts mean_;
   counter_table const* counters_;           ///< of the same rows; null where nothing was counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   roofline_table table_;

@@ -364,7 +364,7 @@ class page_writer {
     cells.number("step_self_launch_share", steps.part(row.step_self_launch_share));
     cells.number("step_launch_time_share", steps.part(row.step_launch_time_share));
     cells.number("step_self_launch_time_share", steps.part(row.step_self_launch_time_share));
-    if (row.around_steps) {
+    if (row.around_steps || place == 0) {  // of a step they are sums of what lies below them
       cells.number("step_self_share", steps.part(row.step_self_share));
     } else {
       cells.absent("step_self_share");
