@@ -115,7 +115,7 @@ class explainer {
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
     std::map<std::string, std::string> rules;  // by what they need
     for (strata::undecided_rule const& rule : input_.findings.undecided) {
-      std::string& list = rules[rule.needs];
+      std::string& list = rules[rule.needs()];
       if (!list.empty()) list += ", ";
       list += rule.rule;
     }
@@ -134,9 +134,10 @@ class explainer {
   /// The first keys that would decide a rule; empty where none would.
   std::string deciding_keys() const {
     for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (inner::begins_with(open.needs, "counters=")) return open.needs;
+      if (open.by == strata::deciding::findings || open.by == strata::deciding::hbm)
+        return open.needs();
     for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (inner::begins_with(open.needs, "kernels=")) return "counters=findings," + open.needs;
+      if (open.by == strata::deciding::kernels) return "counters=findings," + open.needs();
     return {};
   }
 

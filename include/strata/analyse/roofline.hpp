@@ -54,7 +54,8 @@ struct roof {
   bool used = false;   ///< by any range: work of this kind was counted, or declared of HBM
 };
 
-/// A range beside the roofs of one level of memory; `time_ns` is GPU busy time of a mean step.
+/// A range beside the roofs of one level of memory. Work and times are of a mean step and of all
+/// devices together, rates of one device.
 struct roofline_point {
   std::size_t row = 0;     ///< of the folded tree
   std::string_view level;  ///< "HBM", "L2", "L1", or "shared", which L1's data path moves too
@@ -63,7 +64,8 @@ struct roofline_point {
   double intensity_flop_per_byte = 0.0;
   double flops_per_s = 0.0;
   double bytes_per_s = 0.0;
-  double time_ns = 0.0;
+  double time_ns = 0.0;          ///< GPU busy time
+  double devices = 1.0;          ///< that worked at a time: the times by these are of one device
   double time_at_roof_ns = 0.0;  ///< the longer of the bytes at this level and the operations
   work_evidence evidence = work_evidence::counted;
   bool above_roof = false;  ///< units, clocks or declarations are wrong: no result
@@ -222,7 +224,6 @@ class roofline_builder {
 
   void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
     if (!is_positive(flops)) return;
-    to.flops = is_nan(to.flops) ? flops : to.flops + flops;
     roof const* const at = table_.find(pipe);
     if (at == nullptr) return;
     // The pipes work at the same time: the longest counts.
@@ -241,6 +242,8 @@ class roofline_builder {
     made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
     made.bytes[3] = wavefront_bytes * counted_value(counters_, row, "shared_wavefronts", scope);
     made.units = counted_unit_times(counters_, row, scope);
+    made.flops = counted_operations(
+        [&](std::string_view key) { return counted_value(counters_, row, key, scope); });
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
@@ -286,10 +289,11 @@ class roofline_builder {
     return row.bytes / calls <= size * static_cast<double>(table_.devices) && !too_fast;
   }
 
-  /// `time_ns`: of a step, added up over devices.
+  /// `busy_ns`: of a step; so many devices worked in it at a time.
   void add_point(std::size_t row, std::size_t level, double bytes, amounts const& work,
-                 work_evidence evidence, double time_ns) {
+                 work_evidence evidence, double busy_ns, double devices) {
     if (!is_positive(bytes) || !is_positive(work.flops)) return;
+    double const time_ns = busy_ns * devices;
     roofline_point made;
     made.row = row;
     made.level = levels[level];
@@ -299,6 +303,7 @@ class roofline_builder {
     made.flops_per_s = work.flops / time_ns * 1e9;
     made.bytes_per_s = bytes / time_ns * 1e9;
     made.time_ns = time_ns;
+    made.devices = devices;
     double const rate = table_.rate_of(made.level);
     double const memory_ns = is_positive(rate) ? bytes / rate * 1e9 : 0.0;
     made.time_at_roof_ns = larger(memory_ns, work.compute_ns);
@@ -332,9 +337,9 @@ class roofline_builder {
     amounts const& work = is_positive(real.flops) ? real : said;
     for (std::size_t level = 0; level < std::size(levels); ++level)
       add_point(place, level, real.bytes[level], work,
-                is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed,
-                time * parallel);
-    add_point(place, 0, said.bytes[0], said, work_evidence::declared, time * parallel);
+                is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed, time,
+                parallel);
+    add_point(place, 0, said.bytes[0], said, work_evidence::declared, time, parallel);
     describe(place, table_.limits[place]);
   }
   bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {

@@ -60,9 +60,6 @@ class step_bound : protected finding_context {
     }
     return text << ".";
   }
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
-  }
   /// "The GPU is busy 87 % of the step."
   std::string busy_text(std::string const& whole, double busy) const {
     bool const many = in_.roofline.devices > 1;

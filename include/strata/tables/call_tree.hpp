@@ -59,6 +59,15 @@ inline device_sums sum_records(profile const& source) {
   return sums;
 }
 
+/// The first step that was recorded; no_step where there is none.
+inline std::uint32_t first_recorded_step(profile const& source) noexcept {
+  std::uint32_t first = no_step;
+  for (step_record const& step : source.steps) first = smaller(first, step.step);
+  if (first != no_step) return first;
+  for (range_record const& range : source.ranges) first = smaller(first, range.step);
+  return first;
+}
+
 /// How much of a call lies in steps that began and ended during it.
 class steps_within {
  public:
@@ -103,7 +112,7 @@ class step_parts {
  public:
   step_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
       : source_(source), layout_(layout), rows_(rows) {
-    if (source.has_steps) find_first_step();
+    if (source.has_steps) first_step_ = first_recorded_step(source);
     steps_.emplace(source, no_step);
     typical_.emplace(source, first_step_);
     calls_.resize(rows.size(), step_part{0.0, 0.0});
@@ -151,12 +160,6 @@ class step_parts {
     std::uint32_t step;
   };
 
-  /// The first step that was recorded; no_step where there is none.
-  void find_first_step() {
-    for (step_record const& step : source_.steps) first_step_ = smaller(first_step_, step.step);
-    if (first_step_ != no_step) return;
-    for (range_record const& range : source_.ranges) first_step_ = smaller(first_step_, range.step);
-  }
   void find_launched() {
     for (range_row& row : rows_) {
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
