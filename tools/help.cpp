@@ -110,7 +110,8 @@ class help_command final : public subcommand {
   void explain_finding(std::string_view id) {
     for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules) {
       if (rule.id != id) continue;
-      std::string const needs = rule.needs.empty() ? "" : "\n  needs " + std::string(rule.needs);
+      std::string needs = strata::undecided_rule{rule.id, rule.needs, {}}.needs();
+      if (!needs.empty()) needs = "\n  needs " + needs;
       say("finding " + std::string(id) + ", try: " + std::string(rule.advice) + needs +
           "\n  docs/reference/findings.md has its evidence");
     }
