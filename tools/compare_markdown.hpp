@@ -48,7 +48,7 @@ inline std::string plain_markdown(std::string_view text) {
 inline void write_comparison_markdown(strata::detail::text_writer& out,
                                       strata::comparison const& c) {
   out.write("**" + std::string(to_string(c.verdict)) + "**: " + plain_markdown(c.reason) + "\n\n");
-  out.write("| range | before, ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
+  out.write("| range | before, ms a mean step | after | change | |\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,
                        std::string const& change, std::string_view said) {
@@ -57,7 +57,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
               " |\n");
   };
   if (c.before_steps > 0 && c.after_steps > 0)
-    row("*step*", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
+    row("*step*, median", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
   for (strata::compared_range const& each : c.ranges) {
     if (!each.slower && ++lines > 10) continue;
     range_line const line(each);

@@ -95,7 +95,7 @@ function waterfall() {
   if (!hasSteps || !inner.length) return;
   const bars = waterfallBars(inner);
   const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
-  const about = "Milliseconds a " + unit + ". Each bar begins where the one above it ends: what the"
+  const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the one above it ends: what the"
     + " innermost ranges add to the step or take away, and what is no time of theirs.";
   section("waterfall", "From before to after", about, figure);
   redrawOnTheme.push(() => figure.redraw());

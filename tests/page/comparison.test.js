@@ -38,6 +38,11 @@ const page = load(
   ["factor", "signed", "faster", "interval", "between", "ranges", "inner", "leftOut", "median",
     "milliseconds", "program", "waterfallBars"], data);
 
+test("times of a range are of a mean step, of one outside of steps of the run", () => {
+  const unitOf = path => page.ranges.find(range => range.path === path).unit;
+  assert.deepStrictEqual(["block", "head"].map(unitOf), ["mean step", "run"]);
+});
+
 test("a factor has the digits that count", () => {
   assert.deepStrictEqual([null, 0, 0.0123456, 0.5, 1, 12.34, 1234].map(page.factor),
     ["", "0", "0.0123", "0.500", "1.000", "12.3", "1,234"]);

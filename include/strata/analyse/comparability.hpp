@@ -62,9 +62,8 @@ class comparability {
         clocks = larger(clocks, std::abs(std::log(found[i] / wanted[i])));
     }
     if (same && clocks <= std::log1p(most)) {
-      notes.push_back("The clocks of the devices differ by up to " +
-                      fixed_string(100 * std::expm1(clocks), 1) +
-                      " %, which is added to what is allowed: " + both + ".");
+      notes.push_back("The clocks of the devices differ (" + both + "): up to " +
+                      fixed_string(100 * std::expm1(clocks), 1) + " % more is allowed.");
       return;
     }
     clocks = 0;

@@ -4597,6 +4597,7 @@ inline constexpr std::string_view page_comparison_compared_js = R"page(<script>
 const step = data.step;
 const hasSteps = step.before_steps > 0 && step.after_steps > 0;
 const unit = hasSteps ? "step" : "run";
+const meanUnit = hasSteps ? "mean step" : "run";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
 const program = programOf((data.runs[0] || {}).command);
@@ -4652,7 +4653,7 @@ delta: now - was,
 factor: judged ? 1 + range.change : ratio(was, now),
 said: verdictOf(range, ends),
 title: range.path + " (" + by + (range.once ? ", once" : "") + ")",
-unit: range.once ? "run" : unit,
+unit: range.once ? "run" : meanUnit,
 values: valuesOf(range),
 };
 }
@@ -4677,7 +4678,7 @@ function stepSentence() {
 if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
 const ends = interval(step.change, step.noise);
 const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
-return "The step went from " + milliseconds(step.before_ms) + " to " + milliseconds(step.after_ms)
+return "The median step went from " + milliseconds(step.before_ms) + " to " + milliseconds(step.after_ms)
 + ": it is " + faster(ratio(step.before_ms, step.after_ms))
 + (isNoise ? ", which its noise can do" : "") + ".";
 }
@@ -4792,7 +4793,7 @@ width,
 height: shown.length * line + 4,
 id: "changes-figure",
 role: "group",
-"aria-label": "Change of time by range, milliseconds a " + unit,
+"aria-label": "Change of time by range, milliseconds a " + meanUnit,
 });
 shown.forEach((range, i) => {
 const y = i * line + (isNarrow ? 18 : 4);
@@ -4816,7 +4817,7 @@ return drawing;
 function aboutChanges() {
 const nested = " A range has the time of those below it.";
 const once = " Once: a range outside of steps, by the whole run.";
-return "Milliseconds a " + unit + ", after less before: green is less time, red more. \u00d7: the"
+return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more. \u00d7: the"
 + " factor, after / before. A paler bar was not judged: it is too small, or has few calls. A"
 + " click shows all columns of the range." + (inner.length < ranges.length ? nested : "")
 + (ranges.some(range => range.once) ? once : "");
@@ -4930,7 +4931,7 @@ function waterfall() {
 if (!hasSteps || !inner.length) return;
 const bars = waterfallBars(inner);
 const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
-const about = "Milliseconds a " + unit + ". Each bar begins where the one above it ends: what the"
+const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the one above it ends: what the"
 + " innermost ranges add to the step or take away, and what is no time of theirs.";
 section("waterfall", "From before to after", about, figure);
 redrawOnTheme.push(() => figure.redraw());
@@ -5009,7 +5010,7 @@ shade: range => shade(range.factor),
 {
 label: "Change",
 key: "delta",
-title: "of the judged time a " + unit + ", after less before",
+title: "of the judged time a " + meanUnit + ", after less before",
 get: range => Math.abs(range.delta),
 show: range => signed(range.delta, milliseconds),
 },
@@ -5024,14 +5025,14 @@ show: range => range.ends ? between(range.ends) : "",
 {
 label: "Before",
 key: "was",
-title: "a " + unit,
+title: "a " + meanUnit,
 get: range => range.was,
 show: range => milliseconds(range.was),
 },
 {
 label: "After",
 key: "now",
-title: "a " + unit,
+title: "a " + meanUnit,
 get: range => range.now,
 show: range => milliseconds(range.now),
 },
