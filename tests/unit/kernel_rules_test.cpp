@@ -721,6 +721,13 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
   for (finding_evidence const& proof : a.find("latency-bound")->evidence)
     columns += std::string(proof.column) + " ";
   CHECK(columns == "issue_ns achieved_occupancy stall_long_scoreboard_share ");
+  CHECK(answer(p.made)
+            .find("latency-bound")
+            ->title.find("; warps mostly wait for L1, L2 or device memory (long scoreboard)") !=
+        std::string::npos);
+  CHECK(answer(p.made).input.findings.bound.find(
+            "Most time: attention (latency). Its warps mostly wait for L1, L2 or device memory "
+            "(long scoreboard).") != std::string::npos);
   CHECK(a.input.roofline.limits[1].text == "latency: long scoreboard");
   CHECK(answer(one_kernel().made).find("latency-bound")->needs == "counters=stalls");
 }

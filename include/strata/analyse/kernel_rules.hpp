@@ -468,19 +468,21 @@ class kernel_rules : protected step_bound {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
-      finding& made =
-          add_kernels(by, row, gain,
-                      sentence("Not near any hardware limit: ")
+      std::string title = sentence("Not near any hardware limit: ")
                           << load(row).roof << " is used most, at " << percent(load(row).fraction())
                           << "; instructions issue in " << percent(load(row).use(gpu_unit::issue))
-                          << " of the slots");
+                          << " of the slots";
+      std::string_view const stall = longest_stall(in_.counters, row, counter_scope::self);
+      if (!stall.empty()) title += "; warps mostly " + stall_text(stall);
+      finding& made = add_kernels(by, row, gain, std::move(title));
       prove_use(made, row, gpu_unit::issue);
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
-      for (metric const& stall : metric_list()) {
-        if (!begins_with(stall.key(), "stall_") || !ends_with(stall.key(), "_share")) continue;
-        double const share = own(row, stall.key());
-        if (share > noticed) prove(made, stall.key(), share, "%");
+      for (metric const& share_of : metric_list()) {
+        if (!begins_with(share_of.key(), stall_prefix) || !ends_with(share_of.key(), stall_suffix))
+          continue;
+        double const share = own(row, share_of.key());
+        if (share > noticed) prove(made, share_of.key(), share, "%");
         if (known(share)) made.needs = {};
       }
     });

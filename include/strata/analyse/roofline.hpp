@@ -80,7 +80,8 @@ struct range_limit {
   double time_ns = 0.0;   ///< GPU busy time of a step
   bool counted = false;   ///< bytes and operations were counted
   bool above_roof = false;
-  unit_times units;  ///< of a step
+  unit_times units;             ///< of a step
+  std::string_view stall = {};  ///< of latency, what most warps wait for: `short_scoreboard`; or ""
 
   /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
   /// differ a little, and by how much work is too much `above_roof` says.
@@ -398,32 +399,10 @@ class roofline_builder {
       limit.text = "launch";
     } else if (limit.counted) {
       limit.text = "latency";
-      std::string stall(longest_stall(place));
-      for (char& letter : stall)
-        if (letter == '_') letter = ' ';
-      if (!stall.empty()) limit.text += ": " + stall;
+      limit.stall = longest_stall(counters_, place, counter_scope::total);
+      if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
     }
   }
-  /// What most warps wait for, as Nsight Compute names it; empty where stalls were not counted.
-  std::string_view longest_stall(std::size_t row) const {
-    constexpr std::string_view prefix = "stall_";
-    constexpr std::string_view suffix = "_share";
-    std::string_view found;
-    double most = 0.0;
-    for (metric const& stall : metric_list()) {
-      std::string_view const key = stall.key();
-      if (!begins_with(key, prefix) || !ends_with(key, suffix)) continue;
-      std::string_view const name =
-          key.substr(prefix.size(), key.size() - prefix.size() - suffix.size());
-      if (name == "selected" || name == "not_selected") continue;  // these could issue
-      double const share = counted_value(counters_, row, key);
-      if (!is_finite(share) || share <= most) continue;
-      most = share;
-      found = name;
-    }
-    return found;
-  }
-
   profile const& source_;
   vec<range_row> const& rows_;
   steps_summary const& steps_;

@@ -120,8 +120,10 @@ class step_bound : protected finding_context {
                        << " of the " << whole << ".";
     if (longest == 0) return text;
     text += " Most time: " + rows_[longest].path;
-    std::string const& limit = in_.roofline.limits[longest].text;
-    if (!limit.empty()) text += sentence(" (") << limit << ")";
+    range_limit const& limit = in_.roofline.limits[longest];
+    if (!limit.stall.empty())
+      return text + " (latency). Its warps mostly " + stall_text(limit.stall) + ".";
+    if (!limit.text.empty()) text += sentence(" (") << limit.text << ")";
     return text + ".";
   }
   /// Names a cause that explains half of the idle time, and none otherwise.

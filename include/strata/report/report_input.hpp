@@ -156,6 +156,9 @@ struct report_input : table_input {
   static row_limit shown_limit(range_limit const& limit) {
     row_limit shown;
     shown.limiter = limit.text;
+    if (!limit.stall.empty())
+      shown.meaning = detail::sentence(detail::stall_name(limit.stall))
+                      << ": warps " << detail::stall_meaning(limit.stall);
     if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.above_roof)
       return shown;
     shown.use_percent = 100.0 * limit.fraction();

@@ -60,7 +60,7 @@ class range_table {
   step_amounts const& mean() const noexcept { return mean_; }
   /// What the rows and columns mean that are shown. Requires: the table was fitted.
   std::string legend() const {
-    return table_.legend() +
+    return table_.legend() + limits_text() +
            (outside_shown_ ? "(outside ranges): work that no range launched\n" : "");
   }
   /// Nothing but an empty total.
@@ -121,6 +121,7 @@ class range_table {
       {"GFLOP/s", 50, form::rate},
       {"GB/s", 48, form::rate},
       {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer"}};
+  static constexpr std::size_t limiter_column = 1;
   static constexpr std::size_t step_share_column = 4;
   static constexpr std::size_t host_share_column = 11;
   static_assert(all_columns[host_share_column].header == "host %", "where columns() looks for it");
@@ -222,6 +223,17 @@ class range_table {
   }
   double use_percent(std::size_t row) const noexcept {
     return row < limits_.size() ? limits_[row].use_percent : none;
+  }
+  /// What the limiters mean that are shown.
+  std::string limits_text() const {
+    std::string text;
+    if (!table_.shows(limiter_column)) return text;
+    for (std::size_t row = 0; row < limits_.size(); ++row) {
+      std::string const line = limits_[row].meaning + '\n';
+      bool const is_shown = row == 0 || (visible_[row] && !mean_.is_outside(row));
+      if (line.size() > 1 && is_shown && text.find(line) == std::string::npos) text += line;
+    }
+    return text;
   }
   std::string limiter(std::size_t row) const {
     return row < limits_.size() ? limits_[row].limiter : std::string();
