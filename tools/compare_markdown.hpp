@@ -20,7 +20,7 @@ inline std::string change_text(double change, double noise) {
 /// What a line says of a range: the time that was judged and its change with noise, or the other
 /// time and no change.
 struct range_line {
-  char const* time;
+  std::string time;
   double before_ms;
   double after_ms;
   std::string change;
@@ -28,6 +28,7 @@ struct range_line {
   explicit range_line(strata::compared_range const& of) {
     bool const judged = of.verdict != strata::range_verdict::unjudged;
     time = (judged ? of.judged_gpu : of.gpu) ? "GPU" : "host";
+    if (!of.thread.empty()) time += ", " + of.thread;
     before_ms = judged ? of.judged_before_ms : of.before_ms;
     after_ms = judged ? of.judged_after_ms : of.after_ms;
     if (judged) change = change_text(of.change, of.noise);

@@ -556,6 +556,17 @@ TEST_CASE("one slow range is no change of all, however many ranges hold it") {
   CHECK(slow.find("f/b/mlp/down")->verdict == strata::range_verdict::within);
 }
 
+TEST_CASE("a range of another thread is named with it") {
+  std::vector<double> const steps = {1, 1, 1, 1, 1};
+  std::string const text = profile_text(
+      steps, {{"a", 1e6, 1e3, 5}, {"b", 1e6, 1e3, 5, ",\"thread\":\"thread loader\""}});
+  comparison const c = compared(text, text);
+  CHECK(c.find("a")->thread.empty());
+  CHECK(c.find("b")->thread == "thread loader");
+  std::string const moved = profile_text(steps, {{"a", 1e6, 1e3, 5}, {"b", 1e6, 1e3, 5}});
+  CHECK(compared(text, moved).find("b")->thread.empty());
+}
+
 TEST_CASE("clocks that differ by little explain as much, and no more") {
   auto const text = [](double all, double up, int clock_khz) {
     std::vector<range> ranges;

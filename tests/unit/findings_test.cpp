@@ -737,6 +737,77 @@ TEST_CASE("host times only: the answer is of a step, and says what is in no rang
         std::string::npos);
 }
 
+TEST_CASE("host times of other threads run beside the step and are no part of it") {
+  program p;
+  p.made.traced = false;
+  p.made.threads.push_back({0, 0, "main"});
+  p.made.threads.push_back({1, 0, "loader"});
+  std::uint32_t const load = p.node(0, "load");
+  std::uint32_t const read = p.node(load, "read");
+  p.run(10, [&] {
+    std::int64_t const begin = p.now;
+    p.in(p.attention, [&](std::uint32_t) { p.now += 300 * us; });
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 700 * us; });
+    p.call(load, begin, begin + 990 * us, 1).step = p.step;
+    p.call(read, begin + 10 * us, begin + 900 * us, 1).step = p.step;
+  });
+  answer const a(p.made);
+  CHECK(a.input.findings.bound ==
+        "Host times only: mlp takes the longest by itself, 700 us of a step (70 %).");
+  for (range_row const& row : a.tree.rows()) {
+    bool const beside = row.path.find("load") == 0;
+    CHECK(row.thread == (beside ? "thread loader" : ""));
+    CHECK(row.other_threads_ns == (beside ? row.host_total_ns : 0));
+    CHECK(row.other_threads_self_ns == (beside ? row.host_self_ns : 0));
+  }
+  std::string const text =
+      report_test::text_of([&](detail::text_writer& out) { write_table(out, a.input, {120}); });
+  INFO(text);
+  auto const line = [&](char const* begin) {
+    std::size_t const at = text.find(std::string("\n") + begin) + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  CHECK(line("load (thread loader)").find("990 us") != std::string::npos);
+  CHECK(line("load (thread loader)").find('%') == std::string::npos);
+  CHECK(line("  read").find("890 us") != std::string::npos);
+  CHECK(line("all, a step").find("1.00 ms") != std::string::npos);
+  CHECK(line("mlp").find("70.0") != std::string::npos);  // of the step's host time
+}
+
+TEST_CASE("varying-calls: what another thread does beside the step costs it nothing") {
+  for (std::uint32_t const thread : {0u, 1u}) {
+    program p;
+    p.made.traced = false;
+    int count = 0;
+    p.run(41, [&] {
+      std::int64_t const begin = p.now;
+      p.now += 1000 * us;
+      p.call(p.other, begin, begin + (count++ % 4 == 1 ? 900 : 100) * us, thread).step = p.step;
+    });
+    CHECK((answer(p.made).find("varying-calls") != nullptr) == (thread == 0));
+  }
+}
+
+TEST_CASE("a range of the steps' thread and of others has no name of a thread") {
+  program p;
+  p.made.traced = false;
+  p.run(10, [&] {
+    std::int64_t const begin = p.now;
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 500 * us; });
+    p.call(p.mlp, begin, begin + 400 * us, 1).step = p.step;
+    p.call(p.other, begin, begin + 400 * us, 1).step = p.step;
+    p.call(p.other, begin, begin + 300 * us, 2).step = p.step;
+  });
+  answer const a(p.made);
+  detail::step_amounts const mean(a.input.folded, a.steps());
+  REQUIRE(a.input.folded.size() == 3);
+  CHECK(a.input.folded[1].thread.empty());
+  CHECK(mean.host_ns(1) == doctest::Approx(900 * us));
+  CHECK(mean.stepping_ns(1) == doctest::Approx(500 * us));
+  CHECK(a.input.folded[2].thread == "other threads");
+  CHECK(mean.stepping_ns(2) == 0.0);
+}
+
 TEST_CASE("rules without their counters say which would decide") {
   program p = one_kernel();
   p.made.counter_sets.clear();

@@ -215,6 +215,7 @@ class comparer {
       each.once = each.once || found[r]->once;
       several = several || found[r]->rows.size() > 1;
     }
+    if (!each.gpu) each.thread = thread_of(found);
     char const* const time = each.gpu ? "gpu_busy_ns" : "host_total_ns";
     char const* const first = each.gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns";
     for (std::size_t r = 0; r < runs(); ++r)
@@ -237,6 +238,17 @@ class comparer {
         return run(r).counted(*found[r], metric, value);
       });
     return each;
+  }
+  /// The thread that a range is in, of those that drive no step; empty where a run has it
+  /// elsewhere.
+  std::string thread_of(vec<run_range const*> const& found) const {
+    std::string_view thread;
+    for (std::size_t r = 0; r < runs(); ++r) {
+      json_document const& json = run(r).file().json();
+      thread = json.text(json.find(found[r]->rows[0], "thread"));
+      if (thread.empty()) break;
+    }
+    return std::string(thread);
   }
   static std::string_view ending_unit(std::string_view name) {
     std::string_view const end = name.substr(name.find_last_of('_') + 1);

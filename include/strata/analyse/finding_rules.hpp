@@ -532,7 +532,8 @@ class finding_rules : private kernel_rules {
       double cost = found[row].cost;
       if (has_device_work()) cost = smaller(cost, idle_of_host(row));
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
-      if (is_below(row, said)) continue;  // it is that range's idle time
+      if (is_below(row, said)) continue;         // it is that range's idle time
+      if (!rows_[row].thread.empty()) continue;  // it is beside the step
       said.push_back(row);
       range_row const& worst = in_.by_index[found[row].worst];
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));

@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
 
 #include <cstddef>
@@ -81,9 +82,9 @@ class step_bound : protected finding_context {
     std::size_t longest = 0;
     double most = 0.0;
     double marked = 0.0;
+    step_amounts const amounts(rows_, in_.steps);
     for (std::size_t i = 1; i < rows_.size(); ++i) {
-      double const own = in_.steps.per_step(static_cast<double>(rows_[i].host_self_ns),
-                                            rows_[i].step_host_self_share);
+      double const own = amounts.stepping_self_ns(i);
       marked += own;
       if (!(own > most)) continue;
       longest = i;

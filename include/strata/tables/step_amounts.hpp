@@ -77,6 +77,17 @@ class step_amounts {
                            rows_[i].step_host_self_share);
   }
 
+  /// The same of a range and of the range itself in the threads that drive steps: what others do
+  /// runs beside it.
+  double stepping_ns(std::size_t i) const noexcept {
+    range_row const& row = rows_[i];
+    return host_ns(i) * part_of_stepping(row.other_threads_ns, row.host_total_ns);
+  }
+  double stepping_self_ns(std::size_t i) const noexcept {
+    range_row const& row = rows_[i];
+    return self_ns(i) * part_of_stepping(row.other_threads_self_ns, row.host_self_ns);
+  }
+
   /// Whether no call of a row, or below it, lies in a step.
   bool is_outside(std::size_t i) const noexcept {
     return steps_.from_steps && rows_[i].host.count() > 0 && !inside_[i];
@@ -96,6 +107,9 @@ class step_amounts {
   }
 
  private:
+  static double part_of_stepping(std::int64_t beside, std::int64_t all) noexcept {
+    return all > 0 ? 1.0 - static_cast<double>(beside) / static_cast<double>(all) : 1.0;
+  }
   mean_work mean_of(device_work const& work, step_part const& by_time, step_part const& by_launch,
                     step_part const& by_launch_time) const noexcept {
     auto const in_step = [this](auto amount, step_part const& share) {
