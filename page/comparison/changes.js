@@ -72,7 +72,8 @@ function aboutChanges() {
   const once = " Once: a range outside of steps, by the whole run.";
   return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more."
     + " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
-    + " few calls. A click shows all columns of the range." + (inner.length < ranges.length ? nested : "")
+    + " few calls. A click shows all columns of the range."
+    + (inner.length < ranges.length ? nested : "")
     + (ranges.some(range => range.once) ? once : "");
 }
 

@@ -4821,7 +4821,8 @@ const nested = " A range has the time of those below it.";
 const once = " Once: a range outside of steps, by the whole run.";
 return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more."
 + " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
-+ " few calls. A click shows all columns of the range." + (inner.length < ranges.length ? nested : "")
++ " few calls. A click shows all columns of the range."
++ (inner.length < ranges.length ? nested : "")
 + (ranges.some(range => range.once) ? once : "");
 }
 function changes() {
