@@ -98,8 +98,8 @@ char const* mark(strata::compared_range const& of) {
 void print_times(strata::comparison const& c) {
   if (c.ranges.empty()) return;
   constexpr std::size_t most = 20;
-  std::printf("%12s %12s %12s %18s  range (ms a step, largest change first)\n", "change", "before",
-              "after", "change +-noise");
+  std::printf("%12s %12s %12s %18s  range (ms a mean step, largest change first)\n", "change",
+              "before", "after", "change +-noise");
   std::size_t left_out = 0;
   std::size_t unsure = 0;
   std::size_t accepted = 0;
@@ -115,7 +115,8 @@ void print_times(strata::comparison const& c) {
     once += each.once;
     std::printf("%+12.4f %12.4f %12.4f %18s  %s (%s%s)%s\n", each.change_ms(), line.before_ms,
                 line.after_ms, line.change.c_str(), strata::detail::console_text(each.path).c_str(),
-                line.time, each.once ? ", once" : "", mark(each));
+                strata::detail::console_text(line.time).c_str(), each.once ? ", once" : "",
+                mark(each));
   }
   if (left_out > 0) std::printf("and %zu more\n", left_out);
   if (once > 0) std::puts("once: in no step, so milliseconds of the whole run");

@@ -20,7 +20,7 @@ inline std::string change_text(double change, double noise) {
 /// What a line says of a range: the time that was judged and its change with noise, or the other
 /// time and no change.
 struct range_line {
-  char const* time;
+  std::string time;
   double before_ms;
   double after_ms;
   std::string change;
@@ -28,6 +28,7 @@ struct range_line {
   explicit range_line(strata::compared_range const& of) {
     bool const judged = of.verdict != strata::range_verdict::unjudged;
     time = (judged ? of.judged_gpu : of.gpu) ? "GPU" : "host";
+    if (!of.thread.empty()) time += ", " + of.thread;
     before_ms = judged ? of.judged_before_ms : of.before_ms;
     after_ms = judged ? of.judged_after_ms : of.after_ms;
     if (judged) change = change_text(of.change, of.noise);
@@ -48,7 +49,7 @@ inline std::string plain_markdown(std::string_view text) {
 inline void write_comparison_markdown(strata::detail::text_writer& out,
                                       strata::comparison const& c) {
   out.write("**" + std::string(to_string(c.verdict)) + "**: " + plain_markdown(c.reason) + "\n\n");
-  out.write("| range | before, ms a step | after | change | |\n|---|--:|--:|--:|---|\n");
+  out.write("| range | before, ms a mean step | after | change | |\n|---|--:|--:|--:|---|\n");
   std::size_t lines = 0;
   auto const row = [&](std::string const& name, double before, double after,
                        std::string const& change, std::string_view said) {
@@ -57,7 +58,7 @@ inline void write_comparison_markdown(strata::detail::text_writer& out,
               " |\n");
   };
   if (c.before_steps > 0 && c.after_steps > 0)
-    row("*step*", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
+    row("*step*, median", c.before_ms, c.after_ms, change_text(c.change, c.noise), "");
   for (strata::compared_range const& each : c.ranges) {
     if (!each.slower && ++lines > 10) continue;
     range_line const line(each);

@@ -78,18 +78,18 @@ class explainer {
   }
 
   /// Of a step: the GPU was busy for it; host time by itself where the GPU was not traced.
-  double time_of(strata::range_row const& row) const {
-    strata::steps_summary const& steps = input_.steps;
-    if (source_.traced)
-      return steps.per_step(static_cast<double>(row.gpu_busy_ns), row.step_busy_share);
-    return steps.per_step(static_cast<double>(row.host_self_ns), row.step_host_self_share);
+  double time_of(inner::step_amounts const& amounts, std::size_t row) const {
+    strata::range_row const& range = input_.folded[row];
+    if (!source_.traced) return amounts.stepping_self_ns(row);
+    return input_.steps.per_step(static_cast<double>(range.gpu_busy_ns), range.step_busy_share);
   }
 
   void add_ranges() {
     strata::report_input const& input = input_;
+    inner::step_amounts const amounts(input.folded, input.steps);
     for (std::size_t i = 1; i < input.folded.size(); ++i) {
       explained_range range;
-      range.time_ns = time_of(input.folded[i]);
+      range.time_ns = time_of(amounts, i);
       if (!(range.time_ns > 0)) continue;
       range.path = path_of(input.folded[i].path);
       range.share = made_.step_ns > 0 ? range.time_ns / made_.step_ns : 0;
@@ -115,7 +115,7 @@ class explainer {
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
     std::map<std::string, std::string> rules;  // by what they need
     for (strata::undecided_rule const& rule : input_.findings.undecided) {
-      std::string& list = rules[rule.needs];
+      std::string& list = rules[rule.needs()];
       if (!list.empty()) list += ", ";
       list += rule.rule;
     }
@@ -134,9 +134,10 @@ class explainer {
   /// The first keys that would decide a rule; empty where none would.
   std::string deciding_keys() const {
     for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (inner::begins_with(open.needs, "counters=")) return open.needs;
+      if (open.by == strata::deciding::findings || open.by == strata::deciding::hbm)
+        return open.needs();
     for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (inner::begins_with(open.needs, "kernels=")) return "counters=findings," + open.needs;
+      if (open.by == strata::deciding::kernels) return "counters=findings," + open.needs();
     return {};
   }
 

@@ -52,10 +52,11 @@ class help_command final : public subcommand {
            "  strata help counters\n"
            "  strata help hbm_bytes\n"
            "  strata help launch-bound\n"
+           "  strata help short scoreboard\n"
            "  strata help 'no CUDA device is visible'";
   }
   void declare(arguments& takes) override {
-    takes.rest("TOPIC", words_, 0, "a key, a metric, a preset, a finding, or a message");
+    takes.rest("TOPIC", words_, 0, "a key, a metric, a preset, a stall, a finding, or a message");
   }
   exit_code run() override {
     std::string topic;
@@ -66,12 +67,14 @@ class help_command final : public subcommand {
     }
     explain_key(topic);
     explain_metric(topic);
+    explain_stall(topic);
     explain_finding(topic);
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
-    return refuse(name(), topic,
-                  "it is no key, metric, preset, finding or message: strata help lists the keys, "
-                  "strata metrics what can be counted");
+    return refuse(
+        name(), topic,
+        "it is no key, metric, preset, stall, finding or message: strata help lists the keys, "
+        "strata metrics what can be counted");
   }
 
  private:
@@ -107,10 +110,26 @@ class help_command final : public subcommand {
     }
   }
 
+  /// What a limiter says that warps wait for: `short scoreboard`, `latency: short scoreboard` or
+  /// `short-scoreboard`.
+  void explain_stall(std::string name) {
+    constexpr std::string_view latency = "latency: ";
+    if (strata::detail::begins_with(name, latency)) name.erase(0, latency.size());
+    for (char& letter : name) {
+      if (letter == ' ' || letter == '-') letter = '_';
+      letter = strata::detail::lower(letter);
+    }
+    std::string_view const meaning = strata::detail::stall_meaning(name);
+    if (meaning.empty()) return;
+    say("latency: " + strata::detail::stall_name(name) + ": warps " + std::string(meaning));
+    explain_metric("stall_" + name + "_share");
+  }
+
   void explain_finding(std::string_view id) {
     for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules) {
       if (rule.id != id) continue;
-      std::string const needs = rule.needs.empty() ? "" : "\n  needs " + std::string(rule.needs);
+      std::string needs = strata::undecided_rule{rule.id, rule.needs, {}}.needs();
+      if (!needs.empty()) needs = "\n  needs " + needs;
       say("finding " + std::string(id) + ", try: " + std::string(rule.advice) + needs +
           "\n  docs/reference/findings.md has its evidence");
     }

@@ -45,7 +45,7 @@ function drawChanges(width, shown) {
     height: shown.length * line + 4,
     id: "changes-figure",
     role: "group",
-    "aria-label": "Change of time by range, milliseconds a " + unit,
+    "aria-label": "Change of time by range, milliseconds a " + meanUnit,
   });
   shown.forEach((range, i) => {
     const y = i * line + (isNarrow ? 18 : 4);
@@ -70,9 +70,10 @@ function drawChanges(width, shown) {
 function aboutChanges() {
   const nested = " A range has the time of those below it.";
   const once = " Once: a range outside of steps, by the whole run.";
-  return "Milliseconds a " + unit + ", after less before: green is less time, red more. \u00d7: the"
-    + " factor, after / before. A paler bar was not judged: it is too small, or has few calls. A"
-    + " click shows all columns of the range." + (inner.length < ranges.length ? nested : "")
+  return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more."
+    + " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
+    + " few calls. A click shows all columns of the range."
+    + (inner.length < ranges.length ? nested : "")
     + (ranges.some(range => range.once) ? once : "");
 }
 

@@ -4,6 +4,8 @@
 const step = data.step;
 const hasSteps = step.before_steps > 0 && step.after_steps > 0;
 const unit = hasSteps ? "step" : "run";
+/** Times of ranges are means, without the first step; that of the step is its median. */
+const meanUnit = hasSteps ? "mean step" : "run";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
 const program = programOf((data.runs[0] || {}).command);
@@ -73,8 +75,9 @@ function readRange(range) {
     delta: now - was,
     factor: judged ? 1 + range.change : ratio(was, now),
     said: verdictOf(range, ends),
-    title: range.path + " (" + by + (range.once ? ", once" : "") + ")",
-    unit: range.once ? "run" : unit,
+    title: range.path + " (" + [by, range.thread, range.once && "once"].filter(Boolean).join(", ")
+      + ")",
+    unit: range.once ? "run" : meanUnit,
     values: valuesOf(range),
   };
 }

@@ -84,7 +84,7 @@ const factorColumns = [
   {
     label: "Change",
     key: "delta",
-    title: "of the judged time a " + unit + ", after less before",
+    title: "of the judged time a " + meanUnit + ", after less before",
     get: range => Math.abs(range.delta),
     show: range => signed(range.delta, milliseconds),
   },
@@ -99,14 +99,14 @@ const factorColumns = [
   {
     label: "Before",
     key: "was",
-    title: "a " + unit,
+    title: "a " + meanUnit,
     get: range => range.was,
     show: range => milliseconds(range.was),
   },
   {
     label: "After",
     key: "now",
-    title: "a " + unit,
+    title: "a " + meanUnit,
     get: range => range.now,
     show: range => milliseconds(range.now),
   },

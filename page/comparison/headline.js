@@ -13,8 +13,8 @@ function stepSentence() {
   if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
   const ends = interval(step.change, step.noise);
   const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
-  return "The step went from " + milliseconds(step.before_ms) + " to " + milliseconds(step.after_ms)
-    + ": it is " + faster(ratio(step.before_ms, step.after_ms))
+  return "The median step went from " + milliseconds(step.before_ms) + " to "
+    + milliseconds(step.after_ms) + ": it is " + faster(ratio(step.before_ms, step.after_ms))
     + (isNoise ? ", which its noise can do" : "") + ".";
 }
 

@@ -10,9 +10,16 @@ function busyOf(range, side) {
   return value && !none(value[side]) ? value[side] / 1e6 : null;
 }
 
+/** The part of a range's host time that is in threads which drive steps: others run beside. */
+function steppingPart(range, side) {
+  const amount = name => (range.values.find(column => column.name === name) || {})[side] || 0;
+  return 1 - amount("other_threads_ns") / (amount("host_total_ns") || 1);
+}
+
 /** What a range adds to the step: GPU time where any range has some, else host time. */
 function addedBy(range, hasGpu) {
-  if (!hasGpu) return range.after_ms - range.before_ms;
+  const host = side => range[side + "_ms"] * steppingPart(range, side);
+  if (!hasGpu) return host("after") - host("before");
   return (busyOf(range, "after") || 0) - (busyOf(range, "before") || 0);
 }
 
@@ -95,8 +102,9 @@ function waterfall() {
   if (!hasSteps || !inner.length) return;
   const bars = waterfallBars(inner);
   const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
-  const about = "Milliseconds a " + unit + ". Each bar begins where the one above it ends: what the"
-    + " innermost ranges add to the step or take away, and what is no time of theirs.";
+  const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the"
+    + " one above it ends: what the innermost ranges add to the step or take away, and what is no"
+    + " time of theirs.";
   section("waterfall", "From before to after", about, figure);
   redrawOnTheme.push(() => figure.redraw());
 }

@@ -7,7 +7,7 @@ const limitOf = row => limiters.get(row.folded) || "";
 /** Per cent of the mean step: of the GPU's busy time, of host time where no GPU worked. */
 function shareOfStep(row) {
   const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-  const part = hasGpu ? busyPerStep(row) : perStep(row, row.host_total_ns);
+  const part = hasGpu ? busyPerStep(row) : perStep(row, steppingTime(row));
   return 100 * part / summary.mean_ns;
 }
 

@@ -29,6 +29,7 @@ function placeRow(row, rows) {
   parent.children.push(row);
   row.depth = parent.depth + 1;
   row.path = parent.depth ? parent.path + "/" + row.label : row.label;
+  if (row.thread && row.thread !== parent.thread) row.label += " (" + row.thread + ")";
 }
 
 /** A table: its rows, a parent before its children, and the metrics that were counted for them. */

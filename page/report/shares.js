@@ -20,8 +20,7 @@ function floatingOperations(row) {
 const level1Bytes = row => firstKnown(metric(row, "l1_data_bytes"), metric(row, "l1_bytes"));
 
 const gpuTimeOf = row => none(row.gpu_kernel_ns) ? null : row.gpu_kernel_ns + row.gpu_copy_ns;
-const hostTimeOf = row =>
-  row.depth ? row.host_total_ns : sum(row.children, child => child.host_total_ns);
+const hostTimeOf = row => row.depth ? steppingTime(row) : sum(row.children, steppingTime);
 
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
@@ -29,7 +28,7 @@ const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_s
 /** The bars. `by`: which part of sums of work is in steps; `counted`: amounts of one step. */
 const shareKinds = [
   {name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
-  {name: "Host time, all threads", amount: hostTimeOf, show: time},
+  {name: "Host time", amount: hostTimeOf, show: time},
   {name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
   {name: "Loads", amount: loadsOf, show: bytes, counted: true},
   {name: "Stores", amount: storesOf, show: bytes, counted: true},

@@ -36,6 +36,9 @@ const byTime = {
   self: row => firstKnown(row.step_self_share, row.step_work_share),
 };
 
+/** Host time of the threads that drive steps: others run beside them. */
+const steppingTime = row => row.host_total_ns - (row.other_threads_ns || 0);
+
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 

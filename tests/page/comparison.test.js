@@ -36,7 +36,12 @@ const page = load(
   ["shared/units.js", "shared/elements.js", "comparison/compared.js", "comparison/waterfall.js",
     "comparison/runs.js"],
   ["factor", "signed", "faster", "interval", "between", "ranges", "inner", "leftOut", "median",
-    "milliseconds", "program", "waterfallBars"], data);
+    "milliseconds", "program", "readRange", "waterfallBars"], data);
+
+test("times of a range are of a mean step, of one outside of steps of the run", () => {
+  const unitOf = path => page.ranges.find(range => range.path === path).unit;
+  assert.deepStrictEqual(["block", "head"].map(unitOf), ["mean step", "run"]);
+});
 
 test("a factor has the digits that count", () => {
   assert.deepStrictEqual([null, 0, 0.0123456, 0.5, 1, 12.34, 1234].map(page.factor),
@@ -99,6 +104,18 @@ test("a waterfall leads from the step before to the step after, without a gap", 
   ]);
   const kinds = bars.map(bar => bar.kind);
   assert.deepStrictEqual(kinds, ["step", "less", "more", "less", "less", "step"]);
+});
+
+test("what runs in threads that drive no step adds nothing to it, and is named with them", () => {
+  const beside = {values: [
+    {name: "host_total_ns", before: 4e6, after: 9e6},
+    {name: "other_threads_ns", before: 4e6, after: 9e6},
+  ]};
+  const bars = page.waterfallBars([timed("load", 4, 9, beside), {...timed("h", 4, 3), values: []}]);
+  assert.deepStrictEqual(bars.map(bar => bar.name),
+    ["Step before", "h", "The rest of the step", "Step after"]);
+  const load = page.readRange(range("load", "unjudged", {thread: "thread loader"}));
+  assert.strictEqual(load.title, "load (host, thread loader)");
 });
 
 test("small changes are one bar, what ran once is none, host times do without a GPU", () => {

@@ -13,7 +13,7 @@ const kind = name => shareKinds.findIndex(item => item.name === name);
 
 test("only kinds that were recorded have a bar", () => {
   assert.deepStrictEqual(shareKinds.map(item => item.name),
-    ["GPU time", "Host time, all threads", "Kernels", "HBM", "Instructions"]);
+    ["GPU time", "Host time", "Kernels", "HBM", "Instructions"]);
 });
 
 test("at each depth the parts add up to the whole", () => {

@@ -99,7 +99,9 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
                      ('STRATA: there is no key "tarce", did you mean trace?', "misspelt, or a ; or blank")):
     that(words in ran(0, "help", topic).stdout, f"help {topic}: nothing on '{words}'")
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
-that("it is no key, metric, preset, finding or message" in ran(2, "help", "xyzzy").stderr, "help of nothing")
+for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short", "scoreboard"], ["Short Scoreboard"]):
+    that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
+that("it is no key, metric, preset, stall, finding or message" in ran(2, "help", "xyzzy").stderr, "help of nothing")
 with open("/dev/full", "w") as full:  # what it prints goes nowhere
     for words, code in ((["explain", recordings[0]], 1), (["help", "skip"], 1), (["help", "no such thing"], 2)):
         lost = subprocess.run([str(program), *map(str, words)], env=environment, stdout=full, stderr=subprocess.PIPE, universal_newlines=True)

@@ -176,7 +176,7 @@ for each in [result, result["schema"], result["options"], step, result["ranges"]
         if f"`{key}`" not in told:
             failures.append(f"docs/reference/comparison.md: nothing on `{key}` of the JSON")
 markdown = pathlib.Path("result.md").read_text(encoding="utf-8")
-for words in ("**regression**: the step is 24.9 % slower", "| *step* | 4.0100 | 5.0100 | +24.9 %", "forward/encoder (GPU)"):
+for words in ("**regression**: the step is 24.9 % slower", "| *step*, median | 4.0100 | 5.0100 | +24.9 %", "forward/encoder (GPU)"):
     if words not in markdown:
         failures.append(f"result.md has no '{words}'\n{markdown}")
 says(compared(2, "--json", "no/folder/x.json", a, a), "no/folder/x.json: It cannot be written.")

@@ -86,7 +86,7 @@ class Comparison(check_page.Page):
         self.expect((self.result["verdict"] + ": " + self.result["reason"])[1:] in said, "the verdict is not in the headline")
         if step["before_steps"] and step["after_steps"]:
             times = self.run(f"[time({step['before_ms']} * 1e6), time({step['after_ms']} * 1e6)]")
-            self.expect(f"The step went from {times[0]} to {times[1]}: " in said, f"the step: {said}")
+            self.expect(f"The median step went from {times[0]} to {times[1]}: " in said, f"the step: {said}")
             self.expect(any(near(each, factor(step["before_ms"], step["after_ms"])) for each in self.texts("#headline dd")), "the factor of the step")
         else:
             self.expect("There are no steps on both sides" in said, f"no steps: {said}")

@@ -11,7 +11,7 @@ page = (root / "docs/reference/findings.md").read_text(encoding="utf-8")
 table = code[code.index("finding_rules::rules[] = {"):]
 table = table[:table.index("\n};")]
 rules = re.findall(r'^    \{"([a-z0-9-]+)",', table, re.M)
-needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!&finding_rules).)*"counters=', table, re.S)
+needing = re.findall(r'\{"([a-z0-9-]+)",(?:(?!&finding_rules).)*deciding::(?:findings|hbm)', table, re.S)
 entries, by_counters, failures = {}, [], []
 ENTRY = r"^- `([a-z0-9-]+)`: ((?:.*\n)(?: +.*\n)*)"  # - `id`: when. *example*: cure.
 for title in ("Rules that need the trace alone", "Rules that need counters"):

@@ -66,6 +66,8 @@ range_row distinct_range(distinct_numbers& numbers) {
   row.host = distinct_durations(101);
   numbers.next(row.host_total_ns);
   numbers.next(row.host_self_ns);
+  row.other_threads_ns = 987'654;
+  row.thread = "thread loader";
   numbers.next(row.first_step_calls);
   numbers.next(row.first_step_host_ns);
   numbers.next(row.first_step_tokens);

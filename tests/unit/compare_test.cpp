@@ -36,12 +36,13 @@ struct range {
 
 /// A profile with these steps and ranges, and a device of that name.
 std::string profile_text(std::vector<double> const& steps_ms, std::vector<range> const& ranges,
-                         std::string const& device = "GPU", std::string const& kernels = {}) {
+                         std::string const& device = "GPU", std::string const& kernels = {},
+                         int clock_khz = 1000) {
   std::string text =
       R"({"schema":{"name":"strata.profile","version":1},"environment":{"command":"x"},)"
       R"("devices":[{"name":")" +
-      device + R"(","clock_khz":1000}],"traced":)" + (kernels.empty() ? "false" : "true") +
-      R"(,"steps":[)";
+      device + R"(","clock_khz":)" + std::to_string(clock_khz) + R"(}],"traced":)" +
+      (kernels.empty() ? "false" : "true") + R"(,"steps":[)";
   double at = 0;
   for (double const each : steps_ms) {
     text += (at > 0 ? "," : "") + std::string("{\"begin_ns\":") + std::to_string(at) +
@@ -112,13 +113,14 @@ std::string run(std::mt19937& random, int steps, double factor, machine const& o
   return profile_text(sums, ranges);
 }
 
-/// Two blocks of attention and mlp, and a head; in each block mlp is slower by that factor. Runs
-/// differ by 0.4 %, and in each run each range by another 0.4 %.
-std::string small_run(std::mt19937& random, double factor) {
+/// Two blocks of attention and mlp, and perhaps a head; in each block mlp is slower by that factor.
+/// Runs differ by 0.4 %, and in each run each range by another 0.4 %.
+std::string small_run(std::mt19937& random, double factor, bool has_head = true) {
   std::normal_distribution<double> normal(1, 0.004);
   double const whole = 1e5 * normal(random), head = whole * normal(random);
-  std::vector<range> ranges = {{"head", head, 1e3, 20}};
-  double step = head;
+  std::vector<range> ranges;
+  if (has_head) ranges.push_back({"head", head, 1e3, 20});
+  double step = has_head ? head : 0;
   for (char const* const block : {"x[0]", "x[1]"}) {
     double const attention = whole * normal(random), mlp = factor * whole * normal(random);
     ranges.push_back({block, attention + mlp, 1.5e3, 20});
@@ -475,8 +477,10 @@ TEST_CASE("of few ranges half are slower: several runs tell it from their noise"
   }
   CHECK(alarms <= times / 100);
   CHECK(blamed <= times / 100);
-  // One run beside three is no more than one.
-  CHECK(compared(runs_of(1), {small_run(random, 2)}).find("x[*]/mlp")->verdict ==
+  // One run beside three is no more than one: where half are slower, it tells nothing.
+  std::vector<std::string> halves;
+  for (int i = 0; i < 3; ++i) halves.push_back(small_run(random, 1, false));
+  CHECK(compared(halves, {small_run(random, 2, false)}).find("x[*]/mlp")->verdict ==
         strata::range_verdict::unsure);
 }
 
@@ -532,6 +536,66 @@ TEST_CASE("what cannot be told is inconclusive") {
   CHECK(three.runs_known);
   CHECK(three.before_runs == 3);
   CHECK(three.before_steps == 30);
+}
+
+TEST_CASE("one slow range is no change of all, however many ranges hold it") {
+  auto const text = [](double factor) {
+    double const up = 1e5 * factor;
+    std::vector<range> ranges = {{"f", 4e5 + up, 1e3, 20},        {"f/b", 4e5 + up, 1e3, 20},
+                                 {"f/b/mlp", 1e5 + up, 1e3, 20},  {"f/b/mlp/up", up, 1e3, 20},
+                                 {"f/b/mlp/down", 1e5, 1e3, 20},  {"f/b/attention", 2e5, 1e3, 20},
+                                 {"f/b/attention2", 1e5, 1e3, 20}};
+    for (range& each : ranges) each.more = ",\"host_p50_ns\":" + std::to_string(each.mean_ns);
+    return profile_text(std::vector<double>(20, (4e5 + up) / 1e6), ranges);
+  };
+  comparison const slow = compared(text(1), text(4));
+  CAPTURE(slow.reason);
+  CHECK(slow.verdict == comparison_verdict::regression);
+  CHECK(slow.common == doctest::Approx(0.0));
+  CHECK(slow.find("f/b/mlp/up")->verdict == strata::range_verdict::slower);
+  CHECK(slow.find("f/b/mlp/down")->verdict == strata::range_verdict::within);
+}
+
+TEST_CASE("a range of another thread is named with it") {
+  std::vector<double> const steps = {1, 1, 1, 1, 1};
+  std::string const text = profile_text(
+      steps, {{"a", 1e6, 1e3, 5}, {"b", 1e6, 1e3, 5, ",\"thread\":\"thread loader\""}});
+  comparison const c = compared(text, text);
+  CHECK(c.find("a")->thread.empty());
+  CHECK(c.find("b")->thread == "thread loader");
+  std::string const moved = profile_text(steps, {{"a", 1e6, 1e3, 5}, {"b", 1e6, 1e3, 5}});
+  CHECK(compared(text, moved).find("b")->thread.empty());
+}
+
+TEST_CASE("clocks that differ by little explain as much, and no more") {
+  auto const text = [](double all, double up, int clock_khz) {
+    std::vector<range> ranges;
+    for (int i = 0; i < 10; ++i) ranges.push_back({"a" + std::to_string(i), 1e5 * all, 1e3, 20});
+    ranges[3].mean_ns *= up;
+    for (range& each : ranges) each.more = ",\"host_p50_ns\":" + std::to_string(each.mean_ns);
+    return profile_text(std::vector<double>(20, all * (0.9 + 0.1 * up)), ranges, "GPU", {},
+                        clock_khz);
+  };
+  std::string const base = text(1, 1, 2000000);
+  comparison const clocks = compared(base, text(1.04, 1, 1900000), 0.01);
+  CAPTURE(clocks.reason);
+  CHECK(clocks.verdict == comparison_verdict::no_regression);
+  CHECK(clocks.notes[0] ==
+        "The clocks of the devices differ (GPU 2000 MHz and GPU 1900 MHz): up to 5.3 % more is "
+        "allowed.");
+  comparison const slow = compared(base, text(1.04, 4, 1900000), 0.01);
+  CAPTURE(slow.reason);
+  CHECK(slow.verdict == comparison_verdict::regression);
+  CHECK(slow.find("a3")->verdict == strata::range_verdict::slower);
+  CHECK(slow.find("a4")->verdict == strata::range_verdict::within);
+  // As much as the clocks alone is theirs.
+  CHECK(compared(base, text(1, 1.06, 1900000), 0.01).find("a3")->verdict ==
+        strata::range_verdict::within);
+  CHECK(compared(base, text(1, 1.06, 2000), 0.01).find("a3")->verdict !=
+        strata::range_verdict::within);
+  comparison const other = compared(base, text(1, 4, 1800000), 0.01);
+  CHECK(other.verdict == comparison_verdict::inconclusive);
+  CHECK(other.reason.find("the devices or their clocks differ") == 0);
 }
 
 TEST_CASE("a range of a small share makes nothing inconclusive") {

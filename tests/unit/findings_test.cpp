@@ -235,8 +235,11 @@ TEST_CASE("launch-bound: short kernels that the host launches one by one") {
   answer const a(p.made);
   a.first_is("launch-bound", "attention");
   CHECK(a.findings()[0].cost_ns_per_step == doctest::Approx(300 * us).epsilon(0.1));
-  CHECK(a.findings()[0].title.find("the host launches 100 kernels of 2.00 us") !=
-        std::string::npos);
+  REQUIRE(a.findings()[0].ranges.size() == 2);  // the title is of both
+  CHECK(a.findings()[0].title == "The GPU is idle for " +
+                                     detail::time_text(a.findings()[0].ranges[0].cost_ns_per_step +
+                                                       a.findings()[0].ranges[1].cost_ns_per_step) +
+                                     " of a step while the host launches 101 kernels of 2.97 us");
   CHECK(a.input.findings.bound.find("Launch-bound: the GPU is idle ") == 0);
   program one;
   one.run(4, [&] {
@@ -426,6 +429,8 @@ TEST_CASE("copies of a range in both directions go together") {
   finding const* const found = a.find("copy-in-step");
   REQUIRE(found != nullptr);
   REQUIRE(found->ranges.size() == 2);
+  CHECK(found->title.find("The host copies 32.0 MiB to the GPU in 1 copy and 32.0 MiB from the GPU "
+                          "in 1 copy a step, with no kernel at the same time for 4.00 ms") == 0);
   CHECK(found->cost_ns_per_step > 4000 * us);
   CHECK(found->predicted_step_ns < 0.06 * a.steps().typical_ns());
   answer const b(copying(true, true, true).made);
@@ -640,6 +645,9 @@ TEST_CASE("varying-calls: layers may differ from each other, one layer's calls m
   REQUIRE(a.find("varying-calls") != nullptr);
   CHECK(a.find("varying-calls")->path == "block[*]");
   CHECK(a.find("varying-calls")->title.find("Calls of block[2] differ") == 0);
+  CHECK(a.find("varying-calls")->evidence.size() == 3);
+  for (finding_evidence const& value : a.find("varying-calls")->evidence)
+    CHECK(value.path == "block[2]");
 }
 
 TEST_CASE("varying-calls: calls of a dear first step are no part of the mean step") {
@@ -729,6 +737,77 @@ TEST_CASE("host times only: the answer is of a step, and says what is in no rang
         std::string::npos);
 }
 
+TEST_CASE("host times of other threads run beside the step and are no part of it") {
+  program p;
+  p.made.traced = false;
+  p.made.threads.push_back({0, 0, "main"});
+  p.made.threads.push_back({1, 0, "loader"});
+  std::uint32_t const load = p.node(0, "load");
+  std::uint32_t const read = p.node(load, "read");
+  p.run(10, [&] {
+    std::int64_t const begin = p.now;
+    p.in(p.attention, [&](std::uint32_t) { p.now += 300 * us; });
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 700 * us; });
+    p.call(load, begin, begin + 990 * us, 1).step = p.step;
+    p.call(read, begin + 10 * us, begin + 900 * us, 1).step = p.step;
+  });
+  answer const a(p.made);
+  CHECK(a.input.findings.bound ==
+        "Host times only: mlp takes the longest by itself, 700 us of a step (70 %).");
+  for (range_row const& row : a.tree.rows()) {
+    bool const beside = row.path.find("load") == 0;
+    CHECK(row.thread == (beside ? "thread loader" : ""));
+    CHECK(row.other_threads_ns == (beside ? row.host_total_ns : 0));
+    CHECK(row.other_threads_self_ns == (beside ? row.host_self_ns : 0));
+  }
+  std::string const text =
+      report_test::text_of([&](detail::text_writer& out) { write_table(out, a.input, {120}); });
+  INFO(text);
+  auto const line = [&](char const* begin) {
+    std::size_t const at = text.find(std::string("\n") + begin) + 1;
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  CHECK(line("load (thread loader)").find("990 us") != std::string::npos);
+  CHECK(line("load (thread loader)").find('%') == std::string::npos);
+  CHECK(line("  read").find("890 us") != std::string::npos);
+  CHECK(line("all, a step").find("1.00 ms") != std::string::npos);
+  CHECK(line("mlp").find("70.0") != std::string::npos);  // of the step's host time
+}
+
+TEST_CASE("varying-calls: what another thread does beside the step costs it nothing") {
+  for (std::uint32_t const thread : {0u, 1u}) {
+    program p;
+    p.made.traced = false;
+    int count = 0;
+    p.run(41, [&] {
+      std::int64_t const begin = p.now;
+      p.now += 1000 * us;
+      p.call(p.other, begin, begin + (count++ % 4 == 1 ? 900 : 100) * us, thread).step = p.step;
+    });
+    CHECK((answer(p.made).find("varying-calls") != nullptr) == (thread == 0));
+  }
+}
+
+TEST_CASE("a range of the steps' thread and of others has no name of a thread") {
+  program p;
+  p.made.traced = false;
+  p.run(10, [&] {
+    std::int64_t const begin = p.now;
+    p.in(p.mlp, [&](std::uint32_t) { p.now += 500 * us; });
+    p.call(p.mlp, begin, begin + 400 * us, 1).step = p.step;
+    p.call(p.other, begin, begin + 400 * us, 1).step = p.step;
+    p.call(p.other, begin, begin + 300 * us, 2).step = p.step;
+  });
+  answer const a(p.made);
+  detail::step_amounts const mean(a.input.folded, a.steps());
+  REQUIRE(a.input.folded.size() == 3);
+  CHECK(a.input.folded[1].thread.empty());
+  CHECK(mean.host_ns(1) == doctest::Approx(900 * us));
+  CHECK(mean.stepping_ns(1) == doctest::Approx(500 * us));
+  CHECK(a.input.folded[2].thread == "other threads");
+  CHECK(mean.stepping_ns(2) == 0.0);
+}
+
 TEST_CASE("rules without their counters say which would decide") {
   program p = one_kernel();
   p.made.counter_sets.clear();
@@ -736,7 +815,7 @@ TEST_CASE("rules without their counters say which would decide") {
   a.is_silent();
   CHECK(a.input.findings.undecided.size() == 10);
   for (undecided_rule const& each : a.input.findings.undecided)
-    CHECK(each.needs.substr(0, 9) == "counters=");
+    CHECK(each.needs().substr(0, 9) == "counters=");
   CHECK(answer(one_kernel().made).input.findings.undecided.empty());
   CHECK(answer(profile()).findings().empty());
 }
@@ -747,12 +826,12 @@ TEST_CASE("rules without what CUDA graphs leave out do not ask for it again") {
   p.drop(lost);
   answer const asked(p.made);
   REQUIRE(asked.input.findings.undecided.size() == 1);
-  CHECK(asked.input.findings.undecided[0].needs == "counters=findings");
+  CHECK(asked.input.findings.undecided[0].needs() == "counters=findings");
   p.made.add_counters(strata::counter_set::gpu).left_out.push_back({lost, "CUDA graphs"});
   answer const kept(p.made);
   REQUIRE(kept.input.findings.undecided.size() == 1);
   CHECK(kept.input.findings.undecided[0].rule == "uncoalesced");
-  CHECK(kept.input.findings.undecided[0].needs == "switching CUDA graphs off");
+  CHECK(kept.input.findings.undecided[0].needs() == "switching CUDA graphs off");
 }
 
 TEST_CASE("counted roofs of tensor cores are half on GeForce boards, and not halved twice") {
@@ -1051,6 +1130,33 @@ TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
   CHECK(a.find("above-roof") == nullptr);
   CHECK(a.input.roofline.limits[1].text == "HBM 70 %");
   CHECK(a.input.findings.bound.find("2 GPUs") != std::string::npos);
+}
+
+TEST_CASE("above-roof: the evidence is of one GPU, where two work at a time") {
+  program p;
+  p.made.environment.devices.push_back(p.made.environment.devices[0]);
+  p.made.environment.devices[1].ordinal = 1;
+  p.run(20, [&] {
+    range_record& call = p.in(p.mlp, [&](std::uint32_t at) {
+      std::int64_t const free = p.free;
+      p.kernel_of(at, 1000 * us);
+      p.free = free;
+      p.kernel_of(at, 1000 * us).device = 1;
+    });
+    p.describe(call).bytes = 2 * 2 * 4.814e9;  // twice the roof of each
+    p.made.attributes.back().flops = 1e9;
+    p.wait();
+  });
+  answer const a(p.made);
+  finding const* const found = a.find("above-roof");
+  INFO(a.all());
+  REQUIRE(found != nullptr);
+  CHECK(found->title.find("takes 2.00 times") != std::string::npos);
+  REQUIRE(found->evidence.size() == 2);
+  CHECK(found->evidence[0].column == "time_at_roof_ns");
+  CHECK(found->evidence[0].value == doctest::Approx(2e6).epsilon(0.01));
+  CHECK(found->evidence[1].column == "gpu_busy_ns");
+  CHECK(found->evidence[1].value == doctest::Approx(1e6).epsilon(0.01));
 }
 
 TEST_CASE("above-roof: L2 may serve the bytes that a range declares") {

@@ -243,6 +243,21 @@ TEST_CASE("limiters in words: copies, launches, a unit from 60 % on, and the lon
   CHECK(one.text() == "latency: long scoreboard");
 }
 
+TEST_CASE("the limiter of all of a step is of its work, not of a copy before the steps") {
+  one_range one;
+  one.set("issue_ns", 0.61e6);
+  one.steps.from_steps = true;
+  range_row& all = one.rows[0];
+  all.gpu_busy_ns = all.device_busy_ns = 10'000'000;
+  all.total.kernel_ns = 1'000'000;
+  all.total.copy_ns = 9'000'000;
+  all.step_busy_share = all.step_work_share = {0.1, 0.1};
+  CHECK(one.roofline().limits[0].time_ns == 1e6);
+  CHECK(one.roofline().limits[0].text == "issue 61 %");
+  one.rows[1].total.copy_ns = 501'000;
+  CHECK(one.roofline().limits[0].text == "copies");
+}
+
 TEST_CASE("L1 is shared memory where that is more than half of it") {
   unit_times units;
   units[gpu_unit::l1] = 100;

@@ -198,6 +198,26 @@ TEST_CASE("managed-memory: each range has what it migrates itself") {
   CHECK(above == 4 * 9);  // with what is below
 }
 
+TEST_CASE("managed-memory: the title has what all ranges of it move") {
+  program p;
+  p.run(4, [&] {
+    for (std::uint32_t const where : {p.attention, p.mlp})
+      p.in(where, [&](std::uint32_t row) {
+        std::int64_t const begin = p.kernel_of(row, 1000 * us).begin;
+        p.made.migrations.push_back(
+            {begin + us, begin + 401 * us, 1u << 20, 0, migration_kind::to_device, {}});
+        p.wait(row);
+      });
+  });
+  p.made.has_migrations = true;
+  answer const a(p.made);
+  finding const* const found = a.find("managed-memory");
+  INFO(a.all());
+  REQUIRE(found != nullptr);
+  CHECK(found->ranges.size() == 2);
+  CHECK(found->title == "Managed memory moves 2.00 MiB to the GPU and 0 B back in a step");
+}
+
 TEST_CASE("idle times are of all GPUs that worked") {
   program p;
   p.made.environment.devices.push_back(p.made.environment.devices[0]);
@@ -232,10 +252,10 @@ TEST_CASE("means of whole numbers are whole in sentences") {
 TEST_CASE("the console says which keys would decide most of the rules that are open") {
   vec<undecided_rule> open;
   CHECK(detail::undecided_text(open).empty());
-  open.push_back({"tail-wave", "kernels=mlp"});
+  open.push_back({"tail-wave", deciding::kernels, "mlp"});
   CHECK(detail::undecided_text(open) == "kernels=mlp would decide 1 rule more");
-  open.push_back({"extra-traffic", "counters=hbm"});
-  open.push_back({"atomics", "counters=findings"});
+  open.push_back({"extra-traffic", deciding::hbm, {}});
+  open.push_back({"atomics", deciding::findings, {}});
   CHECK(detail::undecided_text(open) == "counters=findings would decide 2 rules more");
 }
 

@@ -422,3 +422,29 @@ TEST_CASE("amounts of a step: a range around the loop has what lies below it in 
   rows[rest].host = {};  // never called: a row of records without a range
   CHECK_FALSE(detail::step_amounts(rows, steps).is_outside(rest));
 }
+
+TEST_CASE("amounts of a step: a copy before the steps is no part of the whole") {
+  steps_summary steps;
+  steps.from_steps = true;
+  steps.count = 2;
+  vec<range_row> rows(3);
+  enum { root, load, work };
+  rows[load].self.copy_ns = rows[load].total.copy_ns = 5000;
+  rows[load].self.host_to_device_bytes = rows[load].total.host_to_device_bytes = 640;
+  rows[load].step_work_share = rows[load].step_self_share = {0.0, 0.0};
+  rows[work].self.kernel_ns = rows[work].total.kernel_ns = 200;
+  rows[work].total.graph_kernel_ns = 30;  // captured here, launched in the root
+  rows[root].total = rows[load].total;
+  rows[root].total.kernel_ns = 200;
+  rows[root].step_work_share = {200 / 5200.0, 200 / 5200.0};
+  detail::step_amounts const amounts(rows, steps);
+  CHECK(amounts.work(root).kernel_ns == 100);
+  CHECK(amounts.work(root).copy_ns == 0);
+  CHECK(amounts.work(root).copied_bytes == 0);
+  CHECK(amounts.work(work).graph_kernel_ns == 15);
+  CHECK(amounts.work(root).graph_kernel_ns == 0);
+  steps = steps_summary();  // without steps the run is all of it
+  detail::step_amounts const run(rows, steps);
+  CHECK(run.work(root).copy_ns == 5000);
+  CHECK(run.work(root).kernel_ns == 200);
+}

@@ -245,6 +245,25 @@ TEST_CASE("the use of the limiter is a column beside it") {
   CHECK_FALSE(has(row("limiter"), "use %"));
 }
 
+TEST_CASE("the legend says what the warps of a limiter wait for") {
+  report_sample const s = gpu_sample(2, 2);
+  report_input input = s.input();
+  auto const text = [&] {
+    input.show_limits();
+    return text_of([&](detail::text_writer& out) { write_table(out, input, {120}); });
+  };
+  char const* const line =
+      "\nshort scoreboard: warps wait for shared memory or the special-function pipe\n";
+  CHECK_FALSE(has(text(), line));
+  for (std::size_t const row : {5, 6}) {
+    input.roofline.limits[row].text = "latency: short scoreboard";
+    input.roofline.limits[row].stall = "short_scoreboard";
+  }
+  std::string const all = text();
+  CHECK(has(all, line));
+  CHECK(all.find(line) == all.rfind(line));  // once for both
+}
+
 TEST_CASE("a pipe has no bars, and each line of the legend is of one column that is shown") {
   report_sample const s = gpu_sample(2, 2);
   auto const written = [&s](bool bars) {

@@ -30,6 +30,7 @@ class comparability {
     look_at_work();
   }
 
+  double clocks = 0;           // what other clocks of the same devices explain, as a logarithm
   vec<std::string> obstacles;  // times are not comparable
   vec<std::string> notes;      // sentences that decide nothing
 
@@ -43,12 +44,34 @@ class comparability {
     return nullptr;
   }
 
-  void look_at_machines() {
+  /// Clocks that differ by little explain a little; devices or clocks of other kinds are an
+  /// obstacle.
+  void look_at_devices() {
+    constexpr double most = 0.1;  // by which clocks of one machine differ
     auto const devices = [](profile_file const& of) { return of.devices(); };
-    if (run_ranges const* const other = differing(devices))
-      obstacles.push_back("the devices or their clocks differ (" + shown(devices(first_->file())) +
-                          " and " + shown(devices(other->file())) +
-                          "), so run both on the same machine");
+    run_ranges const* const other = differing(devices);
+    if (other == nullptr) return;
+    std::string const both =
+        shown(devices(first_->file())) + " and " + shown(devices(other->file()));
+    bool const same =
+        differing([](profile_file const& of) { return of.device_names(); }) == nullptr;
+    vec<double> const wanted = first_->file().device_clocks();
+    for (run_ranges const* const run : others_) {
+      vec<double> const found = run->file().device_clocks();
+      for (std::size_t i = 0; same && i < found.size(); ++i)
+        clocks = larger(clocks, std::abs(std::log(found[i] / wanted[i])));
+    }
+    if (same && clocks <= std::log1p(most)) {
+      notes.push_back("The clocks of the devices differ (" + both + "): up to " +
+                      fixed_string(100 * std::expm1(clocks), 1) + " % more is allowed.");
+      return;
+    }
+    clocks = 0;
+    obstacles.push_back("the devices or their clocks differ (" + both +
+                        "), so run both on the same machine");
+  }
+  void look_at_machines() {
+    look_at_devices();
     auto const cpu = [](profile_file const& of) { return of.text("environment", "cpu"); };
     if (run_ranges const* const other = differing(cpu))
       obstacles.push_back("the processors differ (" + std::string(cpu(first_->file())) + " and " +

@@ -42,11 +42,14 @@ struct judged_time {
   bool gpu = false;
   bool basis = false;      // tells what the ranges have in common: no sum over indices
   vec<double> logarithms;  // of each run, first those before
+  vec<double> own_ms;      // of each run, without the judged ranges below
   double before_ms = 0, after_ms = 0;
   estimate change;
-  double within = 0;   // the part of its variance that more steps make smaller
-  double of_runs = 0;  // the variance of the change by itself, by how runs of a side differ
-  double typical = 0;  // the same change by the medians of calls, without rare long ones
+  double own = 0;       // the change of the range's own time
+  double own_part = 1;  // how much of the range that is
+  double within = 0;    // the part of its variance that more steps make smaller
+  double of_runs = 0;   // the variance of the change by itself, by how runs of a side differ
+  double typical = 0;   // the same change by the medians of calls, without rare long ones
   double limit = 0;
   double noise = 0;
   range_verdict verdict = range_verdict::unjudged;
@@ -77,11 +80,14 @@ class comparer {
       to_.reason = "one side has no profile";
       return std::move(to_);
     }
+    comparability circumstances(before_, after_);
+    clocks_ = circumstances.clocks;
     compare_steps();
     find_ranges();
+    for (bool const gpu : {false, true}) find_own_changes(gpu);
     for (bool const gpu : {false, true}) judge_family(gpu);
     judge_step();
-    decide();
+    decide(circumstances);
     finish();
     return std::move(to_);
   }
@@ -112,8 +118,10 @@ class comparer {
     double limit = options_.limit;
     for (accepted_regression const& each : options_.accepted)
       if (is_for(each, path, column)) limit = larger(limit, each.limit);
-    return std::log1p(limit);
+    return std::log1p(limit) + clocks_;
   }
+  /// Of a step or a range, as a logarithm: with what other clocks explain.
+  double limit() const { return std::log1p(options_.limit) + clocks_; }
 
   static compared_run described(run_ranges const& of, bool after) {
     profile_file const& file = of.file();
@@ -207,6 +215,7 @@ class comparer {
       each.once = each.once || found[r]->once;
       several = several || found[r]->rows.size() > 1;
     }
+    if (!each.gpu) each.thread = thread_of(found);
     char const* const time = each.gpu ? "gpu_busy_ns" : "host_total_ns";
     char const* const first = each.gpu ? "first_step_gpu_busy_ns" : "first_step_host_ns";
     for (std::size_t r = 0; r < runs(); ++r)
@@ -229,6 +238,17 @@ class comparer {
         return run(r).counted(*found[r], metric, value);
       });
     return each;
+  }
+  /// The thread that a range is in, of those that drive no step; empty where a run has it
+  /// elsewhere.
+  std::string thread_of(vec<run_range const*> const& found) const {
+    std::string_view thread;
+    for (std::size_t r = 0; r < runs(); ++r) {
+      json_document const& json = run(r).file().json();
+      thread = json.text(json.find(found[r]->rows[0], "thread"));
+      if (thread.empty()) break;
+    }
+    return std::string(thread);
   }
   static std::string_view ending_unit(std::string_view name) {
     std::string_view const end = name.substr(name.find_last_of('_') + 1);
@@ -315,11 +335,41 @@ class comparer {
         each.change.variance = larger(each.change.variance, larger(beside[i++], usual));
   }
 
+  /// What ranges have in common is told by their own times: a slow range would count once more in
+  /// each that holds it. One that is hardly more than those in it tells nothing by itself.
+  void find_own_changes(bool gpu) {
+    constexpr double least = 0.1;  // of its time
+    vec<judged_time*> order;
+    for (judged_time& each : times_)
+      if (each.gpu == gpu && each.basis) order.push_back(&each);
+    auto const key = [](judged_time const* of) { return of->result->path + '/'; };
+    order.sort([&](auto const* a, auto const* b) { return key(a) < key(b); });
+    vec<judged_time*> open;  // those that hold the next one
+    for (judged_time* const each : order) {
+      for (double const logarithm : each->logarithms) each->own_ms.push_back(std::exp(logarithm));
+      while (!open.empty() && key(each).find(key(open.back())) != 0) open.pop_back();
+      for (std::size_t r = 0; r < runs() && !open.empty(); ++r)
+        open.back()->own_ms[r] -= std::exp(each->logarithms[r]);
+      open.push_back(each);
+    }
+    for (judged_time* const each : order) {
+      each->own = 0;
+      for (std::size_t r = 0; r < runs(); ++r) {
+        double const part = each->own_ms[r] / std::exp(each->logarithms[r]);
+        each->basis = each->basis && part >= least;
+        if (!each->basis) break;
+        each->own_part = smaller(each->own_part, part);
+        each->own += std::log(each->own_ms[r]) * (is_later(r) ? weight(r) : -weight(r));
+      }
+    }
+  }
+
   void judge_family(bool gpu) {
     add_noise_between_runs(gpu);
     vec<estimate> changes;
     for (judged_time const& each : times_)
-      if (each.gpu == gpu && each.basis) changes.push_back(each.change);
+      if (each.gpu == gpu && each.basis)
+        changes.push_back({each.own, each.change.variance / (each.own_part * each.own_part)});
     time_family& family = families_[gpu];
     family.basis = changes.size();
     family.common = change_in_common(changes);
@@ -333,7 +383,7 @@ class comparer {
       if (each.gpu != gpu) continue;
       ++to_.judged_times;
       if (judge(each, changes.size() < 2 ? common_change() : family.common, beside, alone) >
-          2 * std::log1p(options_.limit))
+          2 * limit())
         ++to_.noisy_times;
     }
   }
@@ -344,7 +394,7 @@ class comparer {
   double judge(judged_time& time, common_change const& common, double beside_needs,
                double alone_needs) const {
     double const change = time.change.value, beside = change - common.value;
-    double const limit = std::log1p(options_.limit);
+    double const limit = this->limit();
     double const assumed = runs_known() ? 0 : assumed_noise * limit;
     double const between = larger(common.between, assumed * assumed);
     double const variance = time.change.variance + between + common.variance;
@@ -446,7 +496,7 @@ class comparer {
 
   void note_differences(comparability& circumstances) {
     to_.notes = std::move(circumstances.notes);
-    if (!runs_known() && std::abs(std::log1p(to_.common)) > std::log1p(options_.limit))
+    if (!runs_known() && std::abs(std::log1p(to_.common)) > limit())
       to_.notes.push_back("All ranges together take " + fixed_string(1 + to_.common, 3) +
                           " times as long, so that none is judged by itself.");
     if (options_.anyway)
@@ -458,9 +508,8 @@ class comparer {
                           << " after.");
   }
 
-  void decide() {
+  void decide(comparability& circumstances) {
     using verdict = comparison_verdict;
-    comparability circumstances(before_, after_);
     note_differences(circumstances);
     std::size_t slower = 0, unsure = 0;
     judged_time const* const slowest = worst(range_verdict::slower, slower);
@@ -498,7 +547,7 @@ class comparer {
       if (to_.steps_to_decide == 0) to_.runs_to_decide = larger(before_.size(), after_.size()) + 2;
       to_.reason = named(*noisiest) + " looks " + percent(std::expm1(noisiest->change.value)) +
                    " slower, but its noise is " + percent(noisiest->noise) + ": " + advice();
-    } else if (to_.common > options_.limit && !both_known()) {
+    } else if (std::log1p(to_.common) > limit() && !both_known()) {
       to_.runs_to_decide = 3;
       to_.reason =
           "the step is within the limit, but its ranges together are " + percent(to_.common) +
@@ -556,7 +605,7 @@ class comparer {
     std::string said = step ? "The step" : accepted.path + " (" + accepted.column + ")";
     if (largest < -1e8) {
       said += " is accepted to be slower but was not judged: correct or remove its line.";
-    } else if (largest <= std::log1p(options_.limit)) {
+    } else if (largest <= limit()) {
       said += " is accepted to be slower but is not any more (" + percent(std::expm1(largest)) +
               "): remove its line.";
     } else {
@@ -573,6 +622,7 @@ class comparer {
   time_family families_[2];
   estimate step_;
   double step_within_ = 0, step_limit_ = 0, steps_a_run_ = 1;
+  double clocks_ = 0;          // what other clocks of the same devices explain, as a logarithm
   double step_freedom_ = 1e9;  // of its variance
   bool few_ = false, traced_ = true, step_slower_ = false;
 };

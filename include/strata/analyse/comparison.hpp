@@ -52,8 +52,9 @@ enum class range_verdict {
 /// A range that all profiles have; with `[*]` in its path, the sum of those with any index.
 struct compared_range {
   std::string path;
-  bool gpu = false;   ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
-  bool once = false;  ///< in no step: its times and amounts are of the whole run
+  bool gpu = false;    ///< `before_ms` and `after_ms`: the GPU was busy for it; else host time
+  bool once = false;   ///< in no step: its times and amounts are of the whole run
+  std::string thread;  ///< that its host time is of, where that drives no step: "thread loader"
   /// Milliseconds a step, without the first one; of the whole run without steps.
   double before_ms = 0, after_ms = 0;
   range_verdict verdict = range_verdict::unjudged;

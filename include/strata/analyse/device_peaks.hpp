@@ -71,6 +71,20 @@ inline constexpr tensor_format tensor_formats[] = {
     {"tensor_int8", "INT8 tensor", tensor_format_speed_of("int8")},
     {"tensor_fp64", "FP64 tensor", tensor_format_speed_of("fp64")}};
 
+/// The operations of all pipes and of the tensor cores, of which `value` has counts by key; 0 where
+/// none was counted.
+template <class Value>
+double counted_operations(Value const& value) {
+  double sum = 0.0;
+  auto const add = [&](std::string_view key) {
+    double const some = value(key);
+    if (some > 0.0) sum += some;
+  };
+  for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16"}) add(key);
+  for (tensor_format const& format : tensor_formats) add(format.key);
+  return sum;
+}
+
 /// The name of the roof that a measurement is of: "HBM read" is of "HBM".
 inline std::string_view roof_of(std::string_view ceiling) noexcept {
   std::size_t const blank = ceiling.find(' ');
@@ -131,6 +145,15 @@ inline double device_peak(profile_device const& device, std::string_view roof) n
     return cycle * 1e3 * device.clock_khz * device.multiprocessors;
   }
   return 0.0;
+}
+
+/// The least blocks, an SM each, that draw all of device memory: an SM reads at most 64 bytes a
+/// cycle of L2. 0 where the attributes do not tell.
+inline double blocks_that_fill_memory(profile_device const& device) noexcept {
+  constexpr double sm_bytes = 64.0;  // a cycle
+  double const memory = device_peak(device, "HBM");
+  double const sm = sm_bytes * 1e3 * device.clock_khz;
+  return memory > 0.0 && sm > 0.0 ? memory / sm : 0.0;
 }
 
 /// The most that the bus to the host moves in one direction, in bytes a second: 16 lanes of the

@@ -39,30 +39,56 @@ class finding_rules : private kernel_rules {
   /// gap-between-ranges.
   bool idle(finding_rule const& by) {
     bool const host = by.cause == idle_cause::host_work;
+    std::size_t const before = made_.findings.size();
+    idle_work all;
     for (idle_time const& idle : in_.steps.idle) {
       if (idle.cause != by.cause || !is_worth(idle.ns)) continue;
       if (host && (by.apart != (idle.row == 0) || migrating_.contains(idle.row))) continue;
       if (by.cause == idle_cause::launch && launches_graphs(idle.row)) continue;
-      range_row const& row = rows_[idle.row];
-      finding& made = add(by, idle.row, idle.ns, idle_title(idle, row));
-      prove(made, "gpu_idle_ns", idle.ns, "ns");
-      prove(made, "gaps", idle.gaps, "");
-      double const kernels = own_launches_per_step(idle.row, row.self.kernels);
-      if (by.cause == idle_cause::launch && kernels > 0.0) {
-        prove(made, "kernels_self", kernels, "");
-        prove(made, "gpu_kernel_self_ns",
-              own_ns_per_step(idle.row, static_cast<double>(row.self.kernel_ns)), "ns");
-        prove(made, "launch_self_ns", own_launch_ns_per_step(idle.row), "ns");
-      } else if (by.cause == idle_cause::wait) {
-        prove(made, "synchronizations", own_launches_per_step(idle.row, row.self.synchronizations),
-              "");
-      } else if (by.cause == idle_cause::allocation) {
-        prove(made, "allocations", own_launches_per_step(idle.row, row.self.allocations), "");
-        prove(made, "allocated_bytes", own_launches_per_step(idle.row, row.self.allocated_bytes),
-              "B");
-      }
+      idle_work const work = work_beside(idle);
+      all.add(work);
+      prove_idle(add(by, idle.row, idle.ns, {}), idle, work);
     }
+    entitle(before, idle_title(by.cause, all));
     return true;
+  }
+  /// Idle time of the GPU, and what the host does of its ranges themselves in a step.
+  struct idle_work {
+    double ns = 0.0;
+    double kernels = 0.0;
+    double kernel_ns = 0.0;
+    double allocations = 0.0;
+
+    void add(idle_work const& more) noexcept {
+      ns += more.ns;
+      kernels += more.kernels;
+      kernel_ns += more.kernel_ns;
+      allocations += more.allocations;
+    }
+  };
+  idle_work work_beside(idle_time const& idle) const noexcept {
+    device_work const& own = rows_[idle.row].self;
+    idle_work work;
+    work.ns = idle.ns;
+    work.kernels = own_launches_per_step(idle.row, own.kernels);
+    work.kernel_ns = own_ns_per_step(idle.row, static_cast<double>(own.kernel_ns));
+    work.allocations = own_launches_per_step(idle.row, own.allocations);
+    return work;
+  }
+  void prove_idle(finding& made, idle_time const& idle, idle_work const& work) const {
+    device_work const& own = rows_[idle.row].self;
+    prove(made, "gpu_idle_ns", idle.ns, "ns");
+    prove(made, "gaps", idle.gaps, "");
+    if (idle.cause == idle_cause::launch && work.kernels > 0.0) {
+      prove(made, "kernels_self", work.kernels, "");
+      prove(made, "gpu_kernel_self_ns", work.kernel_ns, "ns");
+      prove(made, "launch_self_ns", own_launch_ns_per_step(idle.row), "ns");
+    } else if (idle.cause == idle_cause::wait) {
+      prove(made, "synchronizations", own_launches_per_step(idle.row, own.synchronizations), "");
+    } else if (idle.cause == idle_cause::allocation) {
+      prove(made, "allocations", work.allocations, "");
+      prove(made, "allocated_bytes", own_launches_per_step(idle.row, own.allocated_bytes), "B");
+    }
   }
   /// What a range itself migrates, without the ranges below it.
   struct own_migrations {
@@ -95,25 +121,28 @@ class finding_rules : private kernel_rules {
   bool managed_memory(finding_rule const& by) {
     if (!in_.source.has_migrations) return true;
     vec<own_migrations> const own = own_migrations_by_row();
+    std::size_t const before = made_.findings.size();
+    own_migrations all;  // of a step
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       if (!is_worth(per_step(row, own[row].ns))) continue;
-      std::string const moved =
-          sentence("Managed memory moves ")
-          << bytes_text(per_step(row, own[row].to_device_bytes)) << " to the GPU and "
-          << bytes_text(per_step(row, own[row].to_host_bytes)) << " back in a step";
       double idle = 0.0;
       for (idle_time const& time : in_.steps.idle)
         if (time.row == row && time.cause == idle_cause::host_work) idle += time.ns;
       double const waits = own[row].faults > 0.0 || own[row].to_device_bytes > 0.0
                                ? judge_.gain(row, cure_of_kernels().ends_waits(load(row).time_ns))
                                : 0.0;
-      if (is_worth(waits)) prove_migrations(add_kernels(by, row, waits, moved), own[row]);
+      if (!is_worth(waits) && !is_worth(idle)) continue;
+      add_migrations(all, own[row], per_step(row, 1.0));
+      if (is_worth(waits)) prove_migrations(add_kernels(by, row, waits, {}), own[row]);
       if (!is_worth(idle)) continue;
       migrating_.push_back(row);
-      finding& made = add(by, row, idle, moved);
+      finding& made = add(by, row, idle, {});
       made.part = finding_part::host_work;
       prove_migrations(made, own[row]);
     }
+    entitle(before, sentence("Managed memory moves ")
+                        << bytes_text(all.to_device_bytes) << " to the GPU and "
+                        << bytes_text(all.to_host_bytes) << " back in a step");
     return true;
   }
   void prove_migrations(finding& made, own_migrations const& own) const {
@@ -128,26 +157,20 @@ class finding_rules : private kernel_rules {
     device_work const& work = rows_[row].self;
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
-  std::string idle_title(idle_time const& each, range_row const& row) const {
+  std::string idle_title(idle_cause cause, idle_work const& all) const {
     std::string const idle = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
-                             << " idle for " << time(each.ns) << " of a step while ";
-    double const kernels = own_launches_per_step(each.row, row.self.kernels);
-    switch (each.cause) {
+                             << " idle for " << time(all.ns) << " of a step while ";
+    switch (cause) {
       case idle_cause::launch:
-        if (!(kernels > 0.0)) return idle + "the host launches";
-        return sentence(idle) << "the host launches " << count(kernels, "kernel", "kernels")
-                              << " of "
-                              << time(own_ns_per_step(each.row,
-                                                      static_cast<double>(row.self.kernel_ns)) /
-                                      kernels);
+        if (!(all.kernels > 0.0)) return idle + "the host launches";
+        return sentence(idle) << "the host launches " << count(all.kernels, "kernel", "kernels")
+                              << " of " << time(all.kernel_ns / all.kernels);
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:
-        if (row.self.allocations == 0) return idle + "the host frees memory";
+        if (!(all.allocations > 0.0)) return idle + "the host frees memory";
         return sentence(idle) << "the host allocates and frees memory, "
-                              << count(own_launches_per_step(each.row, row.self.allocations),
-                                       "time", "times")
-                              << " a step";
+                              << count(all.allocations, "time", "times") << " a step";
       case idle_cause::host_work:
         return idle + "the program computes on the CPU";
       default:
@@ -180,6 +203,8 @@ class finding_rules : private kernel_rules {
     for (idle_time const& each : in_.steps.idle)
       if (each.cause == idle_cause::copy) idle[each.row] += each.ns;
     double const rates[] = {pinned_rate(false), pinned_rate(true)};
+    std::size_t const before = made_.findings.size();
+    copy_time all[2];  // by direction, from the GPU and to it
     for (copy_time const& each : in_.steps.copies) {
       double cost = each.alone_ns + idle[each.row];
       idle[each.row] = 0.0;
@@ -188,13 +213,11 @@ class finding_rules : private kernel_rules {
       if (each.pageable && known(pinned_ns) && each.ns > 0.0)
         cost -= each.alone_ns * smaller(1.0, pinned_ns / each.ns);
       if (!is_worth(cost)) continue;
-      finding& made = add(by, each.row, cost,
-                          sentence("The host copies ")
-                              << bytes_text(each.bytes)
-                              << (each.to_device ? " to the GPU in " : " from the GPU in ")
-                              << count(each.count, "copy", "copies")
-                              << (by.apart ? " a step through pageable memory" : " a step")
-                              << ", with no kernel at the same time for " << time(each.alone_ns));
+      copy_time& sum = all[each.to_device ? 1 : 0];
+      sum.bytes += each.bytes;
+      sum.count += each.count;
+      sum.alone_ns += each.alone_ns;
+      finding& made = add(by, each.row, cost, {});
       prove(made, each.to_device ? "h2d_bytes" : "d2h_bytes", each.bytes, "B");
       prove(made, "gpu_copy_self_ns", each.ns, "ns");
       prove(made, "copies_self", each.count, "");
@@ -203,7 +226,20 @@ class finding_rules : private kernel_rules {
       prove(made, "pinned_ns", pinned_ns, "ns");
       if (!known(pinned_ns)) made.part = finding_part::none;
     }
+    entitle(before, copies_title(all[1], all[0], by.apart));
     return true;
+  }
+  static std::string copies_title(copy_time const& to, copy_time const& from, bool pageable) {
+    sentence title;
+    title << "The host copies ";
+    if (to.count > 0.0)
+      title << bytes_text(to.bytes) << " to the GPU in " << count(to.count, "copy", "copies");
+    if (to.count > 0.0 && from.count > 0.0) title << " and ";
+    if (from.count > 0.0)
+      title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
+    title << (pageable ? " a step through pageable memory" : " a step")
+          << ", with no kernel at the same time for " << time(to.alone_ns + from.alone_ns);
+    return title;
   }
 
   /// The kernels of one device in a mean step that leave most of its SMs free.
@@ -337,7 +373,7 @@ class finding_rules : private kernel_rules {
   vec<roofline_point const*> points_above() const {
     vec<roofline_point const*> above;
     for (roofline_point const& each : in_.roofline.points) {
-      if (!each.above_roof || !is_dear(each.time_ns)) continue;
+      if (!each.above_roof || !is_dear(each.time_ns / each.devices)) continue;
       if (above.empty() || above.back()->row != each.row)
         above.push_back(&each);
       else if (each.time_at_roof_ns > above.back()->time_at_roof_ns)
@@ -370,8 +406,8 @@ class finding_rules : private kernel_rules {
       if (above.size() > most_of_a_rule)
         title += sentence("; so do ") << above.size() - 1 << " more ranges";
       finding& made = add(by, each.row, 0.0, std::move(title));
-      prove(made, "time_at_roof_ns", each.time_at_roof_ns, "ns");
-      prove(made, "gpu_busy_ns", each.time_ns, "ns");
+      prove(made, "time_at_roof_ns", each.time_at_roof_ns / each.devices, "ns");
+      prove(made, "gpu_busy_ns", each.time_ns / each.devices, "ns");
     }
     if (in_.counters == nullptr) return true;
     vec<std::size_t> said;  // metrics
@@ -391,16 +427,6 @@ class finding_rules : private kernel_rules {
   /// Keys live in the catalogue, which outlives the counter table.
   static void metric_entry_evidence(finding& of, std::string_view key, double value) {
     if (metric const* const entry = find_entry(key)) prove(of, entry->key(), value, "%");
-  }
-
-  /// What would decide a rule: its key of STRATA=. Where the run has counters of that key and left
-  /// out others beside CUDA graphs, it is to switch these off.
-  std::string what_decides(finding_rule const& rule) const {
-    bool const asked = begins_with(rule.needs, "counters=") && in_.counters != nullptr &&
-                       in_.counters->find("issue_ns") != counter_table::none;
-    bool const beside_graphs = !in_.source.counters().left_out.empty();
-    if (asked && beside_graphs) return "switching CUDA graphs off";
-    return std::string(rule.needs);
   }
 
   bool untrusted(finding_rule const& by) {
@@ -506,7 +532,8 @@ class finding_rules : private kernel_rules {
       double cost = found[row].cost;
       if (has_device_work()) cost = smaller(cost, idle_of_host(row));
       if (found[row].worst == 0 || cost < 5.0 * least_share * step_ns_) continue;
-      if (is_below(row, said)) continue;  // it is that range's idle time
+      if (is_below(row, said)) continue;         // it is that range's idle time
+      if (!rows_[row].thread.empty()) continue;  // it is beside the step
       said.push_back(row);
       range_row const& worst = in_.by_index[found[row].worst];
       auto const p50 = static_cast<double>(worst.host.quantile(0.5));
@@ -519,6 +546,7 @@ class finding_rules : private kernel_rules {
       prove(made, "host_p50_ns", p50, "ns");
       prove(made, "host_p95_ns", p95, "ns");
       prove(made, "host_mean_ns", mean_call_ns(worst), "ns");
+      for (finding_evidence& value : made.evidence) value.path = worst.path;
     }
     return true;
   }
@@ -530,62 +558,63 @@ inline constexpr finding_rule finding_rules::rules[] = {
     {"managed-memory",
      "prefetch it (cudaMemPrefetchAsync), advise where it is read, or copy once with "
      "cudaMemcpyAsync",
-     "", &finding_rules::managed_memory, finding_part::kernels},
+     deciding::nothing, &finding_rules::managed_memory, finding_part::kernels},
     {"launch-bound", "launch a CUDA graph of the step, fuse kernels, or give each launch more work",
-     "", &finding_rules::idle, finding_part::launches, idle_cause::launch},
+     deciding::nothing, &finding_rules::idle, finding_part::launches, idle_cause::launch},
     {"wait-in-step",
-     "wait once a step, or use events between streams: the host can launch ahead meanwhile", "",
-     &finding_rules::idle, finding_part::waits, idle_cause::wait},
+     "wait once a step, or use events between streams: the host can launch ahead meanwhile",
+     deciding::nothing, &finding_rules::idle, finding_part::waits, idle_cause::wait},
     {"allocation-in-step",
-     "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold", "",
-     &finding_rules::idle, finding_part::allocations, idle_cause::allocation},
+     "allocate before the loop, or use a pool: cudaMallocAsync with a release threshold",
+     deciding::nothing, &finding_rules::idle, finding_part::allocations, idle_cause::allocation},
     {"host-work", "move the work to the GPU or to another thread, or launch the next kernels first",
-     "", &finding_rules::idle, finding_part::host_work, idle_cause::host_work, false},
+     deciding::nothing, &finding_rules::idle, finding_part::host_work, idle_cause::host_work,
+     false},
     {"gap-between-ranges",
      "mark what the program does there with a range; move it to another thread, or launch first",
-     "", &finding_rules::idle, finding_part::host_work, idle_cause::host_work, true},
+     deciding::nothing, &finding_rules::idle, finding_part::host_work, idle_cause::host_work, true},
     {"pageable-copy",
      "use pinned memory (cudaMallocHost) and cudaMemcpyAsync; leave on the GPU what can stay there",
-     "", &finding_rules::copies, finding_part::copies, idle_cause::copy, true},
+     deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, true},
     {"copy-in-step",
-     "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU", "",
-     &finding_rules::copies, finding_part::copies, idle_cause::copy, false},
+     "overlap the copy with kernels in another stream, copy less, or leave the data on the GPU",
+     deciding::nothing, &finding_rules::copies, finding_part::copies, idle_cause::copy, false},
     {"serialised-streams",
-     "remove events, the default stream and host waits between independent streams", "",
-     &finding_rules::serialised_streams, finding_part::order},
-    {"declared-work", "look for work that is done twice, or correct what the range declares", "",
-     &finding_rules::declared_work, finding_part::kernels_below},
+     "remove events, the default stream and host waits between independent streams",
+     deciding::nothing, &finding_rules::serialised_streams, finding_part::order},
+    {"declared-work", "look for work that is done twice, or correct what the range declares",
+     deciding::nothing, &finding_rules::declared_work, finding_part::kernels_below},
     {"fp64-by-accident", "write constants as 1.0f and call expf: FP64 is 2 to 64 times slower",
-     "counters=findings", &finding_rules::fp64_by_accident, finding_part::kernels},
+     deciding::findings, &finding_rules::fp64_by_accident, finding_part::kernels},
     {"uncoalesced", "let the threads of a warp access neighbouring addresses, or change the layout",
-     "counters=findings", &finding_rules::uncoalesced, finding_part::kernels},
+     deciding::findings, &finding_rules::uncoalesced, finding_part::kernels},
     {"register-spills", "use fewer variables a thread, __launch_bounds__, or constant indices",
-     "counters=findings", &finding_rules::register_spills, finding_part::kernels},
-    {"bank-conflicts", "pad or swizzle the arrays in shared memory", "counters=findings",
+     deciding::findings, &finding_rules::register_spills, finding_part::kernels},
+    {"bank-conflicts", "pad or swizzle the arrays in shared memory", deciding::findings,
      &finding_rules::bank_conflicts, finding_part::kernels},
-    {"few-blocks", "split the work into more blocks, or run several such kernels at a time", "",
-     &finding_rules::few_blocks, finding_part::kernels},
+    {"few-blocks", "split the work into more blocks, or run several such kernels at a time",
+     deciding::nothing, &finding_rules::few_blocks, finding_part::kernels},
     {"atomics", "reduce within warps and blocks first, or spread the atomics over addresses",
-     "counters=findings", &finding_rules::atomics, finding_part::kernels},
-    {"fp32-without-tensor", "allow TF32, or use BF16", "counters=findings",
+     deciding::findings, &finding_rules::atomics, finding_part::kernels},
+    {"fp32-without-tensor", "allow TF32, or use BF16", deciding::findings,
      &finding_rules::fp32_without_tensor, finding_part::kernels},
     {"extra-traffic", "fuse kernels, or tile so that L2 and L1 keep what is read again",
-     "counters=hbm", &finding_rules::extra_traffic, finding_part::kernels},
+     deciding::hbm, &finding_rules::extra_traffic, finding_part::kernels},
     {"tail-wave", "choose tiles so that the blocks fill whole waves, or a persistent kernel",
-     "counters=findings", &finding_rules::tail_wave, finding_part::kernels},
+     deciding::findings, &finding_rules::tail_wave, finding_part::kernels},
     {"low-occupancy", "use smaller tiles, or fewer registers and less shared memory a block",
-     "counters=findings", &finding_rules::low_occupancy, finding_part::kernels},
+     deciding::findings, &finding_rules::low_occupancy, finding_part::kernels},
     {"latency-bound", "keep more loads in flight: more warps, several elements a thread",
-     "counters=findings", &finding_rules::latency_bound, finding_part::kernels},
+     deciding::findings, &finding_rules::latency_bound, finding_part::kernels},
     {"varying-calls", "look at the slow calls in the trace: locks, page faults, other processes",
-     "", &finding_rules::varying_calls, finding_part::none},
-    {"first-step", "leave it out with warmup=1, or load modules and plans before the loop", "",
-     &finding_rules::first_step, finding_part::none},
-    {"above-roof", "check the units of flops() and bytes(), and the clocks of counted steps", "",
-     &finding_rules::above_roof, finding_part::none},
-    {"untrusted", "raise buffers= and log=, or record fewer steps", "", &finding_rules::untrusted,
-     finding_part::none},
-    {"own-cost", "mark fewer small ranges, or trace less: trace=kernels", "",
+     deciding::nothing, &finding_rules::varying_calls, finding_part::none},
+    {"first-step", "leave it out with warmup=1, or load modules and plans before the loop",
+     deciding::nothing, &finding_rules::first_step, finding_part::none},
+    {"above-roof", "check the units of flops() and bytes(), and the clocks of counted steps",
+     deciding::nothing, &finding_rules::above_roof, finding_part::none},
+    {"untrusted", "raise buffers= and log=, or record fewer steps", deciding::nothing,
+     &finding_rules::untrusted, finding_part::none},
+    {"own-cost", "mark fewer small ranges, or trace less: trace=kernels", deciding::nothing,
      &finding_rules::own_cost, finding_part::none},
 };
 
@@ -600,8 +629,8 @@ inline findings_table finding_rules::run() {
     std::size_t const before = made_.findings.size();
     bool const decided = (this->*rule.look)(rule);
     settle(before);
-    if (!decided && !rule.needs.empty() && has_device_work())
-      made_.undecided.push_back({rule.id, what_decides(rule)});
+    if (!decided && rule.needs != deciding::nothing && has_device_work())
+      made_.undecided.push_back(what_decides(rule.id, rule.needs));
   }
   made_.findings.sort(
       [](finding const& a, finding const& b) { return a.cost_ns_per_step > b.cost_ns_per_step; });

@@ -2,6 +2,7 @@
 #ifndef STRATA_ANALYSE_FINDINGS_HPP
 #define STRATA_ANALYSE_FINDINGS_HPP
 
+#include <strata/analyse/device_peaks.hpp>
 #include <strata/analyse/gains.hpp>
 #include <strata/analyse/occupancy.hpp>
 #include <strata/analyse/roofline.hpp>
@@ -58,7 +59,7 @@ struct finding_range {
 /// What is wrong, in all ranges that have it, and what it costs.
 struct finding {
   std::string_view rule;          ///< stable id, as in docs/reference/findings.md
-  std::string title;              ///< one sentence, of the range that it costs most in
+  std::string title;              ///< one sentence, whose amounts are of all ranges or name one
   std::string path;               ///< of that range
   std::size_t row = 0;            ///< of that range
   double cost_ns_per_step = 0.0;  ///< the most that could be gained; 0: the numbers are in doubt
@@ -88,10 +89,36 @@ struct finding {
   }
 };
 
+/// What would decide a rule that could not.
+enum class deciding : std::uint8_t {
+  nothing,
+  findings,  ///< counters=findings
+  hbm,       ///< counters=hbm
+  kernels,   ///< kernels= and the name of a range
+  no_graphs  ///< counting beside CUDA graphs leaves out what the rule needs
+};
+
 /// A rule that could not decide.
 struct undecided_rule {
   std::string_view rule;
-  std::string needs;  ///< the keys of STRATA= that would decide, or "switching CUDA graphs off"
+  deciding by = deciding::nothing;
+  std::string range;  ///< the name of the range whose kernels are to be counted apart
+
+  /// The keys of STRATA= that would decide, or "switching CUDA graphs off".
+  std::string needs() const {
+    switch (by) {
+      case deciding::findings:
+        return "counters=findings";
+      case deciding::hbm:
+        return "counters=hbm";
+      case deciding::kernels:
+        return "kernels=" + range;
+      case deciding::no_graphs:
+        return "switching CUDA graphs off";
+      default:
+        return {};
+    }
+  }
 };
 
 /// What the rules say of a profile.
@@ -121,7 +148,7 @@ class finding_rules;
 struct finding_rule {
   std::string_view id;
   std::string_view advice;
-  std::string_view needs;  ///< the counters without which `look` is false
+  deciding needs;  ///< the counters without which `look` is false
   bool (finding_rules::*look)(finding_rule const&);
   finding_part part;
   idle_cause cause = idle_cause::launch;
@@ -146,6 +173,7 @@ class finding_context {
     if (worked.empty()) return;
     sm_ = limits_of(*worked[0]);
     multiprocessors_ = worked[0]->multiprocessors;
+    blocks_of_memory_ = blocks_that_fill_memory(*worked[0]);
     if (in_.source.contexts.empty()) return;
     multiprocessors_ = 0.0;
     for (kernel_record const& kernel : in_.source.kernels) {
@@ -183,7 +211,13 @@ class finding_context {
     return add(by, row, gain, std::move(title));
   }
 
+  /// What a rule added since there were `before` has one title, with the amounts of all its ranges.
+  void entitle(std::size_t before, std::string const& title) {
+    for (std::size_t i = before; i < made_.findings.size(); ++i) made_.findings[i].title = title;
+  }
+
   /// Makes one finding of what a rule added since there were `before`: one cause in several ranges.
+  /// A title that only the first of them has says so.
   void settle(std::size_t before) {
     vec<finding> causes;
     vec<finding> doubts;
@@ -206,6 +240,11 @@ class finding_context {
       return;
     }
     finding made = std::move(causes[0]);
+    for (std::size_t i = 1; i < causes.size(); ++i)
+      if (causes[i].title != made.title) {
+        made.title += sentence(" (in ") << shown(made.path) << ")";
+        break;
+      }
     made.ranges.push_back({made.path, made.row, made.cost_ns_per_step, made.part});
     made.cost_ns_per_step = smaller(cost, step_ns_);
     for (std::size_t i = 1; i < causes.size(); ++i) {
@@ -215,6 +254,17 @@ class finding_context {
         made.evidence.insert(made.evidence.end(), more.evidence.begin(), more.evidence.end());
     }
     made_.findings.push_back(std::move(made));
+  }
+
+  /// What would decide a rule that needs these counters: where they were counted of `row`, a range
+  /// of several kernels, each kernel by itself. Where the run has counters of that key and left out
+  /// others beside CUDA graphs, it is to switch these off.
+  undecided_rule what_decides(std::string_view rule, deciding needs, std::size_t row = 0) const {
+    if (row != 0 && load(row).units.is_known()) return {rule, deciding::kernels, rows_[row].name};
+    bool const asked =
+        in_.counters != nullptr && in_.counters->find("issue_ns") != counter_table::none;
+    if (asked && !in_.source.counters().left_out.empty()) return {rule, deciding::no_graphs, {}};
+    return {rule, needs, {}};
   }
 
   static void prove(finding& of, std::string_view column, double value, std::string_view unit) {
@@ -286,6 +336,9 @@ class finding_context {
     return bytes / in_.roofline.rate_of(level) * 1e9;
   }
   static std::string time(double ns) { return time_text(ns); }
+  static std::string shown(std::string const& path) {
+    return path.empty() ? std::string("no range") : path;
+  }
   /// No share is above 100 %: one that is tells that its parts are not of the same work.
   static std::string percent(double const& fraction) {
     if (is_nan(fraction)) return "an unknown part";
@@ -315,6 +368,7 @@ class finding_context {
   vec<std::size_t> migrating_;  ///< rows whose idle time managed memory explains
   double step_ns_ = 0.0;
   double multiprocessors_ = 0.0;
+  double blocks_of_memory_ = 0.0;  ///< that draw all of it; 0 is not known
   sm_limits sm_;
   findings_table made_;
 };

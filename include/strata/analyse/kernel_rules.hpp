@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 STRATA_BEGIN
 namespace detail {
@@ -59,7 +60,7 @@ class kernel_rules : protected step_bound {
   bool few_blocks(finding_rule const& by) {
     constexpr double filled = 0.75;  // of the SMs
     if (multiprocessors_ == 0.0) return true;
-    std::string open;
+    undecided_rule open;
     for (kernel_row const& kernel : in_.kernels) {
       bool const is_short = mean_duration(kernel) < shortest_kernel;
       if (is_short || kernel.blocks_mean > filled * multiprocessors_) continue;
@@ -67,7 +68,7 @@ class kernel_rules : protected step_bound {
       double const ns = ns_in_step(kernel, rows_[row], in_.steps);
       if (!is_worth(ns) || is_explained(row) || has_overlap(row) || is_chain(row, kernel)) continue;
       if (may_fill_memory(row, kernel)) {
-        if (open.empty()) open = what_counts(row);
+        if (open.by == deciding::nothing) open = what_decides(by.id, deciding::findings, row);
         continue;
       }
       // In the rest of the step other kernels may run beside it.
@@ -83,21 +84,17 @@ class kernel_rules : protected step_bound {
       prove(made, "multiprocessors", multiprocessors_, "");
       prove(made, "total_ns", ns, "ns");
     }
-    if (!open.empty()) made_.undecided.push_back({by.id, open});
+    if (open.by != deciding::nothing) made_.undecided.push_back(std::move(open));
     return true;
   }
   /// Whether the blocks suffice to draw all that device memory gives, and no count of this kernel
-  /// says whether they do. Source: on an H200 0.29 of the 132 SMs take 4.81 TB/s at 64 B a cycle
-  /// each; a product of a token with 134 MB of weights moves 4.77 TB/s by 96 blocks.
+  /// says whether they do. Source: a product of a token with 134 MB of weights moves 4.77 TB/s by
+  /// 96 blocks (H200); by its attributes 38 suffice.
   bool may_fill_memory(std::size_t row, kernel_row const& kernel) const noexcept {
-    constexpr double least = 1.0 / 3.0;  // of the SMs
+    constexpr double usual = 1.0 / 3.0;  // of the SMs
+    double const least = blocks_of_memory_ > 0.0 ? blocks_of_memory_ : usual * multiprocessors_;
     bool const is_counted = load(row).units.is_known() && kernel_of(row) == &kernel;
-    return !is_counted && kernel.blocks_mean > least * multiprocessors_;
-  }
-  /// The key that counts the kernels of a range.
-  std::string what_counts(std::size_t row) const {
-    if (load(row).units.is_known()) return "kernels=" + rows_[row].name;
-    return "counters=findings";
+    return !is_counted && kernel.blocks_mean >= least;
   }
   /// Whether a kernel of a warp or two was counted: what it waits for is a chain of its own
   /// results, which more blocks do not split.
@@ -409,16 +406,16 @@ class kernel_rules : protected step_bound {
   /// no other cause explains it. Ranges of several kernels are left to `kernels=`.
   bool each_waiting(std::string_view rule,
                     callback<void(std::size_t, double, kernel_row const&)> look) {
-    std::string mixed;
+    std::size_t mixed = 0;
     bool const any = each_counted("issue_ns", [&](std::size_t row, double ns) {
       if (load(row).fraction() >= latency_use || is_explained(row)) return;
       kernel_row const* const kernel = kernel_of(row);
       if (kernel != nullptr && mean_duration(*kernel) >= shortest_kernel)
         return look(row, ns, *kernel);
-      if (kernel == nullptr && is_dear(ns) && load(row).fraction() < far_use && mixed.empty())
-        mixed = rows_[row].name;
+      if (kernel == nullptr && is_dear(ns) && load(row).fraction() < far_use && mixed == 0)
+        mixed = row;
     });
-    if (!mixed.empty()) made_.undecided.push_back({rule, "kernels=" + mixed});
+    if (mixed != 0) made_.undecided.push_back(what_decides(rule, deciding::findings, mixed));
     return any;
   }
 
@@ -471,19 +468,21 @@ class kernel_rules : protected step_bound {
       if (load(row).fraction() >= far_use) return;
       double const gain = judge_.gain(row, cure_of_kernels().ends_waits(ns));
       if (!is_worth(gain)) return;
-      finding& made =
-          add_kernels(by, row, gain,
-                      sentence("Not near any hardware limit: ")
+      std::string title = sentence("Not near any hardware limit: ")
                           << load(row).roof << " is used most, at " << percent(load(row).fraction())
                           << "; instructions issue in " << percent(load(row).use(gpu_unit::issue))
-                          << " of the slots");
+                          << " of the slots";
+      std::string_view const stall = longest_stall(in_.counters, row, counter_scope::self);
+      if (!stall.empty()) title += "; warps mostly " + stall_text(stall);
+      finding& made = add_kernels(by, row, gain, std::move(title));
       prove_use(made, row, gpu_unit::issue);
       prove_own(made, row, "achieved_occupancy", "%");
       made.needs = "counters=stalls";
-      for (metric const& stall : metric_list()) {
-        if (!begins_with(stall.key(), "stall_") || !ends_with(stall.key(), "_share")) continue;
-        double const share = own(row, stall.key());
-        if (share > noticed) prove(made, stall.key(), share, "%");
+      for (metric const& share_of : metric_list()) {
+        if (!begins_with(share_of.key(), stall_prefix) || !ends_with(share_of.key(), stall_suffix))
+          continue;
+        double const share = own(row, share_of.key());
+        if (share > noticed) prove(made, share_of.key(), share, "%");
         if (known(share)) made.needs = {};
       }
     });

@@ -70,6 +70,22 @@ class profile_file {
     });
     return all;
   }
+  /// Their names alone.
+  std::string device_names() const {
+    std::string all;
+    each("devices", [&](detail::json_node device) {
+      detail::add_part(all, json_.text(json_.find(device, "name")), "; ");
+    });
+    return all;
+  }
+  /// Their greatest clocks alone. Units: kHz.
+  vec<double> device_clocks() const {
+    vec<double> all;
+    each("devices", [&](detail::json_node device) {
+      all.push_back(json_.number(json_.find(device, "clock_khz")));
+    });
+    return all;
+  }
   /// Calls `what` with each element of a list at the top.
   template <class Do>
   void each(std::string_view list, Do const& what) const {

@@ -13,6 +13,7 @@
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/counter_table.hpp>
 #include <strata/tables/devices.hpp>
+#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps_summary.hpp>
 
 #include <cstddef>
@@ -53,7 +54,8 @@ struct roof {
   bool used = false;   ///< by any range: work of this kind was counted, or declared of HBM
 };
 
-/// A range beside the roofs of one level of memory; `time_ns` is GPU busy time of a mean step.
+/// A range beside the roofs of one level of memory. Work and times are of a mean step and of all
+/// devices together, rates of one device.
 struct roofline_point {
   std::size_t row = 0;     ///< of the folded tree
   std::string_view level;  ///< "HBM", "L2", "L1", or "shared", which L1's data path moves too
@@ -62,7 +64,8 @@ struct roofline_point {
   double intensity_flop_per_byte = 0.0;
   double flops_per_s = 0.0;
   double bytes_per_s = 0.0;
-  double time_ns = 0.0;
+  double time_ns = 0.0;          ///< GPU busy time
+  double devices = 1.0;          ///< that worked at a time: the times by these are of one device
   double time_at_roof_ns = 0.0;  ///< the longer of the bytes at this level and the operations
   work_evidence evidence = work_evidence::counted;
   bool above_roof = false;  ///< units, clocks or declarations are wrong: no result
@@ -77,7 +80,8 @@ struct range_limit {
   double time_ns = 0.0;   ///< GPU busy time of a step
   bool counted = false;   ///< bytes and operations were counted
   bool above_roof = false;
-  unit_times units;  ///< of a step
+  unit_times units;             ///< of a step
+  std::string_view stall = {};  ///< of latency, what most warps wait for: `short_scoreboard`; or ""
 
   /// How much of the time the unit or roof is used, at most 1: clocks of counted and timed steps
   /// differ a little, and by how much work is too much `above_roof` says.
@@ -120,7 +124,7 @@ class roofline_builder {
  public:
   roofline_builder(profile const& source, vec<range_row> const& rows, steps_summary const& steps,
                    counter_table const* counters)
-      : source_(source), rows_(rows), steps_(steps), counters_(counters) {}
+      : source_(source), rows_(rows), steps_(steps), mean_(rows, steps), counters_(counters) {}
 
   roofline_table build() {
     find_devices();
@@ -221,7 +225,6 @@ class roofline_builder {
 
   void add_operations(amounts& to, std::string_view pipe, double flops, double& longest) const {
     if (!is_positive(flops)) return;
-    to.flops = is_nan(to.flops) ? flops : to.flops + flops;
     roof const* const at = table_.find(pipe);
     if (at == nullptr) return;
     // The pipes work at the same time: the longest counts.
@@ -240,6 +243,8 @@ class roofline_builder {
     made.bytes[2] = counted_value(counters_, row, "l1_data_bytes", scope);
     made.bytes[3] = wavefront_bytes * counted_value(counters_, row, "shared_wavefronts", scope);
     made.units = counted_unit_times(counters_, row, scope);
+    made.flops = counted_operations(
+        [&](std::string_view key) { return counted_value(counters_, row, key, scope); });
     double longest = 0.0;
     add_operations(made, "FP32", counted_value(counters_, row, "flop_fp32", scope), longest);
     add_operations(made, "FP64", counted_value(counters_, row, "flop_fp64", scope), longest);
@@ -285,10 +290,11 @@ class roofline_builder {
     return row.bytes / calls <= size * static_cast<double>(table_.devices) && !too_fast;
   }
 
-  /// `time_ns`: of a step, added up over devices.
+  /// `busy_ns`: of a step; so many devices worked in it at a time.
   void add_point(std::size_t row, std::size_t level, double bytes, amounts const& work,
-                 work_evidence evidence, double time_ns) {
+                 work_evidence evidence, double busy_ns, double devices) {
     if (!is_positive(bytes) || !is_positive(work.flops)) return;
+    double const time_ns = busy_ns * devices;
     roofline_point made;
     made.row = row;
     made.level = levels[level];
@@ -298,6 +304,7 @@ class roofline_builder {
     made.flops_per_s = work.flops / time_ns * 1e9;
     made.bytes_per_s = bytes / time_ns * 1e9;
     made.time_ns = time_ns;
+    made.devices = devices;
     double const rate = table_.rate_of(made.level);
     double const memory_ns = is_positive(rate) ? bytes / rate * 1e9 : 0.0;
     made.time_at_roof_ns = larger(memory_ns, work.compute_ns);
@@ -331,9 +338,9 @@ class roofline_builder {
     amounts const& work = is_positive(real.flops) ? real : said;
     for (std::size_t level = 0; level < std::size(levels); ++level)
       add_point(place, level, real.bytes[level], work,
-                is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed,
-                time * parallel);
-    add_point(place, 0, said.bytes[0], said, work_evidence::declared, time * parallel);
+                is_positive(real.flops) ? work_evidence::counted : work_evidence::mixed, time,
+                parallel);
+    add_point(place, 0, said.bytes[0], said, work_evidence::declared, time, parallel);
     describe(place, table_.limits[place]);
   }
   bool is_timed_work(std::size_t row, counter_scope scope) const noexcept {
@@ -379,13 +386,11 @@ class roofline_builder {
     range_row const& row = rows_[place];
     double const time = limit.time_ns;
     auto const host = steps_.per_step(static_cast<double>(row.host_total_ns), row.step_host_share);
-    auto const copies =
-        steps_.per_step(static_cast<double>(row.total.copy_ns), row.step_work_share);
     // ns: what is shorter is often launched more slowly than it runs.
     constexpr std::int64_t short_kernel = 20'000;
     if (limit.above_roof) {
       limit.text = "above the roof";
-    } else if (copies > time / 2) {
+    } else if (mean_.work(place).copy_ns > time / 2) {
       limit.text = "copies";
     } else if (limit.fraction() >= latency_use) {
       limit.text = sentence(limit.roof) << ' ' << fixed_string(100.0 * limit.fraction(), 0) << " %";
@@ -394,35 +399,14 @@ class roofline_builder {
       limit.text = "launch";
     } else if (limit.counted) {
       limit.text = "latency";
-      std::string stall(longest_stall(place));
-      for (char& letter : stall)
-        if (letter == '_') letter = ' ';
-      if (!stall.empty()) limit.text += ": " + stall;
+      limit.stall = longest_stall(counters_, place, counter_scope::total);
+      if (!limit.stall.empty()) limit.text += ": " + stall_name(limit.stall);
     }
   }
-  /// What most warps wait for, as Nsight Compute names it; empty where stalls were not counted.
-  std::string_view longest_stall(std::size_t row) const {
-    constexpr std::string_view prefix = "stall_";
-    constexpr std::string_view suffix = "_share";
-    std::string_view found;
-    double most = 0.0;
-    for (metric const& stall : metric_list()) {
-      std::string_view const key = stall.key();
-      if (!begins_with(key, prefix) || !ends_with(key, suffix)) continue;
-      std::string_view const name =
-          key.substr(prefix.size(), key.size() - prefix.size() - suffix.size());
-      if (name == "selected" || name == "not_selected") continue;  // these could issue
-      double const share = counted_value(counters_, row, key);
-      if (!is_finite(share) || share <= most) continue;
-      most = share;
-      found = name;
-    }
-    return found;
-  }
-
   profile const& source_;
   vec<range_row> const& rows_;
   steps_summary const& steps_;
+  step_amounts mean_;
   counter_table const* counters_;           ///< of the same rows; null where nothing was counted
   profile_device const* device_ = nullptr;  ///< one of those that worked, all of a kind
   roofline_table table_;

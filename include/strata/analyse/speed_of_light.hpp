@@ -7,10 +7,14 @@
 
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
+#include <strata/base/text.hpp>
+#include <strata/profile/metric_resolver.hpp>
+#include <strata/profile/metric_set.hpp>
 #include <strata/tables/counter_table.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 STRATA_BEGIN
@@ -109,6 +113,51 @@ inline double counted_value(counter_table const* counters, std::size_t row, std:
   if (counters == nullptr || row >= counters->rows) return not_a_number;
   std::size_t const column = counters->find(key);
   return column == counter_table::none ? not_a_number : counters->at(row, column, scope).value;
+}
+
+constexpr std::string_view stall_prefix = "stall_";
+constexpr std::string_view stall_suffix = "_share";
+
+/// What most warps of a row wait for, as the metrics name it; empty where stalls were not counted.
+inline std::string_view longest_stall(counter_table const* counters, std::size_t row,
+                                      counter_scope scope) {
+  std::string_view found;
+  double most = 0.0;
+  for (metric const& stall : metric_list()) {
+    std::string_view const key = stall.key();
+    if (!begins_with(key, stall_prefix) || !ends_with(key, stall_suffix)) continue;
+    std::string_view const name =
+        key.substr(stall_prefix.size(), key.size() - stall_prefix.size() - stall_suffix.size());
+    if (name == "selected" || name == "not_selected") continue;  // these could issue
+    double const share = counted_value(counters, row, key, scope);
+    if (!is_finite(share) || share <= most) continue;
+    most = share;
+    found = name;
+  }
+  return found;
+}
+/// `short_scoreboard` as Nsight Compute writes it: "short scoreboard".
+inline std::string stall_name(std::string_view stall) {
+  std::string name(stall);
+  for (char& letter : name)
+    if (letter == '_') letter = ' ';
+  return name;
+}
+/// What warps do in a stall: "wait for shared memory or the special-function pipe"; empty where it
+/// is none.
+inline std::string_view stall_meaning(std::string_view stall) {
+  constexpr std::string_view before = "warps that ";
+  std::string key(stall_prefix);
+  key += stall;
+  key += stall_suffix;
+  metric const* const counted = find_entry(key);
+  if (counted == nullptr) return {};
+  std::size_t const begin = counted->meaning().find(before);
+  return counted->meaning().substr(begin + before.size());
+}
+/// The same with its name: "wait at a block barrier (barrier)".
+inline std::string stall_text(std::string_view stall) {
+  return sentence(stall_meaning(stall)) << " (" << stall_name(stall) << ")";
 }
 
 /// Of one device that did all of the work.

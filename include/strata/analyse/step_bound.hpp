@@ -7,6 +7,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/numbers.hpp>
 #include <strata/base/text.hpp>
+#include <strata/tables/step_amounts.hpp>
 #include <strata/tables/steps.hpp>
 
 #include <cstddef>
@@ -60,9 +61,6 @@ class step_bound : protected finding_context {
     }
     return text << ".";
   }
-  static std::string shown(std::string const& path) {
-    return path.empty() ? std::string("no range") : path;
-  }
   /// "The GPU is busy 87 % of the step."
   std::string busy_text(std::string const& whole, double busy) const {
     bool const many = in_.roofline.devices > 1;
@@ -84,9 +82,9 @@ class step_bound : protected finding_context {
     std::size_t longest = 0;
     double most = 0.0;
     double marked = 0.0;
+    step_amounts const amounts(rows_, in_.steps);
     for (std::size_t i = 1; i < rows_.size(); ++i) {
-      double const own = in_.steps.per_step(static_cast<double>(rows_[i].host_self_ns),
-                                            rows_[i].step_host_self_share);
+      double const own = amounts.stepping_self_ns(i);
       marked += own;
       if (!(own > most)) continue;
       longest = i;
@@ -123,8 +121,10 @@ class step_bound : protected finding_context {
                        << " of the " << whole << ".";
     if (longest == 0) return text;
     text += " Most time: " + rows_[longest].path;
-    std::string const& limit = in_.roofline.limits[longest].text;
-    if (!limit.empty()) text += sentence(" (") << limit << ")";
+    range_limit const& limit = in_.roofline.limits[longest];
+    if (!limit.stall.empty())
+      return text + " (latency). Its warps mostly " + stall_text(limit.stall) + ".";
+    if (!limit.text.empty()) text += sentence(" (") << limit.text << ")";
     return text + ".";
   }
   /// Names a cause that explains half of the idle time, and none otherwise.

@@ -171,6 +171,7 @@ class comparison_json {
     json_.boolean("slower", each.slower);
     json_.text("time", each.gpu ? "gpu" : "host");
     if (each.once) json_.boolean("once", true);
+    if (!each.thread.empty()) json_.text("thread", each.thread);
     json_.number("before_ms", each.before_ms);
     json_.number("after_ms", each.after_ms);
     if (judged) {

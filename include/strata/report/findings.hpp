@@ -56,7 +56,7 @@ class answer_json {
     if (page_ != nullptr) json_.integer("findings_left_out", table.findings.size() - shown);
     write_list(json_, "undecided", table.undecided, [this](undecided_rule const& each) {
       json_.text("rule", each.rule);
-      json_.text("needs", each.needs);
+      json_.text("needs", each.needs());
     });
     write_roofline();
   }

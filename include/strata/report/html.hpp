@@ -364,7 +364,7 @@ class page_writer {
     cells.number("step_self_launch_share", steps.part(row.step_self_launch_share));
     cells.number("step_launch_time_share", steps.part(row.step_launch_time_share));
     cells.number("step_self_launch_time_share", steps.part(row.step_self_launch_time_share));
-    if (row.around_steps) {
+    if (row.around_steps || place == 0) {  // of a step they are sums of what lies below them
       cells.number("step_self_share", steps.part(row.step_self_share));
     } else {
       cells.absent("step_self_share");
@@ -437,16 +437,9 @@ class page_writer {
   void write_counted_kernel(cell_sink& cells, std::size_t at) const {
     kernel_counter_table const& table = *input_.kernel_counters;
     auto const value = [&](std::string_view key) { return table.at(at, key); };
-    double flops = 0.0;
-    auto const add = [&](std::string_view key) {
-      double const some = value(key);
-      if (some > 0.0) flops += some;
-    };
-    for (std::string_view const key : {"flop_fp32", "flop_fp64", "flop_fp16"}) add(key);
-    for (tensor_format const& format : tensor_formats) add(format.key);
     double const mean = mean_duration(input_.kernels[at], input_.steps);
     cells.number("counted_ns", mean * static_cast<double>(table.launches[at]));
-    cells.number("counted_flops", flops);
+    cells.number("counted_flops", counted_operations(value));
     cells.number("counted_hbm_bytes", value("hbm_bytes"));
     cells.number("counted_l2_bytes", value("l2_bytes"));
     cells.number("counted_l1_bytes", value("l1_data_bytes"));

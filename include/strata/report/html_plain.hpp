@@ -97,7 +97,8 @@ class page_plain {
     out_.write("<table><tr><th>Range</th><th>GPU busy</th><th>Host</th><th>Limiter</th></tr>\n");
     for (std::size_t const row : order) {
       out_.write("<tr>");
-      write_cell(input_.folded[row].path);
+      range_row const& range = input_.folded[row];
+      write_cell(range.thread.empty() ? range.path : range.path + " (" + range.thread + ")");
       write_cell(gpu ? time_text(amounts.busy_ns(row)) : std::string());
       write_cell(time_text(amounts.host_ns(row)));
       bool const known = row < input_.roofline.limits.size();

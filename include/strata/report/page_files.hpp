@@ -1325,6 +1325,7 @@ const parent = rows[row.parent];
 parent.children.push(row);
 row.depth = parent.depth + 1;
 row.path = parent.depth ? parent.path + "/" + row.label : row.label;
+if (row.thread && row.thread !== parent.thread) row.label += " (" + row.thread + ")";
 }
 function readView(view) {
 const rows = readRows(data.columns, data.same, view.rows);
@@ -1391,6 +1392,7 @@ const byTime = {
 total: row => row.step_work_share,
 self: row => firstKnown(row.step_self_share, row.step_work_share),
 };
+const steppingTime = row => row.host_total_ns - (row.other_threads_ns || 0);
 const busyPerStep = row => perStep(row, row.gpu_busy_ns, row.step_busy_share);
 const hostSelfPerStep = row => perStep(row, row.host_self_ns, row.step_host_self_share);
 const isAround = row => hasSteps && !none(row.step_self_share);
@@ -1822,7 +1824,7 @@ const limiters = new Map(answer.limits.map(limit => [limit.range, limit.limiter]
 const limitOf = row => limiters.get(row.folded) || "";
 function shareOfStep(row) {
 const hasGpu = data.traced && summary.gpu_busy_ns > 0;
-const part = hasGpu ? busyPerStep(row) : perStep(row, row.host_total_ns);
+const part = hasGpu ? busyPerStep(row) : perStep(row, steppingTime(row));
 return 100 * part / summary.mean_ns;
 }
 const declaredRate = column => row => {
@@ -2253,13 +2255,12 @@ return none(plain) && none(tensor) ? null : (plain || 0) + (tensor || 0);
 }
 const level1Bytes = row => firstKnown(metric(row, "l1_data_bytes"), metric(row, "l1_bytes"));
 const gpuTimeOf = row => none(row.gpu_kernel_ns) ? null : row.gpu_kernel_ns + row.gpu_copy_ns;
-const hostTimeOf = row =>
-row.depth ? row.host_total_ns : sum(row.children, child => child.host_total_ns);
+const hostTimeOf = row => row.depth ? steppingTime(row) : sum(row.children, steppingTime);
 const loadsOf = row => askedBytes(row, "global_load_bytes", "l1_global_load_sectors");
 const storesOf = row => askedBytes(row, "global_store_bytes", "l1_global_store_sectors");
 const shareKinds = [
 {name: "GPU time", amount: gpuTimeOf, show: time, by: byTime},
-{name: "Host time, all threads", amount: hostTimeOf, show: time},
+{name: "Host time", amount: hostTimeOf, show: time},
 {name: "Kernels", amount: row => row.kernels, show: count, by: byLaunches},
 {name: "Loads", amount: loadsOf, show: bytes, counted: true},
 {name: "Stores", amount: storesOf, show: bytes, counted: true},
@@ -4597,6 +4598,7 @@ inline constexpr std::string_view page_comparison_compared_js = R"page(<script>
 const step = data.step;
 const hasSteps = step.before_steps > 0 && step.after_steps > 0;
 const unit = hasSteps ? "step" : "run";
+const meanUnit = hasSteps ? "mean step" : "run";
 const sides = ["before", "after"];
 const runsOf = side => data.runs.filter(run => run.side === side);
 const program = programOf((data.runs[0] || {}).command);
@@ -4651,8 +4653,9 @@ ends,
 delta: now - was,
 factor: judged ? 1 + range.change : ratio(was, now),
 said: verdictOf(range, ends),
-title: range.path + " (" + by + (range.once ? ", once" : "") + ")",
-unit: range.once ? "run" : unit,
+title: range.path + " (" + [by, range.thread, range.once && "once"].filter(Boolean).join(", ")
++ ")",
+unit: range.once ? "run" : meanUnit,
 values: valuesOf(range),
 };
 }
@@ -4677,8 +4680,8 @@ function stepSentence() {
 if (!hasSteps) return "There are no steps on both sides: times are of the whole run.";
 const ends = interval(step.change, step.noise);
 const isNoise = step.noise > 0 && ends[0] <= 1 && ends[1] >= 1;
-return "The step went from " + milliseconds(step.before_ms) + " to " + milliseconds(step.after_ms)
-+ ": it is " + faster(ratio(step.before_ms, step.after_ms))
+return "The median step went from " + milliseconds(step.before_ms) + " to "
++ milliseconds(step.after_ms) + ": it is " + faster(ratio(step.before_ms, step.after_ms))
 + (isNoise ? ", which its noise can do" : "") + ".";
 }
 function stepTiles() {
@@ -4792,7 +4795,7 @@ width,
 height: shown.length * line + 4,
 id: "changes-figure",
 role: "group",
-"aria-label": "Change of time by range, milliseconds a " + unit,
+"aria-label": "Change of time by range, milliseconds a " + meanUnit,
 });
 shown.forEach((range, i) => {
 const y = i * line + (isNarrow ? 18 : 4);
@@ -4816,9 +4819,10 @@ return drawing;
 function aboutChanges() {
 const nested = " A range has the time of those below it.";
 const once = " Once: a range outside of steps, by the whole run.";
-return "Milliseconds a " + unit + ", after less before: green is less time, red more. \u00d7: the"
-+ " factor, after / before. A paler bar was not judged: it is too small, or has few calls. A"
-+ " click shows all columns of the range." + (inner.length < ranges.length ? nested : "")
+return "Milliseconds a " + meanUnit + ", after less before: green is less time, red more."
++ " \u00d7: the factor, after / before. A paler bar was not judged: it is too small, or has"
++ " few calls. A click shows all columns of the range."
++ (inner.length < ranges.length ? nested : "")
 + (ranges.some(range => range.once) ? once : "");
 }
 function changes() {
@@ -4855,8 +4859,13 @@ function busyOf(range, side) {
 const value = range.values.find(column => column.name === "gpu_busy_ns");
 return value && !none(value[side]) ? value[side] / 1e6 : null;
 }
+function steppingPart(range, side) {
+const amount = name => (range.values.find(column => column.name === name) || {})[side] || 0;
+return 1 - amount("other_threads_ns") / (amount("host_total_ns") || 1);
+}
 function addedBy(range, hasGpu) {
-if (!hasGpu) return range.after_ms - range.before_ms;
+const host = side => range[side + "_ms"] * steppingPart(range, side);
+if (!hasGpu) return host("after") - host("before");
 return (busyOf(range, "after") || 0) - (busyOf(range, "before") || 0);
 }
 function waterfallBars(list) {
@@ -4930,8 +4939,9 @@ function waterfall() {
 if (!hasSteps || !inner.length) return;
 const bars = waterfallBars(inner);
 const figure = chart((box, width) => box.replaceChildren(drawWaterfall(width, bars)));
-const about = "Milliseconds a " + unit + ". Each bar begins where the one above it ends: what the"
-+ " innermost ranges add to the step or take away, and what is no time of theirs.";
+const about = "Milliseconds: the steps are medians, ranges are means. Each bar begins where the"
++ " one above it ends: what the innermost ranges add to the step or take away, and what is no"
++ " time of theirs.";
 section("waterfall", "From before to after", about, figure);
 redrawOnTheme.push(() => figure.redraw());
 }
@@ -5009,7 +5019,7 @@ shade: range => shade(range.factor),
 {
 label: "Change",
 key: "delta",
-title: "of the judged time a " + unit + ", after less before",
+title: "of the judged time a " + meanUnit + ", after less before",
 get: range => Math.abs(range.delta),
 show: range => signed(range.delta, milliseconds),
 },
@@ -5024,14 +5034,14 @@ show: range => range.ends ? between(range.ends) : "",
 {
 label: "Before",
 key: "was",
-title: "a " + unit,
+title: "a " + meanUnit,
 get: range => range.was,
 show: range => milliseconds(range.was),
 },
 {
 label: "After",
 key: "now",
-title: "a " + unit,
+title: "a " + meanUnit,
 get: range => range.now,
 show: range => milliseconds(range.now),
 },

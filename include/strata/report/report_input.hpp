@@ -64,23 +64,23 @@ inline std::string finding_text(finding const& of, steps_summary const& steps) {
   return text;
 }
 
-/// Whether keys of STRATA= bring what a rule needs: the preset of findings has all that rules
-/// count.
-inline bool decides(std::string_view keys, std::string_view needs) noexcept {
-  return keys == needs || (keys == "counters=findings" && begins_with(needs, "counters="));
+/// Whether what decides one rule decides another: the preset of findings has all that rules count.
+inline bool decides(undecided_rule const& one, undecided_rule const& other) noexcept {
+  if (one.by == deciding::findings && other.by == deciding::hbm) return true;
+  return one.by == other.by && one.range == other.range;
 }
 
 /// What would decide most of the rules that could not decide, and how many that are; empty where
 /// all could.
 inline std::string undecided_text(vec<undecided_rule> const& undecided) {
   std::size_t most = 0;
-  std::string_view needs;
+  std::string needs;
   for (undecided_rule const& one : undecided) {
     std::size_t same = 0;
-    for (undecided_rule const& other : undecided) same += decides(one.needs, other.needs);
+    for (undecided_rule const& other : undecided) same += decides(one, other);
     if (same <= most) continue;
     most = same;
-    needs = one.needs;
+    needs = one.needs();
   }
   if (most == 0) return {};
   return sentence(needs) << " would decide " << most << (most == 1 ? " rule" : " rules") << " more";
@@ -156,6 +156,9 @@ struct report_input : table_input {
   static row_limit shown_limit(range_limit const& limit) {
     row_limit shown;
     shown.limiter = limit.text;
+    if (!limit.stall.empty())
+      shown.meaning = detail::sentence(detail::stall_name(limit.stall))
+                      << ": warps " << detail::stall_meaning(limit.stall);
     if (!limit.counted || !(limit.roof_ns > 0.0) || !(limit.time_ns > 0.0) || limit.above_roof)
       return shown;
     shown.use_percent = 100.0 * limit.fraction();

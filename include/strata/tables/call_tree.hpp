@@ -59,6 +59,15 @@ inline device_sums sum_records(profile const& source) {
   return sums;
 }
 
+/// The first step that was recorded; no_step where there is none.
+inline std::uint32_t first_recorded_step(profile const& source) noexcept {
+  std::uint32_t first = no_step;
+  for (step_record const& step : source.steps) first = smaller(first, step.step);
+  if (first != no_step) return first;
+  for (range_record const& range : source.ranges) first = smaller(first, range.step);
+  return first;
+}
+
 /// How much of a call lies in steps that began and ended during it.
 class steps_within {
  public:
@@ -103,7 +112,7 @@ class step_parts {
  public:
   step_parts(profile const& source, row_layout const& layout, vec<range_row>& rows)
       : source_(source), layout_(layout), rows_(rows) {
-    if (source.has_steps) find_first_step();
+    if (source.has_steps) first_step_ = first_recorded_step(source);
     steps_.emplace(source, no_step);
     typical_.emplace(source, first_step_);
     calls_.resize(rows.size(), step_part{0.0, 0.0});
@@ -151,12 +160,6 @@ class step_parts {
     std::uint32_t step;
   };
 
-  /// The first step that was recorded; no_step where there is none.
-  void find_first_step() {
-    for (step_record const& step : source_.steps) first_step_ = smaller(first_step_, step.step);
-    if (first_step_ != no_step) return;
-    for (range_record const& range : source_.ranges) first_step_ = smaller(first_step_, range.step);
-  }
   void find_launched() {
     for (range_row& row : rows_) {
       row.step_work_share = row.step_self_share = row.step_busy_share = row.step_call_share;
@@ -297,6 +300,44 @@ class step_parts {
   vec<step_part> times_;  ///< of the calls
 };
 
+/// The time of calls in threads that drive no step, while others drive them.
+class calls_beside_steps {
+ public:
+  calls_beside_steps(profile const& source, std::size_t rows)
+      : source_(source), threads_(rows, none) {
+    for (step_record const& step : source.steps) stepping_[step.thread] = true;
+  }
+
+  void add(std::uint32_t at, range_row& row, range_record const& range, std::int64_t duration) {
+    bool const is_beside = !source_.steps.empty() && stepping_.find(range.thread) == nullptr;
+    if (!is_beside) return;
+    row.other_threads_ns = add_saturated(row.other_threads_ns, duration);
+    bool const is_first = threads_[at] == none;
+    threads_[at] = is_first || threads_[at] == range.thread ? range.thread : several;
+  }
+  /// Names the thread where all calls are beside. Requires: all were added.
+  void name_threads(vec<range_row>& rows) const {
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (threads_[i] != none && rows[i].other_threads_ns == rows[i].host_total_ns)
+        rows[i].thread = name_of(threads_[i]);
+  }
+
+ private:
+  static constexpr std::uint32_t none = 0xffffffff;
+  static constexpr std::uint32_t several = 0xfffffffe;
+
+  std::string name_of(std::uint32_t thread) const {
+    if (thread == several) return "other threads";
+    for (profile_thread const& each : source_.threads)
+      if (each.ordinal == thread && !each.name.empty()) return "thread " + each.name;
+    return sentence("thread ") << thread;
+  }
+
+  profile const& source_;
+  vec<std::uint32_t> threads_;  ///< by row, of the calls beside steps
+  number_map<bool> stepping_;
+};
+
 /// Fills a row for every place in the tree, then drops those that have nothing to say.
 class call_tree_builder {
  public:
@@ -318,12 +359,14 @@ class call_tree_builder {
   void build(vec<range_row>& rows, vec<std::uint32_t>& row_of_node) {
     add_calls();
     add_folded_calls();
+    beside_.name_threads(rows_);
     add_device_work();
     add_subtrees();
     parts_.find_work();
     sum_spans();
     add_migrations();
     sum_subtrees();
+    find_own_other_times();
     drop_empty_rows(row_of_node);
     describe_rows();
     rows = std::move(rows_);
@@ -338,6 +381,7 @@ class call_tree_builder {
       range_row& row = rows_[at];
       std::int64_t const duration = elapsed(range.begin, range.end);
       parts_.add(at, range, duration);
+      beside_.add(at, row, range, duration);
       row.host.add(duration);
       row.host_total_ns = add_saturated(row.host_total_ns, duration);
       if (range.attribute == no_reference) continue;
@@ -519,6 +563,26 @@ class call_tree_builder {
     }
   }
 
+  /// The time of the calls beside steps without the ranges below in the same thread.
+  void find_own_other_times() {
+    vec<std::int64_t> below(rows_.size(), 0);
+    vec<std::int64_t> elsewhere(rows_.size(), 0);  // in threads that inherited the place above
+    for (inherited_time const& each : source_.inherited) {
+      if (!layout_.has_own_row(each.node)) continue;
+      for (std::int64_t* const sum :
+           {&elsewhere[layout_.row_of(each.node)], &below[layout_.row_of(each.from)]})
+        *sum = add_saturated(*sum, each.total);
+    }
+    for (std::size_t i = rows_.size(); --i > 0;) {
+      range_row& row = rows_[i];
+      std::int64_t const own = larger(std::int64_t{0}, row.other_threads_ns - below[i]);
+      row.other_threads_self_ns = smaller(own, row.host_self_ns);
+      std::uint32_t const parent = layout_.parent(static_cast<std::uint32_t>(i));
+      std::int64_t const apart = smaller(elsewhere[i], row.other_threads_ns);
+      below[parent] = add_saturated(below[parent], row.other_threads_ns - apart);
+    }
+  }
+
   static bool has_data(range_row const& row) noexcept {
     device_work const& work = row.self;
     return row.host.count() != 0 || work.launches != 0 || work.kernels != 0 || work.copies != 0 ||
@@ -587,6 +651,7 @@ class call_tree_builder {
   vec<range_row> rows_;  ///< in the order of the layout until the empty ones are dropped
   vec<row_details> details_;
   step_parts parts_{source_, layout_, rows_};
+  calls_beside_steps beside_{source_, layout_.rows()};
 };
 
 }  // namespace detail

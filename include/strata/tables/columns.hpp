@@ -149,6 +149,8 @@ inline void range_value_columns(cell_sink& cells, table_input const& input, rang
   double const in_first = row.step_busy_share.in_steps - row.step_busy_share.typical;
   known_integer(cells, "first_step_gpu_busy_ns", knows_first_step(input.source),
                 whole_ns(larger(0.0, in_first) * static_cast<double>(row.gpu_busy_ns)));
+  cells.integer("other_threads_ns", row.other_threads_ns);
+  cells.text("thread", row.thread);
 }
 
 inline void range_columns(cell_sink& cells, table_input const& input, range_row const& row,

@@ -267,8 +267,7 @@ class kernel_table_builder {
 
   /// Requires: the timeline is whole.
   void sum_first_step() {
-    std::uint32_t first = no_step;
-    for (step_record const& each : source_.steps) first = smaller(first, each.step);
+    std::uint32_t const first = first_recorded_step(source_);
     if (first == no_step || source_.kernels.empty()) return;
     launch_index const launches(source_);
     device_sums sums;

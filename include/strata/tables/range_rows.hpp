@@ -50,6 +50,11 @@ struct range_row {
   duration_statistics host;        ///< one value a call
   std::int64_t host_total_ns = 0;  ///< of all calls
   std::int64_t host_self_ns = 0;   ///< without the ranges below in the same thread
+  /// Of these, in threads that drive no step, beside those that do: no part of a step's host time.
+  std::int64_t other_threads_ns = 0;
+  std::int64_t other_threads_self_ns = 0;
+  std::string
+      thread;  ///< where all calls are in such threads: "loader"; of several "other threads"
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
   double first_step_tokens = 0.0;       ///< that the calls in it declared

@@ -38,7 +38,7 @@ class range_table {
     order_rows();
     choose_rows(max_rows);
     // Not the uppermost totals: threads that inherited a place work below them at the same time.
-    for (std::size_t i = 0; i < rows_.size(); ++i) host_ns_ += mean_.self_ns(i);
+    for (std::size_t i = 0; i < rows_.size(); ++i) host_ns_ += mean_.stepping_self_ns(i);
     for (std::size_t const i : order_)
       if (visible_[i]) add_range(i);
     device_work const& outside = rows_[0].self;
@@ -60,7 +60,7 @@ class range_table {
   step_amounts const& mean() const noexcept { return mean_; }
   /// What the rows and columns mean that are shown. Requires: the table was fitted.
   std::string legend() const {
-    return table_.legend() +
+    return table_.legend() + limits_text() +
            (outside_shown_ ? "(outside ranges): work that no range launched\n" : "");
   }
   /// Nothing but an empty total.
@@ -80,13 +80,20 @@ class range_table {
 
   bool from_steps() const noexcept { return steps_.from_steps; }
 
-  /// What the row adds to the path of the row above.
+  /// What the row adds to the path of the row above, with its thread where that drives no step.
   std::string label(std::size_t i) const {
-    std::string const& above = rows_[rows_[i].parent].path;
-    std::string const& path = rows_[i].path;
-    if (above.empty()) return path;
+    range_row const& row = rows_[i];
+    range_row const& parent = rows_[row.parent];
+    std::string const& above = parent.path;
+    std::string const& path = row.path;
     bool const below = path.size() > above.size() + 1 && path.compare(0, above.size(), above) == 0;
-    return below ? path.substr(above.size() + 1) : rows_[i].name;
+    std::string text = row.name;
+    if (above.empty())
+      text = path;
+    else if (below)
+      text = path.substr(above.size() + 1);
+    if (!row.thread.empty() && row.thread != parent.thread) text += " (" + row.thread + ")";
+    return text;
   }
 
  private:
@@ -121,6 +128,7 @@ class range_table {
       {"GFLOP/s", 50, form::rate},
       {"GB/s", 48, form::rate},
       {"tokens/s", 46, form::rate, 0, "tokens/s: by host or GPU busy time, the longer"}};
+  static constexpr std::size_t limiter_column = 1;
   static constexpr std::size_t step_share_column = 4;
   static constexpr std::size_t host_share_column = 11;
   static_assert(all_columns[host_share_column].header == "host %", "where columns() looks for it");
@@ -195,7 +203,7 @@ class range_table {
   /// The columns from `calls` to `max`.
   vec<double> host_values(std::size_t i) const {
     range_row const& row = rows_[i];
-    double const share = if_any(percent_of(mean_.host_ns(i), host_ns_));
+    double const share = if_any(percent_of(mean_.stepping_ns(i), host_ns_));
     bool const repeated = row.host.count() > 1;
     return {row.around_steps ? none : if_any(mean_.calls(i)),
             if_any(mean_.host_ns(i)),
@@ -222,6 +230,17 @@ class range_table {
   }
   double use_percent(std::size_t row) const noexcept {
     return row < limits_.size() ? limits_[row].use_percent : none;
+  }
+  /// What the limiters mean that are shown.
+  std::string limits_text() const {
+    std::string text;
+    if (!table_.shows(limiter_column)) return text;
+    for (std::size_t row = 0; row < limits_.size(); ++row) {
+      std::string const line = limits_[row].meaning + '\n';
+      bool const is_shown = row == 0 || (visible_[row] && !mean_.is_outside(row));
+      if (line.size() > 1 && is_shown && text.find(line) == std::string::npos) text += line;
+    }
+    return text;
   }
   std::string limiter(std::size_t row) const {
     return row < limits_.size() ? limits_[row].limiter : std::string();
@@ -273,7 +292,7 @@ class range_table {
   row_order sort_;
   bool by_gpu_;  ///< the time that counts is that of the device
   console_table table_;
-  double host_ns_ = 0.0;  ///< in ranges of the first level, over all threads
+  double host_ns_ = 0.0;  ///< in ranges, of the threads that drive steps
   vec<std::size_t> order_;
   vec<bool> visible_;
   std::size_t hidden_ = 0;

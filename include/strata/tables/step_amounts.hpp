@@ -22,6 +22,7 @@ struct mean_work {
   double kernel_ns = 0.0;
   double graph_kernel_ns = 0.0;
   double launch_ns = 0.0;
+  double copy_ns = 0.0;
   double copied_bytes = 0.0;
   double allocated_bytes = 0.0;
 
@@ -30,13 +31,15 @@ struct mean_work {
     kernel_ns += more.kernel_ns;
     graph_kernel_ns += more.graph_kernel_ns;
     launch_ns += more.launch_ns;
+    copy_ns += more.copy_ns;
     copied_bytes += more.copied_bytes;
     allocated_bytes += more.allocated_bytes;
   }
 };
 
-/// Amounts of the rows of a tree in a mean step. A range around steps has those of what lies below
-/// it in steps: what its children did outside of them is no part of its own.
+/// Amounts of the rows of a tree in a mean step. The whole, and a range around steps, have those of
+/// what lies below them in steps: what that did outside of steps, as a copy of all weights, is of
+/// another kind, so that no share of the whole divides it.
 class step_amounts {
  public:
   step_amounts(vec<range_row> const& rows, steps_summary const& steps)
@@ -74,6 +77,17 @@ class step_amounts {
                            rows_[i].step_host_self_share);
   }
 
+  /// The same of a range and of the range itself in the threads that drive steps: what others do
+  /// runs beside it.
+  double stepping_ns(std::size_t i) const noexcept {
+    range_row const& row = rows_[i];
+    return host_ns(i) * part_of_stepping(row.other_threads_ns, row.host_total_ns);
+  }
+  double stepping_self_ns(std::size_t i) const noexcept {
+    range_row const& row = rows_[i];
+    return self_ns(i) * part_of_stepping(row.other_threads_self_ns, row.host_self_ns);
+  }
+
   /// Whether no call of a row, or below it, lies in a step.
   bool is_outside(std::size_t i) const noexcept {
     return steps_.from_steps && rows_[i].host.count() > 0 && !inside_[i];
@@ -93,6 +107,9 @@ class step_amounts {
   }
 
  private:
+  static double part_of_stepping(std::int64_t beside, std::int64_t all) noexcept {
+    return all > 0 ? 1.0 - static_cast<double>(beside) / static_cast<double>(all) : 1.0;
+  }
   mean_work mean_of(device_work const& work, step_part const& by_time, step_part const& by_launch,
                     step_part const& by_launch_time) const noexcept {
     auto const in_step = [this](auto amount, step_part const& share) {
@@ -105,6 +122,7 @@ class step_amounts {
     mean.kernel_ns = in_step(work.kernel_ns, by_time);
     mean.graph_kernel_ns = in_step(work.graph_kernel_ns, by_time);
     mean.launch_ns = in_step(work.launch_ns, by_launch_time);
+    mean.copy_ns = in_step(work.copy_ns, by_time);
     mean.copied_bytes = in_step(copied, by_time);
     mean.allocated_bytes = in_step(work.allocated_bytes, by_time);
     return mean;
@@ -113,19 +131,19 @@ class step_amounts {
     return steps_.per_step(static_cast<double>(rows_[i].gpu_busy_ns), rows_[i].step_busy_share);
   }
   void find_work() {
-    bool any_around = false;
-    for (range_row const& row : rows_) any_around = any_around || row.around_steps;
-    auto const is_sum = [&](std::size_t i) {
-      return rows_[i].around_steps || (i == 0 && any_around);
+    auto const is_sum = [this](std::size_t i) {
+      return rows_[i].around_steps || (i == 0 && steps_.from_steps);
     };
     work_.resize(rows_.size());
     for (std::size_t i = rows_.size(); i-- > 0;) {
       range_row const& row = rows_[i];
+      mean_work const whole = mean_of(row.total, row.step_work_share, row.step_launch_share,
+                                      row.step_launch_time_share);
       if (is_sum(i))
         work_[i].add(own_work(i));
       else
-        work_[i] = mean_of(row.total, row.step_work_share, row.step_launch_share,
-                           row.step_launch_time_share);
+        work_[i] = whole;
+      work_[i].graph_kernel_ns = whole.graph_kernel_ns;  // never a sum: see call_tree.hpp
       if (i > 0 && is_sum(row.parent)) work_[row.parent].add(work_[i]);
     }
   }

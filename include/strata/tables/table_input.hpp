@@ -30,6 +30,7 @@ struct counter_tables {
 struct row_limit {
   std::string limiter;  ///< "HBM", "latency", "launch", ...; empty: unknown
   double use_percent = std::numeric_limits<double>::quiet_NaN();  ///< of that unit's peak
+  std::string meaning;  ///< a line of what the limiter's words mean; empty where it has none
 };
 
 /// What tables are made from. It refers to its parts, but for the counters: they outlive it.
