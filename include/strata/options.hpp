@@ -51,7 +51,7 @@ struct options {
   std::uint32_t keep = 0;
   /// `for`: how many seconds the session of STRATA lasts at most; the program goes on; 0: all of
   /// it.
-  std::uint32_t most_s = 0;
+  std::uint32_t for_s = 0;
   /// `attach=window`: CUPTI comes into the process with the first window, and stays. Requires: no
   /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.
   bool attach_in_window = false;

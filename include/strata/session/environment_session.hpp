@@ -104,7 +104,7 @@ class environment_session {
       if (!made->said_short()) say(outcome.message().c_str());
       return false;
     }
-    if (wanted.most_s != 0) exit_hooks::end_after(wanted.most_s);
+    if (wanted.for_s != 0) exit_hooks::end_after(wanted.for_s);
     exit_hooks::install(&finish);  // from here on nothing that fails leaves a session unreported
     made->add_said_problems(problems);
     return true;

@@ -129,7 +129,7 @@ class options_reader {
       {"repeat", &options::repeat, 0, ""},
       {"every", &options::every, 1, ""},
       {"keep", &options::keep, 1, ""},
-      {"for", &options::most_s, 1, " of s"},
+      {"for", &options::for_s, 1, " of s"},
       {"log", &options::log_mb, 1, " of MB"},
       {"buffers", &options::buffers_mb, 16, " of MB"},
       {"drain", &options::drain_ms, 1, " of ms"},

@@ -8,6 +8,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/host/range_steps.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
@@ -86,14 +87,16 @@ class recorder {
     last_ = sample_clock(state_.clock, monotonic_ns);
   }
 
-  /// From now on ranges come here, and steps are counted.
-  void listen(step_hooks hooks) noexcept {
+  /// From now on ranges come here, and steps are counted: the calls of the ranges that are named,
+  /// else those of STRATA_STEP().
+  void listen(step_hooks hooks, std::string_view step_range = {}) noexcept {
     {
       system_lock lock(step_mutex_);
       hooks_ = hooks;
       stepping_ = true;
+      range_steps_.choose(step_range);
     }
-    install_listener(&recording_listener);
+    install_listener(range_steps_.chosen() ? &range_step_listener : &recording_listener);
   }
 
   /// Whether ranges that begin from now on are recorded.
@@ -431,6 +434,7 @@ class recorder {
       own->note_end();
       std::uint32_t const open = own->cut();
       own->abandon();
+      owner->leave_range_steps(*own);
       thread_recorder::current() = nullptr;
       own_lock const lock(owner->mutex_);
       owner->left_open_ += open;
@@ -556,6 +560,60 @@ class recorder {
     }
     return own->begin(cached, std::string_view(name, length), index, attributes, pushed);
   }
+
+  /// With `step=`: a range of that name begins a step before it begins itself.
+  static range_token on_begin_of_step(name_cache* cached, char const* name, std::size_t length,
+                                      std::int64_t index, range_attributes const* attributes,
+                                      bool pushed) noexcept {
+    recorder& all = instance();
+    bool const steps = all.range_steps_.has({name, length}) && all.begin_range_step();
+    range_token const made = on_begin(cached, name, length, index, attributes, pushed);
+    if (steps) all.range_step_begun(made);
+    return made;
+  }
+  /// The end of a range of the thread that drives such steps.
+  static void on_end_of_step(range_token range) noexcept {
+    recorder& all = instance();
+    auto& own = static_cast<thread_recorder&>(*range.owner);
+    thread_recorder::end_range(range);
+    if (thread_recorder::current() != &own) return;
+    if (all.range_steps_.drives(&own)) return all.end_range_step(own);
+    own.end_by(&thread_recorder::end_range);
+  }
+  static void on_pop_of_step() noexcept {
+    on_pop();
+    recorder& all = instance();
+    thread_recorder* const own = thread_recorder::current();
+    if (all.range_steps_.drives(own)) all.end_range_step(*own);
+  }
+  static bool no_step_begin() noexcept { return false; }
+
+  STRATA_DETAIL_COLD_CODE
+
+  /// Returns: whether the range that follows is a step.
+  bool begin_range_step() noexcept {
+    thread_recorder* const own = of_this_thread();
+    if (!range_steps_.may_drive(own)) return false;
+    end_range_step(*own);  // where it ended with a range around it
+    return !range_steps_.in_step() && begin_step();
+  }
+  void range_step_begun(range_token const& range) noexcept {
+    if (range.owner == nullptr) return end_step();  // no room for the range
+    range_steps_.opened(range);
+    thread_recorder::current()->end_by(&on_end_of_step);
+  }
+  void end_range_step(thread_recorder const& own) noexcept {
+    if (range_steps_.has_ended(own)) end_step();
+  }
+  /// The thread ends, and its ranges have ended.
+  void leave_range_steps(thread_recorder& own) noexcept {
+    if (!range_steps_.drives(&own)) return;
+    end_range_step(own);
+    range_steps_.leave(&own);
+  }
+
+  STRATA_DETAIL_END_CODE
+
   static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
   }
@@ -582,6 +640,10 @@ class recorder {
 
   static constexpr listener recording_listener{
       &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
+  /// With `step=`, beside which STRATA_STEP() is none.
+  static constexpr listener range_step_listener{&on_begin_of_step, &on_pop_of_step, &no_step_begin,
+                                                []() noexcept {},  &on_current,     &on_inherit,
+                                                &on_listens};
 
   recorder_state state_;
   system_mutex mutex_;
@@ -598,6 +660,7 @@ class recorder {
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
   step_hooks hooks_;
   bool stepping_ = false;
+  range_steps range_steps_;
   atomic<std::uint32_t> steps_begun_{0};
   atomic<std::uint64_t> step_thread_{0};
   atomic<std::uint64_t> steps_elsewhere_{0};
