@@ -147,6 +147,7 @@ void set_environment(std::string const& library, std::string const& request) {
   setenv("CUDA_INJECTION64_PATH", library.c_str(), 1);
   setenv("NVTX_INJECTION64_PATH", library.c_str(), 1);
   setenv("STRATA", request.c_str(), 1);
+  setenv("STRATA_DETAIL_RUN", std::to_string(getpid()).c_str(), 1);
 }
 
 #endif
