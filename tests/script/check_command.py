@@ -1,5 +1,5 @@
-"""strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. report, ledger and
-compare have scripts of their own."""
+"""strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. run, report,
+ledger and compare have scripts of their own."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def ran(code, *words):
 page = (root / "docs/reference/command.md").read_text(encoding="utf-8")
 usage = ran(0, "--help").stdout
 commands = re.findall(r"^  (\w+) {2,}[A-Z]", usage.split("Subcommands:")[1], re.M)
-that(commands == "report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
+that(commands == "run report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
 for name in commands:
     that(f"strata {name}" in page, f"docs/reference/command.md: nothing on strata {name}")
     for option in re.findall(r"--[a-z-]+", ran(0, name, "--help").stdout):
@@ -62,6 +62,7 @@ for recording in recordings:
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
 that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written.\n", "no place is no failure")
 
+schema = (root / "docs/schema/explanation.json").read_text(encoding="utf-8")
 # explain: bounded, the same bytes for the same input, and what findings.json says.
 made = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser"], stdout=subprocess.PIPE, universal_newlines=True,
                       env={**environment, "STRATA_TEST_PAGES": str(pathlib.Path().resolve())})
@@ -86,7 +87,7 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
     for rule in findings["undecided"]:
         that(rule["rule"] in undecided and rule["needs"] in undecided, f"{recording.name}: {rule} is not told")
     for key in (*answer, *answer["schema"], *(answer["findings"] or [{}])[0], *(answer["ranges"] or [{}])[0]):
-        that(f"`{key}`" in page, f"docs/reference/command.md: nothing on `{key}` of the JSON")
+        that(f'"{key}"' in schema, f"docs/schema/explanation.json: nothing on {key} of the JSON")
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
               "not examined  ", "next          STRATA=trace,"):
