@@ -35,7 +35,47 @@ class range_steps {
 
   bool chosen() const noexcept { return size_ != 0; }
 
-  /// Whether ranges of this name are steps.
+  /// Whether this thread drives the steps.
+  bool drives(thread_recorder const* own) const noexcept {
+    return own != nullptr && driver_.load(memory_order_relaxed) == own;
+  }
+
+  /// Before a range begins: begins a step, by `steps.begin_step()`, where the range is one.
+  /// Returns: whether it did; the range has to be handed to `begun`. Threads: that of `own`.
+  template <class Steps>
+  bool begin(Steps& steps, thread_recorder* own, std::string_view name) noexcept {
+    if (!has(name) || !may_drive(own)) return false;
+    end(steps, *own);  // where it ended with a range around it
+    return open_.owner == nullptr && steps.begin_step();
+  }
+
+  /// From now on `end_by` ends the ranges of the driver: it asks whether the step is over.
+  template <class Steps>
+  void begun(Steps& steps, range_token const& range, thread_recorder* own,
+             void (*end_by)(range_token range) noexcept) noexcept {
+    if (range.owner == nullptr || own == nullptr) return steps.end_step();  // no room for the range
+    open_ = range;
+    own->end_by(end_by);
+  }
+
+  /// After a range of the driver has ended: ends the step, by `steps.end_step()`, where its range
+  /// has ended, by itself or with one around it.
+  template <class Steps>
+  void end(Steps& steps, thread_recorder const& own) noexcept {
+    if (open_.owner == nullptr || own.has_open(open_)) return;
+    open_ = {};
+    steps.end_step();
+  }
+
+  /// The thread ends, and its ranges have ended: another one may drive the steps.
+  template <class Steps>
+  void leave(Steps& steps, thread_recorder* own) noexcept {
+    if (!drives(own)) return;
+    end(steps, *own);
+    driver_.store(nullptr, memory_order_relaxed);
+  }
+
+ private:
   bool has(std::string_view name) const noexcept {
     std::string_view const wanted(text_, size_);
     return is_pattern_ ? matches(name, wanted) : name == wanted;
@@ -49,29 +89,12 @@ class range_steps {
     open_ = {};
     return true;
   }
-  bool drives(thread_recorder const* own) const noexcept {
-    return own != nullptr && driver_.load(memory_order_relaxed) == own;
-  }
 
-  /// Threads: the driver. The range that is the step, as long as it is open or has just ended.
-  void opened(range_token const& range) noexcept { open_ = range; }
-  bool in_step() const noexcept { return open_.owner != nullptr; }
-  /// Whether that range has ended, by itself or with one around it; asked once.
-  bool has_ended(thread_recorder const& own) noexcept {
-    if (!in_step() || own.has_open(open_)) return false;
-    open_ = {};
-    return true;
-  }
-
-  /// The thread ends: another one may drive the steps.
-  void leave(thread_recorder* own) noexcept { (void)driver_.compare_exchange_strong(own, nullptr); }
-
- private:
   char text_[name_table::longest];  // no name has more
   std::size_t size_ = 0;
   bool is_pattern_ = false;
   atomic<thread_recorder*> driver_{nullptr};
-  range_token open_;
+  range_token open_;  // the driver's: the range that is the step
 };
 
 }  // namespace detail

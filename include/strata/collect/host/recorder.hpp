@@ -92,11 +92,11 @@ class recorder {
   void listen(step_hooks hooks, std::string_view step_range = {}) noexcept {
     {
       system_lock lock(step_mutex_);
-      hooks_ = hooks;
-      stepping_ = true;
-      range_steps_.choose(step_range);
+      stepping_.hooks = hooks;
+      stepping_.on = true;
+      stepping_.ranges.choose(step_range);
     }
-    install_listener(range_steps_.chosen() ? &range_step_listener : &recording_listener);
+    install_listener(stepping_.ranges.chosen() ? &range_step_listener : &recording_listener);
   }
 
   /// Whether ranges that begin from now on are recorded.
@@ -184,8 +184,8 @@ class recorder {
   bool end_session(std::uint32_t patience_ms) noexcept {
     bool const alone = lock_within(step_mutex_, patience_ms);
     if (alone) {
-      hooks_ = {};
-      stepping_ = false;
+      stepping_.hooks = {};
+      stepping_.on = false;
       step_thread_.store(0, memory_order_relaxed);
       step_mutex_.unlock();
     }
@@ -296,14 +296,14 @@ class recorder {
       return false;
     }
     system_lock lock(step_mutex_);
-    if (!stepping_) {
+    if (!stepping_.on) {
       std::uint64_t expected = self;
       step_thread_.compare_exchange_strong(expected, 0, memory_order_acq_rel);
       return false;
     }
     std::uint32_t const step = steps_begun_.fetch_add(1, memory_order_relaxed);
     if (thread_recorder* const own = of_this_thread()) own->drive_steps();
-    if (hooks_.begin != nullptr) hooks_.begin(hooks_.context, step);
+    if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
     state_.step.store(step, memory_order_relaxed);
     step_begin_ = state_.clock.now();
     return true;
@@ -315,7 +315,7 @@ class recorder {
     if (step_thread_.load(memory_order_relaxed) != thread_id()) return;
     thread_recorder const* const own = of_this_thread();
     system_lock lock(step_mutex_);
-    if (!stepping_) return;
+    if (!stepping_.on) return;
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
@@ -338,7 +338,7 @@ class recorder {
         }
       }
     }
-    if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
+    if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
     step_thread_.store(0, memory_order_release);
   }
 
@@ -385,6 +385,13 @@ class recorder {
 
    private:
     system_mutex* which_;
+  };
+
+  /// Whether steps are counted, which ones, and by whom.
+  struct stepping {
+    step_hooks hooks;
+    bool on = false;
+    range_steps ranges;
   };
 
   recorder() = default;
@@ -434,7 +441,7 @@ class recorder {
       own->note_end();
       std::uint32_t const open = own->cut();
       own->abandon();
-      owner->leave_range_steps(*own);
+      owner->stepping_.ranges.leave(*owner, own);
       thread_recorder::current() = nullptr;
       own_lock const lock(owner->mutex_);
       owner->left_open_ += open;
@@ -566,9 +573,11 @@ class recorder {
                                       std::int64_t index, range_attributes const* attributes,
                                       bool pushed) noexcept {
     recorder& all = instance();
-    bool const steps = all.range_steps_.has({name, length}) && all.begin_range_step();
+    range_steps& ranges = all.stepping_.ranges;
+    thread_recorder* const own = all.of_this_thread();
+    bool const steps = ranges.begin(all, own, {name, length});
     range_token const made = on_begin(cached, name, length, index, attributes, pushed);
-    if (steps) all.range_step_begun(made);
+    if (steps) ranges.begun(all, made, own, &on_end_of_step);
     return made;
   }
   /// The end of a range of the thread that drives such steps.
@@ -577,42 +586,16 @@ class recorder {
     auto& own = static_cast<thread_recorder&>(*range.owner);
     thread_recorder::end_range(range);
     if (thread_recorder::current() != &own) return;
-    if (all.range_steps_.drives(&own)) return all.end_range_step(own);
+    if (all.stepping_.ranges.drives(&own)) return all.stepping_.ranges.end(all, own);
     own.end_by(&thread_recorder::end_range);
   }
   static void on_pop_of_step() noexcept {
     on_pop();
     recorder& all = instance();
     thread_recorder* const own = thread_recorder::current();
-    if (all.range_steps_.drives(own)) all.end_range_step(*own);
+    if (all.stepping_.ranges.drives(own)) all.stepping_.ranges.end(all, *own);
   }
   static bool no_step_begin() noexcept { return false; }
-
-  STRATA_DETAIL_COLD_CODE
-
-  /// Returns: whether the range that follows is a step.
-  bool begin_range_step() noexcept {
-    thread_recorder* const own = of_this_thread();
-    if (!range_steps_.may_drive(own)) return false;
-    end_range_step(*own);  // where it ended with a range around it
-    return !range_steps_.in_step() && begin_step();
-  }
-  void range_step_begun(range_token const& range) noexcept {
-    if (range.owner == nullptr) return end_step();  // no room for the range
-    range_steps_.opened(range);
-    thread_recorder::current()->end_by(&on_end_of_step);
-  }
-  void end_range_step(thread_recorder const& own) noexcept {
-    if (range_steps_.has_ended(own)) end_step();
-  }
-  /// The thread ends, and its ranges have ended.
-  void leave_range_steps(thread_recorder& own) noexcept {
-    if (!range_steps_.drives(&own)) return;
-    end_range_step(own);
-    range_steps_.leave(&own);
-  }
-
-  STRATA_DETAIL_END_CODE
 
   static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
@@ -658,9 +641,7 @@ class recorder {
   atomic<bool> owned_{false};
   atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
-  step_hooks hooks_;
-  bool stepping_ = false;
-  range_steps range_steps_;
+  stepping stepping_;
   atomic<std::uint32_t> steps_begun_{0};
   atomic<std::uint64_t> step_thread_{0};
   atomic<std::uint64_t> steps_elsewhere_{0};
