@@ -161,7 +161,7 @@ class run_command final : public subcommand {
            "of which those of the environment come first. strata help lists them.\n\n"
            "  strata run -- python3 train.py\n"
            "  strata run --steps 'Train step' --counters findings -- python3 train.py\n"
-           "  strata run --for 30s --out run1 sort=order -- ./server --port 8080\n\n"
+           "  strata run --for 30s --out run1 sort=order -- ./server 8080\n\n"
            "The exit code is the program's; 126: it cannot be run; 127: there is none.";
   }
   void declare(arguments& takes) override {

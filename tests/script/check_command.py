@@ -90,7 +90,7 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
         that(f'"{key}"' in schema, f"docs/schema/explanation.json: nothing on {key} of the JSON")
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
-              "not examined  ", "next          STRATA=trace,"):
+              "not examined  ", "next          strata run --out next counters=findings"):
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
 

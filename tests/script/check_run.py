@@ -201,6 +201,16 @@ that(done.stdout == "True\n" and calls == {**expected, "raises": 3}, f"by Python
 shutil.rmtree("marked")
 ran(0, "--out", "marked", "--steps", "block", "host", "--", sys.executable, "marked.py", env=python)
 that(json.loads(pathlib.Path("marked/profile.json").read_text(encoding="utf-8"))["has_steps"], "no steps by --steps block")
+shutil.rmtree("marked")
+ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "marked.py", env=python)
+answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
+that(answer["next"][0] == f"strata run --out after --steps 'bl*'\\''k' -- {sys.executable} marked.py", f"the next command: {answer['next']}")
+that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
+pathlib.Path("waits.py").write_text("import strata, time\nwith strata.range('a'): pass\ntime.sleep(2)\nwith strata.range('late'): pass\n")
+for more, code in (((), 0), (("strict", "step=b"), 3)):  # strict: the exit code is the report's, though it came before
+    shutil.rmtree("marked", ignore_errors=True)
+    ran(code, "--out", "marked", "--for", "1s", "host", *more, "--", sys.executable, "waits.py", env=python)
+    that([row["path"] for row in rows("marked", "ranges")][-1] == "a", "--for records what comes after its report")
 injected = subprocess.run([sys.executable, "marked.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                           env={**python, "STRATA": "host,out=driven", "CUDA_INJECTION64_PATH": str(library)})
 that(injected.stdout == "True\n" and "strata: wrote " in injected.stderr, f"a library that the driver would load: {injected}")
