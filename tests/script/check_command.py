@@ -51,6 +51,19 @@ that(ran(0, "--version").stdout.startswith("strata 0."), "no version")
 that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all options\n", "no subcommand is no mistake")
 that(ran(2, "reprot").returncode == 2, "an unknown subcommand is taken")
 
+# SKILL.md: it is short, and names commands, files and members of the answer that there are.
+skill = (root / "SKILL.md").read_text(encoding="utf-8")
+that(len(skill.splitlines()) <= 120, f"SKILL.md: {len(skill.splitlines())} lines")
+for name in re.findall(r"(?:^ +|`)strata (\w+)", skill, re.M):
+    that(name in commands, f"SKILL.md: there is no strata {name}")
+for option in re.findall(r"--[a-z]+", " ".join(re.findall(r"strata run (.*?) -- ", skill))):
+    that(option in ran(0, "run", "--help").stdout, f"SKILL.md: strata run has no {option}")
+for path in re.findall(r"`((?:docs|python)/[\w./-]+)`", skill):
+    that((root / path).exists(), f"SKILL.md: there is no {path}")
+members = json.loads((root / "docs/schema/explanation.json").read_text(encoding="utf-8"))["properties"]
+for member in re.findall(r"^\d\. `(\w+)`", skill, re.M):
+    that(member in members, f"SKILL.md: the answer has no {member}")
+
 # trace: the files that report makes.
 for recording in recordings:
     folder = pathlib.Path(f"trace-{recording.stem}")
