@@ -229,6 +229,12 @@ if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import perfetto' 2>/dev/null
     --root-user-action=ignore --target "$root/build/perfetto" 'perfetto==0.59.*'
 fi
 
+# What validates the JSON files by their schemas; without it that script is skipped.
+if has_ring unit && [ $quick = 0 ] && ! python3 -c 'import jsonschema' 2>/dev/null; then
+  [ -d "$root/build/jsonschema/jsonschema" ] || ! from_pypi jsonschema || python3 -m pip install --quiet --timeout=15 --retries=1 \
+    --root-user-action=ignore --target "$root/build/jsonschema" 'jsonschema==4.*'
+fi
+
 # What checks pages for people who do not see them or have no mouse; without it that part is left out.
 if has_ring unit && [ $quick = 0 ] && [ ! -d "$root/build/axe/axe_playwright_python" ] && from_pypi axe-playwright-python; then
   python3 -m pip install --quiet --timeout=15 --retries=1 --no-deps \
@@ -311,7 +317,8 @@ optional = {"package.clang", "package.nvcc", "package.abi", "package.format", "p
             "package.platforms",
             "package.llama_cpp", "unit.process.cpu_hardware", "unit.script.check_ceilings", "fake.nvtx_header_test"}
 if "quick" in builds or install == "0":  # no browser, and nothing of PyPI
-    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto"}
+    optional |= {"unit.script.check_page", "unit.script.check_page_logic", "unit.script.check_pictures", "unit.script.check_perfetto",
+                 "unit.script.check_schemas"}
 
 
 def read(build):

@@ -13,9 +13,11 @@ class arguments;
 /// The exit codes of all subcommands; docs/reference/command.md has what each means for which.
 enum class exit_code {
   fine = 0,
-  found = 1,     ///< a regression, a sum that does not close, a file that cannot be written
-  unusable = 2,  ///< arguments or files are not what they should be
-  undecided = 3  ///< the runs do not tell
+  found = 1,           ///< a regression, a sum that does not close, a file that cannot be written
+  unusable = 2,        ///< arguments or files are not what they should be
+  undecided = 3,       ///< the runs do not tell
+  not_runnable = 126,  ///< of a program that is to be run, as shells say it
+  not_found = 127      ///< the same
 };
 
 /// One subcommand: what it takes, and what it does.
@@ -28,6 +30,8 @@ class subcommand {
   virtual std::string details() const { return {}; }
   /// Names the arguments and where their values go.
   virtual void declare(arguments& takes) = 0;
+  /// Takes the words behind `--`, if they are a program's; null is behind the last one.
+  virtual void set_program(char**) {}
   /// Errors: a sentence on stderr, and `unusable`.
   virtual exit_code run() = 0;
 };
@@ -36,6 +40,7 @@ class subcommand {
 exit_code refuse(char const* command, std::string const& what, std::string const& why);
 
 using subcommand_pointer = std::unique_ptr<subcommand>;
+subcommand_pointer make_run();
 subcommand_pointer make_report();
 subcommand_pointer make_compare();
 subcommand_pointer make_trace();

@@ -26,11 +26,13 @@ class explain_command final : public subcommand {
   void declare(arguments& takes) override {
     takes.required("FILE", file_, "the recording, or the folder of a run that has it");
     takes.option("--format", format_, {"text", "markdown", "json"}, "how it is written: text");
+    takes.flag("--json", json_,
+               "the same as --format json, which docs/schema/explanation.json describes");
   }
   exit_code run() override {
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
-    std::string const text = bounded_explanation(recorded, file_, format_);
+    std::string const text = bounded_explanation(recorded, file_, json_ ? "json" : format_);
     std::fputs(text.c_str(), stdout);
     return exit_code::fine;
   }
@@ -38,6 +40,7 @@ class explain_command final : public subcommand {
  private:
   std::string file_;
   std::string format_ = "text";
+  bool json_ = false;
 };
 
 }  // namespace

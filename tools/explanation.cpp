@@ -1,5 +1,6 @@
 #include "explanation.hpp"
 
+#include <strata/options.hpp>
 #include <strata/recording.hpp>
 #include <strata/report/findings.hpp>
 #include <strata/report/report_input.hpp>
@@ -17,6 +18,17 @@ namespace inner = strata::detail;
 /// One line without control characters, cut to so many columns.
 std::string line_of(std::string_view text, std::size_t columns = 300) {
   return inner::shortened(inner::console_text(text), columns);
+}
+
+/// One word of a shell's command.
+std::string shell_word(std::string const& text) {
+  constexpr char plain[] =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+  std::string const word = line_of(text);
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  std::string quoted = "'";
+  for (char const letter : word) quoted += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return quoted + "'";
 }
 
 std::string path_of(std::string_view path) { return line_of(path, 120); }
@@ -109,7 +121,9 @@ class explainer {
     if (!source_.traced)
       made_.not_examined.push_back("the GPU: only host times were recorded; STRATA=trace");
     if (!source_.has_steps)
-      made_.not_examined.push_back("steps: put STRATA_STEP() at the top of the loop's body");
+      made_.not_examined.push_back(
+          "steps: step=NAME makes them of a range's calls; or put STRATA_STEP() at the top of the "
+          "loop's body");
     if (source_.traced && !input_.steps.has_timeline)
       made_.not_examined.push_back(
           "why the GPU is idle: the timeline is not whole; raise buffers= or log=");
@@ -142,13 +156,18 @@ class explainer {
   }
 
   void add_next() {
-    std::string const program = line_of(source_.environment.command, 200);
+    // strata run is for programs with and without Strata in them.
     std::string const keys = deciding_keys();
-    if (!keys.empty())
-      made_.next.push_back("STRATA=trace," + line_of(keys) + ",formats=table+recording,out=next " +
-                           program);
-    else
-      made_.next.push_back("STRATA=trace,formats=table+recording,out=after " + program);
+    std::string run = keys.empty() ? "strata run --out after" : "strata run --out next";
+    strata::vec<std::string> ignored;
+    strata::options const before = strata::options::parse(source_.environment.options, ignored);
+    if (!before.step.empty()) run += " --steps " + shell_word(before.step);
+    for (std::size_t begin = 0; begin < keys.size();) {  // counters=...,kernels=...
+      std::size_t const end = (std::min)(keys.find(',', begin), keys.size());
+      run += " " + shell_word(keys.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    made_.next.push_back(run + " -- " + line_of(source_.environment.command, 200));
     made_.next.push_back("strata report " + line_of(file_, 200) + " --formats html");
   }
 

@@ -1,4 +1,5 @@
-// strata COMMAND ...: what is made of recordings and profiles after a run, and what can be counted.
+// strata COMMAND ...: runs a program, makes reports of recordings and profiles, says what can be
+// counted.
 #include "command.hpp"
 
 #include <CLI/CLI.hpp>
@@ -7,6 +8,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arguments.hpp"
@@ -44,14 +46,23 @@ exit_code written(subcommand const& command, exit_code said) {
   return said == exit_code::fine ? exit_code::found : said;
 }
 
+/// How many words are this command's: the others, behind the `--` of `strata run`, are a program's.
+int own_words(int count, char** words) {
+  if (count < 2 || std::string_view(words[1]) != "run") return count;
+  for (int i = 2; i < count; ++i)
+    if (std::string_view(words[i]) == "--") return i;
+  return count;
+}
+
 int run(int count, char** words) {
+  int const own_count = own_words(count, words);
   CLI::App app("Reports of what Strata recorded.", "strata");
   app.require_subcommand(1);
   app.set_version_flag("--version", "strata " + strata::detail::version_text());
   app.footer(codes);
   std::vector<subcommand_pointer> commands;
-  for (auto* const make : {&make_report, &make_compare, &make_trace, &make_ledger, &make_explain,
-                           &make_metrics, &make_ceilings, &make_help})
+  for (auto* const make : {&make_run, &make_report, &make_compare, &make_trace, &make_ledger,
+                           &make_explain, &make_metrics, &make_ceilings, &make_help})
     commands.push_back(make());
   std::vector<CLI::App*> apps;
   for (subcommand_pointer const& command : commands) {
@@ -59,10 +70,11 @@ int run(int count, char** words) {
     own->footer(command->details());
     arguments takes(*own);
     command->declare(takes);
+    if (own_count < count) command->set_program(words + own_count + 1);
     apps.push_back(own);
   }
   try {
-    app.parse(count, words);
+    app.parse(own_count, words);
   } catch (CLI::Success const& asked) {  // --help, --version
     return app.exit(asked);
   } catch (CLI::ParseError const& error) {

@@ -36,6 +36,8 @@ struct options {
   bool html = false;         ///< `formats=html`: report.html, a page to look at
   bool recording = false;    ///< `formats=recording`: profile.strata, for reports made later
   order sort = order::cost;  ///< of the ranges below one, in the table and at first on the page
+  /// A name or pattern: the calls of these ranges are the steps, in place of STRATA_STEP().
+  std::string step;
   std::uint32_t skip = 0;    ///< steps that are not recorded, before each window
   std::uint32_t warmup = 0;  ///< steps to record and drop
   std::uint32_t active = 0;  ///< steps to keep; 0: all that follow
@@ -47,6 +49,9 @@ struct options {
   /// With `every` or `trigger`: reports that stay, the last ones; 0: all of `trigger`, while
   /// `every` has one report, at the end.
   std::uint32_t keep = 0;
+  /// `for`: how many seconds the session of STRATA lasts at most; the program goes on; 0: all of
+  /// it.
+  std::uint32_t for_s = 0;
   /// `attach=window`: CUPTI comes into the process with the first window, and stays. Requires: no
   /// other thread makes or destroys CUDA graphs when it comes, as at the start of a session.
   bool attach_in_window = false;

@@ -181,6 +181,23 @@ TEST_CASE("an annotated program without an implementation gets its whole profile
   }
 }
 
+TEST_CASE("a range of the program is the step") {
+  for (std::string const name : {"injected_ranges", "injected_c"}) {
+    CAPTURE(name);
+    texts const words{"init", "context", "work=1", "work=2", "copy", "work=3", "work=4", "tell"};
+    for (way const by : {way::driver, way::preload}) {
+      for (std::string const attach : {"", ",attach=window"}) {
+        injected const p(words, "trace,step=own,skip=1,active=2" + attach, by, name);
+        CAPTURE(p.end.err);
+        CHECK(has(p.end.out, "subscribed: 1\nmisuses: 0 0\n"));
+        CHECK(p.calls() == call_counts{{"own", 2}});
+        CHECK(p.kernels() == "own:5 ");
+        CHECK(has(p.end.err, "(mean of 2,"));
+      }
+    }
+  }
+}
+
 TEST_CASE("a program that has Strata built in keeps its session") {
   for (way const by : {way::driver, way::preload}) {
     injected const p({"init", "context", "work=3", "tell"}, "trace", by, "injected_session");

@@ -135,6 +135,46 @@ TEST_CASE("NVTX ranges are counted like others") {
   CHECK(c.total("layer", fake::hbm_read) == 160);
 }
 
+TEST_CASE("NVTX ranges are the steps of windows") {
+  no_tool const none;
+  traced s("nvtx=in,step=Train step,skip=1,active=2");
+  for (int i = 0; i < 5; ++i) {
+    program().push(("Train step " + std::to_string(i)).c_str());
+    program().push("layers.0");
+    launch();
+    program().pop();
+    launch();
+    program().pop();
+    launch();  // in no step
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  fake::no_problem(p);
+  REQUIRE(p.steps.size() == 2);
+  CHECK(p.steps[0].step == 1);
+  CHECK(row(p, "Train step[1]").total.kernels == 2);
+  CHECK(row(p, "Train step[2]/layers[0]").self.kernels == 1);
+  CHECK(row(p, "").total.kernels == 5);  // with the one between them
+}
+
+TEST_CASE("counters count in the steps that NVTX ranges are") {
+  no_tool const none;
+  fake::counting s(fake::hbm_read, "nvtx=in,step=token");
+  for (int i = 0; i < 3; ++i) {
+    program().push("token");
+    fake::launch_blocks(2);
+    program().push("inner");
+    fake::launch_blocks(3);
+    program().pop();
+    program().pop();
+  }
+  profile const& p = s.profile();
+  fake::no_problem(p);
+  fake::counted const c(p);
+  CHECK(c.self("token", fake::hbm_read) == 64);
+  CHECK(c.total("token", fake::hbm_read) == 160);
+}
+
 TEST_CASE("each way to give a text") {
   no_tool const none;
   traced s("nvtx=in");

@@ -83,6 +83,11 @@ def install(checks, prefix):
                 "\n".join(installed))
     checks.that("share/pkgconfig/strata.pc" in installed, "meson: pkg-config file", "\n".join(installed))
     checks.that(("bin/strata" in installed) == (tools == "enabled"), "meson: the command", "\n".join(installed))
+    if tools == "enabled":
+        library = next((meson_prefix / n for n in installed if n.endswith("/libstrata_inject.so")), None)
+        shown = run([meson_prefix / "bin/strata", "run", "--", "env"], env=clean_environment()).stdout
+        checks.that(library is not None and f"LD_PRELOAD={library}\n" in shown, "meson: strata run takes the installed library",
+                    "\n".join(installed) + shown)
     if full:
         checks.succeeds("the command by g++", ["g++", "-std=c++17", "-O2", f"-I{INCLUDE}", *sorted((ROOT / "tools").glob("*.cpp")),
                                                "-o", "strata", "-ldl", "-pthread"])

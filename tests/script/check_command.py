@@ -1,5 +1,5 @@
-"""strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. report, ledger and
-compare have scripts of their own."""
+"""strata: its subcommands, exit codes and help; trace, explain, metrics, ceilings and help by themselves. run, report,
+ledger and compare have scripts of their own."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def ran(code, *words):
 page = (root / "docs/reference/command.md").read_text(encoding="utf-8")
 usage = ran(0, "--help").stdout
 commands = re.findall(r"^  (\w+) {2,}[A-Z]", usage.split("Subcommands:")[1], re.M)
-that(commands == "report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
+that(commands == "run report compare trace ledger explain metrics ceilings help".split(), f"subcommands: {commands}")
 for name in commands:
     that(f"strata {name}" in page, f"docs/reference/command.md: nothing on strata {name}")
     for option in re.findall(r"--[a-z-]+", ran(0, name, "--help").stdout):
@@ -51,6 +51,19 @@ that(ran(0, "--version").stdout.startswith("strata 0."), "no version")
 that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all options\n", "no subcommand is no mistake")
 that(ran(2, "reprot").returncode == 2, "an unknown subcommand is taken")
 
+# SKILL.md: it is short, and names commands, files and members of the answer that there are.
+skill = (root / "SKILL.md").read_text(encoding="utf-8")
+that(len(skill.splitlines()) <= 120, f"SKILL.md: {len(skill.splitlines())} lines")
+for name in re.findall(r"(?:^ +|`)strata (\w+)", skill, re.M):
+    that(name in commands, f"SKILL.md: there is no strata {name}")
+for option in re.findall(r"--[a-z]+", " ".join(re.findall(r"strata run (.*?) -- ", skill))):
+    that(option in ran(0, "run", "--help").stdout, f"SKILL.md: strata run has no {option}")
+for path in re.findall(r"`((?:docs|python)/[\w./-]+)`", skill):
+    that((root / path).exists(), f"SKILL.md: there is no {path}")
+members = json.loads((root / "docs/schema/explanation.json").read_text(encoding="utf-8"))["properties"]
+for member in re.findall(r"^\d\. `(\w+)`", skill, re.M):
+    that(member in members, f"SKILL.md: the answer has no {member}")
+
 # trace: the files that report makes.
 for recording in recordings:
     folder = pathlib.Path(f"trace-{recording.stem}")
@@ -62,6 +75,7 @@ for recording in recordings:
         that(pathlib.Path(f"one.{name}").read_bytes() == (folder / f"trace.{name}").read_bytes(), f"{recording.name}: another trace as {name}")
 that(ran(1, "trace", recordings[0], "--out", "no/folder/x.json").stderr == "strata trace: no/folder/x.json: It cannot be written.\n", "no place is no failure")
 
+schema = (root / "docs/schema/explanation.json").read_text(encoding="utf-8")
 # explain: bounded, the same bytes for the same input, and what findings.json says.
 made = subprocess.run([str(build / "tests/bin/unit_tests"), "--source-file=*/unit/html_test.cpp", "--test-case=pages for the test in a browser"], stdout=subprocess.PIPE, universal_newlines=True,
                       env={**environment, "STRATA_TEST_PAGES": str(pathlib.Path().resolve())})
@@ -86,10 +100,10 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
     for rule in findings["undecided"]:
         that(rule["rule"] in undecided and rule["needs"] in undecided, f"{recording.name}: {rule} is not told")
     for key in (*answer, *answer["schema"], *(answer["findings"] or [{}])[0], *(answer["ranges"] or [{}])[0]):
-        that(f"`{key}`" in page, f"docs/reference/command.md: nothing on `{key}` of the JSON")
+        that(f'"{key}"' in schema, f"docs/schema/explanation.json: nothing on {key} of the JSON")
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
-              "not examined  ", "next          STRATA=trace,"):
+              "not examined  ", "next          strata run --out next counters=findings"):
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
 

@@ -82,6 +82,17 @@ TEST_CASE("every key") {
   CHECK(chosen.text.substr(0, 9) == "trace,out");
 }
 
+TEST_CASE("the range that is the step, and how long a session lasts") {
+  CHECK(good("trace").step.empty());
+  CHECK(good("step= Train step ,skip=1").step == "Train step");
+  CHECK(bad("trace,step=") ==
+        "STRATA: \"step=\" is ignored: step takes the name of a range, as in step=Train step.");
+  CHECK(good("trace").for_s == 0);
+  CHECK(good("for=30").for_s == 30);
+  CHECK(has(bad("trace,for=0"), "for takes a whole number of s from 1"));
+  CHECK(has(bad("trace,for=30s"), "for takes a whole number of s from 1"));
+}
+
 TEST_CASE("some kinds of device work") {
   CHECK(good("trace").trace_waits);
   options const some = good("trace=kernels+memory,every=100,active=2");

@@ -82,6 +82,9 @@ class injection {
       return;
     for (char const* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
       if (filled_variable(name) == nullptr) (void)set_variable(name, path);
+    char const* const runner = variable("STRATA_DETAIL_RUN");
+    if (runner != nullptr && std::strtoul(runner, nullptr, 10) == process_id())
+      std::atexit(&say_what_was_missing);
   }
 
   /// The driver calls this within cuInit.
@@ -139,6 +142,16 @@ class injection {
     return false;
   }
 
+  /// At the end of the program of `strata run`: silence would leave its user without a cure.
+  static void say_what_was_missing() {
+    bool const idle = now().load() == stage::idle || now().load() == stage::subscribed;
+    char const* const runner = variable("STRATA_DETAIL_RUN");
+    bool const own = runner != nullptr && std::strtoul(runner, nullptr, 10) == process_id();
+    if (!idle || !own || !problem().empty() || starter(block()) != &begin_session) return;
+    say("nothing was recorded: this program made no CUDA context and had no range; a program that "
+        "it started has a report of its own");
+  }
+
   /// Starts the session of the environment, once.
   static bool begin_session() noexcept {
     stage before = now().load();
@@ -186,5 +199,26 @@ extern "C" STRATA_DETAIL_BODY int InitializeInjectionNvtx2(
     strata::detail::nvtx::export_table_function* get_table) {
   return strata::detail::injection::initialize_nvtx(get_table);
 }
+
+// The calls of <strata/c.h> for ctypes and other foreign functions. In C they are inline, so that
+// the functions have other names here than for the linker.
+#define STRATA_DETAIL_FOREIGN(name, parameters) \
+  extern "C" STRATA_DETAIL_EXPORT void strata_foreign_##name parameters __asm__("strata_" #name)
+STRATA_DETAIL_FOREIGN(push, (char const* text));
+STRATA_DETAIL_FOREIGN(push_indexed, (char const* text, long long index));
+STRATA_DETAIL_FOREIGN(pop, ());
+STRATA_DETAIL_FOREIGN(step_begin, ());
+STRATA_DETAIL_FOREIGN(step_end, ());
+#undef STRATA_DETAIL_FOREIGN
+
+extern "C" STRATA_DETAIL_BODY void strata_foreign_push(char const* text) {
+  strata::detail::c_push(text);
+}
+extern "C" STRATA_DETAIL_BODY void strata_foreign_push_indexed(char const* text, long long index) {
+  strata::detail::c_push_indexed(text, index);
+}
+extern "C" STRATA_DETAIL_BODY void strata_foreign_pop() { strata::detail::c_pop(); }
+extern "C" STRATA_DETAIL_BODY void strata_foreign_step_begin() { strata::detail::c_step_begin(); }
+extern "C" STRATA_DETAIL_BODY void strata_foreign_step_end() { strata::detail::c_step_end(); }
 
 #endif  // STRATA_ADAPTERS_INJECTION_HPP

@@ -104,6 +104,7 @@ class environment_session {
       if (!made->said_short()) say(outcome.message().c_str());
       return false;
     }
+    if (wanted.for_s != 0) exit_hooks::end_after(wanted.for_s);
     exit_hooks::install(&finish);  // from here on nothing that fails leaves a session unreported
     made->add_said_problems(problems);
     return true;
@@ -120,7 +121,8 @@ class environment_session {
     (void)the.report();
     bool const others_follow = how == ending::exit || how == ending::quick_exit;
     if (others_follow) late_ranges::listen();
-    return others_follow && the.options().strict && the.had_problems() ? 3 : 0;
+    bool const exits_later = others_follow || how == ending::time_is_up;
+    return exits_later && the.options().strict && the.had_problems() ? 3 : 0;
   }
 };
 

@@ -7,6 +7,7 @@
 #include <strata/base/console.hpp>
 #include <strata/base/guest.hpp>
 #include <strata/base/memory.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/session/machine.hpp>
 
@@ -32,8 +33,8 @@
 STRATA_BEGIN
 namespace detail {
 
-/// How a process comes to its end.
-enum class ending : unsigned char { exit, quick_exit, terminate, signal };
+/// How a process, or with `for=` its session, comes to its end.
+enum class ending : unsigned char { exit, quick_exit, terminate, signal, time_is_up };
 
 /// Calls a function once when the process ends: by exit, quick_exit, an exception that leaves main,
 /// and on Linux by SIGINT, SIGTERM and SIGHUP where the program leaves these to the system. The
@@ -50,6 +51,12 @@ class exit_hooks {
   static bool& end_here() noexcept {
     static thread_local bool ends = false;
     return ends;
+  }
+
+  /// The report comes after so many seconds, at the latest; on Linux. To be called before
+  /// `install`.
+  static void end_after(std::uint32_t seconds) noexcept {
+    instance().latest.store(monotonic_ns() + std::int64_t{seconds} * 1'000'000'000);
   }
 
   static void install(finisher* finish) noexcept {
@@ -75,6 +82,8 @@ class exit_hooks {
   }
 
  private:
+  static constexpr std::int64_t never = INT64_MAX;
+
   struct hooks {
     atomic<finisher*> finish{nullptr};
     std::terminate_handler previous_terminate = nullptr;
@@ -82,6 +91,7 @@ class exit_hooks {
     atomic<bool>* reported = &own_account;  // shared with forked children
     atomic<int> wanted{0};     // for which the watcher reports: a signal, or number_of an exit
     atomic<int> exit_code{0};  // that replaces the program's, by the watcher's report
+    atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
 #if defined(__linux__)
     atomic<bool> watches{false};
     atomic<clockid_t> computed{CLOCK_REALTIME};  // CPU time of the thread that makes the report
@@ -110,8 +120,9 @@ class exit_hooks {
         leave_to_watcher(how))
       return;
     reports = true;
-    int const code = report(how);
+    int code = report(how);
     reports = false;
+    if (code == 0) code = instance().exit_code.exchange(0);
     if (code != 0) end_with(how, code);
   }
 
@@ -164,7 +175,7 @@ class exit_hooks {
       (void)all.wanted.compare_exchange_strong(nothing, number_of(how));
       wake_watcher();
       if (await_report()) {
-        if (int const code = all.exit_code.load()) end_with(how, code);
+        if (int const code = all.exit_code.exchange(0)) end_with(how, code);
         return true;
       }
     } else if (locks_of_this_thread() == 0) {
@@ -371,13 +382,20 @@ class exit_hooks {
     }
   }
 
+  /// How long the watcher waits for a signal before it looks around.
+  static timespec watcher_pause(bool main_ended) noexcept {
+    constexpr std::int64_t usual_ns = 999'999'999;
+    constexpr std::int64_t soon_ns = 10'000'000;
+    std::int64_t const left = instance().latest.load() - monotonic_ns();
+    std::int64_t const longest = main_ended ? soon_ns : usual_ns;
+    return {0, left < longest ? larger<std::int64_t>(left, 0) : longest};
+  }
+
   /// Waits for a signal, and leaves when no other thread is left: the process ends with its last
   /// thread, if main has ended by pthread_exit.
   static void* watch(void*) {
     hooks& all = instance();
     pthread_setname_np(pthread_self(), "strata");
-    timespec const usual{1, 0};
-    timespec const soon{0, 10'000'000};
     bool ended = false;
     for (;;) {
       int const which = all.wanted.load();
@@ -388,8 +406,13 @@ class exit_hooks {
         (void)all.wanted.compare_exchange_strong(expected, 0);
         continue;
       }
-      (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, ended ? &soon : &usual, nullptr,
-                    0);
+      if (monotonic_ns() >= all.latest.load()) {
+        all.latest.store(never);
+        all.exit_code.store(report(ending::time_is_up));
+        continue;
+      }
+      timespec const pause = watcher_pause(ended);
+      (void)syscall(SYS_futex, &all.wanted, FUTEX_WAIT_PRIVATE, 0, &pause, nullptr, 0);
       ended = ended || machine::main_has_ended("/proc/self/stat");
       if (ended && machine::threads_left() <= 2 + machine::own_threads().load() &&
           all.wanted.load() == 0)

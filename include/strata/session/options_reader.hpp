@@ -73,6 +73,7 @@ class options_reader {
        "the first four"},
       {"sort", "=cost|order|name", "ranges below one: the dearest first, as they ran, or by name",
        "cost"},
+      {"step", "=NAME", "the calls of these ranges are the steps, in place of STRATA_STEP()", ""},
       {"skip", "=N", "steps that are not recorded, before each window", "0"},
       {"warmup", "=N", "steps of a window that are recorded and dropped", "0"},
       {"active", "=N", "steps of a window that are kept", "all that follow"},
@@ -81,6 +82,7 @@ class options_reader {
       {"trigger", "=FILE", "each touch of this file records warmup + active steps and reports them",
        ""},
       {"keep", "=N", "with every or trigger: each window has a report, and the last N stay", ""},
+      {"for", "=S", "the report comes after so many seconds, and the program goes on", ""},
       {"attach", "=start|window",
        "when CUPTI comes into the process: at the start, or with the first window", "start"},
       {"adopt", "=on|off",
@@ -127,6 +129,7 @@ class options_reader {
       {"repeat", &options::repeat, 0, ""},
       {"every", &options::every, 1, ""},
       {"keep", &options::keep, 1, ""},
+      {"for", &options::for_s, 1, " of s"},
       {"log", &options::log_mb, 1, " of MB"},
       {"buffers", &options::buffers_mb, 16, " of MB"},
       {"drain", &options::drain_ms, 1, " of ms"},
@@ -161,6 +164,7 @@ class options_reader {
   };
   static constexpr text_row texts[] = {
       {"out", &options::out, "a directory, as in out=run1"},
+      {"step", &options::step, "the name of a range, as in step=Train step"},
       {"trigger", &options::trigger, "a file, as in trigger=/tmp/profile-now"},
       {"ceilings", &options::ceilings, "a file, or off"},
       {"chip", &options::chip, {}},

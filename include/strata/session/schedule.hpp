@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 STRATA_BEGIN
 
@@ -136,12 +137,28 @@ class step_plan {
   schedule made_;
 };
 
+/// `step=`, and no range of that name began. `names`: of all ranges, recorded or not.
+inline status missing_range(std::string_view step, vec<std::string> const& names) {
+  nearest_names nearest(step);
+  for (std::string const& name : names) nearest.consider(name);
+  vec<std::string> const best = nearest.best(1);
+  sentence text("step=");
+  text << step << ": no range of that name began, so that there are no steps";
+  if (best.empty()) {
+    text << ": a run without step= has all names in ranges.csv";
+  } else {
+    text << "; did you mean " << best.front() << '?';
+  }
+  return {errc::bad_argument, text};
+}
+
 /// Where the program's steps did not reach what the options ask for. `steps`: how many there were.
 inline status missing_steps(options const& wanted, schedule const& plan, bool never_counted,
                             profile const& made, std::uint32_t steps) {
   bool const windows = wanted.reports_windows();
   if (windows && made.steps.empty())
     return {errc::limit, "the program ended before the window had a whole step"};
+  if (!wanted.step.empty() && !made.has_steps) return missing_range(wanted.step, made.names);
   if (wanted.has_schedule() && !made.has_steps) {
     return {errc::bad_argument,
             never_counted ? "counters= needs STRATA_STEP() around each step, and the program has "

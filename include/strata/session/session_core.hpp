@@ -189,7 +189,11 @@ class session_core {
       return start_.refusal;
     }
     if (windows_.used() && !windows_.in_window()) {
-      std::string const why = windows_.no_report(detail::recorder::instance().steps_begun() != 0);
+      detail::recorder& recorder = detail::recorder::instance();
+      bool const has_steps = recorder.steps_begun() != 0;
+      std::string why = windows_.no_report(has_steps);
+      if (!has_steps && !options_.step.empty())
+        why = missing_range(options_.step, recorder.state().names.texts()).message();
       if (!why.empty()) problem_log::say(why);
       problems_.say_now(windows_.late());
       return {};
@@ -236,7 +240,7 @@ class session_core {
     if (windows_.used()) machine::describe(reports_.environment);
     open_collectors(recorder);
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
-    recorder.listen({&step_begins, &step_ends, this});
+    recorder.listen({&step_begins, &step_ends, this}, options_.step);
     keep(hang_.dog.start(options_.watchdog_s));
     start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();

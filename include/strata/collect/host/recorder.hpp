@@ -8,6 +8,7 @@
 #include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/host/range_steps.hpp>
 #include <strata/collect/host/record_log.hpp>
 #include <strata/collect/host/recorder_state.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
@@ -86,14 +87,16 @@ class recorder {
     last_ = sample_clock(state_.clock, monotonic_ns);
   }
 
-  /// From now on ranges come here, and steps are counted.
-  void listen(step_hooks hooks) noexcept {
+  /// From now on ranges come here, and steps are counted: the calls of the ranges that are named,
+  /// else those of STRATA_STEP().
+  void listen(step_hooks hooks, std::string_view step_range = {}) noexcept {
     {
       system_lock lock(step_mutex_);
-      hooks_ = hooks;
-      stepping_ = true;
+      stepping_.hooks = hooks;
+      stepping_.on = true;
+      stepping_.ranges.choose(step_range);
     }
-    install_listener(&recording_listener);
+    install_listener(stepping_.ranges.chosen() ? &range_step_listener : &recording_listener);
   }
 
   /// Whether ranges that begin from now on are recorded.
@@ -181,8 +184,8 @@ class recorder {
   bool end_session(std::uint32_t patience_ms) noexcept {
     bool const alone = lock_within(step_mutex_, patience_ms);
     if (alone) {
-      hooks_ = {};
-      stepping_ = false;
+      stepping_.hooks = {};
+      stepping_.on = false;
       step_thread_.store(0, memory_order_relaxed);
       step_mutex_.unlock();
     }
@@ -293,14 +296,14 @@ class recorder {
       return false;
     }
     system_lock lock(step_mutex_);
-    if (!stepping_) {
+    if (!stepping_.on) {
       std::uint64_t expected = self;
       step_thread_.compare_exchange_strong(expected, 0, memory_order_acq_rel);
       return false;
     }
     std::uint32_t const step = steps_begun_.fetch_add(1, memory_order_relaxed);
     if (thread_recorder* const own = of_this_thread()) own->drive_steps();
-    if (hooks_.begin != nullptr) hooks_.begin(hooks_.context, step);
+    if (stepping_.hooks.begin != nullptr) stepping_.hooks.begin(stepping_.hooks.context, step);
     state_.step.store(step, memory_order_relaxed);
     step_begin_ = state_.clock.now();
     return true;
@@ -312,7 +315,7 @@ class recorder {
     if (step_thread_.load(memory_order_relaxed) != thread_id()) return;
     thread_recorder const* const own = of_this_thread();
     system_lock lock(step_mutex_);
-    if (!stepping_) return;
+    if (!stepping_.on) return;
     std::uint32_t const step = state_.step.exchange(no_step, memory_order_relaxed);
     if (recording()) {
       own_lock const adding(mutex_);
@@ -335,7 +338,7 @@ class recorder {
         }
       }
     }
-    if (hooks_.end != nullptr) hooks_.end(hooks_.context, step);
+    if (stepping_.hooks.end != nullptr) stepping_.hooks.end(stepping_.hooks.context, step);
     step_thread_.store(0, memory_order_release);
   }
 
@@ -382,6 +385,13 @@ class recorder {
 
    private:
     system_mutex* which_;
+  };
+
+  /// Whether steps are counted, which ones, and by whom.
+  struct stepping {
+    step_hooks hooks;
+    bool on = false;
+    range_steps ranges;
   };
 
   recorder() = default;
@@ -431,6 +441,7 @@ class recorder {
       own->note_end();
       std::uint32_t const open = own->cut();
       own->abandon();
+      owner->stepping_.ranges.leave(*owner, own);
       thread_recorder::current() = nullptr;
       own_lock const lock(owner->mutex_);
       owner->left_open_ += open;
@@ -556,6 +567,36 @@ class recorder {
     }
     return own->begin(cached, std::string_view(name, length), index, attributes, pushed);
   }
+
+  /// With `step=`: a range of that name begins a step before it begins itself.
+  static range_token on_begin_of_step(name_cache* cached, char const* name, std::size_t length,
+                                      std::int64_t index, range_attributes const* attributes,
+                                      bool pushed) noexcept {
+    recorder& all = instance();
+    range_steps& ranges = all.stepping_.ranges;
+    thread_recorder* const own = all.of_this_thread();
+    bool const steps = ranges.begin(all, own, {name, length});
+    range_token const made = on_begin(cached, name, length, index, attributes, pushed);
+    if (steps) ranges.begun(all, made, own, &on_end_of_step);
+    return made;
+  }
+  /// The end of a range of the thread that drives such steps.
+  static void on_end_of_step(range_token range) noexcept {
+    recorder& all = instance();
+    auto& own = static_cast<thread_recorder&>(*range.owner);
+    thread_recorder::end_range(range);
+    if (thread_recorder::current() != &own) return;
+    if (all.stepping_.ranges.drives(&own)) return all.stepping_.ranges.end(all, own);
+    own.end_by(&thread_recorder::end_range);
+  }
+  static void on_pop_of_step() noexcept {
+    on_pop();
+    recorder& all = instance();
+    thread_recorder* const own = thread_recorder::current();
+    if (all.stepping_.ranges.drives(own)) all.stepping_.ranges.end(all, *own);
+  }
+  static bool no_step_begin() noexcept { return false; }
+
   static void on_pop() noexcept {
     if (thread_recorder* const own = instance().of_this_thread()) own->pop();
   }
@@ -582,6 +623,10 @@ class recorder {
 
   static constexpr listener recording_listener{
       &on_begin, &on_pop, &on_step_begin, &on_step_end, &on_current, &on_inherit, &on_listens};
+  /// With `step=`, beside which STRATA_STEP() is none.
+  static constexpr listener range_step_listener{&on_begin_of_step, &on_pop_of_step, &no_step_begin,
+                                                []() noexcept {},  &on_current,     &on_inherit,
+                                                &on_listens};
 
   recorder_state state_;
   system_mutex mutex_;
@@ -596,8 +641,7 @@ class recorder {
   atomic<bool> owned_{false};
   atomic<std::uint32_t> session_{0};
   system_mutex step_mutex_{held_over::calls};  // held while hooks run; taken before mutex_
-  step_hooks hooks_;
-  bool stepping_ = false;
+  stepping stepping_;
   atomic<std::uint32_t> steps_begun_{0};
   atomic<std::uint64_t> step_thread_{0};
   atomic<std::uint64_t> steps_elsewhere_{0};

@@ -260,6 +260,23 @@ class thread_recorder : public range_owner {
     return shared_->launches.add(launch);
   }
 
+  /// Whether a range that began here has not ended.
+  bool has_open(range_token const& range) const noexcept {
+    return frames_.depth() >= range.depth && frames_[range.depth - 1].serial == range.serial;
+  }
+  /// From now on `end` ends the ranges of this thread: it calls `end_range` and may do more.
+  void end_by(void (*end)(range_token range) noexcept) noexcept { range_owner::end = end; }
+  static void end_range(range_token range) noexcept {
+    auto& recorder = static_cast<thread_recorder&>(*range.owner);
+    if (STRATA_DETAIL_UNLIKELY(current_ != &recorder || recorder.frames_.depth() != range.depth ||
+                               recorder.frames_[range.depth - 1].serial != range.serial ||
+                               recorder.shared_->before_end.load(memory_order_relaxed) != nullptr ||
+                               recorder.pushes_refused_.load(memory_order_relaxed) != 0))
+      return recorder.end_unusual(range);
+    within const guard(recorder.within_);
+    recorder.close_top(recorder.shared_->clock.now());
+  }
+
   /// Threads: any. How many ranges are open now, as far as the thread has come to this session.
   std::uint32_t depth() const noexcept {
     if (is_of_before()) return 0;
@@ -314,17 +331,6 @@ class thread_recorder : public range_owner {
  private:
   using frame = open_range;
 
-  static void end_range(range_token range) noexcept {
-    auto& recorder = static_cast<thread_recorder&>(*range.owner);
-    if (STRATA_DETAIL_UNLIKELY(current_ != &recorder || recorder.frames_.depth() != range.depth ||
-                               recorder.frames_[range.depth - 1].serial != range.serial ||
-                               recorder.shared_->before_end.load(memory_order_relaxed) != nullptr ||
-                               recorder.pushes_refused_.load(memory_order_relaxed) != 0))
-      return recorder.end_unusual(range);
-    within const guard(recorder.within_);
-    recorder.close_top(recorder.shared_->clock.now());
-  }
-
   /// The range may belong to another thread, or be not the innermost one.
   STRATA_DETAIL_COLD void end_unusual(range_token range) noexcept {
     if (current_ != this) {
@@ -334,8 +340,7 @@ class thread_recorder : public range_owner {
     }
     within const guard(within_);
     // A range that ended with an outer one is not there any more.
-    if (frames_.depth() >= range.depth && frames_[range.depth - 1].serial == range.serial)
-      end(range.depth);
+    if (has_open(range)) end(range.depth);
   }
 
   STRATA_DETAIL_ALWAYS_INLINE void close_top(std::int64_t now) noexcept {

@@ -1,0 +1,104 @@
+#include <strata/version.hpp>
+#ifndef STRATA_COLLECT_HOST_RANGE_STEPS_HPP
+#define STRATA_COLLECT_HOST_RANGE_STEPS_HPP
+
+#include <strata/annotate/process.hpp>
+#include <strata/base/containers.hpp>
+#include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
+#include <strata/base/threads.hpp>
+#include <strata/collect/host/thread_recorder.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+STRATA_BEGIN
+
+namespace detail {
+
+/// `step=NAME`: the calls of the ranges of one name are the steps. The first thread that is in one
+/// drives the steps as long as it lives; in other threads they are ranges alone, and so they are
+/// within each other. Threads: any, except where a function says otherwise.
+class range_steps {
+ public:
+  /// A name, or a pattern of names (`*`, `?`); an index is none of it: `block` and `block[*]` are
+  /// all of `block[3]`. Nothing: no range is a step. Threads: while no range comes here.
+  void choose(std::string_view name) noexcept {
+    constexpr std::string_view all_indices = "[*]";
+    bool const folded = name.size() > all_indices.size() &&
+                        name.substr(name.size() - all_indices.size()) == all_indices;
+    if (folded) name.remove_suffix(all_indices.size());
+    size_ = name.copy(text_, sizeof text_);
+    is_pattern_ = name.find_first_of("*?") != name.npos;
+    driver_.store(nullptr, memory_order_relaxed);
+  }
+
+  bool chosen() const noexcept { return size_ != 0; }
+
+  /// Whether this thread drives the steps.
+  bool drives(thread_recorder const* own) const noexcept {
+    return own != nullptr && driver_.load(memory_order_relaxed) == own;
+  }
+
+  /// Before a range begins: begins a step, by `steps.begin_step()`, where the range is one.
+  /// Returns: whether it did; the range has to be handed to `begun`. Threads: that of `own`.
+  template <class Steps>
+  bool begin(Steps& steps, thread_recorder* own, std::string_view name) noexcept {
+    if (!has(name) || !may_drive(own)) return false;
+    end(steps, *own);  // where it ended with a range around it
+    return open_.owner == nullptr && steps.begin_step();
+  }
+
+  /// From now on `end_by` ends the ranges of the driver: it asks whether the step is over.
+  template <class Steps>
+  void begun(Steps& steps, range_token const& range, thread_recorder* own,
+             void (*end_by)(range_token range) noexcept) noexcept {
+    if (range.owner == nullptr || own == nullptr) return steps.end_step();  // no room for the range
+    open_ = range;
+    own->end_by(end_by);
+  }
+
+  /// After a range of the driver has ended: ends the step, by `steps.end_step()`, where its range
+  /// has ended, by itself or with one around it.
+  template <class Steps>
+  void end(Steps& steps, thread_recorder const& own) noexcept {
+    if (open_.owner == nullptr || own.has_open(open_)) return;
+    open_ = {};
+    steps.end_step();
+  }
+
+  /// The thread ends, and its ranges have ended: another one may drive the steps.
+  template <class Steps>
+  void leave(Steps& steps, thread_recorder* own) noexcept {
+    if (!drives(own)) return;
+    end(steps, *own);
+    driver_.store(nullptr, memory_order_relaxed);
+  }
+
+ private:
+  bool has(std::string_view name) const noexcept {
+    std::string_view const wanted(text_, size_);
+    return is_pattern_ ? matches(name, wanted) : name == wanted;
+  }
+
+  /// Whether this thread drives the steps; the first one that asks does from then on.
+  bool may_drive(thread_recorder* own) noexcept {
+    thread_recorder* nobody = nullptr;
+    if (own == nullptr) return false;
+    if (!driver_.compare_exchange_strong(nobody, own)) return nobody == own;
+    open_ = {};
+    return true;
+  }
+
+  char text_[name_table::longest];  // no name has more
+  std::size_t size_ = 0;
+  bool is_pattern_ = false;
+  atomic<thread_recorder*> driver_{nullptr};
+  range_token open_;  // the driver's: the range that is the step
+};
+
+}  // namespace detail
+
+STRATA_END
+
+#endif  // STRATA_COLLECT_HOST_RANGE_STEPS_HPP

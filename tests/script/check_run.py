@@ -1,0 +1,232 @@
+"""strata run: programs that know nothing of Strata, recorded in one command with the stand-ins for driver and CUPTI; that the
+program stays its own (exit code, signals, stdin, terminal, process); a sentence for each mistake; and the installed layout."""
+
+import csv
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+root = pathlib.Path(__file__).resolve().parents[2]
+build = pathlib.Path(os.environ.get("STRATA_TEST_BUILD_DIR", "")).resolve()
+program = build / "tools/strata"
+library = build / "examples/inject/libstrata_inject.so"
+fakes = build / "tests/fake/lib"
+fake_program = build / "tests/fake/bin/injected_program"
+with_stand_ins = fake_program.exists() and (fakes / "libcupti.so.13").exists() and (fakes / "libcuda.so.1").exists()
+if not program.exists() or not library.exists():
+    print("SKIPPED: the command strata or libstrata_inject.so was not built")
+    sys.exit(77)
+environment = {k: v for k, v in os.environ.items() if not k.startswith(("STRATA", "NVTX_", "CUDA_INJECTION", "LD_PRELOAD"))}
+failures = []
+
+
+def that(ok, text):
+    if not ok:
+        failures.append(text)
+
+
+def ran(code, *words, by=program, **options):
+    options = {"env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "universal_newlines": True, **options}
+    done = subprocess.run([str(by), "run", *map(str, words)], **options)
+    that(done.returncode == code, f"{words}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def refused(code, told, *words, **options):
+    done = ran(code, *words, **options)
+    that(done.stderr == f"strata run: {told}\n" and not done.stdout, f"{words}: it says {done.stdout}{done.stderr}")
+
+
+here = pathlib.Path("run").resolve()
+shutil.rmtree(here, ignore_errors=True)
+here.mkdir()
+os.chdir(here)
+
+# What the program gets.
+names = ("LD_PRELOAD", "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "STRATA")
+show = "import os, json; print(json.dumps({k: os.environ.get(k) for k in %r}))" % (names,)
+usual = "trace,formats=table+csv+json+trace+recording"
+
+
+def given(*words, **more):
+    told = ran(0, *words, "--", sys.executable, "-S", "-c", show, env={**environment, **more}).stdout
+    return json.loads(told or "{}")
+
+
+that(given() == {**dict.fromkeys(names, str(library)), "STRATA": usual}, f"the environment: {given()}")
+all_keys = given("--counters", "hbm+l1", "--steps", "Train step", "--out", "o", "--every", 9, "--for", "2m", "sort=order", "sync")["STRATA"]
+that(all_keys == f"{usual},sort=order,sync,counters=hbm+l1,step=Train step,out=o,every=9,for=120", f"the keys: {all_keys}")
+that(given("skip=2", STRATA="skip=1,host")["STRATA"] == f"{usual},skip=1,host,skip=2", "keys of the environment do not come first")
+that(given(LD_PRELOAD=str(library))["LD_PRELOAD"] == f"{library}:{library}", "another preloaded library is lost")
+that(given("--library", library)["LD_PRELOAD"] == str(library), "--library is not taken")
+
+# The program is its own: process, exit code, signals, stdin, terminal; words behind -- are not read.
+nothing = ("strata: nothing was recorded: this program made no CUDA context and had no range; a program that it started has a report "
+           "of its own\n")
+that(ran(7, "--", sys.executable, "-S", "-c", "raise SystemExit(7)").stderr == nothing, "nothing is said where nothing is recorded")
+that(ran(0, "off", "--", sys.executable, "-S", "-c", "").stderr == "", "off is not silent")
+two = "import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', ''])"
+that(ran(0, "--", sys.executable, "-S", "-c", two).stderr == nothing, "a child says it, too")
+that(ran(0, "--", "echo", "--help", "--", "-x").stdout == "--help -- -x\n", "words of the program are taken")
+that(ran(0, "--", "cat", input="from stdin\n").stdout == "from stdin\n", "stdin is lost")
+child = subprocess.Popen([str(program), "run", "--", "sh", "-c", "echo $$; exec sleep 60"], env=environment, stdout=subprocess.PIPE, universal_newlines=True)
+that(int(child.stdout.readline()) == child.pid, "there is a process in between")
+child.send_signal(signal.SIGTERM)
+that(child.wait() == -signal.SIGTERM, f"a signal ends it by {child.returncode}")
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execve(str(program), [str(program), "run", "--", "sh", "-c", "test -t 0 && test -t 1 && test -t 2 && echo a terminal"], environment)
+told = os.read(terminal, 1000).decode()
+that(told.strip() == "a terminal" and os.waitpid(pid, 0)[1] == 0, f"it has no terminal: {told}")
+
+# Each mistake is one sentence.
+refused(2, "nothing to run: A program comes after --, as in strata run -- PROGRAM")
+refused(2, "nothing to run: A program comes after --, as in strata run -- PROGRAM", "--")
+refused(2, "./a.out: A program comes after --, as in strata run -- ./a.out", "./a.out")
+refused(127, "no-such-program: There is no such program in PATH: name its path, as in ./no-such-program", "--", "no-such-program")
+refused(127, "./gone: There is no such program: check its path.", "--", "./gone")
+refused(126, "/tmp: It is a folder: name a program in it.", "--", "/tmp")
+pathlib.Path("text").write_text("hello\n")
+refused(126, "./text: It is not executable: chmod +x makes it so, and a script may follow its interpreter, as in "
+             "strata run -- python3 train.py", "--", "./text")
+os.chmod("text", 0o755)
+refused(126, "./text: It is no program of this machine: begin a script with #!/bin/sh.", "--", "./text")
+pathlib.Path("text").write_text("#!/no/such/interpreter\n")
+refused(126, "./text: Its interpreter is missing: see its first line.", "--", "./text")
+os.chmod("text", 0o644)
+refused(126, "./text: It is not executable: chmod +x makes it so, and a script may follow its interpreter, as in "
+             "strata run -- python3 train.py", "--", "text", env={**environment, "PATH": "."})
+shutil.copy(shutil.which("true"), "privileged")
+if os.geteuid() == 0:
+    os.chown("privileged", 65534, -1)
+    os.chmod("privileged", 0o4755)
+    refused(2, "./privileged: It is setuid, setgid or has capabilities, and loads no library of its user's: run a copy of it without "
+               "them.", "--", "./privileged")
+else:
+    print("LEFT OUT: a setuid program of another user, which root alone can make")
+refused(2, "./none.so: There is no such library.", "--library", "./none.so", "--", "true")
+pathlib.Path("a b").mkdir()
+shutil.copy(library, "a b")
+refused(2, f"{here}/a b/libstrata_inject.so: LD_PRELOAD ends a path at a blank or colon: move the library.", "--library",
+        "a b/libstrata_inject.so", "--", "true")
+pathlib.Path("bin").mkdir()
+shutil.copy(program, "bin")
+that("It is neither beside this command nor in ../lib" in ran(2, "--", "true", by="bin/strata").stderr, "no library is no mistake")
+refused(2, 'STRATA: there is no key "tarce", did you mean trace? STRATA=help prints the keys.', "tarce=1", "--", "true")
+refused(2, 'STRATA: "every=x" is ignored: every takes a whole number from 1.', "--every", "x", "--", "true")
+refused(2, 'STRATA: there is no key "foo", did you mean for? STRATA=help prints the keys.', "--", "true", env={**environment, "STRATA": "foo"})
+refused(2, "hbm,l1: A comma begins another key of STRATA=: lists are joined by +.", "--counters", "hbm,l1", "--", "true")
+that("no-such-metric" in ran(2, "--counters", "no-such-metric", "--", "true").stderr, "an unknown metric is taken")
+refused(2, "--for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help tells all options", "--for", "soon", "--", "true")
+refused(2, "CUDA_INJECTION64_PATH: It names another tool, and one is loaded: unset it.", "--", "true",
+        env={**environment, "CUDA_INJECTION64_PATH": "/opt/other.so"})
+
+
+def rows(folder, name):
+    with open(pathlib.Path(folder) / f"{name}.csv", newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+with_fakes = {**environment, "STRATA_CUPTI": str(fakes / "libcupti.so.13"), "STRATA_LIBCUDA": str(fakes / "libcuda.so.1"),
+              "FAKE_CUPTI_FILE": str(fakes / "libcupti.so.13"), "FAKE_CUDA_FILE": str(fakes / "libcuda.so.1")}
+
+
+def records(by, *more):
+    """A program that makes a context, and works three times."""
+    shutil.rmtree("out", ignore_errors=True)
+    done = ran(5, "--out", "out", "--", fake_program, "init", "context", "work=3", "tell", *more, env=with_fakes, by=by)
+    that("subscribed: 1\n" in done.stdout and done.stderr.count("strata: wrote ") == 1 and nothing not in done.stderr, f"nothing is recorded: {done.stdout}{done.stderr}")
+    that([row["count"] for row in rows("out", "kernels")] == ["3"], "other kernels")
+    answer = subprocess.run([str(by), "explain", "out"], env=environment, stdout=subprocess.PIPE, universal_newlines=True)
+    that(answer.returncode == 0 and "\nanswer " in answer.stdout, f"no answer: {answer.stdout}")
+
+
+if with_stand_ins:
+    records(program)
+    # Children: the program that a shell starts has the report.
+    shutil.rmtree("out", ignore_errors=True)
+    parent = "import subprocess, sys; sys.exit(subprocess.call(sys.argv[1:]))"
+    done = ran(5, "--out", "out", "--", sys.executable, "-S", "-c", parent, fake_program, "init", "context", "work=2", env=with_fakes)
+    that([row["count"] for row in rows("out", "kernels")] == ["2"], f"a child is not recorded: {done.stderr}")
+    that(done.stderr.endswith(nothing), f"a program is taken for its child: {done.stderr}")
+    # --for: the report comes while the program goes on.
+    shutil.rmtree("out", ignore_errors=True)
+    child = subprocess.Popen([str(program), "run", "--out", "out", "--for", "1s", "--", str(fake_program), "init", "context", "work=3", "wait", "work=1"],
+                             env=with_fakes, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    begin = time.monotonic()
+    while "strata: wrote " not in child.stderr.readline() and time.monotonic() < begin + 60:
+        pass
+    took = time.monotonic() - begin
+    that(child.poll() is None and took > 0.8, f"the report of --for 1s came after {took:.1f} s, exit code {child.poll()}")
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate()
+    that(child.returncode == -signal.SIGINT and "wrote" not in err, f"after its report it ends by {child.returncode}: {out}{err}")
+    that([row["count"] for row in rows("out", "kernels")] == ["3"], "kernels of --for 1s")
+else:
+    print("LEFT OUT: recordings, which need the stand-ins of the ring fake")
+
+# Python: ranges and steps by python/strata.py, which does nothing where the library is not loaded.
+pathlib.Path("marked.py").write_text('''
+import strata, sys
+
+@strata.range("sample")
+def sample(value):
+    return value + 1
+
+for number in range(6):
+    with strata.step():
+        with strata.range("block", number), strata.range("Grüße"):
+            assert sample(number) == number + 1
+        try:
+            with strata.range("raises"):
+                raise KeyError(number)
+        except KeyError:
+            pass
+print(strata.is_loaded())
+''', encoding="utf-8")
+python = {**environment, "PYTHONPATH": str(root / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+alone = subprocess.run([sys.executable, "marked.py"], env=python, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+that((alone.returncode, alone.stdout, alone.stderr) == (0, "False\n", ""), f"without the library: {alone}")
+shutil.rmtree("marked", ignore_errors=True)
+done = ran(0, "--out", "marked", "host", "skip=2", "active=3", "--", sys.executable, "marked.py", env=python)
+calls = {row["path"]: int(row["calls"]) for row in rows("marked", "ranges") if row["path"]}
+expected = {f"block[{i}]{below}": 1 for i in (2, 3, 4) for below in ("", "/Grüße", "/Grüße/sample")}
+that(done.stdout == "True\n" and calls == {**expected, "raises": 3}, f"by Python: {calls}\n{done.stdout}{done.stderr}")
+shutil.rmtree("marked")
+ran(0, "--out", "marked", "--steps", "block", "host", "--", sys.executable, "marked.py", env=python)
+that(json.loads(pathlib.Path("marked/profile.json").read_text(encoding="utf-8"))["has_steps"], "no steps by --steps block")
+shutil.rmtree("marked")
+ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "marked.py", env=python)
+answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
+that(answer["next"][0] == f"strata run --out after --steps 'bl*'\\''k' -- {sys.executable} marked.py", f"the next command: {answer['next']}")
+that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
+pathlib.Path("waits.py").write_text("import strata, time\nwith strata.range('a'): pass\ntime.sleep(2)\nwith strata.range('late'): pass\n")
+for more, code in (((), 0), (("strict", "step=b"), 3)):  # strict: the exit code is the report's, though it came before
+    shutil.rmtree("marked", ignore_errors=True)
+    ran(code, "--out", "marked", "--for", "1s", "host", *more, "--", sys.executable, "waits.py", env=python)
+    that([row["path"] for row in rows("marked", "ranges")][-1] == "a", "--for records what comes after its report")
+injected = subprocess.run([sys.executable, "marked.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
+                          env={**python, "STRATA": "host,out=driven", "CUDA_INJECTION64_PATH": str(library)})
+that(injected.stdout == "True\n" and "strata: wrote " in injected.stderr, f"a library that the driver would load: {injected}")
+
+# The installed layout: bin/ and the folder of libraries, wherever they are moved.
+shutil.rmtree("prefix", ignore_errors=True)
+done = subprocess.run(["cmake", "--install", str(build), "--prefix", "prefix", "--component", "tools"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+os.rename("prefix", "moved")
+installed = sorted(path.relative_to("moved").as_posix() for path in pathlib.Path("moved").rglob("*") if path.is_file())
+that(done.returncode == 0 and installed[0] == "bin/strata" and installed[-1].endswith("/libstrata_inject.so"), f"installed: {installed}")
+told = json.loads(ran(0, "--", sys.executable, "-S", "-c", show, by="moved/bin/strata").stdout or "{}")
+that(told.get("LD_PRELOAD") == str((here / "moved" / installed[-1]).resolve()), f"the installed command takes {told.get('LD_PRELOAD')}")
+if with_stand_ins:
+    records("moved/bin/strata")
+
+for failure in failures:
+    print(f"FAILED: {failure}")
+print(f"strata run: {len(failures)} failures")
+sys.exit(1 if failures else 0)

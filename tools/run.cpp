@@ -1,0 +1,273 @@
+// strata run: records a program as it is, by libstrata_inject.so. The program takes the place of
+// this one (exec), so that its exit code, signals, stdin and terminal are its own: there is nothing
+// left to do after it, since the library writes the report and says where it is.
+#include <strata/collect/counters/device_profilers.hpp>
+#include <strata/options.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#endif
+
+#include "arguments.hpp"
+#include "command.hpp"
+
+// From the folder of the command to that of the library, where both are installed.
+#if !defined(STRATA_LIBRARY_FOLDER)
+#define STRATA_LIBRARY_FOLDER "../lib"
+#endif
+
+namespace tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char library_name[] = "libstrata_inject.so";
+
+/// A path, or why there is none.
+struct found_file {
+  std::string path;
+  std::string why;
+  exit_code code = exit_code::fine;
+};
+
+/// Seconds of a text such as 30, 30s, 5m or 2h; 0 where it is none.
+unsigned long seconds_of(std::string const& text) {
+  std::size_t const digits = (std::min)(text.find_first_not_of("0123456789"), text.size());
+  std::string const unit = text.substr(digits);
+  unsigned long scale = 0;
+  if (unit.empty() || unit == "s") scale = 1;
+  if (unit == "m") scale = 60;
+  if (unit == "h") scale = 3600;
+  constexpr std::size_t most_digits = 6;
+  if (digits == 0 || digits > most_digits) return 0;
+  return std::stoul(text.substr(0, digits)) * scale;
+}
+
+#if defined(__linux__)
+
+/// Whether the dynamic linker ignores LD_PRELOAD in a program, since it runs with other rights.
+bool has_other_rights(char const* path, struct stat const& file) {
+  bool const as_user = (file.st_mode & S_ISUID) != 0 && file.st_uid != geteuid();
+  bool const as_group = (file.st_mode & S_ISGID) != 0 && file.st_gid != getegid();
+  bool const capable = geteuid() != 0 && getxattr(path, "security.capability", nullptr, 0) > 0;
+  return as_user || as_group || capable;
+}
+
+/// What keeps one file from being run, with the code that shells have for it.
+found_file look_at(std::string const& path) {
+  struct stat file {};
+  if (stat(path.c_str(), &file) != 0)
+    return {path, "There is no such program: check its path.", exit_code::not_found};
+  if (S_ISDIR(file.st_mode))
+    return {path, "It is a folder: name a program in it.", exit_code::not_runnable};
+  if (!S_ISREG(file.st_mode) || access(path.c_str(), X_OK) != 0)
+    return {path,
+            "It is not executable: chmod +x makes it so, and a script may follow its interpreter, "
+            "as in strata run -- python3 train.py",
+            exit_code::not_runnable};
+  if (has_other_rights(path.c_str(), file))
+    return {path,
+            "It is setuid, setgid or has capabilities, and loads no library of its user's: run a "
+            "copy of it without them.",
+            exit_code::unusable};
+  return {path, {}, exit_code::fine};
+}
+
+/// Searches as a shell does.
+found_file find_program(std::string const& word) {
+  if (word.find('/') != word.npos || word.empty()) return look_at(word);
+  char const* const path = std::getenv("PATH");
+  std::string const folders = path == nullptr ? "/bin:/usr/bin" : path;
+  found_file best{word, "There is no such program in PATH: name its path, as in ./" + word,
+                  exit_code::not_found};
+  for (std::size_t begin = 0; begin <= folders.size();) {
+    std::size_t const end = (std::min)(folders.find(':', begin), folders.size());
+    std::string const folder = folders.substr(begin, end - begin);
+    begin = end + 1;
+    found_file const here = look_at((folder.empty() ? "." : folder) + "/" + word);
+    if (here.code == exit_code::fine || here.code == exit_code::unusable) return here;
+    if (here.code == exit_code::not_runnable && best.code == exit_code::not_found) best = here;
+  }
+  return best;
+}
+
+/// The library that was asked for, or the one that was built or installed with this command.
+found_file find_library(std::string const& wish) {
+  std::error_code error;
+  fs::path const own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::vector<fs::path> places{wish};
+  if (wish.empty())
+    places = {own / STRATA_LIBRARY_FOLDER / library_name, own / library_name,
+              own / "../examples/inject" / library_name};
+  found_file found{wish.empty() ? library_name : wish, {}, exit_code::unusable};
+  for (fs::path const& place : places) {
+    fs::path const file = fs::canonical(place, error);
+    if (error || !fs::is_regular_file(file, error)) continue;
+    found.path = file.string();
+    if (found.path.find_first_of(" :") != found.path.npos) {
+      found.why = "LD_PRELOAD ends a path at a blank or colon: move the library.";
+    } else {
+      found.code = exit_code::fine;
+    }
+    return found;
+  }
+  found.why = wish.empty()
+                  ? "It is neither beside this command nor in " STRATA_LIBRARY_FOLDER
+                    " from there: build it by cmake --build build --target strata_inject, or name "
+                    "it by --library."
+                  : "There is no such library.";
+  return found;
+}
+
+/// Whether a variable names a tool, and not this library.
+bool names_other_tool(char const* variable, std::string const& library) {
+  char const* const value = std::getenv(variable);
+  if (value == nullptr || *value == '\0') return false;
+  std::error_code error;
+  return fs::canonical(value, error) != fs::path(library);
+}
+
+/// The program and its children load the library, whichever way comes first.
+void set_environment(std::string const& library, std::string const& request) {
+  char const* const others = std::getenv("LD_PRELOAD");
+  bool const alone = others == nullptr || *others == '\0';
+  setenv("LD_PRELOAD", (alone ? library : library + ":" + others).c_str(), 1);
+  setenv("CUDA_INJECTION64_PATH", library.c_str(), 1);
+  setenv("NVTX_INJECTION64_PATH", library.c_str(), 1);
+  setenv("STRATA", request.c_str(), 1);
+  setenv("STRATA_DETAIL_RUN", std::to_string(getpid()).c_str(), 1);
+}
+
+#endif
+
+class run_command final : public subcommand {
+ public:
+  char const* name() const override { return "run"; }
+  char const* about() const override { return "Record a program as it is, without a rebuild"; }
+  std::string details() const override {
+    return "The program is what follows --, with its arguments; KEY=VALUE is a key of STRATA=,\n"
+           "of which those of the environment come first. strata help lists them.\n\n"
+           "  strata run -- python3 train.py\n"
+           "  strata run --steps 'Train step' --counters findings -- python3 train.py\n"
+           "  strata run --for 30s --out run1 sort=order -- ./server 8080\n\n"
+           "The exit code is the program's; 126: it cannot be run; 127: there is none.";
+  }
+  void declare(arguments& takes) override {
+    takes.option("--counters", counters_, "hardware counters joined by +, such as findings");
+    takes.option("--steps", steps_, "the range whose calls are the steps, such as 'Train step'");
+    takes.option("--out", out_, "the folder of the files: strata-out");
+    takes.option("--every", every_, "a window of steps at the end of each so many");
+    auto const take = [this](std::string const& text) {
+      seconds_ = seconds_of(text);
+      return seconds_ != 0;
+    };
+    takes.option("--for", take, "a time such as 30s, 5m or 2h",
+                 "how long it is recorded: then the report comes, and the program goes on");
+    takes.option("--library", library_, "libstrata_inject.so, where it is not beside this command");
+    takes.rest("KEY=VALUE", keys_, 0, "more keys of STRATA=, such as skip=10");
+  }
+  void set_program(char** words) override { program_ = words; }
+
+  exit_code run() override {
+    if (program_ == nullptr || *program_ == nullptr) return refuse_no_program();
+    std::string request = "trace,formats=table+csv+json+trace+recording";
+    if (char const* const given = std::getenv("STRATA")) request += std::string(",") + given;
+    if (!add("counters", counters_) || !add("step", steps_) || !add("out", out_) ||
+        !add("every", every_))
+      return exit_code::unusable;
+    if (seconds_ != 0) keys_.push_back("for=" + std::to_string(seconds_));
+    for (std::string const& key : keys_) request += "," + key;
+    if (!is_sound(request)) return exit_code::unusable;
+    return become_program(request);
+  }
+
+ private:
+  exit_code refuse_no_program() const {
+    std::string const first = keys_.empty() ? "PROGRAM" : keys_.back();
+    return refuse(name(), keys_.empty() ? "nothing to run" : first,
+                  "A program comes after --, as in strata run -- " +
+                      (first.find('=') == first.npos ? first : "PROGRAM"));
+  }
+
+  /// An option is one key: a comma would begin another one.
+  bool add(char const* key, std::string const& value) {
+    if (value.empty()) return true;
+    if (value.find(',') != value.npos) {
+      refuse(name(), value, "A comma begins another key of STRATA=: lists are joined by +.");
+      return false;
+    }
+    keys_.push_back(std::string(key) + "=" + value);
+    return true;
+  }
+
+  /// Whether the session takes all of the request: who waits for a run learns of a mistake before.
+  bool is_sound(std::string const& request) const {
+    constexpr std::string_view prefix = "STRATA: ";
+    strata::vec<std::string> problems;
+    strata::options const wanted = strata::options::parse(request, problems);
+    strata::vec<strata::status> unknown;
+    if (!wanted.counters.empty())
+      (void)strata::detail::pass_plan::is_known(wanted.counters, unknown);
+    for (strata::status const& metric : unknown) problems.push_back(metric.message());
+    for (std::string const& problem : problems) {
+      bool const prefixed = problem.compare(0, prefix.size(), prefix) == 0;
+      refuse(name(), "STRATA", prefixed ? problem.substr(prefix.size()) : problem);
+    }
+    return problems.empty();
+  }
+
+#if defined(__linux__)
+  exit_code refuse_file(found_file const& file) const {
+    refuse(name(), file.path, file.why);
+    return file.code;
+  }
+
+  /// Returns: where the program cannot be run.
+  exit_code become_program(std::string const& request) const {
+    found_file const program = find_program(*program_);
+    if (program.code != exit_code::fine) return refuse_file(program);
+    found_file const library = find_library(library_);
+    if (library.code != exit_code::fine) return refuse_file(library);
+    for (char const* const variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
+      if (names_other_tool(variable, library.path))
+        return refuse(name(), variable, "It names another tool, and one is loaded: unset it.");
+    set_environment(library.path, request);
+    (void)execv(program.path.c_str(), program_);
+    std::string why = std::strerror(errno);
+    if (errno == ENOEXEC) why = "It is no program of this machine: begin a script with #!/bin/sh.";
+    if (errno == ENOENT) why = "Its interpreter is missing: see its first line.";
+    return refuse_file({program.path, why, exit_code::not_runnable});
+  }
+#else
+  exit_code become_program(std::string const&) const {
+    return refuse(name(), *program_, "Programs are recorded as they are on Linux alone.");
+  }
+#endif
+
+  std::string counters_;
+  std::string steps_;
+  std::string out_;
+  std::string every_;
+  std::string library_;
+  std::vector<std::string> keys_;
+  unsigned long seconds_ = 0;
+  char** program_ = nullptr;  // its words, and null behind them
+};
+
+}  // namespace
+
+subcommand_pointer make_run() { return std::make_unique<run_command>(); }
+
+}  // namespace tools
