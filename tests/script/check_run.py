@@ -155,6 +155,13 @@ if with_stand_ins:
     done = ran(5, "--out", "out", "--", sys.executable, "-S", "-c", parent, fake_program, "init", "context", "work=2", env=with_fakes)
     that([row["count"] for row in rows("out", "kernels")] == ["2"], f"a child is not recorded: {done.stderr}")
     that(done.stderr.endswith(nothing), f"a program is taken for its child: {done.stderr}")
+    # Counters, which need steps: the calls of a range are.
+    ran(5, "--steps", "own", "--counters", "dram__bytes_read.sum", "--out", "counted", "--", fake_program.with_name("injected_ranges"), "init",
+        "context", *["work=2"] * 9, env=with_fakes)
+    counted = json.loads(pathlib.Path("counted/profile.json").read_text(encoding="utf-8"))
+    values = [row["self"]["dram__bytes_read.sum"] for row in counted["counters"]["values"] if row["path"] == "own"]
+    that(len(counted["steps"]) == 3 and not counted["problems"] and values == [64],  # two kernels of 32 threads
+         f"counters in the steps of a range: {values}, {len(counted['steps'])} steps, {counted['problems']}")
     # --for: the report comes while the program goes on.
     shutil.rmtree("out", ignore_errors=True)
     child = subprocess.Popen([str(program), "run", "--out", "out", "--for", "1s", "--", str(fake_program), "init", "context", "work=3", "wait", "work=1"],

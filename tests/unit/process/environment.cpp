@@ -379,7 +379,7 @@ TEST_CASE("help, and a text without any key: the program runs unobserved") {
     CHECK_FALSE(has(e.err, "wrote"));
   }
   CHECK(has(scenario("return", "countres=hbm").err, "did you mean counters?"));
-  CHECK_FALSE(has(scenario("return", "foo").err, "did you mean"));
+  CHECK_FALSE(has(scenario("return", "qqq").err, "did you mean"));
   CHECK(has(scenario("return", "hos,skip=0").err, "did you mean host?"));
   CHECK(has(scenario("return", "HOST").err, "did you mean host?"));
   CHECK(has(scenario("return", "host,skpi=1").err, "did you mean skip?"));
