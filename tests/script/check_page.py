@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import re
-import select
 import shutil
 import socket
 import subprocess
@@ -25,19 +24,17 @@ import time
 
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
-ANSWER_S = 240  # what takes longer hangs: on a usual machine the slowest answer takes three seconds
+sys.path.insert(0, str(root / "page"))
+from chromium import ANSWER_S, Browser, answer, find_browser  # noqa: E402
+
 AT_ONCE = 2  # browsers; each waits for itself often
+DATA = '<script type="application/json" id="data">'
 IN_FIREFOX = ("gpt2.html", "hostile.html")
 
 
 def skip(why):
     print("SKIPPED:", why)
     sys.exit(77)
-
-
-def find_browser():
-    names = [os.environ.get("STRATA_TEST_BROWSER", ""), "chromium", "chromium-browser", "google-chrome"]
-    return next((found for found in map(shutil.which, filter(None, names)) if found), None)
 
 
 def find_axe():
@@ -48,116 +45,6 @@ def find_axe():
             if (pathlib.Path(folder) / name).is_file():
                 return (pathlib.Path(folder) / name).read_text(encoding="utf-8")
     return None
-
-
-def answer(browser, method, parameters):
-    """The next message of a browser that was asked something."""
-    try:
-        return browser.receive()
-    except TimeoutError:
-        asked = (parameters or {}).get("expression", method)
-        raise RuntimeError(f"it does not answer within {ANSWER_S} s: {asked[:200]}") from None
-
-
-class Browser:
-    """Chromium's DevTools protocol over a pipe: JSON with a NUL behind it, on descriptors 3 and 4 of the browser."""
-
-    name = "Chromium"
-    process = session = None
-
-    def __init__(self, program, profile):
-        self.program, self.profile = program, profile
-        self.number = 0
-        self.rest = b""
-        self.events = []
-
-    def start(self):
-        to_child, self.write_end = os.pipe()
-        self.read_end, from_child = os.pipe()
-
-        def place():  # in the child
-            first, second = os.dup(to_child), os.dup(from_child)
-            os.dup2(first, 3)
-            os.dup2(second, 4)
-
-        self.process = subprocess.Popen(
-            [self.program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-gpu-vsync", "--disable-frame-rate-limit",
-             f"--user-data-dir={self.profile}", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=place)
-        os.close(to_child)
-        os.close(from_child)
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
-        self.session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.call(domain + ".enable")
-
-    def receive(self):
-        end = time.monotonic() + ANSWER_S
-        while b"\0" not in self.rest:
-            if not select.select([self.read_end], [], [], max(0, end - time.monotonic()))[0]:
-                self.process.kill()
-                raise TimeoutError
-            more = os.read(self.read_end, 1 << 20)
-            if not more:
-                raise RuntimeError("it ended")
-            self.rest += more
-        message, self.rest = self.rest.split(b"\0", 1)
-        return json.loads(message)
-
-    def call(self, method, parameters=None):
-        self.number += 1
-        request = {"id": self.number, "method": method, "params": parameters or {}}
-        if self.session:
-            request["sessionId"] = self.session
-        data = json.dumps(request).encode() + b"\0"
-        while data:
-            data = data[os.write(self.write_end, data):]
-        while True:
-            message = answer(self, method, parameters)
-            if message.get("id") == self.number:
-                if "error" in message:
-                    raise RuntimeError(f"{method}: {message['error']}")
-                return message["result"]
-            if "method" in message:
-                self.events.append(message)
-
-    def run(self, script):
-        """The value of an expression; a promise is waited for."""
-        made = self.call("Runtime.evaluate", {"expression": script, "returnByValue": True, "awaitPromise": True})
-        if "exceptionDetails" in made:
-            raise RuntimeError(f"{script[:200]}: {made['exceptionDetails']}")
-        return made["result"].get("value")
-
-    def open(self, path, width, dark):
-        self.events.clear()
-        self.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
-        self.call("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
-        self.call("Page.navigate", {"url": pathlib.Path(path).resolve().as_uri()})
-        end = time.monotonic() + ANSWER_S
-        while not self.run("document.readyState === 'complete' && !!document.getElementById('data')"):
-            if time.monotonic() > end:
-                raise RuntimeError(f"the page is not there within {ANSWER_S} s")
-            time.sleep(0.02)
-        self.settle()
-
-    def settle(self):
-        """Figures are drawn anew in the next frames."""
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
-
-    def end(self):
-        if not self.process:
-            return
-        try:
-            self.session = None
-            self.call("Browser.close")
-        except (RuntimeError, OSError):
-            pass
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 class Firefox:
@@ -275,6 +162,7 @@ class Firefox:
 class Page:
     def __init__(self, browser, path, wrong):
         self.browser, self.path, self.wrong = browser, path, wrong
+        self.data = json.loads(path.read_text(encoding="utf-8").split(DATA)[1].split("</script>")[0])
         self.checks = 0
 
     def open(self, width, dark):
@@ -452,6 +340,35 @@ class Page:
         elif not self.run("summary.from_steps"):
             self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
         self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_second > 0"), "tokens of layers")
+
+    def check_first_screen(self):
+        """The largest part of the step in plain words, and the memory, by the data."""
+        parts = collections.Counter()
+        for kind in ("busy", "idle") if self.has("#budget") else ():
+            listed = self.data["budget"][kind]
+            for i in range(0, len(listed), 3):
+                parts[kind, listed[i]] += listed[i + 2]
+        self.expect(self.has("#largest") == bool(parts), "the largest part of the step")
+        if parts:
+            (kind, what), most = parts.most_common(1)[0]
+            text = self.run("document.getElementById('largest').textContent")
+            share = f"{100 * most / sum(parts.values()):.1f}"
+            self.expect(text.startswith(f"Largest part, {share} %") or most == sum(parts.values()), f"the largest part is {share} % of {what}: {text}")
+            self.expect(text.startswith("Largest") and ("GPU idle, " in text) == (kind == "idle"), f"the largest part is {kind}: {text}")
+            name = {"HBM": "(HBM)", "tensor": "(tensor cores)", "shared memory": "(shared memory)", "issue": "(issue slots)", "latency": "(latency)"}.get(what, "")
+            self.expect(kind == "idle" or name in text, f"the largest part is {what}: {text}")
+        memory = self.data.get("memory")
+        tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
+        self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
+        if "Memory at its peak" not in tiles:
+            return
+        shown = tiles["Memory at its peak"]
+        self.expect(shown[0] == self.run(f"bytes({memory['peak_bytes']})"), f"the peak of memory is {memory['peak_bytes']} bytes: {shown}")
+        live = sum(total[5] for total in memory["totals"])
+        self.expect(self.run(f"bytes({live})") + " in " in shown[-1] if live else shown[-1] == "all was released", f"{live} bytes are never released: {shown}")
+        parts = memory.get("by_purpose") or memory["by_range"]
+        at_peak = max(parts["points"], key=lambda point: sum(point[1:]))[1:]
+        self.expect(self.run(f"bytes({max(at_peak)})") in shown[1], f"one part held {max(at_peak)} bytes at the peak: {shown}")
 
     def check_budget(self):
         """The parts of the budget are as wide as their times, busy before idle; a step has a dot."""
@@ -727,7 +644,7 @@ def check(browser, path, width, dark, axe, wrong):
             each()
         if huge:  # each choice of a range draws its table anew: with all rows that takes seconds
             page.fold("Fold all")
-        for each in (page.check_budget, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
+        for each in (page.check_first_screen, page.check_budget, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
             each()
         if huge:
             page.fold("Unfold all")

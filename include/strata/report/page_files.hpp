@@ -454,7 +454,7 @@ font-size: 0.92rem;
 }
 .parts li {
 display: grid;
-grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.6rem 4rem minmax(0, 11rem);
+grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.2rem 3.6rem minmax(0, 9.5rem);
 gap: 0 0.6rem;
 align-items: baseline;
 padding: 0.08rem 0;
@@ -1465,15 +1465,15 @@ for (const listener of listeners) listener(place);
 inline constexpr std::string_view page_report_budget_js = R"page(<script>
 "use strict";
 const busyKinds = {
-tensor: {name: "tensor cores", paint: "var(--c2)"},
-FMA: {name: "FP32 and integer multiply-adds", paint: "var(--c10)"},
-ALU: {name: "integers and logic", paint: "var(--c8)"},
-"shared memory": {name: "shared memory", paint: "var(--c4)"},
-L1: {name: "L1", paint: "var(--c6)"},
-L2: {name: "L2", paint: "var(--c9)"},
-HBM: {name: "HBM", paint: "var(--c1)"},
-issue: {name: "issue slots", paint: "var(--c5)"},
-latency: {name: "latency, no unit near its peak", paint: "var(--c0)"},
+tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
+FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
+ALU: {name: "integers and logic", term: "ALU pipe", paint: "var(--c8)"},
+"shared memory": {name: "SM's own memory", term: "shared memory", paint: "var(--c4)"},
+L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
+L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
+HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
+issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
+latency: {name: "waits, no unit near its peak", term: "latency", paint: "var(--c0)"},
 launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
 copies: {name: "copies", paint: "var(--c12)"},
 "not known": {name: "limiter not counted", paint: "var(--rest)"},
@@ -1492,7 +1492,8 @@ const found = new Map();
 for (let i = 0; i + 2 < list.length; i += 3) {
 const [what, range, ns] = list.slice(i, i + 3);
 const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
-if (!found.has(what)) found.set(what, {...kind, what, isIdle, ns: 0, ranges: []});
+const name = kind.name + (kind.term ? " (" + kind.term + ")" : "");
+if (!found.has(what)) found.set(what, {...kind, name, what, isIdle, ns: 0, ranges: []});
 const part = found.get(what);
 part.ns += ns;
 part.ranges.push({range, ns});
@@ -1538,12 +1539,48 @@ budgetRange(part)
 ? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
 : null))));
 }
-function budget() {
+function waitOf(range) {
+const limit = answer.limits.find(item => item.range === range);
+const [, reason] = /^latency: (.*)$/.exec(limit ? limit.limiter : "") || [];
+if (!reason) return "";
+const key = "stall_" + reason.replace(/ /g, "_") + "_share";
+const counted = folded.metrics.find(item => item.key === key);
+return "its warps " + (counted ? counted.meaning.replace(/^.*warps that /, "") : "wait")
++ " (" + reason + ")";
+}
+function whyLarge(part) {
+if (part.isIdle) return "";
+if (part.what === "not known") return "counters=roofline tells it";
+return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
+}
+function readBudget() {
 if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
 const busy = budgetParts(data.budget.busy, busyKinds, false);
 const idle = budgetParts(data.budget.idle, idleKinds, true);
-const all = [...busy, ...idle];
-const whole = sum(all, part => part.ns);
+return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
+}
+function inWords(part) {
+if (part.isIdle) return "GPU idle, " + part.name;
+if (part.what === "not known") return "GPU time, " + part.name;
+const isUnit = part.term && part.what !== "latency";
+return (isUnit ? "GPU time limited by the " : "GPU time in ") + part.name;
+}
+function largestPart() {
+const step = readBudget();
+if (!step || !step.all.length) return null;
+const part = step.all.reduce((most, item) => item.ns > most.ns ? item : most);
+const range = budgetRange(part);
+const why = whyLarge(part);
+return el("p", {id: "largest", "data-ns": part.ns},
+"Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
+inWords(part),
+range ? [", most of it in ", toRow(range, shortTitle(range))] : null,
+why ? ": " + why : null, ".");
+}
+function budget() {
+const step = readBudget();
+if (!step) return null;
+const {busy, idle, all, whole} = step;
 const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
 all.map(part => budgetSegment(part, whole)));
 oneTabStop(bar, "[role=button]")();
@@ -1658,6 +1695,18 @@ note: hasDevice ? data.environment.cpu : null,
 small: true,
 });
 }
+function memoryTiles() {
+const recorded = data.memory;
+if (!recorded || !(recorded.peak_bytes > 0)) return [];
+const set = recorded.by_purpose || recorded.by_range;
+const [holder] = holdersOf(set, partNames(set));
+return [tile({
+name: "Memory at its peak",
+value: bytes(recorded.peak_bytes),
+note: holder ? holder.name + ": " + bytes(holder.value) + " of it" : null,
+more: el("dd", {class: "note"}, neverReleased(memoryTotals(recorded)) || "all was released"),
+})];
+}
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
 if (!first || !(first.cost_ns_per_step > 0)) return null;
@@ -1680,9 +1729,10 @@ if (summary.tokens_per_second > 0) {
 const value = count(summary.tokens_per_second);
 tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
 }
-tiles.push(machineTile());
+tiles.push(...memoryTiles(), machineTile());
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
+largestPart(),
 helpsMost(),
 el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
 el("dl", {class: "tiles"}, tiles)));
@@ -4421,7 +4471,7 @@ function neverReleased(totals) {
 const live = totals.filter(total => total.liveCount > 0);
 const size = sum(live, total => total.liveSize);
 return size > 0 ? bytes(size) + " in " + some(sum(live, total => total.liveCount), "allocation")
-+ " was never released." : null;
++ " was never released" : null;
 }
 function memory() {
 const recorded = data.memory;
@@ -4451,7 +4501,7 @@ const orders = keys.map(key => [key, memoryOrders[key].label]);
 const totals = memoryTotals(recorded);
 const tables = el("div", {class: "two"});
 const drawTables = () => tables.replaceChildren(
-el("div", {}, el("h3", {}, "Never released"), aboutText(neverReleased(totals)),
+el("div", {}, el("h3", {}, "Never released"), aboutText(sentence(neverReleased(totals))),
 liveTable(totals)),
 hasSteps
 ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
