@@ -159,6 +159,22 @@ class Firefox:
             self.socket.close()
 
 
+def idle_of(window):
+    """The idle time of a window: that of the gaps which are one, and of those that are joined."""
+    joined = dict(zip(window["joined"][::4], window["joined"][2::4]))
+    return sum(joined.get(i, length) for i, length in enumerate(window["gaps"][1::3]))
+
+
+def lines_of(window):
+    """The names beside a timeline: ranges of a thread are on several lines with one name."""
+    names = []
+    for track in window["tracks"]:
+        name = (track["kind"], track.get("thread"))
+        if track["kind"] != "ranges" or not names or names[-1] != name:
+            names.append(name)
+    return names + [("gaps", None)] * bool(window["gaps"]) + [("use", use["name"]) for use in window["uses"]]
+
+
 class Page:
     def __init__(self, browser, path, wrong):
         self.browser, self.path, self.wrong = browser, path, wrong
@@ -497,26 +513,29 @@ class Page:
         names = self.run("""(() => { const texts = [], paint = CanvasRenderingContext2D.prototype, fill = paint.fillText;
             paint.fillText = function (text, x) { if (x === 0) texts.push(text); return fill.apply(this, arguments); };
             document.querySelector('#timeline [aria-label="Show all of it"]').click(); paint.fillText = fill; return texts; })()""")
-        threads = self.run("""(() => { const w = data.timeline.windows.filter(w => w.tracks.length)[0];
-            return w.tracks.filter((t, i) => t.kind !== 'ranges' || !i || w.tracks[i - 1].kind !== 'ranges' || w.tracks[i - 1].thread !== t.thread).length + (w.gaps.length ? 1 : 0); })()""")
-        self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
+        windows = [w for w in self.data["timeline"]["windows"] if w["tracks"]]
+        self.expect(len(names) == len(lines_of(windows[0])), f"names of threads beside the timeline: {names}, not {lines_of(windows[0])}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
         self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
         records = "Number(document.getElementById('timeline-figure').dataset.records)"
         status = "document.querySelector('#timeline [role=status]').textContent"
-        for i, value in enumerate(options):
+        self.expect(len(options) == len(windows), f"{len(windows)} steps, {len(options)} to choose from")
+        for value, window in zip(options, windows):
             if value is not None:
                 self.choose("#timeline select", value)
             drawn = self.run(records)
-            shown = f"data.timeline.windows.filter(w => w.tracks.length)[{i}]"
-            self.expect(drawn == self.run(f"sum({shown}.tracks, t => t.count)"), "the timeline lacks records")
-            self.expect(self.run(f"{status}.startsWith(sentence(windowTitle({shown}) + ', all of it'))"), "the timeline does not say what it shows")
-            gaps = self.run(f"{shown}.gaps.length > 0")
-            self.expect(self.run(status + ".includes('Gaps below 200 ns')") == gaps, "the timeline does not say which gaps are not drawn")
-            left = self.run(f"{shown}.gaps_left_out")
-            self.expect(not left or self.run(status + f".includes(count({left}) + ' of the shortest')"), "the timeline does not say how many gaps are left out")
-        here = self.run("data.timeline.windows.filter(w => w.tracks.length && w.step !== null).length")
-        self.expect(not self.run("hasSteps") or (self.run(status + ".includes('steps are on this page')") == (here < self.run("summary.count"))), "the timeline does not say which steps are here")
+            self.expect(drawn == sum(track["count"] for track in window["tracks"]), "the timeline lacks records")
+            title = f"Step {window['step']} (" if window["step"] is not None else window["what"].capitalize() + ", all of it"
+            self.expect(self.run(f"{status}.startsWith({json.dumps(title)}) && {status}.includes(', all of it.')"), f"the timeline does not say that it shows {title}")
+            idle = self.run("Number(document.getElementById('timeline-figure').dataset.idle)")
+            self.expect(idle == idle_of(window), f"gaps of {idle} ns are drawn, not of {idle_of(window)} ns")
+            used = sum(length * use / 1000 for each in window["uses"] for length, use in zip(each["pieces"][1::3], each["pieces"][2::3]))
+            shown = self.run("Number(document.getElementById('timeline-figure').dataset.use)")
+            self.expect(abs(shown - used) <= 1e-6 * used, f"uses of {shown} ns are drawn, not of {used} ns")
+            self.expect(self.run(status + ".includes('the mean of a range, not samples')") == bool(window["uses"]), "the timeline does not say what uses are")
+        here = sum(window["step"] is not None for window in windows)
+        step = self.data["answer"]["step"]
+        self.expect(not step["from_steps"] or (self.run(status + ".includes('steps are on this page')") == (here < step["count"])), "the timeline does not say which steps are here")
         self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
         self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
         self.expect(self.run(records) <= drawn and not self.run(status + ".includes(', all of it.')"), "the timeline does not zoom")
@@ -539,8 +558,8 @@ class Page:
         self.expect(near <= drawn and self.run("!document.querySelector('#timeline [role=status]').textContent.includes(', all of it.')"), "W does not zoom into the timeline")
         self.act(press % "Home")
         self.expect(self.run(records) == drawn, "Home does not show all of the timeline")
-        gaps = self.run("(w => sum(w, t => t.gaps.length))(data.timeline.windows.filter(w => w.tracks.length).slice(-1))")
-        self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == (gaps > 0), "the gaps of the device have no bars")
+        gaps = [w for w in self.data["timeline"]["windows"] if w["tracks"]][-1]["gaps"]
+        self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == bool(gaps), "the gaps of the device have no bars")
         place = self.run("""(() => { const w = readWindows().slice(-1)[0], bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range);
             const ranges = [...new Set(bars.map(b => b.range))]; return ranges.find(r => sum(bars, b => isWithin(b.range, r)) < mostArrows) || 0; })()""")
         if place:

@@ -3804,7 +3804,7 @@ Object.assign(bars[position], {count: records, busy, longest: busy / records});
 return bars;
 }
 const gapCauses = ["launch", "host work", "wait", "allocation", "copy", "device"];
-function readGaps(gaps) {
+function readGaps({gaps, joined}) {
 const bars = [];
 let begin = 0;
 for (let i = 0; i + 2 < gaps.length; i += 3) {
@@ -3813,6 +3813,22 @@ begin += sinceLast;
 const label = gapCauses[cause];
 const end = begin + length;
 bars.push({begin, end, busy: length, count: 1, longest: length, label, range: 0});
+}
+for (let i = 0; i + 3 < joined.length; i += 4) {
+const [position, amount, busy, longest] = joined.slice(i, i + 4);
+Object.assign(bars[position], {count: amount, busy, longest});
+}
+return bars;
+}
+function readUse({pieces, name}) {
+const bars = [];
+let begin = 0;
+for (let i = 0; i + 2 < pieces.length; i += 3) {
+const [sinceLast, length, use] = pieces.slice(i, i + 3);
+begin += sinceLast;
+const busy = length * use / 1000;
+const end = begin + length;
+bars.push({begin, end, busy, count: 1, longest: length, label: name, range: 0});
 }
 return bars;
 }
@@ -3893,26 +3909,37 @@ return "step " + shown.step + " (" + what + time(shown.length_ns) + ")";
 }
 function leftOutNote(windows, shown) {
 const stepsHere = windows.filter(item => !none(item.step)).length;
-const {least_gap_ns: least} = data.timeline;
-const more = shown.gaps_left_out
-? " and " + some(shown.gaps_left_out, "of the shortest", "of the shortest")
-: "";
+const uses = shown.tracks.filter(track => track.kind === "use");
 return (hasSteps && stepsHere < summary.count
 ? " " + count(stepsHere) + " of " + count(summary.count) + " steps are on this page."
 : "")
-+ (shown.tracks.some(track => track.kind === "gaps")
-? " Gaps below " + time(least) + more + " are not drawn."
-: "");
++ (uses.length ? " Uses are as high as their share of the peak: counters give the mean of a"
++ " range, not samples." : "")
++ (uses.some(track => track.joined) ? " They are means of 500 parts of the step." : "");
 }
+function useTracks(uses) {
+const isMany = new Set(uses.map(use => use.device)).size > 1;
+return uses.map(use => ({
+name: (isMany ? "GPU " + use.device + ": " : "") + use.name,
+kind: "use",
+joined: use.joined,
+bars: readUse(use),
+}));
+}
+const hasRecords = track => track.kind !== "gaps" && track.kind !== "use";
 function readWindows() {
 const {windows, labels} = data.timeline;
 return windows.filter(item => item.tracks.length).map(item => {
 const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
 joinCalls(tracks);
-const bars = readGaps(item.gaps || []);
+const bars = readGaps(item);
 if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
-return {...item, tracks};
+return {...item, tracks: [...tracks, ...useTracks(item.uses)]};
 });
+}
+function paintOfUse(label) {
+if (label.startsWith("HBM")) return busyKinds.HBM.paint;
+return label.startsWith("tensor") ? busyKinds.tensor.paint : "var(--c0)";
 }
 const gapName = label => idleKinds[label].name;
 function isContinued(tracks, i) {
@@ -3945,10 +3972,13 @@ this.paper.textBaseline = "middle";
 this.drawMarks();
 view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
 this.drawArrows();
-const records = this.drawn.filter(item => item.track.kind !== "gaps");
+const records = this.drawn.filter(item => hasRecords(item.track));
+const ofKind = kind => this.drawn.filter(item => item.track.kind === kind);
 canvas.setAttribute("data-bars", this.drawn.length);
 canvas.setAttribute("data-records", sum(records, item => item.bar.count));
-canvas.setAttribute("data-gaps", this.drawn.length - records.length);
+canvas.setAttribute("data-gaps", ofKind("gaps").length);
+canvas.setAttribute("data-idle", sum(ofKind("gaps"), item => item.bar.busy));
+canvas.setAttribute("data-use", sum(ofKind("use"), item => item.bar.busy));
 canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
 + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
 + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
@@ -4003,13 +4033,23 @@ paper.restore();
 }
 fillOf(bar, track) {
 if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+if (track.kind === "use") return this.paint(paintOfUse(bar.label));
 return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
 }
 isPale(bar, track) {
 if (this.view.search) return !matches(bar, this.view.search, titleOf);
-return track.kind !== "gaps" && lookOf(bar.range) === "pale";
+return hasRecords(track) && lookOf(bar.range) === "pale";
+}
+drawUse(bar, track, y) {
+const begin = this.x(bar.begin);
+const wide = Math.max(1, this.x(bar.end) - begin);
+const high = Math.max(1, busyShare(bar) * barHeight);
+this.paper.fillStyle = this.fillOf(bar, track);
+this.paper.fillRect(begin, y + barHeight - high, wide, high);
+this.drawn.push({begin, end: begin + wide, y, track, bar});
 }
 drawBar(bar, track, y) {
+if (track.kind === "use") return this.drawUse(bar, track, y);
 const {paper} = this;
 const begin = this.x(bar.begin);
 const wide = Math.max(1, this.x(bar.end) - begin);
@@ -4077,8 +4117,11 @@ const joined = count(bar.count) + " gaps, " + idle + ", the longest: ";
 return "GPU idle: " + (bar.count > 1 ? joined : "") + gapName(bar.label) + "\n"
 + time(bar.longest) + (bar.count > 1 ? "" : " from " + time(bar.begin));
 }
+const describeUse = (bar, track) => track.name + "\n" + percent(100 * busyShare(bar)) + " for "
++ time(Math.round(bar.end - bar.begin)) + " from " + time(Math.round(bar.begin));
 function describeBar({bar, track}) {
 if (track.kind === "gaps") return describeGap(bar);
+if (track.kind === "use") return describeUse(bar, track);
 const busy = percent(100 * busyShare(bar));
 const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
 const launched = bar.call
@@ -4110,7 +4153,8 @@ const barTable = shown => table("Bars of the timeline", [
 {label: "From", get: bar => time(bar.begin)},
 {label: "Length", get: bar => time(bar.end - bar.begin)},
 {label: "Joined", get: bar => count(bar.count)},
-], shown.tracks.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
+], shown.tracks.filter(track => track.kind !== "use")
+.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
 .sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)
 .slice(0, longestBars));
 function followMouse(canvas, drawing, view) {
@@ -4138,7 +4182,7 @@ drag = {x: event.clientX, from: view.from, to: view.to};
 canvas.addEventListener("pointerup", event => {
 const item = drag && !drag.moved && drawing.find(event);
 drag = null;
-if (item && item.track.kind !== "gaps") choose(item.bar.range);
+if (item && hasRecords(item.track)) choose(item.bar.range);
 });
 canvas.addEventListener("wheel", event => {
 if (!event.ctrlKey && !event.shiftKey) return;
@@ -4168,7 +4212,7 @@ this.hovered = bar;
 this.redraw();
 }
 findNext() {
-const bars = this.shown.tracks.flatMap(track => track.bars)
+const bars = this.shown.tracks.filter(hasRecords).flatMap(track => track.bars)
 .filter(bar => this.search && matches(bar, this.search, titleOf));
 const next = nextBar(bars, (this.from + this.to) / 2);
 if (!next) return 0;
@@ -4241,7 +4285,8 @@ button("Next", () => view.findNext(), {"aria-label": "Next that the search finds
 function timeline() {
 const windows = readWindows();
 if (!windows.length) return;
-const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
+)page"sv;
+inline constexpr std::string_view page_report_timeline_js_2 = R"page(const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
 const note = el("p", {class: "about", role: "status"});
 const list = el("div", {});
 const causes = el("ul", {class: "legend", "aria-label": "Causes of gaps"});
@@ -5375,6 +5420,7 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_one_range_js,
     page_report_timeline_bars_js,
     page_report_timeline_js,
+    page_report_timeline_js_2,
     page_report_memory_js,
     page_report_environment_js,
     page_report_page_js,

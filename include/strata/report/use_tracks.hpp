@@ -68,21 +68,29 @@ class use_sum {
   std::uint32_t most_ = 0;
 };
 
+/// Whether the busy share is of parts of the run, or changes with each piece of work.
+enum class busy_detail : std::uint8_t { parts, exact };
+
 /// The tracks of each device: the use of HBM and of its tensor cores, and how much of the time it
 /// worked. Nothing where no counter was recorded by range.
 /// Cost: O(p log p) for p calls of ranges on streams and records of work.
 class use_tracks {
  public:
-  static vec<use_track> of(table_input const& input, vec<projected_range> const& projected) {
+  static vec<use_track> of(table_input const& input, vec<projected_range> const& projected,
+                           busy_detail detail = busy_detail::parts) {
     use_tracks made(input, projected);
     counter_table const* const table = made.counted();
     if (table == nullptr) return {};
     made.find_devices();
     for (std::uint32_t const device : made.devices_) {
-      made.add_use(device, "HBM use, mean of the range", *table, {"hbm_use", "hbm_of_peak"});
-      made.add_use(device, "tensor use, mean of the range", *table,
+      made.add_use(device, "HBM use, range mean", *table, {"hbm_use", "hbm_of_peak"});
+      made.add_use(device, "tensor use, range mean", *table,
                    {"tensor_use", "tensor_of_peak"});
-      made.add_busy(device);
+      if (detail == busy_detail::parts) {
+        made.add_busy_parts(device);
+      } else {
+        made.add_busy(device);
+      }
     }
     return std::move(made.tracks_);
   }
@@ -168,8 +176,14 @@ class use_tracks {
     push_back(device, name, sum.points());
   }
 
-  /// The share of equal parts of the run in which the device worked.
   void add_busy(std::uint32_t device) {
+    use_sum sum;
+    for (span const& each : work_of(device)) sum.add(each.begin, each.end, 100.0);
+    push_back(device, "GPU busy", sum.points());
+  }
+
+  /// The share of equal parts of the run in which the device worked.
+  void add_busy_parts(std::uint32_t device) {
     vec<span> work = work_of(device);
     std::int64_t const from = work.empty() ? 0 : work[0].begin;
     std::int64_t to = from;
