@@ -4,6 +4,7 @@
 const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
+const nameLine = 15;
 
 /** More arrows than these cannot be told apart. */
 const mostArrows = 300;
@@ -81,8 +82,7 @@ class TimelineDrawing {
   draw(view, width) {
     this.view = view;
     this.width = width;
-    this.left = width < 560 ? 84 : 190;
-    this.height = view.shown.tracks.length * barLine + axisHeight + 2;
+    this.placeTracks(view.shown.tracks);
     this.known = new Map();
     this.drawn = [];
     const zoom = devicePixelRatio || 1;
@@ -108,6 +108,30 @@ class TimelineDrawing {
     canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
       + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
       + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
+  }
+
+  /** Names stand beside their tracks; where that has no room, above them. */
+  placeTracks(tracks) {
+    const names = tracks.map((track, i) => isContinued(tracks, i) ? "" : track.name);
+    const isNarrow = this.width < 560;
+    const longest = Math.max(...names.map(textWidth)) + 10;
+    this.left = isNarrow ? 0 : Math.min(longest, 260);
+    this.tops = [];
+    let y = axisHeight;
+    names.forEach(name => {
+      y += isNarrow && name ? nameLine : 0;
+      this.tops.push(y);
+      y += barLine;
+    });
+    this.height = y + 2;
+  }
+
+  drawName(track, i) {
+    const {left, view, tops} = this;
+    if (isContinued(view.shown.tracks, i)) return;
+    this.paper.fillStyle = this.paint("var(--text)");
+    const y = left ? tops[i] + barHeight / 2 : tops[i] - nameLine / 2;
+    this.paper.fillText(this.cut(track.name, (left || this.width) - 8), 0, y);
   }
 
   paint(name) {
@@ -147,11 +171,8 @@ class TimelineDrawing {
 
   drawTrack(track, i) {
     const {paper, left, width, view} = this;
-    const y = axisHeight + i * barLine;
-    paper.fillStyle = this.paint("var(--text)");
-    if (!isContinued(view.shown.tracks, i)) {
-      paper.fillText(this.cut(track.name, left - 8), 0, y + barHeight / 2);
-    }
+    const y = this.tops[i];
+    this.drawName(track, i);
     paper.fillStyle = this.paint("var(--track)");
     paper.fillRect(left, y, width - left, barHeight);
     paper.save();
@@ -226,7 +247,7 @@ class TimelineDrawing {
     paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
     for (const {bar, y} of arrows) {
       const begin = this.x((bar.call.begin + bar.call.end) / 2);
-      const from = axisHeight + bar.call.track * barLine + barHeight;
+      const from = this.tops[bar.call.track] + barHeight;
       const to = this.x(bar.begin);
       paper.beginPath();
       paper.moveTo(begin, from);

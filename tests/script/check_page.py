@@ -237,6 +237,21 @@ class Page:
     def check_width(self, width):
         self.expect(self.run("document.documentElement.scrollWidth") <= width, f"wider than the window of {width} pixels")
 
+    def check_narrow(self):
+        """On a telephone all links of the navigation, the settings and the names of legends are there whole."""
+        cut = self.run("""[...document.querySelectorAll('nav a, #where, .legend li, .parts .what, .controls label, .tile dd')].filter(e => e.getClientRects().length
+            && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline'))
+            .map(e => e.textContent.slice(0, 60))""")
+        self.expect(not cut, f"cut at the edge of a narrow window: {cut[:4]}")
+        self.act("scrollTo(0, 3000)")
+        place = self.run("folded.rows.length > 1 ? folded.rows[1].place : 0")
+        if place:
+            self.act(f"choose({place})")
+            box = "document.getElementById('chosen').getBoundingClientRect()"
+            self.expect(self.run(f"{box}.top >= 0 && {box}.bottom < 200 && {box}.right <= innerWidth"), "the choice is out of sight")
+            self.act("choose(0)")
+        self.act("scrollTo(0, 0)")
+
     def check_order(self):
         order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
         wanted = ["headline", "findings", "lost", "icicle", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
@@ -514,6 +529,9 @@ class Page:
             paint.fillText = function (text, x) { if (x === 0) texts.push(text); return fill.apply(this, arguments); };
             document.querySelector('#timeline [aria-label="Show all of it"]').click(); paint.fillText = fill; return texts; })()""")
         windows = [w for w in self.data["timeline"]["windows"] if w["tracks"]]
+        room = self.run("document.getElementById('timeline-figure').clientWidth")
+        cut = [name for name in names if name.endswith("\u2026") and len(name) < 45]
+        self.expect(room >= 560 or not cut, f"names of tracks are cut: {cut}")
         self.expect(len(names) == len(lines_of(windows[0])), f"names of threads beside the timeline: {names}, not {lines_of(windows[0])}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
         self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
@@ -658,6 +676,8 @@ def check(browser, path, width, dark, axe, wrong):
     page.check_order()
     if not huge or width < 500:
         page.check_axe(axe)
+    if width < 500:
+        page.check_narrow()
     if not dark:
         for each in (page.check_height, page.check_room, page.check_table, page.check_height):
             each()
