@@ -656,8 +656,24 @@ class Page:
         self.act("dispatchEvent(new Event('beforeprint'))")
         wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
         self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
+        self.check_paper()
         self.act("dispatchEvent(new Event('afterprint'))")
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
+
+    def check_paper(self):
+        """No figure is cut: neither at the end of a page, nor a text of it at its edge."""
+        high = self.run("[...document.querySelectorAll('.chart')].filter(c => c.getBoundingClientRect().height > 900).map(c => c.parentNode.id)")
+        self.expect(not high, f"higher than paper: {high}")
+        cut = self.run("""[...document.querySelectorAll('.chart svg')].flatMap(s => { const box = s.getBoundingClientRect();
+            return [...s.querySelectorAll('text')].filter(t => { const b = t.getBoundingClientRect(); return b.width && (b.left < box.left - 2 || b.right > box.right + 2
+              || b.top < box.top - 4 || b.bottom > box.bottom + 4); }).map(t => s.id + ': ' + t.textContent); })""")
+        self.expect(not cut, f"texts of figures are cut on paper: {cut[:4]}")
+        if self.browser.name != "Chromium":
+            return
+        self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
+        split = self.run("[...document.querySelectorAll('.chart, .two > *')].filter(c => getComputedStyle(c).breakInside !== 'avoid').map(c => c.parentNode.id)")
+        self.expect(not split, f"pages end within figures: {split[:4]}")
+        self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
 
     def check_axe(self, axe):
         if axe is None:

@@ -778,9 +778,29 @@ footer {
 padding-left: 0.7rem;
 padding-right: 0.7rem;
 }
+nav {
+display: contents;
+}
 nav ul {
-padding-left: 0.7rem;
-padding-right: 0.7rem;
+padding: 0.35rem 0.7rem;
+margin-bottom: 0.8rem;
+border-bottom: 1px solid var(--line);
+flex-wrap: wrap;
+gap: 0.1rem 1.1rem;
+}
+#chosen {
+position: sticky;
+top: 0;
+z-index: 5;
+padding: 0.35rem 0.7rem;
+background: var(--back);
+border-bottom: 1px solid var(--line);
+}
+html:has(#chosen:not([hidden])) {
+scroll-padding-top: 3.2rem;
+}
+html {
+scroll-padding-top: 0.5rem;
 }
 section {
 padding: 0.8rem 0.75rem;
@@ -857,8 +877,25 @@ break-inside: avoid-page;
 border-color: #bbb;
 }
 #ranges,
+#range,
 #environment {
 break-inside: auto;
+}
+.chart,
+.two > *,
+.legend,
+p,
+tr {
+break-inside: avoid;
+}
+#range {
+break-before: page;
+}
+h2,
+h3,
+.heading,
+.about {
+break-after: avoid;
 }
 .tall {
 max-height: none;
@@ -3900,6 +3937,7 @@ inline constexpr std::string_view page_report_timeline_js = R"page(<script>
 const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
+const nameLine = 15;
 const mostArrows = 300;
 const deepestZoom = 50;
 function windowTitle(shown) {
@@ -3955,8 +3993,7 @@ this.drawn = [];
 draw(view, width) {
 this.view = view;
 this.width = width;
-this.left = width < 560 ? 84 : 190;
-this.height = view.shown.tracks.length * barLine + axisHeight + 2;
+this.placeTracks(view.shown.tracks);
 this.known = new Map();
 this.drawn = [];
 const zoom = devicePixelRatio || 1;
@@ -3982,6 +4019,27 @@ canvas.setAttribute("data-use", sum(ofKind("use"), item => item.bar.busy));
 canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
 + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
 + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
+}
+placeTracks(tracks) {
+const names = tracks.map((track, i) => isContinued(tracks, i) ? "" : track.name);
+const isNarrow = this.width < 560;
+const longest = Math.max(...names.map(textWidth)) + 10;
+this.left = isNarrow ? 0 : Math.min(longest, 260);
+this.tops = [];
+let y = axisHeight;
+names.forEach(name => {
+y += isNarrow && name ? nameLine : 0;
+this.tops.push(y);
+y += barLine;
+});
+this.height = y + 2;
+}
+drawName(track, i) {
+const {left, view, tops} = this;
+if (isContinued(view.shown.tracks, i)) return;
+this.paper.fillStyle = this.paint("var(--text)");
+const y = left ? tops[i] + barHeight / 2 : tops[i] - nameLine / 2;
+this.paper.fillText(this.cut(track.name, (left || this.width) - 8), 0, y);
 }
 paint(name) {
 if (!this.known.has(name)) this.known.set(name, palette(name));
@@ -4015,11 +4073,8 @@ return length > 1 ? text.slice(0, length) + "\u2026" : "";
 }
 drawTrack(track, i) {
 const {paper, left, width, view} = this;
-const y = axisHeight + i * barLine;
-paper.fillStyle = this.paint("var(--text)");
-if (!isContinued(view.shown.tracks, i)) {
-paper.fillText(this.cut(track.name, left - 8), 0, y + barHeight / 2);
-}
+const y = this.tops[i];
+this.drawName(track, i);
 paper.fillStyle = this.paint("var(--track)");
 paper.fillRect(left, y, width - left, barHeight);
 paper.save();
@@ -4083,7 +4138,7 @@ paper.clip();
 paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
 for (const {bar, y} of arrows) {
 const begin = this.x((bar.call.begin + bar.call.end) / 2);
-const from = axisHeight + bar.call.track * barLine + barHeight;
+const from = this.tops[bar.call.track] + barHeight;
 const to = this.x(bar.begin);
 paper.beginPath();
 paper.moveTo(begin, from);
@@ -4273,7 +4328,8 @@ function timelineControls(windows, view, chooseWindow) {
 const named = (text, name, act) => button(text, act, {"aria-label": name});
 const choices = windows.map((item, i) => [i, windowTitle(item)]);
 return el("div", {class: "controls"},
-windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
+)page"sv;
+inline constexpr std::string_view page_report_timeline_js_2 = R"page(windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
 named("+", "Zoom in", () => view.zoom(0.5)),
 named("\u2212", "Zoom out", () => view.zoom(2)),
 named("\u25c2", "Earlier", () => view.move(-0.5)),
@@ -4285,8 +4341,7 @@ button("Next", () => view.findNext(), {"aria-label": "Next that the search finds
 function timeline() {
 const windows = readWindows();
 if (!windows.length) return;
-)page"sv;
-inline constexpr std::string_view page_report_timeline_js_2 = R"page(const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
+const canvas = el("canvas", {role: "img", id: "timeline-figure", tabindex: "0"});
 const note = el("p", {class: "about", role: "status"});
 const list = el("div", {});
 const causes = el("ul", {class: "legend", "aria-label": "Causes of gaps"});
