@@ -11,6 +11,7 @@ Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pag
 """
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -178,6 +179,7 @@ def lines_of(window):
 class Page:
     def __init__(self, browser, path, wrong):
         self.browser, self.path, self.wrong = browser, path, wrong
+        # What the page has to show; its own functions do not say what that is.
         self.data = json.loads(path.read_text(encoding="utf-8").split(DATA)[1].split("</script>")[0])
         self.checks = 0
 
@@ -191,6 +193,36 @@ class Page:
 
     def run(self, script):
         return self.browser.run(script)
+
+    @functools.lru_cache(maxsize=None)
+    def range_rows(self):
+        """The rows of the folded table of ranges, as the data has them."""
+        return [{**self.data["same"], **dict(zip(self.data["columns"], row))} for row in self.data["views"][0]["rows"]]
+
+    def is_within(self, place, top):
+        rows = self.range_rows()
+        while place is not None and place != top:
+            place = rows[place]["parent"]
+        return place == top
+
+    def in_no_step(self, place):
+        """Whether a range that was called has no part in a mean step, nor one below it."""
+        rows = self.range_rows()
+        below = [row for i, row in enumerate(rows) if self.is_within(i, place)]
+        return self.data["answer"]["step"]["from_steps"] and rows[place]["calls"] > 0 and not any(row["calls"] > 0 and row["step_share"] > 0 for row in below)
+
+    def kernels_in(self, place):
+        """Launches and ns of each kernel of a range and of those below it, the longest first."""
+        names = ("count", "total_ns") if self.in_no_step(place) else ("step_launches", "step_ns")
+        within = {i for i in range(len(self.data["views"][0]["rows"])) if self.is_within(i, place)}
+        merged = collections.defaultdict(lambda: [0, 0])
+        for row in self.data["kernels"]["rows"]:
+            kernel = {**self.data["kernel_same"], **dict(zip(self.data["kernel_columns"], row))}
+            if kernel["range"] not in within or not kernel[names[0]]:
+                continue
+            for i, name in enumerate(names):
+                merged[kernel["name"], kernel["whole"]][i] += kernel[name]
+        return sorted(merged.values(), key=lambda each: -each[1])
 
     def expect(self, good, what):
         self.checks += 1
@@ -263,12 +295,12 @@ class Page:
     def check_table(self):
         rows = "#range-rows tbody tr"
         first = self.run("shownRows().filter(r => r.depth === 1).map(r => r.label)")
-        if self.run("data.sort") == "name":
+        if self.data["sort"] == "name":
             self.expect(first == sorted(first), f"the rows are not in the order of their names: {first}")
         else:
             costs = self.run("shownRows().filter(r => r.depth === 1 && !r.outside).map(r => columns.find(c => c.key === rangeTable.sort).get(r) || 0)")
             self.expect(costs == sorted(costs, reverse=True), f"the dearest row is not the first: {costs}")
-        if self.run("data.views[0].rows.length") < 2:
+        if len(self.data["views"][0]["rows"]) < 2:
             return
         self.fold("Unfold all")
         full = self.count(rows)
@@ -362,7 +394,7 @@ class Page:
         self.expect(not re.search(r"(?<![\d,.])1 (others|allocations|ranges|rows|records|releases)\b", text), "a plural of one")
         for doubt in self.run("[...data.losses, ...data.problems].map(sentence)"):
             self.expect(self.run(f"[...document.querySelectorAll('.notice')].filter(p => p.textContent === {json.dumps(doubt)}).length") == 1, "not once on the page: " + doubt[:60])
-        self.expect(self.has("#lost") == self.run("data.losses.length + data.problems.length > 0"), "the section of what was lost")
+        self.expect(self.has("#lost") == bool(self.data["losses"] + self.data["problems"]), "the section of what was lost")
         tiles = self.run("document.getElementById('headline').innerText")
         self.expect(self.run("sentence(answer.bound)") in tiles, "the answer is not in the headline")
         self.expect(not self.run("answer.findings.length && answer.findings[0].cost_ns_per_step > 0") or self.run("answer.findings[0].advice") in tiles, "what helps most is not in the headline")
@@ -409,13 +441,13 @@ class Page:
         parts = self.run("[...document.querySelectorAll('.budget > span')].map(s => [Number(s.dataset.ns), s.getBoundingClientRect().width, s.classList.contains('idle')])")
         whole, wide = sum(each[0] for each in parts), sum(each[1] for each in parts)
         busy = sum(each[0] for each in parts if not each[2])
-        self.expect(abs(busy - self.run("summary.gpu_busy_ns")) < 0.01 * whole, f"GPU time of the budget: {busy}")
+        self.expect(abs(busy - self.data["answer"]["step"]["gpu_busy_ns"]) < 0.01 * whole, f"GPU time of the budget: {busy}")
         wrong = [each for each in parts if abs(each[1] / wide - each[0] / whole) > 0.02]
         self.expect(parts and not wrong, f"parts of the budget have another width: {wrong}")
         idle = [each[2] for each in parts]
         self.expect(idle == sorted(idle), "idle time stands before GPU time")
         if self.has("#steps-figure"):
-            self.expect(self.count("#steps-figure [data-step]") == self.run("stepGroups().length - (summary.without_first && stepGroups()[0].amount === 1 ? 1 : 0)"), "the dots of the steps")
+            self.expect(self.count("#steps-figure [data-step]") == len(self.data["steps"]) // 4 - (self.data["answer"]["step"]["without_first"] and self.data["steps"][1] == 1), "the dots of the steps")
         self.expect(self.count("#findings > ol > li") <= 5, "more than five findings are open")
 
     def check_choice(self):
@@ -454,14 +486,17 @@ class Page:
             return
         marks = "#roofline-figure [data-level][data-range]"
         inner = self.count(marks)
-        self.expect(inner == self.run("innermostPoints(rangePoints).length"), "the roofline lacks points of a level")
+        points = self.data["answer"]["points"]
+        ranges = {point["range"] for point in points}
+        outer = {place for place in ranges if any(other != place and self.is_within(other, place) for other in ranges)}
+        self.expect(inner == sum(point["range"] not in outer for point in points), "the roofline lacks points of a level")
         if self.has("#roofline-ranges"):
             self.choose("#roofline-ranges", "1")
-        self.expect(self.count(marks) == self.run("rangePoints.length"), "the roofline lacks points")
+        self.expect(self.count(marks) == len(points), "the roofline lacks points")
         levels = self.run("[...document.querySelectorAll('#roofline-level option')].map(o => o.value)")
         for level in levels[1:]:
             self.choose("#roofline-level", level)
-            self.expect(self.run(f"rangePoints.filter(p => p.level === '{level}').length") == self.count(marks), "the roofline of " + level)
+            self.expect(sum(point["level"] == level for point in points) == self.count(marks), "the roofline of " + level)
         self.expect(levels[:1] in ([], [""]), f"the levels are not all together at first: {levels}")
         if levels:
             self.choose("#roofline-level", "")
@@ -477,7 +512,7 @@ class Page:
         self.expect(roofs and not [each for each in roofs for name in unused if name in each.split(", ")], f"roofs that nothing uses: {roofs}, {unused}")
         self.check_counted_kernels()
         self.choose("#roofline-part", "50")
-        self.expect(0 < self.count(marks) < self.run("rangePoints.length"), "the slider of the roofline does nothing")
+        self.expect(0 < self.count(marks) < len(points), "the slider of the roofline does nothing")
         self.choose("#roofline-part", "100")
         self.act("document.querySelector('#roofline-figure [data-range]').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
         alone = self.count(marks + "[aria-pressed='true']")
@@ -514,7 +549,9 @@ class Page:
             self.expect(self.run("[...document.querySelectorAll('#memory-chart, #units-figure, #stalls-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
         rows = "[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody tr\")].map(r => [r.cells[1].textContent, r.cells[2].textContent])"
-        self.expect(self.run(rows) == self.run("mergeKernels(kernelsIn(chosen)).map(k => [count(k.launches), time(k.ns)]).slice(0, mostKernels)"), "launches and time of kernels")
+        kernels = self.kernels_in(self.run("chosen"))[:200]
+        wanted = self.run(f"{json.dumps(kernels)}.map(([launches, ns]) => [count(launches), time(ns)])")
+        self.expect(sorted(self.run(rows)) == sorted(wanted), f"launches and time of kernels: {self.run(rows)[:3]}, not {wanted[:3]}")
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
             shown = self.run(f"[...document.querySelectorAll('#range tbody tr')].find(r => r.cells[0].textContent === '{key}').cells[1].textContent")
@@ -593,28 +630,32 @@ class Page:
         if not self.has("#memory-figure"):
             return
         first = self.run("document.querySelector('#memory select').value")
-        self.expect(first == self.run("data.memory.by_purpose ? 'by_purpose' : 'by_range'"), f"memory is shown {first} first")
+        memory = self.data["memory"]
+        self.expect(first == ("by_purpose" if "by_purpose" in memory else "by_range"), f"memory is shown {first} first")
         ticks = self.run("[...document.querySelectorAll('#memory-figure .tick')].map(t => t.textContent)")
         read = [re.fullmatch(r"\d+(?:\.(\d+))? (ns|us|ms|s)", tick) for tick in ticks]
         decimals = {len(tick[1] or "") if tick else -1 for tick in read}
         self.expect(len(ticks) == len(set(ticks)) and len(decimals) == 1 and -1 not in decimals, f"ticks of memory: {ticks}")
         self.expect(decimals == {0} or any(tick[1][-1] != "0" for tick in read), f"ticks of memory have a 0 too many: {ticks}")
         self.expect(self.run("document.querySelector('#memory [role=status]').textContent.startsWith('At the peak: ')"), "memory does not say who held the peak")
-        place = self.run("(data.memory.by_range.series.find(part => part > 0)) || 0")
+        series = memory["by_range"]["series"]
+        place = next((part for part in series if part > 0), 0)
         if place:
             before = self.run("isChosen ? chosen : 0")
             self.act(f"choose({place})")
             peak = "Number(document.querySelector('#memory-figure .chosen-line').dataset.peak)"
-            self.expect(self.run(f"{peak} === Math.max(...memoryOfRange({place}).map(p => p[1]))"), "the chosen range has no line of its memory")
+            mine = [i + 1 for i, part in enumerate(series) if self.is_within(part, place)]
+            most = max(sum(point[i] for i in mine) for point in memory["by_range"]["points"])
+            self.expect(self.run(peak) == most, f"the line of the chosen range has a peak of {self.run(peak)} bytes, not {most}")
             self.expect(self.run("[...document.querySelectorAll('#memory tr.picked')].every(r => r.cells[0].textContent.includes(titleOf(chosen)))"), "rows of memory are marked that are not of the choice")
             marked = "[...document.querySelectorAll('.findings > li')].map(li => li.classList.contains('picked'))"
             self.expect(self.run(marked) == self.run("[...document.querySelectorAll('.findings > li')].map(li => li.dataset.ranges.split(' ').filter(Boolean).some(r => isWithin(Number(r), chosen) || isWithin(chosen, Number(r))))"), "the findings of the choice are not marked")
             self.act("choose(0)")
             self.expect(self.count(".findings > li.picked, #memory .chosen-line, #memory tr.picked") == 0, "marks stay without a choice")
             self.act(f"choose({before})")
-        for value in ("by_kind", *self.run("data.memory.by_purpose ? ['by_purpose'] : []"), "by_range"):
+        for value in [key for key in ("by_kind", "by_purpose", "by_range") if key in memory]:
             self.choose("#memory select", value)
-            self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
+            self.expect(self.count("#memory-figure polygon") == len(memory[value]["series"]) + bool(memory[value]["others"]), "the parts of the memory")
 
         if self.has("[aria-label='Device memory by purpose']"):
             cells = self.run("[...document.querySelectorAll(\"[aria-label='Device memory by purpose'] tbody tr\")].map(r => [r.cells[0].textContent, r.cells[5].textContent])")
