@@ -339,7 +339,7 @@ TEST_CASE("the uses of a device are below the timeline of a step") {
   nlohmann::json const timeline = parsed(gpt2_sample(2, 3))["timeline"];
   for (nlohmann::json const& window : timeline["windows"]) {
     REQUIRE(window["uses"].size() == 2);  // of tensor cores it has none
-    CHECK(window["uses"][0]["name"] == "HBM use, range mean");
+    CHECK(window["uses"][0]["name"] == "HBM use, means");
     CHECK(window["uses"][1]["name"] == "GPU busy");
     std::int64_t busy = 0;
     std::int64_t idle = 0;

@@ -71,7 +71,7 @@ TEST_CASE("a trace has the counted use of a range for as long as it works on the
       if (detail::is_nan(use)) continue;
       auto const middle = static_cast<std::int64_t>(
           (e["ts"].get<double>() + e["dur"].get<double>() / 2.0) * 1000.0);
-      CHECK(at(events, "HBM use, range mean", middle) == doctest::Approx(use).epsilon(0.03));
+      CHECK(at(events, "HBM use, means", middle) == doctest::Approx(use).epsilon(0.03));
       ++compared;
     }
   }

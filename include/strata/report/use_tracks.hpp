@@ -83,8 +83,8 @@ class use_tracks {
     if (table == nullptr) return {};
     made.find_devices();
     for (std::uint32_t const device : made.devices_) {
-      made.add_use(device, "HBM use, range mean", *table, {"hbm_use", "hbm_of_peak"});
-      made.add_use(device, "tensor use, range mean", *table, {"tensor_use", "tensor_of_peak"});
+      made.add_use(device, "HBM use, means", *table, {"hbm_use", "hbm_of_peak"});
+      made.add_use(device, "tensor use, means", *table, {"tensor_use", "tensor_of_peak"});
       if (detail == busy_detail::parts) {
         made.add_busy_parts(device);
       } else {
