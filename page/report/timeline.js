@@ -127,10 +127,10 @@ class TimelineDrawing {
   }
 
   drawName(track, i) {
-    const {left, view, tops} = this;
+    const {left, view} = this;
     if (isContinued(view.shown.tracks, i)) return;
     this.paper.fillStyle = this.paint("var(--text)");
-    const y = left ? tops[i] + barHeight / 2 : tops[i] - nameLine / 2;
+    const y = this.tops[i] + (left ? barHeight : -nameLine) / 2;
     this.paper.fillText(this.cut(track.name, (left || this.width) - 8), 0, y);
   }
 

@@ -4035,10 +4035,10 @@ y += barLine;
 this.height = y + 2;
 }
 drawName(track, i) {
-const {left, view, tops} = this;
+const {left, view} = this;
 if (isContinued(view.shown.tracks, i)) return;
 this.paper.fillStyle = this.paint("var(--text)");
-const y = left ? tops[i] + barHeight / 2 : tops[i] - nameLine / 2;
+const y = this.tops[i] + (left ? barHeight : -nameLine) / 2;
 this.paper.fillText(this.cut(track.name, (left || this.width) - 8), 0, y);
 }
 paint(name) {
@@ -4328,9 +4328,9 @@ function timelineControls(windows, view, chooseWindow) {
 const named = (text, name, act) => button(text, act, {"aria-label": name});
 const choices = windows.map((item, i) => [i, windowTitle(item)]);
 return el("div", {class: "controls"},
+windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
 )page"sv;
-inline constexpr std::string_view page_report_timeline_js_2 = R"page(windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
-named("+", "Zoom in", () => view.zoom(0.5)),
+inline constexpr std::string_view page_report_timeline_js_2 = R"page(named("+", "Zoom in", () => view.zoom(0.5)),
 named("\u2212", "Zoom out", () => view.zoom(2)),
 named("\u25c2", "Earlier", () => view.move(-0.5)),
 named("\u25b8", "Later", () => view.move(0.5)),
