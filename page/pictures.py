@@ -17,8 +17,8 @@ import zlib
 
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent
-sys.path.insert(0, str(root / "tests/script"))
-from check_page import Browser, find_browser  # noqa: E402
+sys.path.insert(0, str(here))
+from chromium import Browser, find_browser  # noqa: E402
 
 # Of each picture: the recording, the width of the window, the sections of the page that it shows.
 PICTURES = {

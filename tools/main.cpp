@@ -3,6 +3,7 @@
 #include "command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <strata/base/text.hpp>
 #include <strata/tables/text_writer.hpp>
 #include <strata/version.hpp>
 
@@ -36,6 +37,36 @@ std::string problem_of(CLI::ParseError const& error) {
   for (char& letter : text)
     if (letter == '\n') letter = ' ';
   return strata::detail::console_text(text);
+}
+
+/// The name that a word of the command line is near to, as ", did you mean report?"; nothing where
+/// it is near to none.
+std::string meant(CLI::App const& app, std::string const& word) {
+  strata::detail::nearest_names nearest(word);
+  for (CLI::App const* const own : app.get_subcommands(nullptr)) nearest.consider(own->get_name());
+  for (CLI::Option const* const option : app.get_options())
+    for (std::string const& name : option->get_lnames()) nearest.consider("--" + name);
+  auto const best = nearest.best(1);
+  return best.empty() ? std::string() : ", did you mean " + best.front() + "?";
+}
+
+bool has_command(CLI::App const& app, std::string const& name) {
+  bool found = false;
+  for (CLI::App const* const own : app.get_subcommands(nullptr))
+    found = found || own->get_name() == name;
+  return found;
+}
+
+/// The first word of the command line that is no option, subcommand or file of it; empty: none.
+std::string unknown_word(CLI::App const& app, int count, char** words) {
+  for (int i = 1; i < count; ++i) {
+    std::string const word = std::string(words[i]).substr(0, std::string(words[i]).find('='));
+    bool const is_option = word.size() > 2 && word.compare(0, 2, "--") == 0;
+    bool const is_command = i == 1 && app.get_parent() == nullptr && !is_option;
+    if (is_command && !has_command(app, word)) return word;
+    if (is_option && app.get_option_no_throw(word) == nullptr) return word;
+  }
+  return {};
 }
 
 /// What a subcommand says by its exit code, where what it printed went out whole.
@@ -78,11 +109,16 @@ int run(int count, char** words) {
   } catch (CLI::Success const& asked) {  // --help, --version
     return app.exit(asked);
   } catch (CLI::ParseError const& error) {
-    std::string name = "strata";
+    CLI::App const* asked = &app;
     for (CLI::App const* const own : apps)
-      if (own->parsed()) name += " " + own->get_name();
-    std::fprintf(stderr, "%s: %s\n%s --help tells all options\n", name.c_str(),
-                 problem_of(error).c_str(), name.c_str());
+      if (own->parsed()) asked = own;
+    std::string const name = asked == &app ? "strata" : "strata " + asked->get_name();
+    std::string const word = unknown_word(*asked, count, words);
+    std::string const problem =
+        word.empty() ? problem_of(error)
+                     : "there is no " + strata::detail::console_text(word) + meant(*asked, word);
+    std::fprintf(stderr, "%s: %s\n%s --help tells all options\n", name.c_str(), problem.c_str(),
+                 name.c_str());
     return static_cast<int>(exit_code::unusable);
   }
   for (std::size_t i = 0; i < apps.size(); ++i)

@@ -1,6 +1,7 @@
 // strata report: every report of a recording, maybe of another machine.
 #include <strata/options.hpp>
 #include <strata/recording.hpp>
+#include <strata/session/report_files.hpp>
 
 #include <cstdio>
 #include <string>
@@ -39,7 +40,10 @@ class report_command final : public subcommand {
     wanted.out = out_;
     strata::profile recorded;
     if (!read_recording(name(), file_, recorded)) return exit_code::unusable;
-    return strata::report_recording(recorded, wanted).ok() ? exit_code::fine : exit_code::found;
+    auto here = strata::detail::report_files::look_around(true);
+    here.out = "--out ";
+    bool const whole = strata::detail::report_files(wanted, 0, here).write(recorded).ok();
+    return whole ? exit_code::fine : exit_code::found;
   }
 
  private:

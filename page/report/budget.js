@@ -1,16 +1,17 @@
 "use strict";
 // The step as a budget: GPU time by what limits it, then idle time by its cause; and each step.
 
+// What is plain comes first; `term` is what other profilers call it.
 const busyKinds = {
-  tensor: {name: "tensor cores", paint: "var(--c2)"},
-  FMA: {name: "FP32 and integer multiply-adds", paint: "var(--c10)"},
-  ALU: {name: "integers and logic", paint: "var(--c8)"},
-  "shared memory": {name: "shared memory", paint: "var(--c4)"},
-  L1: {name: "L1", paint: "var(--c6)"},
-  L2: {name: "L2", paint: "var(--c9)"},
-  HBM: {name: "HBM", paint: "var(--c1)"},
-  issue: {name: "issue slots", paint: "var(--c5)"},
-  latency: {name: "latency, no unit near its peak", paint: "var(--c0)"},
+  tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
+  FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
+  ALU: {name: "integers and logic", term: "ALU pipe", paint: "var(--c8)"},
+  "shared memory": {name: "SM's own memory", term: "shared memory", paint: "var(--c4)"},
+  L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
+  L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
+  HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
+  issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
+  latency: {name: "waits, no unit near its peak", term: "latency", paint: "var(--c0)"},
   launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
   copies: {name: "copies", paint: "var(--c12)"},
   "not known": {name: "limiter not counted", paint: "var(--rest)"},
@@ -32,7 +33,8 @@ function budgetParts(list, kinds, isIdle) {
   for (let i = 0; i + 2 < list.length; i += 3) {
     const [what, range, ns] = list.slice(i, i + 3);
     const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
-    if (!found.has(what)) found.set(what, {...kind, what, isIdle, ns: 0, ranges: []});
+    const name = kind.name + (kind.term ? " (" + kind.term + ")" : "");
+    if (!found.has(what)) found.set(what, {...kind, name, what, isIdle, ns: 0, ranges: []});
     const part = found.get(what);
     part.ns += ns;
     part.ranges.push({range, ns});
@@ -86,13 +88,59 @@ function budgetGroup(title, list, whole) {
         : null))));
 }
 
-/** The budget bar with its legend; null where no GPU worked. */
-function budget() {
+/** What the warps of a range wait for, in the words of the metric that its limiter names. */
+function waitOf(range) {
+  const limit = answer.limits.find(item => item.range === range);
+  const [, reason] = /^latency: (.*)$/.exec(limit ? limit.limiter : "") || [];
+  if (!reason) return "";
+  const key = "stall_" + reason.replace(/ /g, "_") + "_share";
+  const counted = folded.metrics.find(item => item.key === key);
+  return "its warps " + (counted ? counted.meaning.replace(/^.*warps that /, "") : "wait")
+    + " (" + reason + ")";
+}
+
+/** Why a part is as large as it is, or what would tell it. */
+function whyLarge(part) {
+  if (part.isIdle) return "";
+  if (part.what === "not known") return "counters=roofline tells it";
+  return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
+}
+
+/** The parts of the mean step, busy before idle; null where no GPU worked. */
+function readBudget() {
   if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
   const busy = budgetParts(data.budget.busy, busyKinds, false);
   const idle = budgetParts(data.budget.idle, idleKinds, true);
-  const all = [...busy, ...idle];
-  const whole = sum(all, part => part.ns);
+  return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
+}
+
+/** What a part is, within a sentence. */
+function inWords(part) {
+  if (part.isIdle) return "GPU idle, " + part.name;
+  if (part.what === "not known") return "GPU time, " + part.name;
+  const isUnit = part.term && part.what !== "latency";
+  return (isUnit ? "GPU time limited by the " : "GPU time in ") + part.name;
+}
+
+/** The largest part of the budget in words. */
+function largestPart() {
+  const step = readBudget();
+  if (!step || !step.all.length) return null;
+  const part = step.all.reduce((most, item) => item.ns > most.ns ? item : most);
+  const range = budgetRange(part);
+  const why = whyLarge(part);
+  return el("p", {id: "largest", "data-ns": part.ns},
+    "Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
+    inWords(part),
+    range ? [", most of it in ", toRow(range, shortTitle(range))] : null,
+    why ? ": " + why : null, ".");
+}
+
+/** The budget bar with its legend; null where no GPU worked. */
+function budget() {
+  const step = readBudget();
+  if (!step) return null;
+  const {busy, idle, all, whole} = step;
   const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
     all.map(part => budgetSegment(part, whole)));
   oneTabStop(bar, "[role=button]")();

@@ -59,6 +59,20 @@ function machineTile() {
   });
 }
 
+/** The peak of the device's memory, who held it, and what is never released. */
+function memoryTiles() {
+  const recorded = data.memory;
+  if (!recorded || !(recorded.peak_bytes > 0)) return [];
+  const set = recorded.by_purpose || recorded.by_range;
+  const [holder] = holdersOf(set, partNames(set));
+  return [tile({
+    name: "Memory at its peak",
+    value: bytes(recorded.peak_bytes),
+    note: holder ? holder.name + ": " + bytes(holder.value) + " of it" : null,
+    more: el("dd", {class: "note"}, neverReleased(memoryTotals(recorded)) || "all was released"),
+  })];
+}
+
 function helpsMost() {
   const first = answer.findings.find(finding => finding.shortens_step);
   if (!first || !(first.cost_ns_per_step > 0)) return null;
@@ -82,9 +96,10 @@ function headline() {
     const value = count(summary.tokens_per_second);
     tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
   }
-  tiles.push(machineTile());
+  tiles.push(...memoryTiles(), machineTile());
   byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
     answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
+    largestPart(),
     helpsMost(),
     el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
     el("dl", {class: "tiles"}, tiles)));

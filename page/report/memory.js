@@ -233,7 +233,7 @@ function neverReleased(totals) {
   const live = totals.filter(total => total.liveCount > 0);
   const size = sum(live, total => total.liveSize);
   return size > 0 ? bytes(size) + " in " + some(sum(live, total => total.liveCount), "allocation")
-    + " was never released." : null;
+    + " was never released" : null;
 }
 
 function memory() {
@@ -264,7 +264,7 @@ function memory() {
   const totals = memoryTotals(recorded);
   const tables = el("div", {class: "two"});
   const drawTables = () => tables.replaceChildren(
-    el("div", {}, el("h3", {}, "Never released"), aboutText(neverReleased(totals)),
+    el("div", {}, el("h3", {}, "Never released"), aboutText(sentence(neverReleased(totals))),
       liveTable(totals)),
     hasSteps
       ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),

@@ -4,6 +4,7 @@
 const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
+const nameLine = 15;
 
 /** More arrows than these cannot be told apart. */
 const mostArrows = 300;
@@ -17,20 +18,31 @@ function windowTitle(shown) {
   return "step " + shown.step + " (" + what + time(shown.length_ns) + ")";
 }
 
-/** Which steps of the recording are here, and which gaps are not drawn. */
+/** Which steps of the recording are here, and what the tracks of uses are. */
 function leftOutNote(windows, shown) {
   const stepsHere = windows.filter(item => !none(item.step)).length;
-  const {least_gap_ns: least} = data.timeline;
-  const more = shown.gaps_left_out
-    ? " and " + some(shown.gaps_left_out, "of the shortest", "of the shortest")
-    : "";
+  const uses = shown.tracks.filter(track => track.kind === "use");
   return (hasSteps && stepsHere < summary.count
     ? " " + count(stepsHere) + " of " + count(summary.count) + " steps are on this page."
     : "")
-    + (shown.tracks.some(track => track.kind === "gaps")
-      ? " Gaps below " + time(least) + more + " are not drawn."
-      : "");
+    + (uses.length ? " Uses are as high as their share of the peak: counters give the mean of a"
+      + " range, not samples." : "")
+    + (uses.some(track => track.joined) ? " They are means of 500 parts of the step." : "");
 }
+
+/** The uses of devices as tracks, which name the device where they are several. */
+function useTracks(uses) {
+  const isMany = new Set(uses.map(use => use.device)).size > 1;
+  return uses.map(use => ({
+    name: (isMany ? "GPU " + use.device + ": " : "") + use.name,
+    kind: "use",
+    joined: use.joined,
+    bars: readUse(use),
+  }));
+}
+
+/** Whether a track has records of the program, and not what follows from them. */
+const hasRecords = track => track.kind !== "gaps" && track.kind !== "use";
 
 /** The windows with the bars of their tracks; when no device worked is a track of its own. */
 function readWindows() {
@@ -38,10 +50,16 @@ function readWindows() {
   return windows.filter(item => item.tracks.length).map(item => {
     const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
     joinCalls(tracks);
-    const bars = readGaps(item.gaps || []);
+    const bars = readGaps(item);
     if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
-    return {...item, tracks};
+    return {...item, tracks: [...tracks, ...useTracks(item.uses)]};
   });
+}
+
+/** HBM and tensor cores have the colours that they have as limiters. */
+function paintOfUse(label) {
+  if (label.startsWith("HBM")) return busyKinds.HBM.paint;
+  return label.startsWith("tensor") ? busyKinds.tensor.paint : "var(--c0)";
 }
 
 const gapName = label => idleKinds[label].name;
@@ -64,8 +82,7 @@ class TimelineDrawing {
   draw(view, width) {
     this.view = view;
     this.width = width;
-    this.left = width < 560 ? 84 : 190;
-    this.height = view.shown.tracks.length * barLine + axisHeight + 2;
+    this.placeTracks(view.shown.tracks);
     this.known = new Map();
     this.drawn = [];
     const zoom = devicePixelRatio || 1;
@@ -81,13 +98,40 @@ class TimelineDrawing {
     this.drawMarks();
     view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
     this.drawArrows();
-    const records = this.drawn.filter(item => item.track.kind !== "gaps");
+    const records = this.drawn.filter(item => hasRecords(item.track));
+    const ofKind = kind => this.drawn.filter(item => item.track.kind === kind);
     canvas.setAttribute("data-bars", this.drawn.length);
     canvas.setAttribute("data-records", sum(records, item => item.bar.count));
-    canvas.setAttribute("data-gaps", this.drawn.length - records.length);
+    canvas.setAttribute("data-gaps", ofKind("gaps").length);
+    canvas.setAttribute("data-idle", sum(ofKind("gaps"), item => item.bar.busy));
+    canvas.setAttribute("data-use", sum(ofKind("use"), item => item.bar.busy));
     canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
       + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
       + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
+  }
+
+  /** Names stand beside their tracks; where that has no room, above them. */
+  placeTracks(tracks) {
+    const names = tracks.map((track, i) => isContinued(tracks, i) ? "" : track.name);
+    const isNarrow = this.width < 560;
+    const longest = Math.max(...names.map(textWidth)) + 10;
+    this.left = isNarrow ? 0 : Math.min(longest, 260);
+    this.tops = [];
+    let y = axisHeight;
+    names.forEach(name => {
+      y += isNarrow && name ? nameLine : 0;
+      this.tops.push(y);
+      y += barLine;
+    });
+    this.height = y + 2;
+  }
+
+  drawName(track, i) {
+    const {left, view} = this;
+    if (isContinued(view.shown.tracks, i)) return;
+    this.paper.fillStyle = this.paint("var(--text)");
+    const y = this.tops[i] + (left ? barHeight : -nameLine) / 2;
+    this.paper.fillText(this.cut(track.name, (left || this.width) - 8), 0, y);
   }
 
   paint(name) {
@@ -127,11 +171,8 @@ class TimelineDrawing {
 
   drawTrack(track, i) {
     const {paper, left, width, view} = this;
-    const y = axisHeight + i * barLine;
-    paper.fillStyle = this.paint("var(--text)");
-    if (!isContinued(view.shown.tracks, i)) {
-      paper.fillText(this.cut(track.name, left - 8), 0, y + barHeight / 2);
-    }
+    const y = this.tops[i];
+    this.drawName(track, i);
     paper.fillStyle = this.paint("var(--track)");
     paper.fillRect(left, y, width - left, barHeight);
     paper.save();
@@ -146,17 +187,29 @@ class TimelineDrawing {
 
   fillOf(bar, track) {
     if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+    if (track.kind === "use") return this.paint(paintOfUse(bar.label));
     return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
   }
 
   /** Whether a bar stands back: beside those of a search, else beside those of the choice. */
   isPale(bar, track) {
     if (this.view.search) return !matches(bar, this.view.search, titleOf);
-    return track.kind !== "gaps" && lookOf(bar.range) === "pale";
+    return hasRecords(track) && lookOf(bar.range) === "pale";
+  }
+
+  /** A use is as high as its share; what is between joined ones counts as none. */
+  drawUse(bar, track, y) {
+    const begin = this.x(bar.begin);
+    const wide = Math.max(1, this.x(bar.end) - begin);
+    const high = Math.max(1, busyShare(bar) * barHeight);
+    this.paper.fillStyle = this.fillOf(bar, track);
+    this.paper.fillRect(begin, y + barHeight - high, wide, high);
+    this.drawn.push({begin, end: begin + wide, y, track, bar});
   }
 
   /** A bar is the paler the less of its time something ran. */
   drawBar(bar, track, y) {
+    if (track.kind === "use") return this.drawUse(bar, track, y);
     const {paper} = this;
     const begin = this.x(bar.begin);
     const wide = Math.max(1, this.x(bar.end) - begin);
@@ -194,7 +247,7 @@ class TimelineDrawing {
     paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
     for (const {bar, y} of arrows) {
       const begin = this.x((bar.call.begin + bar.call.end) / 2);
-      const from = axisHeight + bar.call.track * barLine + barHeight;
+      const from = this.tops[bar.call.track] + barHeight;
       const to = this.x(bar.begin);
       paper.beginPath();
       paper.moveTo(begin, from);
@@ -235,9 +288,14 @@ function describeGap(bar) {
     + time(bar.longest) + (bar.count > 1 ? "" : " from " + time(bar.begin));
 }
 
+/** What the hint of a use says. */
+const describeUse = (bar, track) => track.name + "\n" + percent(100 * busyShare(bar)) + " for "
+  + time(Math.round(bar.end - bar.begin)) + " from " + time(Math.round(bar.begin));
+
 /** What the hint of a bar says. */
 function describeBar({bar, track}) {
   if (track.kind === "gaps") return describeGap(bar);
+  if (track.kind === "use") return describeUse(bar, track);
   const busy = percent(100 * busyShare(bar));
   const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
   const launched = bar.call
@@ -273,7 +331,8 @@ const barTable = shown => table("Bars of the timeline", [
   {label: "From", get: bar => time(bar.begin)},
   {label: "Length", get: bar => time(bar.end - bar.begin)},
   {label: "Joined", get: bar => count(bar.count)},
-], shown.tracks.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
+], shown.tracks.filter(track => track.kind !== "use")
+  .flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
   .sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)
   .slice(0, longestBars));
 
@@ -303,7 +362,7 @@ function followMouse(canvas, drawing, view) {
   canvas.addEventListener("pointerup", event => {
     const item = drag && !drag.moved && drawing.find(event);
     drag = null;
-    if (item && item.track.kind !== "gaps") choose(item.bar.range);
+    if (item && hasRecords(item.track)) choose(item.bar.range);
   });
   canvas.addEventListener("wheel", event => {
     if (!event.ctrlKey && !event.shiftKey) return;
@@ -341,7 +400,7 @@ class TimelineView {
 
   /** Brings the next bar that a search finds into the middle; returns how many there are. */
   findNext() {
-    const bars = this.shown.tracks.flatMap(track => track.bars)
+    const bars = this.shown.tracks.filter(hasRecords).flatMap(track => track.bars)
       .filter(bar => this.search && matches(bar, this.search, titleOf));
     const next = nextBar(bars, (this.from + this.to) / 2);
     if (!next) return 0;

@@ -34,8 +34,8 @@ function readBars(track, labels) {
 /** What the host did in a gap, by the numbers that the page has of causes. */
 const gapCauses = ["launch", "host work", "wait", "allocation", "copy", "device"];
 
-/** The gaps of a window as bars of a track: begin, length, cause. */
-function readGaps(gaps) {
+/** The gaps of a window as bars of a track: begin, length, cause; several may be joined in one. */
+function readGaps({gaps, joined}) {
   const bars = [];
   let begin = 0;
   for (let i = 0; i + 2 < gaps.length; i += 3) {
@@ -44,6 +44,24 @@ function readGaps(gaps) {
     const label = gapCauses[cause];
     const end = begin + length;
     bars.push({begin, end, busy: length, count: 1, longest: length, label, range: 0});
+  }
+  for (let i = 0; i + 3 < joined.length; i += 4) {
+    const [position, amount, busy, longest] = joined.slice(i, i + 4);
+    Object.assign(bars[position], {count: amount, busy, longest});
+  }
+  return bars;
+}
+
+/** The use of a device as bars: begin, length, thousandths. What is used is busy. */
+function readUse({pieces, name}) {
+  const bars = [];
+  let begin = 0;
+  for (let i = 0; i + 2 < pieces.length; i += 3) {
+    const [sinceLast, length, use] = pieces.slice(i, i + 3);
+    begin += sinceLast;
+    const busy = length * use / 1000;
+    const end = begin + length;
+    bars.push({begin, end, busy, count: 1, longest: length, label: name, range: 0});
   }
   return bars;
 }

@@ -7,8 +7,22 @@ const {data} = require("./sample.js");
 const page = load(
   ["shared/units.js", "shared/elements.js", "report/ranges.js", "report/steps.js",
     "report/budget.js"],
-  ["budgetParts", "describeBudget", "budgetRange", "busyKinds", "idleKinds", "stepGroups"],
-  {...data, steps: [0, 1, 900, 900, 1, 2, 700, 760]});
+  ["budgetParts", "describeBudget", "budgetRange", "busyKinds", "idleKinds", "inWords",
+    "stepGroups", "waitOf"],
+  {
+    ...data,
+    steps: [0, 1, 900, 900, 1, 2, 700, 760],
+    answer: {...data.answer, limits: [{range: 3, limiter: "latency: short scoreboard"}]},
+    views: [{
+      ...data.views[0],
+      metrics: [{
+        key: "stall_short_scoreboard_share",
+        unit: "%",
+        level: "sm",
+        meaning: "share of warps that wait for shared memory",
+      }],
+    }],
+  });
 
 test("parts of one kind are one, with its ranges by their time", () => {
   const list = ["latency", 3, 100, "HBM", 4, 250, "latency", 4, 300];
@@ -39,4 +53,18 @@ test("steps are read in groups", () => {
     {number: 0, amount: 1, shortest: 900, longest: 900},
     {number: 1, amount: 2, shortest: 700, longest: 760},
   ]);
+});
+
+test("a limiter is in plain words, with the name that profilers have for it", () => {
+  const busy = page.budgetParts(["issue", 3, 5, "latency", 3, 4], page.busyKinds, false);
+  assert.strictEqual(page.inWords(busy[0]),
+    "GPU time limited by the rate of instructions (issue slots)");
+  assert.strictEqual(page.inWords(busy[1]), "GPU time in waits, no unit near its peak (latency)");
+  const [idle] = page.budgetParts(["launch", 3, 5], page.idleKinds, true);
+  assert.strictEqual(page.inWords(idle), "GPU idle, launching");
+});
+
+test("what warps wait for is in the words of the metric that the limiter names", () => {
+  assert.strictEqual(page.waitOf(3), "its warps wait for shared memory (short scoreboard)");
+  assert.strictEqual(page.waitOf(4), "");
 });

@@ -32,6 +32,6 @@ test("a range has what it and those below it have in use; one without a part has
 test("what was never released is said in one sum", () => {
   const totals = [{liveCount: 2, liveSize: 2048}, {liveCount: 0, liveSize: 0},
     {liveCount: 1, liveSize: 1024}];
-  assert.strictEqual(page.neverReleased(totals), "3.00 KiB in 3 allocations was never released.");
+  assert.strictEqual(page.neverReleased(totals), "3.00 KiB in 3 allocations was never released");
   assert.strictEqual(page.neverReleased([]), null);
 });

@@ -3,9 +3,10 @@ const assert = require("assert");
 const test = require("node:test");
 const {load, randomNumbers} = require("./load.js");
 
-const {readBars, readGaps, joinCalls, nextBar, matches, visibleBars, busyShare, clampWindow} = load(
+const {readBars, readGaps, readUse, joinCalls, nextBar, matches, visibleBars, busyShare,
+  clampWindow} = load(
   ["shared/units.js", "report/timeline_bars.js"],
-  ["readBars", "readGaps", "joinCalls", "nextBar", "matches", "visibleBars", "busyShare",
+  ["readBars", "readGaps", "readUse", "joinCalls", "nextBar", "matches", "visibleBars", "busyShare",
     "clampWindow"]);
 
 const bar = (begin, end, label = "kernel", range = 1) =>
@@ -86,10 +87,13 @@ test("a window stays within the step, and not below the deepest zoom", () => {
 });
 
 test("gaps are bars with their cause, and stay to be seen where bars are joined", () => {
-  const gaps = readGaps([100, 50, 0, 200, 30, 2]);
+  const gaps = readGaps({gaps: [100, 50, 0, 200, 30, 2], joined: []});
   assert.deepStrictEqual(gaps.map(gap => [gap.begin, gap.end, gap.label]),
     [[100, 150, "launch"], [300, 330, "wait"]]);
-  const many = readGaps(Array.from({length: 300}, (_, i) => [i ? 100 : 0, 40, 0]).flat());
+  const many = readGaps({
+    gaps: Array.from({length: 300}, (_, i) => [i ? 100 : 0, 40, 0]).flat(),
+    joined: [],
+  });
   const [joined] = visibleBars(many, 0, 30000, 30);
   assert.ok(joined.count > 1);
   assert.ok(Math.abs(busyShare(joined) - 0.4) < 0.03);
@@ -114,4 +118,19 @@ test("a search finds labels and ranges, and goes from one to the next and round"
   assert.strictEqual(nextBar(bars, 5).begin, 20);
   assert.strictEqual(nextBar(bars, 55).begin, 0);
   assert.strictEqual(nextBar([], 0), undefined);
+});
+
+test("gaps that are joined say how many they are, and how long the GPU was idle", () => {
+  const [, joined] = readGaps({gaps: [0, 9, 1, 10, 80, 3], joined: [1, 5, 40, 25]});
+  assert.deepStrictEqual([joined.begin, joined.end, joined.count, joined.busy, joined.longest],
+    [10, 90, 5, 40, 25]);
+  assert.strictEqual(busyShare(joined), 0.5);
+});
+
+test("a use is the busy share of its bar, and what lies between joined ones is none", () => {
+  const bars = readUse({name: "HBM use", pieces: [0, 10, 600, 30, 10, 200]});
+  assert.deepStrictEqual(bars.map(bar => [bar.begin, bar.end]), [[0, 10], [30, 40]]);
+  assert.deepStrictEqual(bars.map(busyShare), [0.6, 0.2]);
+  const [joined] = visibleBars(bars, 0, 4000, 10);
+  assert.strictEqual(busyShare(joined), 8 / 40);
 });

@@ -49,7 +49,19 @@ for code, word in codes:
     that(re.search(rf"^- {code} {word}\b", page, re.M), f"docs/reference/command.md: nothing on exit code {code}")
 that(ran(0, "--version").stdout.startswith("strata 0."), "no version")
 that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all options\n", "no subcommand is no mistake")
-that(ran(2, "reprot").returncode == 2, "an unknown subcommand is taken")
+for words, said in ((["reprot"], "strata: there is no reprot, did you mean report?\nstrata --help tells all options\n"),
+                    (["reprot", "x", "--out", "y"], "strata: there is no reprot, did you mean report?\nstrata --help tells all options\n"),
+                    (["qqqqqq"], "strata: there is no qqqqqq\nstrata --help tells all options\n"),
+                    (["--verson"], "strata: there is no --verson, did you mean --version?\nstrata --help tells all options\n"),
+                    (["report", "--fromats=html", "x"], "strata report: there is no --fromats, did you mean --formats?\nstrata report --help tells all options\n"),
+                    (["report", "x", "y"], "strata report: The following argument was not expected: y\nstrata report --help tells all options\n")):
+    that(ran(2, *words).stderr == said, f"{words}: {ran(2, *words).stderr}")
+
+# report: the table is on stdout, words about files are on stderr, and --out is what they call the folder.
+table = ran(0, "report", recordings[0], "--formats", "table")
+that(table.stdout.startswith("Strata 0.") and table.stderr == "", f"the table is not on stdout alone: {table.stderr}")
+told = ran(1, "report", recordings[0], "--formats", "csv", "--out", "/proc/no")
+that("choose another place with --out DIRECTORY;" in told.stderr and "STRATA=" not in told.stderr + told.stdout, f"--out: {told.stderr}")
 
 # SKILL.md: it is short, and names commands, files and members of the answer that there are.
 skill = (root / "SKILL.md").read_text(encoding="utf-8")

@@ -11,11 +11,11 @@ Exit status: 0, or 1 with what is wrong; 77 without a browser or without the pag
 """
 import collections
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
 import re
-import select
 import shutil
 import socket
 import subprocess
@@ -25,20 +25,18 @@ import time
 
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
-ANSWER_S = 240  # what takes longer hangs: on a usual machine the slowest answer takes three seconds
+sys.path.insert(0, str(root / "page"))
+from chromium import ANSWER_S, Browser, answer, find_browser  # noqa: E402
+
 AT_ONCE = 2  # browsers; each waits for itself often
 FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement, which is benchmarks/first_paint.py
+DATA = '<script type="application/json" id="data">'
 IN_FIREFOX = ("gpt2.html", "hostile.html")
 
 
 def skip(why):
     print("SKIPPED:", why)
     sys.exit(77)
-
-
-def find_browser():
-    names = [os.environ.get("STRATA_TEST_BROWSER", ""), "chromium", "chromium-browser", "google-chrome"]
-    return next((found for found in map(shutil.which, filter(None, names)) if found), None)
 
 
 def find_axe():
@@ -49,116 +47,6 @@ def find_axe():
             if (pathlib.Path(folder) / name).is_file():
                 return (pathlib.Path(folder) / name).read_text(encoding="utf-8")
     return None
-
-
-def answer(browser, method, parameters):
-    """The next message of a browser that was asked something."""
-    try:
-        return browser.receive()
-    except TimeoutError:
-        asked = (parameters or {}).get("expression", method)
-        raise RuntimeError(f"it does not answer within {ANSWER_S} s: {asked[:200]}") from None
-
-
-class Browser:
-    """Chromium's DevTools protocol over a pipe: JSON with a NUL behind it, on descriptors 3 and 4 of the browser."""
-
-    name = "Chromium"
-    process = session = None
-
-    def __init__(self, program, profile):
-        self.program, self.profile = program, profile
-        self.number = 0
-        self.rest = b""
-        self.events = []
-
-    def start(self):
-        to_child, self.write_end = os.pipe()
-        self.read_end, from_child = os.pipe()
-
-        def place():  # in the child
-            first, second = os.dup(to_child), os.dup(from_child)
-            os.dup2(first, 3)
-            os.dup2(second, 4)
-
-        self.process = subprocess.Popen(
-            [self.program, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
-             "--disable-background-networking", "--disable-component-update", "--disable-gpu-vsync", "--disable-frame-rate-limit",
-             f"--user-data-dir={self.profile}", "about:blank"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=place)
-        os.close(to_child)
-        os.close(from_child)
-        target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
-        self.session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.call(domain + ".enable")
-
-    def receive(self):
-        end = time.monotonic() + ANSWER_S
-        while b"\0" not in self.rest:
-            if not select.select([self.read_end], [], [], max(0, end - time.monotonic()))[0]:
-                self.process.kill()
-                raise TimeoutError
-            more = os.read(self.read_end, 1 << 20)
-            if not more:
-                raise RuntimeError("it ended")
-            self.rest += more
-        message, self.rest = self.rest.split(b"\0", 1)
-        return json.loads(message)
-
-    def call(self, method, parameters=None):
-        self.number += 1
-        request = {"id": self.number, "method": method, "params": parameters or {}}
-        if self.session:
-            request["sessionId"] = self.session
-        data = json.dumps(request).encode() + b"\0"
-        while data:
-            data = data[os.write(self.write_end, data):]
-        while True:
-            message = answer(self, method, parameters)
-            if message.get("id") == self.number:
-                if "error" in message:
-                    raise RuntimeError(f"{method}: {message['error']}")
-                return message["result"]
-            if "method" in message:
-                self.events.append(message)
-
-    def run(self, script):
-        """The value of an expression; a promise is waited for."""
-        made = self.call("Runtime.evaluate", {"expression": script, "returnByValue": True, "awaitPromise": True})
-        if "exceptionDetails" in made:
-            raise RuntimeError(f"{script[:200]}: {made['exceptionDetails']}")
-        return made["result"].get("value")
-
-    def open(self, path, width, dark):
-        self.events.clear()
-        self.call("Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
-        self.call("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
-        self.call("Page.navigate", {"url": pathlib.Path(path).resolve().as_uri()})
-        end = time.monotonic() + ANSWER_S
-        while not self.run("document.readyState === 'complete' && !!document.getElementById('data')"):
-            if time.monotonic() > end:
-                raise RuntimeError(f"the page is not there within {ANSWER_S} s")
-            time.sleep(0.02)
-        self.settle()
-
-    def settle(self):
-        """Figures are drawn anew in the next frames."""
-        self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
-
-    def end(self):
-        if not self.process:
-            return
-        try:
-            self.session = None
-            self.call("Browser.close")
-        except (RuntimeError, OSError):
-            pass
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
 
 
 class Firefox:
@@ -273,9 +161,27 @@ class Firefox:
             self.socket.close()
 
 
+def idle_of(window):
+    """The idle time of a window: that of the gaps which are one, and of those that are joined."""
+    joined = dict(zip(window["joined"][::4], window["joined"][2::4]))
+    return sum(joined.get(i, length) for i, length in enumerate(window["gaps"][1::3]))
+
+
+def lines_of(window):
+    """The names beside a timeline: ranges of a thread are on several lines with one name."""
+    names = []
+    for track in window["tracks"]:
+        name = (track["kind"], track.get("thread"))
+        if track["kind"] != "ranges" or not names or names[-1] != name:
+            names.append(name)
+    return names + [("gaps", None)] * bool(window["gaps"]) + [("use", use["name"]) for use in window["uses"]]
+
+
 class Page:
     def __init__(self, browser, path, wrong):
         self.browser, self.path, self.wrong = browser, path, wrong
+        # What the page has to show; its own functions do not say what that is.
+        self.data = json.loads(path.read_text(encoding="utf-8").split(DATA)[1].split("</script>")[0])
         self.checks = 0
 
     def open(self, width, dark):
@@ -288,6 +194,36 @@ class Page:
 
     def run(self, script):
         return self.browser.run(script)
+
+    @functools.lru_cache(maxsize=None)
+    def range_rows(self):
+        """The rows of the folded table of ranges, as the data has them."""
+        return [{**self.data["same"], **dict(zip(self.data["columns"], row))} for row in self.data["views"][0]["rows"]]
+
+    def is_within(self, place, top):
+        rows = self.range_rows()
+        while place is not None and place != top:
+            place = rows[place]["parent"]
+        return place == top
+
+    def in_no_step(self, place):
+        """Whether a range that was called has no part in a mean step, nor one below it."""
+        rows = self.range_rows()
+        below = [row for i, row in enumerate(rows) if self.is_within(i, place)]
+        return self.data["answer"]["step"]["from_steps"] and rows[place]["calls"] > 0 and not any(row["calls"] > 0 and row["step_share"] > 0 for row in below)
+
+    def kernels_in(self, place):
+        """Launches and ns of each kernel of a range and of those below it, the longest first."""
+        names = ("count", "total_ns") if self.in_no_step(place) else ("step_launches", "step_ns")
+        within = {i for i in range(len(self.data["views"][0]["rows"])) if self.is_within(i, place)}
+        merged = collections.defaultdict(lambda: [0, 0])
+        for row in self.data["kernels"]["rows"]:
+            kernel = {**self.data["kernel_same"], **dict(zip(self.data["kernel_columns"], row))}
+            if kernel["range"] not in within or not kernel[names[0]]:
+                continue
+            for i, name in enumerate(names):
+                merged[kernel["name"], kernel["whole"]][i] += kernel[name]
+        return sorted(merged.values(), key=lambda each: -each[1])
 
     def expect(self, good, what):
         self.checks += 1
@@ -334,6 +270,21 @@ class Page:
     def check_width(self, width):
         self.expect(self.run("document.documentElement.scrollWidth") <= width, f"wider than the window of {width} pixels")
 
+    def check_narrow(self):
+        """On a telephone all links of the navigation, the settings and the names of legends are there whole."""
+        cut = self.run("""[...document.querySelectorAll('nav a, #where, .legend li, .parts .what, .controls label, .tile dd')].filter(e => e.getClientRects().length
+            && (e.getBoundingClientRect().right > innerWidth + 0.5 || e.getBoundingClientRect().left < -0.5 || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== 'inline'))
+            .map(e => e.textContent.slice(0, 60))""")
+        self.expect(not cut, f"cut at the edge of a narrow window: {cut[:4]}")
+        self.act("scrollTo(0, 3000)")
+        place = self.run("folded.rows.length > 1 ? folded.rows[1].place : 0")
+        if place:
+            self.act(f"choose({place})")
+            box = "document.getElementById('chosen').getBoundingClientRect()"
+            self.expect(self.run(f"{box}.top >= 0 && {box}.bottom < 200 && {box}.right <= innerWidth"), "the choice is out of sight")
+            self.act("choose(0)")
+        self.act("scrollTo(0, 0)")
+
     def check_order(self):
         order = self.run("[...document.querySelectorAll('main > section')].map(s => s.id)")
         wanted = ["headline", "findings", "lost", "icicle", "ranges", "shares", "roofline", "range", "timeline", "memory", "environment"]
@@ -345,12 +296,12 @@ class Page:
     def check_table(self):
         rows = "#range-rows tbody tr"
         first = self.run("shownRows().filter(r => r.depth === 1).map(r => r.label)")
-        if self.run("data.sort") == "name":
+        if self.data["sort"] == "name":
             self.expect(first == sorted(first), f"the rows are not in the order of their names: {first}")
         else:
             costs = self.run("shownRows().filter(r => r.depth === 1 && !r.outside).map(r => columns.find(c => c.key === rangeTable.sort).get(r) || 0)")
             self.expect(costs == sorted(costs, reverse=True), f"the dearest row is not the first: {costs}")
-        if self.run("data.views[0].rows.length") < 2:
+        if len(self.data["views"][0]["rows"]) < 2:
             return
         self.fold("Unfold all")
         full = self.count(rows)
@@ -444,7 +395,7 @@ class Page:
         self.expect(not re.search(r"(?<![\d,.])1 (others|allocations|ranges|rows|records|releases)\b", text), "a plural of one")
         for doubt in self.run("[...data.losses, ...data.problems].map(sentence)"):
             self.expect(self.run(f"[...document.querySelectorAll('.notice')].filter(p => p.textContent === {json.dumps(doubt)}).length") == 1, "not once on the page: " + doubt[:60])
-        self.expect(self.has("#lost") == self.run("data.losses.length + data.problems.length > 0"), "the section of what was lost")
+        self.expect(self.has("#lost") == bool(self.data["losses"] + self.data["problems"]), "the section of what was lost")
         tiles = self.run("document.getElementById('headline').innerText")
         self.expect(self.run("sentence(answer.bound)") in tiles, "the answer is not in the headline")
         self.expect(not self.run("answer.findings.length && answer.findings[0].cost_ns_per_step > 0") or self.run("answer.findings[0].advice") in tiles, "what helps most is not in the headline")
@@ -454,6 +405,35 @@ class Page:
             self.expect(("no step was recorded" in tiles) == self.run("data.has_steps"), "why there is no step")
         self.expect(("Tokens/s" in tiles) == self.run("summary.tokens_per_second > 0"), "tokens of layers")
 
+    def check_first_screen(self):
+        """The largest part of the step in plain words, and the memory, by the data."""
+        parts = collections.Counter()
+        for kind in ("busy", "idle") if self.has("#budget") else ():
+            listed = self.data["budget"][kind]
+            for i in range(0, len(listed), 3):
+                parts[kind, listed[i]] += listed[i + 2]
+        self.expect(self.has("#largest") == bool(parts), "the largest part of the step")
+        if parts:
+            (kind, what), most = parts.most_common(1)[0]
+            text = self.run("document.getElementById('largest').textContent")
+            share = f"{100 * most / sum(parts.values()):.1f}"
+            self.expect(text.startswith(f"Largest part, {share} %") or most == sum(parts.values()), f"the largest part is {share} % of {what}: {text}")
+            self.expect(text.startswith("Largest") and ("GPU idle, " in text) == (kind == "idle"), f"the largest part is {kind}: {text}")
+            name = {"HBM": "(HBM)", "tensor": "(tensor cores)", "shared memory": "(shared memory)", "issue": "(issue slots)", "latency": "(latency)"}.get(what, "")
+            self.expect(kind == "idle" or name in text, f"the largest part is {what}: {text}")
+        memory = self.data.get("memory")
+        tiles = dict(self.run("[...document.querySelectorAll('#headline .tile')].map(t => [t.children[0].textContent, t.innerText.split('\\n').slice(1)])"))
+        self.expect(("Memory at its peak" in tiles) == bool(memory and memory["peak_bytes"]), "the tile of memory")
+        if "Memory at its peak" not in tiles:
+            return
+        shown = tiles["Memory at its peak"]
+        self.expect(shown[0] == self.run(f"bytes({memory['peak_bytes']})"), f"the peak of memory is {memory['peak_bytes']} bytes: {shown}")
+        live = sum(total[5] for total in memory["totals"])
+        self.expect(self.run(f"bytes({live})") + " in " in shown[-1] if live else shown[-1] == "all was released", f"{live} bytes are never released: {shown}")
+        parts = memory.get("by_purpose") or memory["by_range"]
+        at_peak = max(parts["points"], key=lambda point: sum(point[1:]))[1:]
+        self.expect(self.run(f"bytes({max(at_peak)})") in shown[1], f"one part held {max(at_peak)} bytes at the peak: {shown}")
+
     def check_budget(self):
         """The parts of the budget are as wide as their times, busy before idle; a step has a dot."""
         if self.run("!data.budget || !(summary.gpu_busy_ns > 0)"):
@@ -462,13 +442,13 @@ class Page:
         parts = self.run("[...document.querySelectorAll('.budget > span')].map(s => [Number(s.dataset.ns), s.getBoundingClientRect().width, s.classList.contains('idle')])")
         whole, wide = sum(each[0] for each in parts), sum(each[1] for each in parts)
         busy = sum(each[0] for each in parts if not each[2])
-        self.expect(abs(busy - self.run("summary.gpu_busy_ns")) < 0.01 * whole, f"GPU time of the budget: {busy}")
+        self.expect(abs(busy - self.data["answer"]["step"]["gpu_busy_ns"]) < 0.01 * whole, f"GPU time of the budget: {busy}")
         wrong = [each for each in parts if abs(each[1] / wide - each[0] / whole) > 0.02]
         self.expect(parts and not wrong, f"parts of the budget have another width: {wrong}")
         idle = [each[2] for each in parts]
         self.expect(idle == sorted(idle), "idle time stands before GPU time")
         if self.has("#steps-figure"):
-            self.expect(self.count("#steps-figure [data-step]") == self.run("stepGroups().length - (summary.without_first && stepGroups()[0].amount === 1 ? 1 : 0)"), "the dots of the steps")
+            self.expect(self.count("#steps-figure [data-step]") == len(self.data["steps"]) // 4 - (self.data["answer"]["step"]["without_first"] and self.data["steps"][1] == 1), "the dots of the steps")
         self.expect(self.count("#findings > ol > li") <= 5, "more than five findings are open")
 
     def check_choice(self):
@@ -507,14 +487,17 @@ class Page:
             return
         marks = "#roofline-figure [data-level][data-range]"
         inner = self.count(marks)
-        self.expect(inner == self.run("innermostPoints(rangePoints).length"), "the roofline lacks points of a level")
+        points = self.data["answer"]["points"]
+        ranges = {point["range"] for point in points}
+        outer = {place for place in ranges if any(other != place and self.is_within(other, place) for other in ranges)}
+        self.expect(inner == sum(point["range"] not in outer for point in points), "the roofline lacks points of a level")
         if self.has("#roofline-ranges"):
             self.choose("#roofline-ranges", "1")
-        self.expect(self.count(marks) == self.run("rangePoints.length"), "the roofline lacks points")
+        self.expect(self.count(marks) == len(points), "the roofline lacks points")
         levels = self.run("[...document.querySelectorAll('#roofline-level option')].map(o => o.value)")
         for level in levels[1:]:
             self.choose("#roofline-level", level)
-            self.expect(self.run(f"rangePoints.filter(p => p.level === '{level}').length") == self.count(marks), "the roofline of " + level)
+            self.expect(sum(point["level"] == level for point in points) == self.count(marks), "the roofline of " + level)
         self.expect(levels[:1] in ([], [""]), f"the levels are not all together at first: {levels}")
         if levels:
             self.choose("#roofline-level", "")
@@ -530,7 +513,7 @@ class Page:
         self.expect(roofs and not [each for each in roofs for name in unused if name in each.split(", ")], f"roofs that nothing uses: {roofs}, {unused}")
         self.check_counted_kernels()
         self.choose("#roofline-part", "50")
-        self.expect(0 < self.count(marks) < self.run("rangePoints.length"), "the slider of the roofline does nothing")
+        self.expect(0 < self.count(marks) < len(points), "the slider of the roofline does nothing")
         self.choose("#roofline-part", "100")
         self.act("document.querySelector('#roofline-figure [data-range]').dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', bubbles: true}))")
         alone = self.count(marks + "[aria-pressed='true']")
@@ -567,7 +550,9 @@ class Page:
             self.expect(self.run("[...document.querySelectorAll('#memory-chart, #units-figure, #stalls-figure')].every(s => !/NaN|undefined|null/.test(s.textContent))"), "the levels of memory have a wrong number")
 
         rows = "[...document.querySelectorAll(\"[aria-label='Kernels of the range'] tbody tr\")].map(r => [r.cells[1].textContent, r.cells[2].textContent])"
-        self.expect(self.run(rows) == self.run("mergeKernels(kernelsIn(chosen)).map(k => [count(k.launches), time(k.ns)]).slice(0, mostKernels)"), "launches and time of kernels")
+        kernels = self.kernels_in(self.run("chosen"))[:200]
+        wanted = self.run(f"{json.dumps(kernels)}.map(([launches, ns]) => [count(launches), time(ns)])")
+        self.expect(sorted(self.run(rows)) == sorted(wanted), f"launches and time of kernels: {self.run(rows)[:3]}, not {wanted[:3]}")
         self.act("document.querySelectorAll('#range details').forEach(d => { d.open = true; })")
         for key, unit in self.run("folded.metrics.filter(m => isSum(m) && !none(metric(folded.rows[chosen], m.key))).map(m => [m.key, m.unit])"):
             shown = self.run(f"[...document.querySelectorAll('#range tbody tr')].find(r => r.cells[0].textContent === '{key}').cells[1].textContent")
@@ -581,26 +566,32 @@ class Page:
         names = self.run("""(() => { const texts = [], paint = CanvasRenderingContext2D.prototype, fill = paint.fillText;
             paint.fillText = function (text, x) { if (x === 0) texts.push(text); return fill.apply(this, arguments); };
             document.querySelector('#timeline [aria-label="Show all of it"]').click(); paint.fillText = fill; return texts; })()""")
-        threads = self.run("""(() => { const w = data.timeline.windows.filter(w => w.tracks.length)[0];
-            return w.tracks.filter((t, i) => t.kind !== 'ranges' || !i || w.tracks[i - 1].kind !== 'ranges' || w.tracks[i - 1].thread !== t.thread).length + (w.gaps.length ? 1 : 0); })()""")
-        self.expect(len(names) == threads, f"names of threads beside the timeline: {names}")
+        windows = [w for w in self.data["timeline"]["windows"] if w["tracks"]]
+        room = self.run("document.getElementById('timeline-figure').clientWidth")
+        cut = [name for name in names if name.endswith("\u2026") and len(name) < 45]
+        self.expect(room >= 560 or not cut, f"names of tracks are cut: {cut}")
+        self.expect(len(names) == len(lines_of(windows[0])), f"names of threads beside the timeline: {names}, not {lines_of(windows[0])}")
         options = self.run("[...document.querySelectorAll('#timeline select option')].map(o => o.value)") or [None]
         self.expect(self.run("document.querySelector('#timeline [role=status]').textContent.includes(data.trace_file ? data.trace_file + ' has all' : 'formats=html+trace')"), "the timeline names another file")
         records = "Number(document.getElementById('timeline-figure').dataset.records)"
         status = "document.querySelector('#timeline [role=status]').textContent"
-        for i, value in enumerate(options):
+        self.expect(len(options) == len(windows), f"{len(windows)} steps, {len(options)} to choose from")
+        for value, window in zip(options, windows):
             if value is not None:
                 self.choose("#timeline select", value)
             drawn = self.run(records)
-            shown = f"data.timeline.windows.filter(w => w.tracks.length)[{i}]"
-            self.expect(drawn == self.run(f"sum({shown}.tracks, t => t.count)"), "the timeline lacks records")
-            self.expect(self.run(f"{status}.startsWith(sentence(windowTitle({shown}) + ', all of it'))"), "the timeline does not say what it shows")
-            gaps = self.run(f"{shown}.gaps.length > 0")
-            self.expect(self.run(status + ".includes('Gaps below 200 ns')") == gaps, "the timeline does not say which gaps are not drawn")
-            left = self.run(f"{shown}.gaps_left_out")
-            self.expect(not left or self.run(status + f".includes(count({left}) + ' of the shortest')"), "the timeline does not say how many gaps are left out")
-        here = self.run("data.timeline.windows.filter(w => w.tracks.length && w.step !== null).length")
-        self.expect(not self.run("hasSteps") or (self.run(status + ".includes('steps are on this page')") == (here < self.run("summary.count"))), "the timeline does not say which steps are here")
+            self.expect(drawn == sum(track["count"] for track in window["tracks"]), "the timeline lacks records")
+            title = f"Step {window['step']} (" if window["step"] is not None else window["what"].capitalize() + ", all of it"
+            self.expect(self.run(f"{status}.startsWith({json.dumps(title)}) && {status}.includes(', all of it.')"), f"the timeline does not say that it shows {title}")
+            idle = self.run("Number(document.getElementById('timeline-figure').dataset.idle)")
+            self.expect(idle == idle_of(window), f"gaps of {idle} ns are drawn, not of {idle_of(window)} ns")
+            used = sum(length * use / 1000 for each in window["uses"] for length, use in zip(each["pieces"][1::3], each["pieces"][2::3]))
+            shown = self.run("Number(document.getElementById('timeline-figure').dataset.use)")
+            self.expect(abs(shown - used) <= 1e-6 * used, f"uses of {shown} ns are drawn, not of {used} ns")
+            self.expect(self.run(status + ".includes('the mean of a range, not samples')") == bool(window["uses"]), "the timeline does not say what uses are")
+        here = sum(window["step"] is not None for window in windows)
+        step = self.data["answer"]["step"]
+        self.expect(not step["from_steps"] or (self.run(status + ".includes('steps are on this page')") == (here < step["count"])), "the timeline does not say which steps are here")
         self.click("document.querySelector('#timeline [aria-label=\"Zoom in\"]')")
         self.click("document.querySelector('#timeline [aria-label=\"Later\"]')")
         self.expect(self.run(records) <= drawn and not self.run(status + ".includes(', all of it.')"), "the timeline does not zoom")
@@ -623,8 +614,8 @@ class Page:
         self.expect(near <= drawn and self.run("!document.querySelector('#timeline [role=status]').textContent.includes(', all of it.')"), "W does not zoom into the timeline")
         self.act(press % "Home")
         self.expect(self.run(records) == drawn, "Home does not show all of the timeline")
-        gaps = self.run("(w => sum(w, t => t.gaps.length))(data.timeline.windows.filter(w => w.tracks.length).slice(-1))")
-        self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == (gaps > 0), "the gaps of the device have no bars")
+        gaps = [w for w in self.data["timeline"]["windows"] if w["tracks"]][-1]["gaps"]
+        self.expect((self.run(f"Number({figure}.dataset.gaps)") > 0) == bool(gaps), "the gaps of the device have no bars")
         place = self.run("""(() => { const w = readWindows().slice(-1)[0], bars = w.tracks.flatMap(t => t.bars).filter(b => b.call && b.range);
             const ranges = [...new Set(bars.map(b => b.range))]; return ranges.find(r => sum(bars, b => isWithin(b.range, r)) < mostArrows) || 0; })()""")
         if place:
@@ -640,28 +631,32 @@ class Page:
         if not self.has("#memory-figure"):
             return
         first = self.run("document.querySelector('#memory select').value")
-        self.expect(first == self.run("data.memory.by_purpose ? 'by_purpose' : 'by_range'"), f"memory is shown {first} first")
+        memory = self.data["memory"]
+        self.expect(first == ("by_purpose" if "by_purpose" in memory else "by_range"), f"memory is shown {first} first")
         ticks = self.run("[...document.querySelectorAll('#memory-figure .tick')].map(t => t.textContent)")
         read = [re.fullmatch(r"\d+(?:\.(\d+))? (ns|us|ms|s)", tick) for tick in ticks]
         decimals = {len(tick[1] or "") if tick else -1 for tick in read}
         self.expect(len(ticks) == len(set(ticks)) and len(decimals) == 1 and -1 not in decimals, f"ticks of memory: {ticks}")
         self.expect(decimals == {0} or any(tick[1][-1] != "0" for tick in read), f"ticks of memory have a 0 too many: {ticks}")
         self.expect(self.run("document.querySelector('#memory [role=status]').textContent.startsWith('At the peak: ')"), "memory does not say who held the peak")
-        place = self.run("(data.memory.by_range.series.find(part => part > 0)) || 0")
+        series = memory["by_range"]["series"]
+        place = next((part for part in series if part > 0), 0)
         if place:
             before = self.run("isChosen ? chosen : 0")
             self.act(f"choose({place})")
             peak = "Number(document.querySelector('#memory-figure .chosen-line').dataset.peak)"
-            self.expect(self.run(f"{peak} === Math.max(...memoryOfRange({place}).map(p => p[1]))"), "the chosen range has no line of its memory")
+            mine = [i + 1 for i, part in enumerate(series) if self.is_within(part, place)]
+            most = max(sum(point[i] for i in mine) for point in memory["by_range"]["points"])
+            self.expect(self.run(peak) == most, f"the line of the chosen range has a peak of {self.run(peak)} bytes, not {most}")
             self.expect(self.run("[...document.querySelectorAll('#memory tr.picked')].every(r => r.cells[0].textContent.includes(titleOf(chosen)))"), "rows of memory are marked that are not of the choice")
             marked = "[...document.querySelectorAll('.findings > li')].map(li => li.classList.contains('picked'))"
             self.expect(self.run(marked) == self.run("[...document.querySelectorAll('.findings > li')].map(li => li.dataset.ranges.split(' ').filter(Boolean).some(r => isWithin(Number(r), chosen) || isWithin(chosen, Number(r))))"), "the findings of the choice are not marked")
             self.act("choose(0)")
             self.expect(self.count(".findings > li.picked, #memory .chosen-line, #memory tr.picked") == 0, "marks stay without a choice")
             self.act(f"choose({before})")
-        for value in ("by_kind", *self.run("data.memory.by_purpose ? ['by_purpose'] : []"), "by_range"):
+        for value in [key for key in ("by_kind", "by_purpose", "by_range") if key in memory]:
             self.choose("#memory select", value)
-            self.expect(self.count("#memory-figure polygon") == self.run(f"data.memory.{value}.series.length + (data.memory.{value}.others ? 1 : 0)"), "the parts of the memory")
+            self.expect(self.count("#memory-figure polygon") == len(memory[value]["series"]) + bool(memory[value]["others"]), "the parts of the memory")
 
         if self.has("[aria-label='Device memory by purpose']"):
             cells = self.run("[...document.querySelectorAll(\"[aria-label='Device memory by purpose'] tbody tr\")].map(r => [r.cells[0].textContent, r.cells[5].textContent])")
@@ -703,8 +698,24 @@ class Page:
         self.act("dispatchEvent(new Event('beforeprint'))")
         wide = self.run("[...document.querySelectorAll('.chart svg, .chart canvas, .scroll table')].filter(e => e.getBoundingClientRect().width > 700).map(e => e.outerHTML.slice(0, 80))")
         self.expect(not wide and not self.run("isDark()"), f"wider than paper: {wide}")
+        self.check_paper()
         self.act("dispatchEvent(new Event('afterprint'))")
         self.expect(self.run("[isDark(), document.querySelector('main').clientWidth]") == before, "the page stays as it was printed")
+
+    def check_paper(self):
+        """No figure is cut: neither at the end of a page, nor a text of it at its edge."""
+        high = self.run("[...document.querySelectorAll('.chart')].filter(c => c.getBoundingClientRect().height > 900).map(c => c.parentNode.id)")
+        self.expect(not high, f"higher than paper: {high}")
+        cut = self.run("""[...document.querySelectorAll('.chart svg')].flatMap(s => { const box = s.getBoundingClientRect();
+            return [...s.querySelectorAll('text')].filter(t => { const b = t.getBoundingClientRect(); return b.width && (b.left < box.left - 2 || b.right > box.right + 2
+              || b.top < box.top - 4 || b.bottom > box.bottom + 4); }).map(t => s.id + ': ' + t.textContent); })""")
+        self.expect(not cut, f"texts of figures are cut on paper: {cut[:4]}")
+        if self.browser.name != "Chromium":
+            return
+        self.browser.call("Emulation.setEmulatedMedia", {"media": "print"})
+        split = self.run("[...document.querySelectorAll('.chart, .two > *')].filter(c => getComputedStyle(c).breakInside !== 'avoid').map(c => c.parentNode.id)")
+        self.expect(not split, f"pages end within figures: {split[:4]}")
+        self.browser.call("Emulation.setEmulatedMedia", {"media": ""})
 
     def check_axe(self, axe):
         if axe is None:
@@ -723,12 +734,14 @@ def check(browser, path, width, dark, axe, wrong):
     page.check_order()
     if not huge or width < 500:
         page.check_axe(axe)
+    if width < 500:
+        page.check_narrow()
     if not dark:
         for each in (page.check_height, page.check_room, page.check_table, page.check_height):
             each()
         if huge:  # each choice of a range draws its table anew: with all rows that takes seconds
             page.fold("Fold all")
-        for each in (page.check_budget, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
+        for each in (page.check_first_screen, page.check_budget, page.check_choice, page.check_shares, page.check_roofline, page.check_range, page.check_timeline, page.check_memory):
             each()
         if huge:
             page.fold("Unfold all")

@@ -155,7 +155,8 @@ class Trace:
                 continue
             whole = Slice(*self.place(track), category, name, time, time, arguments)
             if event.type == kind.TYPE_COUNTER:
-                self.counters.append((time, event.counter_value))
+                value = event.double_counter_value if event.HasField("double_counter_value") else event.counter_value
+                self.counters.append((*self.place(track), time, float(value)))
             elif event.type == kind.TYPE_INSTANT:
                 self.marks.append(whole)
             elif event.type == kind.TYPE_SLICE_BEGIN:
@@ -198,7 +199,7 @@ def check_beside(trace, path):
     slices = [of(e, tracks[e["pid"], e["tid"]], ns(e["ts"]) + ns(e["dur"])) for e in events if e["ph"] == "X"]
     slices += [of(e, "NVTX ranges", ends[e["id"]]) for e in events if e["ph"] == "b"]
     marks = [of(e, "", ns(e["ts"])) for e in events if e["ph"] == "i"]
-    counters = [(ns(e["ts"]), e["args"]["bytes"]) for e in events if e["ph"] == "C"]
+    counters = [(processes[e["pid"]], e["name"], ns(e["ts"]), float(*e["args"].values())) for e in events if e["ph"] == "C"]
     for what, found, wanted in (("slices", trace.slices, slices), ("marks", trace.marks, marks),
                                 ("counters", trace.counters, counters)):
         found, wanted = sorted(map(repr, map(plain, found))), sorted(map(repr, map(plain, wanted)))

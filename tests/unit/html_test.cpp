@@ -3,8 +3,10 @@
 #include <strata/report/html.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -292,7 +294,7 @@ TEST_CASE("the timeline has the median, slowest and first step, and some of the 
   auto const few = steps_of(4);
   CHECK(few.size() == 4);
   auto const many = steps_of(20);
-  REQUIRE(many.size() == 8);
+  REQUIRE(many.size() == 15);
   CHECK(many[0].second == "median");
   for (std::size_t i = 3; i < many.size(); ++i) {
     CHECK(many[i].second.empty());
@@ -301,20 +303,55 @@ TEST_CASE("the timeline has the median, slowest and first step, and some of the 
   }
 }
 
-TEST_CASE("the timeline says how many gaps are left out") {
+TEST_CASE("no gap is left out of the timeline: short ones are joined where they are many") {
   sample::maker s;
   s.made.traced = true;
   std::uint32_t const work = s.node(0, "work");
   s.call(work, 0, 8'000'000);
+  std::int64_t idle = 20;
   for (std::uint32_t i = 0; i < 7001; ++i) {
     std::int64_t const at = 1000 * i;
-    s.kernel(s.launch(work, at, at + 10), at + 20, at + 500);
+    std::int64_t const next = i == 7000 ? 8'000'000 : at + 1020;
+    std::int64_t const gap = i % 7 == 0 ? 150 : 520;
+    std::int64_t const end = i == 7000 ? at + 500 : next - gap;
+    idle += next - end;
+    s.kernel(s.launch(work, at, at + 10), at + 20, end);
   }
   s.made.end = 8'000'000;
-  nlohmann::json const timeline = parsed(s)["timeline"];
-  CHECK(timeline["least_gap_ns"] == 200);
-  CHECK(timeline["windows"][0]["gaps"].size() == 3 * 6000);
-  CHECK(timeline["windows"][0]["gaps_left_out"] == 7001 - 6000);
+  nlohmann::json const window = parsed(s)["timeline"]["windows"][0];
+  nlohmann::json const& gaps = window["gaps"];
+  nlohmann::json const& joined = window["joined"];
+  CHECK(gaps.size() <= 3 * 6002);
+  std::vector<std::int64_t> counts(gaps.size() / 3, 1);
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i < gaps.size(); i += 3) lengths.push_back(gaps[i + 1]);
+  for (std::size_t i = 0; i < joined.size(); i += 4) {
+    counts[joined[i]] = joined[i + 1];
+    CHECK(joined[i + 2] <= lengths[joined[i]]);  // idle time within the bar
+    CHECK(joined[i + 3] <= joined[i + 2]);       // the longest of them
+    lengths[joined[i]] = joined[i + 2];
+  }
+  CHECK(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}) == 7002);
+  CHECK(std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) == idle);
+}
+
+TEST_CASE("the uses of a device are below the timeline of a step") {
+  nlohmann::json const timeline = parsed(gpt2_sample(2, 3))["timeline"];
+  for (nlohmann::json const& window : timeline["windows"]) {
+    REQUIRE(window["uses"].size() == 2);  // of tensor cores it has none
+    CHECK(window["uses"][0]["name"] == "HBM use, means");
+    CHECK(window["uses"][1]["name"] == "GPU busy");
+    std::int64_t busy = 0;
+    std::int64_t idle = 0;
+    nlohmann::json const& pieces = window["uses"][1]["pieces"];
+    for (std::size_t i = 0; i < pieces.size(); i += 3)
+      busy += pieces[i + 1].get<std::int64_t>() * pieces[i + 2].get<std::int64_t>() / 1000;
+    for (std::size_t i = 0; i < window["gaps"].size(); i += 3)
+      idle += window["gaps"][i + 1].get<std::int64_t>();
+    CHECK(window["joined"].empty());
+    CHECK(busy + idle == window["length_ns"].get<std::int64_t>());
+  }
+  CHECK(parsed(threads_of_one_name())["timeline"]["windows"][0]["uses"].empty());
 }
 
 TEST_CASE("the timeline has each gap of the device with its cause, and the call of each kernel") {

@@ -177,7 +177,7 @@ inline std::string shown(arrow const& a) {
 
 struct contents {
   std::vector<event> slices, instants;
-  std::vector<std::pair<std::int64_t, std::int64_t>> counters;
+  std::vector<std::pair<std::int64_t, double>> counters;
   std::vector<arrow> arrows;
   std::set<std::uint64_t> sequences;
   std::size_t states = 0, skipped = 0;
@@ -186,6 +186,7 @@ struct contents {
     std::sort(slices.begin(), slices.end());
     std::sort(instants.begin(), instants.end());
     std::sort(arrows.begin(), arrows.end());
+    std::sort(counters.begin(), counters.end());
   }
 };
 
@@ -232,7 +233,7 @@ class reader {
     std::int64_t time;
     std::uint64_t track, type;
     event of;
-    std::int64_t counter;
+    double counter;
     std::vector<std::uint64_t> out, in;
   };
 
@@ -325,7 +326,8 @@ class reader {
     timed t{s.clock, s.track, value(e, 9), {}, 0, {}, {}};
     if (find(e, 3) != nullptr) t.of.category = looked_up(s.tables[0], value(e, 3));
     t.of.name = find(e, 10) != nullptr ? looked_up(s.tables[1], value(e, 10)) : text(e, 23);
-    t.counter = static_cast<std::int64_t>(value(e, 30));
+    t.counter = static_cast<double>(static_cast<std::int64_t>(value(e, 30)));
+    if (field const* const f = find(e, 44)) std::memcpy(&t.counter, &f->value, sizeof t.counter);
     for (field const& f : e) {
       if (f.number == 47) t.out.push_back(f.value);
       if (f.number == 48) t.in.push_back(f.value);
@@ -439,7 +441,7 @@ inline contents from_json(std::string const& document) {
     event of{processes[place.first], tracks[place], e["name"], e.value("cat", ""), ns(e["ts"]), 0,
              arguments_of(e)};
     of.end = of.begin + (phase == "X" ? ns(e["dur"]) : 0);
-    if (phase == "C") made.counters.emplace_back(of.begin, e["args"]["bytes"].get<std::int64_t>());
+    if (phase == "C") made.counters.emplace_back(of.begin, e["args"].front().get<double>());
     if (phase == "X") made.slices.push_back(of);
     if (phase == "i") {
       of.track.clear();

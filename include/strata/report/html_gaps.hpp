@@ -7,6 +7,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
+#include <strata/report/html_track.hpp>
 #include <strata/tables/host_timeline.hpp>
 #include <strata/tables/json.hpp>
 
@@ -29,28 +30,37 @@ class page_gaps {
     work_.sort([](work const& a, work const& b) { return a.begin < b.begin; });
   }
 
-  static constexpr std::size_t most_gaps = 6000;
-  static constexpr std::int64_t least_gap = 200;  ///< ns: what is shorter is no idle device
-
   launch_index const& launches() const noexcept { return launches_; }
 
-  /// Writes the longest gaps from `begin` to `end` in the order of time: when each begins from that
-  /// of the one before on, its length, its cause as a number of idle_cause. `thread`: of the host,
-  /// for the time behind the last work.
-  void write(json_writer& json, std::int64_t begin, std::int64_t end, std::uint32_t thread) const {
-    vec<gap> gaps = find(begin, end, thread);
-    json.integer("gaps_left_out", gaps.size() - smaller(gaps.size(), most_gaps));
-    if (gaps.size() > most_gaps) {
-      gaps.sort([](gap const& a, gap const& b) { return a.length > b.length; });
-      gaps.resize(most_gaps);
-      gaps.sort([](gap const& a, gap const& b) { return a.begin < b.begin; });
-    }
-    json.array("gaps");
+  /// Writes the gaps from `begin` to `end` in the order of time: when each begins from that of the
+  /// one before on, its length, its cause as a number of idle_cause. Where they are more than
+  /// `most`, short neighbours are one. `thread`: of the host, for the time behind the last work.
+  void write(json_writer& json, std::int64_t begin, std::int64_t end, std::uint32_t thread,
+             std::uint64_t most) const {
+    vec<gap> const gaps = find(begin, end, thread);
+    page_track track({});
+    for (std::size_t i = 0; i < gaps.size(); ++i) track.count_one();
+    track.begin(begin, end - begin, most);
     for (gap const& each : gaps) {
-      json.integer({}, each.begin - begin);
-      json.integer({}, each.length);
-      json.integer({}, static_cast<unsigned>(each.cause));
-      begin = each.begin;
+      auto const cause = static_cast<std::uint32_t>(each.cause);
+      track.add({each.begin, each.begin + each.length, 1, each.length, -1, cause, 0, lost_time});
+    }
+    vec<page_track::bar> const& bars = track.bars();
+    json.array("gaps");
+    for (page_track::bar const& bar : bars) {
+      json.integer({}, bar.begin - begin);
+      json.integer({}, bar.end - bar.begin);
+      json.integer({}, bar.label);
+      begin = bar.begin;
+    }
+    json.end_array();
+    json.array("joined");  // of those that are several: position, how many, idle time, the longest
+    for (std::size_t i = 0; i < bars.size(); ++i) {
+      if (bars[i].count == 1) continue;
+      json.integer({}, i);
+      json.integer({}, bars[i].count);
+      json.integer({}, bars[i].busy);
+      json.integer({}, bars[i].longest);
     }
     json.end_array();
   }
@@ -76,11 +86,10 @@ class page_gaps {
     for (work const& each : work_) {
       if (each.end <= begin) continue;
       if (each.begin >= end) break;
-      if (each.begin - until >= least_gap)
-        gaps.push_back({until, each.begin - until, cause_of(each, until)});
+      if (each.begin > until) gaps.push_back({until, each.begin - until, cause_of(each, until)});
       until = larger(until, each.end);
     }
-    if (!gaps.empty() && end - until >= least_gap)
+    if (!gaps.empty() && end > until)
       gaps.push_back({until, end - until, largest_cause(thread, until, end, nullptr)});
     return gaps;
   }

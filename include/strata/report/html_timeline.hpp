@@ -9,6 +9,8 @@
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/html_gaps.hpp>
 #include <strata/report/html_shell.hpp>
+#include <strata/report/html_track.hpp>
+#include <strata/report/html_uses.hpp>
 #include <strata/report/report_input.hpp>
 #include <strata/report/trace_plan.hpp>
 #include <strata/tables/call_tree.hpp>
@@ -24,98 +26,6 @@
 STRATA_BEGIN
 namespace detail {
 
-/// Bars of one line of the timeline. Where they are too many, what is shorter than a part of the
-/// time is joined to one bar with its neighbours in that part.
-class page_track {
- public:
-  struct place {
-    std::uint32_t process = 0;  ///< 0 is the host, n + 1 is device n
-    std::uint32_t group = 0;    ///< thread or context
-    std::uint32_t lane = 0;     ///< depth of ranges, what calls there are, or the stream
-
-    bool operator==(place const& p) const noexcept {
-      return process == p.process && group == p.group && lane == p.lane;
-    }
-    bool operator<(place const& p) const noexcept {
-      if (process != p.process) return process < p.process;
-      return group != p.group ? group < p.group : lane < p.lane;
-    }
-  };
-  static constexpr std::uint32_t calls = 100;  ///< lanes of a thread behind those of its ranges
-  static constexpr std::uint32_t waits = 101;
-
-  struct bar {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-    std::uint64_t count = 0;
-    std::int64_t busy = 0;      ///< the length of all that are joined
-    std::int64_t longest = -1;  ///< of those joined, whose label this has
-    std::uint32_t label = 0;
-    std::uint32_t range = 0;
-    std::int64_t launched = lost_time;  ///< when the call began that caused it
-  };
-
-  explicit page_track(place const& where) : where_(where) {}
-
-  place const& where() const noexcept { return where_; }
-  /// Records of this line.
-  std::uint64_t count() const noexcept { return count_; }
-  void count_one() noexcept { ++count_; }
-
-  /// From `from` on, `length` nanoseconds; at most `most` bars, and two more. Requires: count_one()
-  /// for each bar that follows.
-  void begin(std::int64_t from, std::int64_t length, std::uint64_t most) {
-    from_ = from;
-    bars_.clear();
-    parts_.clear();
-    part_ns_ = 0;
-    if (count_ <= most) return;
-    parts_.resize(static_cast<std::size_t>(most / 2 + 1));
-    part_ns_ = length / static_cast<std::int64_t>(parts_.size()) + 1;
-  }
-
-  void add(bar const& one) {
-    std::int64_t const length = one.end - one.begin;
-    if (parts_.empty() || (length >= part_ns_ && bars_.size() < parts_.size())) {
-      bars_.push_back(one);
-      return;
-    }
-    auto const part =
-        static_cast<std::size_t>(larger<std::int64_t>(0, one.begin - from_) / part_ns_);
-    bar& joined = parts_[smaller(part, parts_.size() - 1)];
-    if (joined.count == 0 || one.begin < joined.begin) joined.begin = one.begin;
-    if (joined.count == 0 || one.end > joined.end) joined.end = one.end;
-    ++joined.count;
-    joined.busy += length;
-    if (length < joined.longest) return;
-    bool const is_later = one.label > joined.label || one.range > joined.range;
-    if (length == joined.longest && is_later) return;
-    joined.longest = length;
-    joined.label = one.label;
-    joined.range = one.range;
-  }
-
-  /// In order of time.
-  vec<bar> const& bars() {
-    for (bar const& part : parts_)
-      if (part.count != 0) bars_.push_back(part);
-    parts_.clear();
-    bars_.sort([](bar const& a, bar const& b) {
-      if (a.begin != b.begin) return a.begin < b.begin;
-      return a.end != b.end ? a.end > b.end : a.label < b.label;
-    });
-    return bars_;
-  }
-
- private:
-  place where_;
-  std::uint64_t count_ = 0;
-  std::int64_t from_ = 0;
-  std::int64_t part_ns_ = 0;
-  vec<bar> parts_;
-  vec<bar> bars_;
-};
-
 /// Writes what ran on each thread and stream in some steps: the median one, the slowest, the first
 /// and a few others; without steps in the whole run.
 /// Cost: O(r) for r records and each of these steps.
@@ -128,14 +38,13 @@ class page_timeline {
         labels_(input, false),
         places_(places),
         limits_(limits),
-        gaps_(input.source) {}
+        gaps_(input.source),
+        device_uses_(input, labels_) {}
 
   void write() {
     choose_windows();
     json_.line();
     json_.object("timeline");
-    json_.integer("least_gap_ns", page_gaps::least_gap);
-    json_.line();
     json_.array("windows");
     for (std::size_t i = 0; i < windows_.size(); ++i) write_window(windows_[i], slices_of(i));
     json_.end_array();
@@ -158,7 +67,8 @@ class page_timeline {
     std::string_view what;
   };
 
-  static constexpr std::size_t most_others = 5;
+  static constexpr std::size_t most_others = 12;
+  static constexpr std::uint64_t most_gaps = 6000;
 
   static std::int64_t length(step_record const& step) noexcept { return step.end - step.begin; }
 
@@ -312,7 +222,8 @@ class page_timeline {
     json_.integer("begin_ns", shown.begin);
     json_.integer("length_ns", length);
     json_.integer("left_out", left_out);
-    gaps_.write(json_, shown.begin, shown.end, shown.thread);
+    gaps_.write(json_, shown.begin, shown.end, shown.thread, smaller(most_gaps, slices));
+    device_uses_.write(json_, shown.begin, shown.end);
     json_.array("tracks");
     for (page_track& track : tracks_) write_track(track, shown.begin);
     json_.end_array();
@@ -398,6 +309,7 @@ class page_timeline {
   vec<std::uint32_t> const& places_;  ///< on the page, by node
   page_limits const& limits_;
   page_gaps gaps_;
+  page_uses device_uses_;
   vec<window> windows_;
   std::size_t named_ = 0;  ///< of the windows; the others are further steps
   vec<page_track> tracks_;

@@ -454,7 +454,7 @@ font-size: 0.92rem;
 }
 .parts li {
 display: grid;
-grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.6rem 4rem minmax(0, 11rem);
+grid-template-columns: 0.9rem minmax(9rem, 1fr) 4.2rem 3.6rem minmax(0, 9.5rem);
 gap: 0 0.6rem;
 align-items: baseline;
 padding: 0.08rem 0;
@@ -778,9 +778,29 @@ footer {
 padding-left: 0.7rem;
 padding-right: 0.7rem;
 }
+nav {
+display: contents;
+}
 nav ul {
-padding-left: 0.7rem;
-padding-right: 0.7rem;
+padding: 0.35rem 0.7rem;
+margin-bottom: 0.8rem;
+border-bottom: 1px solid var(--line);
+flex-wrap: wrap;
+gap: 0.1rem 1.1rem;
+}
+#chosen {
+position: sticky;
+top: 0;
+z-index: 5;
+padding: 0.35rem 0.7rem;
+background: var(--back);
+border-bottom: 1px solid var(--line);
+}
+html:has(#chosen:not([hidden])) {
+scroll-padding-top: 3.2rem;
+}
+html {
+scroll-padding-top: 0.5rem;
 }
 section {
 padding: 0.8rem 0.75rem;
@@ -857,8 +877,25 @@ break-inside: avoid-page;
 border-color: #bbb;
 }
 #ranges,
+#range,
 #environment {
 break-inside: auto;
+}
+.chart,
+.two > *,
+.legend,
+p,
+tr {
+break-inside: avoid;
+}
+#range {
+break-before: page;
+}
+h2,
+h3,
+.heading,
+.about {
+break-after: avoid;
 }
 .tall {
 max-height: none;
@@ -1467,15 +1504,15 @@ for (const listener of listeners) listener(place);
 inline constexpr std::string_view page_report_budget_js = R"page(<script>
 "use strict";
 const busyKinds = {
-tensor: {name: "tensor cores", paint: "var(--c2)"},
-FMA: {name: "FP32 and integer multiply-adds", paint: "var(--c10)"},
-ALU: {name: "integers and logic", paint: "var(--c8)"},
-"shared memory": {name: "shared memory", paint: "var(--c4)"},
-L1: {name: "L1", paint: "var(--c6)"},
-L2: {name: "L2", paint: "var(--c9)"},
-HBM: {name: "HBM", paint: "var(--c1)"},
-issue: {name: "issue slots", paint: "var(--c5)"},
-latency: {name: "latency, no unit near its peak", paint: "var(--c0)"},
+tensor: {name: "matrix units", term: "tensor cores", paint: "var(--c2)"},
+FMA: {name: "multiply-adds", term: "FMA pipe", paint: "var(--c10)"},
+ALU: {name: "integers and logic", term: "ALU pipe", paint: "var(--c8)"},
+"shared memory": {name: "SM's own memory", term: "shared memory", paint: "var(--c4)"},
+L1: {name: "SM's own cache", term: "L1", paint: "var(--c6)"},
+L2: {name: "cache of all SMs", term: "L2", paint: "var(--c9)"},
+HBM: {name: "device memory", term: "HBM", paint: "var(--c1)"},
+issue: {name: "rate of instructions", term: "issue slots", paint: "var(--c5)"},
+latency: {name: "waits, no unit near its peak", term: "latency", paint: "var(--c0)"},
 launch: {name: "kernels shorter than their launches", paint: "var(--c11)"},
 copies: {name: "copies", paint: "var(--c12)"},
 "not known": {name: "limiter not counted", paint: "var(--rest)"},
@@ -1494,7 +1531,8 @@ const found = new Map();
 for (let i = 0; i + 2 < list.length; i += 3) {
 const [what, range, ns] = list.slice(i, i + 3);
 const kind = kinds[what] || {name: what, paint: "var(--c" + (i / 3 + 5) % 14 + ")"};
-if (!found.has(what)) found.set(what, {...kind, what, isIdle, ns: 0, ranges: []});
+const name = kind.name + (kind.term ? " (" + kind.term + ")" : "");
+if (!found.has(what)) found.set(what, {...kind, name, what, isIdle, ns: 0, ranges: []});
 const part = found.get(what);
 part.ns += ns;
 part.ranges.push({range, ns});
@@ -1540,12 +1578,48 @@ budgetRange(part)
 ? el("span", {class: "most"}, toRow(budgetRange(part), shortTitle(budgetRange(part))))
 : null))));
 }
-function budget() {
+function waitOf(range) {
+const limit = answer.limits.find(item => item.range === range);
+const [, reason] = /^latency: (.*)$/.exec(limit ? limit.limiter : "") || [];
+if (!reason) return "";
+const key = "stall_" + reason.replace(/ /g, "_") + "_share";
+const counted = folded.metrics.find(item => item.key === key);
+return "its warps " + (counted ? counted.meaning.replace(/^.*warps that /, "") : "wait")
++ " (" + reason + ")";
+}
+function whyLarge(part) {
+if (part.isIdle) return "";
+if (part.what === "not known") return "counters=roofline tells it";
+return part.what === "latency" && budgetRange(part) ? waitOf(budgetRange(part)) : "";
+}
+function readBudget() {
 if (!data.budget || !(summary.gpu_busy_ns > 0)) return null;
 const busy = budgetParts(data.budget.busy, busyKinds, false);
 const idle = budgetParts(data.budget.idle, idleKinds, true);
-const all = [...busy, ...idle];
-const whole = sum(all, part => part.ns);
+return {busy, idle, all: [...busy, ...idle], whole: sum([...busy, ...idle], part => part.ns)};
+}
+function inWords(part) {
+if (part.isIdle) return "GPU idle, " + part.name;
+if (part.what === "not known") return "GPU time, " + part.name;
+const isUnit = part.term && part.what !== "latency";
+return (isUnit ? "GPU time limited by the " : "GPU time in ") + part.name;
+}
+function largestPart() {
+const step = readBudget();
+if (!step || !step.all.length) return null;
+const part = step.all.reduce((most, item) => item.ns > most.ns ? item : most);
+const range = budgetRange(part);
+const why = whyLarge(part);
+return el("p", {id: "largest", "data-ns": part.ns},
+"Largest part, " + percent(100 * part.ns / step.whole) + " of the " + unit + ": ",
+inWords(part),
+range ? [", most of it in ", toRow(range, shortTitle(range))] : null,
+why ? ": " + why : null, ".");
+}
+function budget() {
+const step = readBudget();
+if (!step) return null;
+const {busy, idle, all, whole} = step;
 const bar = el("div", {class: "budget", role: "group", "aria-label": "Budget of a mean " + unit},
 all.map(part => budgetSegment(part, whole)));
 oneTabStop(bar, "[role=button]")();
@@ -1660,6 +1734,18 @@ note: hasDevice ? data.environment.cpu : null,
 small: true,
 });
 }
+function memoryTiles() {
+const recorded = data.memory;
+if (!recorded || !(recorded.peak_bytes > 0)) return [];
+const set = recorded.by_purpose || recorded.by_range;
+const [holder] = holdersOf(set, partNames(set));
+return [tile({
+name: "Memory at its peak",
+value: bytes(recorded.peak_bytes),
+note: holder ? holder.name + ": " + bytes(holder.value) + " of it" : null,
+more: el("dd", {class: "note"}, neverReleased(memoryTotals(recorded)) || "all was released"),
+})];
+}
 function helpsMost() {
 const first = answer.findings.find(finding => finding.shortens_step);
 if (!first || !(first.cost_ns_per_step > 0)) return null;
@@ -1682,9 +1768,10 @@ if (summary.tokens_per_second > 0) {
 const value = count(summary.tokens_per_second);
 tiles.push(tile({name: "Tokens/s", value, note: "as the ranges declare them"}));
 }
-tiles.push(machineTile());
+tiles.push(...memoryTiles(), machineTile());
 byId("main").append(el("section", {id: "headline", "aria-label": "Headline"},
 answer.bound ? el("p", {class: "answer"}, sentence(answer.bound)) : null,
+largestPart(),
 helpsMost(),
 el("div", {class: "first"}, budget(), stepDots(), el("p", {class: "about"}, setOfSteps())),
 el("dl", {class: "tiles"}, tiles)));
@@ -3755,7 +3842,7 @@ Object.assign(bars[position], {count: records, busy, longest: busy / records});
 return bars;
 }
 const gapCauses = ["launch", "host work", "wait", "allocation", "copy", "device"];
-function readGaps(gaps) {
+function readGaps({gaps, joined}) {
 const bars = [];
 let begin = 0;
 for (let i = 0; i + 2 < gaps.length; i += 3) {
@@ -3764,6 +3851,22 @@ begin += sinceLast;
 const label = gapCauses[cause];
 const end = begin + length;
 bars.push({begin, end, busy: length, count: 1, longest: length, label, range: 0});
+}
+for (let i = 0; i + 3 < joined.length; i += 4) {
+const [position, amount, busy, longest] = joined.slice(i, i + 4);
+Object.assign(bars[position], {count: amount, busy, longest});
+}
+return bars;
+}
+function readUse({pieces, name}) {
+const bars = [];
+let begin = 0;
+for (let i = 0; i + 2 < pieces.length; i += 3) {
+const [sinceLast, length, use] = pieces.slice(i, i + 3);
+begin += sinceLast;
+const busy = length * use / 1000;
+const end = begin + length;
+bars.push({begin, end, busy, count: 1, longest: length, label: name, range: 0});
 }
 return bars;
 }
@@ -3835,6 +3938,7 @@ inline constexpr std::string_view page_report_timeline_js = R"page(<script>
 const barHeight = 20;
 const barLine = barHeight + 3;
 const axisHeight = 22;
+const nameLine = 15;
 const mostArrows = 300;
 const deepestZoom = 50;
 function windowTitle(shown) {
@@ -3844,26 +3948,37 @@ return "step " + shown.step + " (" + what + time(shown.length_ns) + ")";
 }
 function leftOutNote(windows, shown) {
 const stepsHere = windows.filter(item => !none(item.step)).length;
-const {least_gap_ns: least} = data.timeline;
-const more = shown.gaps_left_out
-? " and " + some(shown.gaps_left_out, "of the shortest", "of the shortest")
-: "";
+const uses = shown.tracks.filter(track => track.kind === "use");
 return (hasSteps && stepsHere < summary.count
 ? " " + count(stepsHere) + " of " + count(summary.count) + " steps are on this page."
 : "")
-+ (shown.tracks.some(track => track.kind === "gaps")
-? " Gaps below " + time(least) + more + " are not drawn."
-: "");
++ (uses.length ? " Uses are as high as their share of the peak: counters give the mean of a"
++ " range, not samples." : "")
++ (uses.some(track => track.joined) ? " They are means of 500 parts of the step." : "");
 }
+function useTracks(uses) {
+const isMany = new Set(uses.map(use => use.device)).size > 1;
+return uses.map(use => ({
+name: (isMany ? "GPU " + use.device + ": " : "") + use.name,
+kind: "use",
+joined: use.joined,
+bars: readUse(use),
+}));
+}
+const hasRecords = track => track.kind !== "gaps" && track.kind !== "use";
 function readWindows() {
 const {windows, labels} = data.timeline;
 return windows.filter(item => item.tracks.length).map(item => {
 const tracks = item.tracks.map(track => ({...track, bars: readBars(track, labels)}));
 joinCalls(tracks);
-const bars = readGaps(item.gaps || []);
+const bars = readGaps(item);
 if (bars.length) tracks.push({name: "GPU idle, by cause", kind: "gaps", bars});
-return {...item, tracks};
+return {...item, tracks: [...tracks, ...useTracks(item.uses)]};
 });
+}
+function paintOfUse(label) {
+if (label.startsWith("HBM")) return busyKinds.HBM.paint;
+return label.startsWith("tensor") ? busyKinds.tensor.paint : "var(--c0)";
 }
 const gapName = label => idleKinds[label].name;
 function isContinued(tracks, i) {
@@ -3879,8 +3994,7 @@ this.drawn = [];
 draw(view, width) {
 this.view = view;
 this.width = width;
-this.left = width < 560 ? 84 : 190;
-this.height = view.shown.tracks.length * barLine + axisHeight + 2;
+this.placeTracks(view.shown.tracks);
 this.known = new Map();
 this.drawn = [];
 const zoom = devicePixelRatio || 1;
@@ -3896,13 +4010,37 @@ this.paper.textBaseline = "middle";
 this.drawMarks();
 view.shown.tracks.forEach((track, i) => this.drawTrack(track, i));
 this.drawArrows();
-const records = this.drawn.filter(item => item.track.kind !== "gaps");
+const records = this.drawn.filter(item => hasRecords(item.track));
+const ofKind = kind => this.drawn.filter(item => item.track.kind === kind);
 canvas.setAttribute("data-bars", this.drawn.length);
 canvas.setAttribute("data-records", sum(records, item => item.bar.count));
-canvas.setAttribute("data-gaps", this.drawn.length - records.length);
+canvas.setAttribute("data-gaps", ofKind("gaps").length);
+canvas.setAttribute("data-idle", sum(ofKind("gaps"), item => item.bar.busy));
+canvas.setAttribute("data-use", sum(ofKind("use"), item => item.bar.busy));
 canvas.setAttribute("aria-label", "Timeline of " + windowTitle(view.shown) + ", from "
 + time(Math.round(view.from)) + " to " + time(Math.round(view.to)) + ", "
 + view.shown.tracks.length + " tracks. The longest bars are in the table below.");
+}
+placeTracks(tracks) {
+const names = tracks.map((track, i) => isContinued(tracks, i) ? "" : track.name);
+const isNarrow = this.width < 560;
+const longest = Math.max(...names.map(textWidth)) + 10;
+this.left = isNarrow ? 0 : Math.min(longest, 260);
+this.tops = [];
+let y = axisHeight;
+names.forEach(name => {
+y += isNarrow && name ? nameLine : 0;
+this.tops.push(y);
+y += barLine;
+});
+this.height = y + 2;
+}
+drawName(track, i) {
+const {left, view} = this;
+if (isContinued(view.shown.tracks, i)) return;
+this.paper.fillStyle = this.paint("var(--text)");
+const y = this.tops[i] + (left ? barHeight : -nameLine) / 2;
+this.paper.fillText(this.cut(track.name, (left || this.width) - 8), 0, y);
 }
 paint(name) {
 if (!this.known.has(name)) this.known.set(name, palette(name));
@@ -3936,11 +4074,8 @@ return length > 1 ? text.slice(0, length) + "\u2026" : "";
 }
 drawTrack(track, i) {
 const {paper, left, width, view} = this;
-const y = axisHeight + i * barLine;
-paper.fillStyle = this.paint("var(--text)");
-if (!isContinued(view.shown.tracks, i)) {
-paper.fillText(this.cut(track.name, left - 8), 0, y + barHeight / 2);
-}
+const y = this.tops[i];
+this.drawName(track, i);
 paper.fillStyle = this.paint("var(--track)");
 paper.fillRect(left, y, width - left, barHeight);
 paper.save();
@@ -3954,13 +4089,23 @@ paper.restore();
 }
 fillOf(bar, track) {
 if (track.kind === "gaps") return this.paint(idleKinds[bar.label].paint);
+if (track.kind === "use") return this.paint(paintOfUse(bar.label));
 return this.paint(track.kind === "calls" ? "var(--rest)" : color(bar.range));
 }
 isPale(bar, track) {
 if (this.view.search) return !matches(bar, this.view.search, titleOf);
-return track.kind !== "gaps" && lookOf(bar.range) === "pale";
+return hasRecords(track) && lookOf(bar.range) === "pale";
+}
+drawUse(bar, track, y) {
+const begin = this.x(bar.begin);
+const wide = Math.max(1, this.x(bar.end) - begin);
+const high = Math.max(1, busyShare(bar) * barHeight);
+this.paper.fillStyle = this.fillOf(bar, track);
+this.paper.fillRect(begin, y + barHeight - high, wide, high);
+this.drawn.push({begin, end: begin + wide, y, track, bar});
 }
 drawBar(bar, track, y) {
+if (track.kind === "use") return this.drawUse(bar, track, y);
 const {paper} = this;
 const begin = this.x(bar.begin);
 const wide = Math.max(1, this.x(bar.end) - begin);
@@ -3994,7 +4139,7 @@ paper.clip();
 paper.strokeStyle = paper.fillStyle = this.paint("var(--text)");
 for (const {bar, y} of arrows) {
 const begin = this.x((bar.call.begin + bar.call.end) / 2);
-const from = axisHeight + bar.call.track * barLine + barHeight;
+const from = this.tops[bar.call.track] + barHeight;
 const to = this.x(bar.begin);
 paper.beginPath();
 paper.moveTo(begin, from);
@@ -4028,8 +4173,11 @@ const joined = count(bar.count) + " gaps, " + idle + ", the longest: ";
 return "GPU idle: " + (bar.count > 1 ? joined : "") + gapName(bar.label) + "\n"
 + time(bar.longest) + (bar.count > 1 ? "" : " from " + time(bar.begin));
 }
+const describeUse = (bar, track) => track.name + "\n" + percent(100 * busyShare(bar)) + " for "
++ time(Math.round(bar.end - bar.begin)) + " from " + time(Math.round(bar.begin));
 function describeBar({bar, track}) {
 if (track.kind === "gaps") return describeGap(bar);
+if (track.kind === "use") return describeUse(bar, track);
 const busy = percent(100 * busyShare(bar));
 const joined = count(bar.count) + " bars, busy " + busy + ", the longest: ";
 const launched = bar.call
@@ -4061,7 +4209,8 @@ const barTable = shown => table("Bars of the timeline", [
 {label: "From", get: bar => time(bar.begin)},
 {label: "Length", get: bar => time(bar.end - bar.begin)},
 {label: "Joined", get: bar => count(bar.count)},
-], shown.tracks.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
+], shown.tracks.filter(track => track.kind !== "use")
+.flatMap(track => track.bars.map(bar => ({...bar, track: track.name})))
 .sort((a, b) => b.end - b.begin - (a.end - a.begin) || a.begin - b.begin)
 .slice(0, longestBars));
 function followMouse(canvas, drawing, view) {
@@ -4089,7 +4238,7 @@ drag = {x: event.clientX, from: view.from, to: view.to};
 canvas.addEventListener("pointerup", event => {
 const item = drag && !drag.moved && drawing.find(event);
 drag = null;
-if (item && item.track.kind !== "gaps") choose(item.bar.range);
+if (item && hasRecords(item.track)) choose(item.bar.range);
 });
 canvas.addEventListener("wheel", event => {
 if (!event.ctrlKey && !event.shiftKey) return;
@@ -4119,7 +4268,7 @@ this.hovered = bar;
 this.redraw();
 }
 findNext() {
-const bars = this.shown.tracks.flatMap(track => track.bars)
+const bars = this.shown.tracks.filter(hasRecords).flatMap(track => track.bars)
 .filter(bar => this.search && matches(bar, this.search, titleOf));
 const next = nextBar(bars, (this.from + this.to) / 2);
 if (!next) return 0;
@@ -4181,7 +4330,8 @@ const named = (text, name, act) => button(text, act, {"aria-label": name});
 const choices = windows.map((item, i) => [i, windowTitle(item)]);
 return el("div", {class: "controls"},
 windows.length > 1 ? picker(hasSteps ? "Step" : "Show", choices, chooseWindow) : null,
-named("+", "Zoom in", () => view.zoom(0.5)),
+)page"sv;
+inline constexpr std::string_view page_report_timeline_js_2 = R"page(named("+", "Zoom in", () => view.zoom(0.5)),
 named("\u2212", "Zoom out", () => view.zoom(2)),
 named("\u25c2", "Earlier", () => view.move(-0.5)),
 named("\u25b8", "Later", () => view.move(0.5)),
@@ -4422,7 +4572,7 @@ function neverReleased(totals) {
 const live = totals.filter(total => total.liveCount > 0);
 const size = sum(live, total => total.liveSize);
 return size > 0 ? bytes(size) + " in " + some(sum(live, total => total.liveCount), "allocation")
-+ " was never released." : null;
++ " was never released" : null;
 }
 function memory() {
 const recorded = data.memory;
@@ -4452,7 +4602,7 @@ const orders = keys.map(key => [key, memoryOrders[key].label]);
 const totals = memoryTotals(recorded);
 const tables = el("div", {class: "two"});
 const drawTables = () => tables.replaceChildren(
-el("div", {}, el("h3", {}, "Never released"), aboutText(neverReleased(totals)),
+el("div", {}, el("h3", {}, "Never released"), aboutText(sentence(neverReleased(totals))),
 liveTable(totals)),
 hasSteps
 ? el("div", {}, el("h3", {}, "Allocated in steps after the first"),
@@ -5335,6 +5485,7 @@ inline constexpr std::string_view report_page_tail[] = {
     page_report_one_range_js,
     page_report_timeline_bars_js,
     page_report_timeline_js,
+    page_report_timeline_js_2,
     page_report_memory_js,
     page_report_environment_js,
     page_report_page_js,

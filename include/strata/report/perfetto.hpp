@@ -49,6 +49,7 @@ inline constexpr field event_name_iid = 10;
 inline constexpr field event_track_uuid = 11;
 inline constexpr field event_name = 23;
 inline constexpr field event_counter_value = 30;
+inline constexpr field event_double_counter_value = 44;
 inline constexpr field event_flow_ids = 47;
 inline constexpr field event_terminating_flow_ids = 48;
 inline constexpr field annotation_name_iid = 1;
@@ -79,6 +80,7 @@ inline constexpr field thread_tid = 2;
 inline constexpr field thread_legacy_sort_index = 3;
 inline constexpr field thread_thread_name = 5;
 inline constexpr field counter_unit = 3;
+inline constexpr field counter_unit_name = 6;
 enum : std::uint64_t {
   SEQ_INCREMENTAL_STATE_CLEARED = 1,
   SEQ_NEEDS_INCREMENTAL_STATE = 2,
@@ -341,8 +343,9 @@ class perfetto_writer final : public trace_sink {
     if (kind == trace_track_kind::lane)
       descriptors_.integer(perfetto::track_sibling_merge_behavior,
                            perfetto::SIBLING_MERGE_BEHAVIOR_NONE);
-    if (kind != trace_track_kind::counter) return;
+    if (kind != trace_track_kind::counter && kind != trace_track_kind::use) return;
     inner_message const descriptor(descriptors_, perfetto::track_counter);
+    if (kind == trace_track_kind::use) return descriptors_.text(perfetto::counter_unit_name, "%");
     descriptors_.integer(perfetto::counter_unit, perfetto::UNIT_SIZE_BYTES);
   }
 
@@ -427,6 +430,15 @@ class perfetto_writer final : public trace_sink {
   void counter(std::int64_t at, std::int64_t value) override {
     clear_event();
     event_.integer(perfetto::event_counter_value, static_cast<std::uint64_t>(value));
+    packet(perfetto::TYPE_COUNTER, at, event_);
+    ++count_;
+  }
+
+  void use(std::int64_t at, double percent) override {
+    clear_event();
+    std::uint64_t bits;
+    std::memcpy(&bits, &percent, sizeof bits);
+    event_.fixed(perfetto::event_double_counter_value, bits);
     packet(perfetto::TYPE_COUNTER, at, event_);
     ++count_;
   }

@@ -206,6 +206,7 @@ class trace_json final : public trace_sink {
              std::string_view name) override {
     bool const named = kind == trace_track_kind::thread || kind == trace_track_kind::lane;
     place(process, named ? number : 0);
+    if (!named) counter_.assign(name);
     if (!named) return;
     metadata("thread_name", name);
     sort_index("thread_sort_index", number);
@@ -297,18 +298,31 @@ class trace_json final : public trace_sink {
   }
 
   void counter(std::int64_t at, std::int64_t bytes) override {
-    separate();
-    out_.write("{\"name\":\"device memory\",\"ph\":\"C\"");
-    out_.write(place_);
-    time(",\"ts\":", at);
-    out_.write(",\"args\":{\"bytes\":");
+    begin_counter(at);
+    out_.write("\"bytes\":");
     out_.integer(bytes);
+    out_.write("}}");
+  }
+  void use(std::int64_t at, double percent) override {
+    begin_counter(at);
+    out_.write("\"percent\":");
+    out_.number(percent);
     out_.write("}}");
   }
 
  private:
   void place(std::uint32_t process, std::uint32_t thread) {
     place_ = sentence(",\"pid\":") << process << ",\"tid\":" << thread;
+  }
+
+  void begin_counter(std::int64_t at) {
+    separate();
+    out_.write("{\"name\":");
+    write_json_string(out_, counter_);
+    out_.write(",\"ph\":\"C\"");
+    out_.write(place_);
+    time(",\"ts\":", at);
+    out_.write(",\"args\":{");
   }
 
   void separate() {
@@ -363,6 +377,7 @@ class trace_json final : public trace_sink {
   text_writer& out_;
   vec<std::string> quoted_;
   std::string place_;
+  std::string counter_;  ///< the name of the counter that follows
   std::uint64_t count_ = 0;
   std::size_t comma_ = 0;  ///< 1 before the first argument, which has no comma
 };
@@ -435,8 +450,21 @@ inline std::string lane_name(std::string const& track, std::size_t lane) {
   return sentence(track) << " (overlap " << lane << ")";
 }
 
+/// The uses of a device. Each value is the mean of a range, not a sample; what no range has is 0.
+inline void write_uses(trace_sink& sink, std::uint32_t process, std::uint32_t device,
+                       trace_plan const& plan) {
+  std::uint32_t number = 0;
+  for (use_track const& track : plan.uses()) {
+    if (track.device != device) continue;
+    sink.track(trace_track_kind::use, process, ++number, track.name);
+    for (use_track::point const& point : track.points)
+      if (point.time < plan.cutoff()) sink.use(point.time, point.use / 10.0);
+  }
+}
+
 inline void write_tracks(trace_sink& sink, trace_events& events, profile const& source,
-                         vec<trace_track>& tracks) {
+                         trace_plan& plan) {
+  vec<trace_track>& tracks = plan.tracks();
   std::uint32_t process = 0;
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < tracks.size(); ++i) {
@@ -444,8 +472,10 @@ inline void write_tracks(trace_sink& sink, trace_events& events, profile const& 
     bool const first = i == 0 || at.process != process;
     process = at.process;
     if (first) number = 0;
-    if (first && process > 0)
+    if (first && process > 0) {
       sink.process(trace_process(source, process), trace_process_name(source, process));
+      write_uses(sink, trace_process(source, process), process - 1, plan);
+    }
     bool one_context = true;
     for (trace_track const& other : tracks)
       one_context &= other.at.process != process || other.at.context == at.context;
@@ -510,7 +540,7 @@ inline trace_summary write_events(trace_sink& sink, table_input const& input,
     sink.track(trace_track_kind::counter, host, 0, "device memory");
   for (memory_point const& point : input.memory.timeline)
     if (point.time < plan.cutoff()) sink.counter(point.time, point.bytes);
-  write_tracks(sink, events, source, plan.tracks());
+  write_tracks(sink, events, source, plan);
   summary.events = sink.count();
   return summary;
 }

@@ -6,6 +6,7 @@
 #include <strata/base/vec.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/report/range_projection.hpp>
+#include <strata/report/use_tracks.hpp>
 #include <strata/tables/call_tree.hpp>
 #include <strata/tables/columns.hpp>
 #include <strata/tables/kernel_table.hpp>
@@ -296,7 +297,8 @@ class trace_plan {
         labels_(labels),
         arrows_(input.source.launches.size()),
         projected_(range_projection::of(
-            input.source, [&](std::uint32_t node) { return labels.has_own_row(node); })) {
+            input.source, [&](std::uint32_t node) { return labels.has_own_row(node); })),
+        uses_(use_tracks::of(input, projected_)) {
     limit(max_events);
     launch_index const launches(input.source);
     each([&](trace_slice const& found, std::uint64_t) {
@@ -318,6 +320,8 @@ class trace_plan {
   vec<trace_track>& tracks() noexcept { return tracks_; }
   /// Ranges on streams, as slices number them.
   vec<projected_range> const& projected() const noexcept { return projected_; }
+  /// Hardware counters over time.
+  vec<use_track> const& uses() const noexcept { return uses_; }
   /// How many arrows begin at each call into the driver.
   vec<std::uint32_t> const& arrows() const noexcept { return arrows_; }
   std::int64_t earliest() const noexcept { return earliest_; }
@@ -365,6 +369,8 @@ class trace_plan {
     each([&](trace_slice const& slice, std::uint64_t events) { visit(slice.begin, events); });
     for (memory_point const& point : input_.memory.timeline) visit(point.time, 1);
     for (span_record const& span : input_.source.spans) visit(span.begin, 2);
+    for (use_track const& track : uses_)
+      for (use_track::point const& point : track.points) visit(point.time, 1);
   }
 
   /// Sets the latest cutoff below which at most max_events begin, by ever finer histograms.
@@ -459,6 +465,7 @@ class trace_plan {
   trace_labels const& labels_;
   vec<std::uint32_t> arrows_;
   vec<projected_range> projected_;
+  vec<use_track> uses_;
   vec<trace_track> tracks_;
   std::size_t last_ = 0;
   std::int64_t earliest_ = 0;
@@ -533,7 +540,7 @@ struct trace_arrows {
 };
 
 /// What a track shows.
-enum class trace_track_kind : std::uint8_t { process, counter, spans, thread, lane };
+enum class trace_track_kind : std::uint8_t { process, counter, spans, thread, lane, use };
 
 /// Takes the events of a trace and writes them in some format. Of an event it takes name and
 /// category, then the arguments, then its times. What repeats is given by its number in the
@@ -564,7 +571,9 @@ class trace_sink {
 
   /// A sentence about the trace itself, without arguments.
   virtual void remark(std::string_view text, std::int64_t at) = 0;
-  virtual void counter(std::int64_t at, std::int64_t value) = 0;
+  /// Bytes of a counter, or per cent of a use.
+  virtual void counter(std::int64_t at, std::int64_t bytes) = 0;
+  virtual void use(std::int64_t at, double percent) = 0;
   /// How many events were written.
   virtual std::uint64_t count() const = 0;
 

@@ -7,6 +7,7 @@
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/options.hpp>
+#include <strata/tables/range_table.hpp>
 #include <strata/tables/row_order.hpp>
 
 #include <cstddef>
@@ -44,7 +45,7 @@ class options_reader {
     problems_->back() += " Nothing is recorded.";
   }
 
-  /// What `help` prints.
+  /// What `help` prints: the keys, and the columns of the table.
   static std::string help() {
     std::string text = "STRATA=trace,out=run1 ./program\n\n";
     for (key_row const& each : keys) {
@@ -53,7 +54,7 @@ class options_reader {
       text += line + each.meaning;
       text += *each.fallback == '\0' ? "\n" : std::string(" (") + each.fallback + ")\n";
     }
-    return text + "\nIn brackets: the default.\n";
+    return text + "\nIn brackets: the default.\n\nColumns of the table:\n" + range_table::help();
   }
 
  private:
@@ -108,7 +109,7 @@ class options_reader {
       {"list-metrics", "", "print the metrics and presets of a chip with their passes", ""},
       {"chip", "=NAME", "the chip of list-metrics, such as GH100 for an H100 or H200",
        "this machine's"},
-      {"help", "", "print the keys on stdout; record nothing", ""},
+      {"help", "", "print the keys and columns on stdout; record nothing", ""},
   };
 
   // Names for the types of the fields: nvcc writes parentheses around them that g++ warns of.

@@ -167,18 +167,23 @@ class written_files {
   int error_ = 0;  // the first one
 };
 
-/// All reports of one profile: the files in a directory of their own, the table on stderr.
+/// All reports of one profile: the files in a directory of their own, the table on stderr or
+/// stdout.
 class report_files {
  public:
   /// What a report takes from the environment, which one beside the running program leaves alone:
   /// the program may change it.
   struct surroundings {
     table_options table;
-    std::string spare;  ///< the place of files that cannot be where they should
+    std::string spare;       ///< the place of files that cannot be where they should
+    bool on_stdout = false;  ///< the table; else on stderr
+    std::string_view out = "STRATA=...,out=";  ///< how the place of the files was given
   };
-  static surroundings look_around() {
-    bool const bars = is_terminal();  // what reads a pipe looks for columns
-    return {{terminal_width(), has_colors(), most_rows, !has_utf8(), bars}, spare_place()};
+  static surroundings look_around(bool on_stdout = false) {
+    bool const bars = is_terminal(on_stdout);  // what reads a pipe looks for columns
+    table_options const table{terminal_width(on_stdout), has_colors(on_stdout), most_rows,
+                              !has_utf8(), bars};
+    return {table, spare_place(), on_stdout};
   }
 
   /// `most_events` of trace.json; 0: the usual limit.
@@ -260,7 +265,7 @@ class report_files {
 
   /// What comes after the files: words about them, and what becomes of those of earlier reports.
   void finish(profile const& source, status const& outcome, kept_reports* earlier) {
-    if (!outcome.ok()) say(outcome.message().c_str());
+    if (!outcome.ok()) say(in_terms_of_caller(outcome.message()).c_str());
     files_.say_written();
     if (installed_reports() == nullptr) say_what_is_left();
     if (!files_.has_place()) return;
@@ -274,6 +279,14 @@ class report_files {
     bool const of_one_run = !options_->reports_windows() && source.environment.rank < 0;
     if (of_one_run && !files_.in_wanted().empty())
       files_.wanted().link_latest(machine::absolute(options_->out));
+  }
+
+  /// A message names the option by which the place of the files was given.
+  std::string in_terms_of_caller(std::string text) const {
+    constexpr std::string_view usual = "STRATA=...,out=";
+    std::size_t const found = text.find(usual);
+    if (found != text.npos) text.replace(found, usual.size(), around_.out);
+    return text;
   }
 
   /// With the recorder alone: the command that makes the rest.
@@ -313,7 +326,12 @@ class report_files {
         text_writer out(table);
         write_table(out, input, around_.table);
       }
-      console::print(table.data(), table.size(), console::table_ms);
+      if (around_.on_stdout) {
+        std::fwrite(table.data(), 1, table.size(), stdout);
+        flush_output();
+      } else {
+        console::print(table.data(), table.size(), console::table_ms);
+      }
     } else {
       for (std::string const& problem : source.problems) say(problem.c_str());
     }
@@ -412,17 +430,18 @@ class report_files {
   }
 
   /// https://no-color.org
-  static bool has_colors() noexcept {
+  static bool has_colors(bool on_stdout) noexcept {
     char const* const none = variable("NO_COLOR");
     char const* const kind = variable("TERM");
     return (none == nullptr || *none == '\0') && kind != nullptr &&
-           std::strcmp(kind, "dumb") != 0 && is_terminal();
+           std::strcmp(kind, "dumb") != 0 && is_terminal(on_stdout);
   }
 
-  static bool is_terminal() noexcept {
+  static bool is_terminal(bool on_stdout) noexcept {
 #if defined(__linux__) || defined(__APPLE__)
-    return isatty(STDERR_FILENO) != 0;
+    return isatty(on_stdout ? STDOUT_FILENO : STDERR_FILENO) != 0;
 #else
+    (void)on_stdout;
     return false;
 #endif
   }
@@ -439,14 +458,17 @@ class report_files {
     return true;
   }
 
-  static int terminal_width() noexcept {
+  static int terminal_width(bool on_stdout) noexcept {
     if (char const* const columns = variable("COLUMNS")) {
       int const asked = std::atoi(columns);
       if (asked >= 40) return asked;
     }
 #if defined(__linux__) || defined(__APPLE__)
     winsize size{};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+    int const file = on_stdout ? STDOUT_FILENO : STDERR_FILENO;
+    if (ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) return size.ws_col;
+#else
+    (void)on_stdout;
 #endif
     return 120;
   }

@@ -55,6 +55,14 @@ class range_table {
     }
   }
 
+  /// What the columns mean whose headers do not say it, a line each.
+  static std::string help() {
+    std::string text;
+    for (console_table::column const& each : all_columns)
+      if (!each.legend.empty()) text += sentence("  ") << each.legend << '\n';
+    return text;
+  }
+
   console_table& table() noexcept { return table_; }
   /// What a row is in a mean step.
   step_amounts const& mean() const noexcept { return mean_; }
