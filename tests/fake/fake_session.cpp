@@ -21,8 +21,7 @@ void unscript() {
   fake_cuda_reset();
 }
 
-/// Locks of Strata's that no call of the driver or CUPTI may be made under.
-static int holds_lock() { return strata::detail::holds_memory_lock() ? 1 : 0; }
+int holds_lock() { return strata::detail::holds_memory_lock() ? 1 : 0; }
 
 traced::traced(std::string const& more)
     : session(configure("trace,formats=none,drain=60000" + (more.empty() ? "" : "," + more))) {

@@ -42,6 +42,9 @@ strata::options configure(std::string const& text);
 /// fake_reset would take the ground from under it.
 void unscript();
 
+/// Locks of Strata's that no call of the driver or CUPTI may be made under.
+int holds_lock();
+
 /// A session that traces and writes nothing.
 /// A loaded machine and a sanitizer slow the fake down: only tests of hung devices have less
 /// patience.

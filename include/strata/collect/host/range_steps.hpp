@@ -72,7 +72,7 @@ class range_steps {
   void leave(Steps& steps, thread_recorder* own) noexcept {
     if (!drives(own)) return;
     end(steps, *own);
-    driver_.store(nullptr, memory_order_relaxed);
+    driver_.store(nullptr, memory_order_release);
   }
 
  private:
