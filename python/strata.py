@@ -16,7 +16,9 @@ Ranges nest within their thread; one thread drives the steps. A range around a g
 
 import contextlib
 import ctypes
+import operator
 import os
+import threading
 
 __all__ = ["range", "step", "is_loaded"]
 
@@ -59,7 +61,7 @@ class range(contextlib.ContextDecorator):
 
     def __init__(self, name, index=None):
         self._name = str(name).encode("utf-8", "replace")
-        self._index = index
+        self._index = None if index is None else operator.index(index)
 
     def __enter__(self):
         if _calls is None:
@@ -77,14 +79,20 @@ class range(contextlib.ContextDecorator):
 
 
 class step(contextlib.ContextDecorator):
-    """A step of the program's loop as a context manager or a decorator: windows and counters count them."""
+    """A step of the program's loop as a context manager or a decorator: windows and counters count them. One within another
+    is none."""
+
+    _open = threading.local()
 
     def __enter__(self):
-        if _calls is not None:
+        depth = getattr(step._open, "depth", 0)
+        step._open.depth = depth + 1
+        if _calls is not None and depth == 0:
             _calls.step_begin()
         return self
 
     def __exit__(self, *_):
-        if _calls is not None:
+        step._open.depth -= 1
+        if _calls is not None and step._open.depth == 0:
             _calls.step_end()
         return False

@@ -1,6 +1,11 @@
 // strata compare: what changed between runs of a program, by range.
 #include <strata/compare.hpp>
+#include <strata/recording.hpp>
 #include <strata/report/comparison_files.hpp>
+#include <strata/report/report_input.hpp>
+#include <strata/tables/json.hpp>
+#include <strata/tables/table_input.hpp>
+#include <strata/tables/text_writer.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "arguments.hpp"
@@ -23,21 +29,43 @@ namespace {
 
 constexpr char command_name[] = "compare";
 
+namespace fs = std::filesystem;
+
+/// The file of a run's folder that tells most directly what was measured; empty where it has none.
+std::string profile_of(fs::path const& folder) {
+  std::error_code error;
+  for (char const* const name : {"profile.json", "profile.strata"})
+    if (fs::exists(folder / name, error)) return (folder / name).string();
+  return {};
+}
+
 /// The profile of a folder, or those of its folders in the order of their names.
 std::vector<std::string> profiles_in(std::string const& path) {
-  namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::is_directory(path, error)) return {path};
-  fs::path const own = fs::path(path) / "profile.json";
-  if (fs::exists(own, error)) return {own.string()};
+  if (std::string own = profile_of(path); !own.empty()) return {own};
   std::vector<std::string> found;
-  for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-    fs::path const inner = at->path() / "profile.json";
-    std::error_code absent;
-    if (fs::exists(inner, absent)) found.push_back(inner.string());
-  }
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+       entry.increment(error))
+    if (std::string inner = profile_of(entry->path()); !inner.empty()) found.push_back(inner);
   std::sort(found.begin(), found.end());
   return found;
+}
+
+/// Reads profile.json, or makes it of a recording. Returns: why it cannot; nothing where it can.
+std::string read_profile(std::string const& path, std::string& text) {
+  std::string problem = read_file(path, text);
+  if (!problem.empty() || text.rfind(strata::detail::recording_magic, 0) != 0) return problem;
+  strata::profile recorded;
+  strata::status const outcome = strata::read_recording_file(path, recorded);
+  if (!outcome.ok()) return outcome.message();
+  text.clear();
+  strata::profile_tables tables(recorded);
+  strata::report_input input(std::move(tables.input()));
+  input.find_answer(tables.folded());
+  strata::detail::text_writer out(text);
+  strata::write_json(out, input);
+  return {};
 }
 
 bool refuse_run(std::string const& path, std::string const& why) {
@@ -51,10 +79,11 @@ bool read_side(std::vector<std::string> const& paths, std::deque<strata::profile
   for (std::string const& path : paths) {
     auto const profiles = profiles_in(path);
     if (profiles.empty())
-      return refuse_run(path, "Neither the folder nor a folder in it has a profile.json.");
+      return refuse_run(
+          path, "Neither the folder nor a folder in it has a profile.json or profile.strata.");
     for (std::string const& each : profiles) {
       std::string text;
-      std::string problem = read_file(each, text);
+      std::string problem = read_profile(each, text);
       files.emplace_back();
       if (problem.empty()) problem = files.back().read(std::move(text));
       if (!problem.empty()) return refuse_run(each, problem);
@@ -218,8 +247,8 @@ class compare_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.rest("PATH", paths_, 1,
-               "BEFORE and AFTER: profile.json, or folders that have one or whose folders have "
-               "one: each is a run");
+               "BEFORE and AFTER: profile.json or a recording, or folders that have one or whose "
+               "folders have one: each is a run");
     takes.option("--baseline", before_, "a run before the change, or a folder of runs");
     declare_limits(takes);
     takes.option("--range", range_,

@@ -43,6 +43,8 @@ class explainer {
         tables_(recorded),
         input_(std::move(tables_.input())) {
     input_.find_answer(tables_.folded());
+    strata::vec<std::string> ignored;
+    before_ = strata::options::parse(recorded.environment.options, ignored);
   }
 
   explanation make() {
@@ -89,10 +91,11 @@ class explainer {
     made_.causes_left_out = all.size() - made_.causes.size();
   }
 
-  /// Of a step: the GPU was busy for it; host time by itself where the GPU was not traced.
+  /// Of a step: the GPU was busy for it; host time by itself where the GPU did nothing that is
+  /// known.
   double time_of(inner::step_amounts const& amounts, std::size_t row) const {
     strata::range_row const& range = input_.folded[row];
-    if (!source_.traced) return amounts.stepping_self_ns(row);
+    if (input_.folded[0].gpu_busy_ns == 0) return amounts.stepping_self_ns(row);
     return input_.steps.per_step(static_cast<double>(range.gpu_busy_ns), range.step_busy_share);
   }
 
@@ -118,7 +121,9 @@ class explainer {
   }
 
   void add_what_was_not_examined() {
-    if (!source_.traced)
+    if (!source_.traced && before_.trace)
+      made_.not_examined.push_back("the GPU: it could not be traced; the problems say why");
+    if (!source_.traced && !before_.trace)
       made_.not_examined.push_back("the GPU: only host times were recorded; STRATA=trace");
     if (!source_.has_steps)
       made_.not_examined.push_back(
@@ -145,23 +150,22 @@ class explainer {
     if (made_.problems.size() < most_) made_.problems.push_back(line_of(text));
   }
 
-  /// The first keys that would decide a rule; empty where none would.
+  /// The keys that would decide most rules; empty where none would.
   std::string deciding_keys() const {
-    for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (open.by == strata::deciding::findings || open.by == strata::deciding::hbm)
-        return open.needs();
-    for (strata::undecided_rule const& open : input_.findings.undecided)
-      if (open.by == strata::deciding::kernels) return "counters=findings," + open.needs();
-    return {};
+    inner::most_deciding const most(input_.findings.undecided);
+    if (most.rule == nullptr || most.rule->by == strata::deciding::no_graphs) return {};
+    return most.rule->needs();
   }
 
   void add_next() {
     // strata run is for programs with and without Strata in them.
     std::string const keys = deciding_keys();
     std::string run = keys.empty() ? "strata run --out after" : "strata run --out next";
-    strata::vec<std::string> ignored;
-    strata::options const before = strata::options::parse(source_.environment.options, ignored);
-    if (!before.step.empty()) run += " --steps " + shell_word(before.step);
+    if (!before_.step.empty()) run += " --steps " + shell_word(before_.step);
+    for (auto const& [key, steps] :
+         {std::pair("skip", before_.skip), std::pair("warmup", before_.warmup),
+          std::pair("active", before_.active)})
+      if (steps != 0) run += std::string(" ") + key + "=" + std::to_string(steps);
     for (std::size_t begin = 0; begin < keys.size();) {  // counters=...,kernels=...
       std::size_t const end = (std::min)(keys.find(',', begin), keys.size());
       run += " " + shell_word(keys.substr(begin, end - begin));
@@ -176,6 +180,7 @@ class explainer {
   std::size_t most_;
   strata::profile_tables tables_;
   strata::report_input input_;
+  strata::options before_;  // of the recorded run
   explanation made_;
 };
 

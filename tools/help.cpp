@@ -3,7 +3,9 @@
 #include <strata/profile/metric_resolver.hpp>
 #include <strata/session/options_reader.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,10 +73,9 @@ class help_command final : public subcommand {
     explain_finding(topic);
     if (said_ == 0) explain_message(topic);
     if (said_ > 0) return exit_code::fine;
-    return refuse(
-        name(), topic,
-        "it is no key, metric, preset, stall, finding or message: strata help lists the keys, "
-        "strata metrics what can be counted");
+    return refuse(name(), topic,
+                  "it is no key, metric, preset, stall, finding or message" + meant(topic) +
+                      ": strata help lists the keys, strata metrics what can be counted");
   }
 
  private:
@@ -84,18 +85,37 @@ class help_command final : public subcommand {
   }
 
   /// The lines of the list of keys that begin with it.
-  void explain_key(std::string_view key) {
+  /// The topic that this one is near to, as ", did you mean sort?"; nothing where it is near to
+  /// none.
+  static std::string meant(std::string_view topic) {
+    std::string wanted;
+    for (char const letter : topic) wanted += strata::detail::lower(letter);
+    strata::detail::nearest_names nearest(wanted);
+    for (strata::metric const& metric : strata::metric_list()) nearest.consider(metric.key());
+    for (strata::metric_preset const& preset : strata::preset_list()) nearest.consider(preset.name);
+    for (strata::detail::finding_rule const& rule : strata::detail::finding_rules::rules)
+      nearest.consider(rule.id);
+    for_each_key([&](std::string_view key, std::string_view) { nearest.consider(key); });
+    strata::vec<std::string> const best = nearest.best(1);
+    return best.empty() ? std::string() : ", did you mean " + best.front() + "?";
+  }
+
+  /// Calls `look(key, line)` for each key of STRATA= and its line of the help.
+  static void for_each_key(std::function<void(std::string_view, std::string_view)> const& look) {
     std::string const all = strata::detail::options_reader::help();
     for (std::size_t begin = 0; begin < all.size();) {
       std::size_t const end = (std::min)(all.find('\n', begin), all.size());
       std::string_view const line = std::string_view(all).substr(begin, end - begin);
       begin = end + 1;
-      std::size_t const size = key.size() + 2;
-      bool const is_key = line.size() > size && line.substr(0, 2) == "  " &&
-                          line.substr(2, key.size()) == key &&
-                          std::string_view(" =[").find(line[size]) != std::string_view::npos;
-      if (is_key) say("STRATA=" + std::string(line.substr(2)));
+      if (line.size() < 3 || line.substr(0, 2) != "  " || line[2] == ' ') continue;
+      look(line.substr(2, line.find_first_of(" =[", 2) - 2), line.substr(2));
     }
+  }
+
+  void explain_key(std::string_view wanted) {
+    for_each_key([&](std::string_view key, std::string_view line) {
+      if (key == wanted) say("STRATA=" + std::string(line));
+    });
   }
 
   void explain_metric(std::string_view key) {

@@ -87,7 +87,7 @@ int own_words(int count, char** words) {
 
 int run(int count, char** words) {
   int const own_count = own_words(count, words);
-  CLI::App app("Reports of what Strata recorded.", "strata");
+  CLI::App app("Records programs, and reports what was recorded.", "strata");
   app.require_subcommand(1);
   app.set_version_flag("--version", "strata " + strata::detail::version_text());
   app.footer(codes);
@@ -113,7 +113,7 @@ int run(int count, char** words) {
     for (CLI::App const* const own : apps)
       if (own->parsed()) asked = own;
     std::string const name = asked == &app ? "strata" : "strata " + asked->get_name();
-    std::string const word = unknown_word(*asked, count, words);
+    std::string const word = unknown_word(*asked, own_count, words);
     std::string const problem =
         word.empty() ? problem_of(error)
                      : "there is no " + strata::detail::console_text(word) + meant(*asked, word);

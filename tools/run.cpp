@@ -4,6 +4,7 @@
 #include <strata/collect/counters/device_profilers.hpp>
 #include <strata/options.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -195,10 +196,11 @@ class run_command final : public subcommand {
 
  private:
   exit_code refuse_no_program() const {
-    std::string const first = keys_.empty() ? "PROGRAM" : keys_.back();
-    return refuse(name(), keys_.empty() ? "nothing to run" : first,
-                  "A program comes after --, as in strata run -- " +
-                      (first.find('=') == first.npos ? first : "PROGRAM"));
+    std::string program = "PROGRAM";
+    for (std::size_t i = keys_.size(); i-- > 0;)
+      if (keys_[i].find('=') == keys_[i].npos) program = keys_[i];
+    return refuse(name(), keys_.empty() ? "nothing to run" : keys_.front(),
+                  "A program comes after --, as in strata run -- " + program);
   }
 
   /// An option is one key: a comma would begin another one.

@@ -52,6 +52,7 @@ that(ran(2).stderr == "strata: A subcommand is required\nstrata --help tells all
 for words, said in ((["reprot"], "strata: there is no reprot, did you mean report?\nstrata --help tells all options\n"),
                     (["reprot", "x", "--out", "y"], "strata: there is no reprot, did you mean report?\nstrata --help tells all options\n"),
                     (["qqqqqq"], "strata: there is no qqqqqq\nstrata --help tells all options\n"),
+                    (["run", "--for", "soon", "--", "x", "--port"], "strata run: --for takes a time such as 30s, 5m or 2h, not 'soon'\nstrata run --help tells all options\n"),
                     (["--verson"], "strata: there is no --verson, did you mean --version?\nstrata --help tells all options\n"),
                     (["report", "--fromats=html", "x"], "strata report: there is no --fromats, did you mean --formats?\nstrata report --help tells all options\n"),
                     (["report", "x", "y"], "strata report: The following argument was not expected: y\nstrata report --help tells all options\n")):
@@ -115,7 +116,7 @@ for recording in [*recordings, pathlib.Path("hostile.strata")]:
         that(f'"{key}"' in schema, f"docs/schema/explanation.json: nothing on {key} of the JSON")
 text = ran(0, "explain", recordings[0]).stdout
 for words in ("answer        Launch-bound: ", "finding 1     launch-bound: ", "  evidence    block[*]/", "  try         launch a CUDA graph",
-              "not examined  ", "next          strata run --out next counters=findings"):
+              "not examined  ", "next          strata run --out next skip=1 warmup=1 active=2 counters=findings"):
     that(f"\n{words}" in text, f"explain has no '{words}':\n{text}")
 that(ran(2, "explain", root / "README.md").stderr == f"strata explain: {root}/README.md: It is no recording of Strata: formats=recording writes one.\n", "a recording of no file")
 
@@ -127,7 +128,9 @@ for topic, words in (("skip", "STRATA=skip=N"), ("hbm_bytes", "hbm_bytes [B], hb
 that("STRATA=trace,out=run1 ./program" in ran(0, "help").stdout, "help without a topic")
 for stall in (["short", "scoreboard"], ["short-scoreboard"], ["latency:", "short", "scoreboard"], ["Short Scoreboard"]):
     that("short scoreboard: warps wait for shared memory" in ran(0, "help", *stall).stdout, f"help {stall}")
-that("it is no key, metric, preset, stall, finding or message" in ran(2, "help", "xyzzy").stderr, "help of nothing")
+that("it is no key, metric, preset, stall, finding or message: strata help lists" in ran(2, "help", "xyzzyxyzzy").stderr, "help of nothing")
+for word, near in (("launch-bond", "launch-bound"), ("SORTT", "sort"), ("hbm_bytez", "hbm_bytes")):
+    that(f", did you mean {near}?" in ran(2, "help", word).stderr, f"help {word}")
 with open("/dev/full", "w") as full:  # what it prints goes nowhere
     for words, code in ((["explain", recordings[0]], 1), (["help", "skip"], 1), (["help", "no such thing"], 2)):
         lost = subprocess.run([str(program), *map(str, words)], env=environment, stdout=full, stderr=subprocess.PIPE, universal_newlines=True)

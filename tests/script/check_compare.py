@@ -93,7 +93,7 @@ for words, told in (
     ([a], f"PATH: only '{a}' is given: BEFORE and AFTER are needed"),
     ([a, a, a], "PATH: 3 paths need --baseline for each that is before the change"),
     (["--baseline", a], "PATH is required"),
-    (["--failover", a, a], "The following argument was not expected: --failover"),
+    (["--failover", a, a], "there is no --failover, did you mean --fail-over?"),
     ([a, a, "--fail-over"], "--fail-over: 1 required TEXT missing"),
     (["--fail-over", "", a, a], "--fail-over takes a percentage such as 5%"),
     ([a, a, "--json"], "--json: 1 required FILE missing"),
@@ -148,11 +148,27 @@ says(compared(0, "old", "old"), "(median of 30 and 30)")
 says(compared(1, "old", "new"), "regression: the step is 24.9 % slower")
 says(compared(1, "--baseline", "old/run0", "--baseline", "old/run1", "--baseline", a, "new"), "with that between runs")
 pathlib.Path("empty").mkdir(exist_ok=True)
-says(compared(2, "empty", a), "empty: Neither the folder nor a folder in it has a profile.json.")
+says(compared(2, "empty", a), "empty: Neither the folder nor a folder in it has a profile.json or profile.strata.")
 ranked = copy.deepcopy(before)
 ranked["environment"]["rank"] = 1
 written("old/run2/profile.json", ranked)
 says(compared(2, "old", a), "old: It has profiles of several ranks: give the folder of one rank.")
+
+# A recording is what its profile.json is.
+recordings = [root / f"examples/report/gpt2-{kind}.strata" for kind in ("eager", "fused")]
+pathlib.Path("recorded").mkdir(exist_ok=True)
+pathlib.Path("recorded/profile.strata").write_bytes(recordings[0].read_bytes())
+made = []
+for recording in recordings:
+    subprocess.run([str(program), "report", str(recording), "--formats", "json", "--out", f"of-{recording.stem}"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    made.append(max(pathlib.Path().glob(f"of-{recording.stem}*"), key=lambda folder: folder.stat().st_mtime_ns) / "profile.json")
+of_json = compared(3, *made, "--json", "of-json.json")
+compared(3, *recordings, "--json", "of-recordings.json")
+compared(3, "recorded", recordings[1], "--json", "of-folder.json")
+texts = [pathlib.Path(f"of-{kind}.json").read_text(encoding="utf-8") for kind in ("json", "recordings", "folder")]
+if "gpt2" not in of_json.stdout + texts[0] or len({re.sub(r'"path": "[^"]*"', "", text) for text in texts}) != 1:
+    failures.append("recordings compare other than their profile.json")
 
 # Accepted regressions.
 written("accepted.csv", "# path,column,limit,reason\n,step,30%,waits for the disk\n")

@@ -89,6 +89,7 @@ that(told.strip() == "a terminal" and os.waitpid(pid, 0)[1] == 0, f"it has no te
 refused(2, "nothing to run: A program comes after --, as in strata run -- PROGRAM")
 refused(2, "nothing to run: A program comes after --, as in strata run -- PROGRAM", "--")
 refused(2, "./a.out: A program comes after --, as in strata run -- ./a.out", "./a.out")
+refused(2, "skip=1: A program comes after --, as in strata run -- python3", "skip=1", "python3", "train.py")
 refused(127, "no-such-program: There is no such program in PATH: name its path, as in ./no-such-program", "--", "no-such-program")
 refused(127, "./gone: There is no such program: check its path.", "--", "./gone")
 refused(126, "/tmp: It is a folder: name a program in it.", "--", "/tmp")
@@ -195,7 +196,12 @@ for number in range(6):
                 raise KeyError(number)
         except KeyError:
             pass
-print(strata.is_loaded())
+        with strata.step():  # within one it is none
+            pass
+try:
+    strata.range("block", 1.0)
+except TypeError:  # with the library and without
+    print(strata.is_loaded())
 ''', encoding="utf-8")
 python = {**environment, "PYTHONPATH": str(root / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
 alone = subprocess.run([sys.executable, "marked.py"], env=python, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
@@ -218,6 +224,16 @@ for more, code in (((), 0), (("strict", "step=b"), 3)):  # strict: the exit code
     shutil.rmtree("marked", ignore_errors=True)
     ran(code, "--out", "marked", "--for", "1s", "host", *more, "--", sys.executable, "waits.py", env=python)
     that([row["path"] for row in rows("marked", "ranges")][-1] == "a", "--for records what comes after its report")
+# Ctrl-C: Python ends itself by the signal, after its own end.
+pathlib.Path("loops.py").write_text("import strata, time\nwith strata.range('a'): pass\nprint('in the loop', flush=True)\ntime.sleep(60)\n")
+shutil.rmtree("marked")
+child = subprocess.Popen([str(program), "run", "--out", "marked", "host", "--", sys.executable, "loops.py"], env=python, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, universal_newlines=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+child.stdout.readline()
+child.send_signal(signal.SIGINT)
+err = child.communicate()[1]
+that(child.returncode == -signal.SIGINT and "KeyboardInterrupt" in err, f"Ctrl-C ends it by {child.returncode}: {err}")
+that(pathlib.Path("marked/ranges.csv").exists() and [row["path"] for row in rows("marked", "ranges")][-1] == "a", f"Ctrl-C has no report: {err}")
 injected = subprocess.run([sys.executable, "marked.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True,
                           env={**python, "STRATA": "host,out=driven", "CUDA_INJECTION64_PATH": str(library)})
 that(injected.stdout == "True\n" and "strata: wrote " in injected.stderr, f"a library that the driver would load: {injected}")

@@ -723,11 +723,12 @@ TEST_CASE("latency-bound: stalls of a fifth of the warps are its evidence") {
   CHECK(columns == "issue_ns achieved_occupancy stall_long_scoreboard_share ");
   CHECK(answer(p.made)
             .find("latency-bound")
-            ->title.find("; warps mostly wait for L1, L2 or device memory (long scoreboard)") !=
+            ->title.find("; warps most often wait for L1, L2 or device memory (long scoreboard)") !=
         std::string::npos);
-  CHECK(answer(p.made).input.findings.bound.find(
-            "Most time: attention (latency). Its warps mostly wait for L1, L2 or device memory "
-            "(long scoreboard).") != std::string::npos);
+  CHECK(
+      answer(p.made).input.findings.bound.find(
+          "Most time: attention (latency: issue, used most, is at 50 %). Its warps most often wait "
+          "for L1, L2 or device memory (long scoreboard).") != std::string::npos);
   CHECK(a.input.roofline.limits[1].text == "latency: long scoreboard");
   CHECK(answer(one_kernel().made).find("latency-bound")->needs == "counters=stalls");
 }
@@ -748,7 +749,8 @@ TEST_CASE("ranges of several kernels are left to kernels=") {
     bool const one_takes_80_percent = second < 200;
     CHECK((a.find("latency-bound") != nullptr) == one_takes_80_percent);
     CHECK(a.input.findings.undecided.size() == (one_takes_80_percent ? 0 : 3));
-    if (!one_takes_80_percent) CHECK(a.input.findings.undecided[0].needs() == "kernels=attention");
+    if (!one_takes_80_percent)
+      CHECK(a.input.findings.undecided[0].needs() == "counters=findings,kernels=attention");
   }
 }
 

@@ -39,8 +39,8 @@ struct terminal {
     (void)::close(master);
   }
 
-  /// What came out since the last call. A pseudo terminal hands lines on in parts and when it likes, but in order: all
-  /// of it is there when a mark comes that is written behind it.
+  /// What came out since the last call. A pseudo terminal hands lines on in parts and when it
+  /// likes, but in order: all of it is there when a mark comes that is written behind it.
   std::string read() const {
     constexpr char mark = '\x01';
     REQUIRE(std::fflush(stream) == 0);

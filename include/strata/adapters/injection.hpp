@@ -15,6 +15,7 @@
 #include <strata/annotate/process.hpp>
 #include <strata/base/environment.hpp>
 #include <strata/base/macros.hpp>
+#include <strata/base/text.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vec.hpp>
 #include <strata/collect/cuda/cupti_library.hpp>
@@ -28,11 +29,13 @@
 #endif
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <climits>
 #include <cstdlib>
 #include <exception>
 #include <string>
+#include <string_view>
 
 STRATA_BEGIN
 
@@ -82,9 +85,7 @@ class injection {
       return;
     for (char const* name : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"})
       if (filled_variable(name) == nullptr) (void)set_variable(name, path);
-    char const* const runner = variable("STRATA_DETAIL_RUN");
-    if (runner != nullptr && std::strtoul(runner, nullptr, 10) == process_id())
-      std::atexit(&say_what_was_missing);
+    if (is_program_of_run()) std::atexit(&say_what_was_missing);
   }
 
   /// The driver calls this within cuInit.
@@ -142,12 +143,17 @@ class injection {
     return false;
   }
 
+  /// Whether `strata run` became this process.
+  static bool is_program_of_run() noexcept {
+    char const* const runner = variable("STRATA_DETAIL_RUN");
+    return runner != nullptr && std::strtoul(runner, nullptr, 10) == process_id();
+  }
+
   /// At the end of the program of `strata run`: silence would leave its user without a cure.
   static void say_what_was_missing() {
     bool const idle = now().load() == stage::idle || now().load() == stage::subscribed;
-    char const* const runner = variable("STRATA_DETAIL_RUN");
-    bool const own = runner != nullptr && std::strtoul(runner, nullptr, 10) == process_id();
-    if (!idle || !own || !problem().empty() || starter(block()) != &begin_session) return;
+    if (!idle || !is_program_of_run() || !problem().empty() || starter(block()) != &begin_session)
+      return;
     say("nothing was recorded: this program made no CUDA context and had no range; a program that "
         "it started has a report of its own");
   }
@@ -159,7 +165,24 @@ class injection {
       if (before == stage::begun || before == stage::subscribing) return true;
     } while (!now().compare_exchange_strong(before, stage::begun));
     terminate_link const link;
-    return environment_session::start();
+    if (!environment_session::start()) return false;
+    report_as_python_ends();
+    return true;
+  }
+
+  /// Python ends a program by SIGINT after Ctrl-C, when its own end is over: what is to run at exit
+  /// does not.
+  static void report_as_python_ends() noexcept {
+    char program[PATH_MAX];
+    ssize_t const size = readlink("/proc/self/exe", program, sizeof program);
+    std::string_view const path(program, size > 0 ? static_cast<std::size_t>(size) : 0);
+    if (!begins_with(path.substr(path.rfind('/') + 1), "python")) return;
+    using at_exit = int(void (*)());
+    auto* const add = reinterpret_cast<at_exit*>(dlsym(RTLD_DEFAULT, "Py_AtExit"));
+    if (add == nullptr) return;
+    (void)add([] {
+      if (auto* const report = block().report_at_exit.load()) report();
+    });
   }
 
   static void subscribe() {

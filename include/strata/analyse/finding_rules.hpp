@@ -158,13 +158,14 @@ class finding_rules : private kernel_rules {
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
   std::string idle_title(idle_cause cause, idle_work const& all) const {
-    std::string const idle = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
-                             << " idle for " << time(all.ns) << " of a step while ";
+    std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
+                            << " idle for " << time(all.ns) << " of a step";
+    std::string const idle = gpu + " while ";
     switch (cause) {
-      case idle_cause::launch:
+      case idle_cause::launch:  // before a kernel is launched, and before it begins
         if (!(all.kernels > 0.0)) return idle + "the host launches";
-        return sentence(idle) << "the host launches " << count(all.kernels, "kernel", "kernels")
-                              << " of " << time(all.kernel_ns / all.kernels);
+        return sentence(gpu) << " between " << count(all.kernels, "kernel", "kernels") << " of "
+                             << time(all.kernel_ns / all.kernels) << ", launched one by one";
       case idle_cause::wait:
         return idle + "the host, which waited for it, launches what comes next";
       case idle_cause::allocation:

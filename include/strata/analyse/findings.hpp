@@ -112,7 +112,7 @@ struct undecided_rule {
       case deciding::hbm:
         return "counters=hbm";
       case deciding::kernels:
-        return "kernels=" + range;
+        return "counters=findings,kernels=" + range;
       case deciding::no_graphs:
         return "switching CUDA graphs off";
       default:
@@ -256,14 +256,14 @@ class finding_context {
     made_.findings.push_back(std::move(made));
   }
 
-  /// What would decide a rule that needs these counters: where they were counted of `row`, a range
-  /// of several kernels, each kernel by itself. Where the run has counters of that key and left out
-  /// others beside CUDA graphs, it is to switch these off.
+  /// What would decide a rule that needs these counters. Where the run has counters of that key and
+  /// left out others beside CUDA graphs, it is to switch these off; where they were counted of
+  /// `row`, a range of several kernels, each kernel by itself would.
   undecided_rule what_decides(std::string_view rule, deciding needs, std::size_t row = 0) const {
-    if (row != 0 && load(row).units.is_known()) return {rule, deciding::kernels, rows_[row].name};
     bool const asked =
         in_.counters != nullptr && in_.counters->find("issue_ns") != counter_table::none;
     if (asked && !in_.source.counters().left_out.empty()) return {rule, deciding::no_graphs, {}};
+    if (row != 0 && load(row).units.is_known()) return {rule, deciding::kernels, rows_[row].name};
     return {rule, needs, {}};
   }
 

@@ -473,7 +473,7 @@ class kernel_rules : protected step_bound {
                           << "; instructions issue in " << percent(load(row).use(gpu_unit::issue))
                           << " of the slots";
       std::string_view const stall = longest_stall(in_.counters, row, counter_scope::self);
-      if (!stall.empty()) title += "; warps mostly " + stall_text(stall);
+      if (!stall.empty()) title += "; warps most often " + stall_text(stall);
       finding& made = add_kernels(by, row, gain, std::move(title));
       prove_use(made, row, gpu_unit::issue);
       prove_own(made, row, "achieved_occupancy", "%");

@@ -123,7 +123,9 @@ class step_bound : protected finding_context {
     text += " Most time: " + rows_[longest].path;
     range_limit const& limit = in_.roofline.limits[longest];
     if (!limit.stall.empty())
-      return text + " (latency). Its warps mostly " + stall_text(limit.stall) + ".";
+      return sentence(text) << " (latency: " << limit.roof << ", used most, is at "
+                            << percent(limit.fraction()) << "). Its warps most often "
+                            << stall_text(limit.stall) << ".";
     if (!limit.text.empty()) text += sentence(" (") << limit.text << ")";
     return text + ".";
   }

@@ -70,20 +70,28 @@ inline bool decides(undecided_rule const& one, undecided_rule const& other) noex
   return one.by == other.by && one.range == other.range;
 }
 
-/// What would decide most of the rules that could not decide, and how many that are; empty where
-/// all could.
-inline std::string undecided_text(vec<undecided_rule> const& undecided) {
-  std::size_t most = 0;
-  std::string needs;
-  for (undecided_rule const& one : undecided) {
-    std::size_t same = 0;
-    for (undecided_rule const& other : undecided) same += decides(one, other);
-    if (same <= most) continue;
-    most = same;
-    needs = one.needs();
+/// What would decide most of the rules that could not decide, and how many that are.
+struct most_deciding {
+  undecided_rule const* rule = nullptr;  ///< null where all could
+  std::size_t rules = 0;
+
+  explicit most_deciding(vec<undecided_rule> const& undecided) {
+    for (undecided_rule const& one : undecided) {
+      std::size_t same = 0;
+      for (undecided_rule const& other : undecided) same += decides(one, other);
+      if (same <= rules) continue;
+      rules = same;
+      rule = &one;
+    }
   }
-  if (most == 0) return {};
-  return sentence(needs) << " would decide " << most << (most == 1 ? " rule" : " rules") << " more";
+};
+
+/// Empty where all rules could decide.
+inline std::string undecided_text(vec<undecided_rule> const& undecided) {
+  most_deciding const most(undecided);
+  if (most.rule == nullptr) return {};
+  return sentence(most.rule->needs())
+         << " would decide " << most.rules << (most.rules == 1 ? " rule" : " rules") << " more";
 }
 
 /// The answer: what bounds the step, the causes that gain most, what to try, and what else there

@@ -571,8 +571,8 @@ class trace_sink {
 
   /// A sentence about the trace itself, without arguments.
   virtual void remark(std::string_view text, std::int64_t at) = 0;
-  /// Bytes of a counter, or per cent of a use.
   virtual void counter(std::int64_t at, std::int64_t bytes) = 0;
+  /// Of a unit or of a GPU's time.
   virtual void use(std::int64_t at, double percent) = 0;
   /// How many events were written.
   virtual std::uint64_t count() const = 0;

@@ -90,7 +90,7 @@ class exit_hooks {
     atomic<bool> own_account{false};
     atomic<bool>* reported = &own_account;  // shared with forked children
     atomic<int> wanted{0};     // for which the watcher reports: a signal, or number_of an exit
-    atomic<int> exit_code{0};  // that replaces the program's, by the watcher's report
+    atomic<int> exit_code{0};  // that replaces the program's; 0: none
     atomic<std::int64_t> latest{never};  // when the watcher reports unasked, by the monotonic clock
 #if defined(__linux__)
     atomic<bool> watches{false};
@@ -120,14 +120,14 @@ class exit_hooks {
         leave_to_watcher(how))
       return;
     reports = true;
-    int code = report(how);
+    report(how);
     reports = false;
-    if (code == 0) code = instance().exit_code.exchange(0);
-    if (code != 0) end_with(how, code);
+    if (int const code = instance().exit_code.exchange(0)) end_with(how, code);
   }
 
-  /// Returns: the exit code that replaces the program's, 0 for none.
-  static int report(ending how) {
+  /// Leaves the exit code that replaces the program's in `exit_code`, before anyone sees the
+  /// report.
+  static void report(ending how) {
     process_phase expected = process_phase::running;
     if (!phase().compare_exchange_strong(expected, process_phase::ending)) {
       // Another thread writes the report: the process must not end before, but by a signal where
@@ -135,18 +135,17 @@ class exit_hooks {
 #if defined(__linux__)
       if (how == ending::signal) {
         (void)await_report();
-        return 0;
+        return;
       }
 #endif
       for (unsigned turn = 0; phase().load() == process_phase::ending; ++turn) wait_a_turn(turn);
-      return 0;
+      return;
     }
-    instance().reported->store(true);
     note_reporter();
     finisher* const finish = instance().finish.load();
-    int const code = finish == nullptr ? 0 : finish(how);
+    instance().exit_code.store(finish == nullptr ? 0 : finish(how));
+    instance().reported->store(true);
     phase().store(process_phase::reported);
-    return code;
   }
 
   /// Whether what this thread has interrupted may hold a lock that a report needs, of malloc or of
@@ -401,14 +400,14 @@ class exit_hooks {
       int const which = all.wanted.load();
       if (which > 0) return end_by(which);
       if (which < 0) {
-        all.exit_code.store(report(ending_of(which)));
+        report(ending_of(which));
         int expected = which;
         (void)all.wanted.compare_exchange_strong(expected, 0);
         continue;
       }
       if (monotonic_ns() >= all.latest.load()) {
         all.latest.store(never);
-        all.exit_code.store(report(ending::time_is_up));
+        report(ending::time_is_up);
         continue;
       }
       timespec const pause = watcher_pause(ended);
@@ -430,7 +429,7 @@ class exit_hooks {
   static void* end_by(int which) noexcept {
     leave_signals();  // a second one ends the process at once
     console::hurry();
-    (void)report(ending::signal);
+    report(ending::signal);
     instance().watches.store(false);
     if (is_handled(which)) return nullptr;
     sigset_t ours;

@@ -186,10 +186,17 @@ inline status child_is_silent() {
           "nothing: fork before the first session, or run another program (exec)"};
 }
 
-/// Calls of the program that are left out. `steps`: those that began in a thread while a step of
-/// another one was open.
-inline void explain_refused_calls(vec<status>& problems, std::uint64_t steps) {
-  if (steps != 0) {
+/// Steps that began in a thread while another one drove them. With `step=` threads may share a
+/// name: these are worth a sentence where they are more than those that were counted.
+inline void explain_left_out_steps(vec<status>& problems, std::string_view range,
+                                   std::uint64_t steps, std::uint64_t counted) {
+  if (!range.empty() && steps > counted) {
+    problems.emplace_back(errc::bad_argument,
+                          sentence() << steps
+                                     << " steps not counted: begun in other threads than the first "
+                                        "one with a range of step="
+                                     << range << ", which drives the steps; name its ranges apart");
+  } else if (range.empty() && steps != 0) {
     problems.emplace_back(
         errc::bad_argument,
         sentence()
@@ -197,6 +204,10 @@ inline void explain_refused_calls(vec<status>& problems, std::uint64_t steps) {
             << " not counted: begun while another thread was within a step; put STRATA_STEP() into "
                "one thread, and STRATA_RANGE() alone into the others");
   }
+}
+
+/// Calls of the program that are left out.
+inline void explain_refused_calls(vec<status>& problems) {
   if (std::uint64_t const ranges = block().interrupting_ranges.exchange(0)) {
     problems.emplace_back(errc::limit,
                           sentence()

@@ -527,7 +527,9 @@ class session_core {
     keep(windows_.late());
     keep(missing_steps(options_, plan_.made(), counting_->never_began(), profile_,
                        recorder.steps_begun()));
-    explain_refused_calls(problems_.all(), recorder.take_steps_elsewhere());
+    explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
+                           recorder.steps_begun());
+    explain_refused_calls(problems_.all());
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());
     for (status const& problem : problems_.all()) profile_.problems.push_back(problem.message());

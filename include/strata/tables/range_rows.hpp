@@ -53,8 +53,8 @@ struct range_row {
   /// Of these, in threads that drive no step, beside those that do: no part of a step's host time.
   std::int64_t other_threads_ns = 0;
   std::int64_t other_threads_self_ns = 0;
-  std::string
-      thread;  ///< where all calls are in such threads: "loader"; of several "other threads"
+  /// Where all calls are in such threads: "thread loader"; of several "other threads".
+  std::string thread;
   std::uint64_t first_step_calls = 0;
   std::int64_t first_step_host_ns = 0;  ///< the first recorded step, with its lazy initialisation
   double first_step_tokens = 0.0;       ///< that the calls in it declared

@@ -109,6 +109,8 @@ class graph_launches {
   /// Cost: two comparisons where kernels begin in the order of their launches.
   launch const* find(std::uint32_t correlation) noexcept {
     std::size_t const oldest = count_ - known();
+    if (count_ > most && launches_[oldest % most].correlation - correlation - 1 < half)
+      return nullptr;
     std::size_t number = found_ < oldest ? oldest : found_;
     for (std::size_t i = 0; i < known(); ++i) {
       launch const& candidate = launches_[number % most];

@@ -18,22 +18,20 @@ namespace detail {
 
 /// `step=NAME`: the calls of the ranges of one name are the steps. The first thread that is in one
 /// drives the steps as long as it lives; in other threads they are ranges alone, and so they are
-/// within each other. Threads: any, except where a function says otherwise.
+/// within each other. Each session has its own, as a range may still be under way when the next
+/// one begins; `before` keeps them. Threads: any, except where a function says otherwise.
 class range_steps {
  public:
   /// A name, or a pattern of names (`*`, `?`); an index is none of it: `block` and `block[*]` are
-  /// all of `block[3]`. Nothing: no range is a step. Threads: while no range comes here.
-  void choose(std::string_view name) noexcept {
+  /// all of `block[3]`.
+  range_steps(std::string_view name, range_steps const* before) noexcept : before_(before) {
     constexpr std::string_view all_indices = "[*]";
     bool const folded = name.size() > all_indices.size() &&
                         name.substr(name.size() - all_indices.size()) == all_indices;
     if (folded) name.remove_suffix(all_indices.size());
     size_ = name.copy(text_, sizeof text_);
     is_pattern_ = name.find_first_of("*?") != name.npos;
-    driver_.store(nullptr, memory_order_relaxed);
   }
-
-  bool chosen() const noexcept { return size_ != 0; }
 
   /// Whether this thread drives the steps.
   bool drives(thread_recorder const* own) const noexcept {
@@ -44,7 +42,11 @@ class range_steps {
   /// Returns: whether it did; the range has to be handed to `begun`. Threads: that of `own`.
   template <class Steps>
   bool begin(Steps& steps, thread_recorder* own, std::string_view name) noexcept {
-    if (!has(name) || !may_drive(own)) return false;
+    if (!has(name)) return false;
+    if (!may_drive(own)) {
+      steps.leave_out_step();
+      return false;
+    }
     end(steps, *own);  // where it ended with a range around it
     return open_.owner == nullptr && steps.begin_step();
   }
@@ -90,6 +92,7 @@ class range_steps {
     return true;
   }
 
+  range_steps const* before_;
   char text_[name_table::longest];  // no name has more
   std::size_t size_ = 0;
   bool is_pattern_ = false;

@@ -94,9 +94,8 @@ class recorder {
       system_lock lock(step_mutex_);
       stepping_.hooks = hooks;
       stepping_.on = true;
-      stepping_.ranges.choose(step_range);
     }
-    install_listener(stepping_.ranges.chosen() ? &range_step_listener : &recording_listener);
+    install_listener(choose_step_ranges(step_range) ? &range_step_listener : &recording_listener);
   }
 
   /// Whether ranges that begin from now on are recorded.
@@ -292,7 +291,7 @@ class recorder {
     std::uint64_t const self = thread_id();
     std::uint64_t nobody = 0;
     if (!step_thread_.compare_exchange_strong(nobody, self, memory_order_acq_rel)) {
-      if (nobody != self) steps_elsewhere_.fetch_add(1, memory_order_relaxed);
+      if (nobody != self) leave_out_step();
       return false;
     }
     system_lock lock(step_mutex_);
@@ -344,7 +343,9 @@ class recorder {
 
   STRATA_DETAIL_END_CODE
 
-  /// Steps that were not counted, since a step of another thread was open; since the last call.
+  /// A step begins that is none: another thread drives the steps.
+  void leave_out_step() noexcept { steps_elsewhere_.fetch_add(1, memory_order_relaxed); }
+  /// Steps that were left out since the last call.
   std::uint64_t take_steps_elsewhere() noexcept {
     return steps_elsewhere_.exchange(0, memory_order_relaxed);
   }
@@ -391,10 +392,18 @@ class recorder {
   struct stepping {
     step_hooks hooks;
     bool on = false;
-    range_steps ranges;
+    atomic<range_steps*> ranges{nullptr};  // of the last session with `step=`
   };
 
   recorder() = default;
+
+  /// Returns: whether ranges are steps; there is nothing where memory is short.
+  bool choose_step_ranges(std::string_view name) noexcept {
+    if (name.empty()) return false;
+    auto* const chosen = new (std::nothrow) range_steps(name, stepping_.ranges.load());
+    if (chosen != nullptr) stepping_.ranges.store(chosen);
+    return chosen != nullptr;
+  }
 
   STRATA_DETAIL_COLD_CODE
 
@@ -441,7 +450,7 @@ class recorder {
       own->note_end();
       std::uint32_t const open = own->cut();
       own->abandon();
-      owner->stepping_.ranges.leave(*owner, own);
+      if (range_steps* const ranges = owner->stepping_.ranges.load()) ranges->leave(*owner, own);
       thread_recorder::current() = nullptr;
       own_lock const lock(owner->mutex_);
       owner->left_open_ += open;
@@ -573,7 +582,7 @@ class recorder {
                                       std::int64_t index, range_attributes const* attributes,
                                       bool pushed) noexcept {
     recorder& all = instance();
-    range_steps& ranges = all.stepping_.ranges;
+    range_steps& ranges = *all.stepping_.ranges.load();
     thread_recorder* const own = all.of_this_thread();
     bool const steps = ranges.begin(all, own, {name, length});
     range_token const made = on_begin(cached, name, length, index, attributes, pushed);
@@ -586,14 +595,16 @@ class recorder {
     auto& own = static_cast<thread_recorder&>(*range.owner);
     thread_recorder::end_range(range);
     if (thread_recorder::current() != &own) return;
-    if (all.stepping_.ranges.drives(&own)) return all.stepping_.ranges.end(all, own);
+    range_steps& ranges = *all.stepping_.ranges.load();
+    if (ranges.drives(&own)) return ranges.end(all, own);
     own.end_by(&thread_recorder::end_range);
   }
   static void on_pop_of_step() noexcept {
     on_pop();
     recorder& all = instance();
     thread_recorder* const own = thread_recorder::current();
-    if (all.stepping_.ranges.drives(own)) all.stepping_.ranges.end(all, *own);
+    range_steps& ranges = *all.stepping_.ranges.load();
+    if (ranges.drives(own)) ranges.end(all, *own);
   }
   static bool no_step_begin() noexcept { return false; }
 

@@ -264,8 +264,10 @@ class thread_recorder : public range_owner {
   bool has_open(range_token const& range) const noexcept {
     return frames_.depth() >= range.depth && frames_[range.depth - 1].serial == range.serial;
   }
-  /// From now on `end` ends the ranges of this thread: it calls `end_range` and may do more.
-  void end_by(void (*end)(range_token range) noexcept) noexcept { range_owner::end = end; }
+  /// From now on `function` ends the ranges of this thread: it calls `end_range` and may do more.
+  void end_by(void (*function)(range_token range) noexcept) noexcept {
+    range_owner::end = function;
+  }
   static void end_range(range_token range) noexcept {
     auto& recorder = static_cast<thread_recorder&>(*range.owner);
     if (STRATA_DETAIL_UNLIKELY(current_ != &recorder || recorder.frames_.depth() != range.depth ||
