@@ -164,6 +164,7 @@ class finding_rules : private kernel_rules {
     switch (cause) {
       case idle_cause::launch:  // before a kernel is launched, and before it begins
         if (!(all.kernels > 0.0)) return idle + "the host launches";
+        if (all.kernels < 1.5) return idle + "the host launches a kernel of " + time(all.kernel_ns);
         return sentence(gpu) << " between " << count(all.kernels, "kernel", "kernels") << " of "
                              << time(all.kernel_ns / all.kernels) << ", launched one by one";
       case idle_cause::wait:
