@@ -436,9 +436,7 @@ class step_replay {
     }
   }
   static std::int64_t scaled(std::int64_t ns, double by) noexcept {
-    constexpr double most = 4e18;  // what is longer has no place in 64 bits
-    double const time = static_cast<double>(ns) * by;
-    return by == 1.0 ? ns : static_cast<std::int64_t>(smaller(larger(time, -most), most));
+    return by == 1.0 ? ns : whole_part(static_cast<double>(ns) * by);
   }
 
   std::int64_t gap_before(call const& each, call const& before) const noexcept {

@@ -212,7 +212,7 @@ inline void kernel_counter_columns(cell_sink& cells, table_input const& input, s
 /// The launches of a kernel, their times and sizes.
 inline void kernel_value_columns(cell_sink& cells, kernel_row const& row) {
   cells.integer("count", row.count);
-  cells.integer("total_ns", static_cast<std::int64_t>(row.duration.sum()));
+  cells.integer("total_ns", whole_part(row.duration.sum()));
   cells.integer("min_ns", row.duration.minimum());
   cells.integer("p50_ns", row.duration.quantile(0.5));
   cells.integer("p95_ns", row.duration.quantile(0.95));
