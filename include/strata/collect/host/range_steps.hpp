@@ -92,7 +92,7 @@ class range_steps {
     return true;
   }
 
-  range_steps const* before_;
+  [[maybe_unused]] range_steps const* before_;  // keeps it in reach
   char text_[name_table::longest];  // no name has more
   std::size_t size_ = 0;
   bool is_pattern_ = false;
