@@ -228,7 +228,7 @@ std::string trigger_of(std::string const& settings) {
   std::string const settings = std::string(options) + ",out=" + folder;
   (void)setenv("STRATA", settings.c_str(), 1);
   (void)!std::freopen((folder + ".err").c_str(), "w", stderr);
-  (void)alarm(20);
+  (void)alarm(60);
   has_device = what != "fold" && what != "start";
   if (has_device) {
     CONTROL(fake_set_auto_delivery)(what == "batch" ? 4000 : 50);
