@@ -93,7 +93,7 @@ class range_steps {
   }
 
   [[maybe_unused]] range_steps const* before_;  // keeps it in reach
-  char text_[name_table::longest];  // no name has more
+  char text_[name_table::longest];              // no name has more
   std::size_t size_ = 0;
   bool is_pattern_ = false;
   atomic<thread_recorder*> driver_{nullptr};
