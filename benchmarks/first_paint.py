@@ -11,11 +11,10 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "page"))
-from chromium import Browser, find_browser  # noqa: E402
+from chromium import FIRST_PAINT, Browser, find_browser  # noqa: E402
 
 ROUNDS = 15
 EMPTY = '<!doctype html><title>empty</title><p id="data">empty</p>'
-FIRST_PAINT_MS = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN"
 
 
 def main():
@@ -32,7 +31,7 @@ def main():
             for _ in range(ROUNDS):
                 for page, times in found.items():
                     browser.open(page, 1400, False)
-                    times.append(browser.run(FIRST_PAINT_MS))
+                    times.append(browser.run(FIRST_PAINT))
         finally:
             browser.end()
     beside = statistics.median(found[empty])

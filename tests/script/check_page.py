@@ -26,7 +26,7 @@ import time
 here = pathlib.Path(__file__).resolve().parent
 root = here.parent.parent
 sys.path.insert(0, str(root / "page"))
-from chromium import ANSWER_S, Browser, answer, find_browser  # noqa: E402
+from chromium import ANSWER_S, FIRST_PAINT, Browser, answer, find_browser  # noqa: E402
 
 AT_ONCE = 2  # browsers; each waits for itself often
 FIRST_PAINT_MS = 5000  # ten times its time on a busy machine: no measurement, which is benchmarks/first_paint.py
@@ -265,7 +265,7 @@ class Page:
                 self.expect(url.startswith(("data:", "blob:", "about:")) or url.split("#")[0] == self.path.resolve().as_uri(), "a request for " + url[:200])
 
     def first_paint(self):
-        return self.run("(performance.getEntriesByName('first-contentful-paint')[0] || {startTime: 0}).startTime")
+        return self.run(FIRST_PAINT)
 
     def check_width(self, width):
         self.expect(self.run("document.documentElement.scrollWidth") <= width, f"wider than the window of {width} pixels")

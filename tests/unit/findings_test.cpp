@@ -1112,7 +1112,8 @@ TEST_CASE("few-blocks: kernels that run side by side fill the GPU together") {
   CHECK(a.find("few-blocks") == nullptr);
 }
 
-TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
+/// A range whose kernels run on two devices at a time, which moves so many bytes in a millisecond.
+static program on_two_devices(double bytes) {
   program p;
   p.made.environment.devices.push_back(p.made.environment.devices[0]);
   p.made.environment.devices[1].ordinal = 1;
@@ -1123,10 +1124,15 @@ TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
       p.free = free;
       p.kernel_of(at, 1000 * us).device = 1;
     });
-    p.describe(call).bytes = 2 * 0.7 * 4.814e9;
+    p.describe(call).bytes = bytes;
     p.made.attributes.back().flops = 1e9;
     p.wait();
   });
+  return p;
+}
+
+TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
+  program const p = on_two_devices(2 * 0.7 * 4.814e9);
   answer const a(p.made);
   INFO(a.all());
   CHECK(a.find("above-roof") == nullptr);
@@ -1135,20 +1141,7 @@ TEST_CASE("a roof is of one GPU: two that work at a time do twice as much") {
 }
 
 TEST_CASE("above-roof: the evidence is of one GPU, where two work at a time") {
-  program p;
-  p.made.environment.devices.push_back(p.made.environment.devices[0]);
-  p.made.environment.devices[1].ordinal = 1;
-  p.run(20, [&] {
-    range_record& call = p.in(p.mlp, [&](std::uint32_t at) {
-      std::int64_t const free = p.free;
-      p.kernel_of(at, 1000 * us);
-      p.free = free;
-      p.kernel_of(at, 1000 * us).device = 1;
-    });
-    p.describe(call).bytes = 2 * 2 * 4.814e9;  // twice the roof of each
-    p.made.attributes.back().flops = 1e9;
-    p.wait();
-  });
+  program const p = on_two_devices(2 * 2 * 4.814e9);  // twice the roof of each
   answer const a(p.made);
   finding const* const found = a.find("above-roof");
   INFO(a.all());

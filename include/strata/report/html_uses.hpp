@@ -83,12 +83,9 @@ class page_uses {
     std::int64_t const part = (end - begin) / most_parts + 1;
     vec<double> sums(static_cast<std::size_t>(most_parts), 0.0);
     for (piece const& each : pieces) {
-      for (std::int64_t at = each.begin; at < each.end;) {
-        std::int64_t const place = (at - begin) / part;
-        std::int64_t const to = smaller(each.end, begin + (place + 1) * part);
-        sums[static_cast<std::size_t>(place)] += static_cast<double>(to - at) * each.use;
-        at = to;
-      }
+      for_each_part(each.begin, each.end, begin, part, [&](std::size_t i, std::int64_t ns) {
+        sums[i] += static_cast<double>(ns) * each.use;
+      });
     }
     vec<piece> parts;
     for (std::size_t i = 0; i < sums.size(); ++i) {

@@ -33,6 +33,19 @@ struct use_track {
   vec<point> points;
 };
 
+/// Calls `visit(i, ns)` for each part of `part` ns from `from` on that a span lies in, with how
+/// much of it does.
+template <class Visit>
+void for_each_part(std::int64_t begin, std::int64_t end, std::int64_t from, std::int64_t part,
+                   Visit const& visit) {
+  while (begin < end) {
+    std::int64_t const i = (begin - from) / part;
+    std::int64_t const until = smaller(end, from + (i + 1) * part);
+    visit(static_cast<std::size_t>(i), until - begin);
+    begin = until;
+  }
+}
+
 /// Joins times with a use to a track. Where several overlap, as of streams, the largest counts.
 class use_sum {
  public:
@@ -138,9 +151,7 @@ class use_tracks {
 
   void find_devices() {
     for (projected_range const& each : projected_) {
-      bool known = false;
-      for (std::uint32_t const device : devices_) known = known || device == each.device;
-      if (!known) devices_.push_back(each.device);
+      if (!devices_.contains(each.device)) devices_.push_back(each.device);
     }
     devices_.sort([](std::uint32_t a, std::uint32_t b) { return a < b; });
   }
@@ -191,12 +202,8 @@ class use_tracks {
     vec<std::int64_t> busy(static_cast<std::size_t>((to - from) / part + 1), 0);
     std::int64_t done = from;
     for (span const& each : work) {
-      for (std::int64_t at = larger(done, each.begin); at < each.end;) {
-        std::int64_t const place = (at - from) / part;
-        std::int64_t const end = smaller(each.end, from + (place + 1) * part);
-        busy[static_cast<std::size_t>(place)] += end - at;
-        at = end;
-      }
+      for_each_part(larger(done, each.begin), each.end, from, part,
+                    [&](std::size_t i, std::int64_t ns) { busy[i] += ns; });
       done = larger(done, each.end);
     }
     use_sum sum;
