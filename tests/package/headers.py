@@ -1,8 +1,10 @@
-"""Every header compiles alone, in both modes; all of them beside hostile macros; and linked twice into one program."""
+"""Every header that users include compiles alone, in both modes, and with STRATA_TEST_FULL=1 each of the others; all of them
+in several orders beside hostile macros; and linked twice into one program."""
+import random
 import re
 import shutil
 
-from common import (INCLUDE, MODES, WARNINGS, Checks, compilers, cuda_include, headers, in_mode, includes_of,
+from common import (FULL, INCLUDE, MODES, WARNINGS, Checks, compilers, cuda_include, headers, in_mode, includes_of,
                     left_out, needs_nvtx, run, system_includes)
 
 # Names that CUDA, LLM code, test frameworks and windows.h are known to define. Each expands to something that cannot
@@ -43,6 +45,17 @@ def depends_on_mode(name):
     return False
 
 
+def for_users(name):
+    return name.count("/") == 1 or name.startswith("strata/adapters/")
+
+
+def orders(names):
+    """Mostly what a header needs came before it in one of them only by its own includes."""
+    yield "forwards", names
+    yield "backwards", names[::-1]
+    yield "shuffled", random.Random(1).sample(names, len(names))
+
+
 def main():
     checks = Checks()
     compiler = compilers()[0]
@@ -59,7 +72,7 @@ def main():
     jobs = []
     for mode, define in MODES.items():
         for name in in_mode(names, mode):
-            if mode == "off" and not depends_on_mode(name):
+            if not (FULL or for_users(name)) or (mode == "off" and not depends_on_mode(name)):
                 continue
             jobs.append((f"{name} alone, {mode}",
                          base + WARNINGS + [define, "-fsyntax-only", "-x", "c++", "-"] + with_nvtx([name]),
@@ -71,10 +84,10 @@ def main():
                              ["gcc", f"-std={standard}", f"-I{INCLUDE}", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
                               "-fsyntax-only", "-x", "c", "-"], everything([name, name])))
 
-    # All of them, in both directions, after the hostile macros.
+    # All of them after the hostile macros.
     for mode, define in MODES.items():
         mine = in_mode(names, mode)
-        for order, some in (("forwards", mine), ("backwards", mine[::-1])):
+        for order, some in orders(mine):
             jobs.append((f"hostile macros, {mode}, {order}",
                          base + [define, "-fsyntax-only", "-x", "c++", "-"] + with_nvtx(some),
                          hostile() + everything(some)))
