@@ -47,19 +47,10 @@ class period_finder {
     last_launch_ = what;
     waited_ = false;
     position_ += weight;
-    ++launches_;
-    step_change change = step_change::none;
-    if (state_ == state::in_step) {
-      if (call == mark_) {
-        change = mark();
-      } else if (is_overdue()) {
-        change = lose();
-      }
-    } else {
-      change = look_at(call, wanted_ == marks::any ? &launches_of(call) : nullptr);
-    }
-    launches_in_steps_ += state_ == state::in_step ? 1 : 0;
-    return change;
+    if (state_ != state::in_step)
+      return look_at(call, wanted_ == marks::any ? &launches_of(call) : nullptr);
+    if (call == mark_) return mark();
+    return is_overdue() ? lose() : step_change::none;
   }
 
   /// A wait has ended: which one, as a function of the driver. One without a launch since the last
@@ -76,15 +67,18 @@ class period_finder {
   }
   STRATA_DETAIL_END_CODE
 
+  /// Another thread's calls come.
+  void forget() noexcept {
+    period_finder const fresh(wanted_);
+    *this = fresh;
+  }
+
   /// Whether a period was found.
   bool found() const noexcept { return periods_found_ != 0; }
   /// Whether the last one has a wait as its mark.
   bool has_wait() const noexcept { return (mark_ & 1) == 0; }
   /// How many others there were, one after the other.
   std::uint32_t periods_found() const noexcept { return periods_found_; }
-  /// The launches, and those of them in steps.
-  std::uint64_t launches() const noexcept { return launches_; }
-  std::uint64_t launches_in_steps() const noexcept { return launches_in_steps_; }
   /// The periods that were as the one before, and those that were not.
   std::uint64_t regular() const noexcept { return regular_; }
   std::uint64_t irregular() const noexcept { return irregular_; }
@@ -214,8 +208,6 @@ class period_finder {
   std::uint32_t last_mark_ = 0;
   std::uint32_t lost_at_ = 0;
   std::uint32_t periods_found_ = 0;
-  std::uint64_t launches_ = 0;
-  std::uint64_t launches_in_steps_ = 0;
   std::uint64_t regular_ = 0;
   std::uint64_t irregular_ = 0;
   candidate waits_[most_waits];
