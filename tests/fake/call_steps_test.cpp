@@ -151,10 +151,9 @@ TEST_CASE(
   for (int token = 0; token < 20; ++token) (void)fake_graph_launch(second.executable, 7);
   profile const& p = s.profile();
   CHECK(p.steps.size() == 13 + 12);
-  CHECK(says(
-      p,
-      "step=graph: 26 steps, each begun by a launch of one CUDA graph, with 65 % of 40 launches of "
-      "graphs; 2 graphs one after the other"));
+  CHECK(says(p,
+             "step=graph: 26 steps, begun by one graph, with 65 % of 40 launches of graphs; 2 "
+             "graphs in turn: the steps speak of these alone"));
 }
 
 TEST_CASE("step=graph: without graphs it says so") {

@@ -61,12 +61,9 @@ class schedule {
     if (wanted.attach_in_window && wanted.trace && !wanted.attaches_in_windows())
       return {
           errc::bad_argument,
-          wanted.steps_are_calls()
-              ? "attach=window is ignored beside step=graph, sync and auto, which follow calls "
-                "into the driver from the start"
-          : wanted.nvtx_in()
-              ? "attach=window is ignored beside nvtx=in: NVTX looks for CUPTI at the program's "
-                "first NVTX call"
+          wanted.nvtx_in() || wanted.steps_are_calls()
+              ? "attach=window is ignored beside nvtx=in, step=graph, step=sync and step=auto, "
+                "which need CUPTI before the program's first call"
               : "attach=window is ignored: there are no windows; add trigger=, every=, or skip= "
                 "and active="};
     if (wanted.keep != 0 && !wanted.reports_windows())
@@ -176,14 +173,14 @@ inline status missing_call_steps(std::string_view step, call_steps_seen const& s
 /// What the steps of `step=graph`, `sync` or `auto` are.
 inline std::string describe_call_steps(std::string_view step, call_steps_seen const& seen) {
   bool const of_graphs = step == "graph";
-  char const* how = seen.ends_with_wait ? "each ended by a wait" : "each begun by the same launch";
-  if (of_graphs) how = "each begun by a launch of one CUDA graph";
+  char const* how = seen.ends_with_wait ? "ended by waits" : "begun by one launch";
+  if (of_graphs) how = "begun by one graph";
   sentence text("step=");
   text << step << ": " << seen.steps << " steps, " << how << ", with "
        << 100 * seen.in_steps / larger<std::uint64_t>(seen.launches, 1) << " % of " << seen.launches
        << (of_graphs ? " launches of graphs" : " launches");
   if (seen.found > 1)
-    text << "; " << seen.found << (of_graphs ? " graphs" : " periods") << " one after the other";
+    text << "; " << seen.found << (of_graphs ? " graphs" : " periods") << " in turn";
   return text;
 }
 
@@ -242,9 +239,10 @@ inline void explain_left_out_steps(vec<status>& problems, std::string_view range
                                    std::uint64_t steps, std::uint64_t counted) {
   if (step_calls_of(range) != step_calls::none) {
     if (steps > counted)
-      problems.emplace_back(errc::limit, sentence() << steps << " steps of step=" << range
-                                                    << " not counted: found in other threads than "
-                                                       "the one that drives the steps");
+      problems.emplace_back(errc::limit,
+                            sentence() << steps << " steps of step=" << range
+                                       << " not counted: begun while another thread was within a "
+                                          "step");
   } else if (!range.empty() && steps > counted) {
     problems.emplace_back(errc::bad_argument,
                           sentence() << steps

@@ -157,10 +157,10 @@ class activity_collector {
     cupti_.guard_graphs();
   }
   detail::launch_streams& streams() noexcept { return streams_; }
-  /// What calls said of the steps of this session.
+  /// What calls said of the steps of the last session that has such steps.
   detail::call_steps_seen seen_steps() const noexcept {
-    detail::call_steps const* const own = steps_of_calls_.load();
-    return own == nullptr ? detail::call_steps_seen{} : own->seen();
+    detail::call_steps const* const last = last_steps_of_calls_;
+    return last == nullptr ? detail::call_steps_seen{} : last->seen();
   }
   /// A thread ends that may drive such steps.
   static void leave_steps(detail::thread_recorder const* own) noexcept {
@@ -380,7 +380,7 @@ class activity_collector {
   }
   /// Calls outside of windows are not followed any more.
   void ignore_steps() noexcept {
-    if (steps_of_calls_.load() == nullptr) return;
+    if (steps_of_calls_.exchange(nullptr) == nullptr) return;
     cupti_.follow_outside_windows(nullptr);
     cupti_.set_step_callbacks(0, &detail::call_steps::is_any);
     cupti_.look_outside_windows();

@@ -3,6 +3,7 @@
 #define STRATA_COLLECT_CUDA_CALL_STEPS_HPP
 
 #include <strata/base/macros.hpp>
+#include <strata/base/numbers.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
@@ -32,7 +33,7 @@ constexpr step_calls step_calls_of(std::string_view wish) noexcept {
 
 /// What calls said of the steps of a session.
 struct call_steps_seen {
-  std::uint64_t launches = 0;  // of the thread that launched most; with step=graph, of graphs
+  std::uint64_t launches = 0;  // of the threads that drove them; with step=graph, of graphs
   std::uint64_t in_steps = 0;  // of them; with step=graph, those of the graph that was chosen
   std::uint64_t steps = 0;
   std::uint32_t found = 0;  // periods or graphs, one after the other
@@ -66,16 +67,18 @@ class call_steps {
   STRATA_DETAIL_HOT_CODE
   /// A call of this kind is about to begin.
   void begins(cupti::step_call kind, cupti::api_data const& call) noexcept {
+    bool const is_graph = kind == cupti::step_call::graph_launch;
     if (kind == cupti::step_call::wait || call.function_params == nullptr) return;
-    lane* const own = lane_here();
+    if (wanted_ == step_calls::graph && !is_graph) return;
+    thread_recorder const* const self = thread_recorder::current();
+    lane* own = self == nullptr ? nullptr : lane_of(self);
+    if (own == nullptr) own = new_lane();
     if (own == nullptr || own->changes || capture_guard::capturing()) return;
     step_change change = step_change::none;
     std::uint64_t const what = launched(kind, call.function_params);
     if (wanted_ == step_calls::graph) {
-      if (kind != cupti::step_call::graph_launch) return;
       change = own->graphs.launch(what);
     } else {
-      bool const is_graph = kind == cupti::step_call::graph_launch;
       change = own->periods.launch(
           what, is_graph ? period_finder::weight_of_graph : period_finder::weight_of_launch);
     }
@@ -88,7 +91,8 @@ class call_steps {
   /// A call has ended; `id` is its function.
   void ended(cupti::step_call kind, std::uint32_t id) noexcept {
     if (kind != cupti::step_call::wait || wanted_ == step_calls::graph) return;
-    lane* const own = lane_here();
+    thread_recorder const* const self = thread_recorder::current();
+    lane* const own = self == nullptr ? nullptr : lane_of(self);  // one that launched nothing: none
     if (own == nullptr || own->changes || capture_guard::capturing()) return;
     step_change const change = own->periods.wait(id);
     if (change != step_change::none) apply(*own, change);
@@ -108,18 +112,22 @@ class call_steps {
   }
 
   call_steps_seen seen() const noexcept {
-    call_steps_seen most;
+    call_steps_seen all;
     for (lane const& each : lanes_) {
       std::uint64_t const launches = each.launches.load(memory_order_relaxed);
       std::uint64_t const steps = each.steps.load(memory_order_relaxed);
-      if (steps < most.steps || (steps == most.steps && launches <= most.launches)) continue;
-      most.launches = launches;
-      most.in_steps = each.in_steps.load(memory_order_relaxed);
-      most.steps = steps;
-      most.found = each.found.load(memory_order_relaxed);
-      most.ends_with_wait = each.ends_with_wait.load(memory_order_relaxed);
+      if (steps == 0) {
+        if (all.steps == 0) all.launches = larger(all.launches, launches);
+        continue;
+      }
+      if (all.steps == 0) all.launches = 0;
+      all.launches += launches;
+      all.in_steps += each.in_steps.load(memory_order_relaxed);
+      all.steps += steps;
+      all.found = larger(all.found, each.found.load(memory_order_relaxed));
+      all.ends_with_wait = each.ends_with_wait.load(memory_order_relaxed);
     }
-    return most;
+    return all;
   }
 
  private:
@@ -152,21 +160,23 @@ class call_steps {
     return reinterpret_cast<std::uintptr_t>(handle);
   }
 
-  /// Null beyond the limit of threads.
-  lane* lane_here() noexcept {
-    thread_recorder const* const own = recorder::instance().of_this_thread();
-    if (own == nullptr) return nullptr;
+  lane* lane_of(thread_recorder const* own) noexcept {
     for (lane& each : lanes_)
       if (each.thread.load(memory_order_relaxed) == own) return &each;
-    for (lane& each : lanes_) {
-      thread_recorder const* nobody = nullptr;
-      if (each.thread.load(memory_order_relaxed) == nullptr &&
-          each.thread.compare_exchange_strong(nobody, own))
-        return &each;
-    }
     return nullptr;
   }
   STRATA_DETAIL_END_CODE
+
+  /// Null beyond the limit of threads.
+  STRATA_DETAIL_COLD lane* new_lane() noexcept {
+    thread_recorder const* const own = recorder::instance().of_this_thread();
+    for (lane& each : lanes_) {
+      thread_recorder const* nobody = nullptr;
+      bool const is_free = own != nullptr && each.thread.load(memory_order_relaxed) == nullptr;
+      if (is_free && each.thread.compare_exchange_strong(nobody, own)) return &each;
+    }
+    return nullptr;
+  }
 
   STRATA_DETAIL_COLD void apply(lane& own, step_change change) noexcept {
     recorder& all = recorder::instance();
