@@ -360,11 +360,18 @@ class activity_collector {
     flush_ticks_.store(0);
   }
 
+  /// Who looks at launches while no window is open.
+  struct launch_watch {
+    detail::atomic<bool> on{false};
+    detail::system_mutex mutex;  // of the rest
+    launch_watcher* watcher = nullptr;
+    void* context = nullptr;
+  };
   void set_watcher(launch_watcher* watcher, void* context) noexcept {
-    detail::system_lock lock(watch_mutex_);
-    watch_context_ = context;
-    watcher_ = watcher;
-    watched_.store(watcher != nullptr, detail::memory_order_release);
+    detail::system_lock lock(watch_.mutex);
+    watch_.context = context;
+    watch_.watcher = watcher;
+    watch_.on.store(watcher != nullptr, detail::memory_order_release);
   }
 
   void choose_call_steps(detail::step_calls wanted) noexcept {
@@ -496,7 +503,7 @@ class activity_collector {
   bool is_looked_at(api_kind kind) const noexcept {
     if (!client::is_for_windows(kind) || kind == api_kind::allocate) return true;
     if (kind == api_kind::graph_launch && !cupti_.saw_graphs()) return true;
-    if (watched_.load(detail::memory_order_relaxed)) return true;
+    if (watch_.on.load(detail::memory_order_relaxed)) return true;
     return window_open_.load(detail::memory_order_relaxed) && chosen_.has(kind);
   }
 
@@ -520,9 +527,9 @@ class activity_collector {
     if (outcome != detail::driver::result::success) return;
     if (kind == api_kind::allocate && !cupti_.saw_managed_memory()) saw_allocation(call);
     if (STRATA_DETAIL_UNLIKELY(streams_.followed())) note_stream(kind, call);
-    if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
-      detail::system_lock lock(watch_mutex_);
-      if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
+    if (STRATA_DETAIL_UNLIKELY(watch_.on.load(detail::memory_order_acquire))) {
+      detail::system_lock lock(watch_.mutex);
+      if (watch_.watcher != nullptr) watch_.watcher(watch_.context, kind, call);
     }
     if (!window_open_.load(detail::memory_order_acquire)) return;
     if (kind == api_kind::graph_launch && !counts_graphs_.load(detail::memory_order_relaxed))
@@ -645,10 +652,7 @@ class activity_collector {
   detail::atomic<bool> follows_migrations_{false};
   detail::atomic<bool> has_migrations_{false};  // in this session
   detail::graph_captures& captures_ = buffers_.captures();
-  detail::atomic<bool> watched_{false};
-  detail::system_mutex watch_mutex_;
-  launch_watcher* watcher_ = nullptr;
-  void* watch_context_ = nullptr;
+  launch_watch watch_;
   lane lanes_[lanes];
   detail::atomic<std::uint64_t> launches_dropped_{0};
   detail::atomic<std::int64_t> flush_ticks_{0};
