@@ -112,8 +112,8 @@ TEST_CASE("a step of layers that ends with a wait") {
 }
 
 TEST_CASE("layers are no steps, whatever their number and size, with one launch between or more") {
-  for (std::size_t const layers : {2, 12, 32, 80})
-    for (std::size_t const size : {4, 17, 30, 40})
+  for (std::size_t const layers : {2u, 12u, 32u, 80u})
+    for (std::size_t const size : {4u, 17u, 30u, 40u})
       for (calls const& end : {calls{}, calls{wait_id}}) {
         CAPTURE(layers);
         CAPTURE(size);
