@@ -167,7 +167,8 @@ class run_command final : public subcommand {
   }
   void declare(arguments& takes) override {
     takes.option("--counters", counters_, "hardware counters joined by +, such as findings");
-    takes.option("--steps", steps_, "the range whose calls are the steps, such as 'Train step'");
+    takes.option("--steps", steps_,
+                 "the range whose calls are the steps, such as 'Train step'; or graph, sync, auto");
     takes.option("--out", out_, "the folder of the files: strata-out");
     takes.option("--every", every_, "a window of steps at the end of each so many");
     auto const take = [this](std::string const& text) {

@@ -110,9 +110,14 @@ struct options {
   bool reports_windows() const noexcept { return !trigger.empty() || (every != 0 && keep != 0); }
 
   /// Whether CUPTI comes with the first window. With `nvtx=in` it cannot: NVTX looks for its tool
-  /// at the program's first NVTX call.
+  /// at the program's first NVTX call. Nor can it where steps are calls that it reports.
   bool attaches_in_windows() const noexcept {
-    return attach_in_window && trace && has_schedule() && !nvtx_in();
+    return attach_in_window && trace && has_schedule() && !nvtx_in() && !steps_are_calls();
+  }
+
+  /// Whether the steps are calls into the driver, rather than ranges or STRATA_STEP().
+  bool steps_are_calls() const noexcept {
+    return step == "graph" || step == "sync" || step == "auto";
   }
 
   /// Whether the steps are recorded in windows rather than all.

@@ -146,6 +146,8 @@ FAKE_EXPORT std::uint32_t fake_launch(fake_kernel const* kernel);
 /// peer.
 FAKE_EXPORT std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
                                     std::uint64_t duration_ns);
+/// cudaMemcpy to memory of the host, which returns when that has the bytes.
+FAKE_EXPORT std::uint32_t fake_copy_to_host(std::uint64_t bytes);
 /// A copy from one device's memory to another's with unified addresses: `function` is the driver's
 /// and says nothing of it. CUPTI's record is that of copies between devices.
 FAKE_EXPORT std::uint32_t fake_copy_between(char const* function, std::uint64_t destination,

@@ -92,7 +92,8 @@ char const* const driver_names[] = {"cuInit",
                                     "cuMemGetAllocationGranularity",
                                     "cuGraphExecUpdate_v2",
                                     "cuGraphExecDestroy",
-                                    "cuGraphDestroy"};
+                                    "cuGraphDestroy",
+                                    "cuMemcpyDtoH_v2"};
 char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaMemcpyAsync_v3020",
                                      "cudaMemsetAsync_v3020",
@@ -107,7 +108,8 @@ char const* const runtime_names[] = {"cudaLaunchKernel_v7000",
                                      "cudaGraphInstantiate_v12000",
                                      "cudaGraphExecUpdate_v10020",
                                      "cudaGraphExecDestroy_v10000",
-                                     "cudaGraphDestroy_v10000"};
+                                     "cudaGraphDestroy_v10000",
+                                     "cudaMemcpy_v3020"};
 constexpr std::uint32_t last_callback_id = 400;
 
 std::uint32_t id_at(std::size_t index, std::uint32_t shift) {

@@ -310,6 +310,9 @@ std::uint32_t fake_launch(fake_kernel const* kernel) {
     params.grid[i] = static_cast<unsigned>(kernel->grid[i]);
     params.block[i] = static_cast<unsigned>(kernel->block[i]);
   }
+  with_state([&](fake::state& s) {
+    params.function = const_cast<char*>(fake::intern(s, kernel->name));  // a handle: one a kernel
+  });
   params.shared_bytes = static_cast<unsigned>(kernel->dynamic_shared_bytes);
   params.stream = fake::stream_handle(kernel->stream);
   const fake::api_call call{"cuLaunchKernel", "cudaLaunchKernel_v7000", kernel->name, &params,
@@ -367,6 +370,25 @@ std::uint32_t fake_copy(int kind, std::uint64_t bytes, std::uint32_t stream,
     record.end_ns = time.end_ns;
     record.context_id = 1;
     record.stream_id = stream;
+    record.correlation_id = correlation;
+    fake::queue_record(&record, sizeof(record));
+    return 0;
+  });
+}
+
+std::uint32_t fake_copy_to_host(std::uint64_t bytes) {
+  return fake::perform({"cuMemcpyDtoH_v2", "cudaMemcpy_v3020"}, [&](std::uint32_t correlation) {
+    const fake::span time = fake::occupy(7, 1000);
+    fake::cupti::copy_record record{};
+    record.kind = fake::activity_kind::copy;
+    record.copy = 2;
+    record.source = 3;
+    record.destination = 1;
+    record.size_bytes = bytes;
+    record.start_ns = time.start_ns;
+    record.end_ns = time.end_ns;
+    record.context_id = 1;
+    record.stream_id = 7;
     record.correlation_id = correlation;
     fake::queue_record(&record, sizeof(record));
     return 0;

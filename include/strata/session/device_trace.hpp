@@ -10,6 +10,7 @@
 #include <strata/base/threads.hpp>
 #include <strata/collect/counters/counting_step.hpp>
 #include <strata/collect/cuda/activity.hpp>
+#include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/device_fence.hpp>
 #include <strata/collect/host/recorder.hpp>
 #include <strata/collect/host/thread_recorder.hpp>
@@ -148,6 +149,7 @@ class device_trace {
     counting_waits::instance().reset();
     waits_to_attach_ = options_.attaches_in_windows();
     guards_graphs_ = false;
+    has_attached_ = false;
     status outcome;
     if (options_.trace && !waits_to_attach_) outcome = attach();
     return outcome;
@@ -240,6 +242,10 @@ class device_trace {
     activity().take(to, ticks);
     return activity().problem();
   }
+  /// What calls into the driver said of the steps.
+  call_steps_seen seen_steps() const noexcept {
+    return has_attached_ ? activity().seen_steps() : call_steps_seen{};
+  }
   /// The session is over.
   void end() noexcept { tracing_ = false; }
 
@@ -282,10 +288,11 @@ class device_trace {
     activity_collector::traced_kinds const chosen{options_.trace_kernels, options_.trace_copies,
                                                   options_.trace_memory, options_.trace_waits,
                                                   options_.trace_managed};
-    status outcome = activity().open(buffer_bytes(), chosen);
+    status outcome = activity().open(buffer_bytes(), chosen, step_calls_of(options_.step));
     if (outcome.ok()) {
       if (guards_graphs_) activity().guard_graphs();
       tracing_ = true;
+      has_attached_ = true;
     }
     return outcome;
   }
@@ -294,6 +301,7 @@ class device_trace {
   maybe<device_drain> drain_;
   bool drains_ = false;
   bool tracing_ = false;
+  bool has_attached_ = false;     // in this session
   bool waits_to_attach_ = false;  // until a window begins
   bool lacks_window_ = false;
   bool guards_graphs_ = false;     // since steps are counted

@@ -74,7 +74,10 @@ class options_reader {
        "the first four"},
       {"sort", "=cost|order|name", "ranges below one: the dearest first, as they ran, or by name",
        "cost"},
-      {"step", "=NAME", "the calls of these ranges are the steps, in place of STRATA_STEP()", ""},
+      {"step", "=NAME|graph|sync|auto",
+       "the calls of these ranges are the steps; or launches of the main CUDA graph, the periodic "
+       "wait, or the period that is found",
+       ""},
       {"skip", "=N", "steps that are not recorded, before each window", "0"},
       {"warmup", "=N", "steps of a window that are recorded and dropped", "0"},
       {"active", "=N", "steps of a window that are kept", "all that follow"},

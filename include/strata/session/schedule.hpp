@@ -6,6 +6,7 @@
 #include <strata/base/macros.hpp>
 #include <strata/base/text.hpp>
 #include <strata/base/vec.hpp>
+#include <strata/collect/cuda/call_steps.hpp>
 #include <strata/options.hpp>
 #include <strata/profile.hpp>
 #include <strata/profile/records.hpp>
@@ -60,9 +61,9 @@ class schedule {
     if (wanted.attach_in_window && wanted.trace && !wanted.attaches_in_windows())
       return {
           errc::bad_argument,
-          wanted.nvtx_in()
-              ? "attach=window is ignored beside nvtx=in: NVTX looks for CUPTI at the program's "
-                "first NVTX call"
+          wanted.nvtx_in() || wanted.steps_are_calls()
+              ? "attach=window is ignored beside nvtx=in, step=graph, step=sync and step=auto, "
+                "which need CUPTI before the program's first call"
               : "attach=window is ignored: there are no windows; add trigger=, every=, or skip= "
                 "and active="};
     if (wanted.keep != 0 && !wanted.reports_windows())
@@ -152,13 +153,59 @@ inline status missing_range(std::string_view step, vec<std::string> const& names
   return {errc::bad_argument, text};
 }
 
+/// `step=graph`, `sync` or `auto`, and no calls into the driver are steps.
+inline status missing_call_steps(std::string_view step, call_steps_seen const& seen) {
+  sentence text("step=");
+  text << step << ": ";
+  if (seen.launches == 0) {
+    text << "no launch was followed";
+  } else if (step == "graph") {
+    text << "no CUDA graph was launched " << graph_choice::fewest << " times";
+  } else if (step == "sync") {
+    text << "no wait came once in a period, in " << seen.launches << " launches";
+  } else {
+    text << "no period was found in " << seen.launches << " launches";
+  }
+  text << ", so that there are no steps: name the step with step=NAME";
+  return {errc::bad_argument, text};
+}
+
+/// What the steps of `step=graph`, `sync` or `auto` are.
+inline std::string describe_call_steps(std::string_view step, call_steps_seen const& seen) {
+  bool const of_graphs = step == "graph";
+  char const* how = seen.ends_with_wait ? "ended by waits" : "begun by one launch";
+  if (of_graphs) how = "begun by one graph";
+  sentence text("step=");
+  text << step << ": " << seen.steps << " steps, " << how << ", with "
+       << 100 * seen.in_steps / larger<std::uint64_t>(seen.launches, 1) << " % of " << seen.launches
+       << (of_graphs ? " launches of graphs" : " launches");
+  if (seen.found > 1)
+    text << "; " << seen.found << (of_graphs ? " graphs" : " periods") << " in turn";
+  return text;
+}
+
+/// Their numbers speak of little of the program, or of different things.
+inline status doubtful_call_steps(std::string_view step, call_steps_seen const& seen) {
+  if (2 * seen.in_steps >= seen.launches && seen.found <= 1) return {};
+  return {errc::limit, describe_call_steps(step, seen) +
+                           ": the steps speak of these alone; step=NAME names others"};
+}
+
+/// There are no steps with `step=`.
+inline status missing_named_steps(options const& wanted, vec<std::string> const& names,
+                                  call_steps_seen const& seen) {
+  return wanted.steps_are_calls() ? missing_call_steps(wanted.step, seen)
+                                  : missing_range(wanted.step, names);
+}
+
 /// Where the program's steps did not reach what the options ask for. `steps`: how many there were.
 inline status missing_steps(options const& wanted, schedule const& plan, bool never_counted,
-                            profile const& made, std::uint32_t steps) {
+                            profile const& made, std::uint32_t steps,
+                            call_steps_seen const& seen = {}) {
   bool const windows = wanted.reports_windows();
   if (windows && made.steps.empty())
     return {errc::limit, "the program ended before the window had a whole step"};
-  if (!wanted.step.empty() && !made.has_steps) return missing_range(wanted.step, made.names);
+  if (!wanted.step.empty() && !made.has_steps) return missing_named_steps(wanted, made.names, seen);
   if (wanted.has_schedule() && !made.has_steps) {
     return {errc::bad_argument,
             never_counted ? "counters= needs STRATA_STEP() around each step, and the program has "
@@ -190,7 +237,13 @@ inline status child_is_silent() {
 /// name: these are worth a sentence where they are more than those that were counted.
 inline void explain_left_out_steps(vec<status>& problems, std::string_view range,
                                    std::uint64_t steps, std::uint64_t counted) {
-  if (!range.empty() && steps > counted) {
+  if (step_calls_of(range) != step_calls::none) {
+    if (steps > counted)
+      problems.emplace_back(errc::limit,
+                            sentence() << steps << " steps of step=" << range
+                                       << " not counted: begun while another thread was within a "
+                                          "step");
+  } else if (!range.empty() && steps > counted) {
     problems.emplace_back(errc::bad_argument,
                           sentence() << steps
                                      << " steps not counted: begun in other threads than the first "

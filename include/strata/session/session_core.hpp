@@ -193,7 +193,8 @@ class session_core {
       bool const has_steps = recorder.steps_begun() != 0;
       std::string why = windows_.no_report(has_steps);
       if (!has_steps && !options_.step.empty())
-        why = missing_range(options_.step, recorder.state().names.texts()).message();
+        why = missing_named_steps(options_, recorder.state().names.texts(), trace_.seen_steps())
+                  .message();
       if (!why.empty()) problem_log::say(why);
       problems_.say_now(windows_.late());
       return {};
@@ -240,11 +241,17 @@ class session_core {
     if (windows_.used()) machine::describe(reports_.environment);
     open_collectors(recorder);
     if (!options_.has_schedule()) open_window(detail::schedule::phase::active);
-    recorder.listen({&step_begins, &step_ends, this}, options_.step);
+    listen(recorder);
     keep(hang_.dog.start(options_.watchdog_s));
     start_.took_ns = monotonic_ns() - begin;
     if (options_.verbose) say_started();
     return {};
+  }
+
+  void listen(detail::recorder& recorder) noexcept {
+    detail::recorder::step_hooks const hooks{&step_begins, &step_ends, this};
+    if (options_.steps_are_calls()) return recorder.listen(hooks, &activity_collector::leave_steps);
+    recorder.listen(hooks, options_.step);
   }
 
   static atomic<bool>& owner() { return detail::recorder::instance().owned(); }
@@ -526,13 +533,23 @@ class session_core {
     keep(nvtx_input_.close());
     keep(windows_.late());
     keep(missing_steps(options_, plan_.made(), counting_->never_began(), profile_,
-                       recorder.steps_begun()));
+                       recorder.steps_begun(), trace_.seen_steps()));
+    if (options_.steps_are_calls()) say_steps();
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
     explain_refused_calls(problems_.all());
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());
     for (status const& problem : problems_.all()) profile_.problems.push_back(problem.message());
+  }
+
+  /// What the steps are that calls into the driver are.
+  void say_steps() {
+    call_steps_seen const seen = trace_.seen_steps();
+    if (seen.steps == 0 || windows_.used()) return;
+    status const doubt = doubtful_call_steps(options_.step, seen);
+    if (doubt.ok()) problem_log::say(describe_call_steps(options_.step, seen));
+    keep(doubt);
   }
 
   /// How it began.

@@ -8,6 +8,7 @@
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
 #include <strata/collect/cuda/activity_buffers.hpp>
+#include <strata/collect/cuda/call_steps.hpp>
 #include <strata/collect/cuda/contexts.hpp>
 #include <strata/collect/cuda/cupti.hpp>
 #include <strata/collect/cuda/cupti_client.hpp>
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -45,11 +47,14 @@ class activity_collector {
     return *only;
   }
 
-  /// A session begins, with CUPTI in the process. Errors: those of cupti_client::attach.
-  status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen) {
+  /// A session begins, with CUPTI in the process; its steps are the program's, or calls of this
+  /// kind. Errors: those of cupti_client::attach.
+  status open(std::int64_t memory_limit_bytes, traced_kinds const& chosen,
+              detail::step_calls steps = detail::step_calls::none) {
     chosen_ = chosen;
     detail::capture_guard::forget_graph_calls();  // what changes graphs is not followed yet
-    status outcome = cupti_.attach(&handle);
+    choose_call_steps(steps);
+    status outcome = cupti_.attach(steps_of_calls_.load() == nullptr ? &handle : &handle_steps);
     if (!outcome.ok()) return outcome;
     leave_at_exit();
     reset(memory_limit_bytes);
@@ -152,6 +157,15 @@ class activity_collector {
     cupti_.guard_graphs();
   }
   detail::launch_streams& streams() noexcept { return streams_; }
+  /// What calls said of the steps of the last session that has such steps.
+  detail::call_steps_seen seen_steps() const noexcept {
+    detail::call_steps const* const last = last_steps_of_calls_;
+    return last == nullptr ? detail::call_steps_seen{} : last->seen();
+  }
+  /// A thread ends that may drive such steps.
+  static void leave_steps(detail::thread_recorder const* own) noexcept {
+    if (detail::call_steps* const all = instance().steps_of_calls_.load()) all->leave(own);
+  }
   /// As cupti_client::saw_graphs.
   bool saw_graphs() const noexcept { return cupti_.saw_graphs(); }
   using launch_watcher = void(void* context, api_kind kind, detail::cupti::api_data const& call);
@@ -217,6 +231,7 @@ class activity_collector {
     if (!cupti_.is_subscribed()) return;
     std::int64_t const begin = clock().now();
     if (window_open_.load()) disable();
+    ignore_steps();
     cupti_.unguard_graphs();
     streams_.follow(false);
     bring_in();
@@ -345,11 +360,37 @@ class activity_collector {
     flush_ticks_.store(0);
   }
 
+  /// Who looks at launches while no window is open.
+  struct launch_watch {
+    detail::atomic<bool> on{false};
+    detail::system_mutex mutex;  // of the rest
+    launch_watcher* watcher = nullptr;
+    void* context = nullptr;
+  };
   void set_watcher(launch_watcher* watcher, void* context) noexcept {
-    detail::system_lock lock(watch_mutex_);
-    watch_context_ = context;
-    watcher_ = watcher;
-    watched_.store(watcher != nullptr, detail::memory_order_release);
+    detail::system_lock lock(watch_.mutex);
+    watch_.context = context;
+    watch_.watcher = watcher;
+    watch_.on.store(watcher != nullptr, detail::memory_order_release);
+  }
+
+  void choose_call_steps(detail::step_calls wanted) noexcept {
+    auto* const before = last_steps_of_calls_;
+    auto* const made = wanted == detail::step_calls::none ? nullptr
+                                                          : new (std::nothrow)
+                                                                detail::call_steps(wanted, before);
+    if (made != nullptr) last_steps_of_calls_ = made;
+    steps_of_calls_.store(made);
+    auto* followed = &detail::call_steps::is_any;
+    if (wanted == detail::step_calls::graph) followed = &detail::call_steps::is_graph;
+    cupti_.follow_outside_windows(made == nullptr ? nullptr : followed);
+  }
+  /// Calls outside of windows are not followed any more.
+  void ignore_steps() noexcept {
+    if (steps_of_calls_.exchange(nullptr) == nullptr) return;
+    cupti_.follow_outside_windows(nullptr);
+    cupti_.set_step_callbacks(0, &detail::call_steps::is_any);
+    cupti_.look_outside_windows();
   }
 
   /// A count of its own line for a group of threads, since all of them count.
@@ -443,6 +484,29 @@ class activity_collector {
     }
   }
 
+  /// The same where calls into the driver are steps, which change before a launch is looked at, and
+  /// after a wait was.
+  static void handle_steps(void* user, detail::cupti::domain where, std::uint32_t id,
+                           void const* data) noexcept {
+    activity_collector& self = instance();
+    detail::call_steps* const steps = self.steps_of_calls_.load(detail::memory_order_acquire);
+    if (where != detail::cupti::domain::driver_api || steps == nullptr)
+      return handle(user, where, id, data);
+    detail::cupti::step_call const call = self.cupti_.step_call_of(id);
+    auto const& api = *static_cast<detail::cupti::api_data const*>(data);
+    bool const begins = api.site == detail::cupti::api_site::enter;
+    if (begins && call != detail::cupti::step_call::none) steps->begins(call, api);
+    if (self.is_looked_at(self.cupti_.kind_of(id))) handle(user, where, id, data);
+    if (!begins && call != detail::cupti::step_call::none) steps->ended(call, id);
+  }
+  /// Whether a call is looked at for its own sake, not only as a step.
+  bool is_looked_at(api_kind kind) const noexcept {
+    if (!client::is_for_windows(kind) || kind == api_kind::allocate) return true;
+    if (kind == api_kind::graph_launch && !cupti_.saw_graphs()) return true;
+    if (watch_.on.load(detail::memory_order_relaxed)) return true;
+    return window_open_.load(detail::memory_order_relaxed) && chosen_.has(kind);
+  }
+
   void on_api(api_kind kind, detail::cupti::api_data const& call) noexcept {
     detail::recorder& recorder = detail::recorder::instance();
     if (kind == api_kind::graph_launch) cupti_.saw_graph();
@@ -463,9 +527,9 @@ class activity_collector {
     if (outcome != detail::driver::result::success) return;
     if (kind == api_kind::allocate && !cupti_.saw_managed_memory()) saw_allocation(call);
     if (STRATA_DETAIL_UNLIKELY(streams_.followed())) note_stream(kind, call);
-    if (STRATA_DETAIL_UNLIKELY(watched_.load(detail::memory_order_acquire))) {
-      detail::system_lock lock(watch_mutex_);
-      if (watcher_ != nullptr) watcher_(watch_context_, kind, call);
+    if (STRATA_DETAIL_UNLIKELY(watch_.on.load(detail::memory_order_acquire))) {
+      detail::system_lock lock(watch_.mutex);
+      if (watch_.watcher != nullptr) watch_.watcher(watch_.context, kind, call);
     }
     if (!window_open_.load(detail::memory_order_acquire)) return;
     if (kind == api_kind::graph_launch && !counts_graphs_.load(detail::memory_order_relaxed))
@@ -569,6 +633,8 @@ class activity_collector {
   }
 
   detail::cupti_client cupti_;
+  detail::atomic<detail::call_steps*> steps_of_calls_{nullptr};  // null: steps are the program's
+  detail::call_steps const* last_steps_of_calls_ = nullptr;
   detail::atomic<std::uint32_t> session_{0};
   detail::atomic<bool> window_open_{false};
   detail::atomic<bool> counts_graphs_{false};     // else their launches are looked at only
@@ -586,10 +652,7 @@ class activity_collector {
   detail::atomic<bool> follows_migrations_{false};
   detail::atomic<bool> has_migrations_{false};  // in this session
   detail::graph_captures& captures_ = buffers_.captures();
-  detail::atomic<bool> watched_{false};
-  detail::system_mutex watch_mutex_;
-  launch_watcher* watcher_ = nullptr;
-  void* watch_context_ = nullptr;
+  launch_watch watch_;
   lane lanes_[lanes];
   detail::atomic<std::uint64_t> launches_dropped_{0};
   detail::atomic<std::int64_t> flush_ticks_{0};

@@ -87,6 +87,7 @@ class cupti_client {
   STRATA_DETAIL_ALWAYS_INLINE api_kind kind_of(std::uint32_t id) const noexcept {
     return calls_.kind_of(id);
   }
+  cupti::step_call step_call_of(std::uint32_t id) const noexcept { return calls_.step_call_of(id); }
 
   cupti::result set_callback(std::uint32_t on, cupti::domain where, std::uint32_t id) const {
     return library_->api.enable_callback(on, subscriber_, where, id);
@@ -106,6 +107,10 @@ class cupti_client {
     }
     return switched;
   }
+
+  /// From the next `look_outside_windows` on, the calls that are `wanted` call back outside of
+  /// windows too; none where it is null.
+  void follow_outside_windows(bool (*wanted)(cupti::step_call)) noexcept { follows_ = wanted; }
 
   /// The subscription is not given back from now on.
   void keep() noexcept { keeps_subscription_ = true; }
@@ -143,6 +148,12 @@ class cupti_client {
     (void)set_callbacks(saw_graphs() ? 0 : 1, &launches_graphs);
     if (calls_.managed_id() != 0 && !saw_managed_memory())
       (void)set_callback(1, cupti::domain::driver_api, calls_.managed_id());
+    if (follows_ != nullptr) set_step_callbacks(1, follows_);
+  }
+  /// Switches the callbacks of the calls that are `wanted`.
+  void set_step_callbacks(std::uint32_t on, bool (*wanted)(cupti::step_call)) const noexcept {
+    for (cupti::api_call const& call : calls_.calls())
+      if (wanted(call.of_steps)) (void)set_callback(on, cupti::domain::driver_api, call.id);
   }
 
   /// Gives the subscription back, so that another profiler may come. It is kept in a program with
@@ -222,6 +233,7 @@ class cupti_client {
   atomic<calls_apart> calls_apart_{calls_apart::none};
   atomic<bool> gone_{false};
   unsigned long process_ = 0;  // that subscribed
+  bool (*follows_)(cupti::step_call) = nullptr;
   bool keeps_subscription_ = false;
   bool guards_graphs_ = false;
   atomic<bool> saw_graphs_{false};

@@ -424,9 +424,35 @@ constexpr bool is_managed_allocation(std::string_view name) noexcept {
   return name == "cuMemAllocManaged";
 }
 
+/// What a driver function means where launches and waits are steps. `launch_by_config` has the
+/// kernel as its second argument, the other launches as their first.
+enum class step_call : unsigned char { none, launch, launch_by_config, graph_launch, wait };
+
+/// A copy to the host that blocks is a wait.
+constexpr step_call classify_step_call(std::string_view name) noexcept {
+  constexpr std::string_view by_config = "cuLaunchKernelEx";
+  constexpr std::string_view to_host = "cuMemcpyDtoH";
+  bool const is_async = name.find("Async") != name.npos;
+  switch (classify_api(name)) {
+    case api_kind::launch:
+      if (name.substr(0, by_config.size()) == by_config) return step_call::launch_by_config;
+      return step_call::launch;
+    case api_kind::graph_launch:
+      return step_call::graph_launch;
+    case api_kind::wait:
+      return step_call::wait;
+    case api_kind::copy:
+      if (name.substr(0, to_host.size()) == to_host && !is_async) return step_call::wait;
+      return step_call::none;
+    default:
+      return step_call::none;
+  }
+}
+
 struct api_call {
   std::uint32_t id;
   api_kind kind;
+  step_call of_steps = step_call::none;
 };
 
 /// The driver functions worth a callback, and what each of them does.
@@ -446,7 +472,8 @@ class api_list {
         continue;
       }
       nameless = 0;
-      if (const api_kind kind = classify_api(name); kind != api_kind::none) list.add(id, kind);
+      if (const api_kind kind = classify_api(name); kind != api_kind::none)
+        list.add({id, kind, classify_step_call(name)});
       if (is_managed_allocation(name)) list.managed_ = id;
     }
     return list;
@@ -455,6 +482,9 @@ class api_list {
   /// Kind of a driver callback id. Cost: one load; fit for a callback.
   [[nodiscard]] api_kind kind_of(std::uint32_t id) const noexcept {
     return id < kinds_.size() ? kinds_[id] : api_kind::none;
+  }
+  [[nodiscard]] step_call step_call_of(std::uint32_t id) const noexcept {
+    return id < of_steps_.size() ? of_steps_[id] : step_call::none;
   }
 
   [[nodiscard]] vec<api_call> const& calls() const& noexcept { return calls_; }
@@ -465,14 +495,17 @@ class api_list {
   [[nodiscard]] std::uint32_t managed_id() const noexcept { return managed_; }
 
  private:
-  void add(std::uint32_t id, api_kind kind) {
-    kinds_.resize(std::size_t{id} + 1, api_kind::none);
-    kinds_[id] = kind;
-    calls_.push_back({id, kind});
+  void add(api_call const& call) {
+    kinds_.resize(std::size_t{call.id} + 1, api_kind::none);
+    of_steps_.resize(std::size_t{call.id} + 1, step_call::none);
+    kinds_[call.id] = call.kind;
+    of_steps_[call.id] = call.of_steps;
+    calls_.push_back(call);
   }
 
   vec<api_call> calls_;
   vec<api_kind> kinds_;
+  vec<step_call> of_steps_;
   std::uint32_t managed_ = 0;
 };
 

@@ -90,12 +90,15 @@ class recorder {
   /// From now on ranges come here, and steps are counted: the calls of the ranges that are named,
   /// else those of STRATA_STEP().
   void listen(step_hooks hooks, std::string_view step_range = {}) noexcept {
-    {
-      system_lock lock(step_mutex_);
-      stepping_.hooks = hooks;
-      stepping_.on = true;
-    }
+    count_steps(hooks);
     install_listener(choose_step_ranges(step_range) ? &range_step_listener : &recording_listener);
+  }
+  /// The same, and the steps are not the program's: who finds them calls `begin_step` and
+  /// `end_step`, and learns by `leave` that a thread ends, but the main one.
+  void listen(step_hooks hooks, void (*leave)(thread_recorder const* own) noexcept) noexcept {
+    stepping_.leave.store(leave);
+    count_steps(hooks);
+    install_listener(&call_step_listener);
   }
 
   /// Whether ranges that begin from now on are recorded.
@@ -393,9 +396,16 @@ class recorder {
     step_hooks hooks;
     bool on = false;
     atomic<range_steps*> ranges{nullptr};  // of the last session with `step=`
+    atomic<void (*)(thread_recorder const* own) noexcept> leave{nullptr};
   };
 
   recorder() = default;
+
+  void count_steps(step_hooks hooks) noexcept {
+    system_lock lock(step_mutex_);
+    stepping_.hooks = hooks;
+    stepping_.on = true;
+  }
 
   /// Returns: whether ranges are steps; there is nothing where memory is short.
   bool choose_step_ranges(std::string_view name) noexcept {
@@ -451,6 +461,8 @@ class recorder {
       std::uint32_t const open = own->cut();
       own->abandon();
       if (range_steps* const ranges = owner->stepping_.ranges.load()) ranges->leave(*owner, own);
+      auto* const leave = owner->stepping_.leave.load();
+      if (leave != nullptr && thread_id() != process_id()) leave(own);
       thread_recorder::current() = nullptr;
       own_lock const lock(owner->mutex_);
       owner->left_open_ += open;
@@ -638,6 +650,10 @@ class recorder {
   static constexpr listener range_step_listener{&on_begin_of_step, &on_pop_of_step, &no_step_begin,
                                                 []() noexcept {},  &on_current,     &on_inherit,
                                                 &on_listens};
+
+  /// With steps that are calls into the driver, beside which STRATA_STEP() is none.
+  static constexpr listener call_step_listener{
+      &on_begin, &on_pop, &no_step_begin, []() noexcept {}, &on_current, &on_inherit, &on_listens};
 
   recorder_state state_;
   system_mutex mutex_;

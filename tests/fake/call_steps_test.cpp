@@ -1,0 +1,385 @@
+// `step=graph`, `step=sync`, `step=auto`: the steps of a program that names none.
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <strata/annotate/process.hpp>
+#include <strata/collect/cuda/cupti_library.hpp>
+#include <strata/range.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "counter_run.hpp"
+#include "fake_session.hpp"
+
+using fake::launch;
+using fake::traced;
+using strata::profile;
+
+namespace {
+
+constexpr int layers = 8;
+constexpr int kernels_in_layer = 12;
+constexpr std::size_t launches_in_step = 2 + layers * kernels_in_layer;
+
+void launch_layers(std::string const& of = "layer") {
+  for (int i = 0; i < layers; ++i)
+    for (int k = 0; k < kernels_in_layer; ++k) launch((of + std::to_string(k)).c_str());
+}
+
+/// A step of a program that is not edited.
+void train() {
+  launch("embedding");
+  launch_layers();
+  launch("loss");
+  (void)fake_sync(3, 7, 10);
+}
+
+struct graphs {
+  explicit graphs(char const* kernel = "decode") {
+    (void)fake_begin_capture(9);
+    launch(kernel, 9);
+    captured = fake_end_capture(9);
+    executable = fake_graph_clone(captured);
+  }
+  ~graphs() {
+    fake_graph_destroy(executable);
+    fake_graph_destroy(captured);
+  }
+  graphs(graphs const&) = delete;
+  graphs& operator=(graphs const&) = delete;
+  fake_graph_t captured;
+  fake_graph_t executable;
+};
+
+bool says(profile const& p, std::string const& part) {
+  for (std::string const& each : p.problems)
+    if (each.find(part) != std::string::npos) return true;
+  return false;
+}
+
+/// Launches of kernels in each step, by its number.
+std::vector<std::size_t> launches_by_step(profile const& p) {
+  std::vector<std::size_t> counts;
+  for (strata::step_record const& step : p.steps) {
+    std::size_t in_step = 0;
+    for (strata::launch_record const& each : p.launches)
+      in_step += each.step == step.step && each.kind == strata::api_kind::launch ? 1u : 0u;
+    counts.push_back(in_step);
+  }
+  return counts;
+}
+
+bool are_all(std::vector<std::size_t> const& counts, std::size_t wanted) {
+  for (std::size_t const each : counts)
+    if (each != wanted) return false;
+  return !counts.empty();
+}
+
+}  // namespace
+
+TEST_CASE("what a driver function means for steps") {
+  using strata::detail::cupti::classify_step_call;
+  using strata::detail::cupti::step_call;
+  CHECK(classify_step_call("cuLaunchKernel_ptsz") == step_call::launch);
+  CHECK(classify_step_call("cuLaunchCooperativeKernel") == step_call::launch);
+  CHECK(classify_step_call("cuLaunchKernelEx") == step_call::launch_by_config);
+  CHECK(classify_step_call("cuLaunchHostFunc") == step_call::none);
+  CHECK(classify_step_call("cuGraphLaunch") == step_call::graph_launch);
+  for (char const* const wait :
+       {"cuCtxSynchronize", "cuStreamSynchronize_ptsz", "cuEventSynchronize", "cuMemcpyDtoH_v2"})
+    CHECK(classify_step_call(wait) == step_call::wait);
+  for (char const* const other : {"cuMemcpyDtoHAsync_v2", "cuMemcpyHtoD_v2", "cuMemAlloc_v2"})
+    CHECK(classify_step_call(other) == step_call::none);
+}
+
+TEST_CASE("step=graph: each launch of the graph that is launched most begins a step") {
+  graphs const decode;
+  graphs const prefill("prefill");
+  traced s("step=graph");
+  for (int token = 0; token < 30; ++token) {
+    if (token % 10 == 0) (void)fake_graph_launch(prefill.executable, 7);
+    (void)fake_graph_launch(decode.executable, 7);
+    launch("sample");
+    (void)fake_sync(3, 7, 10);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  // The eighth launch is the first step; the last one has no end.
+  REQUIRE(p.steps.size() == 22);
+  CHECK(are_all(launches_by_step(p), 1));
+  for (strata::step_record const& step : p.steps) {
+    std::size_t of_decode = 0;
+    for (strata::launch_record const& each : p.launches) {
+      bool const in_step = each.step == step.step && each.kind == strata::api_kind::graph_launch;
+      bool const is_within = each.begin >= step.begin && each.end <= step.end;
+      if (in_step) CHECK(is_within);
+      of_decode += in_step ? 1u : 0u;
+    }
+    CHECK(of_decode >= 1);
+    CHECK(of_decode <= 2);
+  }
+}
+
+TEST_CASE("step=graph: windows are of such steps") {
+  graphs const decode;
+  traced s("step=graph,skip=2,warmup=1,active=3");
+  for (int token = 0; token < 40; ++token) {
+    (void)fake_graph_launch(decode.executable, 7);
+    launch("sample");
+    bool const in_window = token >= 7 + 2 && token < 7 + 6;
+    CAPTURE(token);
+    CHECK((fake_callback_enabled("cuLaunchKernel") != 0) == in_window);
+    CHECK(fake_callback_enabled("cuGraphLaunch") != 0);
+  }
+  profile const& p = s.profile();
+  fake::nothing_lost(p);
+  REQUIRE(p.steps.size() == 3);
+  CHECK(p.steps[0].step == 3);
+  CHECK(p.kernels.size() == 6);
+  CHECK(are_all(launches_by_step(p), 1));
+  CHECK(fake_callback_enabled("cuGraphLaunch") == 0);
+}
+
+TEST_CASE(
+    "step=graph: another graph takes over when the first is launched no more, and it is said") {
+  graphs const first;
+  graphs const second;
+  traced s("step=graph");
+  for (int token = 0; token < 20; ++token) (void)fake_graph_launch(first.executable, 7);
+  for (int token = 0; token < 20; ++token) (void)fake_graph_launch(second.executable, 7);
+  profile const& p = s.profile();
+  CHECK(p.steps.size() == 13 + 12);
+  CHECK(says(p,
+             "step=graph: 26 steps, begun by one graph, with 65 % of 40 launches of graphs; 2 "
+             "graphs in turn: the steps speak of these alone"));
+}
+
+TEST_CASE("step=graph: without graphs it says so") {
+  traced s("step=graph,skip=1,active=1");
+  for (int i = 0; i < 20; ++i) train();
+  CHECK(says(s.profile(), "step=graph: no launch was followed, so that there are no steps"));
+  graphs const once;
+  traced next("step=graph");
+  for (int i = 0; i < 7; ++i) (void)fake_graph_launch(once.executable, 7);
+  CHECK(says(next.profile(), "step=graph: no CUDA graph was launched 8 times"));
+  CHECK_FALSE(next.profile().has_steps);
+}
+
+TEST_CASE("step=sync and step=auto: a step ends with its wait") {
+  for (std::string const key : {"step=sync", "step=auto"}) {
+    CAPTURE(key);
+    traced s(key);
+    for (int i = 0; i < 5; ++i) launch("start");
+    for (int i = 0; i < 100; ++i) train();
+    profile const& p = s.profile();
+    fake::nothing_lost(p);
+    // 4,096 weights of 98 launches and a wait.
+    CHECK(p.steps.size() >= 70);
+    CHECK(are_all(launches_by_step(p), launches_in_step));
+    for (strata::step_record const& step : p.steps) {
+      std::size_t waits = 0;
+      for (strata::launch_record const& each : p.launches)
+        waits +=
+            each.step == step.step && each.kind == strata::api_kind::wait && each.end <= step.end
+                ? 1u
+                : 0u;
+      CHECK(waits == 1);
+    }
+    CHECK(p.problems.empty());
+  }
+}
+
+TEST_CASE("step=sync: a copy to the host that blocks is a wait") {
+  traced s("step=sync");
+  for (int i = 0; i < 80; ++i) {
+    launch_layers();
+    (void)fake_copy_to_host(4);
+  }
+  CHECK(s.profile().steps.size() >= 50);
+  CHECK(are_all(launches_by_step(s.profile()), layers * kernels_in_layer));
+}
+
+TEST_CASE("step=auto: without a wait a launch begins each step") {
+  traced s("step=auto");
+  for (int i = 0; i < 150; ++i) {
+    launch("embedding");
+    launch_layers();
+  }
+  CHECK(s.profile().steps.size() >= 50);
+  CHECK(are_all(launches_by_step(s.profile()), launches_in_step - 1));
+}
+
+TEST_CASE("step=auto: windows and sums are as with STRATA_STEP()") {
+  auto const run = [](std::string const& keys, bool edited) {
+    traced s(keys);
+    int first = -1;
+    for (int i = 0; i < 100; ++i) {
+      if (edited && i >= 40) {
+        STRATA_STEP();
+        train();
+      } else {
+        train();
+      }
+      if (first < 0 && fake_kind_enabled(fake::kernels) != 0) first = i;
+    }
+    CHECK(first > 0);
+    CHECK(fake_kind_enabled(fake::kernels) == 0);
+    profile p = s.profile();
+    fake::nothing_lost(p);
+    return p;
+  };
+  profile const by_hand = run("skip=5,warmup=1,active=4", true);
+  profile const found = run("step=auto,skip=5,warmup=1,active=4", false);
+  REQUIRE(found.steps.size() == 4);
+  CHECK(found.steps.size() == by_hand.steps.size());
+  CHECK(found.steps[0].step == 6);
+  CHECK(found.kernels.size() == by_hand.kernels.size());
+  CHECK(found.launches.size() == by_hand.launches.size());
+  CHECK(found.synchronizations.size() == by_hand.synchronizations.size());
+  CHECK(launches_by_step(found) == launches_by_step(by_hand));
+}
+
+TEST_CASE("step=auto: outside of windows calls leave nothing") {
+  traced s("step=auto,skip=1000,active=1");
+  for (int i = 0; i < 100; ++i) train();
+  CHECK(fake_callback_enabled("cuLaunchKernel") != 0);
+  CHECK(fake_callback_enabled("cuMemcpyHtoDAsync_v2") == 0);
+  CHECK(fake_kind_enabled(fake::kernels) == 0);
+  profile const& p = s.profile();
+  CHECK(fake_callback_enabled("cuLaunchKernel") == 0);
+  CHECK(fake_callback_enabled("cuStreamSynchronize") == 0);
+  CHECK(p.launches.empty());
+  CHECK(p.cost.callbacks == 0);
+}
+
+TEST_CASE("step=auto: what is not traced is no record, although it is followed") {
+  traced s("trace=kernels,step=auto");
+  for (int i = 0; i < 100; ++i) train();
+  profile const& p = s.profile();
+  CHECK(p.steps.size() >= 70);
+  for (strata::launch_record const& each : p.launches) CHECK(each.kind == strata::api_kind::launch);
+}
+
+TEST_CASE("step=auto: without a period it says so, and records all of it") {
+  traced s("step=auto");
+  std::uint32_t random = 1;
+  for (int i = 0; i < 5000; ++i) {
+    random = random * 1664525u + 1013904223u;
+    launch(("kernel" + std::to_string(random >> 25)).c_str());
+  }
+  profile const& p = s.profile();
+  CHECK_FALSE(p.has_steps);
+  CHECK(p.kernels.size() == 5000);
+  CHECK(says(p,
+             "step=auto: no period was found in 5000 launches, so that there are no steps: name "
+             "the step with step=NAME"));
+}
+
+TEST_CASE("step=auto: an evaluation is outside of steps") {
+  traced s("step=auto");
+  for (int i = 0; i < 60; ++i) train();
+  for (int i = 0; i < 3; ++i) {
+    launch_layers("evaluate");
+    launch_layers("evaluate");
+    (void)fake_sync(3, 7, 10);
+  }
+  for (int i = 0; i < 20; ++i) train();
+  profile const& p = s.profile();
+  std::vector<std::size_t> const counts = launches_by_step(p);
+  std::size_t whole = 0;
+  for (std::size_t const each : counts) whole += each == launches_in_step ? 1u : 0u;
+  CHECK(whole >= 33 + 18);  // 27 until it is found, two after the evaluation
+  CHECK(counts.size() - whole <= 1);
+}
+
+TEST_CASE("step=auto: no step begins while a stream captures") {
+  traced s("step=auto");
+  for (int i = 0; i < 50; ++i) train();
+  (void)fake_begin_capture(9);
+  for (int i = 0; i < 20; ++i) train();
+  fake_graph_destroy(fake_end_capture(9));
+  for (int i = 0; i < 20; ++i) train();
+  profile const& p = s.profile();
+  std::vector<std::size_t> const counts = launches_by_step(p);
+  // One step has the whole capture in it.
+  std::size_t whole = 0;
+  for (std::size_t const each : counts) whole += each == launches_in_step ? 1u : 0u;
+  CHECK(whole >= 30);
+  CHECK(whole + 1 == counts.size());
+}
+
+TEST_CASE("step=auto: another thread drives the steps when the first one has ended") {
+  traced s("step=auto");
+  std::thread([] {
+    for (int i = 0; i < 50; ++i) train();
+  }).join();
+  std::thread([] {
+    for (int i = 0; i < 50; ++i) train();
+  }).join();
+  for (int i = 0; i < 50; ++i) train();
+  profile const& p = s.profile();
+  CHECK(p.steps.size() >= 60);
+  // The last step of a thread ends with it.
+  std::size_t whole = 0;
+  for (std::size_t const each : launches_by_step(p)) whole += each == launches_in_step ? 1u : 0u;
+  CHECK(p.steps.size() - whole <= 2);
+}
+
+TEST_CASE("step=auto: many threads at once") {
+  traced s("step=auto");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 12; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 60; ++i) train();
+    });
+  for (std::thread& each : threads) each.join();
+  profile const& p = s.profile();
+  CHECK(p.has_steps);
+  CHECK(p.kernels.size() == 12 * 60 * launches_in_step);
+}
+
+TEST_CASE("STRATA_STEP() is none beside such steps, and a later session has its own") {
+  {
+    traced s("step=auto");
+    for (int i = 0; i < 100; ++i) {
+      STRATA_STEP();
+      train();
+    }
+    CHECK(are_all(launches_by_step(s.profile()), launches_in_step));
+    CHECK(s.profile().steps.size() < 99);
+  }
+  traced s;
+  {
+    STRATA_STEP();
+    train();
+  }
+  CHECK(s.profile().steps.size() == 1);
+}
+
+TEST_CASE("counters are of such steps, whose passes begin and end within callbacks") {
+  for (std::string const key : {"step=graph", "step=sync", "step=auto"}) {
+    CAPTURE(key);
+    graphs const decode;
+    fake::counting s(std::string(fake::hbm_read) + "+" + fake::l2_bytes, key);
+    for (int token = 0; token < 100; ++token) {
+      STRATA_RANGE("token");
+      fake::launch_blocks(1, "begin");
+      (void)fake_graph_launch(decode.executable, 7);
+      fake::launch_blocks(2, "sample");
+      (void)fake_sync(3, 7, 10);
+    }
+    profile const& p = s.profile();
+    fake::no_problem(p);
+    CHECK(p.steps.size() == 1);
+    CHECK(fake::counted(p).total("token", fake::hbm_read) == 32.0 * 4);
+  }
+}
+
+TEST_CASE("host: no calls are followed, which is said") {
+  strata::session s(fake::configure("host,formats=none,step=auto"));
+  REQUIRE(s.start().ok());
+  train();
+  CHECK(says(s.profile(), "step=auto: no launch was followed"));
+}
