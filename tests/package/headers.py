@@ -50,7 +50,7 @@ def for_users(name):
 
 
 def orders(names):
-    """Mostly what a header needs came before it in one of them only by its own includes."""
+    """A header that lacks an include fails where nothing before it brought that."""
     yield "forwards", names
     yield "backwards", names[::-1]
     yield "shuffled", random.Random(1).sample(names, len(names))

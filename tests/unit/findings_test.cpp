@@ -242,6 +242,10 @@ TEST_CASE("launch-bound: short kernels that the host launches one by one") {
                               a.findings()[0].ranges[1].cost_ns_per_step) +
             " of a step between 101 kernels of 2.97 us, launched one by one");
   CHECK(a.input.findings.bound.find("Launch-bound: the GPU is idle ") == 0);
+  p.made.steps.clear();
+  p.made.has_steps = false;
+  answer const run(p.made);  // the program marks no steps
+  CHECK(run.findings()[0].title.find(" of the run between 404 kernels of ") != std::string::npos);
   program one;
   one.run(4, [&] {
     one.in(one.attention, [&](std::uint32_t at) {

@@ -142,7 +142,7 @@ class finding_rules : private kernel_rules {
     }
     entitle(before, sentence("Managed memory moves ")
                         << bytes_text(all.to_device_bytes) << " to the GPU and "
-                        << bytes_text(all.to_host_bytes) << " back in a step");
+                        << bytes_text(all.to_host_bytes) << " back in " << whole());
     return true;
   }
   void prove_migrations(finding& made, own_migrations const& own) const {
@@ -157,9 +157,12 @@ class finding_rules : private kernel_rules {
     device_work const& work = rows_[row].self;
     return work.launches > 0 && work.kernels > 4 * work.launches;
   }
+  /// What amounts in titles are of.
+  char const* whole() const noexcept { return in_.steps.from_steps ? "a step" : "the run"; }
+  char const* in_each() const noexcept { return in_.steps.from_steps ? " a step" : " in the run"; }
   std::string idle_title(idle_cause cause, idle_work const& all) const {
     std::string const gpu = sentence(in_.roofline.devices > 1 ? "All GPUs are" : "The GPU is")
-                            << " idle for " << time(all.ns) << " of a step";
+                            << " idle for " << time(all.ns) << " of " << whole();
     std::string const idle = gpu + " while ";
     switch (cause) {
       case idle_cause::launch:  // before a kernel is launched, and before it begins
@@ -172,7 +175,7 @@ class finding_rules : private kernel_rules {
       case idle_cause::allocation:
         if (!(all.allocations > 0.0)) return idle + "the host frees memory";
         return sentence(idle) << "the host allocates and frees memory, "
-                              << count(all.allocations, "time", "times") << " a step";
+                              << count(all.allocations, "time", "times") << in_each();
       case idle_cause::host_work:
         return idle + "the program computes on the CPU";
       default:
@@ -231,7 +234,7 @@ class finding_rules : private kernel_rules {
     entitle(before, copies_title(all[1], all[0], by.apart));
     return true;
   }
-  static std::string copies_title(copy_time const& to, copy_time const& from, bool pageable) {
+  std::string copies_title(copy_time const& to, copy_time const& from, bool pageable) const {
     sentence title;
     title << "The host copies ";
     if (to.count > 0.0)
@@ -239,7 +242,7 @@ class finding_rules : private kernel_rules {
     if (to.count > 0.0 && from.count > 0.0) title << " and ";
     if (from.count > 0.0)
       title << bytes_text(from.bytes) << " from the GPU in " << count(from.count, "copy", "copies");
-    title << (pageable ? " a step through pageable memory" : " a step")
+    title << in_each() << (pageable ? " through pageable memory" : "")
           << ", with no kernel at the same time for " << time(to.alone_ns + from.alone_ns);
     return title;
   }
