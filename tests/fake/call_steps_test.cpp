@@ -1,6 +1,8 @@
 // `step=graph`, `step=sync`, `step=auto`: the steps of a program that names none.
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <strata/annotate/process.hpp>
@@ -10,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "../work_folder.hpp"
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 
@@ -375,6 +378,24 @@ TEST_CASE("counters are of such steps, whose passes begin and end within callbac
     CHECK(p.steps.size() == 1);
     CHECK(fake::counted(p).total("token", fake::hbm_read) == 32.0 * 4);
   }
+}
+
+TEST_CASE("windows that are reported one by one are of such steps") {
+  test::work_folder const folder;
+  std::string const out = folder / "out";
+  strata::session s(
+      fake::configure("trace,formats=csv,step=auto,every=20,active=2,keep=3,out=" + out));
+  fake::unscript();
+  fake_set_auto_delivery(1);
+  REQUIRE(s.start().ok());
+  for (int i = 0; i < 100; ++i) {
+    train();
+    usleep(1000);
+  }
+  s.stop();
+  std::string const kernels = test::content(out + "/001/kernels.csv");
+  CHECK(kernels.find("embedding") != std::string::npos);
+  CHECK(kernels.find("layer11") != std::string::npos);
 }
 
 TEST_CASE("host: no calls are followed, which is said") {
