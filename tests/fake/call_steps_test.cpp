@@ -1,6 +1,7 @@
 // `step=graph`, `step=sync`, `step=auto`: the steps of a program that names none.
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -392,7 +393,15 @@ TEST_CASE("windows that are reported one by one are of such steps") {
     train();
     usleep(1000);
   }
-  s.stop();
+  std::string const printed = folder / "printed";
+  int const before = ::dup(STDERR_FILENO);
+  int const file = ::open(printed.c_str(), O_CREAT | O_WRONLY, 0600);
+  REQUIRE(::dup2(file, STDERR_FILENO) >= 0);
+  CHECK(s.report().ok());
+  REQUIRE(::dup2(before, STDERR_FILENO) >= 0);
+  (void)::close(before);
+  (void)::close(file);
+  CHECK(test::content(printed).find("steps, ended by waits, with") != std::string::npos);
   std::string const kernels = test::content(out + "/001/kernels.csv");
   CHECK(kernels.find("embedding") != std::string::npos);
   CHECK(kernels.find("layer11") != std::string::npos);
