@@ -1,6 +1,9 @@
 // `step=graph`, `step=sync`, `step=auto`: the steps of a program that names none.
 #include <doctest/doctest.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <strata/annotate/process.hpp>
@@ -10,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "../work_folder.hpp"
 #include "counter_run.hpp"
 #include "fake_session.hpp"
 
@@ -159,7 +163,7 @@ TEST_CASE(
 TEST_CASE("step=graph: without graphs it says so") {
   traced s("step=graph,skip=1,active=1");
   for (int i = 0; i < 20; ++i) train();
-  CHECK(says(s.profile(), "step=graph: no launch was followed, so that there are no steps"));
+  CHECK(says(s.profile(), "step=graph: no CUDA graph was launched 8 times, so that there are no"));
   graphs const once;
   traced next("step=graph");
   for (int i = 0; i < 7; ++i) (void)fake_graph_launch(once.executable, 7);
@@ -375,6 +379,32 @@ TEST_CASE("counters are of such steps, whose passes begin and end within callbac
     CHECK(p.steps.size() == 1);
     CHECK(fake::counted(p).total("token", fake::hbm_read) == 32.0 * 4);
   }
+}
+
+TEST_CASE("windows that are reported one by one are of such steps") {
+  test::work_folder const folder;
+  std::string const out = folder / "out";
+  strata::session s(
+      fake::configure("trace,formats=csv,step=auto,every=20,active=2,keep=3,out=" + out));
+  fake::unscript();
+  fake_set_auto_delivery(1);
+  REQUIRE(s.start().ok());
+  for (int i = 0; i < 100; ++i) {
+    train();
+    usleep(1000);
+  }
+  std::string const printed = folder / "printed";
+  int const before = ::dup(STDERR_FILENO);
+  int const file = ::open(printed.c_str(), O_CREAT | O_WRONLY, 0600);
+  REQUIRE(::dup2(file, STDERR_FILENO) >= 0);
+  CHECK(s.report().ok());
+  REQUIRE(::dup2(before, STDERR_FILENO) >= 0);
+  (void)::close(before);
+  (void)::close(file);
+  CHECK(test::content(printed).find("steps, ended by waits, with") != std::string::npos);
+  std::string const kernels = test::content(out + "/001/kernels.csv");
+  CHECK(kernels.find("embedding") != std::string::npos);
+  CHECK(kernels.find("layer11") != std::string::npos);
 }
 
 TEST_CASE("host: no calls are followed, which is said") {

@@ -157,10 +157,10 @@ inline status missing_range(std::string_view step, vec<std::string> const& names
 inline status missing_call_steps(std::string_view step, call_steps_seen const& seen) {
   sentence text("step=");
   text << step << ": ";
-  if (seen.launches == 0) {
-    text << "no launch was followed";
-  } else if (step == "graph") {
+  if (step == "graph") {
     text << "no CUDA graph was launched " << graph_choice::fewest << " times";
+  } else if (seen.launches == 0) {
+    text << "no launch was followed";
   } else if (step == "sync") {
     text << "no wait came once in a period, in " << seen.launches << " launches";
   } else {

@@ -196,6 +196,8 @@ class session_core {
         why = missing_named_steps(options_, recorder.state().names.texts(), trace_.seen_steps())
                   .message();
       if (!why.empty()) problem_log::say(why);
+      if (has_steps && options_.steps_are_calls())
+        problem_log::say(describe_call_steps(options_.step, trace_.seen_steps()));
       problems_.say_now(windows_.late());
       return {};
     }
