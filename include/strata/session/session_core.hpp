@@ -503,7 +503,7 @@ class session_core {
           larger(profile_.losses.work_unfinished, hang_finder::calls_in(hang_.report));
       profile_.hang = std::move(hang_.report);
     }
-    recorder.copy_to(profile_, true);
+    recorder.move_to(profile_);
     convert_times(ticks);
     profile_.end = recorder.ended_ns(ticks);
     profile_.environment.options = options_.text;
