@@ -211,6 +211,7 @@ else:
 # Python: ranges and steps by python/strata.py, which does nothing where the library is not loaded.
 pathlib.Path("marked.py").write_text('''
 import strata, sys
+from strata import *  # leaves Python's range as it is
 
 @strata.range("sample")
 def sample(value):
@@ -248,6 +249,22 @@ ran(0, "--out", "marked", "--steps", "bl*'k", "host", "--", sys.executable, "mar
 answer = json.loads(subprocess.run([str(program), "explain", "marked", "--json"], env=environment, stdout=subprocess.PIPE).stdout)
 that(answer["next"][0] == f"strata run --out after --steps 'bl*'\\''k' -- {sys.executable} marked.py", f"the next command: {answer['next']}")
 that(any("step=bl*'k: no range of that name began" in problem for problem in answer["problems"]), f"problems: {answer['problems']}")
+# Children that multiprocessing forks record nothing: the first that has a range says so.
+pathlib.Path("forks.py").write_text("""
+import multiprocessing, strata
+
+def work(number):
+    with strata.range("child"), strata.range("inner"):
+        return number
+
+with strata.range("parent"), multiprocessing.get_context("fork").Pool(3) as pool:
+    print(sum(pool.map(work, [1] * 30, 1)))
+""", encoding="utf-8")
+shutil.rmtree("marked")
+done = ran(0, "--out", "marked", "host", "--", sys.executable, "forks.py", env=python)
+that(done.stdout == "30\n" and done.stderr.count("strata: a forked child has ranges, which are not recorded: start it by exec") == 1
+     and done.stderr.count("strata: wrote") == 1, f"forked children: {done.stdout}{done.stderr}")
+that([row["path"] for row in rows("marked", "ranges") if row["path"]] == ["parent"], "forked children are recorded")
 pathlib.Path("waits.py").write_text("import strata, time\nwith strata.range('a'): pass\ntime.sleep(2)\nwith strata.range('late'): pass\n")
 for more, code in (((), 0), (("strict", "step=b"), 3)):  # strict: the exit code is the report's, though it came before
     shutil.rmtree("marked", ignore_errors=True)

@@ -3,7 +3,6 @@
 #define STRATA_COLLECT_CUDA_CUPTI_CLIENT_HPP
 
 #include <strata/annotate/process.hpp>
-#include <strata/base/clock.hpp>
 #include <strata/base/macros.hpp>
 #include <strata/base/threads.hpp>
 #include <strata/base/vocabulary.hpp>
@@ -76,27 +75,11 @@ class cupti_client {
   bool is_silent() const noexcept { return calls_apart_.load() == calls_apart::given_up; }
 
   /// Whether the program's exit handlers have come to CUPTI, which may not be called any more.
-  bool is_gone() const noexcept { return gone_.load(); }
-  /// Waits for the callbacks that call CUPTI just now, in threads that work beside the exit.
-  void set_gone() noexcept {
-    constexpr std::int64_t longest_ns = 100'000'000;  // this thread may have interrupted one
-    gone_.store(true);
-    std::int64_t const latest = monotonic_ns() + longest_ns;
-    for (unsigned turn = 0; uses_.load() != 0 && monotonic_ns() < latest; ++turn) wait_a_turn(turn);
-  }
-
-  /// A callback calls CUPTI, where it may: CUPTI does not go while this lasts. Threads: any.
-  class use {
-   public:
-    explicit use(cupti_client& of) noexcept : of_(of) { of_.uses_.fetch_add(1); }
-    use(use const&) = delete;
-    use& operator=(use const&) = delete;
-    ~use() { of_.uses_.fetch_sub(1); }
-    explicit operator bool() const noexcept { return !of_.is_gone(); }
-
-   private:
-    cupti_client& of_;
-  };
+  bool is_gone() const noexcept { return presence_.has_ended(); }
+  /// As cupti_presence::end.
+  void set_gone() noexcept { presence_.end(); }
+  /// Callbacks that call CUPTI do so within a cupti_presence::use of it.
+  cupti_presence& presence() noexcept { return presence_; }
 
   /// A forked child has this object, but neither CUDA nor CUPTI.
   bool in_own_process() const noexcept { return process_ == process_id(); }
@@ -240,8 +223,7 @@ class cupti_client {
   atomic<cupti::callback_function*> handler_{nullptr};
   atomic<bool> subscribed_{false};
   atomic<calls_apart> calls_apart_{calls_apart::none};
-  atomic<bool> gone_{false};
-  atomic<std::uint32_t> uses_{0};
+  cupti_presence presence_;
   unsigned long process_ = 0;  // that subscribed
   bool keeps_subscription_ = false;
   bool guards_graphs_ = false;
