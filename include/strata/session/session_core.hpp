@@ -195,6 +195,9 @@ class session_core {
       if (!has_steps && !options_.step.empty())
         why = missing_range(options_.step, recorder.state().names.texts()).message();
       if (!why.empty()) problem_log::say(why);
+      vec<status> lasting;
+      explain_lasting_steps(lasting, options_.step, recorder.state().ended_elsewhere.load());
+      for (status const& each : lasting) problems_.say_now(each);
       problems_.say_now(windows_.late());
       return {};
     }
@@ -529,6 +532,7 @@ class session_core {
                        recorder.steps_begun()));
     explain_left_out_steps(problems_.all(), options_.step, recorder.take_steps_elsewhere(),
                            recorder.steps_begun());
+    explain_lasting_steps(problems_.all(), options_.step, profile_.losses.ranges_ended_elsewhere);
     explain_refused_calls(problems_.all());
     if (problems_.memory_was_short())
       problems_.add_printed(problems_.short_of_memory(problem_log::left_out).message());
